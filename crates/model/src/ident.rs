@@ -1,0 +1,52 @@
+//! The short names that people give to things of ours.
+
+use std::{str::FromStr, sync::Arc};
+
+use crate::{
+    ParseError,
+    parse::{Piece, checked_text},
+};
+
+/// The name of a pool, a VRF, a source or a provider, or a part of a token's subject: 1 to 63 characters, a lower
+/// case letter or digit and then those, `.`, `_` and `-`. Cheap to clone.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ident(Arc<str>);
+
+impl Ident {
+    /// The most characters it can have.
+    pub const MAX: usize = 63;
+
+    /// The VRF of pools that name none.
+    pub fn default_vrf() -> Self {
+        Self("default".into())
+    }
+}
+
+impl FromStr for Ident {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let piece = Piece::new("identifier", text);
+        if text.is_empty() {
+            return Err(piece.refuse("it is empty"));
+        }
+        let length = text.chars().count();
+        if length > Self::MAX {
+            return Err(piece.refuse(format!("it has {length} characters, the most is {}", Self::MAX)));
+        }
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+        if let Some(wrong) = piece.find(|c| !plain(c) && !matches!(c, '.' | '_' | '-')) {
+            let lower = text.to_ascii_lowercase();
+            if wrong.text.bytes().all(|byte| byte.is_ascii_uppercase()) && lower.parse::<Self>().is_ok() {
+                return Err(wrong.blame("", format!("is upper case; write `{lower}`")));
+            }
+            return Err(wrong.blame("", "is none of `a` to `z`, `0` to `9`, `.`, `_` and `-`"));
+        }
+        match piece.find(|_| true).filter(|first| !first.text.chars().all(plain)) {
+            Some(first) => Err(first.blame("", "cannot begin it; a letter or digit can")),
+            None => Ok(Self(text.into())),
+        }
+    }
+}
+
+checked_text!(Ident, "an identifier: lower case letters, digits, `.`, `_` and `-`");

@@ -1,0 +1,48 @@
+//! What a claim is called by its owner.
+
+use std::{str::FromStr, sync::Arc};
+
+use crate::{
+    ParseError,
+    parse::{Piece, checked_text},
+};
+
+/// The key of a claim in its pool: 1 to 253 printable characters, without white space at either end. A `/` is fine,
+/// so a Kubernetes `namespace/name` is a key as it stands. Cheap to clone.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key(Arc<str>);
+
+impl Key {
+    /// The most characters it can have.
+    pub const MAX: usize = 253;
+}
+
+impl FromStr for Key {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let piece = Piece::new("key", text);
+        let length = text.chars().count();
+        if text.is_empty() {
+            return Err(piece.refuse("it is empty"));
+        } else if length > Self::MAX {
+            return Err(piece.refuse(format!("it has {length} characters, the most is {}", Self::MAX)));
+        } else if text.trim().len() != text.len() {
+            return Err(piece.refuse("it begins or ends with white space"));
+        }
+        match piece.find(unprintable) {
+            Some(wrong) => Err(wrong.blame("", "cannot be printed")),
+            None => Ok(Self(text.into())),
+        }
+    }
+}
+
+/// Control characters, line ends, and what changes the direction or hides: two keys that look alike should be alike.
+fn unprintable(c: char) -> bool {
+    c.is_control()
+        || (c.is_whitespace() && c != ' ')
+        || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+        || matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{fff0}'..='\u{fffb}' | '\u{fffe}' | '\u{ffff}' | '\u{e0000}'..)
+}
+
+checked_text!(Key, "a key of 1 to 253 printable characters");

@@ -1,0 +1,20 @@
+//! Where workloads come from, as the engine sees it.
+
+use async_trait::async_trait;
+
+use crate::{Ident, Report};
+
+/// One configured place to look at what runs.
+#[async_trait]
+pub trait Source: Send + Sync + std::fmt::Debug {
+    fn name(&self) -> &Ident;
+
+    /// `docker`, `hosts`, …
+    fn kind(&self) -> &'static str;
+
+    /// Looks once. Never fails as a call: what goes wrong is in the report's view. Bounded in time.
+    async fn report(&self) -> Report;
+
+    /// Returns when another look is likely to see something new; may return early, and may wait for ever.
+    async fn changed(&self);
+}

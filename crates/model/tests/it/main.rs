@@ -1,0 +1,11 @@
+//! What the rest of the house relies on: types that take only right values, and errors that help.
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
+mod addresses;
+mod clocks;
+mod errors;
+mod names;
+mod no_panic;
+mod ranges;
+mod records;
+mod strategies;
