@@ -1,0 +1,277 @@
+//! Where everything durable lives: ordered byte keys, changed by commits that are all or nothing.
+//!
+//! A [`Commit`] is a list of conditions on the versions of keys and a list of writes. Every engine behind
+//! [`Store`] passes the same [`contract`] suite, so the rooms above never ask which one they have.
+
+pub mod contract;
+mod epoch;
+pub mod faults;
+pub mod local;
+pub mod memory;
+mod span;
+mod watch;
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use async_trait::async_trait;
+
+pub use self::{faults::FaultyStore, local::LocalStore, memory::MemoryStore, watch::Watch};
+
+/// Most writes a commit may carry, on every store: the smallest of their limits.
+pub const MAX_WRITES: usize = 100;
+
+/// Most conditions a commit may carry, on every store: etcd counts them like writes.
+pub const MAX_CONDITIONS: usize = 100;
+
+/// Most bytes of keys and values a commit may carry, on every store.
+pub const MAX_BYTES: usize = 1 << 20;
+
+/// Longest key, on every store: fjall keeps the length in two bytes.
+pub const MAX_KEY_BYTES: usize = 32 << 10;
+
+pub type Key = Vec<u8>;
+pub type Value = Vec<u8>;
+
+/// When a key was last written. Only equality means something: a key that is deleted and written again
+/// never gets a version it had before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Version(pub u64);
+
+/// A number that only grows: each time leadership is taken, by anybody, it is one higher.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Epoch(pub u64);
+
+/// A key with what stands under it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    pub key: Key,
+    pub value: Value,
+    pub version: Version,
+}
+
+/// What must be true at the moment of the commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Condition {
+    Absent(Key),
+    Version(Key, Version),
+}
+
+impl Condition {
+    pub fn key(&self) -> &Key {
+        match self {
+            Self::Absent(key) | Self::Version(key, _) => key,
+        }
+    }
+}
+
+/// One key's new state. A commit names each key at most once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Write {
+    Put(Key, Value),
+    Delete(Key),
+}
+
+impl Write {
+    pub fn key(&self) -> &Key {
+        match self {
+            Self::Put(key, _) | Self::Delete(key) => key,
+        }
+    }
+
+    /// What this counts towards [`MAX_BYTES`].
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Put(key, value) => key.len() + value.len(),
+            Self::Delete(key) => key.len(),
+        }
+    }
+}
+
+/// Conditions and writes that take effect together or not at all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Commit {
+    pub conditions: Vec<Condition>,
+    pub writes: Vec<Write>,
+}
+
+/// A commit that is durable. Every key it put now has this version; if it wrote nothing, the version means
+/// nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Committed {
+    pub version: Version,
+}
+
+/// Whether a store can be written to right now, and if not, what a person should know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Health {
+    Ready,
+    Failed { reason: String },
+}
+
+/// Why a store did not do what was asked: one variant per thing the caller does next.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// A condition did not hold; nothing changed. Read again and decide anew.
+    #[error("the commit was refused: `{}` is not as expected", String::from_utf8_lossy(.key))]
+    Refused { key: Key },
+    /// The commit may or may not have landed. Read before doing anything else.
+    #[error("it is unknown whether the commit landed: {reason}")]
+    Unknown { reason: String },
+    /// Nothing was done, and nothing can be done until the store is back.
+    #[error("the store cannot be used now: {reason}")]
+    Unavailable { reason: String },
+    /// The commit breaks a rule of every store (its size, a key named twice); nothing changed.
+    #[error("the commit is not valid: {reason}")]
+    Invalid { reason: String },
+    /// Somebody else holds the store.
+    #[error("{reason}")]
+    Locked { reason: String },
+    /// What is on the disk is not what was written there. A person must act.
+    #[error("the store is damaged: {reason}")]
+    Damaged { reason: String },
+}
+
+/// One transactional, ordered key-value engine.
+#[async_trait]
+pub trait Store: Send + Sync + std::fmt::Debug {
+    /// What stands under `key`. Sees every commit acknowledged before the call, by any process.
+    async fn get(&self, key: &[u8]) -> Result<Option<Entry>, StoreError>;
+
+    /// A view of all keys at one moment: it sees every commit acknowledged before the call and none begun after it.
+    async fn snapshot(&self) -> Result<Arc<dyn Snapshot>, StoreError>;
+
+    /// Makes `commit` durable, or says why not. Commits that wait at the same time share one flush to disk.
+    /// Who stops waiting does not stop the commit.
+    async fn commit(&self, commit: Commit) -> Result<Committed, StoreError>;
+
+    /// Every commit after this call that touches a key with `prefix`, in order, each exactly once.
+    /// A receiver that falls too far behind gets [`WatchItem::Lost`] and must start from a snapshot.
+    async fn watch(&self, prefix: &[u8]) -> Result<Watch, StoreError>;
+
+    /// Waits until this process should lead and raises the epoch, which is a counter under [`EPOCH_KEY`].
+    async fn lead(&self) -> Result<Epoch, StoreError>;
+
+    /// Whether commits can be expected to work, without doing one.
+    fn health(&self) -> Health;
+
+    /// Resolves once [`Store::health`] has changed since the last call on this receiver.
+    fn health_changes(&self) -> tokio::sync::watch::Receiver<Health>;
+
+    /// Ends all work and gives the files back. Nothing may be asked of the store afterwards.
+    async fn close(&self);
+}
+
+/// The key under which the epoch is counted, as decimal text.
+pub const EPOCH_KEY: &[u8] = b"meta/epoch";
+
+/// All keys at one moment.
+#[async_trait]
+pub trait Snapshot: Send + Sync + std::fmt::Debug {
+    async fn get(&self, key: &[u8]) -> Result<Option<Entry>, StoreError>;
+
+    /// The entries with `prefix` whose key is greater than `after`, in order of key, at most `limit`.
+    async fn range(
+        &self,
+        prefix: &[u8],
+        after: Option<&[u8]>,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError>;
+
+    /// As [`Snapshot::range`] from the greatest key down: those with `prefix` whose key is less than `before`.
+    async fn range_back(
+        &self,
+        prefix: &[u8],
+        before: Option<&[u8]>,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError>;
+}
+
+/// One commit as a watcher sees it: only the keys with the watcher's prefix.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WatchItem {
+    Changed {
+        version: Version,
+        writes: Arc<Vec<Write>>,
+    },
+    /// Some commits were missed. Nothing follows.
+    Lost,
+}
+
+impl Commit {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    #[must_use]
+    pub fn when(mut self, condition: Condition) -> Self {
+        self.conditions.push(condition);
+        self
+    }
+
+    #[must_use]
+    pub fn put(mut self, key: impl Into<Key>, value: impl Into<Value>) -> Self {
+        self.writes.push(Write::Put(key.into(), value.into()));
+        self
+    }
+
+    #[must_use]
+    pub fn delete(mut self, key: impl Into<Key>) -> Self {
+        self.writes.push(Write::Delete(key.into()));
+        self
+    }
+
+    /// Checks what every store checks before it looks at a condition.
+    pub fn validate(&self) -> Result<(), StoreError> {
+        let invalid = |reason: String| Err(StoreError::Invalid { reason });
+        if self.writes.len() > MAX_WRITES {
+            return invalid(format!("{} writes, and at most {MAX_WRITES} are allowed", self.writes.len()));
+        }
+        if self.conditions.len() > MAX_CONDITIONS {
+            return invalid(format!(
+                "{} conditions, and at most {MAX_CONDITIONS} are allowed",
+                self.conditions.len()
+            ));
+        }
+        let mut seen = BTreeSet::new();
+        let mut bytes = 0;
+        for write in &self.writes {
+            bytes += write.bytes();
+            if !seen.insert(write.key()) {
+                return invalid(format!("`{}` is written twice", String::from_utf8_lossy(write.key())));
+            }
+        }
+        for key in self.conditions.iter().map(Condition::key).chain(seen) {
+            if key.is_empty() {
+                return invalid("a key is empty".into());
+            }
+            if key.len() > MAX_KEY_BYTES {
+                return invalid(format!(
+                    "a key of {} bytes, and at most {MAX_KEY_BYTES} are allowed",
+                    key.len()
+                ));
+            }
+        }
+        if bytes > MAX_BYTES {
+            return invalid(format!("{bytes} bytes, and at most {MAX_BYTES} are allowed"));
+        }
+        Ok(())
+    }
+
+    /// The first key whose condition does not hold, given the versions that stand.
+    fn refusal<E>(
+        &self,
+        mut standing: impl FnMut(&Key) -> Result<Option<Version>, E>,
+    ) -> Result<Option<&Key>, E> {
+        for condition in &self.conditions {
+            let wanted = match condition {
+                Condition::Absent(_) => None,
+                Condition::Version(_, version) => Some(*version),
+            };
+            if standing(condition.key())? != wanted {
+                return Ok(Some(condition.key()));
+            }
+        }
+        Ok(None)
+    }
+}

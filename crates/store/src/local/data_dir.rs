@@ -1,0 +1,116 @@
+//! The data directory: what lies where, and who may use it.
+//!
+//! ```text
+//! lock        held by the process that uses the directory; its id stands inside
+//! highwater   the last revision known to be durable, see `mark`
+//! db/         fjall's files
+//! db.new/     a database being created; renamed to db/ when it is complete
+//! probe       a write that only tries whether writing works
+//! ```
+
+use std::{
+    fs::{self, File, OpenOptions, TryLockError},
+    io::{self, Read, Write},
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
+
+use crate::StoreError;
+
+/// How often a taken lock is tried again: a process that just ended may still be giving it back.
+const TRIES: u32 = 5;
+
+/// A directory that belongs to this process as long as this value lives.
+#[derive(Debug)]
+pub(super) struct DataDir {
+    path: PathBuf,
+    lock: File,
+}
+
+impl DataDir {
+    /// Takes `path` for this process, and creates it if need be, readable by its owner only.
+    pub(super) fn take(path: &Path) -> Result<Self, StoreError> {
+        let cannot = |error: io::Error| StoreError::Unavailable {
+            reason: format!("the directory {} cannot be used: {error}", path.display()),
+        };
+        create_private(path).map_err(cannot)?;
+        let lock = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path.join("lock"))
+            .map_err(cannot)?;
+        let mut dir = Self { path: path.to_path_buf(), lock };
+        for attempt in 1..=TRIES {
+            match dir.lock.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::Error(error)) => return Err(cannot(error)),
+                Err(TryLockError::WouldBlock) if attempt == TRIES => return Err(dir.taken()),
+                Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(100)),
+            }
+        }
+        let _ = dir.sign(); // Only told to people; a full disk must not keep us out.
+        Ok(dir)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn database(&self) -> PathBuf {
+        self.path.join("db")
+    }
+
+    pub(super) fn new_database(&self) -> PathBuf {
+        self.path.join("db.new")
+    }
+
+    /// Says, for people, that the directory is in use.
+    pub(super) fn taken(&mut self) -> StoreError {
+        let mut holder = String::new();
+        let process = match self.lock.read_to_string(&mut holder) {
+            Ok(_) if !holder.trim().is_empty() => format!(" (process {})", holder.trim()),
+            _ => String::new(),
+        };
+        StoreError::Locked {
+            reason: format!(
+                "another netstead{process} runs on {}; stop it first, or give this one a directory of its own",
+                self.path.display()
+            ),
+        }
+    }
+
+    fn sign(&mut self) -> io::Result<()> {
+        self.lock.set_len(0)?;
+        writeln!(self.lock, "{}", std::process::id())
+    }
+
+    /// Tries a durable write beside the database, to learn what is wrong with the disk.
+    pub(super) fn probe(&self) -> io::Result<()> {
+        let path = self.path.join("probe");
+        let outcome = File::create(&path).and_then(|mut file| {
+            file.write_all(&vec![0x5a; 64 << 10])?;
+            file.sync_all()
+        });
+        let removed = fs::remove_file(&path);
+        outcome.and(removed)
+    }
+}
+
+/// Makes a rename or a new file in `dir` durable.
+pub(super) fn sync_directory(dir: &Path) -> io::Result<()> {
+    File::open(dir)?.sync_all()
+}
+
+#[cfg(unix)]
+fn create_private(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+#[cfg(not(unix))]
+fn create_private(path: &Path) -> io::Result<()> {
+    fs::create_dir_all(path)
+}

@@ -1,0 +1,232 @@
+//! fjall, and how our keys and values lie in it.
+//!
+//! One keyspace: a second one that is seldom written would pin the journals of the first. Its keys:
+//!
+//! ```text
+//! d<key>   8 bytes of version, big-endian, then the value
+//! r        8 bytes: the revision, that is the number of the last commit
+//! ```
+
+use std::{
+    fs,
+    ops::Bound,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
+    thread,
+    time::Duration,
+};
+
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable};
+
+use super::{
+    data_dir::{DataDir, sync_directory},
+    trouble::Trouble,
+};
+use crate::{Entry, Key, MAX_KEY_BYTES, Value, Version, span::Span};
+
+/// Data waiting in memory before it becomes a table. Stored when the keyspace is created. Small, because
+/// writing a table is what makes a single commit slow, and what is open costs memory and time to recover.
+const MEMTABLE_BYTES: u64 = 4 << 20;
+
+/// All journals together; fjall's smallest.
+const JOURNAL_BYTES: u64 = 64 << 20;
+
+/// Blocks of tables kept in memory. The rooms above keep what they need often.
+const CACHE_BYTES: u64 = 16 << 20;
+
+/// fjall waits for ever inside a commit at 4 sealed memtables and 30 tables in level 0, even when the thread
+/// that should make room has died. We wait before that, and look.
+const SEALED_MEMTABLES: usize = 3;
+const FRESH_TABLES: usize = 28;
+
+const KEYSPACE: &str = "netstead";
+const DATA: u8 = b'd';
+const REVISION: &[u8] = b"r";
+
+/// What a key becomes on disk: its new content, or nothing.
+pub(super) type DiskWrite = (Vec<u8>, Option<Vec<u8>>);
+
+/// An open database. Every call may block.
+pub(super) struct Engine {
+    keys: Keyspace,
+    db: Database,
+}
+
+impl Engine {
+    /// Creates the database of `dir`, completely or not at all: a process killed in the first moments of
+    /// fjall's own creation leaves files that never open again.
+    pub(super) fn create(dir: &DataDir) -> Result<(), Trouble> {
+        let new = dir.new_database();
+        if new.exists() {
+            fs::remove_dir_all(&new)?;
+        }
+        let engine = Self::start(&new)?;
+        engine.write(Vec::new(), 0)?;
+        engine.close();
+        sync_directory(&new)?;
+        fs::rename(&new, dir.database())?;
+        Ok(sync_directory(dir.path())?)
+    }
+
+    /// Opens the database in `path`, which must be there: where a file that lists others is missing, fjall
+    /// would start anew and delete those.
+    pub(super) fn open(path: &Path) -> Result<Self, Trouble> {
+        for file in ["version", "keyspaces/0/current", "keyspaces/1/current"] {
+            let file = path.join(file);
+            if !file.try_exists()? {
+                return Err(Trouble::Damaged(format!("{} is missing", file.display())));
+            }
+        }
+        Self::start(path)
+    }
+
+    fn start(path: &Path) -> Result<Self, Trouble> {
+        guarded(|| {
+            let db = Database::builder(path)
+                .cache_size(CACHE_BYTES)
+                .max_journaling_size(JOURNAL_BYTES)
+                .worker_threads(2)
+                .open()?;
+            let keys =
+                db.keyspace(KEYSPACE, || KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE_BYTES))?;
+            Ok(Self { keys, db })
+        })
+    }
+
+    /// Gives the files back, also when fjall is in a state that makes it panic.
+    pub(super) fn close(self) {
+        let _ = guarded(|| {
+            drop(self);
+            Ok(())
+        });
+    }
+
+    /// The number of the last commit.
+    pub(super) fn revision(&self) -> Result<u64, Trouble> {
+        let stored = guarded(|| Ok(self.keys.get(REVISION)?))?;
+        match stored.as_deref().map(<[u8; 8]>::try_from) {
+            Some(Ok(bytes)) => Ok(u64::from_be_bytes(bytes)),
+            _ => Err(Trouble::Damaged("the number of the last commit is missing".into())),
+        }
+    }
+
+    /// What stands under `key` now.
+    pub(super) fn get(&self, key: &[u8]) -> Result<Option<Entry>, Trouble> {
+        if key.len() > MAX_KEY_BYTES {
+            return Ok(None); // fjall would panic.
+        }
+        guarded(|| Ok(self.keys.get(disk_key(key))?))?.map(|stored| entry(key, &stored)).transpose()
+    }
+
+    /// The version that stands under a key as [`disk_key`] writes it.
+    pub(super) fn version(&self, disk_key: &[u8]) -> Result<Option<Version>, Trouble> {
+        let stored = guarded(|| Ok(self.keys.get(disk_key)?))?;
+        stored.map(|stored| split(disk_key, &stored).map(|(version, _)| version)).transpose()
+    }
+
+    /// Makes `writes` and the revision durable with one fsync. Nothing of it can be read before that.
+    pub(super) fn write(&self, writes: Vec<DiskWrite>, revision: u64) -> Result<(), Trouble> {
+        guarded(|| {
+            self.wait_for_room()?;
+            let mut batch = self.db.batch().durability(Some(PersistMode::SyncData));
+            for (key, content) in writes {
+                match content {
+                    Some(content) => batch.insert(&self.keys, key, content),
+                    None => batch.remove(&self.keys, key),
+                }
+            }
+            batch.insert(&self.keys, REVISION, revision.to_be_bytes());
+            Ok(batch.commit()?)
+        })
+    }
+
+    /// Whether a write would be refused because one in the background failed. Cheap: it writes nothing.
+    pub(super) fn check(&self) -> Result<(), Trouble> {
+        guarded(|| Ok(self.db.persist(PersistMode::Buffer)?))
+    }
+
+    fn wait_for_room(&self) -> Result<(), Trouble> {
+        while self.keys.sealed_memtable_count() >= SEALED_MEMTABLES
+            || self.keys.l0_table_count() >= FRESH_TABLES
+        {
+            self.db.persist(PersistMode::Buffer)?; // Answers `Poisoned` when nobody will make room any more.
+            thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    /// A view of the database as it is now. Only to be called while no write is under way: fjall moves the
+    /// limit of what a view sees when it finishes a table, and a batch that is being written may lie below.
+    pub(super) fn view(&self) -> fjall::Snapshot {
+        self.db.snapshot()
+    }
+
+    pub(super) fn get_at(&self, view: &fjall::Snapshot, key: &[u8]) -> Result<Option<Entry>, Trouble> {
+        if key.len() > MAX_KEY_BYTES {
+            return Ok(None);
+        }
+        guarded(|| Ok(view.get(&self.keys, disk_key(key))?))?.map(|stored| entry(key, &stored)).transpose()
+    }
+
+    /// At most `limit` entries of `span`, from its end if `back`.
+    pub(super) fn range_at(
+        &self,
+        view: &fjall::Snapshot,
+        span: Span,
+        limit: usize,
+        back: bool,
+    ) -> Result<Vec<Entry>, Trouble> {
+        guarded(|| {
+            let mut found = view.range(&self.keys, disk_span(span));
+            let mut entries = Vec::new();
+            while entries.len() < limit {
+                let Some(item) = (if back { found.next_back() } else { found.next() }) else { break };
+                let (key, stored) = item.into_inner()?;
+                entries.push(entry(key.get(1..).unwrap_or_default(), &stored)?);
+            }
+            Ok(entries)
+        })
+    }
+}
+
+/// Runs `work` and turns a panic of fjall into an error.
+fn guarded<T>(work: impl FnOnce() -> Result<T, Trouble>) -> Result<T, Trouble> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(Trouble::panicked(panic.as_ref())))
+}
+
+pub(super) fn disk_key(key: &[u8]) -> Vec<u8> {
+    let mut disk = Vec::with_capacity(1 + key.len());
+    disk.push(DATA);
+    disk.extend_from_slice(key);
+    disk
+}
+
+pub(super) fn disk_value(version: Version, value: &[u8]) -> Vec<u8> {
+    let mut disk = Vec::with_capacity(8 + value.len());
+    disk.extend_from_slice(&version.0.to_be_bytes());
+    disk.extend_from_slice(value);
+    disk
+}
+
+fn disk_span((start, end): Span) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+    let end = match end {
+        Bound::Unbounded => Bound::Excluded(vec![DATA + 1]),
+        end => end.map(|key| disk_key(&key)),
+    };
+    (start.map(|key| disk_key(&key)), end)
+}
+
+/// Copies out of fjall: what it hands out keeps a whole block in memory.
+fn entry(key: &[u8], stored: &[u8]) -> Result<Entry, Trouble> {
+    let (version, value) = split(key, stored)?;
+    Ok(Entry { key: Key::from(key), value: Value::from(value), version })
+}
+
+fn split<'a>(key: &[u8], stored: &'a [u8]) -> Result<(Version, &'a [u8]), Trouble> {
+    match stored.split_first_chunk::<8>() {
+        Some((version, value)) => Ok((Version(u64::from_be_bytes(*version)), value)),
+        None => {
+            Err(Trouble::Damaged(format!("the value of `{}` has no version", String::from_utf8_lossy(key))))
+        }
+    }
+}

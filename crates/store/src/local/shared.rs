@@ -1,0 +1,136 @@
+//! What the writer thread, the readers and the housekeeper have in common.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use tokio::sync::watch;
+
+use super::{engine::Engine, trouble::Trouble};
+use crate::{Health, StoreError, watch::Watchers};
+
+pub(super) struct Shared {
+    path: PathBuf,
+    /// The open database, lent to readers for the length of one call. Only the writer thread puts one in or
+    /// takes it out; what was read from another opening never mixes with this one.
+    open: RwLock<Option<(Engine, Opening)>>,
+    openings: AtomicU64,
+    health: watch::Sender<Health>,
+    pub(super) watchers: Watchers,
+    /// The last revision that is on the disk for sure. Every commit acknowledged is at or below it.
+    durable: AtomicU64,
+    pub(super) progress: Progress,
+}
+
+/// Which opening of the database something belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Opening(u64);
+
+impl Shared {
+    /// Without a database yet; `durable` is the last commit it has.
+    pub(super) fn closed(path: &Path, durable: u64) -> Self {
+        Self {
+            path: path.to_path_buf(),
+            open: RwLock::new(None),
+            openings: AtomicU64::new(0),
+            health: watch::channel(Health::Ready).0,
+            watchers: Watchers::default(),
+            durable: AtomicU64::new(durable),
+            progress: Progress::default(),
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Lends `engine` to readers.
+    pub(super) fn lend(&self, engine: Engine) {
+        let opening = Opening(self.openings.fetch_add(1, Ordering::Relaxed));
+        *self.open.write().unwrap_or_else(PoisonError::into_inner) = Some((engine, opening));
+    }
+
+    /// Takes the database away from all readers and waits for those that read right now.
+    pub(super) fn take_back(&self) -> Option<Engine> {
+        self.open.write().unwrap_or_else(PoisonError::into_inner).take().map(|(engine, _)| engine)
+    }
+
+    /// Calls `work` with the database, if it is open.
+    pub(super) fn with_engine<T>(&self, work: impl FnOnce(&Engine, Opening) -> T) -> Option<T> {
+        let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
+        open.as_ref().map(|(engine, opening)| work(engine, *opening))
+    }
+
+    /// As [`Shared::with_engine`], with the answers a caller outside gets.
+    pub(super) fn read<T>(
+        &self,
+        work: impl FnOnce(&Engine, Opening) -> Result<T, Trouble>,
+    ) -> Result<T, StoreError> {
+        let outcome = self.with_engine(work).ok_or_else(|| self.unavailable())?;
+        outcome.map_err(|trouble| trouble.into_error(&self.path))
+    }
+
+    pub(super) fn durable(&self) -> u64 {
+        self.durable.load(Ordering::Acquire)
+    }
+
+    pub(super) fn set_durable(&self, revision: u64) {
+        self.durable.store(revision, Ordering::Release);
+    }
+
+    pub(super) fn health(&self) -> &watch::Sender<Health> {
+        &self.health
+    }
+
+    pub(super) fn fail(&self, reason: String) {
+        self.set_health(Health::Failed { reason });
+    }
+
+    /// Changes what health says; receivers wake only if it is something new.
+    pub(super) fn set_health(&self, new: Health) {
+        self.health.send_if_modified(|health| {
+            let changed = *health != new;
+            *health = new;
+            changed
+        });
+    }
+
+    /// An error unless the store is healthy.
+    pub(super) fn ready(&self) -> Result<(), StoreError> {
+        match *self.health.borrow() {
+            Health::Ready => Ok(()),
+            Health::Failed { .. } => Err(self.unavailable()),
+        }
+    }
+
+    pub(super) fn unavailable(&self) -> StoreError {
+        let reason = match &*self.health.borrow() {
+            Health::Ready => "the store is being opened again".into(),
+            Health::Failed { reason } => reason.clone(),
+        };
+        StoreError::Unavailable { reason }
+    }
+}
+
+/// Which group of commits is being written: odd while one is, and never the same number twice.
+#[derive(Debug, Default)]
+pub(super) struct Progress(AtomicU64);
+
+impl Progress {
+    pub(super) fn begin(&self) {
+        self.0.fetch_or(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn end(&self) {
+        let now = self.0.load(Ordering::Relaxed);
+        self.0.store((now | 1) + 1, Ordering::Relaxed);
+    }
+
+    pub(super) fn now(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
