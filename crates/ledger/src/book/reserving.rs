@@ -1,0 +1,97 @@
+//! Setting sub-ranges aside.
+
+use std::sync::Arc;
+
+use netstead_model::{EventKind, Ident, Key, Range, Reservation, Subject};
+
+use super::{
+    pool_state::{PoolState, joined},
+    turn::Turn,
+};
+use crate::{
+    command::Reply,
+    record::{Record, Slot},
+    refusal::Refusal,
+};
+
+impl Turn<'_> {
+    /// Sets a range of the pool aside for the caller: nothing generated comes from it. Asking again changes nothing.
+    pub fn reserve(
+        &mut self,
+        pool: &Ident,
+        key: &Key,
+        range: Range,
+        description: Option<&String>,
+    ) -> Result<Reply, Refusal> {
+        let state = self.pool(pool)?;
+        if let Some(existing) = reservation_of(state, key) {
+            return self.reserve_again(&existing, range);
+        }
+        if state.pool.closing {
+            return Err(Refusal::PoolClosing { pool: pool.clone() });
+        }
+        if !joined(state.pool.spec.extent()).iter().any(|part| part.contains_range(range)) {
+            return Err(Refusal::NotInPool { address: range.to_string(), pool: pool.clone() });
+        }
+        let (first, last) = (range.first().number(), range.last().number());
+        if let Some(other) = state.reservation_at(first, last) {
+            let (key, owner) = (other.key.clone(), other.owner.clone());
+            return Err(Refusal::Reserved {
+                address: other.range.to_string(),
+                pool: pool.clone(),
+                key,
+                owner,
+            });
+        }
+        let foreign = state.slots_in(first, last).find_map(|slot| match slot {
+            Slot::Held(claim) if claim.owner != *self.caller.owner() => Some(claim),
+            _ => None,
+        });
+        if let Some(claim) = foreign {
+            let (key, owner) = (claim.key.clone(), claim.owner.clone());
+            return Err(Refusal::AddressHeld { address: claim.held(), pool: pool.clone(), key, owner });
+        }
+        let value = Arc::new(Reservation {
+            pool: pool.clone(),
+            key: key.clone(),
+            owner: self.caller.owner().clone(),
+            range,
+            since: self.moment.wall,
+            description: description.cloned(),
+        });
+        self.put(Record::Reservation { pool: pool.clone(), first, value: Some(value.clone()) });
+        self.event(EventKind::Reserved, None, Some(Subject::Reservation(value.clone())), None);
+        Ok(Reply::Reserved(value))
+    }
+
+    fn reserve_again(&self, existing: &Arc<Reservation>, range: Range) -> Result<Reply, Refusal> {
+        if !self.may_touch(&existing.owner) {
+            let (pool, key, owner) = (existing.pool.clone(), existing.key.clone(), existing.owner.clone());
+            return Err(Refusal::NotYours { pool, key, owner });
+        }
+        if existing.range != range {
+            let reason =
+                format!("`{}` has {} reserved already; unreserve it first", existing.key, existing.range);
+            return Err(Refusal::invalid("range", reason));
+        }
+        Ok(Reply::Reserved(existing.clone()))
+    }
+
+    pub fn unreserve(&mut self, pool: &Ident, key: &Key) -> Result<Reply, Refusal> {
+        let state = self.pool(pool)?;
+        let Some(existing) = reservation_of(state, key) else { return Ok(Reply::Gone(false)) };
+        if !self.may_touch(&existing.owner) {
+            let (pool, key, owner) = (pool.clone(), key.clone(), existing.owner.clone());
+            return Err(Refusal::NotYours { pool, key, owner });
+        }
+        let first = existing.range.first().number();
+        self.put(Record::Reservation { pool: pool.clone(), first, value: None });
+        self.event(EventKind::Unreserved, Some(Subject::Reservation(existing)), None, None);
+        Ok(Reply::Gone(true))
+    }
+}
+
+/// Reservations are few per pool: people make them.
+fn reservation_of(state: &PoolState, key: &Key) -> Option<Arc<Reservation>> {
+    state.reservations.values().find(|reservation| reservation.key == *key).cloned()
+}

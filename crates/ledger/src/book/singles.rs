@@ -1,0 +1,176 @@
+//! Free addresses as intervals.
+
+use std::collections::BTreeMap;
+
+/// A set of numbers kept as disjoint, never touching intervals, so that every question costs the logarithm of the
+/// number of gaps, whatever the size of the pool.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Singles {
+    /// First to last, both inclusive.
+    runs: BTreeMap<u128, u128>,
+    count: u128,
+}
+
+impl Singles {
+    pub fn count(&self) -> u128 {
+        self.count
+    }
+
+    pub fn contains(&self, number: u128) -> bool {
+        self.run_at(number).is_some()
+    }
+
+    pub fn first(&self) -> Option<u128> {
+        self.runs.keys().next().copied()
+    }
+
+    /// The lowest number that is at least `from`.
+    pub fn first_from(&self, from: u128) -> Option<u128> {
+        if self.contains(from) {
+            return Some(from);
+        }
+        self.runs.range(from..).next().map(|(first, _)| *first)
+    }
+
+    /// Takes one number out; it was in, or nothing changes.
+    pub fn take(&mut self, number: u128) {
+        let Some((first, last)) = self.run_at(number) else { return };
+        if first == number {
+            self.runs.remove(&first);
+        } else {
+            self.runs.insert(first, number - 1);
+        }
+        if last != number {
+            self.runs.insert(number + 1, last);
+        }
+        self.count = self.count.saturating_sub(1);
+    }
+
+    /// Takes out every number from `first` to `last`.
+    pub fn take_region(&mut self, first: u128, last: u128) {
+        while let Some((run_first, run_last)) = self.first_overlap(first, last) {
+            self.runs.remove(&run_first);
+            self.count = self.count.saturating_sub(size(run_first, run_last));
+            if run_first < first {
+                self.insert_apart(run_first, first - 1);
+            }
+            if run_last > last {
+                self.insert_apart(last + 1, run_last);
+            }
+        }
+    }
+
+    /// Puts in every number from `first` to `last`, whether or not some are in already.
+    pub fn give_region(&mut self, first: u128, last: u128) {
+        let (mut first, mut last) = (first, last);
+        // What it touches on either side becomes one run with it.
+        let reach_first = first.saturating_sub(1);
+        let reach_last = last.saturating_add(1);
+        while let Some((run_first, run_last)) = self.first_overlap(reach_first, reach_last) {
+            self.runs.remove(&run_first);
+            self.count = self.count.saturating_sub(size(run_first, run_last));
+            first = first.min(run_first);
+            last = last.max(run_last);
+        }
+        self.insert_apart(first, last);
+    }
+
+    fn insert_apart(&mut self, first: u128, last: u128) {
+        self.runs.insert(first, last);
+        self.count = self.count.saturating_add(size(first, last));
+    }
+
+    fn run_at(&self, number: u128) -> Option<(u128, u128)> {
+        let (first, last) = self.runs.range(..=number).next_back()?;
+        (*last >= number).then_some((*first, *last))
+    }
+
+    fn first_overlap(&self, first: u128, last: u128) -> Option<(u128, u128)> {
+        self.run_at(first)
+            .or_else(|| self.runs.range(first..=last).next().map(|(first, last)| (*first, *last)))
+    }
+}
+
+fn size(first: u128, last: u128) -> u128 {
+    (last - first).saturating_add(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const END: u128 = 40;
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        Take(u128),
+        TakeRegion(u128, u128),
+        GiveRegion(u128, u128),
+    }
+
+    fn region() -> impl Strategy<Value = (u128, u128)> {
+        (0..END, 0..END).prop_map(|(one, other)| (one.min(other), one.max(other)))
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            (0..END).prop_map(Step::Take),
+            region().prop_map(|(first, last)| Step::TakeRegion(first, last)),
+            region().prop_map(|(first, last)| Step::GiveRegion(first, last)),
+        ]
+    }
+
+    /// Counted from the lowest number, and so that the last is the highest there is.
+    fn at_either_end() -> impl Strategy<Value = u128> {
+        prop_oneof![Just(0), Just(u128::MAX - (END - 1))]
+    }
+
+    proptest! {
+        #[test]
+        fn intervals_are_the_set_of_their_numbers(
+            base in at_either_end(),
+            steps in prop::collection::vec(step(), 1..60),
+        ) {
+            let (mut singles, mut set) = (Singles::default(), BTreeSet::new());
+            for step in steps {
+                match step {
+                    Step::Take(number) => {
+                        singles.take(base + number);
+                        set.remove(&(base + number));
+                    }
+                    Step::TakeRegion(first, last) => {
+                        singles.take_region(base + first, base + last);
+                        set.retain(|number| !(base + first..=base + last).contains(number));
+                    }
+                    Step::GiveRegion(first, last) => {
+                        singles.give_region(base + first, base + last);
+                        set.extend(base + first..=base + last);
+                    }
+                }
+                prop_assert_eq!(singles.count(), set.len() as u128);
+                prop_assert_eq!(singles.first(), set.first().copied());
+                for number in base..=base + (END - 1) {
+                    prop_assert_eq!(singles.contains(number), set.contains(&number));
+                    prop_assert_eq!(singles.first_from(number), set.range(number..).next().copied());
+                }
+                let touching = singles.runs.iter().zip(singles.runs.iter().skip(1));
+                prop_assert!(touching.into_iter().all(|((_, last), (first, _))| *last + 1 < *first));
+            }
+        }
+    }
+
+    #[test]
+    fn all_of_ipv6_is_one_interval() {
+        let mut all = Singles::default();
+        all.give_region(0, u128::MAX);
+        assert_eq!((all.runs.len(), all.count()), (1, u128::MAX));
+        all.take(7);
+        assert_eq!((all.first_from(7), all.contains(u128::MAX)), (Some(8), true));
+        all.give_region(7, 7);
+        assert_eq!((all.runs.len(), all.count()), (1, u128::MAX));
+    }
+}

@@ -1,0 +1,348 @@
+//! Looking into the Book.
+
+use std::{sync::Arc, time::Duration};
+
+use netstead_model::{
+    Address, Claim, ClaimId, Ident, Key, Observation, PoolStatus, Range, Reservation, Selector, Waiting,
+};
+
+use super::{Book, pool_state::PoolState};
+use crate::record::{Slot, Space};
+
+/// A claim with how long it lives unless it is renewed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimView {
+    pub claim: Arc<Claim>,
+    pub left: Option<Duration>,
+}
+
+/// Which claims to list; every field narrows.
+#[derive(Debug, Clone, Default)]
+pub struct ClaimFilter {
+    pub pool: Option<Ident>,
+    /// Only pools of this list: what the caller may see.
+    pub pools: Option<Vec<Ident>>,
+    pub vrf: Option<Ident>,
+    pub owner: Option<Arc<str>>,
+    pub key: Option<Key>,
+    pub selector: Option<Selector>,
+}
+
+/// Where a list of claims goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimCursor {
+    pub pool: Ident,
+    pub address: Address,
+}
+
+/// What is known of one address in one VRF.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AddressView {
+    pub vrf: Ident,
+    pub pool: Option<Ident>,
+    pub address: Address,
+    pub length: Option<u8>,
+    pub state: AddressState,
+    pub observed: Vec<Arc<Observation>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AddressState {
+    Held(ClaimView),
+    /// Nothing is left once it would be handed out again.
+    Resting {
+        key: Key,
+        owner: Arc<str>,
+        left: Duration,
+        last_claim: ClaimId,
+    },
+    Reserved(Arc<Reservation>),
+    Observed,
+    Withheld(&'static str),
+    Free,
+    Outside,
+}
+
+/// Which addresses to list.
+#[derive(Debug, Clone, Default)]
+pub struct AddressFilter {
+    pub pool: Option<Ident>,
+    pub pools: Option<Vec<Ident>>,
+    pub vrf: Option<Ident>,
+    pub within: Option<Range>,
+    /// `held`, `resting`, `reserved` or `observed`.
+    pub state: Option<&'static str>,
+}
+
+/// Where a list of addresses goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AddressCursor {
+    pub pool: Ident,
+    pub address: Address,
+}
+
+impl AddressState {
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Held(_) => "held",
+            Self::Resting { .. } => "resting",
+            Self::Reserved(_) => "reserved",
+            Self::Observed => "observed",
+            Self::Withheld(reason) if reason.contains("gateway") => "gateway",
+            Self::Withheld(_) => "excluded",
+            Self::Free => "free",
+            Self::Outside => "outside",
+        }
+    }
+}
+
+impl Book {
+    pub fn pools(&self) -> impl Iterator<Item = PoolStatus> {
+        self.pools.values().map(PoolState::status)
+    }
+
+    pub fn pool(&self, name: &Ident) -> Option<PoolStatus> {
+        self.pools.get(name).map(PoolState::status)
+    }
+
+    /// The VRF of a pool.
+    pub fn vrf_of(&self, pool: &Ident) -> Option<&Ident> {
+        self.pools.get(pool).map(|state| &state.space.vrf)
+    }
+
+    pub fn claim(&self, pool: &Ident, key: &Key) -> Option<ClaimView> {
+        let state = self.pools.get(pool)?;
+        Some(self.claim_view(state, state.held_by(key)?))
+    }
+
+    fn claim_view(&self, state: &PoolState, claim: &Arc<Claim>) -> ClaimView {
+        let end = state.lease_end(claim.address.number());
+        let left = end.map(|end| Duration::from_millis(end.saturating_sub(self.now)));
+        ClaimView { claim: claim.clone(), left }
+    }
+
+    pub fn waiting_claim(&self, pool: &Ident, key: &Key) -> Option<Arc<Waiting>> {
+        let state = self.pools.get(pool)?;
+        state
+            .waiting
+            .iter()
+            .filter_map(|seq| self.waiting.get(seq))
+            .find(|waiting| waiting.key == *key)
+            .cloned()
+    }
+
+    /// Whether this place in the queue is still taken.
+    pub fn is_waiting(&self, seq: u64) -> bool {
+        self.waiting.contains_key(&seq)
+    }
+
+    pub fn waitings(&self) -> impl Iterator<Item = &Arc<Waiting>> {
+        self.waiting.values()
+    }
+
+    pub fn reservations(&self) -> impl Iterator<Item = &Arc<Reservation>> {
+        self.pools.values().flat_map(|state| state.reservations.values())
+    }
+
+    pub fn observations(&self) -> impl Iterator<Item = &Arc<Observation>> {
+        self.observed.values().flat_map(|field| field.values()).flat_map(|sightings| sightings.values())
+    }
+
+    /// Claims in order of pool name and address, from behind `after` on.
+    pub fn claims(&self, filter: &ClaimFilter, after: Option<&ClaimCursor>, limit: usize) -> Vec<ClaimView> {
+        let mut found = Vec::new();
+        let wanted = |state: &&PoolState| filter.wants_pool(state);
+        for state in self.pools_from(after.map(|cursor| &cursor.pool)).filter(wanted) {
+            // With a key there is an index, and one answer.
+            if let Some(key) = &filter.key {
+                let claim = state
+                    .held_by(key)
+                    .filter(|claim| filter.wants(claim) && after.is_none_or(|a| a.before(claim)));
+                found.extend(claim.map(|claim| self.claim_view(state, claim)));
+            } else {
+                let from = after
+                    .filter(|cursor| cursor.pool == *state.pool.name())
+                    .map(|cursor| cursor.address.number());
+                let slots = state.slots_after(from).filter_map(held);
+                let claims = slots.filter(|claim| filter.wants(claim)).take(limit - found.len());
+                found.extend(claims.map(|claim| self.claim_view(state, claim)));
+            }
+            if found.len() >= limit {
+                found.truncate(limit);
+                break;
+            }
+        }
+        found
+    }
+
+    fn pools_from(&self, name: Option<&Ident>) -> impl Iterator<Item = &PoolState> {
+        let all = name.is_none().then(|| self.pools.values());
+        let from = name.map(|name| self.pools.range::<Ident, _>(name..).map(|(_, state)| state));
+        all.into_iter().flatten().chain(from.into_iter().flatten())
+    }
+
+    /// Every address that is not simply free, in order of pool and address.
+    pub fn addresses(
+        &self,
+        filter: &AddressFilter,
+        after: Option<&AddressCursor>,
+        limit: usize,
+    ) -> Vec<AddressView> {
+        let mut found = Vec::new();
+        let wanted = |state: &&PoolState| filter.wants_pool(state);
+        for state in self.pools_from(after.map(|cursor| &cursor.pool)).filter(wanted) {
+            let from = after
+                .filter(|cursor| cursor.pool == *state.pool.name())
+                .map(|cursor| cursor.address.number());
+            for number in state.notable_after(from, filter.within) {
+                let Some(view) = self.view_in(state, number) else { continue };
+                let shown = match filter.state {
+                    Some(wanted) => view.state.as_str() == wanted,
+                    None => !matches!(view.state, AddressState::Free),
+                };
+                if shown {
+                    found.push(view);
+                }
+                if found.len() >= limit {
+                    return found;
+                }
+            }
+        }
+        found
+    }
+
+    /// What an address means, once per VRF in which it means something.
+    pub fn explain(&self, address: Address) -> Vec<AddressView> {
+        let mut vrfs: Vec<&Ident> = self.pools.values().map(|state| &state.space.vrf).collect();
+        vrfs.extend(self.observed.keys().map(|(vrf, _)| vrf));
+        vrfs.sort_unstable();
+        vrfs.dedup();
+        let mut views = Vec::new();
+        for vrf in vrfs {
+            for prefixes in [true, false] {
+                let space = Space { vrf: vrf.clone(), kind: address.kind(), prefixes };
+                let pool = self.pool_at(&space, address.number()).and_then(|name| self.pools.get(&name));
+                views.extend(pool.and_then(|state| self.view_in(state, address.number())));
+            }
+        }
+        views
+    }
+
+    fn view_in(&self, state: &PoolState, number: u128) -> Option<AddressView> {
+        let address = state.address(number)?;
+        let slot = state
+            .slots_in(number, number)
+            .find(|slot| matches!(slot, Slot::Held(_)))
+            .or(state.slots.get(&number));
+        let field = self.observed.get(&(state.space.vrf.clone(), state.space.kind));
+        let observed: Vec<_> = field
+            .and_then(|field| field.get(&number))
+            .map(|s| s.values().cloned().collect())
+            .unwrap_or_default();
+        let (shown, length) = slot.map_or((address, None), |slot| (slot.address(), slot.length()));
+        let view = |shown, length, shows| AddressView {
+            vrf: state.space.vrf.clone(),
+            pool: Some(state.pool.name().clone()),
+            address: shown,
+            length,
+            state: shows,
+            observed: observed.clone(),
+        };
+        Some(match slot {
+            Some(Slot::Held(claim)) => view(shown, length, AddressState::Held(self.claim_view(state, claim))),
+            Some(Slot::Rested(rest)) if state.rest_left(rest, self.now) > 0 => {
+                let left = Duration::from_millis(state.rest_left(rest, self.now));
+                let (key, owner, last_claim) = (rest.key.clone(), rest.owner.clone(), rest.claim);
+                view(shown, length, AddressState::Resting { key, owner, left, last_claim })
+            }
+            _ => view(address, None, idle_state(state, address, !observed.is_empty())),
+        })
+    }
+}
+fn idle_state(state: &PoolState, address: Address, observed: bool) -> AddressState {
+    let number = address.number();
+    if let Some(reason) = state.pool.spec.withheld(address) {
+        AddressState::Withheld(reason)
+    } else if let Some(reservation) = state.reservation_at(number, number) {
+        AddressState::Reserved(reservation.clone())
+    } else if observed {
+        AddressState::Observed
+    } else {
+        AddressState::Free
+    }
+}
+
+fn held(slot: &Slot) -> Option<&Arc<Claim>> {
+    if let Slot::Held(claim) = slot { Some(claim) } else { None }
+}
+
+impl ClaimCursor {
+    fn before(&self, claim: &Claim) -> bool {
+        (&self.pool, self.address) < (&claim.pool, claim.address)
+    }
+}
+
+impl ClaimFilter {
+    fn wants_pool(&self, state: &PoolState) -> bool {
+        let name = state.pool.name();
+        self.pool.as_ref().is_none_or(|pool| pool == name)
+            && self.pools.as_ref().is_none_or(|pools| pools.contains(name))
+            && self.vrf.as_ref().is_none_or(|vrf| *vrf == state.space.vrf)
+    }
+
+    fn wants(&self, claim: &Claim) -> bool {
+        self.owner.as_ref().is_none_or(|owner| *owner == claim.owner)
+            && self.selector.as_ref().is_none_or(|selector| selector.matches(&claim.details().labels))
+    }
+}
+
+impl AddressFilter {
+    fn wants_pool(&self, state: &PoolState) -> bool {
+        let name = state.pool.name();
+        self.pool.as_ref().is_none_or(|pool| pool == name)
+            && self.pools.as_ref().is_none_or(|pools| pools.contains(name))
+            && self.vrf.as_ref().is_none_or(|vrf| *vrf == state.space.vrf)
+            && self.within.is_none_or(|range| range.kind() == state.space.kind)
+    }
+}
+
+impl PoolState {
+    fn status(&self) -> PoolStatus {
+        PoolStatus { pool: netstead_model::Pool::clone(&self.pool), usage: self.usage() }
+    }
+
+    fn slots_after(&self, from: Option<u128>) -> impl Iterator<Item = &Slot> {
+        let start = from.map_or(std::ops::Bound::Unbounded, std::ops::Bound::Excluded);
+        self.slots.range((start, std::ops::Bound::Unbounded)).map(|(_, slot)| slot)
+    }
+
+    /// Addresses about which there is something to say, in order: slots, sightings, starts of reservations, gateway.
+    fn notable_after(&self, from: Option<u128>, within: Option<Range>) -> impl Iterator<Item = u128> {
+        let low = from.and_then(|from| from.checked_add(1)).unwrap_or(0);
+        let low = within.map_or(low, |range| low.max(range.first().number()));
+        let high = within.map_or(u128::MAX, |range| range.last().number());
+        let low = low.min(high);
+        let spent = from == Some(u128::MAX) || from.is_some_and(|from| from >= high);
+        let slots = self.slots.range(low..=high).map(|(number, _)| *number);
+        let seen = self.observed.range(low..=high).copied();
+        let reserved = self.reservations.range(low..=high).map(|(number, _)| *number);
+        let gateway = self.pool.spec.gateway.filter(|gateway| self.in_extent(*gateway)).map(Address::number);
+        let gateway = gateway.filter(|number| (low..=high).contains(number));
+        let mut streams: [std::iter::Peekable<Box<dyn Iterator<Item = u128> + '_>>; 4] = [
+            (Box::new(slots) as Box<dyn Iterator<Item = u128>>).peekable(),
+            (Box::new(seen) as Box<dyn Iterator<Item = u128>>).peekable(),
+            (Box::new(reserved) as Box<dyn Iterator<Item = u128>>).peekable(),
+            (Box::new(gateway.into_iter()) as Box<dyn Iterator<Item = u128>>).peekable(),
+        ];
+        std::iter::from_fn(move || {
+            if spent {
+                return None;
+            }
+            let lowest = streams.iter_mut().filter_map(|stream| stream.peek().copied()).min()?;
+            for stream in &mut streams {
+                stream.next_if_eq(&lowest);
+            }
+            Some(lowest)
+        })
+    }
+}

@@ -1,0 +1,164 @@
+//! What can be asked of the ledger, and what it answers.
+
+use std::{sync::Arc, time::Duration};
+
+use netstead_model::{
+    Address, Claim, ClaimRequest, Ident, Key, Pool, PoolSpec, Range, Released, Reservation, Span, Target,
+    Waiting,
+};
+
+/// Who asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    /// The subject of the caller's token: the owner of what it claims, unless it claims for somebody else.
+    pub subject: Arc<str>,
+    /// Whom it claims for.
+    pub behalf: Option<Arc<str>>,
+    /// It may touch claims of other owners.
+    pub manager: bool,
+    /// The id of the request, carried into events.
+    pub request: Option<Arc<str>>,
+}
+
+impl Caller {
+    pub fn new(subject: &str) -> Self {
+        Self { subject: subject.into(), behalf: None, manager: false, request: None }
+    }
+
+    /// Who will own what is claimed.
+    pub fn owner(&self) -> &Arc<str> {
+        self.behalf.as_ref().unwrap_or(&self.subject)
+    }
+
+    #[must_use]
+    pub fn manager(mut self) -> Self {
+        self.manager = true;
+        self
+    }
+}
+
+/// A change somebody asks for. All of them may be repeated after a lost answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    CreatePool(Box<PoolSpec>),
+    UpdatePool {
+        spec: Box<PoolSpec>,
+        /// Only if the pool still has this version.
+        if_version: Option<u64>,
+    },
+    DeletePool {
+        name: Ident,
+        /// Why the claims in it are released with it; without a reason a pool with claims stays.
+        force: Option<String>,
+        if_version: Option<u64>,
+    },
+    Claim(Box<ClaimRequest>),
+    Release(Target),
+    /// Gives the claim its full time again, or a new one.
+    Renew {
+        target: Target,
+        ttl: Option<Span>,
+    },
+    /// Hands the claim's address to another key of the same pool, and to another owner if one is named.
+    Move {
+        target: Target,
+        key: Key,
+        owner: Option<Arc<str>>,
+    },
+    Reserve {
+        pool: Ident,
+        key: Key,
+        range: Range,
+        description: Option<String>,
+    },
+    Unreserve {
+        pool: Ident,
+        key: Key,
+    },
+    /// Several of the above in one commit: all or none. At most [`MOST_ENTRIES`].
+    Bulk(Vec<Command>),
+    Observe(Report),
+    /// Leave the queue.
+    Abandon {
+        pool: Ident,
+        key: Key,
+    },
+    /// Makes the pools of the configuration file as it says, and lets go of those it no longer names.
+    SyncFilePools(Vec<PoolSpec>),
+    /// Ends the pause after a restore.
+    Resume,
+}
+
+/// Most entries of one bulk command, which is one commit.
+pub const MOST_ENTRIES: usize = 64;
+
+/// Addresses a source has seen in use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    pub source: Ident,
+    pub vrf: Ident,
+    /// The source saw all there is: what it does not name any more ends, after `grace`.
+    pub complete: bool,
+    pub seen: Vec<Sighting>,
+    pub grace: Span,
+    /// A scan's sightings end by themselves after this long; a source's never do.
+    pub ttl: Option<Span>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sighting {
+    pub address: Address,
+    pub note: Option<String>,
+}
+
+/// What a command did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reply {
+    Pool(Arc<Pool>),
+    /// `left` claims are still to go, which takes more commits; the facade goes on until none is.
+    PoolDeleted {
+        released: u64,
+        left: u64,
+    },
+    Claimed {
+        claim: Arc<Claim>,
+        outcome: Outcome,
+    },
+    /// The claim is in the queue; the ledger's facade waits and answers `Claimed` or `Exhausted` in the end.
+    Queued(Arc<Waiting>),
+    Released(Released),
+    /// `left` is missing when the claim never ends.
+    Renewed {
+        claim: Arc<Claim>,
+        left: Option<Duration>,
+    },
+    Moved(Arc<Claim>),
+    Reserved(Arc<Reservation>),
+    /// It was there and is gone, or was not there.
+    Gone(bool),
+    Bulk(Vec<Reply>),
+    /// `more` changes are still to come, which takes more commits; the facade goes on until none is.
+    Observed {
+        begun: usize,
+        ended: usize,
+        more: bool,
+    },
+    /// Pools of the configuration file that were created, changed, or are no longer in it.
+    Synced {
+        created: Vec<Ident>,
+        updated: Vec<Ident>,
+        detached: Vec<Ident>,
+        more: bool,
+    },
+    Resumed,
+}
+
+/// How a claim came by its address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    Created,
+    /// It was there already, just so.
+    Repeated,
+    /// It was there; labels, hostnames, description, time to live or owner changed.
+    Updated,
+}

@@ -1,0 +1,32 @@
+//! Pools and claims: who holds which address.
+//!
+//! The pure [`Book`] decides; one writer runs the waiting requests through it and makes all they did durable with one
+//! commit. `design.md` calls what comes of it the ledger's promises.
+
+mod backend;
+pub mod backup;
+pub mod book;
+pub mod check;
+pub mod command;
+mod events;
+mod ledger;
+mod load;
+mod options;
+pub mod record;
+pub mod refusal;
+mod source;
+mod writer;
+
+pub use self::{
+    backend::LedgerBackend,
+    book::{
+        AddressCursor, AddressFilter, AddressState, AddressView, Book, ClaimCursor, ClaimFilter, ClaimView,
+        Moment,
+    },
+    command::{Caller, Command, MOST_ENTRIES, Outcome, Reply, Report, Sighting},
+    events::{EventPage, EventQuery},
+    ledger::{Done, Freshness, Ledger, Seen},
+    options::{Counters, Health, Options},
+    refusal::{LedgerError, Refusal},
+    source::LedgerSource,
+};

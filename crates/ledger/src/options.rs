@@ -1,0 +1,75 @@
+//! What can be set about a ledger, and what can be seen of it.
+
+use std::{sync::atomic::AtomicU64, time::Duration};
+
+use netstead_model::Span;
+
+/// How long the ledger keeps events, and how patient it is.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Events older than this are trimmed.
+    pub retention: Span,
+    /// Events beyond this number are trimmed.
+    pub max_events: u64,
+    /// How long callers wait for the ledger to learn what became of a commit before they are told `unknown`.
+    pub learn_timeout: Duration,
+    /// How often ledger time is stored while something depends on it.
+    pub time_interval: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            retention: Span::from_secs(400 * 24 * 3600),
+            max_events: 1_000_000,
+            learn_timeout: Duration::from_secs(5),
+            time_interval: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Whether the ledger answers, and what a person should know if not.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Health {
+    pub ready: bool,
+    pub reason: Option<String>,
+    pub seq: u64,
+    pub epoch: u64,
+    pub paused: bool,
+    pub events: u64,
+    pub waiting_requests: usize,
+    pub counters: Counters,
+}
+
+/// What happened since the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counters {
+    pub commits: u64,
+    /// Requests answered by those commits: divided by `commits`, how well they share.
+    pub requests: u64,
+    pub refused_commits: u64,
+    pub unknown_commits: u64,
+    pub rebuilds: u64,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct LiveCounters {
+    pub commits: AtomicU64,
+    pub requests: AtomicU64,
+    pub refused_commits: AtomicU64,
+    pub unknown_commits: AtomicU64,
+    pub rebuilds: AtomicU64,
+}
+
+impl LiveCounters {
+    pub fn now(&self) -> Counters {
+        use std::sync::atomic::Ordering::Relaxed;
+        Counters {
+            commits: self.commits.load(Relaxed),
+            requests: self.requests.load(Relaxed),
+            refused_commits: self.refused_commits.load(Relaxed),
+            unknown_commits: self.unknown_commits.load(Relaxed),
+            rebuilds: self.rebuilds.load(Relaxed),
+        }
+    }
+}

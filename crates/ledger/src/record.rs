@@ -1,0 +1,291 @@
+//! What the ledger keeps in the store, typed. `docs/reference/store.md` is the page about it.
+//!
+//! Keys are text, so that a listing reads; a value is one version byte and JSON, so that it can grow by fields that
+//! have a default.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use netstead_model::{
+    Address, Claim, ClaimId, Event, Family, Ident, Key, Kind, Observation, Pool, Reservation, Waiting,
+};
+use netstead_store::Write;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+/// Every key of the ledger begins with this.
+pub const PREFIX: &str = "ledger/";
+pub const HEAD_KEY: &str = "ledger/head";
+pub(crate) const POOL: &str = "ledger/pool/";
+pub(crate) const SLOT: &str = "ledger/addr/";
+pub(crate) const RESERVED: &str = "ledger/reserved/";
+pub(crate) const SEEN: &str = "ledger/seen/";
+pub(crate) const WAIT: &str = "ledger/wait/";
+pub(crate) const EVENT: &str = "ledger/event/";
+
+/// The version byte in front of every value this binary writes.
+pub const FORMAT: u8 = b'1';
+
+/// The one key every commit replaces: where the ledger stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// Drawn when the ledger is made, and anew when it is restored.
+    pub ledger: u32,
+    /// The number of the last event; a commit without events adds one too.
+    pub seq: u64,
+    pub epoch: u64,
+    /// Drawn for each commit, so that its writer can tell whether it landed.
+    pub batch: u64,
+    /// Ledger time in milliseconds.
+    pub time: u64,
+    /// Restored from a backup and not resumed yet: nothing is generated.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub paused: bool,
+    /// Events before this number were trimmed.
+    #[serde(default)]
+    pub oldest: u64,
+}
+
+/// A number space: one kind of number in one VRF. Prefixes have their own, because a pool may lie inside one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Space {
+    pub vrf: Ident,
+    pub kind: Kind,
+    pub prefixes: bool,
+}
+
+impl Space {
+    pub fn of(pool: &Pool) -> Option<Self> {
+        let prefixes = pool.spec.family == Family::Prefix;
+        Some(Self { vrf: pool.spec.vrf.clone(), kind: pool.spec.kind()?, prefixes })
+    }
+
+    fn tag(&self) -> &'static str {
+        match (self.kind, self.prefixes) {
+            (Kind::V4, false) => "4",
+            (Kind::V6, false) => "6",
+            (Kind::Mac, _) => "m",
+            (Kind::V4, true) => "p4",
+            (Kind::V6, true) => "p6",
+        }
+    }
+}
+
+/// What is known of one address that is, or was, in somebody's hands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Slot {
+    Held(Arc<Claim>),
+    Rested(Arc<Rest>),
+}
+
+/// An address that was released. It stays until the address is held again: it says who had it last.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rest {
+    pub claim: ClaimId,
+    pub pool: Ident,
+    pub key: Key,
+    pub owner: Arc<str>,
+    pub address: Address,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub length: Option<u8>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fixed: bool,
+    /// Ledger time of the release, in milliseconds.
+    pub freed: u64,
+    pub at: Timestamp,
+}
+
+impl Slot {
+    pub fn address(&self) -> Address {
+        match self {
+            Self::Held(claim) => claim.address,
+            Self::Rested(rest) => rest.address,
+        }
+    }
+
+    pub fn length(&self) -> Option<u8> {
+        match self {
+            Self::Held(claim) => claim.length,
+            Self::Rested(rest) => rest.length,
+        }
+    }
+
+    pub fn pool(&self) -> &Ident {
+        match self {
+            Self::Held(claim) => &claim.pool,
+            Self::Rested(rest) => &rest.pool,
+        }
+    }
+}
+
+/// Where a slot stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    pub space: Space,
+    pub number: u128,
+    /// Only for prefixes.
+    pub length: Option<u8>,
+}
+
+/// One stored thing in its new state; `None` removes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Record {
+    Pool(Ident, Option<Arc<Pool>>),
+    Slot(Place, Option<Slot>),
+    Reservation { pool: Ident, first: u128, value: Option<Arc<Reservation>> },
+    Observation { vrf: Ident, address: Address, source: Ident, value: Option<Arc<Observation>> },
+    Waiting(u64, Option<Arc<Waiting>>),
+    Paused(bool),
+}
+
+impl Record {
+    /// The key it stands under; the pause is part of the head.
+    pub fn key(&self) -> Option<String> {
+        match self {
+            Self::Pool(name, _) => Some(format!("{POOL}{name}")),
+            Self::Slot(place, _) => Some(slot_key(place)),
+            Self::Reservation { pool, first, .. } => Some(format!("{RESERVED}{pool}/{first:032x}")),
+            Self::Observation { vrf, address, source, .. } => {
+                let space = Space { vrf: vrf.clone(), kind: address.kind(), prefixes: false };
+                Some(format!("{SEEN}{vrf}/{}/{:032x}/{source}", space.tag(), address.number()))
+            }
+            Self::Waiting(seq, _) => Some(format!("{WAIT}{seq:016x}")),
+            Self::Paused(_) => None,
+        }
+    }
+
+    pub fn write(&self) -> Option<Write> {
+        let key = self.key()?.into_bytes();
+        let value = match self {
+            Self::Pool(_, value) => value.as_ref().map(encode),
+            Self::Slot(_, value) => value.as_ref().map(encode),
+            Self::Reservation { value, .. } => value.as_ref().map(encode),
+            Self::Observation { value, .. } => value.as_ref().map(encode),
+            Self::Waiting(_, value) => value.as_ref().map(encode),
+            Self::Paused(_) => None,
+        };
+        Some(value.map_or_else(|| Write::Delete(key.clone()), |value| Write::Put(key.clone(), value)))
+    }
+
+    /// Reads a stored value back; `None` for keys of the ledger that no Book is made of (the head, the events).
+    pub fn decode(key: &[u8], value: &[u8]) -> Result<Option<Self>, Malformed> {
+        let text = std::str::from_utf8(key).map_err(|_| Malformed::new(key, "its key is not text"))?;
+        let record = if text.starts_with(POOL) {
+            let pool: Arc<Pool> = decode(key, value)?;
+            Self::Pool(pool.name().clone(), Some(pool))
+        } else if text.starts_with(SLOT) {
+            let slot: Slot = decode(key, value)?;
+            let (vrf, prefixes) =
+                space_of_key(text, SLOT).ok_or_else(|| Malformed::new(key, "its key is cut off"))?;
+            let address = slot.address();
+            let space = Space { vrf, kind: address.kind(), prefixes };
+            Self::Slot(Place { space, number: address.number(), length: slot.length() }, Some(slot))
+        } else if text.starts_with(RESERVED) {
+            let value: Arc<Reservation> = decode(key, value)?;
+            Self::Reservation {
+                pool: value.pool.clone(),
+                first: value.range.first().number(),
+                value: Some(value),
+            }
+        } else if text.starts_with(SEEN) {
+            let value: Arc<Observation> = decode(key, value)?;
+            let (vrf, address, source) = (value.vrf.clone(), value.address, value.source.clone());
+            Self::Observation { vrf, address, source, value: Some(value) }
+        } else if text.starts_with(WAIT) {
+            let value: Arc<Waiting> = decode(key, value)?;
+            Self::Waiting(value.seq, Some(value))
+        } else {
+            return Ok(None);
+        };
+        if record.key().as_deref() != Some(text) {
+            return Err(Malformed::new(key, "its value belongs under another key"));
+        }
+        Ok(Some(record))
+    }
+}
+
+fn slot_key(place: &Place) -> String {
+    use std::fmt::Write as _;
+    let mut key = String::with_capacity(64);
+    // Writing into a String cannot fail.
+    let _ = write!(key, "{SLOT}{}/{}/{:032x}", place.space.vrf, place.space.tag(), place.number);
+    if let Some(length) = place.length {
+        let _ = write!(key, "-{length}");
+    }
+    key
+}
+
+/// VRF and whether it is a space of prefixes, out of a key `<prefix><vrf>/<tag>/…`.
+fn space_of_key(key: &str, prefix: &str) -> Option<(Ident, bool)> {
+    let mut parts = key.strip_prefix(prefix)?.split('/');
+    let vrf = parts.next()?.parse().ok()?;
+    Some((vrf, parts.next()?.starts_with('p')))
+}
+
+/// All events of one commit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventGroup {
+    pub events: Vec<Arc<Event>>,
+}
+
+/// Events stand under the number of the first of their commit.
+pub fn event_key(first: u64) -> String {
+    format!("{EVENT}{first:016x}")
+}
+
+/// The number of the first event under an event key.
+pub fn event_seq(key: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(key).ok()?;
+    u64::from_str_radix(text.strip_prefix(EVENT)?, 16).ok()
+}
+
+/// A stored value that cannot be understood.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{key}`: {reason}")]
+pub struct Malformed {
+    pub key: String,
+    pub reason: String,
+}
+
+impl Malformed {
+    pub(crate) fn new(key: &[u8], reason: impl Into<String>) -> Self {
+        Self { key: String::from_utf8_lossy(key).into_owned(), reason: reason.into() }
+    }
+}
+
+pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(256);
+    bytes.push(FORMAT);
+    // Our own types have string keys and no failing serialiser; what could not be written would be refused at reading.
+    let _ = serde_json::to_writer(&mut bytes, value);
+    bytes
+}
+
+/// Adds a value to a list that [`event_group`] closes.
+pub(crate) fn append<T: Serialize>(list: &mut Vec<u8>, value: &T) {
+    if !list.is_empty() {
+        list.push(b',');
+    }
+    let _ = serde_json::to_writer(list, value);
+}
+
+/// An [`EventGroup`] of events that are JSON already.
+pub(crate) fn event_group(events: &[u8]) -> Vec<u8> {
+    [&[FORMAT], br#"{"events":["#.as_slice(), events, b"]}"].concat()
+}
+
+pub fn decode<T: DeserializeOwned>(key: &[u8], value: &[u8]) -> Result<T, Malformed> {
+    match value.split_first() {
+        Some((&FORMAT, json)) => {
+            serde_json::from_slice(json).map_err(|error| Malformed::new(key, error.to_string()))
+        }
+        Some((version, _)) => Err(Malformed::new(
+            key,
+            format!(
+                "its format `{}` is not known to this version of Netstead; use a newer one",
+                char::from(*version)
+            ),
+        )),
+        None => Err(Malformed::new(key, "its value is empty")),
+    }
+}

@@ -1,0 +1,95 @@
+//! After a commit whose fate is not known, or that was refused: learn, catch up, and only then answer.
+
+use std::{sync::atomic::Ordering::Relaxed, time::Duration};
+
+use tokio::time::sleep;
+
+use super::{Group, Writer, unlearned};
+use crate::{
+    ledger::{State, deposed, take_over},
+    refusal::LedgerError,
+};
+
+const FIRST_BACKOFF: Duration = Duration::from_millis(20);
+const LONGEST_BACKOFF: Duration = Duration::from_secs(2);
+
+impl Writer {
+    /// Rebuilds the Book from the store and replaces the head, so that the lost commit can no longer land, which tells
+    /// whether it has. What cannot be learned in time is answered as unknown; the work here goes on until the store is
+    /// back or somebody else leads. Says whether `batch` landed.
+    pub(super) async fn recover(&mut self, batch: Option<u64>, group: Group, reason: &str) -> bool {
+        tracing::warn!(reason, "The ledger lost touch with its store and catches up.");
+        self.shared.state.send_replace(State::Recovering { reason: reason.to_owned() });
+        let give_up = self.shared.clock.monotonic().saturating_add(self.shared.options.learn_timeout);
+        let events = group.batch.events().to_vec();
+        let mut group = Some(group);
+        let mut backoff = FIRST_BACKOFF;
+        let stop = self.shared.stop.clone();
+        let mut landed = false;
+        let learned = loop {
+            match take_over(&*self.shared.store, self.shared.epoch, batch, &mut landed).await {
+                Ok((loaded, _)) => break loaded,
+                Err(error) if error == deposed() => {
+                    self.deposed(group.unwrap_or_default());
+                    return landed;
+                }
+                Err(error) => {
+                    let reason = plain(error);
+                    self.shared.state.send_replace(State::Recovering { reason: reason.clone() });
+                    if self.shared.clock.monotonic() >= give_up {
+                        if let Some(group) = group.take() {
+                            let nothing = LedgerError::Unavailable { reason: reason.clone() };
+                            let error = if group.unsure { unlearned(&reason) } else { nothing };
+                            group.fail(&error);
+                        }
+                        self.refuse_all(&reason);
+                    }
+                }
+            }
+            tokio::select! {
+                () = stop.cancelled() => {
+                    if let Some(group) = group.take() {
+                        group.fail(&unlearned("it is shutting down"));
+                    }
+                    return landed;
+                }
+                () = sleep(backoff) => {}
+            }
+            backoff = (backoff * 2).min(LONGEST_BACKOFF);
+        };
+        self.shared.counters.rebuilds.fetch_add(1, Relaxed);
+        // Time went on while the store was away, and nobody could renew: it goes on from the last stored moment.
+        self.head_time = learned.head.time;
+        self.head_mono = self.shared.clock.monotonic();
+        self.version = learned.version;
+        *self.shared.book_mut() = learned.book;
+        self.shared.durable.send_modify(|durable| durable.rewinds += 1);
+        self.landed(learned.head);
+        self.shared.state.send_replace(State::Ready);
+        if landed {
+            self.publish(&events);
+        }
+        let Some(mut group) = group else { return landed };
+        if landed {
+            self.answer(group);
+        } else if batch.is_none() {
+            // Nothing was to be written: decide again, from what is known now.
+            for (request, _) in std::mem::take(&mut group.answers).into_iter().rev() {
+                self.put_off.push_front(request);
+            }
+            // Whose time is up has nothing to wait for.
+            self.answer(group);
+        } else {
+            group.fail(&LedgerError::Unavailable { reason: format!("the store did not take it ({reason})") });
+        }
+        landed
+    }
+}
+
+/// Only the reason: what it means for the caller is said around it.
+fn plain(error: LedgerError) -> String {
+    match error {
+        LedgerError::Unavailable { reason } | LedgerError::Unknown { reason } => reason,
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,27 @@
+//! The ledger's promises, tried: against a naive model, through the facade, and on a store that misbehaves.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "these are tests"
+)]
+
+mod chance;
+mod faults;
+mod hazards;
+mod history;
+mod idle;
+mod model;
+mod names;
+mod pools;
+mod promises;
+mod properties;
+mod queueing;
+mod rebuild;
+mod repeats;
+mod schedules;
+mod snapshots;
+mod steps;
+mod support;
+mod universe;

@@ -1,0 +1,213 @@
+//! Promise 7 and hazard A13: who waits is served in turn, whoever leads.
+
+use std::time::Duration;
+
+use insta::assert_snapshot;
+use netstead_ledger::{Caller, Command, LedgerError, Reply};
+use netstead_model::{PoolChoice, Span};
+use tokio::task::JoinHandle;
+
+use crate::support::{House, PATIENCE, any, claim, exact, key, restless, said, target};
+
+/// Asks and waits for up to an hour of the ledger's clock.
+fn waits(house: &House, who: &str, pool: &str, key: &str) -> JoinHandle<String> {
+    let (ledger, who) = (house.ledger.clone(), who.to_owned());
+    let command = claim(pool, key, |request| request.wait = Some(Span::from_secs(3600)));
+    tokio::spawn(async move {
+        let answer = ledger.submit(Caller::new(&who), command, PATIENCE).await;
+        said(&answer.map(|done| done.reply))
+    })
+}
+
+async fn until_waiting(house: &House, pool: &str, count: u64) {
+    for _ in 0..500 {
+        if house.pool(pool).await.usage.waiting == count {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    panic!("{count} should wait");
+}
+
+/// A pool of one address, held by `holder` of ann.
+async fn full() -> House {
+    let house = House::new().await;
+    house.make_so("one", "10.0.0.1", restless).await;
+    house.claim("ann", "one", "holder").await;
+    house
+}
+
+#[tokio::test]
+async fn whoever_came_first_is_served_first() {
+    let house = full().await;
+    let first = waits(&house, "bob", "one", "first");
+    until_waiting(&house, "one", 1).await;
+    let second = waits(&house, "cid", "one", "second");
+    until_waiting(&house, "one", 2).await;
+    house.release("ann", "one", "holder").await;
+    assert_eq!(first.await.unwrap(), "10.0.0.1 for first of bob, new");
+    // Who does not wait does not get in between.
+    house.release("bob", "one", "first").await;
+    assert_snapshot!(house.say("dan", any("one", "quick")).await, @"refused: pool `one` has no free address, and none is resting");
+    assert_eq!(second.await.unwrap(), "10.0.0.1 for second of cid, new");
+    assert_eq!(house.pool("one").await.usage.waiting, 0);
+}
+
+#[tokio::test]
+async fn the_end_of_a_rest_wakes_the_queue() {
+    let house = House::new().await;
+    house.make("one", "10.0.0.1").await;
+    house.claim("ann", "one", "holder").await;
+    house.release("ann", "one", "holder").await;
+    let waiter = waits(&house, "bob", "one", "web");
+    until_waiting(&house, "one", 1).await;
+    house.pass(59).await;
+    assert!(!waiter.is_finished());
+    // Its old owner and key come ahead of the queue.
+    assert_eq!(house.claim("ann", "one", "holder").await, "10.0.0.1");
+    house.release("ann", "one", "holder").await;
+    house.pass(60).await;
+    assert_eq!(waiter.await.unwrap(), "10.0.0.1 for web of bob, new");
+}
+
+#[tokio::test]
+async fn a_place_in_the_queue_survives_a_new_leader() {
+    let house = full().await;
+    let old: Vec<_> = ["first", "second", "third"].map(|name| (name, "bob")).into();
+    for (count, (name, who)) in old.iter().enumerate() {
+        drop(waits(&house, who, "one", name));
+        until_waiting(&house, "one", count as u64 + 1).await;
+    }
+    let house = house.restart().await;
+    assert_eq!(house.pool("one").await.usage.waiting, 3);
+    // They ask again in another order, and keep their places.
+    let third = waits(&house, "bob", "one", "third");
+    let second = waits(&house, "bob", "one", "second");
+    let first = waits(&house, "bob", "one", "first");
+    house.pass(29).await;
+    house.pass(29).await;
+    house.release("ann", "one", "holder").await;
+    assert_eq!(first.await.unwrap(), "10.0.0.1 for first of bob, new");
+    house.release("bob", "one", "first").await;
+    assert_eq!(second.await.unwrap(), "10.0.0.1 for second of bob, new");
+    house.release("bob", "one", "second").await;
+    assert_eq!(third.await.unwrap(), "10.0.0.1 for third of bob, new");
+}
+
+#[tokio::test]
+async fn whose_caller_went_away_leaves_the_queue_unless_it_keeps_its_place() {
+    let house = full().await;
+    let gone = claim("one", "gone", |request| request.wait = Some(Span::ZERO));
+    let kept = claim("one", "kept", |request| (request.wait, request.keep) = (Some(Span::ZERO), true));
+    assert_eq!(house.say("bob", gone).await, "gone waits");
+    assert_eq!(house.say("bob", kept.clone()).await, "kept waits");
+    house.pass(30).await;
+    assert_eq!(house.pool("one").await.usage.waiting, 1);
+    house.pass(24 * 3600).await;
+    house.release("ann", "one", "holder").await;
+    house.pass(0).await;
+    assert_eq!(house.say("bob", kept).await, "10.0.0.1 for kept of bob, again");
+    let log = house.log().await;
+    assert_eq!(log[2..], ["waiting", "waiting", "abandoned", "released", "claimed"]);
+}
+
+#[tokio::test]
+async fn waiting_ends_with_exhausted_when_its_time_is_over() {
+    let house = full().await;
+    let waiter = waits(&house, "bob", "one", "web");
+    until_waiting(&house, "one", 1).await;
+    house.pass(3599).await;
+    assert!(!waiter.is_finished());
+    house.pass(1).await;
+    assert_snapshot!(waiter.await.unwrap(), @"refused: pool `one` has no free address, and none is resting");
+    assert_eq!(house.pool("one").await.usage.waiting, 0);
+}
+
+#[tokio::test]
+async fn hundreds_whose_time_is_over_at_once_all_hear_the_same() {
+    let house = full().await;
+    let waiters: Vec<_> = (0..250).map(|n| waits(&house, "bob", "one", &format!("k{n}"))).collect();
+    until_waiting(&house, "one", 250).await;
+    house.pass(3600).await;
+    for waiter in waiters {
+        assert_eq!(waiter.await.unwrap(), "refused: pool `one` has no free address, and none is resting");
+    }
+    assert_eq!(house.pool("one").await.usage.waiting, 0);
+}
+
+#[tokio::test]
+async fn whose_place_is_given_up_hears_of_it_at_once() {
+    let house = full().await;
+    let (pool, name) = ("one".parse().unwrap(), key("web"));
+    let abandoned = waits(&house, "bob", "one", "web");
+    until_waiting(&house, "one", 1).await;
+    assert_eq!(house.ask("bob", Command::Abandon { pool, key: name }).await, Ok(Reply::Gone(true)));
+    assert_snapshot!(abandoned.await.unwrap(), @"refused: pool `one` has no free address, and none is resting");
+
+    house.make("two", "10.0.0.2-10.0.0.3").await;
+    house.claim("ann", "two", "a").await;
+    house.claim("ann", "two", "b").await;
+    let elsewhere = waits(&house, "bob", "two", "web");
+    until_waiting(&house, "two", 1).await;
+    house.release("ann", "two", "b").await;
+    let by_force = claim("two", "web", |request| {
+        exact("10.0.0.3")(request);
+        request.force = true;
+    });
+    house.ask("bob", by_force).await.unwrap();
+    assert_eq!(elsewhere.await.unwrap(), "10.0.0.3 for web of bob, again");
+
+    let closed = waits(&house, "bob", "two", "late");
+    until_waiting(&house, "two", 1).await;
+    let force = Some("it goes".to_owned());
+    let delete = Command::DeletePool { name: "two".parse().unwrap(), force, if_version: None };
+    house.ask("admin", delete).await.unwrap();
+    assert_snapshot!(closed.await.unwrap(), @"refused: there is no pool `two`");
+}
+
+#[tokio::test]
+async fn the_pool_named_first_serves_if_several_can() {
+    let house = full().await;
+    house.make_so("a-second", "10.0.1.1", restless).await;
+    house.claim("ann", "a-second", "holder").await;
+    let wait = claim("one", "web", |request| {
+        request.from = PoolChoice::Pools(vec!["one".parse().unwrap(), "a-second".parse().unwrap()]);
+        (request.wait, request.keep) = (Some(Span::ZERO), true);
+    });
+    assert_eq!(house.say("bob", wait.clone()).await, "web waits");
+    let both = ["one", "a-second"].map(|pool| Command::Release(target(pool, "holder", None)));
+    house.ask("ann", Command::Bulk(both.into())).await.unwrap();
+    house.pass(0).await;
+    assert_eq!(house.say("bob", wait).await, "10.0.0.1 for web of bob, again");
+}
+
+#[tokio::test]
+async fn who_may_have_no_more_holds_up_nobody() {
+    let house = House::new().await;
+    house
+        .make_so("two", "10.0.0.1-10.0.0.2", |spec| {
+            restless(spec);
+            spec.max_per_owner = Some(1);
+        })
+        .await;
+    house.claim("ann", "two", "a").await;
+    house.claim("bob", "two", "b").await;
+    let wait = claim("two", "more", |request| (request.wait, request.keep) = (Some(Span::ZERO), true));
+    assert_eq!(house.say("cid", wait).await, "more waits");
+    // While it waits, cid gets an address another way, and with it all that the pool allows.
+    let give = Command::Move { target: target("two", "a", None), key: key("c"), owner: Some("cid".into()) };
+    house.ask("ann", give).await.unwrap();
+    house.release("bob", "two", "b").await;
+    assert_eq!(house.say("dan", any("two", "d")).await, "10.0.0.2 for d of dan, new");
+}
+
+#[tokio::test]
+async fn a_ledger_that_closes_tells_those_who_wait() {
+    let house = full().await;
+    let waiter = waits(&house, "bob", "one", "web");
+    until_waiting(&house, "one", 1).await;
+    house.ledger.close().await;
+    assert_snapshot!(waiter.await.unwrap(), @"error: the ledger cannot answer now: it is shutting down; nothing was changed");
+    let later = house.ask("bob", any("one", "web")).await;
+    assert!(matches!(later, Err(LedgerError::Unavailable { .. })), "{later:?}");
+}
