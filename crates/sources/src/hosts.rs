@@ -1,0 +1,136 @@
+//! Hand-written hosts: a TOML file, or one in the style of `/etc/hosts`, watched.
+
+mod lines;
+mod table;
+mod watch;
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use netstead_model::{Clock, Ident, Key, Report, Source, View, Wish, Workload};
+use serde::Deserialize;
+use tokio::time::{sleep, timeout};
+
+use self::watch::FileWatch;
+
+/// Largest file that is read.
+const MOST_BYTES: u64 = 16 << 20;
+/// A file must look the same for this long before it is believed: an editor may be in the middle of it.
+const SETTLE: Duration = Duration::from_millis(200);
+const PATIENCE: Duration = Duration::from_secs(10);
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The file: TOML when its name ends in `.toml`, else lines of `ADDRESS NAME…` as in `/etc/hosts`.
+    pub path: PathBuf,
+}
+
+/// Names and addresses a person wrote into a file.
+#[derive(Debug)]
+pub struct Hosts {
+    name: Ident,
+    path: PathBuf,
+    clock: Arc<dyn Clock>,
+    watch: FileWatch,
+}
+
+/// One host of the file, in either style.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Host {
+    name: String,
+    wishes: Vec<Wish>,
+}
+
+/// What a file says, and what is doubtful about it.
+#[derive(Debug, Default)]
+struct Content {
+    hosts: Vec<Host>,
+    doubts: Vec<String>,
+}
+
+impl Hosts {
+    pub fn new(name: Ident, config: Config, clock: Arc<dyn Clock>) -> Self {
+        let watch = FileWatch::new(&config.path);
+        Self { name, path: config.path, clock, watch }
+    }
+
+    async fn look(&self) -> Result<Content, String> {
+        let mut text = read(&self.path).await?;
+        loop {
+            sleep(SETTLE).await;
+            let again = read(&self.path).await?;
+            if again == text {
+                break;
+            }
+            text = again;
+        }
+        if text.trim().is_empty() {
+            return Ok(Content { hosts: Vec::new(), doubts: vec!["the file is empty".into()] });
+        }
+        if self.path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml")) {
+            table::read(&text)
+        } else {
+            Ok(lines::read(&text))
+        }
+    }
+}
+
+async fn read(path: &Path) -> Result<String, String> {
+    let wrong = |error: std::io::Error| format!("{} cannot be read: {error}", path.display());
+    let size = tokio::fs::metadata(path).await.map_err(wrong)?.len();
+    if size > MOST_BYTES {
+        return Err(format!("{} has {size} bytes, and at most {MOST_BYTES} are read", path.display()));
+    }
+    tokio::fs::read_to_string(path).await.map_err(wrong)
+}
+
+#[async_trait]
+impl Source for Hosts {
+    fn name(&self) -> &Ident {
+        &self.name
+    }
+
+    fn kind(&self) -> &'static str {
+        "hosts"
+    }
+
+    async fn report(&self) -> Report {
+        let begun = self.clock.wall();
+        let looked = timeout(PATIENCE, self.look()).await;
+        let (view, hosts) = match looked {
+            Ok(Ok(content)) if content.doubts.is_empty() => (View::Complete, content.hosts),
+            Ok(Ok(content)) => (View::Partial { reason: content.doubts.join("; ") }, content.hosts),
+            Ok(Err(reason)) => (View::Failed { reason }, Vec::new()),
+            Err(_) => (View::Failed { reason: "the file keeps changing".into() }, Vec::new()),
+        };
+        let workloads = hosts.into_iter().filter_map(|host| self.workload(host)).collect();
+        Report { source: self.name.clone(), view, begun, workloads, ended: Vec::new() }
+    }
+
+    async fn changed(&self) {
+        self.watch.changed().await;
+    }
+}
+
+impl Hosts {
+    fn workload(&self, host: Host) -> Option<Workload> {
+        Some(Workload {
+            id: host.name.parse::<Key>().ok()?,
+            source: self.name.clone(),
+            kind: "host".into(),
+            hostname: host.wishes.first().map(|wish| wish.name.clone()),
+            name: host.name,
+            labels: BTreeMap::new(),
+            tags: Vec::new(),
+            interfaces: Vec::new(),
+            wishes: host.wishes,
+            why_not: Vec::new(),
+        })
+    }
+}

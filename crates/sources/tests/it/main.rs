@@ -1,0 +1,5 @@
+//! The sources against the real thing, and against their contract.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+mod hosts;
