@@ -1,0 +1,138 @@
+//! What should exist on one server, each value with its reasons.
+
+mod candidate;
+mod conflict;
+mod fate;
+mod names;
+mod reverse;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use netstead_model::{Ident, Key, Name, RecordData, RecordSet, RecordType};
+use serde::{Deserialize, Serialize};
+
+use self::candidate::Candidate;
+pub(crate) use self::fate::{Fate, Leaving};
+use crate::{Domains, Inventory, Now, Owned, Settings, inventory::Standing};
+
+/// Everything that should exist on one provider, and what became of the rest.
+#[derive(Debug, Clone, Default)]
+pub struct Desired {
+    /// Sorted by name and type, no two alike.
+    pub sets: Vec<DesiredSet>,
+    /// What led to no record.
+    pub why_not: Vec<WhyNot>,
+    /// What becomes of values of ours that are no longer desired, by name and value.
+    pub(crate) leaving: BTreeMap<Name, Vec<Leaving>>,
+}
+
+/// A record set that should exist.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DesiredSet {
+    pub name: Name,
+    pub kind: RecordType,
+    pub ttl: u32,
+    /// Sorted by value.
+    pub values: Vec<DesiredValue>,
+    /// Take over equal values that somebody else made.
+    pub adopt: bool,
+    /// Stand beside somebody else's values.
+    pub share: bool,
+}
+
+/// A value that should exist.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DesiredValue {
+    pub data: RecordData,
+    pub reasons: Vec<Reason>,
+    /// It is only there still because nobody may believe yet that its workload is gone: it is kept, never made.
+    pub waiting: Option<Arc<str>>,
+}
+
+/// Why a value exists.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Reason {
+    pub source: Ident,
+    pub workload: Key,
+    /// `hostname of claim web-1`.
+    pub why: Arc<str>,
+    /// The value is the provider's target, not the workload's own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub target: bool,
+}
+
+/// Why something gave no record.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct WhyNot {
+    pub source: Ident,
+    pub workload: Key,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<Name>,
+    /// One sentence without its full stop.
+    pub why: String,
+}
+
+impl Desired {
+    /// Gives every value the form the server will give it, so that this never shows as drift.
+    pub fn adjust(&mut self, adjust: impl Fn(RecordSet) -> RecordSet) {
+        for set in &mut self.sets {
+            for value in &mut set.values {
+                let one = RecordSet::new(set.name.clone(), set.kind, set.ttl, [value.data.clone()]);
+                let mut one = adjust(one);
+                set.ttl = one.ttl;
+                if let Some(data) = one.values.pop_first() {
+                    value.data = data;
+                }
+            }
+            set.values.sort_by(|one, other| one.data.cmp(&other.data));
+        }
+    }
+
+    /// The sets at `name`.
+    pub fn of(&self, name: &Name) -> &[DesiredSet] {
+        let start = self.sets.partition_point(|set| set.name < *name);
+        let rest = self.sets.get(start..).unwrap_or_default();
+        let end = rest.partition_point(|set| set.name == *name);
+        rest.get(..end).unwrap_or_default()
+    }
+}
+
+/// What should exist on one provider.
+///
+/// `owned` makes it stay as it is where there is a choice: a PTR keeps its name, and of two workloads that cannot both
+/// have a name the one that has it keeps it.
+pub fn desired(
+    inventory: &Inventory,
+    settings: &Settings,
+    domains: &Domains,
+    owned: &Owned,
+    now: Now,
+) -> Desired {
+    let mut desired = Desired::default();
+    let mut candidates = candidate::all(inventory, settings, domains, now, &mut desired.why_not);
+    candidates.sort_by(|one, other| one.place().cmp(&other.place()));
+    let mut gone: Vec<Candidate<'_>> = Vec::new();
+    let mut pointers: Vec<Candidate<'_>> = Vec::new();
+    let mut rest = candidates.into_iter().peekable();
+    while let Some(first) = rest.next() {
+        let name = first.name.clone();
+        let mut group = vec![first];
+        while let Some(next) = rest.next_if(|next| next.name == name) {
+            group.push(next);
+        }
+        let live = conflict::settle(group, owned.of(&name), &mut gone, &mut desired.why_not);
+        pointers.extend(live.iter().filter_map(|candidate| reverse::pointer(candidate, settings)));
+        conflict::sets(live, settings, &mut desired);
+    }
+    let lost = gone.iter().filter_map(|candidate| reverse::pointer(candidate, settings));
+    let (lost, waiting): (Vec<_>, Vec<_>) =
+        lost.partition(|pointer| matches!(pointer.standing, Standing::Gone(..)));
+    gone.extend(lost);
+    pointers.extend(waiting);
+    reverse::sets(pointers, owned, settings, &mut gone, &mut desired);
+    desired.sets.sort_by(|one, other| (&one.name, one.kind).cmp(&(&other.name, other.kind)));
+    desired.why_not.sort();
+    desired.why_not.dedup();
+    desired.leaving = fate::leaving(&desired, inventory, settings, owned, &gone, now);
+    desired
+}

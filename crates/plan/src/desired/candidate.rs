@@ -1,0 +1,104 @@
+//! Values that some version of some workload asks for.
+
+use std::sync::Arc;
+
+use netstead_model::{Ident, Key, Name, RecordData, Workload};
+
+use super::{Reason, WhyNot, names};
+use crate::{Domains, Inventory, Now, Settings, inventory::Standing};
+
+/// One value one version of a workload asks for.
+#[derive(Debug, Clone)]
+pub(super) struct Candidate<'a> {
+    pub(super) name: Name,
+    pub(super) data: RecordData,
+    pub(super) ttl: Option<u32>,
+    pub(super) source: &'a Ident,
+    pub(super) id: &'a Key,
+    pub(super) why: Arc<str>,
+    pub(super) standing: Standing,
+    /// How it stood before its own workload replaced it: the address it was for is only absent.
+    pub(super) replaced: Option<Standing>,
+    /// Which version of the workload asks: 0 is the newest.
+    pub(super) version: usize,
+    pub(super) first: u64,
+    pub(super) adopt: bool,
+    pub(super) share: bool,
+    /// The value is the provider's target.
+    pub(super) target: bool,
+    /// How much the name is the address's own; none for names that get no PTR.
+    pub(super) rank: Option<u8>,
+}
+
+impl Candidate<'_> {
+    pub(super) fn reason(&self) -> Reason {
+        Reason {
+            source: self.source.clone(),
+            workload: self.id.clone(),
+            why: self.why.clone(),
+            target: self.target,
+        }
+    }
+
+    /// Where it stands among all, without regard to the order anything was read in.
+    pub(super) fn place(&self) -> (&Name, &RecordData, usize, u64, &Ident, &Key, &str) {
+        (&self.name, &self.data, self.version, self.first, self.source, self.id, &self.why)
+    }
+
+    pub(super) fn same_workload(&self, other: &Self) -> bool {
+        self.source == other.source && self.id == other.id
+    }
+
+    pub(super) fn waits(&self) -> bool {
+        self.standing != Standing::Present
+    }
+
+    pub(super) fn why_not(&self, why: String) -> WhyNot {
+        WhyNot { source: self.source.clone(), workload: self.id.clone(), name: Some(self.name.clone()), why }
+    }
+}
+
+/// What all versions of all workloads ask of this provider.
+pub(super) fn all<'a>(
+    inventory: &'a Inventory,
+    settings: &Settings,
+    domains: &Domains,
+    now: Now,
+    why_not: &mut Vec<WhyNot>,
+) -> Vec<Candidate<'a>> {
+    let mut candidates = Vec::new();
+    let mut ignored = Vec::new();
+    for (source, state) in inventory.sources() {
+        for (id, entry) in &state.entries {
+            let newest = Standing::of(source, state, entry, settings, now);
+            let mut add = |workload: &Workload, standing: &Standing, version, why_not: &mut Vec<WhyNot>| {
+                names::of(workload, settings, domains, why_not, |wished| {
+                    candidates.push(Candidate {
+                        name: wished.name,
+                        data: wished.data,
+                        ttl: wished.ttl,
+                        source,
+                        id,
+                        why: wished.why,
+                        standing: standing.clone(),
+                        replaced: None,
+                        version,
+                        first: entry.first,
+                        adopt: wished.adopt,
+                        share: wished.share,
+                        target: wished.target,
+                        rank: wished.rank,
+                    });
+                });
+            };
+            let heard = if newest == Standing::Present { &mut *why_not } else { &mut ignored };
+            add(&entry.workload, &newest, 0, heard);
+            for (index, former) in entry.former.iter().rev().enumerate() {
+                let standing = Standing::of_former(source, state, former, &newest, settings);
+                add(&former.workload, &standing, index + 1, &mut ignored);
+            }
+            ignored.clear();
+        }
+    }
+    candidates
+}

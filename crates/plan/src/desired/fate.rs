@@ -1,0 +1,123 @@
+//! What becomes of values of ours that nobody asks for any more.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use netstead_model::{Name, RecordData};
+
+use super::{Desired, Reason, candidate::Candidate};
+use crate::{Cause, Inventory, Now, Origin, Owned, OwnedValue, Settings, inventory::Standing};
+
+/// A value of ours that is not desired.
+#[derive(Debug, Clone)]
+pub(crate) struct Leaving {
+    pub(crate) data: RecordData,
+    pub(crate) fate: Fate,
+}
+
+/// Whether it may leave, and the end of the sentence that says why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Keep(Arc<str>),
+    Go(Cause, Arc<str>),
+}
+
+type Evidence<'a> = HashMap<(&'a Name, &'a RecordData), Vec<&'a Candidate<'a>>>;
+
+/// Judges every value of ours that is not desired. Only what is known about the world lets one go by itself: if no
+/// version of a running workload asks for it, then it was the configuration that changed.
+pub(super) fn leaving(
+    desired: &Desired,
+    inventory: &Inventory,
+    settings: &Settings,
+    owned: &Owned,
+    gone: &[Candidate<'_>],
+    now: Now,
+) -> BTreeMap<Name, Vec<Leaving>> {
+    let mut evidence: Evidence<'_> = HashMap::with_capacity(gone.len());
+    for candidate in gone {
+        evidence.entry((&candidate.name, &candidate.data)).or_default().push(candidate);
+    }
+    let judge = Judge { desired, inventory, settings, evidence, now };
+    let mut leaving = BTreeMap::new();
+    let mut sets = desired.sets.iter().peekable();
+    for (name, values) in owned.iter() {
+        while sets.next_if(|set| set.name < *name).is_some() {}
+        let mut wanted =
+            sets.clone().take_while(|set| set.name == *name).flat_map(|set| &set.values).peekable();
+        let mut gone = Vec::new();
+        for value in values {
+            while wanted.next_if(|wanted| wanted.data < value.data).is_some() {}
+            if wanted.peek().is_none_or(|wanted| wanted.data != value.data) {
+                gone.push(Leaving { data: value.data.clone(), fate: judge.value(name, value) });
+            }
+        }
+        if !gone.is_empty() {
+            leaving.insert(name.clone(), gone);
+        }
+    }
+    leaving
+}
+
+struct Judge<'a> {
+    desired: &'a Desired,
+    inventory: &'a Inventory,
+    settings: &'a Settings,
+    evidence: Evidence<'a>,
+    now: Now,
+}
+
+impl Judge<'_> {
+    /// The most careful of what its reasons say.
+    fn value(&self, name: &Name, value: &OwnedValue) -> Fate {
+        let fates = value.reasons.iter().map(|reason| self.reason(name, &value.data, reason));
+        let worst = fates.max_by_key(|fate| match fate {
+            Fate::Keep(_) => (1, Cause::Unknown),
+            Fate::Go(cause, _) => (0, *cause),
+        });
+        match (worst, value.origin) {
+            (Some(fate), _) => fate,
+            (None, Origin::Adopted) if self.desired.of(name).is_empty() => {
+                Fate::Keep("adopted, and nothing asks for it".into())
+            }
+            (None, Origin::Discarded) => Fate::Go(Cause::Asked, "another tool's mark".into()),
+            (None, Origin::Adopted) => Fate::Go(Cause::Asked, "adopted".into()),
+            (None, Origin::Recovered) => {
+                Fate::Go(Cause::Unknown, "recovered, and nothing asks for it".into())
+            }
+            (None, Origin::Written) => Fate::Go(Cause::Unknown, "nothing is known about it".into()),
+        }
+    }
+
+    fn reason(&self, name: &Name, data: &RecordData, reason: &Reason) -> Fate {
+        let Reason { source, workload, .. } = reason;
+        let said = self.evidence.get(&(name, data)).into_iter().flatten();
+        let said = said.filter(|one| one.source == source && one.id == workload);
+        let causes = said.filter_map(|one| match &one.standing {
+            Standing::Gone(cause, why) => Some((*cause, why.clone())),
+            _ => None,
+        });
+        if let Some((cause, why)) = causes.min_by_key(|(cause, _)| (!cause.may_empty(), *cause)) {
+            return Fate::Go(cause, why);
+        }
+        let Some(state) = self.inventory.source(source) else {
+            return Fate::Keep(format!("source {source} is detached").into());
+        };
+        let Some(entry) = state.entries.get(workload) else {
+            if !state.settled() {
+                return Fate::Keep(format!("source {source} has not said all").into());
+            }
+            return Fate::Go(Cause::Unknown, format!("{source}/{workload} is not known").into());
+        };
+        match Standing::of(source, state, entry, self.settings, self.now) {
+            Standing::Gone(cause, why) => Fate::Go(cause, why),
+            Standing::Waiting(why) => Fate::Keep(why),
+            Standing::Present if reason.target && self.settings.target_moves => {
+                Fate::Go(Cause::Target, "the target moved".into())
+            }
+            Standing::Present => Fate::Go(Cause::Config, "the configuration changed".into()),
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! What must change, what may, and what stays.
+
+mod breaker;
+mod build;
+mod name;
+mod never_empty;
+mod pointers;
+mod zones;
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use netstead_model::{Name, RecordData, RecordSet, RecordType};
+
+use self::{
+    build::build,
+    name::{NameDiff, Removal},
+    zones::Zones,
+};
+use crate::{
+    Actual, Blocked, Desired, Digest, Drift, DriftKind, Guard, Kept, Now, Owned, OwnedValue, Parked, Plan,
+    Settings,
+};
+
+/// All that a plan is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Input<'a> {
+    pub desired: &'a Desired,
+    pub actual: &'a Actual,
+    pub owned: &'a Owned,
+    pub guard: &'a Guard,
+    pub settings: &'a Settings,
+    pub now: Now,
+    /// A person wants everything of ours gone from this provider.
+    pub clean: bool,
+}
+
+/// The notes a plan takes beside its changes.
+#[derive(Debug, Default)]
+struct Notes {
+    blocked: Vec<Blocked>,
+    kept: Vec<Kept>,
+    drift: Vec<Drift>,
+    restated: Vec<(Name, OwnedValue)>,
+    forgotten: Vec<(Name, RecordData)>,
+}
+
+/// Compares what should be with what is and what is ours. Linear in all three.
+pub fn diff(input: &Input<'_>) -> Plan {
+    let zones = Zones::new(input.actual, &input.settings.owner);
+    let mut notes = Notes::default();
+    let mut owned_in: BTreeMap<usize, u64> = BTreeMap::new();
+    let mut names: Vec<NameDiff<'_>> = Vec::new();
+    let mut unread: BTreeSet<usize> = BTreeSet::new();
+    let mut here = Cursor::new(&zones.sets);
+    for (name, sets, ours) in joined(input) {
+        let Some(index) = zones.of(name) else {
+            without_zone(name, sets, ours, &mut notes);
+            continue;
+        };
+        *owned_in.entry(index).or_default() += ours.len() as u64;
+        let Some(zone) = zones.get(index).filter(|zone| zone.sets.is_some()) else {
+            unread.insert(index);
+            continue;
+        };
+        let found = here.at(name, index);
+        let place = name::Place { name, zone: &zone.name, index, below_cut: zones.is_below_cut(name, index) };
+        names.extend(name::compare(input, &place, sets, ours, &found, &zones, &mut notes));
+    }
+    for zone in unread.iter().filter_map(|index| zones.get(*index)) {
+        let why = "the zone could not be read: nothing in it is planned".into();
+        notes.kept.push(Kept { name: zone.name.clone(), value: None, why });
+    }
+    loose_marks(&zones, input, &mut notes);
+    pointers::without_blocked(&mut names, &notes);
+    for name in &mut names {
+        never_empty::keep(name, &mut notes);
+    }
+    names.retain(NameDiff::changes_something);
+    names.sort_by(|one, other| (one.zone, one.name).cmp(&(other.zone, other.name)));
+    let mut verdicts = breaker::judge(&names, &owned_in, input);
+    pointers::without_parked(&mut names, &mut verdicts, &mut notes);
+    let (mut steps, mut changes) = (Vec::new(), Vec::new());
+    for (name, verdict) in names.iter().zip(verdicts) {
+        let (step, parked) = build(name, verdict, input, &zones);
+        match step {
+            Some(step) if step.unit.changes.is_empty() => {
+                let puts = step.puts.into_iter().map(|value| (name.name.clone(), value));
+                notes.restated.extend(puts);
+            }
+            step => steps.extend(step),
+        }
+        changes.extend(parked);
+    }
+    let parked = (!changes.is_empty()).then(|| {
+        let hash = Digest::of(changes.iter().map(|change| change.id.to_string()));
+        Parked { hash, since: input.guard.parked_since(hash, input.now), changes }
+    });
+    let texts = steps.iter().map(|step| serde_json::to_string(&(&step.zone, &step.unit)).unwrap_or_default());
+    Plan {
+        provider: input.settings.provider.clone(),
+        mode: input.settings.mode,
+        hash: Digest::of(texts),
+        generation: input.guard.generation + u64::from(!steps.is_empty()),
+        steps,
+        parked,
+        blocked: notes.blocked,
+        kept: notes.kept,
+        drift: notes.drift,
+        restated: notes.restated,
+        forgotten: notes.forgotten,
+    }
+}
+
+/// Every name that is desired or ours, in order.
+fn joined<'a>(
+    input: &Input<'a>,
+) -> impl Iterator<Item = (&'a Name, &'a [crate::DesiredSet], &'a [OwnedValue])> {
+    let mut sets: &[crate::DesiredSet] = if input.clean { &[] } else { &input.desired.sets };
+    let mut owned = input.owned.iter().peekable();
+    std::iter::from_fn(move || {
+        let wanted = sets.first().map(|set| &set.name);
+        let ours = owned.peek().map(|(name, _)| *name);
+        let name = match (wanted, ours) {
+            (Some(one), Some(other)) => one.min(other),
+            (one, other) => one.or(other)?,
+        };
+        let (group, rest) = sets.split_at(sets.iter().take_while(|set| set.name == *name).count());
+        sets = rest;
+        let values = owned.next_if(|(other, _)| *other == name).map_or(&[][..], |(_, values)| values);
+        Some((name, group, values))
+    })
+}
+
+/// The sets of the server, asked for in order of name.
+struct Cursor<'a> {
+    rest: &'a [(usize, &'a RecordSet)],
+}
+
+impl<'a> Cursor<'a> {
+    fn new(sets: &'a [(usize, &'a RecordSet)]) -> Self {
+        Self { rest: sets }
+    }
+
+    /// The sets at `name` in the zone; other zones may have the name too, above a cut.
+    fn at(&mut self, name: &Name, zone: usize) -> Vec<&'a RecordSet> {
+        let skip = self.rest.iter().take_while(|(_, set)| set.name < *name).count();
+        self.rest = self.rest.get(skip..).unwrap_or_default();
+        let here = self.rest.iter().take_while(|(_, set)| set.name == *name);
+        here.filter(|(index, _)| *index == zone).map(|(_, set)| *set).collect()
+    }
+}
+
+fn without_zone(name: &Name, sets: &[crate::DesiredSet], ours: &[OwnedValue], notes: &mut Notes) {
+    let forward = sets.iter().filter(|set| set.kind != RecordType::Ptr);
+    let values = forward.flat_map(|set| &set.values).filter(|value| value.waiting.is_none());
+    let wanted: Vec<_> = values.map(|value| value.data.clone()).collect();
+    if !wanted.is_empty() {
+        let (name, why) = (name.clone(), "no zone of the server holds it".into());
+        notes.blocked.push(Blocked { name, wanted, found: Vec::new(), why, adopt: false, share: false });
+    }
+    for value in ours {
+        let why = "the server does not hold its zone".into();
+        notes.kept.push(Kept { name: name.clone(), value: Some(value.data.clone()), why });
+    }
+}
+
+/// Marks with our owner id at names where nothing is ours.
+fn loose_marks(zones: &Zones<'_>, input: &Input<'_>, notes: &mut Notes) {
+    let used: HashSet<String> = if zones.marks.len() > input.owned.len() {
+        let places = input.owned.iter().flat_map(|(name, _)| {
+            let zone = zones.of(name).and_then(|index| zones.get(index));
+            let owner = &input.settings.owner;
+            let of =
+                move |delegation| zone.map(|zone| crate::marks::place(owner, name, &zone.name, delegation));
+            [of(false), of(true)]
+        });
+        places.flatten().collect()
+    } else {
+        zones.marks.keys().map(|name| (*name).to_owned()).collect()
+    };
+    let mut loose: Vec<&&RecordSet> =
+        zones.marks.iter().filter(|(name, _)| !used.contains(**name)).map(|(_, set)| set).collect();
+    loose.sort_by(|one, other| one.name.cmp(&other.name));
+    for set in loose {
+        let value = set.values.first().cloned();
+        notes.drift.extend(value.map(|value| Drift { name: set.name.clone(), value, kind: DriftKind::Mark }));
+    }
+}
+
+impl Removal<'_> {
+    fn is_free(&self) -> bool {
+        self.cause == crate::Cause::Asked
+    }
+}

@@ -1,0 +1,108 @@
+//! What all sources said, and what may be believed to be gone.
+
+mod entry;
+mod source;
+mod standing;
+mod take;
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use netstead_model::{Ident, Key, Span};
+use serde::{Deserialize, Serialize};
+
+pub(crate) use self::standing::Standing;
+pub use self::{
+    entry::{Absence, Entry, Former, Presence},
+    source::{SourceConfig, SourceState, Suspicion},
+    take::{Look, Taken},
+};
+use crate::Now;
+
+/// What runs, by source and id, with what is known about things that are no longer seen. It is kept in the store:
+/// counts, suspicion and tombstones outlive a restart.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inventory {
+    /// When the present leader took over.
+    #[serde(default)]
+    taken_over: Option<Timestamp>,
+    #[serde(default)]
+    sources: BTreeMap<Ident, SourceState>,
+}
+
+/// So many old versions of one workload are kept as evidence once they are past grace.
+const MOST_FORMER: usize = 8;
+
+impl Inventory {
+    /// Tells which sources are configured. One that is no longer is detached: what it brought stays.
+    pub fn configure(&mut self, sources: &BTreeMap<Ident, SourceConfig>, now: Now) {
+        for (name, state) in &mut self.sources {
+            state.detached = !sources.contains_key(name);
+        }
+        for (name, config) in sources {
+            self.sources.entry(name.clone()).or_default().configure(config, now);
+        }
+    }
+
+    /// A new leader begins: only reports begun from now on count, and every grace runs anew.
+    pub fn take_over(&mut self, now: Now) {
+        self.taken_over = Some(now.at);
+        for state in self.sources.values_mut() {
+            state.fresh = false;
+            state.restart(now);
+        }
+    }
+
+    /// Carries what `was` brought over to the source's new name.
+    pub fn rename(&mut self, was: &Ident, name: &Ident) {
+        if let Some(state) = self.sources.remove(was) {
+            self.sources.insert(name.clone(), state);
+        }
+    }
+
+    /// A person wants everything gone that a detached source brought.
+    pub fn clean(&mut self, source: &Ident) {
+        if let Some(state) = self.sources.get_mut(source).filter(|state| state.detached) {
+            state.cleaned = true;
+        }
+    }
+
+    /// Forgets what has been gone for longer than every provider's grace, unless `keep` still needs it: as long as
+    /// something is ours because of a workload, the evidence that it went stays.
+    pub fn prune(&mut self, longest: Span, now: Now, keep: impl Fn(&Ident, &Key) -> bool) {
+        for (name, state) in &mut self.sources {
+            let settled = state.settled();
+            state.entries.retain(|id, entry| {
+                let gone = match &entry.presence {
+                    Presence::Present => false,
+                    Presence::Absent(absence) => settled && absence.passed(longest),
+                    Presence::Ended { since } => now.since(*since) >= longest,
+                    Presence::Asked => true,
+                };
+                !gone || keep(name, id)
+            });
+            for entry in state.entries.values_mut() {
+                let mut surplus = entry.former.len().saturating_sub(MOST_FORMER);
+                entry.former.retain(|former| {
+                    let old = former.absence.passed(longest)
+                        && (surplus > 0 || now.since(former.absence.since) >= Span::from_secs(86_400));
+                    surplus -= usize::from(old && surplus > 0);
+                    !old
+                });
+            }
+        }
+        self.sources.retain(|_, state| !(state.detached && state.entries.is_empty()));
+    }
+
+    pub fn source(&self, name: &Ident) -> Option<&SourceState> {
+        self.sources.get(name)
+    }
+
+    pub fn sources(&self) -> impl Iterator<Item = (&Ident, &SourceState)> {
+        self.sources.iter()
+    }
+
+    pub fn entry(&self, source: &Ident, id: &Key) -> Option<&Entry> {
+        self.sources.get(source)?.entries.get(id)
+    }
+}

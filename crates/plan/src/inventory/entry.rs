@@ -1,0 +1,96 @@
+//! One workload over time.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use netstead_model::{Span, Workload};
+use serde::{Deserialize, Serialize};
+
+use crate::{Digest, Now};
+
+/// A workload, when it was seen, and what it was before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    pub workload: Arc<Workload>,
+    /// Engine time of the first sight: who came first has the name.
+    pub first: u64,
+    pub first_at: Timestamp,
+    pub last_at: Timestamp,
+    /// The source's configuration when it was last seen.
+    pub config: Digest,
+    pub presence: Presence,
+    /// Earlier versions that asked for something else. What vanishes from a running workload is absent, not gone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub former: Vec<Former>,
+}
+
+/// What is known about a workload's being there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Presence {
+    Present,
+    Absent(Absence),
+    /// Its end was seen.
+    Ended {
+        since: u64,
+    },
+    /// Its end was asked for by name.
+    Asked,
+}
+
+/// A tombstone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Absence {
+    /// Engine time of the first report without it.
+    pub since: u64,
+    /// For how long, counting only while the source was Complete.
+    pub waited: Span,
+    /// How many Complete reports lacked it.
+    pub reports: u32,
+    /// The source was Suspect because of it and said so again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub confirmed: bool,
+}
+
+impl Absence {
+    pub(super) fn begin(now: Now, complete: bool) -> Self {
+        Self { since: now.millis, waited: Span::ZERO, reports: u32::from(complete), confirmed: false }
+    }
+
+    /// One more Complete report lacked it, `step` after the last.
+    pub(super) fn tick(&mut self, step: Span) {
+        self.reports = self.reports.saturating_add(1);
+        self.waited = Span::from_millis(self.waited.as_millis().saturating_add(step.as_millis()));
+    }
+
+    pub(super) fn restart(&mut self) {
+        self.waited = Span::ZERO;
+        self.reports = 0;
+    }
+
+    /// Whether it was absent for long enough and often enough.
+    pub fn passed(&self, grace: Span) -> bool {
+        self.waited >= grace && self.reports >= 2
+    }
+}
+
+/// An earlier version of a workload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Former {
+    pub workload: Arc<Workload>,
+    pub absence: Absence,
+    pub config: Digest,
+}
+
+/// Whether two versions ask for the same: everything names are made of is equal.
+pub(super) fn asks_the_same(one: &Workload, other: &Workload) -> bool {
+    one.name == other.name
+        && one.kind == other.kind
+        && one.hostname == other.hostname
+        && one.wishes == other.wishes
+        && one
+            .interfaces
+            .iter()
+            .flat_map(|i| &i.addresses)
+            .eq(other.interfaces.iter().flat_map(|i| &i.addresses))
+}

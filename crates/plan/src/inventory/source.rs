@@ -1,0 +1,103 @@
+//! One source over time.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use netstead_model::{Key, View};
+use serde::{Deserialize, Serialize};
+
+use super::{Entry, Presence};
+use crate::{Digest, Now};
+
+/// What the engine knows about a source beside its reports.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceConfig {
+    /// Over everything in the source's table.
+    pub config: Digest,
+    /// People say what is in it (`manual`, `ledger`): what it changes was asked for.
+    #[serde(default)]
+    pub commanded: bool,
+}
+
+/// The newest view of a source, and everything it brought.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[expect(clippy::struct_excessive_bools, reason = "four independent facts")]
+pub struct SourceState {
+    pub view: View,
+    /// When the newest report was begun.
+    pub begun: Timestamp,
+    /// Engine time of the newest report, and of the newest Complete one.
+    pub last: u64,
+    pub last_complete: Option<u64>,
+    pub session: u64,
+    pub config: Digest,
+    /// Reports begun before this were made under another configuration.
+    pub configured: Timestamp,
+    /// It gave a Complete report to the present leader.
+    pub fresh: bool,
+    pub commanded: bool,
+    pub detached: bool,
+    pub cleaned: bool,
+    pub suspect: Option<Suspicion>,
+    pub entries: BTreeMap<Key, Entry>,
+}
+
+/// Too much vanished at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Suspicion {
+    pub since: u64,
+    /// How often it said so.
+    pub polls: u32,
+    pub missing: u32,
+    pub of: u32,
+}
+
+impl Default for SourceState {
+    fn default() -> Self {
+        Self {
+            view: View::Failed { reason: "no report yet".into() },
+            begun: Timestamp::MIN,
+            last: 0,
+            last_complete: None,
+            session: 0,
+            config: Digest::of([""]),
+            configured: Timestamp::MIN,
+            fresh: false,
+            commanded: false,
+            detached: false,
+            cleaned: false,
+            suspect: None,
+            entries: BTreeMap::new(),
+        }
+    }
+}
+
+impl SourceState {
+    pub(super) fn configure(&mut self, config: &SourceConfig, now: Now) {
+        if self.config != config.config {
+            self.config = config.config;
+            self.configured = now.at;
+        }
+        self.commanded = config.commanded;
+        self.cleaned = false;
+    }
+
+    /// The connection is new: what was absent may be there again.
+    pub(super) fn restart(&mut self, now: Now) {
+        for entry in self.entries.values_mut() {
+            if let Presence::Absent(absence) = &mut entry.presence {
+                absence.restart();
+            }
+            entry.former.iter_mut().for_each(|former| former.absence.restart());
+        }
+        if let Some(suspect) = &mut self.suspect {
+            (suspect.since, suspect.polls) = (now.millis, 0);
+        }
+    }
+
+    /// Whether its absences may be believed now.
+    pub(crate) fn settled(&self) -> bool {
+        self.fresh && self.suspect.is_none() && self.view == View::Complete
+    }
+}

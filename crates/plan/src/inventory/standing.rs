@@ -1,0 +1,102 @@
+//! What is to be believed about a version of a workload, under one provider's grace.
+
+use std::sync::Arc;
+
+use netstead_model::{Ident, View};
+
+use super::{Absence, Entry, Former, Presence, SourceState};
+use crate::{Cause, Digest, Now, Settings, now::spoken};
+
+/// Present, not yet to be given up, or gone; the text ends a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Present,
+    Waiting(Arc<str>),
+    Gone(Cause, Arc<str>),
+}
+
+impl Standing {
+    /// Of the newest version.
+    pub(crate) fn of(
+        name: &Ident,
+        state: &SourceState,
+        entry: &Entry,
+        settings: &Settings,
+        now: Now,
+    ) -> Self {
+        if state.cleaned {
+            return Self::Gone(Cause::Asked, "cleaned by a person".into());
+        }
+        if state.detached {
+            return Self::Waiting(format!("source {name} is detached").into());
+        }
+        match &entry.presence {
+            Presence::Present => Self::Present,
+            Presence::Asked => Self::Gone(Cause::Asked, "asked for".into()),
+            Presence::Absent(absence) => absent(name, state, *absence, entry.config, settings),
+            Presence::Ended { since } => {
+                if let Some(doubt) = doubt(name, state) {
+                    return Self::Waiting(doubt);
+                }
+                let ago = now.since(*since);
+                if ago >= settings.ended_grace {
+                    Self::Gone(Cause::Ended, format!("ended {} ago", spoken(ago)).into())
+                } else {
+                    let grace = spoken(settings.ended_grace);
+                    Self::Waiting(format!("ended {} ago, grace {grace}", spoken(ago)).into())
+                }
+            }
+        }
+    }
+
+    /// Of an earlier version of a workload whose newest stands as `newest`.
+    pub(crate) fn of_former(
+        name: &Ident,
+        state: &SourceState,
+        former: &Former,
+        newest: &Self,
+        settings: &Settings,
+    ) -> Self {
+        match newest {
+            Self::Present if state.commanded => Self::Gone(Cause::Asked, "asked for".into()),
+            Self::Present => absent(name, state, former.absence, former.config, settings),
+            other => other.clone(),
+        }
+    }
+}
+
+fn absent(
+    name: &Ident,
+    state: &SourceState,
+    absence: Absence,
+    config: Digest,
+    settings: &Settings,
+) -> Standing {
+    if let Some(doubt) = doubt(name, state) {
+        return Standing::Waiting(doubt);
+    }
+    let waited = spoken(absence.waited);
+    if !absence.passed(settings.grace) {
+        let grace = spoken(settings.grace);
+        return Standing::Waiting(format!("absent {waited}, grace {grace}").into());
+    }
+    if config != state.config {
+        return Standing::Gone(Cause::Config, format!("the configuration of {name} changed").into());
+    }
+    Standing::Gone(Cause::Absent, format!("absent {waited}, {} reports", absence.reports).into())
+}
+
+/// Why what the source does not say means nothing now.
+fn doubt(name: &Ident, state: &SourceState) -> Option<Arc<str>> {
+    let text = if let Some(suspect) = state.suspect {
+        format!("source {name} is suspect, {} of {} vanished", suspect.missing, suspect.of)
+    } else {
+        match &state.view {
+            View::Partial { reason } => format!("source {name} incomplete: {reason}"),
+            View::Failed { reason } => format!("source {name} failed: {reason}"),
+            View::Complete if !state.fresh => format!("source {name} has not reported yet"),
+            View::Complete => return None,
+        }
+    };
+    Some(text.into())
+}

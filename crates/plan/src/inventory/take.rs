@@ -1,0 +1,186 @@
+//! Taking a report.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use netstead_model::{Key, Report, Span, View, Workload};
+use serde::{Deserialize, Serialize};
+
+use super::{Absence, Entry, Former, Inventory, Presence, SourceState, Suspicion, entry::asks_the_same};
+use crate::Now;
+
+/// A source is suspect from this many workloads on, when half are missing…
+const FEWEST: usize = 5;
+/// …until it said so this often…
+const POLLS: u32 = 3;
+/// …over this time.
+const DOUBT: Span = Span::from_secs(300);
+
+/// When a report came, and through which connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Look {
+    pub now: Now,
+    /// Another number means that source or Netstead connected anew: every grace starts again.
+    pub session: u64,
+}
+
+/// What became of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    /// Begun before the present leader, the present configuration or the newest report: not looked at.
+    Stale,
+    Taken,
+}
+
+impl Inventory {
+    /// Takes what a source saw. Only a Complete report makes anything absent, and only of its own source.
+    pub fn take(&mut self, report: Report, look: Look) -> Taken {
+        let known = self.sources.get(&report.source);
+        let newest = known.map(|state| state.begun.max(state.configured)).max(self.taken_over);
+        if newest.is_some_and(|newest| report.begun < newest) {
+            return Taken::Stale;
+        }
+        self.sources.entry(report.source.clone()).or_default().take(report, look);
+        Taken::Taken
+    }
+}
+
+impl SourceState {
+    fn take(&mut self, report: Report, look: Look) {
+        let now = look.now;
+        let mut step = Span::ZERO;
+        if self.session != look.session {
+            self.restart(now);
+        } else if self.settled() {
+            step = now.since(self.last);
+        }
+        let complete = report.view == View::Complete;
+        if !matches!(report.view, View::Failed { .. }) {
+            let seen = by_id(&report);
+            if complete {
+                self.lack(&seen, step, now);
+            }
+            for (id, workload) in seen {
+                self.see(id, workload, &report, complete, now);
+            }
+        }
+        let listed: BTreeSet<&Key> = if report.ended.is_empty() || matches!(report.view, View::Failed { .. })
+        {
+            BTreeSet::new()
+        } else {
+            report.workloads.iter().map(|workload| &workload.id).collect()
+        };
+        for ended in &report.ended {
+            let Some(entry) = self.entries.get_mut(&ended.id) else { continue };
+            // It ended and is back.
+            let listed = listed.contains(&ended.id);
+            match (&entry.presence, ended.asked) {
+                _ if listed => {}
+                (_, true) => entry.presence = Presence::Asked,
+                (Presence::Ended { .. } | Presence::Asked, false) => {}
+                (_, false) => entry.presence = Presence::Ended { since: now.millis },
+            }
+        }
+        if complete {
+            self.fresh = true;
+            self.last_complete = Some(now.millis);
+            self.suspect(now);
+        }
+        (self.view, self.begun, self.last, self.session) =
+            (report.view, report.begun, now.millis, look.session);
+    }
+
+    /// What a Complete report does not have.
+    fn lack(&mut self, seen: &BTreeMap<Key, Workload>, step: Span, now: Now) {
+        for (id, entry) in &mut self.entries {
+            entry.former.iter_mut().for_each(|former| former.absence.tick(step));
+            if seen.contains_key(id) {
+                continue;
+            }
+            match &mut entry.presence {
+                Presence::Present => entry.presence = Presence::Absent(Absence::begin(now, true)),
+                Presence::Absent(absence) => absence.tick(step),
+                Presence::Ended { .. } | Presence::Asked => {}
+            }
+        }
+    }
+
+    fn see(&mut self, id: Key, workload: Workload, report: &Report, complete: bool, now: Now) {
+        let config = self.config;
+        let Some(entry) = self.entries.get_mut(&id) else {
+            let (first, first_at, last_at) = (now.millis, report.begun, report.begun);
+            let workload = Arc::new(workload);
+            let (presence, former) = (Presence::Present, Vec::new());
+            self.entries.insert(id, Entry { workload, first, first_at, last_at, config, presence, former });
+            return;
+        };
+        if *entry.workload != workload {
+            replace(entry, workload, complete, now);
+        }
+        entry.presence = Presence::Present;
+        entry.last_at = report.begun;
+        entry.config = config;
+    }
+
+    /// Whether so much vanished, unseen, that the source must say so again.
+    fn suspect(&mut self, now: Now) {
+        let mut present = 0usize;
+        let mut missing = 0usize;
+        for entry in self.entries.values() {
+            match &entry.presence {
+                Presence::Present => present += 1,
+                Presence::Absent(absence) if !absence.confirmed => missing += 1,
+                _ => {}
+            }
+        }
+        let of = present + missing;
+        if of < FEWEST || missing * 2 < of {
+            self.suspect = None;
+            return;
+        }
+        let before = self.suspect.unwrap_or(Suspicion { since: now.millis, polls: 0, missing: 0, of: 0 });
+        let polls = before.polls.saturating_add(1);
+        if polls < POLLS || now.since(before.since) < DOUBT {
+            let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+            self.suspect =
+                Some(Suspicion { since: before.since, polls, missing: count(missing), of: count(of) });
+            return;
+        }
+        self.suspect = None;
+        for entry in self.entries.values_mut() {
+            if let Presence::Absent(absence) = &mut entry.presence {
+                absence.confirmed = true;
+            }
+        }
+    }
+}
+
+/// The workloads of a report by id. Of two with one id the choice does not depend on their order.
+fn by_id(report: &Report) -> BTreeMap<Key, Workload> {
+    let mut seen: BTreeMap<Key, Workload> = BTreeMap::new();
+    for workload in &report.workloads {
+        let mut workload = workload.clone();
+        workload.source.clone_from(&report.source);
+        match seen.get(&workload.id) {
+            Some(other) if format!("{other:?}") <= format!("{workload:?}") => {}
+            _ => {
+                seen.insert(workload.id.clone(), workload);
+            }
+        }
+    }
+    seen
+}
+
+/// A new version; the old one becomes a tombstone if it asked for something else.
+fn replace(entry: &mut Entry, workload: Workload, complete: bool, now: Now) {
+    let old = std::mem::replace(&mut entry.workload, Arc::new(workload));
+    let new = &entry.workload;
+    entry.former.retain(|former| !asks_the_same(&former.workload, new));
+    if !asks_the_same(&old, new) {
+        // Under another configuration of its source it may well ask for something else by itself.
+        let (absence, config) = (Absence::begin(now, complete), entry.config);
+        entry.former.push(Former { workload: old, absence, config });
+    }
+}

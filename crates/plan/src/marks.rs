@@ -1,0 +1,13 @@
+//! Ownership as it is mirrored in the DNS itself: our own marks, and those of tools whose records can be adopted.
+
+mod adopted;
+pub mod dnsweaver;
+pub mod external_dns;
+mod own;
+mod recover;
+
+pub use self::{
+    adopted::{Adoptable, adoptable},
+    own::{Mark, digest_of, is_mark, place, render},
+    recover::{Recovered, recover},
+};

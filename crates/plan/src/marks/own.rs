@@ -1,0 +1,104 @@
+//! Our own marks.
+//!
+//! The mark of `web.example.com` is a TXT record at `_netstead-<owner>.web.example.com`: type and a short digest for each
+//! value that is ours, many in one string. A `*` is written `_wildcard`. Where that name cannot be had (the set is a
+//! delegation, or the name is too long) it is `<digest of the name>._netstead-<owner>.<zone>`.
+
+use netstead_model::{Name, RecordData, RecordType};
+
+use crate::{Digest, OwnerId};
+
+const PREFIX: &str = "_netstead-";
+const VERSION: &str = "netstead/1";
+const WILDCARD: &str = "_wildcard";
+const MOST_OF_STRING: usize = 255;
+const MOST_OF_NAME: usize = 253;
+
+/// What a mark says: types and digests.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Mark(Vec<(RecordType, String)>);
+
+/// The name of the mark of `name` in `zone`. `delegation`: ours there is an NS set that is not the zone's own.
+pub fn place(owner: &OwnerId, name: &Name, zone: &Name, delegation: bool) -> String {
+    let text = name.as_str();
+    let inner = match text.strip_prefix("*.") {
+        Some(rest) => format!("{PREFIX}{owner}.{WILDCARD}.{rest}"),
+        None => format!("{PREFIX}{owner}.{text}"),
+    };
+    if delegation || inner.len() > MOST_OF_NAME {
+        return format!("{}.{PREFIX}{owner}.{zone}", Digest::of([text]).short());
+    }
+    inner
+}
+
+/// Whether records at `name` are marks, and whose.
+pub fn is_mark(name: &str) -> Option<&str> {
+    let mut labels = name.split('.');
+    let first = labels.next()?;
+    if let Some(owner) = first.strip_prefix(PREFIX) {
+        return Some(owner);
+    }
+    let owner = labels.next()?.strip_prefix(PREFIX)?;
+    let digest = first.len() == 12 && first.bytes().all(|byte| byte.is_ascii_hexdigit());
+    digest.then_some(owner)
+}
+
+/// What a mark says of one value.
+pub fn digest_of(name: &Name, data: &RecordData) -> String {
+    Digest::of([name.as_str(), data.kind().as_str(), &data.to_string()]).short()
+}
+
+/// The mark of `name` when these values there are ours; none when there are none.
+pub fn render<'a>(name: &Name, values: impl IntoIterator<Item = &'a RecordData>) -> Option<RecordData> {
+    let mut tokens: Vec<(&'static str, String)> =
+        values.into_iter().map(|data| (data.kind().as_str(), digest_of(name, data))).collect();
+    tokens.sort();
+    tokens.dedup();
+    if tokens.is_empty() {
+        return None;
+    }
+    let mut strings = Vec::with_capacity(1);
+    let mut string = String::with_capacity(40);
+    string.push_str(VERSION);
+    for (kind, digest) in tokens {
+        if string.len() + 2 + kind.len() + digest.len() > MOST_OF_STRING {
+            strings.push(std::mem::take(&mut string).into_bytes());
+        }
+        if !string.is_empty() {
+            string.push(' ');
+        }
+        string.extend([kind, ":", &digest]);
+    }
+    strings.push(string.into_bytes());
+    Some(RecordData::Txt(strings))
+}
+
+impl Mark {
+    /// Reads a mark; none if the value is something else.
+    pub fn parse(data: &RecordData) -> Option<Self> {
+        let RecordData::Txt(strings) = data else { return None };
+        let mut tokens = Vec::new();
+        for (index, string) in strings.iter().enumerate() {
+            let mut words = std::str::from_utf8(string).ok()?.split(' ');
+            if index == 0 && words.next() != Some(VERSION) {
+                return None;
+            }
+            for word in words {
+                let (kind, digest) = word.split_once(':')?;
+                tokens.push((kind.parse().ok()?, digest.to_owned()));
+            }
+        }
+        Some(Self(tokens))
+    }
+
+    /// Whether the mark says that this value is the owner's.
+    pub fn covers(&self, name: &Name, data: &RecordData) -> bool {
+        let kind = data.kind();
+        let mut of_kind = self.0.iter().filter(|(other, _)| *other == kind).peekable();
+        if of_kind.peek().is_none() {
+            return false;
+        }
+        let digest = digest_of(name, data);
+        of_kind.any(|(_, other)| *other == digest)
+    }
+}

@@ -1,0 +1,149 @@
+//! The changes that get one provider to where it should be.
+
+mod display;
+
+use std::sync::Arc;
+
+use netstead_model::{Ident, Name, RecordData, RecordType, Unit};
+use serde::{Deserialize, Serialize};
+
+use crate::{Digest, Mode, OwnedValue};
+
+/// A plan is data: what would change on one provider, what would not, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    pub provider: Ident,
+    pub mode: Mode,
+    /// Over the changes, not the generation.
+    pub hash: Digest,
+    pub generation: u64,
+    /// What happens, sorted by zone and name.
+    pub steps: Vec<Step>,
+    /// What a person must agree to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parked: Option<Parked>,
+    /// Names that somebody else has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocked: Vec<Blocked>,
+    /// What stays although nobody asks for it, with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<Kept>,
+    /// What somebody else changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drift: Vec<Drift>,
+    /// Values whose reasons changed while the server stays as it is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub restated: Vec<(Name, OwnedValue)>,
+    /// Values of ours that are gone from the server and wanted by nobody.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forgotten: Vec<(Name, RecordData)>,
+}
+
+impl Plan {
+    /// Whether nothing would be written.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+}
+
+/// All changes of one name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    pub zone: Name,
+    pub unit: Unit,
+    /// For people.
+    pub lines: Vec<Line>,
+    /// What the store must know before the server does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub puts: Vec<OwnedValue>,
+    /// What the store forgets once the server has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forgets: Vec<RecordData>,
+    /// For the breaker.
+    #[serde(default)]
+    pub counted: u32,
+    /// The approval this uses up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved: Option<Digest>,
+}
+
+/// One line of a diff.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Line {
+    pub sign: Sign,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<RecordType>,
+    pub text: String,
+    pub why: Arc<str>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sign {
+    Add,
+    Change,
+    Remove,
+}
+
+/// Changes a guard holds back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parked {
+    /// Over these changes and the values they expect alone.
+    pub hash: Digest,
+    /// Engine time.
+    pub since: u64,
+    pub changes: Vec<ParkedChange>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ParkedChange {
+    pub id: Digest,
+    pub zone: Name,
+    pub name: Name,
+    pub lines: Vec<Line>,
+    /// Which guard: the end of the sentence "parked because".
+    pub guard: Arc<str>,
+}
+
+/// A name where nothing is written, because of what stands there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Blocked {
+    pub name: Name,
+    /// What would be written.
+    pub wanted: Vec<RecordData>,
+    /// What stands there.
+    pub found: Vec<RecordData>,
+    pub why: String,
+    /// `adopt` takes over what stands there.
+    pub adopt: bool,
+    /// `share` puts ours beside it.
+    pub share: bool,
+}
+
+/// A value that stays.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    pub name: Name,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<RecordData>,
+    pub why: Arc<str>,
+}
+
+/// Something on the server that is not as we left it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Drift {
+    pub name: Name,
+    pub value: RecordData,
+    pub kind: DriftKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DriftKind {
+    /// Ours, and somebody removed it: it is put back.
+    Missing,
+    /// Somebody put it beside ours: it is left.
+    Foreign,
+    /// A mark with our owner id for values we know nothing of: it is left for `recover`.
+    Mark,
+}

@@ -1,0 +1,184 @@
+//! A plan as people read it, at 80 columns.
+
+use std::{collections::BTreeMap, fmt, sync::Arc};
+
+use netstead_model::Name;
+
+use super::{Blocked, DriftKind, Line, Plan, Sign};
+use crate::Mode;
+
+const WIDTH: usize = 80;
+const WIDEST_NAME: usize = 32;
+/// So many lines of one kind of note are shown.
+const MOST: usize = 20;
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.steps.iter().map(|step| step.unit.name.as_str().len());
+        let parked = self.parked.iter().flat_map(|parked| &parked.changes);
+        let parked_names = parked.map(|change| change.name.as_str().len());
+        let notes = self.blocked.iter().map(|one| &one.name).chain(self.kept.iter().map(|one| &one.name));
+        let notes = notes.chain(self.drift.iter().map(|one| &one.name)).map(|name| name.as_str().len());
+        let wide = names.chain(parked_names).chain(notes).max().unwrap_or_default().min(WIDEST_NAME);
+        self.steps(f, wide)?;
+        self.parked(f, wide)?;
+        self.notes(f, wide)?;
+        self.summary(f)
+    }
+}
+
+impl Plan {
+    fn steps(&self, f: &mut fmt::Formatter<'_>, wide: usize) -> fmt::Result {
+        let mut zone: Option<&Name> = None;
+        for step in &self.steps {
+            if zone != Some(&step.zone) {
+                writeln!(f, "zone {} on {}", step.zone, self.provider)?;
+                zone = Some(&step.zone);
+            }
+            for one in &step.lines {
+                line(f, wide, &step.unit.name, one)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn parked(&self, f: &mut fmt::Formatter<'_>, wide: usize) -> fmt::Result {
+        let Some(parked) = &self.parked else { return Ok(()) };
+        writeln!(f, "parked on {}, until `netstead apply {}`", self.provider, parked.hash)?;
+        let mut guards: BTreeMap<&Arc<str>, Vec<_>> = BTreeMap::new();
+        for change in &parked.changes {
+            guards.entry(&change.guard).or_default().push(change);
+        }
+        for (guard, changes) in guards {
+            writeln!(f, "  because: {guard}")?;
+            for change in changes.iter().take(MOST) {
+                for one in &change.lines {
+                    line(f, wide, &change.name, one)?;
+                }
+            }
+            more(f, changes.len())?;
+        }
+        Ok(())
+    }
+
+    fn notes(&self, f: &mut fmt::Formatter<'_>, wide: usize) -> fmt::Result {
+        for blocked in self.blocked.iter().take(MOST) {
+            block(f, wide, blocked)?;
+        }
+        more(f, self.blocked.len())?;
+        let mut whys: BTreeMap<&Arc<str>, Vec<_>> = BTreeMap::new();
+        for kept in &self.kept {
+            whys.entry(&kept.why).or_default().push(kept);
+        }
+        for (why, alike) in whys {
+            let why = format!("kept: {why}");
+            let many = alike.len() > 2;
+            if many {
+                writeln!(f, "{why}")?;
+            }
+            for kept in alike.iter().take(MOST) {
+                let (kind, text) = match &kept.value {
+                    Some(value) => (value.kind().as_str(), value.to_string()),
+                    None => ("", String::new()),
+                };
+                row(f, '=', wide, &kept.name, kind, &text, if many { "" } else { &why })?;
+            }
+            more(f, alike.len())?;
+        }
+        for drift in self.drift.iter().take(MOST) {
+            let why = match drift.kind {
+                DriftKind::Missing => "drift: somebody removed it",
+                DriftKind::Foreign => "drift: somebody else's, left",
+                DriftKind::Mark => "drift: a mark of ours that the store does not know; see `recover`",
+            };
+            let value = if drift.kind == DriftKind::Mark { String::new() } else { drift.value.to_string() };
+            row(f, '!', wide, &drift.name, drift.value.kind().as_str(), &value, why)?;
+        }
+        more(f, self.drift.len())
+    }
+
+    fn summary(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = |sign: Sign| {
+            self.steps.iter().flat_map(|step| &step.lines).filter(|line| line.sign == sign).count()
+        };
+        let parked = self.parked.as_ref().map_or(0, |parked| parked.changes.len());
+        if self.steps.is_empty() {
+            write!(f, "{}: nothing to change", self.provider)?;
+        } else {
+            let (add, change, remove) = (count(Sign::Add), count(Sign::Change), count(Sign::Remove));
+            write!(f, "{}: {add} to add, {change} to change, {remove} to remove", self.provider)?;
+        }
+        for (number, what) in [(parked, "parked"), (self.blocked.len(), "blocked"), (self.kept.len(), "kept")]
+        {
+            if number > 0 {
+                write!(f, ", {number} {what}")?;
+            }
+        }
+        if self.mode == Mode::Observe {
+            write!(f, " (only observed)")?;
+        }
+        Ok(())
+    }
+}
+
+fn line(f: &mut fmt::Formatter<'_>, wide: usize, name: &Name, line: &Line) -> fmt::Result {
+    let sign = match line.sign {
+        Sign::Add => '+',
+        Sign::Change => '~',
+        Sign::Remove => '-',
+    };
+    row(f, sign, wide, name, line.kind.map_or("", |kind| kind.as_str()), &line.text, &line.why)
+}
+
+fn block(f: &mut fmt::Formatter<'_>, wide: usize, blocked: &Blocked) -> fmt::Result {
+    let first = blocked.wanted.first();
+    let kind = first.map_or("", |value| value.kind().as_str());
+    let wanted: Vec<String> = blocked.wanted.iter().take(3).map(ToString::to_string).collect();
+    row(f, '!', wide, &blocked.name, kind, &wanted.join(", "), &format!("blocked: {}", blocked.why))?;
+    for value in blocked.found.iter().take(3) {
+        writeln!(f, "      there: {} {value}", value.kind())?;
+    }
+    if blocked.adopt {
+        writeln!(f, "      take it over: netstead adopt {}", blocked.name)?;
+    }
+    if blocked.share {
+        writeln!(f, "      stand beside it: share = true")?;
+    }
+    Ok(())
+}
+
+/// One row; what does not fit goes on a line of its own.
+fn row(
+    f: &mut fmt::Formatter<'_>,
+    sign: char,
+    wide: usize,
+    name: &Name,
+    kind: &str,
+    text: &str,
+    why: &str,
+) -> fmt::Result {
+    let mut left = format!("  {sign} {:<wide$}", name.as_str());
+    for part in [format!("{kind:<5}").as_str(), text] {
+        if !part.trim().is_empty() {
+            left.push_str("  ");
+            left.push_str(part);
+        }
+    }
+    let mut left = left.trim_end().to_owned();
+    if left.chars().count() > WIDTH {
+        writeln!(f, "  {sign} {name}")?;
+        left = format!("      {kind:<5}  {text}");
+    }
+    if why.is_empty() {
+        return writeln!(f, "{left}");
+    }
+    if left.chars().count() + 2 + why.chars().count() <= WIDTH {
+        return writeln!(f, "{left}  {why}");
+    }
+    writeln!(f, "{left}")?;
+    writeln!(f, "      {why}")
+}
+
+fn more(f: &mut fmt::Formatter<'_>, all: usize) -> fmt::Result {
+    if all > MOST { writeln!(f, "      and {} more", all - MOST) } else { Ok(()) }
+}

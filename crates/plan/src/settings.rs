@@ -1,0 +1,158 @@
+//! What is configured for one provider, whatever its type.
+
+mod domain_match;
+mod owner;
+
+use netstead_model::{Address, Ident, Name, RecordType, Span};
+use serde::{Deserialize, Serialize};
+
+pub use self::{domain_match::DomainMatch, owner::OwnerId};
+
+/// The settings all DNS providers share. No secrets are among them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "the configuration file has these keys")]
+pub struct Settings {
+    /// The provider's name, `lan` of `[dns.lan]`.
+    pub provider: Ident,
+    /// The installation's id, part of every mark.
+    pub owner: OwnerId,
+    /// Names it answers for.
+    pub domains: Vec<DomainMatch>,
+    /// Names it never touches; looked at first.
+    #[serde(default)]
+    pub exclude_domains: Vec<DomainMatch>,
+    #[serde(default)]
+    pub mode: Mode,
+    /// Where names point, instead of the workload's own addresses.
+    #[serde(default)]
+    pub target: Option<ProviderTarget>,
+    /// The target is found at run time (`public`, `interface`): a new one is an update, not a change of configuration.
+    #[serde(default)]
+    pub target_moves: bool,
+    /// Only records of this type are made of addresses: `A`, `AAAA` or `CNAME`.
+    #[serde(default, rename = "type")]
+    pub kind: Option<RecordType>,
+    /// Types the server can hold; empty means all.
+    #[serde(default)]
+    pub types: Vec<RecordType>,
+    #[serde(default = "default_ttl")]
+    pub ttl: u32,
+    /// How long something may be absent before its names go.
+    #[serde(default = "default_grace")]
+    pub grace: Span,
+    /// The same for what was seen to end.
+    #[serde(default = "default_ended_grace")]
+    pub ended_grace: Span,
+    #[serde(default)]
+    pub breaker: Limits,
+    /// Take over equal records that somebody else made.
+    #[serde(default)]
+    pub adopt: bool,
+    /// Stand beside somebody else's values.
+    #[serde(default)]
+    pub share: bool,
+    /// Keep PTR records where the server holds the reverse zone.
+    #[serde(default = "yes")]
+    pub reverse: bool,
+    /// Mirror ownership as TXT; off where the server cannot hold them.
+    #[serde(default = "yes")]
+    pub marks: bool,
+}
+
+impl Settings {
+    /// The defaults.
+    pub fn new(provider: Ident, owner: OwnerId, domains: Vec<DomainMatch>) -> Self {
+        Self {
+            provider,
+            owner,
+            domains,
+            exclude_domains: Vec::new(),
+            mode: Mode::default(),
+            target: None,
+            target_moves: false,
+            kind: None,
+            types: Vec::new(),
+            ttl: default_ttl(),
+            grace: default_grace(),
+            ended_grace: default_ended_grace(),
+            breaker: Limits::default(),
+            adopt: false,
+            share: false,
+            reverse: true,
+            marks: true,
+        }
+    }
+
+    /// Whether `name` is this provider's: excludes first.
+    pub fn answers_for(&self, name: &Name) -> bool {
+        !self.exclude_domains.iter().any(|domain| domain.matches(name))
+            && self.domains.iter().any(|domain| domain.matches(name))
+    }
+
+    /// Whether the server can hold records of this type.
+    pub fn holds(&self, kind: RecordType) -> bool {
+        self.types.is_empty() || self.types.contains(&kind)
+    }
+}
+
+/// What a provider may do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Creates, changes and removes what is ours.
+    #[default]
+    Managed,
+    /// Never removes.
+    Additive,
+    /// Only creates sets where there is none.
+    CreateOnly,
+    /// Somebody else's A, AAAA and CNAME at names that workloads ask for are replaced.
+    Authoritative,
+    /// Plans and never writes.
+    Observe,
+}
+
+/// Where a provider's names point.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProviderTarget {
+    Addresses(Vec<Address>),
+    Name(Name),
+}
+
+/// When changes are parked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// So many changes of a zone always pass…
+    pub changes: u32,
+    /// …and more, up to this part of what is ours in the zone.
+    pub percent: u32,
+    /// The most in all zones together.
+    pub total: u32,
+    /// Over this time.
+    pub window: Span,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { changes: 10, percent: 30, total: 200, window: Span::from_secs(600) }
+    }
+}
+
+fn default_ttl() -> u32 {
+    300
+}
+
+fn default_grace() -> Span {
+    Span::from_secs(300)
+}
+
+fn default_ended_grace() -> Span {
+    Span::from_secs(30)
+}
+
+fn yes() -> bool {
+    true
+}

@@ -1,0 +1,144 @@
+//! Which names a provider answers for, as people write it.
+
+use std::{fmt, str::FromStr};
+
+use netstead_model::{Name, ParseError};
+use regex::{Regex, RegexBuilder};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// A plain domain (itself and all below), a glob whose `*` spans dots, or a `/regex/`.
+#[derive(Debug, Clone)]
+pub enum DomainMatch {
+    Domain(Name),
+    /// In lower case.
+    Glob(String),
+    Regex(Regex),
+}
+
+impl DomainMatch {
+    pub fn matches(&self, name: &Name) -> bool {
+        match self {
+            Self::Domain(domain) => name.is_subdomain_of(domain),
+            Self::Glob(pattern) => glob(pattern, name.as_str()),
+            Self::Regex(regex) => regex.is_match(name.as_str()),
+        }
+    }
+
+    /// The domain below which all matching names lie, where that is known: what to ask the server for.
+    pub fn domain(&self) -> Option<Name> {
+        match self {
+            Self::Domain(domain) => Some(domain.clone()),
+            Self::Glob(pattern) => {
+                let (_, tail) = pattern.rsplit_once('*')?;
+                tail.split_once('.').and_then(|(_, domain)| domain.parse().ok())
+            }
+            Self::Regex(_) => None,
+        }
+    }
+}
+
+/// Each part between two `*` must follow in order; the first and last part hold the ends.
+fn glob(pattern: &str, text: &str) -> bool {
+    let Some((first, rest)) = pattern.split_once('*') else { return pattern == text };
+    let Some(mut text) = text.strip_prefix(first) else { return false };
+    let Some((middle, last)) = rest.rsplit_once('*') else { return text.ends_with(rest) };
+    for part in middle.split('*') {
+        let Some((_, after)) = text.split_once(part) else { return false };
+        text = after;
+    }
+    text.ends_with(last)
+}
+
+impl FromStr for DomainMatch {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let wrong = |reason: String| ParseError::new("domain", text, None, reason);
+        if let Some(inner) = text.strip_prefix('/') {
+            let inner = inner
+                .strip_suffix('/')
+                .filter(|inner| !inner.is_empty())
+                .ok_or_else(|| wrong("a regular expression stands between two slashes".into()))?;
+            let built =
+                RegexBuilder::new(inner).unicode(false).case_insensitive(true).size_limit(1 << 20).build();
+            return built.map(Self::Regex).map_err(|error| wrong(last_line(&error.to_string())));
+        }
+        if text.contains('*') {
+            let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '*');
+            if !text.chars().all(known) {
+                return Err(wrong("a glob has letters, digits, `-`, `_`, `.` and `*`".into()));
+            }
+            return Ok(Self::Glob(text.trim_end_matches('.').to_ascii_lowercase()));
+        }
+        text.parse().map(Self::Domain)
+    }
+}
+
+fn last_line(text: &str) -> String {
+    text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
+}
+
+impl fmt::Display for DomainMatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Domain(domain) => write!(f, "{domain}"),
+            Self::Glob(pattern) => f.write_str(pattern),
+            Self::Regex(regex) => write!(f, "/{regex}/"),
+        }
+    }
+}
+
+impl PartialEq for DomainMatch {
+    fn eq(&self, other: &Self) -> bool {
+        self.to_string() == other.to_string()
+    }
+}
+
+impl Eq for DomainMatch {}
+
+impl Serialize for DomainMatch {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for DomainMatch {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plain_domain_is_itself_and_all_below_and_a_star_spans_dots() {
+        let table = [
+            ("home.example", "home.example", true),
+            ("home.example", "a.b.home.example", true),
+            ("home.example", "athome.example", false),
+            ("*.home.example", "a.b.home.example", true),
+            ("*.home.example", "home.example", false),
+            ("web*.example", "web-1.lab.example", true),
+            ("*.lab.*", "a.lab.example", true),
+            ("*a*b*", "xxaxxbxx", true),
+            ("*a*b*", "xxbxxaxx", false),
+            ("a*a", "a", false),
+            ("/^web[0-9]+\\./", "web12.example", true),
+            ("/^web[0-9]+\\./", "web.example", false),
+        ];
+        for (pattern, name, expected) in table {
+            let domain: DomainMatch = pattern.parse().unwrap();
+            assert_eq!(domain.matches(&name.parse().unwrap()), expected, "{pattern} {name}");
+            assert_eq!(domain.to_string().parse(), Ok(domain));
+        }
+    }
+
+    #[test]
+    fn what_is_no_domain_is_refused() {
+        for text in ["", "/", "//", "/(/", "a b", "*.ex ample", "10.0.0.1"] {
+            assert!(text.parse::<DomainMatch>().is_err(), "{text}");
+        }
+    }
+}

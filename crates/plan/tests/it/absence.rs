@@ -1,0 +1,249 @@
+//! Absence is not deletion.
+
+use netstead_model::{View, Workload};
+use netstead_plan::Cause;
+
+use crate::world::*;
+
+fn settled(workloads: &[Workload]) -> World {
+    let mut world = World::new();
+    world.sees(workloads.to_vec()).pass();
+    world
+}
+
+#[test]
+fn one_omitted_host_stays_until_grace_and_two_reports_have_passed() {
+    let all = fleet(0..8);
+    let mut world = settled(&all);
+    world.goes_on(5, &all[1..]);
+    assert!(world.has("w0.example.com", "A 10.0.0.0"));
+    world.goes_on(1, &all[1..]);
+    assert!(!world.has("w0.example.com", "A 10.0.0.0"));
+    assert!(world.has("w1.example.com", "A 10.0.0.1"));
+}
+
+#[test]
+fn grace_alone_is_not_enough_without_a_second_report() {
+    let all = fleet(0..8);
+    let mut world = settled(&all);
+    world.wait(60).sees(all[1..].to_vec()).wait(3600).pass();
+    assert!(world.has("w0.example.com", "A 10.0.0.0"));
+}
+
+#[test]
+fn a_reappearance_cancels_the_tombstone() {
+    let all = fleet(0..8);
+    let mut world = settled(&all);
+    for _ in 0..10 {
+        world.goes_on(4, &all[1..]);
+        world.goes_on(1, &all);
+    }
+    assert!(world.has("w0.example.com", "A 10.0.0.0"));
+}
+
+#[test]
+fn grace_runs_only_while_the_source_is_complete() {
+    let all = fleet(0..8);
+    let mut world = settled(&all);
+    world.goes_on(2, &all[1..]);
+    for view in [View::Failed { reason: "timeout".into() }, View::Partial { reason: "pve2 is down".into() }] {
+        for _ in 0..60 {
+            world.wait(60).report("pve", view.clone(), Vec::new(), &[]);
+            world.pass();
+        }
+    }
+    world.goes_on(2, &all[1..]);
+    assert!(world.has("w0.example.com", "A 10.0.0.0"));
+    world.goes_on(3, &all[1..]);
+    assert!(!world.has("w0.example.com", "A 10.0.0.0"));
+}
+
+#[test]
+fn a_new_connection_starts_every_grace_anew() {
+    let all = fleet(0..8);
+    let mut world = settled(&all);
+    world.goes_on(5, &all[1..]);
+    world.session += 1;
+    world.goes_on(5, &all[1..]);
+    assert!(world.has("w0.example.com", "A 10.0.0.0"));
+    world.goes_on(1, &all[1..]);
+    assert!(!world.has("w0.example.com", "A 10.0.0.0"));
+}
+
+#[test]
+fn an_end_that_was_seen_needs_thirty_seconds() {
+    let all = fleet(0..8);
+    let mut world = settled(&all);
+    world.report("pve", View::Complete, all[1..].to_vec(), &[("w0", false)]);
+    world.wait(29).pass();
+    assert!(world.has("w0.example.com", "A 10.0.0.0"));
+    world.wait(1).pass();
+    assert!(!world.has("w0.example.com", "A 10.0.0.0"));
+}
+
+#[test]
+fn what_ended_and_is_back_stays() {
+    let all = fleet(0..8);
+    let mut world = settled(&all);
+    world.report("pve", View::Complete, all.clone(), &[("w0", false)]);
+    world.wait(600).pass();
+    assert!(world.has("w0.example.com", "A 10.0.0.0"));
+}
+
+#[test]
+fn what_was_asked_for_goes_at_once() {
+    let all = fleet(0..8);
+    let mut world = settled(&all);
+    world.report("pve", View::Complete, all[1..].to_vec(), &[("w0", true)]);
+    world.pass();
+    assert!(!world.has("w0.example.com", "A 10.0.0.0"));
+}
+
+#[test]
+fn a_source_that_loses_half_is_suspect_until_it_says_so_again() {
+    let all = fleet(0..10);
+    let mut world = settled(&all);
+    world.goes_on(1, &all[5..]);
+    let source = "pve".parse().unwrap();
+    assert!(world.inventory.source(&source).unwrap().suspect.is_some());
+    world.goes_on(4, &all[5..]);
+    assert!(world.inventory.source(&source).unwrap().suspect.is_some());
+    world.goes_on(1, &all[5..]);
+    assert!(world.inventory.source(&source).unwrap().suspect.is_none());
+    assert!(world.has("w0.example.com", "A 10.0.0.0"), "now grace runs");
+    world.goes_on(5, &all[5..]);
+    assert!(!world.has("w0.example.com", "A 10.0.0.0"));
+}
+
+#[test]
+fn two_thefts_of_a_third_are_as_suspect_as_one_of_half() {
+    let all = fleet(0..9);
+    let mut world = settled(&all);
+    world.goes_on(1, &all[3..]);
+    world.goes_on(1, &all[6..]);
+    assert!(world.inventory.source(&"pve".parse().unwrap()).unwrap().suspect.is_some());
+}
+
+#[test]
+fn ends_that_were_seen_are_not_suspect() {
+    let all = fleet(0..10);
+    let mut world = settled(&all);
+    let ended: Vec<_> = ["w0", "w1", "w2", "w3", "w4", "w5"].map(|id| (id, false)).to_vec();
+    world.report("pve", View::Complete, all[6..].to_vec(), &ended);
+    assert_eq!(world.inventory.source(&"pve".parse().unwrap()).unwrap().suspect, None);
+}
+
+#[test]
+fn an_address_that_vanishes_from_a_running_machine_is_absent_not_gone() {
+    let mut world = settled(&[vm("db", &["10.0.0.9"])]);
+    world.goes_on(5, &[vm("db", &[])]);
+    assert!(world.has("db.example.com", "A 10.0.0.9"));
+    world.goes_on(1, &[vm("db", &[])]);
+    assert!(!world.has("db.example.com", "A 10.0.0.9"));
+}
+
+#[test]
+fn an_address_that_is_replaced_changes_at_once() {
+    let mut world = settled(&[vm("db", &["10.0.0.9"])]);
+    world.wait(1).sees([vm("db", &["10.0.0.10"])]).pass();
+    assert!(!world.has("db.example.com", "A 10.0.0.9"));
+    assert!(world.has("db.example.com", "A 10.0.0.10"));
+    assert!(world.has("10.0.0.10.in-addr.arpa", "PTR db.example.com."));
+    assert!(world.has("9.0.0.10.in-addr.arpa", "PTR db.example.com."), "nothing takes its place");
+    world.goes_on(5, &[vm("db", &["10.0.0.10"])]);
+    assert!(!world.has("9.0.0.10.in-addr.arpa", "PTR db.example.com."));
+}
+
+#[test]
+fn a_renamed_machine_keeps_its_old_name_for_a_while() {
+    let mut renamed = vm("db", &["10.0.0.9"]);
+    renamed.wishes[0].name = name("sql.example.com");
+    let mut world = settled(&[vm("db", &["10.0.0.9"])]);
+    world.goes_on(1, &[renamed.clone()]);
+    assert!(world.has("db.example.com", "A 10.0.0.9") && world.has("sql.example.com", "A 10.0.0.9"));
+    world.goes_on(5, &[renamed]);
+    assert!(!world.has("db.example.com", "A 10.0.0.9"));
+}
+
+#[test]
+fn a_new_leader_plans_only_from_reports_begun_after_it_took_over() {
+    let all = fleet(0..8);
+    let mut world = settled(&all);
+    world.goes_on(5, &all[1..]);
+    let before = world.now();
+    world.wait(60);
+    let now = world.now();
+    world.inventory.take_over(now);
+    let late = netstead_model::Report {
+        source: "pve".parse().unwrap(),
+        view: View::Complete,
+        begun: before.at,
+        workloads: Vec::new(),
+        ended: Vec::new(),
+    };
+    let look = netstead_plan::Look { now, session: 1 };
+    assert_eq!(world.inventory.take(late, look), netstead_plan::Taken::Stale);
+    world.wait(3600).pass();
+    assert!(world.has("w0.example.com", "A 10.0.0.0"));
+}
+
+#[test]
+fn a_source_that_vanishes_from_the_file_is_detached() {
+    let mut world = World::new();
+    world.configure("pve", "one", false);
+    world.sees(fleet(0..3)).pass();
+    world.configure("other", "one", false);
+    world.wait(86_400);
+    assert!(world.pass().steps.is_empty());
+    assert!(world.has("w0.example.com", "A 10.0.0.0"));
+    world.inventory.clean(&"pve".parse().unwrap());
+    world.pass();
+    assert_eq!(world.server.values().len(), 0);
+}
+
+#[test]
+fn a_changed_source_filter_parks_what_it_loses() {
+    let all = fleet(0..8);
+    let mut world = World::new();
+    world.configure("pve", "one", false);
+    world.sees(all.clone()).pass();
+    world.wait(1).configure("pve", "two", false);
+    world.goes_on(20, &all[1..]);
+    assert!(world.has("w0.example.com", "A 10.0.0.0"));
+    assert_eq!(world.plan().parked.unwrap().changes.len(), 2, "the A and its PTR");
+}
+
+#[test]
+fn a_value_goes_with_the_last_of_its_reasons() {
+    let mut twin = vm("b", &["10.0.0.9"]);
+    twin.wishes[0].name = name("a.example.com");
+    let mut world = settled(&[vm("a", &["10.0.0.9"]), twin.clone()]);
+    world.report("pve", View::Complete, vec![twin], &[("a", true)]);
+    world.pass();
+    assert!(world.has("a.example.com", "A 10.0.0.9"));
+    world.report("pve", View::Complete, Vec::new(), &[("b", true)]);
+    world.pass();
+    assert!(!world.has("a.example.com", "A 10.0.0.9"));
+}
+
+#[test]
+fn the_inventory_forgets_only_what_nobody_needs() {
+    let all = fleet(0..8);
+    let mut world = settled(&all);
+    world.report("pve", View::Complete, all[1..].to_vec(), &[("w0", true)]);
+    let (now, source, id) = (world.now(), "pve".parse().unwrap(), "w0".parse().unwrap());
+    world.inventory.prune(world.settings.grace, now, |_, _| true);
+    assert!(world.inventory.entry(&source, &id).is_some());
+    world.pass();
+    world.inventory.prune(world.settings.grace, now, |_, _| false);
+    assert!(world.inventory.entry(&source, &id).is_none());
+}
+
+#[test]
+fn an_inventory_survives_the_store() {
+    let mut world = settled(&fleet(0..8));
+    world.goes_on(2, &fleet(2..8));
+    let text = serde_json::to_string(&world.inventory).unwrap();
+    assert_eq!(serde_json::from_str::<netstead_plan::Inventory>(&text).unwrap(), world.inventory);
+    assert!(Cause::Absent.may_empty() && !Cause::Updated.may_empty());
+}

@@ -1,0 +1,16 @@
+//! The engine's promises 1 to 6, 8 and 9, as far as they can be kept without touching a server.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests are tests")]
+
+mod absence;
+mod approval;
+mod breaker;
+mod cases;
+mod conflicts;
+mod foreign;
+mod marks;
+mod modes;
+mod mutations;
+mod properties;
+mod reads_well;
+mod reverse;
+mod world;
