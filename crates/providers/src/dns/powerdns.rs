@@ -1,0 +1,289 @@
+//! PowerDNS Authoritative, over its HTTP API.
+//!
+//! The API replaces whole record sets and takes many per request, so the changes of a zone travel in one PATCH: the
+//! server applies all of them or none. When it will have none, halves are tried until the one unit that it will not
+//! have stands alone. It has no conditions: what we are about to change is read again right before, and what is not
+//! as expected is left alone.
+
+mod apply;
+mod wire;
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use async_trait::async_trait;
+use netstead_model::{
+    Capabilities, Clock, DnsProvider, Name, ProviderError, RecordSet, RecordType, SystemClock, Unit,
+    UnitOutcome, WriteRequest, Zone, ZoneContent,
+};
+use reqwest::StatusCode;
+use serde::Deserialize;
+use tokio::sync::{Mutex, OnceCell};
+
+use self::wire::Changes;
+use super::{check::Found, tidy};
+use crate::{
+    Observer, Secret, SettingsError, Silent, Tls,
+    http::{Http, Patience, Reply},
+};
+
+/// Below this many units each name is asked for alone; above it the whole zone is read.
+const FEW: usize = 8;
+/// A search that finds this many may have left out more.
+const MOST_HITS: &str = "200";
+
+/// `[dns.NAME]` with `type = "powerdns"`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Address of the API, for example `https://ns1.example.net:8081`.
+    pub url: String,
+    /// Key sent with every request.
+    pub api_key: Secret,
+    /// The server's id in its own API.
+    #[serde(default = "localhost")]
+    pub server_id: String,
+    /// Whether a domain without a zone gets one.
+    #[serde(default)]
+    pub create_zones: bool,
+    /// The name servers of new zones; the first one stands in the SOA.
+    #[serde(default)]
+    pub nameservers: Vec<Name>,
+    /// The mailbox in the SOA of new zones, as a name; `hostmaster` in the zone unless set.
+    #[serde(default)]
+    pub hostmaster: Option<Name>,
+    #[serde(default)]
+    pub tls: Tls,
+}
+
+fn localhost() -> String {
+    "localhost".to_owned()
+}
+
+impl Config {
+    pub fn new(url: impl Into<String>, api_key: Secret) -> Self {
+        Self {
+            url: url.into(),
+            api_key,
+            server_id: localhost(),
+            create_zones: false,
+            nameservers: Vec::new(),
+            hostmaster: None,
+            tls: Tls::default(),
+        }
+    }
+}
+
+/// One PowerDNS server.
+#[derive(Debug)]
+pub struct PowerDns {
+    http: Http,
+    root: String,
+    creation: Option<Creation>,
+    version: OnceCell<Version>,
+    /// SQLite answers 500 to two changes at once.
+    writing: Mutex<()>,
+}
+
+/// How new zones are made.
+#[derive(Debug)]
+struct Creation {
+    nameservers: Vec<Name>,
+    hostmaster: Option<Name>,
+}
+
+/// Ordered by age.
+type Version = (u32, u32, u32);
+
+/// From here on single values can be added and removed.
+const SINGLE_VALUES: Version = (5, 0, 2);
+
+impl PowerDns {
+    pub fn new(config: Config) -> Result<Self, SettingsError> {
+        Self::observed(config, Arc::new(Silent), SystemClock::shared())
+    }
+
+    /// As [`PowerDns::new`], telling `observer` of each request.
+    pub fn observed(
+        config: Config,
+        observer: Arc<dyn Observer>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, SettingsError> {
+        if config.create_zones && config.nameservers.is_empty() {
+            let problem = "`create_zones` needs them: a new zone has at least one name server";
+            return Err(SettingsError::new("nameservers", problem));
+        }
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        if config.server_id.is_empty() || !config.server_id.chars().all(plain) {
+            return Err(SettingsError::new("server_id", format!("`{}` is no id", config.server_id)));
+        }
+        let url = config.url.trim_end_matches('/');
+        let url = url.strip_suffix("/api/v1").unwrap_or(url);
+        let http = Http::new(url, &config.tls, Patience::default(), observer, clock)?.secret_header(
+            "x-api-key",
+            "api_key",
+            &config.api_key,
+        )?;
+        let creation = config
+            .create_zones
+            .then_some(Creation { nameservers: config.nameservers, hostmaster: config.hostmaster });
+        Ok(Self {
+            http,
+            root: format!("/api/v1/servers/{}", config.server_id),
+            creation,
+            version: OnceCell::new(),
+            writing: Mutex::new(()),
+        })
+    }
+
+    fn zone_path(&self, zone: &Name) -> String {
+        format!("{}/zones/{}", self.root, zone.absolute())
+    }
+
+    /// The zone, or only `name` of it; none if the server does not hold it.
+    async fn fetch(&self, zone: &Name, name: Option<&Name>) -> Result<Option<wire::Zone>, ProviderError> {
+        let absolute = name.map(Name::absolute);
+        let mut query: Vec<(&str, &str)> =
+            absolute.iter().map(|name| ("rrset_name", name.as_str())).collect();
+        if name.is_some() {
+            // Known to newer versions only; what older ones leave out is looked for in `has_disabled`.
+            query.push(("include_disabled", "true"));
+        }
+        match self.http.get(&self.zone_path(zone), &query).await? {
+            Ok(zone) => Ok(Some(zone)),
+            Err(reply) if no_such_zone(&reply) => Ok(None),
+            Err(reply) => Err(self.odd(&reply)),
+        }
+    }
+
+    /// What stands at the names of `request` right now; none if the zone does not exist yet.
+    async fn current(&self, zone: &Name, request: &WriteRequest) -> Result<Option<Changes>, ProviderError> {
+        if request.units.len() <= FEW {
+            let mut rrsets = Vec::new();
+            let mut disabled = false;
+            let names: BTreeSet<&Name> = request.units.iter().flat_map(Unit::names).collect();
+            for name in names {
+                let Some(found) = self.fetch(zone, Some(name)).await? else { return Ok(None) };
+                rrsets.extend(found.rrsets.into_iter().filter(|set| set.is_at(name)));
+                disabled |= self.has_disabled(name).await?;
+            }
+            if !disabled {
+                return Ok(Some(Changes::from(rrsets)));
+            }
+        }
+        Ok(self.fetch(zone, None).await?.map(|zone| Changes::from(zone.rrsets)))
+    }
+
+    /// Whether a disabled record may stand at `name`. Up to 4.9 only the whole zone and the search show those, and a
+    /// REPLACE that does not repeat them would lose them.
+    async fn has_disabled(&self, name: &Name) -> Result<bool, ProviderError> {
+        let path = format!("{}/search-data", self.root);
+        let query = [("q", name.as_str()), ("max", MOST_HITS), ("object_type", "record")];
+        match self.http.get::<Vec<wire::Hit>>(&path, &query).await? {
+            Ok(hits) => {
+                Ok(hits.len().to_string() == MOST_HITS || hits.iter().any(|hit| hit.is_disabled_at(name)))
+            }
+            // Not every backend can search; the whole zone it is.
+            Err(_) => Ok(true),
+        }
+    }
+
+    async fn version(&self) -> Result<Version, ProviderError> {
+        let known = self.version.get_or_try_init(async || {
+            match self.http.get::<wire::Server>(&self.root, &[]).await? {
+                Ok(server) => Ok(server.version()),
+                Err(reply) => Err(self.odd(&reply)),
+            }
+        });
+        known.await.copied()
+    }
+
+    fn odd(&self, reply: &Reply) -> ProviderError {
+        self.http.malformed(format!("it answers {}: {}", reply.status, wire::reason(reply)))
+    }
+
+    fn missing(&self, zone: &Name) -> ProviderError {
+        ProviderError::NoSuchZone { server: self.http.server().to_owned(), zone: zone.clone() }
+    }
+}
+
+#[async_trait]
+impl DnsProvider for PowerDns {
+    fn kind(&self) -> &'static str {
+        "powerdns"
+    }
+
+    fn server(&self) -> String {
+        self.http.server().to_owned()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            types: RecordType::ALL.to_vec(),
+            marks: true,
+            fenced: false,
+            atomic: true,
+            keeps_foreign: false,
+        }
+    }
+
+    /// With `create_zones`, a domain without a zone counts as an empty one; the first write makes it.
+    async fn zones(&self, domains: &[Name]) -> Result<Vec<Zone>, ProviderError> {
+        let path = format!("{}/zones", self.root);
+        let listed: Vec<wire::ZoneInfo> = match self.http.get(&path, &[("dnssec", "false")]).await? {
+            Ok(listed) => listed,
+            Err(reply) => return Err(self.odd(&reply)),
+        };
+        let mut zones: Vec<Zone> = listed.iter().filter_map(wire::ZoneInfo::writable).collect();
+        zones.retain(|zone| domains.iter().any(|domain| related(&zone.name, domain)));
+        if self.creation.is_some() {
+            for domain in domains.iter().filter(|domain| !domain.is_wildcard()) {
+                if !zones.iter().any(|zone| domain.is_subdomain_of(&zone.name)) {
+                    zones.push(Zone { name: domain.clone(), serial: None });
+                }
+            }
+        }
+        zones.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(zones)
+    }
+
+    async fn read(&self, zone: &Name) -> Result<ZoneContent, ProviderError> {
+        match self.fetch(zone, None).await? {
+            Some(found) => {
+                let serial = found.serial;
+                let found: Found = Changes::from(found.rrsets).into();
+                Ok(ZoneContent { serial, sets: found.into_sets() })
+            }
+            None if self.creation.is_some() => Ok(ZoneContent { serial: None, sets: Vec::new() }),
+            None => Err(self.missing(zone)),
+        }
+    }
+
+    fn adjust(&self, set: RecordSet) -> RecordSet {
+        tidy(set)
+    }
+
+    async fn write(&self, zone: &Name, request: &WriteRequest) -> Result<Vec<UnitOutcome>, ProviderError> {
+        let _alone = self.writing.lock().await;
+        let current = match (self.current(zone, request).await?, &self.creation) {
+            (Some(current), _) => current,
+            (None, None) => return Err(self.missing(zone)),
+            (None, Some(creation)) => {
+                self.create(zone, creation).await?;
+                Changes::default()
+            }
+        };
+        self.apply(zone, request, &current).await
+    }
+}
+
+/// Whether one lies at, above or below the other.
+fn related(zone: &Name, domain: &Name) -> bool {
+    zone.is_subdomain_of(domain) || domain.is_subdomain_of(zone)
+}
+
+/// Old versions answer 422.
+fn no_such_zone(reply: &Reply) -> bool {
+    reply.status == StatusCode::NOT_FOUND
+        || (reply.status == StatusCode::UNPROCESSABLE_ENTITY
+            && reply.text().contains("Could not find domain"))
+}

@@ -1,0 +1,251 @@
+//! Any server that takes DNS UPDATE (RFC 2136): BIND, Knot, PowerDNS and others.
+//!
+//! Everything goes over TCP in exchanges of our own, because a lost part must never look like names that are gone: a
+//! transfer ends with its second SOA or it is an error. Each update says what it expects to find, and names the old
+//! value of a fence record that it also replaces, so a server refuses an update that comes too late.
+//!
+//! `read = "transfer"` reads by AXFR. Where no transfer is allowed, `read = "query"` asks for each name it was told of
+//! by [`Rfc2136::with_names`], one type after the other.
+
+mod answer;
+mod client;
+mod key;
+mod query;
+mod rdata;
+mod transfer;
+mod update;
+mod write;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use netstead_model::{
+    Capabilities, Clock, DnsProvider, Name, ProviderError, RecordSet, RecordType, SystemClock, UnitOutcome,
+    WriteRequest, Zone, ZoneContent,
+};
+use serde::Deserialize;
+
+use self::client::{Client, Server};
+use super::tidy;
+use crate::{Observer, Secret, SettingsError, Silent};
+
+pub use self::key::Algorithm;
+
+const CONNECT: Duration = Duration::from_secs(5);
+const ANSWER: Duration = Duration::from_secs(30);
+
+/// `[dns.NAME]` with `type = "rfc2136"`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// `host`, `host:port` or `[address]:port`. Reads take the first that answers; writes go to the first that acts as
+    /// the zone's primary.
+    pub servers: Vec<String>,
+    /// The name of the TSIG key, as the server knows it.
+    #[serde(default)]
+    pub tsig_name: Option<String>,
+    /// `hmac-sha256`, `hmac-sha384` or `hmac-sha512`.
+    #[serde(default = "sha256")]
+    pub tsig_algorithm: String,
+    /// The key itself, in base64.
+    #[serde(default)]
+    pub tsig_secret: Option<Secret>,
+    #[serde(default)]
+    pub read: Read,
+    /// Zones that lie below a configured domain: DNS has no way to ask for them. Those at or above one are found.
+    #[serde(default)]
+    pub zones: Vec<Name>,
+}
+
+fn sha256() -> String {
+    "hmac-sha256".to_owned()
+}
+
+/// How a zone is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Read {
+    /// AXFR: the whole zone at one serial.
+    #[default]
+    Transfer,
+    /// Each known name is asked for. What stands at other names stays unknown.
+    Query,
+}
+
+impl Config {
+    pub fn new(servers: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self {
+            servers: servers.into_iter().map(Into::into).collect(),
+            tsig_name: None,
+            tsig_algorithm: sha256(),
+            tsig_secret: None,
+            read: Read::default(),
+            zones: Vec::new(),
+        }
+    }
+}
+
+/// One primary with its secondaries.
+#[derive(Debug)]
+pub struct Rfc2136 {
+    servers: Vec<Server>,
+    client: Client,
+    read: Read,
+    zones: Vec<Name>,
+    /// The names to ask for, per zone; used by [`Read::Query`] only.
+    names: Mutex<BTreeMap<Name, BTreeSet<Name>>>,
+}
+
+impl Rfc2136 {
+    pub fn new(config: Config) -> Result<Self, SettingsError> {
+        Self::observed(config, Arc::new(Silent), SystemClock::shared())
+    }
+
+    /// As [`Rfc2136::new`], telling `observer` of each exchange.
+    pub fn observed(
+        config: Config,
+        observer: Arc<dyn Observer>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, SettingsError> {
+        Self::patient(config, observer, clock, CONNECT, ANSWER)
+    }
+
+    /// As [`Rfc2136::observed`], with other limits of time.
+    pub fn patient(
+        config: Config,
+        observer: Arc<dyn Observer>,
+        clock: Arc<dyn Clock>,
+        connect: Duration,
+        answer: Duration,
+    ) -> Result<Self, SettingsError> {
+        let servers: Vec<Server> =
+            config.servers.iter().map(|text| Server::parse(text)).collect::<Result<_, _>>()?;
+        if servers.is_empty() {
+            return Err(SettingsError::new("servers", "there must be at least one"));
+        }
+        let key = match (&config.tsig_name, &config.tsig_secret) {
+            (None, None) => None,
+            (Some(_), None) => {
+                return Err(SettingsError::new("tsig_secret", "it is missing, and `tsig_name` is set"));
+            }
+            (None, Some(_)) => {
+                return Err(SettingsError::new("tsig_name", "it is missing, and `tsig_secret` is set"));
+            }
+            (Some(name), Some(secret)) => Some(key::Key::new(name, &config.tsig_algorithm, secret)?),
+        };
+        let client = Client { key, observer, clock, connect, answer };
+        Ok(Self { servers, client, read: config.read, zones: config.zones, names: Mutex::default() })
+    }
+
+    /// Tells all the names of `zone` that a read shall ask for; only `read = "query"` needs it. Until it is called,
+    /// such a read is an error: a short list would read as names gone.
+    pub fn with_names(&self, zone: &Name, names: impl IntoIterator<Item = Name>) {
+        let names = names.into_iter().collect();
+        self.names.lock().unwrap_or_else(PoisonError::into_inner).insert(zone.clone(), names);
+    }
+
+    fn names_of(&self, zone: &Name) -> Option<BTreeSet<Name>> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner).get(zone).cloned()
+    }
+
+    async fn zones_of(&self, server: &Server, domains: &[Name]) -> Result<Vec<Zone>, ProviderError> {
+        let mut connection = self.client.connect(server).await?;
+        let listed = self.zones.iter().filter(|zone| {
+            domains.iter().any(|domain| zone.is_subdomain_of(domain) || domain.is_subdomain_of(zone))
+        });
+        let mut found = BTreeMap::new();
+        for name in domains.iter().chain(listed) {
+            if let Some(zone) = connection.zone_of(name).await? {
+                found.insert(zone.name.clone(), zone);
+            }
+        }
+        Ok(found.into_values().collect())
+    }
+
+    async fn read_from(&self, server: &Server, zone: &Name) -> Result<ZoneContent, ProviderError> {
+        let mut connection = self.client.connect(server).await?;
+        let (serial, found) = match self.read {
+            Read::Transfer => connection.transfer(zone).await?,
+            Read::Query => {
+                let names = self.names_of(zone).ok_or_else(|| ProviderError::Malformed {
+                    server: server.to_string(),
+                    reason: format!("no names of `{zone}` are known to ask it for"),
+                })?;
+                connection.look_up(zone, &names).await?
+            }
+        };
+        let mut sets = found.into_sets();
+        sets.retain(|set| !update::is_fence(set, zone));
+        Ok(ZoneContent { serial: Some(serial), sets })
+    }
+}
+
+#[async_trait]
+impl DnsProvider for Rfc2136 {
+    fn kind(&self) -> &'static str {
+        "rfc2136"
+    }
+
+    fn server(&self) -> String {
+        self.servers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            types: RecordType::ALL.to_vec(),
+            marks: true,
+            fenced: true,
+            atomic: true,
+            keeps_foreign: true,
+        }
+    }
+
+    async fn zones(&self, domains: &[Name]) -> Result<Vec<Zone>, ProviderError> {
+        let mut first = None;
+        for server in &self.servers {
+            match self.zones_of(server, domains).await {
+                Ok(zones) => return Ok(zones),
+                Err(error) => first = first.or(Some(error)),
+            }
+        }
+        Err(first.unwrap_or_else(|| self.nobody()))
+    }
+
+    async fn read(&self, zone: &Name) -> Result<ZoneContent, ProviderError> {
+        let mut first = None;
+        for server in &self.servers {
+            match self.read_from(server, zone).await {
+                Ok(content) => return Ok(content),
+                Err(error) => first = first.or(Some(error)),
+            }
+        }
+        Err(first.unwrap_or_else(|| self.nobody()))
+    }
+
+    fn adjust(&self, set: RecordSet) -> RecordSet {
+        tidy(set)
+    }
+
+    async fn write(&self, zone: &Name, request: &WriteRequest) -> Result<Vec<UnitOutcome>, ProviderError> {
+        let mut first = None;
+        for server in &self.servers {
+            match self.write_to(server, zone, request).await {
+                Ok(outcomes) => return Ok(outcomes),
+                // Whoever comes next may be the primary, as long as this one surely changed nothing.
+                Err(write::Stop { error, harmless: true }) => first = first.or(Some(error)),
+                Err(write::Stop { error, harmless: false }) => return Err(error),
+            }
+        }
+        Err(first.unwrap_or_else(|| self.nobody()))
+    }
+}
+
+impl Rfc2136 {
+    fn nobody(&self) -> ProviderError {
+        ProviderError::Unreachable { server: self.server(), reason: "there is no server to ask".into() }
+    }
+}

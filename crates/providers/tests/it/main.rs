@@ -1,0 +1,11 @@
+//! The providers against real servers, and against some that lie.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "helpers of tests are tests")]
+
+mod by_query;
+mod failover;
+mod http;
+mod late;
+mod lies;
+mod powerdns;
+mod rfc2136;
+mod support;
