@@ -1,0 +1,247 @@
+//! The DNS provider `builtin`: zones in Netstead's own store.
+
+mod change;
+mod commits;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use netstead_model::{
+    Capabilities, Clock, DnsProvider, Name, ProviderError, RecordType, UnitOutcome, WriteRequest, Zone,
+    ZoneContent,
+};
+use netstead_store::{Entry as Stored, Snapshot, Store, StoreError, Version};
+use tokio::sync::Mutex;
+
+use self::change::Changes;
+use crate::{
+    pick::zone_of,
+    stored::{self, Entry, Header, Place, Slot},
+};
+
+/// How many entries are read at once.
+const PAGE: usize = 1000;
+/// How often a write is tried anew because somebody else wrote to the zone in between.
+const TRIES: usize = 8;
+
+/// Writes zones that every node's nameserver answers from.
+///
+/// It holds the configured `domains`, and for any name outside them a zone of its own ([`zone_of`]); both come into
+/// being with their first record.
+#[derive(Debug)]
+pub struct Builtin {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    domains: Vec<Name>,
+    /// Writes of this process follow one another, so that none takes another's open change for abandoned.
+    writing: Mutex<()>,
+}
+
+/// A header as it was read; version `None` if the zone is new.
+#[derive(Debug, Clone)]
+struct Head {
+    header: Header,
+    version: Option<Version>,
+}
+
+impl Builtin {
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, domains: Vec<Name>) -> Self {
+        Self { store, clock, domains, writing: Mutex::new(()) }
+    }
+
+    /// The zone a name belongs to, given the configured domains.
+    pub fn zone_of(&self, name: &Name) -> Name {
+        zone_of(name, &self.domains)
+    }
+
+    /// Makes sure that every configured domain is a zone, so that it is answered for even while it is empty.
+    pub async fn prepare(&self) -> Result<(), ProviderError> {
+        let _turn = self.writing.lock().await;
+        for domain in &self.domains {
+            for _ in 0..TRIES {
+                let snapshot = self.store.snapshot().await.map_err(|error| self.failed(&error))?;
+                let mut head = self.head(snapshot.as_ref(), domain).await?;
+                if head.version.is_some() && !head.header.lone {
+                    break;
+                }
+                head.header.lone = false;
+                head.header.serial = self.next_serial(head.header.serial);
+                match self.commit(domain, &mut head, Vec::new()).await {
+                    Ok(()) => break,
+                    Err(StoreError::Refused { .. }) => {}
+                    Err(error) => return Err(self.failed(&error)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a zone of this name would hold what it is asked to hold.
+    fn may_hold(&self, zone: &Name) -> bool {
+        self.zone_of(zone) == *zone
+    }
+
+    async fn head(&self, snapshot: &dyn Snapshot, zone: &Name) -> Result<Head, ProviderError> {
+        let key = stored::zone_key(zone);
+        let Some(entry) = snapshot.get(&key).await.map_err(|error| self.failed(&error))? else {
+            let lone = !self.domains.contains(zone);
+            return Ok(Head { header: Header { lone, ..Header::default() }, version: None });
+        };
+        let header = stored::decode(&key, &entry.value).map_err(|reason| self.malformed(reason))?;
+        Ok(Head { header, version: Some(entry.version) })
+    }
+
+    /// The entries under `prefix`, all of them.
+    async fn entries(
+        &self,
+        snapshot: &dyn Snapshot,
+        prefix: &[u8],
+    ) -> Result<Vec<(Slot, Entry)>, ProviderError> {
+        let mut found = Vec::new();
+        let mut after: Option<Vec<u8>> = None;
+        loop {
+            let page =
+                snapshot.range(prefix, after.as_deref(), PAGE).await.map_err(|error| self.failed(&error))?;
+            for Stored { key, value, .. } in &page {
+                let entry = stored::decode(key, value).map_err(|reason| self.malformed(reason))?;
+                match stored::place_of(key) {
+                    Some(Place::Set(_, slot)) => found.push((slot, entry)),
+                    _ => {
+                        return Err(
+                            self.malformed(format!("`{}` is no record set", String::from_utf8_lossy(key)))
+                        );
+                    }
+                }
+            }
+            match page.last() {
+                Some(last) if page.len() == PAGE => after = Some(last.key.clone()),
+                _ => return Ok(found),
+            }
+        }
+    }
+
+    /// The serial after `last`: it only grows, and is the time where that is later.
+    fn next_serial(&self, last: u32) -> u32 {
+        let now = u32::try_from(self.clock.wall().as_second()).unwrap_or(0);
+        last.wrapping_add(1).max(now)
+    }
+
+    fn failed(&self, error: &StoreError) -> ProviderError {
+        let (server, reason) = (self.server(), error.to_string());
+        match error {
+            StoreError::Unknown { .. } => ProviderError::Unknown { server, reason },
+            StoreError::Refused { .. } => ProviderError::Busy { server, retry_after: None },
+            StoreError::Invalid { .. } | StoreError::Damaged { .. } => {
+                ProviderError::Malformed { server, reason }
+            }
+            _ => ProviderError::Unreachable { server, reason },
+        }
+    }
+
+    fn malformed(&self, reason: String) -> ProviderError {
+        ProviderError::Malformed { server: self.server(), reason }
+    }
+
+    /// One attempt to write; none if somebody else wrote to the zone in between.
+    async fn attempt(
+        &self,
+        zone: &Name,
+        request: &WriteRequest,
+    ) -> Result<Option<Vec<UnitOutcome>>, ProviderError> {
+        let snapshot = self.store.snapshot().await.map_err(|error| self.failed(&error))?;
+        let mut head = self.head(snapshot.as_ref(), zone).await?;
+        if head.version.is_none() && !self.may_hold(zone) {
+            return Err(ProviderError::NoSuchZone { server: self.server(), zone: zone.clone() });
+        }
+        let fence = (request.fence.epoch, request.fence.generation);
+        if fence < (head.header.epoch, head.header.generation) {
+            return Err(ProviderError::Late { server: self.server(), zone: zone.clone() });
+        }
+        let written = if head.header.open {
+            self.take_back(zone, snapshot.as_ref(), &mut head).await.map(|()| None)
+        } else {
+            let present = self.present(snapshot.as_ref(), zone, request, head.header.visible).await?;
+            let changes = Changes::decide(zone, request, present);
+            self.write_changes(zone, &mut head, fence, &changes.slots).await.map(|()| Some(changes.outcomes))
+        };
+        match written {
+            Ok(outcomes) => Ok(outcomes),
+            Err(StoreError::Refused { .. }) => Ok(None),
+            Err(error) => Err(self.failed(&error)),
+        }
+    }
+}
+
+#[async_trait]
+impl DnsProvider for Builtin {
+    fn kind(&self) -> &'static str {
+        "builtin"
+    }
+
+    fn server(&self) -> String {
+        "the built-in nameserver".into()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            types: RecordType::ALL.to_vec(),
+            marks: true,
+            fenced: true,
+            atomic: true,
+            keeps_foreign: true,
+        }
+    }
+
+    async fn zones(&self, domains: &[Name]) -> Result<Vec<Zone>, ProviderError> {
+        let near = |zone: &Name| {
+            domains.iter().any(|domain| zone.is_subdomain_of(domain) || domain.is_subdomain_of(zone))
+        };
+        let snapshot = self.store.snapshot().await.map_err(|error| self.failed(&error))?;
+        let mut zones: Vec<Zone> = Vec::new();
+        let mut after: Option<Vec<u8>> = None;
+        loop {
+            let page = snapshot.range(stored::ZONES.as_bytes(), after.as_deref(), PAGE).await;
+            let page = page.map_err(|error| self.failed(&error))?;
+            for Stored { key, value, .. } in &page {
+                let header: Header = stored::decode(key, value).map_err(|reason| self.malformed(reason))?;
+                if let Some(Place::Header(name)) = stored::place_of(key).filter(|_| header.serial > 0) {
+                    zones.push(Zone { name, serial: Some(header.serial) });
+                }
+            }
+            match page.last() {
+                Some(last) if page.len() == PAGE => after = Some(last.key.clone()),
+                _ => break,
+            }
+        }
+        for domain in &self.domains {
+            if zones.iter().all(|zone| zone.name != *domain) {
+                zones.push(Zone { name: domain.clone(), serial: None });
+            }
+        }
+        zones.retain(|zone| near(&zone.name));
+        Ok(zones)
+    }
+
+    async fn read(&self, zone: &Name) -> Result<ZoneContent, ProviderError> {
+        let snapshot = self.store.snapshot().await.map_err(|error| self.failed(&error))?;
+        let head = self.head(snapshot.as_ref(), zone).await?;
+        if head.version.is_none() && !self.may_hold(zone) {
+            return Err(ProviderError::NoSuchZone { server: self.server(), zone: zone.clone() });
+        }
+        let entries = self.entries(snapshot.as_ref(), &stored::zone_prefix(zone)).await?;
+        let seen =
+            |(slot, entry): &(Slot, Entry)| entry.seen(head.header.visible).map(|values| values.to_set(slot));
+        let serial = Some(head.header.serial).filter(|serial| *serial > 0);
+        Ok(ZoneContent { serial, sets: entries.iter().filter_map(seen).collect() })
+    }
+
+    async fn write(&self, zone: &Name, request: &WriteRequest) -> Result<Vec<UnitOutcome>, ProviderError> {
+        let _turn = self.writing.lock().await;
+        for _ in 0..TRIES {
+            if let Some(outcomes) = self.attempt(zone, request).await? {
+                return Ok(outcomes);
+            }
+        }
+        Err(ProviderError::Busy { server: self.server(), retry_after: None })
+    }
+}

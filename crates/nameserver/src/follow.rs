@@ -1,0 +1,226 @@
+//! Keeps the zones in memory as the store has them.
+
+mod load;
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+    time::Duration,
+};
+
+use netstead_model::Name;
+use netstead_store::{Store, StoreError, WatchItem, Write};
+use tokio_util::sync::CancellationToken;
+use tracing::{error, warn};
+
+use crate::{
+    notify::Notifier,
+    stored::{self, Entry, Header, Place, Slot, Values},
+    wire::{number_of, to_wire},
+    zone::{Diff, Set, Zone},
+    zones::Zones,
+};
+
+/// How long to wait before the store is asked again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Follows the store and exchanges zones.
+#[derive(Debug)]
+pub(crate) struct Follower {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) zones: Arc<Zones>,
+    pub(crate) host: Name,
+    pub(crate) notifier: Notifier,
+    held: HashMap<Name, Held>,
+}
+
+/// One zone as the store has it.
+#[derive(Debug)]
+struct Held {
+    header: Header,
+    zone: Zone,
+    /// Entries that are not seen yet.
+    staged: BTreeMap<Slot, Entry>,
+}
+
+/// Entries in their new state; `None` was removed.
+type Entries = Vec<(Slot, Option<Entry>)>;
+
+/// A commit that does not follow the last one we know: start from a snapshot.
+#[derive(Debug)]
+struct Gap;
+
+impl Follower {
+    pub(crate) fn new(store: Arc<dyn Store>, zones: Arc<Zones>, host: Name, notifier: Notifier) -> Self {
+        Self { store, zones, host, notifier, held: HashMap::new() }
+    }
+
+    /// Loads everything and returns the watch that goes on from there.
+    pub(crate) async fn load(&mut self) -> Result<netstead_store::Watch, StoreError> {
+        // Watch first: what changes while we load is seen twice rather than not at all, and counted by its edit.
+        let watch = self.store.watch(stored::PREFIX).await?;
+        let loaded = load::load(self.store.as_ref(), &self.host).await?;
+        let mut held = HashMap::with_capacity(loaded.len());
+        let mut picture = crate::sharded::Sharded::new();
+        for (name, mut new) in loaded {
+            let known = self.held.get(&name);
+            match known.filter(|known| known.header.serial == new.header.serial) {
+                Some(known) => new.zone.history = known.zone.history.clone(),
+                None => self.notifier.changed(&name, &new.zone),
+            }
+            if new.is_served() {
+                picture.insert(&new.zone.apex, Arc::new(new.zone.clone()));
+            }
+            held.insert(name, new);
+        }
+        self.held = held;
+        self.zones.store(picture);
+        Ok(watch)
+    }
+
+    /// Follows until told to stop. While the store cannot be had, the last known zones are answered.
+    pub(crate) async fn run(mut self, mut watch: netstead_store::Watch, stop: CancellationToken) {
+        loop {
+            let item = tokio::select! {
+                () = stop.cancelled() => return,
+                item = watch.next() => item,
+            };
+            let followed = match item {
+                Some(WatchItem::Changed { writes, .. }) => self.apply(&writes),
+                Some(WatchItem::Lost) | None => Err(Gap),
+            };
+            if followed.is_ok() {
+                continue;
+            }
+            watch = loop {
+                match self.load().await {
+                    Ok(watch) => break watch,
+                    Err(error) => {
+                        warn!(%error, retry_in = ?RETRY, "Zones cannot be read; the last known are answered.");
+                    }
+                }
+                tokio::select! {
+                    () = stop.cancelled() => return,
+                    () = tokio::time::sleep(RETRY) => {}
+                }
+            };
+        }
+    }
+
+    /// Takes over one commit. It is about one zone, but nothing here relies on that.
+    fn apply(&mut self, writes: &[Write]) -> Result<(), Gap> {
+        let mut zones: BTreeMap<Name, (Option<Header>, Entries)> = BTreeMap::new();
+        for write in writes {
+            let (key, value) = match write {
+                Write::Put(key, value) => (key, Some(value)),
+                Write::Delete(key) => (key, None),
+            };
+            match stored::place_of(key) {
+                Some(Place::Header(zone)) => {
+                    zones.entry(zone).or_default().0 = value.and_then(|value| decoded(key, value));
+                }
+                Some(Place::Set(zone, slot)) => {
+                    let entry = match value {
+                        // What cannot be read changes nothing.
+                        Some(value) => match decoded(key, value) {
+                            Some(entry) => Some(entry),
+                            None => continue,
+                        },
+                        None => None,
+                    };
+                    zones.entry(zone).or_default().1.push((slot, entry));
+                }
+                None => {
+                    warn!(key = %String::from_utf8_lossy(key), "A key of the nameserver is not understood.");
+                }
+            }
+        }
+        let mut picture = None;
+        for (name, (header, entries)) in zones {
+            let header = header.ok_or(Gap)?;
+            let held = self.held.entry(name.clone()).or_insert_with(|| Held {
+                header: Header::default(),
+                zone: Zone::new(name.clone(), self.host.clone(), 0, header.lone),
+                staged: BTreeMap::new(),
+            });
+            if header.edit <= held.header.edit {
+                continue;
+            }
+            if header.edit != held.header.edit + 1 {
+                return Err(Gap);
+            }
+            if held.advance(header, entries) {
+                let picture = picture.get_or_insert_with(|| (**self.zones.load()).clone());
+                if held.is_served() {
+                    picture.insert(&held.zone.apex, Arc::new(held.zone.clone()));
+                } else {
+                    picture.remove(&held.zone.apex);
+                }
+                self.notifier.changed(&name, &held.zone);
+            }
+        }
+        if let Some(picture) = picture {
+            self.zones.store(picture);
+        }
+        Ok(())
+    }
+}
+
+fn decoded<T: serde::de::DeserializeOwned>(key: &[u8], value: &[u8]) -> Option<T> {
+    stored::decode(key, value).inspect_err(|reason| error!(%reason, "A stored value cannot be read.")).ok()
+}
+
+impl Held {
+    /// A lone zone without records says nothing, so it is not there.
+    fn is_served(&self) -> bool {
+        self.header.serial > 0 && !(self.zone.lone && self.zone.is_empty())
+    }
+
+    /// Takes over the next header and its entries. True if what is answered changed.
+    fn advance(&mut self, header: Header, entries: Entries) -> bool {
+        let mut seen: BTreeMap<Slot, Option<Values>> = BTreeMap::new();
+        for (slot, entry) in entries {
+            self.staged.remove(&slot);
+            match entry {
+                Some(entry) if entry.from > header.visible => {
+                    self.staged.insert(slot, entry);
+                }
+                Some(entry) => {
+                    seen.insert(slot, entry.set);
+                }
+                None => {
+                    seen.insert(slot, None);
+                }
+            }
+        }
+        let ripe: Vec<Slot> = self
+            .staged
+            .iter()
+            .filter(|(_, entry)| entry.from <= header.visible)
+            .map(|(slot, _)| slot.clone())
+            .collect();
+        for slot in ripe {
+            let set = self.staged.remove(&slot).and_then(|entry| entry.set);
+            seen.insert(slot, set);
+        }
+        let mut diff =
+            Diff { from: self.header.serial, to: header.serial, removed: Vec::new(), added: Vec::new() };
+        for (slot, values) in seen {
+            let owner: Box<[u8]> = to_wire(&slot.name).into();
+            let set = values.map(|values| Arc::new(Set::new(&values.to_set(&slot))));
+            let old = self.zone.replace(&owner, number_of(slot.kind), set.clone());
+            if old != set {
+                diff.removed.extend(old.map(|old| (owner.clone(), old)));
+                diff.added.extend(set.map(|set| (owner, set)));
+            }
+        }
+        let changed = header.serial != self.header.serial || header.lone != self.header.lone;
+        if changed {
+            self.zone.lone = header.lone;
+            self.zone.set_serial(header.serial);
+            self.zone.history.push(diff);
+        }
+        self.header = header;
+        changed
+    }
+}

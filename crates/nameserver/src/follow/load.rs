@@ -1,0 +1,61 @@
+//! Reading all zones from one snapshot.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use netstead_model::Name;
+use netstead_store::{Entry as Stored, Snapshot, Store, StoreError};
+
+use super::{Held, decoded};
+use crate::{
+    stored::{self, Entry, Header, Place},
+    wire::{number_of, to_wire},
+    zone::{Set, Zone},
+};
+
+const PAGE: usize = 1000;
+
+/// Every zone of the store. What cannot be read is left out, and logged.
+pub(super) async fn load(store: &dyn Store, host: &Name) -> Result<BTreeMap<Name, Held>, StoreError> {
+    let snapshot = store.snapshot().await?;
+    let mut zones = BTreeMap::new();
+    pages(snapshot.as_ref(), stored::ZONES.as_bytes(), |key, value| {
+        let header: Option<Header> = decoded(key, value);
+        if let Some((Place::Header(name), header)) = stored::place_of(key).zip(header) {
+            let zone = Zone::new(name.clone(), host.clone(), header.serial, header.lone);
+            zones.insert(name, Held { header, zone, staged: BTreeMap::new() });
+        }
+    })
+    .await?;
+    pages(snapshot.as_ref(), stored::SETS.as_bytes(), |key, value| {
+        let entry: Option<Entry> = decoded(key, value);
+        let Some((Place::Set(name, slot), entry)) = stored::place_of(key).zip(entry) else { return };
+        let Some(held) = zones.get_mut(&name) else { return };
+        if let Some(values) = entry.seen(held.header.visible) {
+            let set = Arc::new(Set::new(&values.to_set(&slot)));
+            held.zone.replace(&to_wire(&slot.name), number_of(slot.kind), Some(set));
+        }
+        if entry.from > held.header.visible {
+            held.staged.insert(slot, entry);
+        }
+    })
+    .await?;
+    Ok(zones)
+}
+
+async fn pages(
+    snapshot: &dyn Snapshot,
+    prefix: &[u8],
+    mut each: impl FnMut(&[u8], &[u8]),
+) -> Result<(), StoreError> {
+    let mut after: Option<Vec<u8>> = None;
+    loop {
+        let page = snapshot.range(prefix, after.as_deref(), PAGE).await?;
+        for Stored { key, value, .. } in &page {
+            each(key, value);
+        }
+        match page.last() {
+            Some(last) if page.len() == PAGE => after = Some(last.key.clone()),
+            _ => return Ok(()),
+        }
+    }
+}

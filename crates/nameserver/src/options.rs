@@ -1,0 +1,41 @@
+//! How the nameserver is set up.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    time::Duration,
+};
+
+use netstead_model::{Cidr, Name};
+
+/// What a person may set; the rest follows.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where it listens, with UDP and TCP. Port 0 takes a free one.
+    pub listen: Vec<SocketAddr>,
+    /// Its own name, for SOA and NS records; `ns.invalid` without one.
+    pub hostname: Option<Name>,
+    /// Who may copy whole zones (AXFR, IXFR). Nobody, unless named.
+    pub transfer_to: Vec<Cidr>,
+    /// Secondaries that are told of every change.
+    pub notify: Vec<SocketAddr>,
+    /// Threads that answer UDP, for each address it listens on.
+    pub threads: usize,
+    /// TCP connections at one time. Above half of them idle ones are closed sooner.
+    pub connections: usize,
+    /// How long a TCP connection may be silent, or not take what it asked for.
+    pub idle: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            listen: vec![(Ipv4Addr::LOCALHOST, 5300).into()],
+            hostname: None,
+            transfer_to: Vec::new(),
+            notify: Vec::new(),
+            threads: std::thread::available_parallelism().map_or(2, |cores| cores.get().min(8)),
+            connections: 512,
+            idle: Duration::from_secs(10),
+        }
+    }
+}

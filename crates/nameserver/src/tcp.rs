@@ -1,0 +1,143 @@
+//! Queries and transfers over TCP.
+
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    sync::Semaphore,
+    time::timeout,
+};
+use tokio_util::sync::CancellationToken;
+use tracing::debug;
+
+use crate::{
+    answer::{Step, answer},
+    server::Shared,
+    transfer::{Transfer, is_apex},
+    wire::{Query, Reply, code},
+    zones::zone_with,
+};
+
+/// How long a connection may be silent while many are open.
+const IDLE_WHEN_BUSY: Duration = Duration::from_secs(2);
+
+pub(crate) fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(1024)?;
+    TcpListener::from_std(socket.into())
+}
+
+/// Takes connections until told to stop. Those beyond the limit are closed at once.
+pub(crate) async fn serve(
+    listener: TcpListener,
+    shared: Arc<Shared>,
+    room: Arc<Semaphore>,
+    stop: CancellationToken,
+) {
+    loop {
+        let accepted = tokio::select! {
+            () = stop.cancelled() => return,
+            accepted = listener.accept() => accepted,
+        };
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                debug!(%error, "A connection was not accepted.");
+                // Without file descriptors this would spin.
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                continue;
+            }
+        };
+        let Ok(place) = Arc::clone(&room).try_acquire_owned() else { continue };
+        let busy = room.available_permits() < shared.connections / 2;
+        let idle = if busy { shared.idle.min(IDLE_WHEN_BUSY) } else { shared.idle };
+        let connection = Connection { stream, peer, shared: Arc::clone(&shared), idle };
+        let stop = stop.clone();
+        tokio::spawn(async move {
+            let _place = place;
+            if let Some(Err(error)) = stop.run_until_cancelled(connection.run()).await {
+                debug!(client = %peer, %error, "A connection ended early.");
+            }
+        });
+    }
+}
+
+struct Connection {
+    stream: TcpStream,
+    peer: SocketAddr,
+    shared: Arc<Shared>,
+    idle: Duration,
+}
+
+impl Connection {
+    async fn run(mut self) -> io::Result<()> {
+        self.stream.set_nodelay(true)?;
+        let mut reply = Reply::default();
+        let mut packet = Vec::new();
+        while self.receive(&mut packet).await? {
+            let picture = self.shared.zones.load_full();
+            match answer(&picture, &packet, &mut reply) {
+                // Nobody who speaks DNS sends this.
+                Step::Drop => return Ok(()),
+                Step::Send => self.send(&framed(reply.end_message())).await?,
+                Step::Transfer(query) => {
+                    let zone = zone_with(&picture, query.name()).filter(|zone| is_apex(zone, query.name()));
+                    let zone = zone.filter(|_| self.shared.may_transfer(self.peer.ip()));
+                    let Some(zone) = zone else {
+                        let known =
+                            zone_with(&picture, query.name()).is_some_and(|zone| is_apex(zone, query.name()));
+                        reply.code(if known { code::REFUSED } else { code::NOTAUTH });
+                        self.send(&framed(reply.end_message())).await?;
+                        continue;
+                    };
+                    self.transfer(zone, &query).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn transfer(&mut self, zone: &crate::zone::Zone, query: &Query<'_>) -> io::Result<()> {
+        let mut transfer = Transfer::new(zone, query);
+        while let Some(messages) = transfer.next_messages() {
+            let bytes: Vec<u8> = messages.iter().flat_map(|message| framed(message)).collect();
+            self.send(&bytes).await?;
+        }
+        Ok(())
+    }
+
+    /// Reads one message; false if the client is done.
+    async fn receive(&mut self, packet: &mut Vec<u8>) -> io::Result<bool> {
+        let Self { stream, idle, .. } = self;
+        let read = async {
+            let length = match stream.read_u16().await {
+                Ok(length) => length,
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(false),
+                Err(error) => return Err(error),
+            };
+            packet.clear();
+            packet.resize(length.into(), 0);
+            stream.read_exact(packet).await.map(|_| true)
+        };
+        timeout(*idle, read).await.unwrap_or(Ok(false))
+    }
+
+    async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let sent = timeout(self.idle, self.stream.write_all(bytes)).await;
+        sent.unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read")))
+    }
+}
+
+/// A message with its length in front.
+fn framed(message: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(message.len() + 2);
+    // No message is longer: see `Reply::end_message`.
+    bytes.extend_from_slice(&u16::try_from(message.len()).unwrap_or(u16::MAX).to_be_bytes());
+    bytes.extend_from_slice(message);
+    bytes
+}

@@ -1,0 +1,14 @@
+//! The nameserver as its clients see it: real packets, other people's tools.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests")]
+
+mod aliases;
+mod answers;
+mod connections;
+mod denials;
+mod garbage;
+mod house;
+mod provider;
+mod restart;
+mod swaps;
+mod tools;
+mod transfers;
