@@ -1,0 +1,205 @@
+//! The engine as the other rooms see it.
+
+mod configure;
+mod start;
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use futures::future::join_all;
+use netstead_model::{Ident, Name, Span};
+use netstead_plan::{Digest, OwnerId, Plan};
+use netstead_store::{Commit, Condition, Store, StoreError};
+
+use crate::{
+    EngineError, EngineStatus, Manual, Options, PassReport, RecordView, Scope, Setup, WorkloadView, explain,
+    history::{self, Applied, Happened, Occasion},
+    keys,
+    provider::ProviderHandle,
+    records,
+    shared::Shared,
+    status,
+};
+
+/// How long a person waits for a source to look.
+const LOOK: Duration = Duration::from_secs(30);
+
+/// All loops. Cheap to clone; all clones are the same engine.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    shared: Arc<Shared>,
+    /// Reconfigurations follow one another.
+    turn: Arc<tokio::sync::Mutex<()>>,
+}
+
+impl Engine {
+    /// The installation's id: drawn at the first start, kept in the store.
+    pub async fn owner(store: &dyn Store) -> Result<OwnerId, EngineError> {
+        loop {
+            if let Some(entry) = store.get(keys::OWNER.as_bytes()).await? {
+                return keys::decode(&entry.key, &entry.value);
+            }
+            let drawn = format!("{:08x}", rand::random::<u32>());
+            let owner: OwnerId = drawn.parse().map_err(|error: netstead_model::ParseError| {
+                EngineError::Invalid { field: "owner", reason: error.to_string() }
+            })?;
+            let absent = Condition::Absent(keys::OWNER.into());
+            match store.commit(Commit::new().when(absent).put(keys::OWNER, keys::encode(&owner))).await {
+                Ok(_) => return Ok(owner),
+                Err(StoreError::Refused { .. } | StoreError::Unknown { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Starts all loops. Whoever calls this leads: the store's epoch is taken as it stands.
+    pub async fn start(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn netstead_model::Clock>,
+        setup: Setup,
+        options: Options,
+    ) -> Result<Self, EngineError> {
+        let shared = start::open(store, clock, &setup, options).await?;
+        let engine = Self { shared, turn: Arc::default() };
+        configure::configure(&engine.shared, setup).await?;
+        start::watch_doubts(&engine.shared).await?;
+        Ok(engine)
+    }
+
+    /// Goes on with another configuration. Only what differs is touched.
+    pub async fn reconfigure(&self, setup: Setup) -> Result<(), EngineError> {
+        let _turn = self.turn.lock().await;
+        configure::check(&setup)?;
+        configure::configure(&self.shared, setup).await
+    }
+
+    pub fn status(&self) -> EngineStatus {
+        status::status(&self.shared)
+    }
+
+    /// The newest plan of each provider.
+    pub fn plans(&self) -> Vec<(Ident, Arc<Plan>)> {
+        let plan = |(name, handle): (&Ident, &ProviderHandle)| {
+            Some((name.clone(), handle.outlook.read().plan.clone()?))
+        };
+        self.shared.providers().iter().filter_map(plan).collect()
+    }
+
+    pub fn records(&self) -> Vec<RecordView> {
+        records::records(&self.shared)
+    }
+
+    pub fn workloads(&self) -> Vec<WorkloadView> {
+        status::workloads(&self.shared)
+    }
+
+    /// Why a name is as it is, and why not, one sentence each.
+    pub fn explain(&self, name: &Name) -> Vec<String> {
+        explain::explain(&self.shared, name)
+    }
+
+    /// The newest events first.
+    pub async fn events(&self, most: usize) -> Vec<Happened> {
+        self.shared.history.newest(most).await
+    }
+
+    /// The plans of a provider that were carried out, the newest last.
+    pub async fn applied(&self, provider: &Ident) -> Result<Vec<Applied>, EngineError> {
+        let shelf = self.shared.shelf("reader");
+        Ok(history::plans(&shelf, provider).await?.into_values().collect())
+    }
+
+    /// Looks at the sources and runs a pass now, and waits for it.
+    pub async fn apply(&self, provider: Option<&Ident>) -> Result<Vec<(Ident, PassReport)>, EngineError> {
+        let handles: Vec<ProviderHandle> = match provider {
+            None => self.shared.providers().values().cloned().collect(),
+            Some(name) => vec![self.provider(name)?],
+        };
+        let sources: Vec<_> = self.shared.sources().values().cloned().collect();
+        join_all(sources.iter().map(|source| source.look(LOOK))).await;
+        let passes = handles
+            .iter()
+            .map(|handle| async { handle.pass().await.map(|report| (handle.setup.name().clone(), report)) });
+        join_all(passes).await.into_iter().collect()
+    }
+
+    /// Does exactly the parked changes with this hash, once.
+    pub async fn approve(&self, hash: &str, by: &str) -> Result<(), EngineError> {
+        let unknown = || EngineError::NoSuchPlan { hash: hash.to_owned() };
+        let digest: Digest = hash.parse().map_err(|_| unknown())?;
+        let offers = |handle: &&ProviderHandle| {
+            handle.outlook.read().guard.offers.iter().any(|offer| offer.hash == digest)
+        };
+        let handles: Vec<ProviderHandle> = self.shared.providers().values().filter(offers).cloned().collect();
+        if handles.is_empty() {
+            return Err(unknown());
+        }
+        for handle in handles {
+            handle.approve(digest, by).await?;
+        }
+        Ok(())
+    }
+
+    /// From now on plans are made and shown, and nothing is written.
+    pub async fn pause(
+        &self,
+        scope: Scope,
+        lasts: Option<Span>,
+        reason: Option<String>,
+        by: &str,
+    ) -> Result<(), EngineError> {
+        let provider = self.check_scope(&scope)?;
+        let text = match &reason {
+            Some(reason) => format!("{scope} is paused: {reason}"),
+            None => format!("{scope} is paused"),
+        };
+        self.shared.pauses.pause(scope, lasts, reason, by, self.shared.now()).await?;
+        self.shared.tell(Occasion::Paused, provider.as_ref(), Some(by), text).await;
+        Ok(())
+    }
+
+    /// Ends a pause; [`Scope::All`] ends every one.
+    pub async fn resume(&self, scope: Scope, by: &str) -> Result<(), EngineError> {
+        let provider = self.check_scope(&scope)?;
+        if self.shared.pauses.resume(&scope, self.shared.now()).await? {
+            let text = format!("{scope} goes on");
+            self.shared.tell(Occasion::Resumed, provider.as_ref(), Some(by), text).await;
+        }
+        self.shared.providers().values().for_each(ProviderHandle::wake);
+        Ok(())
+    }
+
+    /// The records that people set by hand.
+    pub fn manual(&self) -> &Manual {
+        &self.shared.manual
+    }
+
+    /// Ends all loops. What runs is given a moment; the store stays open.
+    pub async fn close(&self) {
+        self.shared.stop.cancel();
+        let sources: Vec<_> = self.shared.sources().values().cloned().collect();
+        join_all(sources.iter().map(crate::look::SourceHandle::end)).await;
+        let providers: Vec<ProviderHandle> = self.shared.providers().values().cloned().collect();
+        join_all(providers.iter().map(ProviderHandle::end)).await;
+        if let Err(error) = self.shared.shelf("time").put(vec![self.shared.time.write()]).await {
+            tracing::debug!(%error, "The time could not be stored at the end.");
+        }
+    }
+
+    fn provider(&self, name: &Ident) -> Result<ProviderHandle, EngineError> {
+        let found = self.shared.providers().get(name).cloned();
+        found.ok_or_else(|| EngineError::NoSuchProvider { name: name.clone() })
+    }
+
+    fn check_scope(&self, scope: &Scope) -> Result<Option<Ident>, EngineError> {
+        match scope {
+            Scope::All => Ok(None),
+            Scope::Provider(name) | Scope::Zone(name, _) => self.provider(name).map(|_| Some(name.clone())),
+        }
+    }
+}
+
+/// Names that occur twice are an error that says so.
+fn twice<'a>(names: impl Iterator<Item = &'a Ident>) -> Option<&'a Ident> {
+    let mut seen = BTreeSet::new();
+    names.into_iter().find(|name| !seen.insert(*name))
+}

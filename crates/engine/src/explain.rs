@@ -1,0 +1,89 @@
+//! Why a name is as it is, and why not.
+
+use netstead_model::Name;
+
+use crate::{provider::ProviderHandle, records::reason, shared::Shared};
+
+/// One sentence for everything that is known about `name`.
+pub(crate) fn explain(shared: &Shared, name: &Name) -> Vec<String> {
+    let handles: Vec<ProviderHandle> = shared.providers().values().cloned().collect();
+    let mut said = Vec::new();
+    for handle in &handles {
+        of_provider(shared, handle, name, &mut said);
+    }
+    let newest = shared.inventory.borrow().clone();
+    for (source, state) in newest.inventory.sources() {
+        for (id, entry) in &state.entries {
+            let workload = &entry.workload;
+            let asks = workload.hostname.as_ref() == Some(name)
+                || workload.wishes.iter().any(|wish| wish.name == *name);
+            let own = name.labels().next() == Some(workload.name.as_str());
+            if asks || own {
+                said.extend(workload.why_not.iter().map(|why| format!("{source}/{id}: {why}.")));
+            }
+        }
+    }
+    if said.is_empty() {
+        said.push(format!("No source asks for {name}, and nothing of ours stands there."));
+    }
+    said
+}
+
+fn of_provider(shared: &Shared, handle: &ProviderHandle, name: &Name, said: &mut Vec<String>) {
+    let provider = handle.setup.name();
+    let seen = handle.outlook.read().clone();
+    let known = said.len();
+    for set in seen.desired.of(name) {
+        for value in &set.values {
+            let whys: Vec<String> = value.reasons.iter().map(reason).collect();
+            let wait = value
+                .waiting
+                .as_ref()
+                .map(|why| format!(" It only stays for now: {why}."))
+                .unwrap_or_default();
+            said.push(format!(
+                "{provider}: {} {} because of {}.{wait}",
+                set.kind,
+                value.data,
+                whys.join(" and ")
+            ));
+        }
+    }
+    for value in seen.owned.of(name) {
+        let place = if value.pending { "is on its way" } else { "is ours there" };
+        said.push(format!("{provider}: {} {} {place}.", value.data.kind(), value.data));
+    }
+    let meant = |other: &Option<Name>| other.as_ref() == Some(name);
+    for why_not in seen.desired.why_not.iter().filter(|why_not| meant(&why_not.name)) {
+        said.push(format!(
+            "{provider}: {}/{} gave no record: {}.",
+            why_not.source, why_not.workload, why_not.why
+        ));
+    }
+    if let Some(plan) = &seen.plan {
+        for blocked in plan.blocked.iter().filter(|blocked| blocked.name == *name) {
+            said.push(format!("{provider}: blocked: {}.", blocked.why));
+        }
+        for kept in plan.kept.iter().filter(|kept| kept.name == *name) {
+            said.push(format!("{provider}: kept: {}.", kept.why));
+        }
+        for change in
+            plan.parked.iter().flat_map(|parked| &parked.changes).filter(|change| change.name == *name)
+        {
+            said.push(format!("{provider}: parked because {}.", change.guard));
+        }
+    }
+    for (_, _, why) in seen.rejected.iter().filter(|(_, other, _)| other == name) {
+        said.push(format!("{provider}: the server rejects it: {why}."));
+    }
+    let asked = said.len() > known;
+    if !asked && !handle.setup.settings.answers_for(name) {
+        said.push(format!("{provider}: it does not answer for {name}."));
+    }
+    if asked && let Some(pause) = shared.pauses.of(provider, shared.now()) {
+        said.push(format!("{provider}: paused by {}.", pause.by));
+    }
+    if asked && let Some(error) = &seen.error {
+        said.push(format!("{provider}: {error}."));
+    }
+}

@@ -1,0 +1,72 @@
+//! What the engine keeps in the store. `docs/reference/store.md` is the page about it.
+//!
+//! Keys are text; a value is one version byte and JSON, as in the ledger.
+
+use netstead_model::{Ident, Name, RecordType};
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::EngineError;
+
+/// Every key of the engine begins with this.
+pub const PREFIX: &str = "engine/";
+/// The installation's id.
+pub(crate) const OWNER: &str = "engine/owner";
+/// Engine time.
+pub(crate) const TIME: &str = "engine/time";
+/// `engine/head/<writer>`: replaced by every commit of one writer.
+pub(crate) const HEAD: &str = "engine/head/";
+/// `engine/source/<name>`: one source without its workloads.
+pub(crate) const SOURCE: &str = "engine/source/";
+/// `engine/workload/<source>/<id>`.
+pub(crate) const WORKLOAD: &str = "engine/workload/";
+/// `engine/provider/<name>`: that there is, or was, such a provider.
+pub(crate) const PROVIDER: &str = "engine/provider/";
+/// `engine/owned/<provider>/<name>`: our values at one name.
+pub(crate) const OWNED: &str = "engine/owned/";
+/// `engine/guard/<provider>`.
+pub(crate) const GUARD: &str = "engine/guard/";
+/// `engine/plan/<provider>/<generation>/<part>`: plans that were carried out.
+pub(crate) const PLAN: &str = "engine/plan/";
+/// `engine/history/<number>`: what happened.
+pub(crate) const HISTORY: &str = "engine/history/";
+/// `engine/doubt/<provider>/<zone>`: somebody who no longer leads may have written there.
+pub(crate) const DOUBT: &str = "engine/doubt/";
+/// `engine/pause/<scope>`.
+pub(crate) const PAUSE: &str = "engine/pause/";
+/// `engine/manual/<name>/<type>`.
+pub(crate) const MANUAL: &str = "engine/manual/";
+
+const FORMAT: u8 = b'1';
+
+pub(crate) fn owned(provider: &Ident, name: &Name) -> Vec<u8> {
+    format!("{OWNED}{provider}/{name}").into_bytes()
+}
+
+pub(crate) fn plan(provider: &Ident, generation: u64, part: usize) -> Vec<u8> {
+    format!("{PLAN}{provider}/{generation:016x}/{part:04x}").into_bytes()
+}
+
+pub(crate) fn manual(name: &Name, kind: RecordType) -> Vec<u8> {
+    format!("{MANUAL}{name}/{kind}").into_bytes()
+}
+
+pub(crate) fn encode<T: Serialize>(value: &T) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(256);
+    bytes.push(FORMAT);
+    // Our own types have string keys and no failing serialiser; what could not be written would be refused at reading.
+    let _ = serde_json::to_writer(&mut bytes, value);
+    bytes
+}
+
+pub(crate) fn decode<T: DeserializeOwned>(key: &[u8], value: &[u8]) -> Result<T, EngineError> {
+    let damaged =
+        |reason: String| EngineError::Damaged { key: String::from_utf8_lossy(key).into_owned(), reason };
+    match value.split_first() {
+        Some((&FORMAT, json)) => serde_json::from_slice(json).map_err(|error| damaged(error.to_string())),
+        Some((version, _)) => Err(damaged(format!(
+            "its format is `{}`, which this version does not know",
+            char::from(*version)
+        ))),
+        None => Err(damaged("it is empty".into())),
+    }
+}

@@ -1,0 +1,37 @@
+//! The loops: they look at the sources, plan for every provider, and carry the plans out.
+//!
+//! One task per source puts what it sees into the inventory; one per provider brings its server in line with the newest
+//! inventory. What they must not forget is in the store before anything depends on it.
+
+mod engine;
+mod error;
+mod explain;
+mod history;
+mod inventory;
+mod keys;
+mod look;
+mod manual;
+mod pause;
+mod provider;
+mod records;
+mod setup;
+mod shared;
+mod shelf;
+mod status;
+mod time;
+
+pub use self::{
+    engine::Engine,
+    error::EngineError,
+    history::{Applied, AppliedStep, Happened, Occasion},
+    keys::PREFIX,
+    manual::{Manual, ManualRecord},
+    pause::{Pause, Scope},
+    provider::PassReport,
+    records::{RecordState, RecordView},
+    setup::{Options, ProviderSetup, Setup, SourceSetup, ZoneOf},
+    status::{
+        DetachedStatus, EngineStatus, LastPass, ParkedStatus, ProviderStatus, SourceStatus, WorkloadView,
+        ZoneStatus,
+    },
+};

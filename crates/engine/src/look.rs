@@ -1,0 +1,138 @@
+//! The loop of one source: look, tell, wait.
+
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+
+use futures::FutureExt;
+use netstead_model::{Report, View};
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::JoinHandle,
+    time::{sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{SourceSetup, shared::Shared};
+
+/// A source that does not answer for this long is taken for failed.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// The running loop of one source.
+#[derive(Debug, Clone)]
+pub(crate) struct SourceHandle {
+    pub(crate) setup: SourceSetup,
+    asks: mpsc::Sender<oneshot::Sender<()>>,
+    stop: CancellationToken,
+    task: Arc<tokio::sync::Mutex<Option<JoinHandle<()>>>>,
+}
+
+impl SourceHandle {
+    pub(crate) fn start(shared: &Arc<Shared>, setup: SourceSetup) -> Self {
+        let (asks, inbox) = mpsc::channel(64);
+        let stop = shared.stop.child_token();
+        let looker =
+            Looker { shared: shared.clone(), setup: setup.clone(), session: rand::random::<u32>().into() };
+        let task = tokio::spawn(looker.run(inbox, stop.clone()));
+        Self { setup, asks, stop, task: Arc::new(tokio::sync::Mutex::new(Some(task))) }
+    }
+
+    /// Looks now; returns once what was seen is known, or it takes too long.
+    pub(crate) async fn look(&self, patience: Duration) {
+        let (done, looked) = oneshot::channel();
+        if self.asks.send(done).await.is_ok() {
+            let _ = timeout(patience, looked).await;
+        }
+    }
+
+    pub(crate) async fn end(&self) {
+        self.stop.cancel();
+        if let Some(task) = self.task.lock().await.take() {
+            let abort = task.abort_handle();
+            if timeout(Duration::from_secs(5), task).await.is_err() {
+                abort.abort();
+            }
+        }
+    }
+}
+
+struct Looker {
+    shared: Arc<Shared>,
+    setup: SourceSetup,
+    session: u64,
+}
+
+impl Looker {
+    async fn run(mut self, mut inbox: mpsc::Receiver<oneshot::Sender<()>>, stop: CancellationToken) {
+        let mut waiting: Vec<oneshot::Sender<()>> = Vec::new();
+        let mut failed = false;
+        loop {
+            let report = tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                report = self.report() => report,
+            };
+            let fails = matches!(report.view, View::Failed { .. });
+            // A source that comes back may know less than it did: every grace starts anew.
+            self.session += u64::from(failed && !fails);
+            if let View::Failed { reason } | View::Partial { reason } = &report.view
+                && fails != failed
+            {
+                tracing::warn!(source = %report.source, reason, "A source does not show everything.");
+            }
+            failed = fails;
+            self.shared.take(report, self.session).await;
+            for done in waiting.drain(..) {
+                let _ = done.send(());
+            }
+            let source = self.setup.source.clone();
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                ask = inbox.recv() => match ask {
+                    Some(ask) => waiting.push(ask),
+                    None => break,
+                },
+                () = source.changed() => self.settle().await,
+                () = sleep(self.setup.interval) => {}
+            }
+            while let Ok(ask) = inbox.try_recv() {
+                waiting.push(ask);
+            }
+        }
+    }
+
+    async fn report(&self) -> Report {
+        let source = &self.setup.source;
+        let begun = self.shared.clock.wall();
+        let failed = |reason: String| {
+            let (source, view) = (source.name().clone(), View::Failed { reason });
+            Report { source, view, begun, workloads: Vec::new(), ended: Vec::new() }
+        };
+        // A bug in one source is that source's failure.
+        let looked = AssertUnwindSafe(timeout(PATIENCE, source.report())).catch_unwind().await;
+        let mut report = match looked {
+            Ok(Ok(report)) => report,
+            Ok(Err(_)) => failed(format!("no answer within {} s", PATIENCE.as_secs())),
+            Err(_) => failed("looking failed; this is a bug".into()),
+        };
+        report.source.clone_from(source.name());
+        report
+    }
+
+    /// Waits until the source is quiet, or has been heard for long enough.
+    async fn settle(&self) {
+        let options = &self.shared.options;
+        let quiet = self.setup.debounce_quiet.unwrap_or(options.debounce_quiet);
+        let most = self.setup.debounce_most.unwrap_or(options.debounce_most);
+        let most = sleep(most);
+        tokio::pin!(most);
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut most => return,
+                // A source that always says so must not keep a core busy.
+                () = self.setup.source.changed() => sleep(quiet / 4).await,
+                () = sleep(quiet) => return,
+            }
+        }
+    }
+}

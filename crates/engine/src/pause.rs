@@ -1,0 +1,116 @@
+//! Pauses: plans are made and shown, and nothing is written.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{PoisonError, RwLock},
+};
+
+use jiff::Timestamp;
+use netstead_model::{Ident, Name, Span};
+use netstead_plan::Now;
+use netstead_store::Write;
+use serde::{Deserialize, Serialize};
+
+use crate::{EngineError, keys, shelf::Shelf};
+
+/// What is paused.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    All,
+    Provider(Ident),
+    Zone(Ident, Name),
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::All => f.write_str("all"),
+            Self::Provider(provider) => write!(f, "provider/{provider}"),
+            Self::Zone(provider, zone) => write!(f, "zone/{provider}/{zone}"),
+        }
+    }
+}
+
+/// Why and how long something is paused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pause {
+    pub scope: Scope,
+    /// Engine time at which it ends by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    pub by: String,
+    pub at: Timestamp,
+}
+
+/// All pauses, as the store has them.
+#[derive(Debug)]
+pub(crate) struct Pauses {
+    shelf: Shelf,
+    all: RwLock<BTreeMap<Scope, Pause>>,
+}
+
+impl Pauses {
+    pub(crate) async fn load(shelf: Shelf) -> Result<Self, EngineError> {
+        let stored = shelf.all::<Pause>(keys::PAUSE).await?;
+        let all = stored.into_iter().map(|(_, pause)| (pause.scope.clone(), pause)).collect();
+        Ok(Self { shelf, all: RwLock::new(all) })
+    }
+
+    pub(crate) async fn pause(
+        &self,
+        scope: Scope,
+        lasts: Option<Span>,
+        reason: Option<String>,
+        by: &str,
+        now: Now,
+    ) -> Result<(), EngineError> {
+        let until = lasts.map(|lasts| now.millis.saturating_add(lasts.as_millis()));
+        let pause = Pause { scope: scope.clone(), until, reason, by: by.to_owned(), at: now.at };
+        // Nothing is written from now on, even if the store is slow to learn it.
+        self.all.write().unwrap_or_else(PoisonError::into_inner).insert(scope.clone(), pause.clone());
+        self.shelf.put(vec![Write::Put(key(&scope), keys::encode(&pause))]).await
+    }
+
+    /// Ends the pause of exactly this scope; [`Scope::All`] ends every one. False if there was none.
+    pub(crate) async fn resume(&self, scope: &Scope, now: Now) -> Result<bool, EngineError> {
+        let meant: Vec<Pause> = {
+            let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
+            all.values().filter(|pause| *scope == Scope::All || pause.scope == *scope).cloned().collect()
+        };
+        self.shelf.put(meant.iter().map(|pause| Write::Delete(key(&pause.scope))).collect()).await?;
+        let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
+        for pause in &meant {
+            all.remove(&pause.scope);
+        }
+        Ok(meant.iter().any(|pause| lasts(pause, now)))
+    }
+
+    pub(crate) fn all(&self, now: Now) -> Vec<Pause> {
+        let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
+        all.values().filter(|pause| lasts(pause, now)).cloned().collect()
+    }
+
+    /// The pause that holds back the whole provider.
+    pub(crate) fn of(&self, provider: &Ident, now: Now) -> Option<Pause> {
+        let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
+        let scopes = [Scope::All, Scope::Provider(provider.clone())];
+        scopes.iter().filter_map(|scope| all.get(scope)).find(|pause| lasts(pause, now)).cloned()
+    }
+
+    pub(crate) fn holds_zone(&self, provider: &Ident, zone: &Name, now: Now) -> bool {
+        let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
+        all.get(&Scope::Zone(provider.clone(), zone.clone())).is_some_and(|pause| lasts(pause, now))
+    }
+}
+
+fn key(scope: &Scope) -> Vec<u8> {
+    format!("{}{scope}", keys::PAUSE).into_bytes()
+}
+
+fn lasts(pause: &Pause, now: Now) -> bool {
+    pause.until.is_none_or(|until| now.millis < until)
+}

@@ -1,0 +1,216 @@
+//! The loop of one provider: look, decide, act.
+
+mod actual;
+mod keep;
+mod outlook;
+mod pass;
+mod write;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use netstead_model::{Ident, Name, Span};
+use netstead_plan::{Digest, Guard, Owned, Settings};
+use tokio::{
+    sync::{Mutex as AsyncMutex, Notify, mpsc, oneshot},
+    task::JoinHandle,
+    time::{sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+
+pub use self::pass::PassReport;
+use self::{actual::Seen, write::Poison};
+pub(crate) use self::{
+    keep::{Known, load_owned},
+    outlook::Outlook,
+};
+use crate::{EngineError, ProviderSetup, history::Occasion, shared::Shared, shelf::Shelf};
+
+/// How often a pass follows at once because the one before changed something.
+const AT_ONCE: u32 = 3;
+/// The longest wait after an error.
+const LONGEST_BACKOFF: Duration = Duration::from_mins(5);
+
+/// The running loop of one provider.
+#[derive(Debug, Clone)]
+pub(crate) struct ProviderHandle {
+    pub(crate) setup: ProviderSetup,
+    pub(crate) outlook: Arc<Outlook>,
+    asks: mpsc::Sender<Ask>,
+    nudges: Arc<Nudges>,
+    stop: CancellationToken,
+    task: Arc<AsyncMutex<Option<JoinHandle<()>>>>,
+}
+
+/// What others tell a loop without waiting for it.
+#[derive(Debug, Default)]
+struct Nudges {
+    wake: Notify,
+    /// Zones that somebody who no longer leads may have written to.
+    doubts: Mutex<BTreeSet<Name>>,
+}
+
+enum Ask {
+    Pass(oneshot::Sender<PassReport>),
+    Approve { hash: Digest, by: String, done: oneshot::Sender<Result<PassReport, EngineError>> },
+}
+
+impl ProviderHandle {
+    pub(crate) async fn start(shared: &Arc<Shared>, setup: ProviderSetup) -> Result<Self, EngineError> {
+        let nudges = Arc::new(Nudges::default());
+        let worker = Worker::load(shared.clone(), setup.clone(), nudges.clone()).await?;
+        let outlook = worker.outlook.clone();
+        let (asks, inbox) = mpsc::channel(64);
+        let stop = shared.stop.child_token();
+        let task = tokio::spawn(worker.run(inbox, stop.clone()));
+        Ok(Self { setup, outlook, asks, nudges, stop, task: Arc::new(AsyncMutex::new(Some(task))) })
+    }
+
+    pub(crate) fn longest_grace(&self) -> Span {
+        self.setup.settings.grace.max(self.setup.settings.ended_grace)
+    }
+
+    /// Makes the loop look again soon.
+    pub(crate) fn wake(&self) {
+        self.nudges.wake.notify_one();
+    }
+
+    pub(crate) fn doubt(&self, zone: Name) {
+        self.nudges.doubts.lock().unwrap_or_else(PoisonError::into_inner).insert(zone);
+        self.wake();
+    }
+
+    /// Runs a pass that begins after this call.
+    pub(crate) async fn pass(&self) -> Result<PassReport, EngineError> {
+        let (done, report) = oneshot::channel();
+        self.asks.send(Ask::Pass(done)).await.map_err(|_| EngineError::Closed)?;
+        report.await.map_err(|_| EngineError::Closed)
+    }
+
+    pub(crate) async fn approve(&self, hash: Digest, by: &str) -> Result<PassReport, EngineError> {
+        let (done, report) = oneshot::channel();
+        let ask = Ask::Approve { hash, by: by.to_owned(), done };
+        self.asks.send(ask).await.map_err(|_| EngineError::Closed)?;
+        report.await.map_err(|_| EngineError::Closed)?
+    }
+
+    /// Ends the loop. A server that keeps it waiting is left as a crash would leave it.
+    pub(crate) async fn end(&self) {
+        self.stop.cancel();
+        if let Some(task) = self.task.lock().await.take() {
+            let abort = task.abort_handle();
+            if timeout(Duration::from_secs(5), task).await.is_err() {
+                abort.abort();
+            }
+        }
+    }
+}
+
+/// One provider, and all that its passes remember.
+struct Worker {
+    shared: Arc<Shared>,
+    setup: ProviderSetup,
+    settings: Arc<Settings>,
+    shelf: Shelf,
+    outlook: Arc<Outlook>,
+    nudges: Arc<Nudges>,
+    owned: Arc<Owned>,
+    guard: Guard,
+    /// Names whose values in the store are not those here.
+    dirty: BTreeSet<Name>,
+    guard_dirty: bool,
+    seen: Seen,
+    poison: BTreeMap<(Name, Name), Poison>,
+    /// Plans in the store.
+    plans: BTreeSet<u64>,
+    failures: u32,
+}
+
+impl Worker {
+    fn name(&self) -> &Ident {
+        &self.settings.provider
+    }
+
+    async fn run(mut self, mut inbox: mpsc::Receiver<Ask>, stop: CancellationToken) {
+        let mut inventory = self.shared.inventory.subscribe();
+        let nudges = self.nudges.clone();
+        let mut waiting: Vec<oneshot::Sender<PassReport>> = Vec::new();
+        let mut approvals = Vec::new();
+        let mut at_once = 0;
+        while !stop.is_cancelled() {
+            inventory.mark_unchanged();
+            let report = self.pass().await;
+            for done in waiting.drain(..) {
+                let _ = done.send(report.clone());
+            }
+            for done in approvals.drain(..) {
+                let done: oneshot::Sender<Result<PassReport, EngineError>> = done;
+                let _ = done.send(Ok(report.clone()));
+            }
+            at_once = if report.again && at_once < AT_ONCE { at_once + 1 } else { 0 };
+            let pause = if at_once > 0 { Duration::ZERO } else { self.pause(&report) };
+            let gated = report.error.is_some();
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                ask = inbox.recv() => match ask {
+                    Some(ask) => self.hear(ask, &mut waiting, &mut approvals).await,
+                    None => break,
+                },
+                changed = inventory.changed(), if !gated => if changed.is_err() { break },
+                () = nudges.wake.notified() => {}
+                () = sleep(pause) => {}
+            }
+            while let Ok(ask) = inbox.try_recv() {
+                self.hear(ask, &mut waiting, &mut approvals).await;
+            }
+        }
+    }
+
+    /// How long nothing needs to happen by itself.
+    fn pause(&mut self, report: &PassReport) -> Duration {
+        if report.error.is_none() && report.zone_errors.is_empty() {
+            self.failures = 0;
+            return self.setup.interval;
+        }
+        self.failures = self.failures.saturating_add(1);
+        let backoff = Duration::from_millis(500 << self.failures.min(12)).min(LONGEST_BACKOFF);
+        report.retry_after.unwrap_or(backoff.min(self.setup.interval.max(Duration::from_secs(1))))
+    }
+
+    async fn hear(
+        &mut self,
+        ask: Ask,
+        waiting: &mut Vec<oneshot::Sender<PassReport>>,
+        approvals: &mut Vec<oneshot::Sender<Result<PassReport, EngineError>>>,
+    ) {
+        match ask {
+            Ask::Pass(done) => waiting.push(done),
+            Ask::Approve { hash, by, done } => match self.approve(hash, &by).await {
+                Ok(()) => approvals.push(done),
+                Err(error) => {
+                    let _ = done.send(Err(error));
+                }
+            },
+        }
+    }
+
+    /// Lets parked changes pass, once, and remembers that.
+    async fn approve(&mut self, hash: Digest, by: &str) -> Result<(), EngineError> {
+        let now = self.shared.now();
+        let mut guard = self.guard.clone();
+        guard.approve(hash, now).map_err(|_| EngineError::NoSuchPlan { hash: hash.to_string() })?;
+        std::mem::swap(&mut self.guard, &mut guard);
+        self.guard_dirty = true;
+        if let Err(error) = self.keep().await {
+            self.guard = guard;
+            return Err(error);
+        }
+        let text = format!("{by} approved {hash} on {}", self.name());
+        self.shared.tell(Occasion::Approved, Some(self.name()), Some(by), text).await;
+        Ok(())
+    }
+}

@@ -1,0 +1,201 @@
+//! What the server holds, as far as it matters, read only when it may have changed.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
+
+use netstead_model::{Name, ProviderError, Zone};
+use netstead_plan::{Actual, ActualZone, Desired, DomainMatch};
+use netstead_store::Write;
+use tokio::time::timeout;
+
+use super::Worker;
+use crate::{history::Occasion, keys, status::ZoneStatus};
+
+/// A server that says nothing for this long is taken for gone.
+pub(super) const PATIENCE: Duration = Duration::from_mins(2);
+
+/// What was read, and when.
+#[derive(Debug)]
+pub(super) struct Seen {
+    pub(super) actual: Arc<Actual>,
+    reads: BTreeMap<Name, Read>,
+    /// When the first pass began: what a leader before us sent may arrive until a while after.
+    begun: Duration,
+    reread: bool,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Read {
+    at: Duration,
+    /// It may have changed whatever the serial says.
+    doubtful: bool,
+    failures: u32,
+    error: Option<String>,
+}
+
+impl Seen {
+    pub(super) fn new(begun: Duration) -> Self {
+        Self { actual: Arc::default(), reads: BTreeMap::new(), begun, reread: false }
+    }
+
+    /// The next pass reads this zone whatever its serial.
+    pub(super) fn doubt(&mut self, zone: &Name) {
+        if let Some(read) = self.reads.get_mut(zone) {
+            read.doubtful = true;
+        }
+    }
+}
+
+impl Worker {
+    /// Reads what changed. Errors of single zones are returned; nothing is planned for those.
+    pub(super) async fn look(&mut self, desired: &Desired) -> Result<Vec<(Name, String)>, ProviderError> {
+        let server = self.setup.provider.server();
+        let clock = self.shared.clock.clone();
+        let asked = domains(self, desired);
+        let listed = in_time(&server, self.setup.provider.zones(&asked)).await?;
+        let (listed, fresh) = self.with_new_zones(listed, desired);
+        let needed = needed(&listed, desired, self);
+        let doubts = std::mem::take(&mut *self.nudges.doubts.lock().unwrap_or_else(PoisonError::into_inner));
+        for zone in &doubts {
+            self.seen.doubt(zone);
+        }
+        if !self.seen.reread && clock.monotonic().saturating_sub(self.seen.begun) > super::write::PATIENCE {
+            self.seen.reread = true;
+            let fenced = self.setup.provider.capabilities().fenced;
+            self.seen.reads.values_mut().for_each(|read| read.doubtful |= !fenced);
+        }
+        let mut before: BTreeMap<Name, ActualZone> = Arc::make_mut(&mut self.seen.actual)
+            .zones
+            .drain(..)
+            .map(|zone| (zone.name.clone(), zone))
+            .collect();
+        let (mut zones, mut reads, mut errors) =
+            (Vec::with_capacity(listed.len()), BTreeMap::new(), Vec::new());
+        let mut unreachable: Option<String> = None;
+        for Zone { name, serial } in listed {
+            let old = before.remove(&name).and_then(|zone| Some((zone.serial?, zone.sets?)));
+            let mut read = self.seen.reads.remove(&name).unwrap_or_default();
+            let now = clock.monotonic();
+            let (mut known, mut sets) = (serial, None);
+            let fresh_enough = !read.doubtful && now.saturating_sub(read.at) < self.setup.full_interval;
+            match old {
+                _ if fresh.contains(&name) => sets = Some(Vec::new()),
+                _ if !needed.contains(&name) => {}
+                Some((at, old)) if fresh_enough && serial == Some(at) => sets = Some(old),
+                _ if unreachable.is_some() => read.error.clone_from(&unreachable),
+                _ => match in_time(&server, self.setup.provider.read(&name)).await {
+                    Ok(content) => {
+                        (known, sets) = (content.serial, Some(content.sets));
+                        read = Read { at: now, ..Read::default() };
+                    }
+                    Err(error) => {
+                        read.failures += 1;
+                        read.error = Some(error.to_string());
+                        if matches!(error, ProviderError::Unreachable { .. } | ProviderError::Busy { .. }) {
+                            unreachable = Some(error.to_string());
+                        }
+                    }
+                },
+            }
+            errors.extend(read.error.clone().filter(|_| sets.is_none()).map(|error| (name.clone(), error)));
+            reads.insert(name.clone(), read);
+            zones.push(ActualZone { name, serial: known, sets });
+        }
+        self.seen.reads = reads;
+        self.seen.actual = Arc::new(Actual { zones });
+        self.believe(doubts, &errors).await;
+        self.show_zones();
+        Ok(errors)
+    }
+
+    /// Zones that come into being with their first record.
+    fn with_new_zones(&self, mut listed: Vec<Zone>, desired: &Desired) -> (Vec<Zone>, BTreeSet<Name>) {
+        let mut fresh = BTreeSet::new();
+        if let Some(zone_of) = &self.setup.zone_of {
+            let known: BTreeSet<Name> = listed.iter().map(|zone| zone.name.clone()).collect();
+            let names = desired.sets.iter().map(|set| &set.name);
+            fresh.extend(names.map(|name| zone_of(name)).filter(|zone| !known.contains(zone)));
+            listed.extend(fresh.iter().map(|name| Zone { name: name.clone(), serial: None }));
+        }
+        listed.sort_by(|one, other| one.name.cmp(&other.name));
+        listed.dedup_by(|one, other| one.name == other.name);
+        (listed, fresh)
+    }
+
+    /// Doubts are over once the zone was read.
+    async fn believe(&mut self, doubts: BTreeSet<Name>, errors: &[(Name, String)]) {
+        for zone in doubts {
+            if errors.iter().any(|(name, _)| *name == zone) {
+                self.nudges.doubts.lock().unwrap_or_else(PoisonError::into_inner).insert(zone);
+                continue;
+            }
+            let key = format!("{}{}/{zone}", keys::DOUBT, self.name()).into_bytes();
+            if let Err(error) = self.shelf.put(vec![Write::Delete(key)]).await {
+                tracing::warn!(%error, %zone, "A doubt could not be taken back; the zone is read once more.");
+            }
+            let text = format!("{zone} was read anew: somebody who no longer led wrote to it late");
+            self.shared.tell(Occasion::Late, Some(self.name()), None, text).await;
+        }
+    }
+
+    fn show_zones(&self) {
+        let zones = self.seen.actual.zones.iter().map(|zone| ZoneStatus {
+            name: zone.name.clone(),
+            serial: zone.serial,
+            sets: zone.sets.as_ref().map(Vec::len),
+            error: self.seen.reads.get(&zone.name).and_then(|read| read.error.clone()),
+        });
+        let zones = Arc::new(zones.collect());
+        self.outlook.change(|seen| seen.zones = zones);
+    }
+}
+
+async fn in_time<T>(
+    server: &str,
+    answer: impl Future<Output = Result<T, ProviderError>>,
+) -> Result<T, ProviderError> {
+    let reason = || format!("no answer within {} s", PATIENCE.as_secs());
+    let late = |_| Err(ProviderError::Unreachable { server: server.to_owned(), reason: reason() });
+    timeout(PATIENCE, answer).await.unwrap_or_else(late)
+}
+
+/// What to ask the server for: the configured domains, and where patterns leave that open, the top of every name.
+fn domains(worker: &Worker, desired: &Desired) -> Vec<Name> {
+    let settings = &worker.settings;
+    let known: Vec<Name> = settings.domains.iter().filter_map(DomainMatch::domain).collect();
+    let mut asked: BTreeSet<Name> = known.iter().cloned().collect();
+    if settings.reverse {
+        asked.extend(["in-addr.arpa", "ip6.arpa"].iter().filter_map(|name| name.parse().ok()));
+    }
+    let names = desired.sets.iter().map(|set| &set.name).chain(worker.owned.iter().map(|(name, _)| name));
+    for name in names {
+        let covered = |domain: &Name| name.is_subdomain_of(domain);
+        if known.iter().any(covered) || settings.reverse && name.labels().next_back() == Some("arpa") {
+            continue;
+        }
+        let top = name.labels().next_back().and_then(|label| label.parse().ok());
+        asked.extend(top.filter(|top| !asked.contains(top)));
+    }
+    asked.into_iter().collect()
+}
+
+/// The zones in which something is wanted or ours.
+fn needed(zones: &[Zone], desired: &Desired, worker: &Worker) -> BTreeSet<Name> {
+    let known: BTreeMap<&str, &Name> = zones.iter().map(|zone| (zone.name.as_str(), &zone.name)).collect();
+    let names = desired.sets.iter().map(|set| &set.name).chain(worker.owned.iter().map(|(name, _)| name));
+    let mut needed = BTreeSet::new();
+    for name in names {
+        let mut rest = Some(name.as_str());
+        while let Some(text) = rest {
+            if let Some(zone) = known.get(text) {
+                needed.insert((*zone).clone());
+                break;
+            }
+            rest = text.split_once('.').map(|(_, rest)| rest);
+        }
+    }
+    needed
+}

@@ -1,0 +1,155 @@
+//! What a provider's passes keep in the store.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use netstead_model::{Ident, Name};
+use netstead_plan::{Guard, Owned, OwnedValue};
+use netstead_store::{MAX_BYTES, Write};
+use serde::{Deserialize, Serialize};
+
+use super::{Nudges, Outlook, Seen, Worker};
+use crate::{
+    EngineError, ProviderSetup, history, keys,
+    shared::Shared,
+    shelf::{Shelf, entries},
+};
+
+/// That a provider exists, for the time when it is no longer configured.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Known {
+    pub(crate) kind: String,
+    pub(crate) server: String,
+}
+
+/// Our values on a provider, as the store has them.
+pub(crate) async fn load_owned(shelf: &Shelf, provider: &Ident) -> Result<Owned, EngineError> {
+    let prefix = format!("{}{provider}/", keys::OWNED);
+    let mut owned = Owned::default();
+    for (name, values) in shelf.all::<Vec<OwnedValue>>(&prefix).await? {
+        let name: Name = name.parse().map_err(|error: netstead_model::ParseError| EngineError::Damaged {
+            key: format!("{prefix}{name}"),
+            reason: error.to_string(),
+        })?;
+        owned.insert(name, values);
+    }
+    Ok(owned)
+}
+
+impl Worker {
+    pub(super) async fn load(
+        shared: Arc<Shared>,
+        setup: ProviderSetup,
+        nudges: Arc<Nudges>,
+    ) -> Result<Self, EngineError> {
+        let settings = Arc::new(setup.effective());
+        let name = settings.provider.clone();
+        let shelf = shared.shelf(&format!("provider/{name}"));
+        if let Some(was) = setup.was.as_ref().filter(|was| **was != name) {
+            rename(&shared, &shelf, was, &name).await?;
+        }
+        let owned = Arc::new(load_owned(&shelf, &name).await?);
+        let guard: Guard = shelf.get(&format!("{}{name}", keys::GUARD)).await?.unwrap_or_default();
+        let plans = history::plans(&shelf, &name).await?.into_keys().collect();
+        let known = Known { kind: setup.provider.kind().to_owned(), server: setup.provider.server() };
+        let place = format!("{}{name}", keys::PROVIDER);
+        let stored: Option<Known> = shelf.get(&place).await?;
+        if stored
+            .is_none_or(|stored| (stored.kind, stored.server) != (known.kind.clone(), known.server.clone()))
+        {
+            shelf.put(vec![Write::Put(place.into(), keys::encode(&known))]).await?;
+        }
+        let outlook = Arc::new(Outlook::default());
+        outlook.change(|seen| {
+            seen.owned = owned.clone();
+            seen.guard = Arc::new(guard.clone());
+        });
+        let begun = shared.clock.monotonic();
+        let seen = Seen::new(begun);
+        let (dirty, poison) = (std::collections::BTreeSet::new(), BTreeMap::new());
+        let guard_dirty = false;
+        Ok(Self {
+            shared,
+            setup,
+            settings,
+            shelf,
+            outlook,
+            nudges,
+            owned,
+            guard,
+            dirty,
+            guard_dirty,
+            seen,
+            poison,
+            plans,
+            failures: 0,
+        })
+    }
+
+    /// Makes the store know what is ours and what the guards remember. What fails stays to be written.
+    pub(super) async fn keep(&mut self) -> Result<(), EngineError> {
+        let provider = self.name().clone();
+        let mut writes: Vec<Write> = Vec::new();
+        for name in &self.dirty {
+            let key = keys::owned(&provider, name);
+            let values = self.owned.of(name);
+            writes.push(if values.is_empty() {
+                Write::Delete(key)
+            } else {
+                Write::Put(key, keys::encode(&values))
+            });
+        }
+        if self.guard_dirty {
+            writes.push(Write::Put(format!("{}{provider}", keys::GUARD).into(), fitting(&self.guard)));
+            writes.push(self.shared.time.write());
+        }
+        self.shelf.put(writes).await?;
+        self.dirty.clear();
+        self.guard_dirty = false;
+        Ok(())
+    }
+}
+
+/// The guard's bytes. What a person could approve is left out, the oldest first, if it would be too much for the store:
+/// the next pass offers anew what is still parked.
+fn fitting(guard: &Guard) -> Vec<u8> {
+    let most = MAX_BYTES - (64 << 10);
+    let mut bytes = keys::encode(guard);
+    let mut smaller = guard.clone();
+    while bytes.len() > most && !(smaller.offers.is_empty() && smaller.approved.is_empty()) {
+        if smaller.offers.is_empty() {
+            smaller.approved.remove(0);
+        } else {
+            smaller.offers.remove(0);
+        }
+        bytes = keys::encode(&smaller);
+    }
+    bytes
+}
+
+/// Carries everything over to a provider's new name. Done twice it changes nothing.
+async fn rename(shared: &Shared, shelf: &Shelf, was: &Ident, name: &Ident) -> Result<(), EngineError> {
+    let known = format!("{}{was}", keys::PROVIDER);
+    if shelf.get::<Known>(&known).await?.is_none() {
+        return Ok(());
+    }
+    for prefix in [keys::OWNED, keys::PLAN] {
+        let (from, to) = (format!("{prefix}{was}/"), format!("{prefix}{name}/"));
+        let mut writes = Vec::new();
+        for entry in entries(&*shared.store, &from).await? {
+            let rest = entry.key.get(from.len()..).unwrap_or_default();
+            writes.push(Write::Put([to.as_bytes(), rest].concat(), entry.value));
+        }
+        shelf.put(writes).await?;
+    }
+    if let Some(guard) = shelf.get::<Guard>(&format!("{}{was}", keys::GUARD)).await? {
+        shelf.put(vec![Write::Put(format!("{}{name}", keys::GUARD).into(), fitting(&guard))]).await?;
+    }
+    let mut gone = vec![Write::Delete(format!("{}{was}", keys::GUARD).into()), Write::Delete(known.into())];
+    for prefix in [keys::OWNED, keys::PLAN] {
+        let old = entries(&*shared.store, &format!("{prefix}{was}/")).await?;
+        gone.splice(0..0, old.into_iter().map(|entry| Write::Delete(entry.key)));
+    }
+    shelf.put(gone).await?;
+    tracing::info!(%was, %name, "A provider has another name now; what was ours there still is.");
+    Ok(())
+}

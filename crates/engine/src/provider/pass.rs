@@ -1,0 +1,256 @@
+//! One pass: look, decide, act. It takes no hint about what changed, so there is one path to test.
+
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+
+use futures::FutureExt;
+use netstead_model::{Ident, Name, UnitOutcome};
+use netstead_plan::{Desired, Input, Mode, Plan, after, desired, diff, intend};
+use netstead_store::Write;
+
+use super::Worker;
+use crate::{
+    history::{self, Occasion},
+    keys,
+    status::LastPass,
+};
+
+/// What one pass did.
+#[derive(Debug, Clone)]
+pub struct PassReport {
+    pub provider: Ident,
+    /// What was planned; none if it did not come that far.
+    pub plan: Option<Arc<Plan>>,
+    /// Names that were changed, were found otherwise than expected, were rejected, or may or may not be changed.
+    pub applied: usize,
+    pub changed: usize,
+    pub rejected: usize,
+    pub unknown: usize,
+    /// Names that wait: paused, observed only, rejected before.
+    pub held: usize,
+    pub took: Duration,
+    /// Why nothing could be planned or carried out.
+    pub error: Option<String>,
+    /// Why single zones were left out.
+    pub zone_errors: Vec<(Name, String)>,
+    pub(crate) retry_after: Option<Duration>,
+    /// Another pass should follow at once.
+    pub(crate) again: bool,
+}
+
+impl PassReport {
+    fn new(provider: Ident) -> Self {
+        Self {
+            provider,
+            plan: None,
+            applied: 0,
+            changed: 0,
+            rejected: 0,
+            unknown: 0,
+            held: 0,
+            took: Duration::ZERO,
+            error: None,
+            zone_errors: Vec::new(),
+            retry_after: None,
+            again: false,
+        }
+    }
+
+    /// Whether nothing is left to do.
+    pub fn is_in_sync(&self) -> bool {
+        self.error.is_none()
+            && self.zone_errors.is_empty()
+            && self.held + self.rejected + self.unknown + self.changed == 0
+    }
+}
+
+/// Why a pass ended early: for people.
+struct Stopped {
+    reason: String,
+    retry_after: Option<Duration>,
+}
+
+impl From<netstead_model::ProviderError> for Stopped {
+    fn from(error: netstead_model::ProviderError) -> Self {
+        let retry_after = match &error {
+            netstead_model::ProviderError::Busy { retry_after, .. } => *retry_after,
+            _ => None,
+        };
+        Self { reason: error.to_string(), retry_after }
+    }
+}
+
+impl From<crate::EngineError> for Stopped {
+    fn from(error: crate::EngineError) -> Self {
+        Self { reason: error.to_string(), retry_after: None }
+    }
+}
+
+impl Worker {
+    pub(super) async fn pass(&mut self) -> PassReport {
+        let clock = self.shared.clock.clone();
+        let begun = clock.monotonic();
+        let mut report = PassReport::new(self.name().clone());
+        self.outlook.change(|seen| seen.passing = Some(begun));
+        // A bug in one provider is that provider's failure.
+        let tried = AssertUnwindSafe(self.try_pass(&mut report)).catch_unwind().await;
+        let bug = |_| Err(Stopped { reason: "the pass failed; this is a bug".into(), retry_after: None });
+        if let Err(stopped) = tried.unwrap_or_else(bug) {
+            if self.outlook.read().error.as_ref() != Some(&stopped.reason) {
+                tracing::warn!(provider = %self.name(), error = stopped.reason, "A pass could not be finished.");
+            }
+            (report.error, report.retry_after) = (Some(stopped.reason), stopped.retry_after);
+        }
+        report.took = clock.monotonic().saturating_sub(begun);
+        let last = LastPass { at: clock.wall(), took: report.took, outcome: outcome(&report) };
+        let rejected = self
+            .poison
+            .iter()
+            .map(|((zone, name), poison)| (zone.clone(), name.clone(), poison.reason.clone()));
+        let rejected = Arc::new(rejected.collect());
+        let error =
+            report.error.clone().or_else(|| report.zone_errors.first().map(|(_, error)| error.clone()));
+        self.outlook.change(|seen| {
+            seen.passing = None;
+            seen.last = Some(last);
+            seen.rejected = rejected;
+            seen.error = error;
+            seen.owned = self.owned.clone();
+            seen.guard = Arc::new(self.guard.clone());
+            if let Some(plan) = &report.plan {
+                seen.plan = Some(plan.clone());
+                seen.pending = plan.steps.len().saturating_sub(report.applied);
+            }
+        });
+        report
+    }
+
+    async fn try_pass(&mut self, report: &mut PassReport) -> Result<(), Stopped> {
+        if self.shared.lead.is_deposed() {
+            return Err(crate::EngineError::Deposed.into());
+        }
+        let newest = self.shared.inventory.borrow().clone();
+        let number = newest.number;
+        // What an earlier pass could not tell the store comes first.
+        self.keep().await?;
+        let wanted = self.desired(newest.inventory).await?;
+        report.zone_errors = self.look(&wanted).await?;
+        let (plan, wanted) = self.plan(wanted).await?;
+        let shown = Arc::new(plan.clone());
+        report.plan = Some(shown.clone());
+        let wanted = Arc::new(wanted);
+        self.outlook.change(|seen| {
+            (seen.desired, seen.pending) = (wanted, shown.steps.len());
+            seen.plan = Some(shown);
+        });
+        let done = self.carry_out(plan, report).await;
+        self.outlook.change(|seen| seen.number = number);
+        done
+    }
+
+    async fn desired(&self, inventory: Arc<netstead_plan::Inventory>) -> Result<Desired, Stopped> {
+        let (settings, domains) = (self.settings.clone(), self.shared.domains());
+        let (owned, now) = (self.owned.clone(), self.shared.now());
+        let provider = self.setup.provider.clone();
+        let work = move || {
+            let mut wanted = desired(&inventory, &settings, &domains, &owned, now);
+            wanted.adjust(|set| provider.adjust(set));
+            wanted
+        };
+        blocking(work).await
+    }
+
+    async fn plan(&self, desired: Desired) -> Result<(Plan, Desired), Stopped> {
+        let (settings, actual, owned) = (self.settings.clone(), self.seen.actual.clone(), self.owned.clone());
+        let (guard, now) = (self.guard.clone(), self.shared.now());
+        let work = move || {
+            let (actual, owned, guard, settings) = (&*actual, &*owned, &guard, &*settings);
+            let plan = diff(&Input { desired: &desired, actual, owned, guard, settings, now, clean: false });
+            (plan, desired)
+        };
+        blocking(work).await
+    }
+
+    async fn carry_out(&mut self, mut plan: Plan, report: &mut PassReport) -> Result<(), Stopped> {
+        let planned = plan.steps.len();
+        if self.shared.options.dry_run || self.settings.mode == Mode::Observe {
+            report.held = planned;
+            return Ok(());
+        }
+        self.hold_back(&mut plan);
+        report.held = planned - plan.steps.len();
+        let now = self.shared.now();
+        let before = self.guard.clone();
+        self.dirty.extend(intend(&plan, Arc::make_mut(&mut self.owned), &mut self.guard, now));
+        self.guard_dirty |= before != self.guard;
+        // The store learns first.
+        self.keep().await?;
+        if plan.steps.is_empty() {
+            return Ok(());
+        }
+        let outcomes = self.write(&plan, report).await;
+        let now = self.shared.now();
+        let owned = Arc::make_mut(&mut self.owned);
+        self.dirty.extend(after(&plan, &outcomes, owned, &mut self.guard, &self.settings, now));
+        self.guard_dirty = true;
+        self.keep().await?;
+        self.remember(&plan, &outcomes, report).await;
+        Ok(())
+    }
+
+    /// Keeps the plan and an event. They are for people: a store that does not take them stops nothing.
+    async fn remember(&mut self, plan: &Plan, outcomes: &[Option<UnitOutcome>], report: &PassReport) {
+        let mut writes = history::plan_writes(plan, outcomes, self.shared.clock.wall());
+        self.plans.insert(plan.generation);
+        let surplus = history::surplus(&self.plans);
+        for generation in &surplus {
+            writes.extend(self.parts(*generation).await);
+        }
+        match self.shelf.put(writes).await {
+            Ok(()) => surplus.iter().for_each(|generation| {
+                self.plans.remove(generation);
+            }),
+            Err(error) => tracing::warn!(%error, "A plan that was carried out could not be stored."),
+        }
+        tracing::info!(
+            provider = %self.name(), generation = plan.generation, applied = report.applied,
+            rejected = report.rejected, "A plan was carried out."
+        );
+        let text = format!("generation {}: {}", plan.generation, outcome(report));
+        self.shared.tell(Occasion::Applied, Some(self.name()), None, text).await;
+    }
+
+    /// The deletion of a stored plan.
+    async fn parts(&self, generation: u64) -> Vec<Write> {
+        let prefix = format!("{}{}/{generation:016x}/", keys::PLAN, self.name());
+        let found = crate::shelf::entries(&*self.shared.store, &prefix).await.unwrap_or_default();
+        found.into_iter().map(|entry| Write::Delete(entry.key)).collect()
+    }
+}
+
+/// Long work beside the loops, so that it holds nobody up.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Stopped> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| {
+        tracing::error!(%error, "Planning failed; this is a bug.");
+        Stopped { reason: "planning failed; this is a bug".into(), retry_after: None }
+    })
+}
+
+fn outcome(report: &PassReport) -> String {
+    if let Some(error) = &report.error {
+        return format!("failed: {error}");
+    }
+    let counts = [
+        (report.applied, "applied"),
+        (report.changed, "found changed"),
+        (report.rejected, "rejected"),
+        (report.unknown, "unknown"),
+        (report.held, "held back"),
+        (report.zone_errors.len(), "zones left out"),
+    ];
+    let said: Vec<String> = counts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    if said.is_empty() { "nothing to do".into() } else { said.join(", ") }
+}

@@ -1,0 +1,153 @@
+//! Carrying out a plan.
+
+use std::time::Duration;
+
+use netstead_model::{Fence, Name, ProviderError, Unit, UnitOutcome, WriteRequest};
+use netstead_plan::Plan;
+use netstead_store::Commit;
+use tokio::time::timeout;
+
+use super::{PassReport, Worker};
+use crate::{history::Occasion, keys};
+
+/// A write that takes this long may have taken effect or not.
+pub(super) const PATIENCE: Duration = Duration::from_mins(5);
+/// The longest wait before a rejected change is tried again, in milliseconds.
+const LONGEST_RETRY: u64 = 3_600_000;
+
+/// A unit the server will not have.
+#[derive(Debug, Clone)]
+pub(super) struct Poison {
+    unit: Unit,
+    pub(super) reason: String,
+    tries: u32,
+    /// Engine time at which it is tried again.
+    next: u64,
+}
+
+impl Worker {
+    /// Takes what must wait out of a plan: paused zones, and what the server rejected lately.
+    pub(super) fn hold_back(&mut self, plan: &mut Plan) {
+        let now = self.shared.now();
+        let paused = self.shared.pauses.of(self.name(), now).is_some();
+        let current: std::collections::BTreeSet<(&Name, &Name)> =
+            plan.steps.iter().map(|step| (&step.zone, &step.unit.name)).collect();
+        self.poison.retain(|(zone, name), _| current.contains(&(zone, name)));
+        let (pauses, provider) = (&self.shared.pauses, self.name().clone());
+        plan.steps.retain(|step| {
+            let place = (step.zone.clone(), step.unit.name.clone());
+            let poison =
+                self.poison.get(&place).filter(|poison| poison.unit == step.unit && now.millis < poison.next);
+            !paused && poison.is_none() && !pauses.holds_zone(&provider, &step.zone, now)
+        });
+        if plan.steps.is_empty() {
+            plan.generation = self.guard.generation;
+        }
+    }
+
+    /// Writes zone by zone, and says for every step what became of it.
+    pub(super) async fn write(&mut self, plan: &Plan, report: &mut PassReport) -> Vec<Option<UnitOutcome>> {
+        let mut outcomes: Vec<Option<UnitOutcome>> = Vec::with_capacity(plan.steps.len());
+        for group in plan.steps.chunk_by(|one, other| one.zone == other.zone) {
+            let Some(zone) = group.first().map(|step| step.zone.clone()) else { continue };
+            let units: Vec<Unit> = group.iter().map(|step| step.unit.clone()).collect();
+            let answer = self.write_zone(&zone, units, plan.generation).await;
+            // What we wrote is read back before anything else is planned there.
+            self.seen.doubt(&zone);
+            match answer {
+                Ok(answer) => {
+                    let mut answer = answer.into_iter();
+                    outcomes.extend(group.iter().map(|_| answer.next()));
+                }
+                Err(error) => {
+                    tracing::warn!(provider = %self.name(), %zone, %error, "A zone could not be changed.");
+                    if let ProviderError::Late { .. } = error {
+                        let text = format!("{error}: something newer was written before");
+                        self.shared.tell(Occasion::Late, Some(self.name()), None, text).await;
+                    }
+                    if let ProviderError::Busy { retry_after, .. } = &error {
+                        report.retry_after = *retry_after;
+                    }
+                    report.zone_errors.push((zone, error.to_string()));
+                    outcomes.extend(group.iter().map(|_| None));
+                }
+            }
+        }
+        self.judge(plan, &outcomes, report);
+        outcomes
+    }
+
+    async fn write_zone(
+        &self,
+        zone: &Name,
+        units: Vec<Unit>,
+        generation: u64,
+    ) -> Result<Vec<UnitOutcome>, ProviderError> {
+        let provider = &self.setup.provider;
+        let server = provider.server();
+        let fenced = provider.capabilities().fenced;
+        if !fenced {
+            self.must_lead(zone).await?;
+        }
+        let fence =
+            Fence { owner: self.settings.owner.to_string(), epoch: self.shared.lead.epoch, generation };
+        let request = WriteRequest { units, fence };
+        let answer = timeout(PATIENCE, provider.write(zone, &request)).await.unwrap_or_else(|_| {
+            let reason = format!("no answer within {} s", PATIENCE.as_secs());
+            Err(ProviderError::Unknown { server, reason })
+        });
+        if !fenced && self.must_lead(zone).await.is_err() && self.shared.lead.is_deposed() {
+            self.leave_doubt(zone).await;
+        }
+        answer
+    }
+
+    /// Right before a request to a server that cannot refuse a late one: do we still lead?
+    async fn must_lead(&self, zone: &Name) -> Result<(), ProviderError> {
+        let server = self.setup.provider.server();
+        match self.shared.lead.holds(&*self.shared.store).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(ProviderError::Late { server, zone: zone.clone() }),
+            Err(error) => {
+                let reason = format!("the store does not say who leads: {error}");
+                Err(ProviderError::Unreachable { server, reason })
+            }
+        }
+    }
+
+    /// We wrote and no longer lead: whoever does should look.
+    async fn leave_doubt(&self, zone: &Name) {
+        let key = format!("{}{}/{zone}", keys::DOUBT, self.name());
+        let at = self.shared.clock.wall();
+        if let Err(error) = self.shared.store.commit(Commit::new().put(key, keys::encode(&at))).await {
+            tracing::error!(%error, %zone, "A late write could not be told to the new leader.");
+        }
+    }
+
+    /// Counts what became of the steps, and remembers what the server will not have.
+    fn judge(&mut self, plan: &Plan, outcomes: &[Option<UnitOutcome>], report: &mut PassReport) {
+        let now = self.shared.now();
+        for (step, outcome) in plan.steps.iter().zip(outcomes) {
+            let place = (step.zone.clone(), step.unit.name.clone());
+            match outcome {
+                Some(UnitOutcome::Applied) => {
+                    report.applied += 1;
+                    self.poison.remove(&place);
+                }
+                Some(UnitOutcome::Changed) => report.changed += 1,
+                Some(UnitOutcome::Rejected { reason }) => {
+                    report.rejected += 1;
+                    let before = self.poison.get(&place).filter(|poison| poison.unit == step.unit);
+                    let tries = before.map_or(0, |poison| poison.tries + 1);
+                    let next = now.millis + (60_000u64 << tries.min(10)).min(LONGEST_RETRY);
+                    tracing::warn!(name = %step.unit.name, reason, "The server rejects a change; it is tried again later.");
+                    let poison = Poison { unit: step.unit.clone(), reason: reason.clone(), tries, next };
+                    self.poison.insert(place, poison);
+                }
+                None => report.unknown += 1,
+            }
+        }
+        // What was written is read back; what had changed is planned anew.
+        report.again = report.applied + report.changed > 0;
+    }
+}

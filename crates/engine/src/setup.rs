@@ -1,0 +1,147 @@
+//! What the engine is told to do.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use netstead_model::{DnsProvider, Ident, Name, Source};
+use netstead_plan::{Digest, Domains, Settings};
+
+/// What is configured.
+#[derive(Debug, Clone, Default)]
+pub struct Setup {
+    pub sources: Vec<SourceSetup>,
+    pub providers: Vec<ProviderSetup>,
+    pub domains: Domains,
+}
+
+/// One source and how to treat it.
+#[derive(Debug, Clone)]
+pub struct SourceSetup {
+    pub source: Arc<dyn Source>,
+    /// Over everything in the source's table: another one means another configuration.
+    pub config: Digest,
+    /// People say what is in it: what it changes was asked for.
+    pub commanded: bool,
+    /// How often it is looked at anyway.
+    pub interval: Duration,
+    /// How long it must be quiet after a change; `None` takes the engine's.
+    pub debounce_quiet: Option<Duration>,
+    pub debounce_most: Option<Duration>,
+    /// The name it had before.
+    pub was: Option<Ident>,
+}
+
+impl SourceSetup {
+    /// The defaults. What people command (`ledger`, `manual`) is looked at almost at once.
+    pub fn new(source: Arc<dyn Source>, config: Digest) -> Self {
+        let commanded = matches!(source.kind(), "ledger" | "manual");
+        Self {
+            source,
+            config,
+            commanded,
+            interval: Duration::from_mins(1),
+            debounce_quiet: commanded.then_some(Duration::from_millis(5)),
+            debounce_most: commanded.then_some(Duration::from_millis(20)),
+            was: None,
+        }
+    }
+
+    /// Whether `other` would do the same.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        let plain = |one: &Self| {
+            (
+                one.config,
+                one.commanded,
+                one.interval,
+                one.debounce_quiet,
+                one.debounce_most,
+                one.source.kind(),
+            )
+        };
+        plain(self) == plain(other)
+    }
+}
+
+/// The zone a server would make for a name that lies in none it holds.
+pub type ZoneOf = Arc<dyn Fn(&Name) -> Name + Send + Sync>;
+
+/// One provider and how to treat it.
+#[derive(Clone)]
+pub struct ProviderSetup {
+    pub settings: Settings,
+    pub provider: Arc<dyn DnsProvider>,
+    /// Over everything in the provider's table.
+    pub config: Digest,
+    /// How often it is looked at anyway.
+    pub interval: Duration,
+    /// How old what was read may be while the serial stays.
+    pub full_interval: Duration,
+    /// The name it had before.
+    pub was: Option<Ident>,
+    /// For servers whose zones come into being with their first record (`builtin`).
+    pub zone_of: Option<ZoneOf>,
+}
+
+impl ProviderSetup {
+    /// The defaults.
+    pub fn new(settings: Settings, provider: Arc<dyn DnsProvider>, config: Digest) -> Self {
+        let (interval, full_interval) = (Duration::from_mins(1), Duration::from_hours(1));
+        Self { settings, provider, config, interval, full_interval, was: None, zone_of: None }
+    }
+
+    pub fn name(&self) -> &Ident {
+        &self.settings.provider
+    }
+
+    /// The settings as far as the server can follow them.
+    pub(crate) fn effective(&self) -> Settings {
+        let can = self.provider.capabilities();
+        let mut settings = self.settings.clone();
+        settings.marks &= can.marks;
+        if settings.types.is_empty() {
+            settings.types = can.types;
+        } else {
+            settings.types.retain(|kind| can.types.contains(kind));
+        }
+        settings
+    }
+
+    /// Whether `other` would do the same.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        self.settings == other.settings
+            && self.config == other.config
+            && (self.interval, self.full_interval) == (other.interval, other.full_interval)
+            && self.provider.kind() == other.provider.kind()
+    }
+}
+
+impl fmt::Debug for ProviderSetup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProviderSetup")
+            .field("settings", &self.settings)
+            .field("provider", &self.provider)
+            .field("interval", &self.interval)
+            .field("full_interval", &self.full_interval)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How the engine works, whatever is configured.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Plans and never writes.
+    pub dry_run: bool,
+    /// How long a source must be quiet after a change before it is looked at…
+    pub debounce_quiet: Duration,
+    /// …and how long it may keep everybody waiting.
+    pub debounce_most: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            dry_run: false,
+            debounce_quiet: Duration::from_millis(100),
+            debounce_most: Duration::from_secs(1),
+        }
+    }
+}

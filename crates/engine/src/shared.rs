@@ -1,0 +1,156 @@
+//! What all loops share.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+    time::Duration,
+};
+
+use netstead_model::{Clock, Ident, Key, Report, Span};
+use netstead_plan::{Domains, Inventory, Look, Now, Taken};
+use netstead_store::Store;
+use tokio::sync::{Mutex as AsyncMutex, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Options,
+    history::{Happened, History, Occasion},
+    inventory::{Keeper, differs},
+    look::SourceHandle,
+    manual::Manual,
+    pause::Pauses,
+    provider::ProviderHandle,
+    shelf::{Lead, Shelf},
+    status::DetachedStatus,
+    time::EngineTime,
+};
+
+/// How often old things are forgotten.
+const PRUNE: Duration = Duration::from_mins(1);
+
+/// The newest inventory; its number grows with every change.
+#[derive(Debug, Clone)]
+pub(crate) struct Newest {
+    pub(crate) number: u64,
+    pub(crate) inventory: Arc<Inventory>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) options: Options,
+    pub(crate) lead: Arc<Lead>,
+    pub(crate) time: EngineTime,
+    /// The newest inventory; changes wake the providers.
+    pub(crate) inventory: watch::Sender<Newest>,
+    pub(crate) keeper: AsyncMutex<Keeper>,
+    pub(crate) pruned: Mutex<Duration>,
+    pub(crate) domains: RwLock<Arc<Domains>>,
+    pub(crate) pauses: Pauses,
+    pub(crate) history: History,
+    pub(crate) manual: Manual,
+    pub(crate) sources: Mutex<BTreeMap<Ident, SourceHandle>>,
+    pub(crate) providers: Mutex<BTreeMap<Ident, ProviderHandle>>,
+    /// Providers that are no longer configured, with what is still ours there.
+    pub(crate) detached: Mutex<Vec<DetachedStatus>>,
+    pub(crate) stop: CancellationToken,
+}
+
+impl Shared {
+    pub(crate) fn now(&self) -> Now {
+        self.time.now()
+    }
+
+    pub(crate) fn shelf(&self, writer: &str) -> Shelf {
+        Shelf::new(self.store.clone(), self.lead.clone(), writer)
+    }
+
+    pub(crate) fn domains(&self) -> Arc<Domains> {
+        self.domains.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn sources(&self) -> MutexGuard<'_, BTreeMap<Ident, SourceHandle>> {
+        self.sources.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn providers(&self) -> MutexGuard<'_, BTreeMap<Ident, ProviderHandle>> {
+        self.providers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a report: providers hear of it at once, the store right after.
+    pub(crate) async fn take(&self, report: Report, session: u64) -> Taken {
+        let source = report.source.clone();
+        let mut taken = Taken::Stale;
+        self.change_inventory(|inventory, now| taken = inventory.take(report, Look { now, session })).await;
+        if taken == Taken::Stale {
+            tracing::debug!(%source, "A report is too old to be looked at.");
+        }
+        taken
+    }
+
+    /// Changes the inventory. Changes follow one another, here and in the store.
+    pub(crate) async fn change_inventory(&self, change: impl FnOnce(&mut Inventory, Now)) {
+        let mut keeper = self.keeper.lock().await;
+        let now = self.now();
+        let old = self.inventory.borrow().clone();
+        let mut newest = old.inventory.clone();
+        let number = old.number + 1;
+        let inventory = Arc::make_mut(&mut newest);
+        change(inventory, now);
+        let news = differs(&old.inventory, inventory);
+        self.prune(&mut keeper, inventory, number, now);
+        self.inventory.send_if_modified(|slot| {
+            *slot = Newest { number, inventory: newest.clone() };
+            news
+        });
+        drop(old);
+        if let Err(error) = keeper.keep(&newest, now, self.time.write()).await {
+            tracing::warn!(%error, "The store did not learn what the sources said; it will be told again.");
+        }
+    }
+
+    fn prune(&self, keeper: &mut Keeper, inventory: &mut Inventory, number: u64, now: Now) {
+        let clock = self.clock.monotonic();
+        {
+            let mut last = self.pruned.lock().unwrap_or_else(PoisonError::into_inner);
+            if clock.saturating_sub(*last) < PRUNE {
+                return;
+            }
+            *last = clock;
+        }
+        let providers: Vec<ProviderHandle> = self.providers().values().cloned().collect();
+        let passed = providers.iter().map(|provider| provider.outlook.read().number).min().unwrap_or(number);
+        let longest = providers.iter().map(ProviderHandle::longest_grace).max().unwrap_or(Span::ZERO);
+        let reasons = || {
+            let mut reasons: HashSet<(Ident, Key)> = HashSet::new();
+            for provider in &providers {
+                let owned = provider.outlook.read().owned.clone();
+                reasons.extend(owned.workloads().map(|(source, id)| (source.clone(), id.clone())));
+            }
+            for detached in self.detached.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+                reasons.extend(detached.reasons.iter().cloned());
+            }
+            reasons
+        };
+        keeper.prune(inventory, number, passed, longest, now, reasons);
+    }
+
+    pub(crate) async fn tell(
+        &self,
+        what: Occasion,
+        provider: Option<&Ident>,
+        by: Option<&str>,
+        text: String,
+    ) {
+        let event = Happened {
+            at: self.clock.wall(),
+            what,
+            provider: provider.cloned(),
+            zone: None,
+            by: by.map(str::to_owned),
+            text,
+        };
+        self.history.add(event).await;
+    }
+}

@@ -1,0 +1,193 @@
+//! From a workload to its names and back.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use netstead_engine::{Engine, RecordState};
+use netstead_model::View;
+use netstead_store::MemoryStore;
+
+use crate::{
+    server::Server,
+    world::{World, data, fleet, name, soon, vm},
+};
+
+#[tokio::test]
+async fn a_workload_gets_its_names_and_loses_them_at_once_when_asked() {
+    let world = World::new();
+    let engine = world.start().await;
+    world.source.sees([vm("web", "10.0.0.1")]);
+    world.source.tells();
+    soon(|| world.server().has("web.example.com", "A 10.0.0.1")).await;
+    assert!(world.server().has("1.0.0.10.in-addr.arpa", "PTR web.example.com."));
+    world.source.says(View::Complete, [], &["web"]);
+    world.source.tells();
+    soon(|| !world.server().has("web.example.com", "A 10.0.0.1")).await;
+    assert!(!world.server().has("1.0.0.10.in-addr.arpa", "PTR web.example.com."));
+    let left: usize = world.server().lock().values().map(|zone| zone.sets.len()).sum();
+    assert_eq!(left, 0, "no mark stays behind");
+    engine.close().await;
+}
+
+#[tokio::test]
+async fn what_people_command_is_on_the_server_within_a_few_milliseconds() {
+    let world = World::new();
+    let mut setup = world.setup();
+    setup.sources[0].commanded = true;
+    setup.sources[0].debounce_quiet = Some(Duration::from_millis(5));
+    setup.sources[0].debounce_most = Some(Duration::from_millis(20));
+    let engine = world.start_with(setup).await;
+    engine.apply(None).await.unwrap();
+    world.source.sees([vm("web", "10.0.0.1")]);
+    world.source.tells();
+    tokio::time::timeout(Duration::from_millis(100), async {
+        while !world.server().has("web.example.com", "A 10.0.0.1") {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await
+    .unwrap();
+    engine.close().await;
+}
+
+#[tokio::test]
+async fn a_restart_writes_nothing_and_keeps_the_serial() {
+    let world = World::new();
+    world.source.sees(fleet(1..20));
+    let engine = world.start().await;
+    engine.close().await;
+    let (writes, before) = (world.server().writes(), world.server().lock().clone());
+    assert!(writes > 0);
+    let engine = world.start().await;
+    world.minutes(&engine, 3).await;
+    assert_eq!(world.server().writes(), writes);
+    assert_eq!(*world.server().lock(), before);
+    assert!(engine.status().providers[0].in_sync);
+    engine.close().await;
+}
+
+#[tokio::test]
+async fn an_unchanged_serial_means_no_read_until_an_hour_has_passed() {
+    let world = World::new();
+    world.source.sees(fleet(1..5));
+    let engine = world.start().await;
+    world.minutes(&engine, 1).await;
+    let reads = world.server().reads();
+    world.minutes(&engine, 30).await;
+    assert_eq!(world.server().reads(), reads);
+    world.clock.advance(Duration::from_hours(1));
+    world.minutes(&engine, 1).await;
+    assert_eq!(world.server().reads(), reads + 2, "both zones");
+    engine.close().await;
+}
+
+#[tokio::test]
+async fn drift_is_repaired_where_the_value_is_ours_and_left_where_it_is_not() {
+    let world = World::new();
+    world.source.sees([vm("web", "10.0.0.1")]);
+    let engine = world.start().await;
+    world.server().remove("web.example.com", "A 10.0.0.1");
+    world.minutes(&engine, 1).await;
+    assert!(world.server().has("web.example.com", "A 10.0.0.1"));
+    world.server().add("web.example.com", "A 10.0.0.99");
+    world.server().add("other.example.com", "A 10.0.0.98");
+    world.minutes(&engine, 1).await;
+    assert!(world.server().has("web.example.com", "A 10.0.0.1"));
+    assert!(world.server().has("web.example.com", "A 10.0.0.99"));
+    assert!(world.server().has("other.example.com", "A 10.0.0.98"));
+    let foreign = engine.records().into_iter().find(|record| record.value == data("A 10.0.0.99")).unwrap();
+    assert_eq!(foreign.state, RecordState::Foreign);
+    engine.close().await;
+}
+
+#[tokio::test]
+async fn somebody_elses_name_is_blocked_and_untouched() {
+    let world = World::new();
+    world.server().add("web.example.com", "A 192.0.2.1");
+    let before = world.server().lock().clone();
+    world.source.sees([vm("web", "10.0.0.1")]);
+    let engine = world.start().await;
+    assert_eq!(world.server().lock()[&name("example.com")].sets, before[&name("example.com")].sets);
+    assert_eq!(engine.status().providers[0].blocked, 1);
+    let records = engine.records();
+    let blocked = records.iter().find(|record| record.value == data("A 10.0.0.1")).unwrap();
+    assert_eq!((blocked.state, blocked.zone.clone()), (RecordState::Blocked, Some(name("example.com"))));
+    let said = engine.explain(&name("web.example.com"));
+    assert!(said.iter().any(|line| line.contains("blocked")), "{said:?}");
+    engine.close().await;
+}
+
+#[tokio::test]
+async fn what_changed_since_it_was_read_is_planned_anew_at_once() {
+    let world = World::new();
+    world.source.sees([vm("web", "10.0.0.1"), vm("db", "10.0.0.2")]);
+    let engine = world.start().await;
+    *world.server().intruder.lock().unwrap() = Some((name("web.example.com"), data("A 192.0.2.7")));
+    world.source.sees([vm("web", "10.0.0.1"), vm("db", "10.0.0.3")]);
+    world.minutes(&engine, 1).await;
+    world.source.says(View::Complete, [vm("db", "10.0.0.3")], &["web"]);
+    *world.server().intruder.lock().unwrap() = Some((name("web.example.com"), data("A 192.0.2.8")));
+    world.minutes(&engine, 1).await;
+    soon(|| !world.server().has("web.example.com", "A 10.0.0.1")).await;
+    assert!(world.server().has("web.example.com", "A 192.0.2.7"));
+    assert!(world.server().has("web.example.com", "A 192.0.2.8"));
+    engine.close().await;
+}
+
+#[tokio::test]
+async fn one_name_the_server_will_not_have_stops_no_other() {
+    let world = World::new();
+    world.server().rejects.lock().unwrap().insert(name("w3.example.com"));
+    world.source.sees(fleet(1..10));
+    let engine = world.start().await;
+    assert!(world.server().has("w9.example.com", "A 10.0.0.9"));
+    assert!(!world.server().has("w3.example.com", "A 10.0.0.3"));
+    let status = engine.status();
+    assert_eq!(status.providers[0].rejected.len(), 1);
+    let writes = world.server().writes();
+    engine.apply(None).await.unwrap();
+    assert_eq!(world.server().writes(), writes, "it is tried again later, not at once");
+    world.server().rejects.lock().unwrap().clear();
+    world.minutes(&engine, 2).await;
+    assert!(world.server().has("w3.example.com", "A 10.0.0.3"));
+    engine.close().await;
+}
+
+#[tokio::test]
+async fn a_zone_that_comes_with_its_first_record_is_made() {
+    let world = World::with(Arc::new(MemoryStore::new()), vec![("builtin", Server::new(&[]))]);
+    let mut setup = world.setup();
+    setup.providers[0].zone_of = Some(Arc::new(Clone::clone));
+    setup.providers[0].settings.domains = vec!["*".parse().unwrap()];
+    world.source.sees([vm("web", "10.0.0.1")]);
+    let engine = world.start_with(setup).await;
+    engine.apply(None).await.unwrap();
+    assert!(world.server().has("web.example.com", "A 10.0.0.1"));
+    assert!(world.server().lock().contains_key(&name("1.0.0.10.in-addr.arpa")));
+    world.source.says(View::Complete, [], &["web"]);
+    engine.apply(None).await.unwrap();
+    assert!(!world.server().has("web.example.com", "A 10.0.0.1"));
+    engine.close().await;
+}
+
+#[tokio::test]
+async fn a_dry_run_plans_and_writes_nothing() {
+    let mut world = World::new();
+    world.options.dry_run = true;
+    world.source.sees([vm("web", "10.0.0.1")]);
+    let engine = world.start().await;
+    assert_eq!(engine.plans()[0].1.steps.len(), 2);
+    assert_eq!(world.server().writes.load(Ordering::SeqCst), 0);
+    assert!(engine.records().iter().all(|record| record.state == RecordState::Pending));
+    engine.close().await;
+}
+
+#[tokio::test]
+async fn an_installation_keeps_its_owner_id() {
+    let world = World::new();
+    let owner = Engine::owner(&*world.store).await.unwrap();
+    assert_eq!(Engine::owner(&*world.store).await.unwrap(), owner);
+    assert_ne!(Engine::owner(&MemoryStore::new()).await.unwrap(), owner);
+}

@@ -1,0 +1,13 @@
+//! The engine's promises, with sources and servers that do what a test wants.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests are tests")]
+
+mod absence;
+mod approval;
+mod crash;
+mod flow;
+mod isolation;
+mod late;
+mod manual;
+mod pauses;
+mod server;
+mod world;

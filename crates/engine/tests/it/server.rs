@@ -1,0 +1,220 @@
+//! A DNS server in memory that can be told to misbehave.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Mutex, MutexGuard,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+};
+
+use async_trait::async_trait;
+use netstead_model::{
+    Capabilities, DnsProvider, Name, ProviderError, RecordData, RecordSet, RecordType, SetChange, Unit,
+    UnitOutcome, WriteRequest, Zone, ZoneContent,
+};
+use tokio::sync::Notify;
+
+use crate::world::{data, name};
+
+#[derive(Debug)]
+pub struct Server {
+    pub zones: Mutex<BTreeMap<Name, Held>>,
+    pub writes: AtomicUsize,
+    pub reads: AtomicUsize,
+    pub fenced: bool,
+    /// Every call waits until this is false.
+    pub hangs: AtomicBool,
+    /// The next call fails as a bug would.
+    pub panics: AtomicBool,
+    /// Writes wait for ever.
+    pub swallows: AtomicBool,
+    pub goes_on: Notify,
+    /// What the next calls answer instead.
+    pub fails: Mutex<Option<ProviderError>>,
+    /// The write takes effect, and its answer is lost.
+    pub loses_answer: AtomicBool,
+    /// Names it will not have.
+    pub rejects: Mutex<BTreeSet<Name>>,
+    /// What somebody else puts there right before the next write.
+    pub intruder: Mutex<Option<(Name, RecordData)>>,
+}
+
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Held {
+    pub serial: u32,
+    pub sets: BTreeMap<(Name, RecordType), RecordSet>,
+    pub fence: (u64, u64),
+}
+
+impl Server {
+    pub fn new(zones: &[&str]) -> Self {
+        let held = |zone: &&str| (name(zone), Held { serial: 1, ..Held::default() });
+        Self {
+            zones: Mutex::new(zones.iter().map(held).collect()),
+            writes: AtomicUsize::new(0),
+            reads: AtomicUsize::new(0),
+            fenced: true,
+            hangs: AtomicBool::new(false),
+            panics: AtomicBool::new(false),
+            swallows: AtomicBool::new(false),
+            goes_on: Notify::new(),
+            fails: Mutex::new(None),
+            loses_answer: AtomicBool::new(false),
+            rejects: Mutex::default(),
+            intruder: Mutex::default(),
+        }
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, BTreeMap<Name, Held>> {
+        self.zones.lock().unwrap()
+    }
+
+    pub fn has(&self, at: &str, text: &str) -> bool {
+        let value = data(text);
+        let key = (name(at), value.kind());
+        self.lock().values().any(|zone| zone.sets.get(&key).is_some_and(|set| set.values.contains(&value)))
+    }
+
+    /// Somebody else's value.
+    pub fn add(&self, at: &str, text: &str) {
+        put(&mut self.lock(), &name(at), data(text));
+    }
+
+    pub fn remove(&self, at: &str, text: &str) {
+        let value = data(text);
+        for zone in self.lock().values_mut() {
+            let key = (name(at), value.kind());
+            if let Some(set) = zone.sets.get_mut(&key) {
+                set.values.remove(&value);
+                if set.values.is_empty() {
+                    zone.sets.remove(&key);
+                }
+                zone.serial += 1;
+            }
+        }
+    }
+
+    pub fn writes(&self) -> usize {
+        self.writes.load(Ordering::SeqCst)
+    }
+
+    pub fn reads(&self) -> usize {
+        self.reads.load(Ordering::SeqCst)
+    }
+
+    async fn answer(&self) -> Result<(), ProviderError> {
+        assert!(!self.panics.swap(false, Ordering::SeqCst), "a bug in a provider");
+        while self.hangs.load(Ordering::SeqCst) {
+            self.goes_on.notified().await;
+        }
+        match self.fails.lock().unwrap().clone() {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+}
+
+fn put(zones: &mut BTreeMap<Name, Held>, at: &Name, value: RecordData) {
+    let zone = zones
+        .iter_mut()
+        .filter(|(zone, _)| at.is_subdomain_of(zone))
+        .max_by_key(|(zone, _)| zone.as_str().len());
+    let (_, zone) = zone.unwrap();
+    let kind = value.kind();
+    let set =
+        zone.sets.entry((at.clone(), kind)).or_insert_with(|| RecordSet::new(at.clone(), kind, 300, []));
+    set.values.insert(value);
+    zone.serial += 1;
+}
+
+fn place(change: &SetChange) -> (Name, RecordType) {
+    let set = change.before.as_ref().or(change.after.as_ref()).unwrap();
+    (set.name.clone(), set.kind)
+}
+
+fn take(zone: &mut Held, unit: &Unit) -> UnitOutcome {
+    let is =
+        |change: &SetChange, wanted: &Option<RecordSet>| zone.sets.get(&place(change)) == wanted.as_ref();
+    if unit.changes.iter().all(|change| is(change, &change.after)) {
+        return UnitOutcome::Applied;
+    }
+    if !unit.changes.iter().all(|change| is(change, &change.before)) {
+        return UnitOutcome::Changed;
+    }
+    for change in &unit.changes {
+        match &change.after {
+            Some(set) => zone.sets.insert(place(change), set.clone()),
+            None => zone.sets.remove(&place(change)),
+        };
+    }
+    zone.serial += 1;
+    UnitOutcome::Applied
+}
+
+#[async_trait]
+impl DnsProvider for Server {
+    fn kind(&self) -> &'static str {
+        "fake"
+    }
+
+    fn server(&self) -> String {
+        "fake".into()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let types = RecordType::ALL.to_vec();
+        Capabilities { types, marks: true, fenced: self.fenced, atomic: true, keeps_foreign: true }
+    }
+
+    async fn zones(&self, domains: &[Name]) -> Result<Vec<Zone>, ProviderError> {
+        self.answer().await?;
+        let near =
+            |zone: &Name| domains.iter().any(|one| zone.is_subdomain_of(one) || one.is_subdomain_of(zone));
+        let zones = self.lock();
+        let zones = zones.iter().filter(|(name, _)| near(name));
+        Ok(zones.map(|(name, held)| Zone { name: name.clone(), serial: Some(held.serial) }).collect())
+    }
+
+    async fn read(&self, zone: &Name) -> Result<ZoneContent, ProviderError> {
+        self.answer().await?;
+        self.reads.fetch_add(1, Ordering::SeqCst);
+        let zones = self.lock();
+        let held =
+            zones.get(zone).ok_or(ProviderError::NoSuchZone { server: "fake".into(), zone: zone.clone() })?;
+        Ok(ZoneContent { serial: Some(held.serial), sets: held.sets.values().cloned().collect() })
+    }
+
+    async fn write(&self, zone: &Name, request: &WriteRequest) -> Result<Vec<UnitOutcome>, ProviderError> {
+        self.answer().await?;
+        self.writes.fetch_add(1, Ordering::SeqCst);
+        if self.swallows.load(Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
+        if let Some((at, value)) = self.intruder.lock().unwrap().take() {
+            put(&mut self.lock(), &at, value);
+        }
+        let mut zones = self.lock();
+        let held = zones.entry(zone.clone()).or_default();
+        let fence = (request.fence.epoch, request.fence.generation);
+        if self.fenced && fence < held.fence {
+            return Err(ProviderError::Late { server: "fake".into(), zone: zone.clone() });
+        }
+        held.fence = fence;
+        let rejects = self.rejects.lock().unwrap().clone();
+        let outcomes = request.units.iter().map(|unit| {
+            if rejects.contains(&unit.name) {
+                return UnitOutcome::Rejected { reason: "not here".into() };
+            }
+            take(held, unit)
+        });
+        let outcomes = outcomes.collect();
+        if self.loses_answer.swap(false, Ordering::SeqCst) {
+            return Err(ProviderError::Unknown {
+                server: "fake".into(),
+                reason: "the line went dead".into(),
+            });
+        }
+        Ok(outcomes)
+    }
+}
