@@ -1,0 +1,106 @@
+//! One method per call of the API.
+
+mod admin;
+mod claims;
+mod lists;
+mod names;
+mod pools;
+
+pub use self::admin::{CheckOutput, CheckProblem};
+
+use std::fmt;
+
+use reqwest::{Method, StatusCode, Url};
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::{
+    ClientError, Options,
+    transport::{Answer, Call, Repeat, Transport},
+    types::StatusOutput,
+};
+
+/// A connection to one server with one token. Cheap to clone; clones share connections.
+#[derive(Clone)]
+pub struct Client {
+    transport: Transport,
+}
+
+/// What a PUT did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    Created,
+    /// It was there: just so, or it is so now.
+    Kept,
+    /// It waits in the queue.
+    Queued,
+}
+
+/// An answer with its version, which goes into `If-Match` of the change made from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tagged<T> {
+    pub value: T,
+    pub etag: Option<String>,
+}
+
+impl Client {
+    pub fn new(url: &str, token: Option<&str>, options: Options) -> Result<Self, ClientError> {
+        Transport::new(url, token, options).map(|transport| Self { transport })
+    }
+
+    pub fn url(&self) -> &Url {
+        self.transport.base()
+    }
+
+    pub async fn status(&self) -> Result<StatusOutput, ClientError> {
+        self.get(&["status"], &()).await
+    }
+
+    pub(crate) async fn get<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        query: &impl Serialize,
+    ) -> Result<T, ClientError> {
+        Ok(self.get_tagged(path, query).await?.value)
+    }
+
+    async fn get_tagged<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        query: &impl Serialize,
+    ) -> Result<Answer<T>, ClientError> {
+        let call = self.transport.call(Method::GET, path, Repeat::Read)?.query(query)?;
+        self.transport.json(call).await
+    }
+
+    fn put(&self, path: &[&str], body: &impl Serialize) -> Result<Call, ClientError> {
+        self.transport.call(Method::PUT, path, Repeat::Idempotent)?.json(body)
+    }
+
+    fn post(&self, path: &[&str], repeat: Repeat, body: &impl Serialize) -> Result<Call, ClientError> {
+        self.transport.call(Method::POST, path, repeat)?.json(body)
+    }
+
+    fn delete(&self, path: &[&str], repeat: Repeat, query: &impl Serialize) -> Result<Call, ClientError> {
+        self.transport.call(Method::DELETE, path, repeat)?.query(query)
+    }
+
+    async fn send<T: DeserializeOwned>(&self, call: Call) -> Result<T, ClientError> {
+        Ok(self.transport.json(call).await?.value)
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("url", &self.url().as_str()).finish_non_exhaustive()
+    }
+}
+
+impl From<StatusCode> for Change {
+    fn from(status: StatusCode) -> Self {
+        match status {
+            StatusCode::CREATED => Self::Created,
+            StatusCode::ACCEPTED => Self::Queued,
+            _ => Self::Kept,
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What administrators do: tokens, backup, check.
+
+use futures::{Stream, StreamExt as _};
+use reqwest::Method;
+use serde::{Deserialize, Serialize};
+
+use super::Client;
+use crate::{
+    ClientError,
+    transport::Repeat,
+    types::{Page, TokenInput, TokenOutput},
+};
+
+/// What a check of the store found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckOutput {
+    pub problems: Vec<CheckProblem>,
+    pub keys: u64,
+}
+
+/// One thing in the store that should not be so.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckProblem {
+    pub key: String,
+    pub problem: String,
+    #[serde(default)]
+    pub repairable: bool,
+}
+
+impl Client {
+    pub async fn tokens(&self) -> Result<Page<TokenOutput>, ClientError> {
+        self.get(&["tokens"], &()).await
+    }
+
+    /// Makes a token; the answer is the only one that has its secret.
+    pub async fn create_token(&self, token: &TokenInput) -> Result<TokenOutput, ClientError> {
+        self.send(self.post(&["tokens"], Repeat::Once, token)?).await
+    }
+
+    pub async fn revoke_token(&self, id: &str) -> Result<(), ClientError> {
+        let call = self.delete(&["tokens", id], Repeat::Idempotent, &())?;
+        self.send::<serde_json::Value>(call).await.map(drop)
+    }
+
+    /// The backup file as it comes.
+    pub async fn backup(
+        &self,
+    ) -> Result<impl Stream<Item = Result<Vec<u8>, ClientError>> + use<>, ClientError> {
+        let response =
+            self.transport.stream(self.transport.call(Method::GET, &["backup"], Repeat::Read)?).await?;
+        let url = self.url().clone();
+        Ok(response.bytes_stream().map(move |chunk| match chunk {
+            Ok(bytes) => Ok(bytes.into()),
+            Err(source) => Err(ClientError::Unreachable { url: url.clone(), source: source.without_url() }),
+        }))
+    }
+
+    /// Compares what is stored with what may be stored.
+    pub async fn check(&self) -> Result<CheckOutput, ClientError> {
+        self.send(self.post(&["check"], Repeat::Idempotent, &serde_json::json!({}))?).await
+    }
+}

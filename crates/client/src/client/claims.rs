@@ -1,0 +1,105 @@
+//! Claims. What ends or changes one names its id, so a repetition never meets a later claim of the same key.
+
+use std::time::Duration;
+
+use netstead_model::Span;
+use serde::{Deserialize, Serialize};
+
+use super::{Change, Client};
+use crate::{
+    ClientError,
+    transport::Repeat,
+    types::{
+        BulkEntry, BulkInput, BulkOutput, ClaimFrom, ClaimInput, ClaimOutput, MoveInput, ReleaseOutput,
+        RenewInput,
+    },
+};
+
+#[derive(Serialize)]
+struct Id<'a> {
+    id: &'a str,
+}
+
+#[derive(Deserialize)]
+struct Claims {
+    claims: Vec<ClaimOutput>,
+}
+
+impl Client {
+    /// The claim of `key`, bound or waiting; `None` if it holds nothing.
+    pub async fn look_up(&self, pool: &str, key: &str) -> Result<Option<ClaimOutput>, ClientError> {
+        match self.get(&["pools", pool, "claims", key], &()).await {
+            Ok(claim) => Ok(Some(claim)),
+            Err(error) if error.is("no-such-claim") => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Claims from one pool. Asking again gives the same address, so a lost answer is asked for again.
+    pub async fn claim(
+        &self,
+        pool: &str,
+        key: &str,
+        claim: &ClaimInput,
+    ) -> Result<(ClaimOutput, Change), ClientError> {
+        let call = self.put(&["pools", pool, "claims", key], claim)?.waiting(wait(claim)?);
+        let answer = self.transport.json(call).await?;
+        Ok((answer.value, answer.status.into()))
+    }
+
+    /// Claims from the first pool with room, or from several at once.
+    pub async fn claim_from(&self, claim: &ClaimFrom) -> Result<Vec<ClaimOutput>, ClientError> {
+        let call = self.post(&["claims"], Repeat::Idempotent, claim)?.waiting(wait(&claim.claim)?);
+        Ok(self.send::<Claims>(call).await?.claims)
+    }
+
+    /// Ends the claim with this id, and no other.
+    pub async fn release(&self, pool: &str, key: &str, id: &str) -> Result<ReleaseOutput, ClientError> {
+        let call = self.delete(&["pools", pool, "claims", key], Repeat::Idempotent, &Id { id })?;
+        self.send(call).await
+    }
+
+    /// Takes a waiting claim, which has no id yet, out of the queue.
+    pub async fn leave_queue(&self, pool: &str, key: &str) -> Result<ReleaseOutput, ClientError> {
+        let call = self.delete(&["pools", pool, "claims", key], Repeat::Once, &())?;
+        self.send(call).await
+    }
+
+    /// Gives the claim with this id its full time again, or a new one.
+    pub async fn renew(
+        &self,
+        pool: &str,
+        key: &str,
+        id: &str,
+        ttl: Option<String>,
+    ) -> Result<ClaimOutput, ClientError> {
+        let body = RenewInput { id: Some(id.to_owned()), ttl };
+        self.send(self.post(&["pools", pool, "claims", key, "renew"], Repeat::Idempotent, &body)?).await
+    }
+
+    /// Hands the address of the claim with this id to another key.
+    pub async fn move_claim(
+        &self,
+        pool: &str,
+        key: &str,
+        id: &str,
+        to: &str,
+        owner: Option<String>,
+    ) -> Result<ClaimOutput, ClientError> {
+        let body = MoveInput { id: Some(id.to_owned()), key: to.to_owned(), owner };
+        self.send(self.post(&["pools", pool, "claims", key, "move"], Repeat::Idempotent, &body)?).await
+    }
+
+    /// Many requests, 64 to a commit. Repeated by itself only if all of them are claims.
+    pub async fn bulk(&self, bulk: &BulkInput) -> Result<BulkOutput, ClientError> {
+        let claims = bulk.entries.iter().all(|entry| matches!(entry, BulkEntry::Claim(_)));
+        let repeat = if claims { Repeat::Idempotent } else { Repeat::Once };
+        self.send(self.post(&["bulk"], repeat, bulk)?).await
+    }
+}
+
+fn wait(claim: &ClaimInput) -> Result<Duration, ClientError> {
+    let span = claim.wait.as_deref().map(str::parse::<Span>).transpose();
+    span.map(|span| span.unwrap_or_default().into())
+        .map_err(|error| ClientError::unusable(format!("wait: {error}")))
+}

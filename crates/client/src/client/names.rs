@@ -1,0 +1,62 @@
+//! Names: plans, records, pauses.
+
+use super::Client;
+use crate::{
+    ClientError,
+    transport::Repeat,
+    types::{
+        ApplyInput, ApplyOutput, ManualOutput, NameOutput, PauseInput, PauseOutput, PlanOutput, RecordInput,
+        ResumeInput,
+    },
+};
+
+impl Client {
+    /// The newest plan of one provider.
+    pub async fn plan(&self, provider: &str) -> Result<PlanOutput, ClientError> {
+        self.get(&["plans", provider], &()).await
+    }
+
+    /// Why a name is as it is.
+    pub async fn explain_name(&self, name: &str) -> Result<NameOutput, ClientError> {
+        self.get(&["names", name], &()).await
+    }
+
+    /// Looks at the sources and brings the providers in line, or the one that is named.
+    pub async fn apply(&self, provider: Option<String>) -> Result<ApplyOutput, ClientError> {
+        self.send(self.post(&["apply"], Repeat::Idempotent, &ApplyInput { provider })?).await
+    }
+
+    /// Does exactly the parked changes with this hash, once.
+    pub async fn approve(&self, hash: &str) -> Result<ApplyOutput, ClientError> {
+        self.send(self.post(&["apply", hash], Repeat::Once, &serde_json::json!({}))?).await
+    }
+
+    /// Sets all values of one type at one name.
+    pub async fn set_record(
+        &self,
+        name: &str,
+        kind: &str,
+        record: &RecordInput,
+    ) -> Result<ManualOutput, ClientError> {
+        self.send(self.put(&["records", name, kind], record)?).await
+    }
+
+    /// Takes away what was set by hand; nothing there is fine. Says whether there was something.
+    pub async fn delete_record(&self, name: &str, kind: Option<&str>) -> Result<bool, ClientError> {
+        let path = ["records", name].into_iter().chain(kind).collect::<Vec<_>>();
+        let call = self.delete(&path, Repeat::Idempotent, &())?;
+        let answer = self.send::<serde_json::Value>(call).await?;
+        Ok(answer.get("deleted").and_then(serde_json::Value::as_bool).unwrap_or_default())
+    }
+
+    /// Stops writing to everything, to a provider or to a zone.
+    pub async fn pause(&self, pause: &PauseInput) -> Result<PauseOutput, ClientError> {
+        self.send(self.post(&["pause"], Repeat::Idempotent, pause)?).await
+    }
+
+    /// Ends pauses. Without a provider all of them end, and a restored ledger hands out addresses again.
+    pub async fn resume(&self, resume: &ResumeInput) -> Result<(), ClientError> {
+        let call = self.post(&["resume"], Repeat::Idempotent, resume)?;
+        self.send::<serde_json::Value>(call).await.map(drop)
+    }
+}

@@ -1,0 +1,73 @@
+//! Pools and reservations.
+
+use reqwest::header::{IF_MATCH, IF_NONE_MATCH};
+use serde::{Deserialize, Serialize};
+
+use super::{Change, Client, Tagged};
+use crate::{
+    ClientError,
+    transport::Repeat,
+    types::{PoolInput, PoolOutput, ReservationInput, ReservationOutput},
+};
+
+#[derive(Deserialize)]
+struct Deleted {
+    released: u64,
+}
+
+#[derive(Serialize)]
+struct Force<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    force: Option<&'a str>,
+}
+
+impl Client {
+    pub async fn pool(&self, name: &str) -> Result<Tagged<PoolOutput>, ClientError> {
+        let answer = self.get_tagged(&["pools", name], &()).await?;
+        Ok(Tagged { value: answer.value, etag: answer.etag })
+    }
+
+    /// Makes a pool. One that is there with the same settings is fine.
+    pub async fn create_pool(
+        &self,
+        name: &str,
+        pool: &PoolInput,
+    ) -> Result<(PoolOutput, Change), ClientError> {
+        let call = self.put(&["pools", name], pool)?.header(IF_NONE_MATCH, "*")?;
+        let answer = self.transport.json(call).await?;
+        Ok((answer.value, answer.status.into()))
+    }
+
+    /// Replaces all settings of a pool that still has the version `etag`, or has these settings since then.
+    pub async fn replace_pool(
+        &self,
+        name: &str,
+        pool: &PoolInput,
+        etag: &str,
+    ) -> Result<PoolOutput, ClientError> {
+        let call = self.put(&["pools", name], pool)?.header(IF_MATCH, etag)?;
+        self.send(call).await
+    }
+
+    /// Deletes a pool; with a reason, together with its claims. Returns how many those were.
+    pub async fn delete_pool(&self, name: &str, force: Option<&str>) -> Result<u64, ClientError> {
+        let call = self.delete(&["pools", name], Repeat::Once, &Force { force })?;
+        Ok(self.send::<Deleted>(call).await?.released)
+    }
+
+    pub async fn reserve(
+        &self,
+        pool: &str,
+        key: &str,
+        reservation: &ReservationInput,
+    ) -> Result<ReservationOutput, ClientError> {
+        let call = self.put(&["pools", pool, "reservations", key], reservation)?;
+        self.send(call).await
+    }
+
+    /// Ends a reservation; one that is gone already is fine.
+    pub async fn unreserve(&self, pool: &str, key: &str) -> Result<(), ClientError> {
+        let call = self.delete(&["pools", pool, "reservations", key], Repeat::Idempotent, &())?;
+        self.send::<serde_json::Value>(call).await.map(drop)
+    }
+}

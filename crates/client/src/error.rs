@@ -1,0 +1,114 @@
+//! Why a call did not give what was asked for.
+
+use std::fmt::Write as _;
+
+use reqwest::Url;
+
+use crate::types::Problem;
+
+/// One variant per thing the caller does next.
+///
+/// Each message names the subject; the cause follows through `source`.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// The URL, a certificate file or a name cannot be used. Nothing was sent.
+    #[error("{reason}")]
+    Unusable { reason: String },
+    /// Nobody answers there. Nothing was done.
+    #[error("nothing answers at {}", shown(.url))]
+    Unreachable { url: Url, source: reqwest::Error },
+    /// Somebody answers, but cannot prove to be the server. Nothing was sent.
+    #[error("the certificate of {} is not trusted: {reason}", shown(.url))]
+    Untrusted { url: Url, reason: String },
+    /// The server does not know this token, or the token may not do this.
+    #[error("{}", told(.problem))]
+    Denied { url: Url, problem: Box<Problem> },
+    /// The server decided against it. Nothing was changed.
+    #[error("{}", told(.0))]
+    Refused(Box<Problem>),
+    /// The server cannot do it now. Nothing was changed; ask again later.
+    #[error("{}", told(.problem))]
+    Unavailable { url: Url, problem: Box<Problem> },
+    /// It is not known whether it was done. Ask again: with the same key the answer will be the same.
+    #[error("it is unknown whether this was done: {reason}")]
+    Unknown { url: Url, reason: String },
+    /// A read got no answer in time.
+    #[error("{} did not answer in time", shown(.url))]
+    Slow { url: Url },
+    /// What answers there does not speak Netstead's API.
+    #[error("{} does not answer like Netstead: {reason}", shown(.url))]
+    Foreign { url: Url, reason: String },
+}
+
+impl ClientError {
+    /// The server's own words, if it is a server that spoke.
+    pub fn problem(&self) -> Option<&Problem> {
+        match self {
+            Self::Denied { problem, .. } | Self::Unavailable { problem, .. } | Self::Refused(problem) => {
+                Some(problem)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the server refused with this kind of problem: `is("no-such-claim")`.
+    pub fn is(&self, slug: &str) -> bool {
+        self.problem().is_some_and(|problem| problem.slug() == slug)
+    }
+
+    pub(crate) fn unusable(reason: impl Into<String>) -> Self {
+        Self::Unusable { reason: reason.into() }
+    }
+}
+
+impl Problem {
+    /// The kind without its prefix: `address-held`.
+    pub fn slug(&self) -> &str {
+        self.kind.strip_prefix("urn:netstead:").unwrap_or(&self.kind)
+    }
+}
+
+/// As people write it: a bare host has no slash behind it.
+fn shown(url: &Url) -> &str {
+    url.as_str().trim_end_matches('/')
+}
+
+/// The problem in one sentence, with the field in front if the sentence does not name it already.
+fn told(problem: &Problem) -> String {
+    let text = if problem.detail.is_empty() { &problem.title } else { &problem.detail };
+    let mut out = String::new();
+    if let Some(field) = problem.field.as_deref().filter(|field| !text.contains(*field)) {
+        let _ = write!(out, "{field}: ");
+    }
+    out + text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(detail: &str, field: Option<&str>) -> Problem {
+        Problem {
+            kind: "urn:netstead:invalid".into(),
+            detail: detail.into(),
+            field: field.map(str::to_owned),
+            ..Problem::default()
+        }
+    }
+
+    #[test]
+    fn a_refusal_names_its_field_once() {
+        let refused = |detail, field| ClientError::Refused(Box::new(problem(detail, field))).to_string();
+        assert_eq!(refused("it is empty", Some("ranges")), "ranges: it is empty");
+        assert_eq!(refused("ranges: it is empty", Some("ranges")), "ranges: it is empty");
+        assert_eq!(refused("it is empty", None), "it is empty");
+    }
+
+    #[test]
+    fn a_problem_is_known_by_its_slug() {
+        let error = ClientError::Refused(Box::new(problem("", None)));
+        assert!(error.is("invalid"));
+        assert!(!error.is("exhausted"));
+    }
+}

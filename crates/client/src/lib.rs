@@ -1,0 +1,29 @@
+//! The API's JSON, a client that speaks it, and the pool backend `netstead`.
+//!
+//! The client knows which requests may be repeated and repeats those by itself; of any other it says honestly
+//! when it cannot know what became of it ([`ClientError::Unknown`]).
+
+mod backend;
+mod client;
+mod error;
+mod options;
+mod page;
+mod query;
+mod sse;
+mod stream;
+mod transport;
+pub mod types;
+
+pub use self::{
+    backend::RemotePools,
+    client::{Change, CheckOutput, CheckProblem, Client, Tagged},
+    error::ClientError,
+    options::Options,
+    page::Paged,
+    query::{
+        AddressQuery, ClaimQuery, EventQuery, ObservationQuery, Order, PlanQuery, PoolQuery, ProviderQuery,
+        RecordQuery, ReservationQuery, SourceQuery, WorkloadQuery, ZoneQuery,
+    },
+    stream::{EventStream, Streamed},
+    transport::canonical_url,
+};

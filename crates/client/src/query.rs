@@ -1,0 +1,87 @@
+//! What lists can be narrowed by. What is `None` is not sent.
+
+use serde::Serialize;
+
+use crate::{
+    page::Paged,
+    types::{
+        AddressOutput, ClaimOutput, EventOutput, PlanOutput, PoolOutput, ProviderOutput, RecordOutput,
+        ReservationOutput, SourceOutput, WorkloadOutput, ZoneOutput,
+    },
+};
+
+/// Which way a list of events runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Order {
+    #[default]
+    Newest,
+    Oldest,
+}
+
+macro_rules! query {
+    ($name:ident of $path:literal is $item:ty { $($(#[$field_meta:meta])* $field:ident: $type:ty),* $(,)? }) => {
+        #[doc = concat!("What to list of `", $path, "`.")]
+        #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+        pub struct $name {
+            $(
+                $(#[$field_meta])*
+                #[serde(skip_serializing_if = "Option::is_none")]
+                pub $field: Option<$type>,
+            )*
+            /// The `next` of the page before.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub after: Option<String>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub limit: Option<u32>,
+        }
+
+        impl Paged for $name {
+            type Item = $item;
+            const PATH: &'static str = $path;
+
+            fn go_on_after(&mut self, cursor: String) {
+                self.after = Some(cursor);
+            }
+
+            fn ask_for_most(&mut self) {
+                self.limit.get_or_insert(1000);
+            }
+        }
+    };
+}
+
+query!(PoolQuery of "pools" is PoolOutput { selector: String, vrf: String });
+query!(ClaimQuery of "claims" is ClaimOutput { pool: String, owner: String, key: String, selector: String, vrf: String });
+query!(AddressQuery of "addresses" is AddressOutput {
+    pool: String,
+    vrf: String,
+    /// `held`, `resting`, `reserved`, `observed`, …
+    state: String,
+    /// Only addresses in this range.
+    within: String,
+});
+query!(ReservationQuery of "reservations" is ReservationOutput { pool: String });
+query!(ObservationQuery of "observations" is AddressOutput { source: String });
+query!(EventQuery of "events" is EventOutput {
+    address: String,
+    key: String,
+    pool: String,
+    since: jiff::Timestamp,
+    until: jiff::Timestamp,
+    what: String,
+    order: Order,
+});
+query!(SourceQuery of "sources" is SourceOutput {});
+query!(ProviderQuery of "providers" is ProviderOutput {});
+query!(PlanQuery of "plans" is PlanOutput {});
+query!(WorkloadQuery of "workloads" is WorkloadOutput { source: String });
+query!(ZoneQuery of "zones" is ZoneOutput { provider: String });
+query!(RecordQuery of "records" is RecordOutput {
+    /// Only those of this zone.
+    zone: String,
+    name: String,
+    provider: String,
+    /// `ok`, `pending`, `parked`, `blocked`, `drift` or `foreign`.
+    state: String,
+});

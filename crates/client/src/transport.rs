@@ -1,0 +1,274 @@
+//! One call: its deadline, its id, its repetitions, and what its end means.
+
+use std::{sync::Arc, time::Duration};
+
+use netstead_model::{Clock as _, SystemClock};
+use reqwest::{
+    Method, Response, StatusCode, Url,
+    header::{AUTHORIZATION, CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue},
+};
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::{ClientError, Options, types::Problem};
+
+mod build;
+
+pub use self::build::canonical_url;
+
+/// The most the server lets a request take.
+const LONGEST: Duration = Duration::from_mins(10);
+/// What the answer may need on its way back after the server's deadline.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What may be done when an answer does not come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Repeat {
+    /// It changes nothing.
+    Read,
+    /// It changes something, and the same thing however often it is sent.
+    Idempotent,
+    /// A second one could do more than the first.
+    Once,
+}
+
+/// A request that is not sent yet.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) method: Method,
+    pub(crate) url: Url,
+    pub(crate) repeat: Repeat,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Option<Vec<u8>>,
+    /// How long the server is asked to wait on top of its deadline.
+    pub(crate) wait: Duration,
+}
+
+/// What came back, beside the JSON.
+#[derive(Debug)]
+pub(crate) struct Answer<T> {
+    pub(crate) value: T,
+    pub(crate) status: StatusCode,
+    pub(crate) etag: Option<String>,
+}
+
+#[derive(Clone)]
+pub(crate) struct Transport {
+    http: reqwest::Client,
+    base: Url,
+    token: Option<HeaderValue>,
+    pub(crate) options: Arc<Options>,
+}
+
+impl std::fmt::Debug for Transport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Transport").field("base", &self.base.as_str()).finish_non_exhaustive()
+    }
+}
+
+impl Call {
+    /// Adds the fields of `query`, a flat struct, to the URL.
+    pub(crate) fn query(mut self, query: &impl Serialize) -> Result<Self, ClientError> {
+        let fields = serde_json::to_value(query).map_err(|error| ClientError::unusable(error.to_string()))?;
+        for (name, value) in fields.as_object().into_iter().flatten() {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            self.url.query_pairs_mut().append_pair(name, &value);
+        }
+        Ok(self)
+    }
+
+    pub(crate) fn json(mut self, body: &impl Serialize) -> Result<Self, ClientError> {
+        let body = serde_json::to_vec(body).map_err(|error| ClientError::unusable(error.to_string()))?;
+        self.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        self.body = Some(body);
+        Ok(self)
+    }
+
+    pub(crate) fn header(mut self, name: HeaderName, value: &str) -> Result<Self, ClientError> {
+        let value = HeaderValue::from_str(value)
+            .map_err(|_| ClientError::unusable(format!("`{value}` cannot stand in the header {name}")))?;
+        self.headers.insert(name, value);
+        Ok(self)
+    }
+
+    pub(crate) fn waiting(mut self, wait: Duration) -> Self {
+        self.wait = wait;
+        self
+    }
+
+    fn writes(&self) -> bool {
+        self.repeat != Repeat::Read
+    }
+}
+
+impl Transport {
+    pub(crate) fn base(&self) -> &Url {
+        &self.base
+    }
+
+    /// Sends `call`, again if that is safe and helps, and reads the JSON that comes back.
+    pub(crate) async fn json<T: DeserializeOwned>(&self, call: Call) -> Result<Answer<T>, ClientError> {
+        let answer = self.bytes(call).await?;
+        let body = if answer.value.is_empty() { b"null".as_slice() } else { &answer.value };
+        let value = serde_json::from_slice(body).map_err(|error| ClientError::Foreign {
+            url: self.base.clone(),
+            reason: format!("its answer cannot be read ({error})"),
+        })?;
+        Ok(Answer { value, status: answer.status, etag: answer.etag })
+    }
+
+    async fn bytes(&self, call: Call) -> Result<Answer<Vec<u8>>, ClientError> {
+        let request_id = request_id();
+        let begun = SystemClock.monotonic();
+        let mut pause = self.options.backoff;
+        let mut left = self.options.retries;
+        loop {
+            let spent = SystemClock.monotonic().saturating_sub(begun);
+            let patience = self.options.timeout.saturating_sub(spent).min(LONGEST);
+            let failure = match self.attempt(&call, patience, &request_id).await {
+                Ok(answer) => return Ok(answer),
+                Err(failure) => failure,
+            };
+            let wait = pause.mul_f64(rand::random_range(0.75..1.25));
+            if left == 0 || wait >= patience || !repeatable(&failure, call.repeat) {
+                return Err(failure);
+            }
+            tracing::debug!(%request_id, error = %failure, retry_in = ?wait, "Request is repeated.");
+            tokio::time::sleep(wait).await;
+            left -= 1;
+            pause = pause.saturating_mul(2);
+        }
+    }
+
+    async fn attempt(
+        &self,
+        call: &Call,
+        patience: Duration,
+        id: &str,
+    ) -> Result<Answer<Vec<u8>>, ClientError> {
+        let response = self.send(call, patience, id, Some(patience + call.wait + GRACE)).await?;
+        let status = response.status();
+        let etag = response.headers().get(ETAG).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let body = response.bytes().await.map_err(|error| self.broken(call, error))?;
+        if status.is_success() {
+            return Ok(Answer { value: body.into(), status, etag });
+        }
+        Err(self.refused(call, status, &body))
+    }
+
+    /// An answer as it streams in; the caller reads it, so nothing but the head is waited for here.
+    pub(crate) async fn stream(&self, call: Call) -> Result<Response, ClientError> {
+        let patience = self.options.timeout.min(LONGEST);
+        let id = request_id();
+        let sent = self.send(&call, patience, &id, None);
+        let response = tokio::time::timeout(patience, sent)
+            .await
+            .map_err(|_| ClientError::Slow { url: self.base.clone() })??;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let body = response.bytes().await.map_err(|error| self.broken(&call, error))?;
+        Err(self.refused(&call, status, &body))
+    }
+
+    async fn send(
+        &self,
+        call: &Call,
+        patience: Duration,
+        id: &str,
+        timeout: Option<Duration>,
+    ) -> Result<Response, ClientError> {
+        let seconds = patience.as_millis().div_ceil(1000).max(1);
+        let mut request = self
+            .http
+            .request(call.method.clone(), call.url.clone())
+            .headers(call.headers.clone())
+            .header("Netstead-Timeout", seconds.to_string())
+            .header("X-Request-Id", id);
+        if let Some(timeout) = timeout {
+            request = request.timeout(timeout);
+        }
+        if let Some(token) = &self.token {
+            request = request.header(AUTHORIZATION, token);
+        }
+        if let Some(body) = &call.body {
+            request = request.body(body.clone());
+        }
+        request.send().await.map_err(|error| self.broken(call, error))
+    }
+
+    /// What it means that no whole answer came.
+    fn broken(&self, call: &Call, error: reqwest::Error) -> ClientError {
+        let url = self.base.clone();
+        if error.is_builder() {
+            return ClientError::unusable(error.without_url().to_string());
+        }
+        if let Some(reason) = distrust(&error) {
+            return ClientError::Untrusted { url, reason };
+        }
+        if error.is_connect() {
+            return ClientError::Unreachable { url, source: error.without_url() };
+        }
+        match (call.writes(), error.is_timeout()) {
+            (true, true) => ClientError::Unknown { url, reason: "no answer came in time".into() },
+            (true, false) => {
+                ClientError::Unknown { url, reason: "the connection broke before the answer".into() }
+            }
+            (false, true) => ClientError::Slow { url },
+            (false, false) => ClientError::Unreachable { url, source: error.without_url() },
+        }
+    }
+
+    /// What an answer other than success means.
+    fn refused(&self, call: &Call, status: StatusCode, body: &[u8]) -> ClientError {
+        let url = self.base.clone();
+        let Ok(problem) = serde_json::from_slice::<Problem>(body).map(Box::new) else {
+            let reason = format!("it says {status}");
+            return if status.is_server_error() && call.writes() {
+                ClientError::Unknown { url, reason: format!("the server says {status}") }
+            } else {
+                ClientError::Foreign { url, reason }
+            };
+        };
+        match (problem.slug(), status) {
+            ("unknown", _) => ClientError::Unknown { url, reason: problem.detail },
+            (_, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => ClientError::Denied { url, problem },
+            (_, StatusCode::SERVICE_UNAVAILABLE) => ClientError::Unavailable { url, problem },
+            _ => ClientError::Refused(problem),
+        }
+    }
+}
+
+/// What is wrong with the server's certificate, if that is what the error is about.
+fn distrust(error: &reqwest::Error) -> Option<String> {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        // An I/O error hides what it is made of from `source`.
+        let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        let found =
+            inner.and_then(|inner| inner.downcast_ref()).or_else(|| error.downcast_ref::<rustls::Error>());
+        if let Some(rustls::Error::InvalidCertificate(reason)) = found {
+            return Some(reason.to_string());
+        }
+        cause = match inner {
+            Some(inner) => Some(inner),
+            None => error.source(),
+        };
+    }
+    None
+}
+
+fn repeatable(failure: &ClientError, repeat: Repeat) -> bool {
+    match failure {
+        ClientError::Unreachable { source, .. } => source.is_connect() || repeat != Repeat::Once,
+        // The server says that nothing was done.
+        ClientError::Unavailable { .. } => true,
+        ClientError::Unknown { .. } => repeat == Repeat::Idempotent,
+        _ => false,
+    }
+}
+
+/// Drawn once per call, so its repetitions are one request in the events.
+fn request_id() -> String {
+    format!("{:016x}", rand::random::<u64>())
+}

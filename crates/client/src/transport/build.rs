@@ -1,0 +1,115 @@
+//! How a transport comes about: the URL, the certificates and the token are checked before anything is sent.
+
+use std::{sync::Arc, time::Duration};
+
+use reqwest::{
+    Certificate, Method, Url,
+    header::{HeaderMap, HeaderValue},
+};
+
+use super::{Call, Repeat, Transport};
+use crate::{ClientError, Options};
+
+impl Transport {
+    pub(crate) fn new(url: &str, token: Option<&str>, options: Options) -> Result<Self, ClientError> {
+        let base = base(url)?;
+        let http = http(&base, &options)?;
+        let token = token.map(bearer).transpose()?;
+        Ok(Self { http, base, token, options: Arc::new(options) })
+    }
+
+    /// A call of `/api/v1/` and these segments, each of which may hold any character.
+    pub(crate) fn call(
+        &self,
+        method: Method,
+        segments: &[&str],
+        repeat: Repeat,
+    ) -> Result<Call, ClientError> {
+        if let Some(wrong) = segments.iter().find(|segment| matches!(**segment, "" | "." | "..")) {
+            return Err(ClientError::unusable(format!("`{wrong}` cannot be a name in a request")));
+        }
+        let mut url = self.base.clone();
+        match url.path_segments_mut() {
+            Ok(mut path) => path.pop_if_empty().extend(["api", "v1"]).extend(segments),
+            Err(()) => return Err(ClientError::unusable(format!("`{}` has no path", self.base))),
+        };
+        Ok(Call { method, url, repeat, headers: HeaderMap::new(), body: None, wait: Duration::ZERO })
+    }
+}
+
+/// The one form of a URL under which a token for it is kept: `http://localhost:5301/` is `http://127.0.0.1:5301`.
+pub fn canonical_url(url: &str) -> Result<String, ClientError> {
+    let mut url = base(url)?;
+    if matches!(url.host_str(), Some("localhost" | "[::1]")) {
+        url.set_host(Some("127.0.0.1")).map_err(|error| ClientError::unusable(error.to_string()))?;
+    }
+    Ok(url.as_str().trim_end_matches('/').to_owned())
+}
+
+fn base(text: &str) -> Result<Url, ClientError> {
+    let wrong =
+        |reason: String| ClientError::unusable(format!("`{text}` is not a URL of a server: {reason}"));
+    let url = Url::parse(text).map_err(|error| wrong(error.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(wrong("it begins with neither `http://` nor `https://`".into()));
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(wrong("leave out what follows `?` or `#`".into()));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(wrong("a token does not belong in it".into()));
+    }
+    Ok(url)
+}
+
+fn http(base: &Url, options: &Options) -> Result<reqwest::Client, ClientError> {
+    let mut builder = reqwest::Client::builder()
+        .user_agent(&options.user_agent)
+        .connect_timeout(options.connect_timeout)
+        .tcp_nodelay(true)
+        // A token follows no redirect.
+        .redirect(reqwest::redirect::Policy::none());
+    if let Some(file) = &options.ca_file {
+        let wrong = |reason: String| {
+            ClientError::unusable(format!("{} holds no certificate: {reason}", file.display()))
+        };
+        let pem = std::fs::read(file).map_err(|error| wrong(error.to_string()))?;
+        let certificates = Certificate::from_pem_bundle(&pem).map_err(|error| wrong(error.to_string()))?;
+        if certificates.is_empty() {
+            return Err(wrong("there is no `BEGIN CERTIFICATE` in it".into()));
+        }
+        builder = builder.tls_certs_only(certificates);
+    } else if base.scheme() == "http" {
+        // Without this a machine that has no certificates at all could not even speak plain HTTP.
+        builder = builder.tls_certs_only([]);
+    }
+    if options.insecure {
+        builder = builder.tls_danger_accept_invalid_certs(true);
+    }
+    builder.build().map_err(|error| ClientError::unusable(format!("the HTTP client cannot start: {error}")))
+}
+
+fn bearer(token: &str) -> Result<HeaderValue, ClientError> {
+    let mut value = HeaderValue::from_str(&format!("Bearer {}", token.trim()))
+        .map_err(|_| ClientError::unusable("the token has characters that no token has"))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_has_one_canonical_form() {
+        for (url, form) in [
+            ("http://localhost:5301/", "http://127.0.0.1:5301"),
+            ("HTTP://127.0.0.1:5301", "http://127.0.0.1:5301"),
+            ("http://[::1]:5301", "http://127.0.0.1:5301"),
+            ("https://Netstead.example.com:443/", "https://netstead.example.com"),
+            ("https://example.com/netstead/", "https://example.com/netstead"),
+        ] {
+            assert_eq!(canonical_url(url).unwrap(), form);
+        }
+    }
+}

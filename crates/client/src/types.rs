@@ -1,0 +1,43 @@
+//! The JSON of the API. Requests refuse unknown fields; answers may grow.
+
+mod address;
+mod bulk;
+mod claim;
+mod event;
+mod names;
+mod plan;
+mod pool;
+mod problem;
+mod status;
+mod token;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+pub use self::{
+    address::{
+        AddressOutput, ExplainOutput, ExplainPlace, ObservationInput, ObservationOutput, SightingInput,
+    },
+    bulk::{BulkEntry, BulkInput, BulkMove, BulkOutput, BulkRenew, BulkResult, TargetInput},
+    claim::{ClaimFrom, ClaimInput, ClaimOutput, MoveInput, ReleaseOutput, RenewInput},
+    event::EventOutput,
+    names::{
+        ManualOutput, NameOutput, ParkedOutput, PassOutput, PauseInput, PauseOutput, ProviderOutput,
+        RecordInput, RecordOutput, ResumeInput, SourceOutput, WorkloadOutput, ZoneOutput,
+    },
+    plan::{ApplyInput, ApplyOutput, BlockedOutput, ChangeOutput, DriftOutput, KeptOutput, PlanOutput},
+    pool::{PoolInput, PoolOutput, ReservationInput, ReservationOutput, Usage},
+    problem::Problem,
+    status::StatusOutput,
+    token::{TokenInput, TokenOutput},
+};
+
+/// One page of a list. `next` goes into `?after=` of the following call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Page<T> {
+    pub items: Vec<T>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+    /// The sequence number this answer was computed at.
+    pub seq: u64,
+}

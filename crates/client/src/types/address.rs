@@ -1,0 +1,86 @@
+//! Single addresses, and what was seen in use.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{ClaimOutput, EventOutput};
+
+/// One address that is not simply free.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AddressOutput {
+    pub address: String,
+    pub vrf: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
+    /// `held`, `resting`, `reserved`, `observed`, `excluded`, `gateway`, `free` or `outside`.
+    pub state: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// When it began to be so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = "date-time")]
+    pub since: Option<Timestamp>,
+    /// When that ends by itself, as far as is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = "date-time")]
+    pub until: Option<Timestamp>,
+    /// Who saw it in use.
+    #[serde(default)]
+    pub seen_by: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// Everything known about one address, in sentences and as data.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ExplainOutput {
+    pub address: String,
+    /// One entry per VRF in which the address means something.
+    pub places: Vec<ExplainPlace>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ExplainPlace {
+    pub address: AddressOutput,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<ClaimOutput>,
+    /// Why it is so, one sentence each.
+    pub why: Vec<String>,
+    /// The newest events of it.
+    pub history: Vec<EventOutput>,
+}
+
+/// Addresses a source or a scan has seen in use.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ObservationInput {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vrf: Option<String>,
+    /// The source saw all there is: what it does not name any more ends, after `grace`.
+    #[serde(default)]
+    pub complete: bool,
+    pub seen: Vec<SightingInput>,
+    /// Default `5m`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace: Option<String>,
+    /// Sightings of a scan end by themselves after this long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SightingInput {
+    pub address: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ObservationOutput {
+    pub begun: usize,
+    pub ended: usize,
+}

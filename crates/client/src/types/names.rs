@@ -1,0 +1,215 @@
+//! Names: where they come from, where they go, and what stands there.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A place names come from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SourceOutput {
+    pub name: String,
+    /// `ledger`, `manual`, `hosts`, …
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// How much its newest report says: `complete`, `partial`, `failed`, or `none` before the first.
+    pub view: String,
+    /// Why it does not say all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// When its newest report was begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = "date-time")]
+    pub begun: Option<Timestamp>,
+    pub workloads: u64,
+    /// So much vanished at once that it is not believed yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspect: Option<String>,
+    /// It is no longer in the configuration; what it brought stays.
+    #[serde(default)]
+    pub detached: bool,
+}
+
+/// A DNS server that is kept in line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ProviderOutput {
+    pub name: String,
+    /// `builtin`, `powerdns`, `rfc2136`, …
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub server: String,
+    /// `managed`, `additive`, `create-only`, `authoritative` or `observe`.
+    pub mode: String,
+    pub zones: Vec<String>,
+    /// Values on it that are ours.
+    pub owned: u64,
+    /// The number of its newest plan.
+    pub generation: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pass: Option<PassOutput>,
+    /// What should be there is there.
+    pub in_sync: bool,
+    /// Changes that are planned and not made.
+    pub pending: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parked: Option<ParkedOutput>,
+    /// Names that somebody else has.
+    pub blocked: u64,
+    /// Values that are not as we left them.
+    pub drift: u64,
+    /// What is paused on it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paused: Vec<PauseOutput>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// It is no longer in the configuration; its records stay.
+    #[serde(default)]
+    pub detached: bool,
+}
+
+/// One look at a provider, with what came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PassOutput {
+    pub provider: String,
+    #[schema(value_type = String, format = "date-time")]
+    pub at: Timestamp,
+    pub took_ms: u64,
+    /// One sentence: what was done, or why not.
+    pub outcome: String,
+    /// It ended as it should.
+    pub ok: bool,
+}
+
+/// Changes that a guard holds back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ParkedOutput {
+    pub changes: u64,
+    /// What `apply` wants.
+    pub hash: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = "date-time")]
+    pub since: Option<Timestamp>,
+}
+
+/// A pause of everything, of a provider or of one of its zones.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PauseOutput {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = "date-time")]
+    pub until: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+}
+
+/// One value at one name on one provider.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RecordOutput {
+    pub provider: String,
+    pub zone: String,
+    pub name: String,
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub ttl: u32,
+    /// As in a zone file.
+    pub value: String,
+    /// `ok`, `pending`, `parked`, `blocked`, `drift` or `foreign`.
+    pub state: String,
+    /// Why it is there, or shall be.
+    #[serde(default)]
+    pub reasons: Vec<String>,
+}
+
+/// A zone of a provider.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ZoneOutput {
+    pub provider: String,
+    pub zone: String,
+    /// Values that are known of it.
+    pub records: u64,
+    /// Those that are not as they should be.
+    pub pending: u64,
+    #[serde(default)]
+    pub paused: bool,
+}
+
+/// Something that runs, and the names it asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WorkloadOutput {
+    pub source: String,
+    pub id: String,
+    /// `claim`, `host`, `record`, …
+    pub kind: String,
+    pub name: String,
+    /// `present`, or since when and why it is thought to be gone.
+    pub state: String,
+    #[serde(default)]
+    pub addresses: Vec<String>,
+    #[serde(default)]
+    pub names: Vec<String>,
+    /// Why something about it gave no name.
+    #[serde(default)]
+    pub why_not: Vec<String>,
+}
+
+/// A record set by hand: all values of one type at one name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RecordInput {
+    /// As in a zone file.
+    #[schema(example = json!(["10.0.3.9"]))]
+    pub values: Vec<String>,
+    /// Seconds; each provider's own if none is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<u32>,
+}
+
+/// A record set by hand, as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ManualOutput {
+    pub name: String,
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub values: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<u32>,
+}
+
+/// Stops writing: to everything, to a provider, or to one of its zones.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PauseInput {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
+    /// It ends by itself after this long.
+    #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
+    #[schema(example = "2h")]
+    pub span: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Ends a pause. Without a provider all of them end, and a restored ledger hands out addresses again.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ResumeInput {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
+}
+
+/// Everything known about one name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct NameOutput {
+    pub name: String,
+    /// Why it is as it is, and why not otherwise, one sentence each.
+    pub why: Vec<String>,
+    pub records: Vec<RecordOutput>,
+}

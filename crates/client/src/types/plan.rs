@@ -1,0 +1,104 @@
+//! Plans: what would change on a provider, and what would not.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{ParkedOutput, PassOutput};
+
+/// The newest plan of one provider.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PlanOutput {
+    pub provider: String,
+    pub mode: String,
+    /// Over the changes.
+    pub hash: String,
+    /// Its number; only grows.
+    pub generation: u64,
+    /// What happens by itself.
+    pub changes: Vec<ChangeOutput>,
+    /// What a person must agree to, and the hash that says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parked: Option<ParkedOutput>,
+    #[serde(default)]
+    pub parked_changes: Vec<ChangeOutput>,
+    /// Names that somebody else has.
+    #[serde(default)]
+    pub blocked: Vec<BlockedOutput>,
+    /// What stays although nobody asks for it.
+    #[serde(default)]
+    pub kept: Vec<KeptOutput>,
+    /// What somebody else changed.
+    #[serde(default)]
+    pub drift: Vec<DriftOutput>,
+    /// All of it, as people read it.
+    pub text: String,
+}
+
+/// One change of one value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ChangeOutput {
+    pub zone: String,
+    pub name: String,
+    /// `add`, `change` or `remove`.
+    pub action: String,
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    pub value: String,
+    pub why: String,
+    /// Which guard holds it back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guard: Option<String>,
+}
+
+/// A name where nothing is written, because of what stands there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BlockedOutput {
+    pub name: String,
+    /// `TYPE value`, each.
+    pub wanted: Vec<String>,
+    pub found: Vec<String>,
+    pub why: String,
+    /// `adopt` takes over what stands there.
+    pub adopt: bool,
+    /// `share` puts ours beside it.
+    pub share: bool,
+}
+
+/// A value that stays.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct KeptOutput {
+    pub name: String,
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    pub why: String,
+}
+
+/// A value that is not as we left it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DriftOutput {
+    pub provider: String,
+    pub name: String,
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub value: String,
+    /// `missing`: ours, and somebody removed it; `foreign`: somebody put it beside ours; `mark`: a mark of ours for values
+    /// the store knows nothing of.
+    pub drift: String,
+}
+
+/// Which providers to bring in line now.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ApplyInput {
+    /// Only this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ApplyOutput {
+    pub passes: Vec<PassOutput>,
+}

@@ -1,0 +1,136 @@
+//! Pools and what is set aside in them.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A pool as it is asked for. Only `name` on creation, and one of `network` and `ranges`, are needed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PoolInput {
+    /// `ipv4`, `ipv6`, `mac` or `prefix`; follows from the addresses unless it is `prefix`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "ipv4")]
+    pub family: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "default")]
+    pub vrf: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "10.0.3.0/24")]
+    pub network: Option<String>,
+    /// What is handed out: `a-b`, a CIDR or one address each. Empty means the whole network.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(example = json!(["10.0.3.50-10.0.3.200"]))]
+    pub ranges: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "10.0.3.1")]
+    pub gateway: Option<String>,
+    /// Hand out network and broadcast addresses too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub use_reserved: Option<bool>,
+    /// Length of a child prefix when the claim names none (prefix pools).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub length: Option<u8>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "home.test")]
+    pub domain: Option<String>,
+    /// `lowest` (default), `next`, `random` or `freed-first`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order: Option<String>,
+    /// How long a released address rests; default `10m`, `0` allowed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cooldown: Option<String>,
+    /// How long it rests at least when nothing else is free; default `1m`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cooldown_min: Option<String>,
+    /// Whether a key gets its address back while it rests; default true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sticky: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_per_owner: Option<u32>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+/// A pool as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PoolOutput {
+    pub name: String,
+    pub family: String,
+    pub vrf: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<String>,
+    pub ranges: Vec<String>,
+    #[serde(default)]
+    pub exclude: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<String>,
+    #[serde(default)]
+    pub use_reserved: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub length: Option<u8>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub domain: Option<String>,
+    pub order: String,
+    pub cooldown: String,
+    pub cooldown_min: String,
+    pub sticky: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_per_owner: Option<u32>,
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// `api`, or `file` when it stands in the configuration file and is read-only here.
+    pub origin: String,
+    /// The prefix claim it lies in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<String>,
+    #[schema(value_type = String, format = "date-time")]
+    pub created: Timestamp,
+    pub version: u64,
+    pub usage: Usage,
+}
+
+/// How full a pool is. Sizes are decimal text, because an IPv6 pool has more addresses than JSON numbers can say.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Usage {
+    pub size: String,
+    pub held: String,
+    pub resting: String,
+    pub reserved: String,
+    pub observed: String,
+    pub free: String,
+    pub claims: u64,
+    pub waiting: u64,
+    /// What is not free, in hundredths of a percent of the size: 0 to 10000.
+    pub used_permyriad: u32,
+}
+
+/// Sets a sub-range of a pool aside.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReservationInput {
+    #[schema(example = "10.0.3.100-10.0.3.120")]
+    pub range: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ReservationOutput {
+    pub pool: String,
+    pub key: String,
+    pub owner: String,
+    pub range: String,
+    #[schema(value_type = String, format = "date-time")]
+    pub since: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}

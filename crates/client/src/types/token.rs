@@ -1,0 +1,49 @@
+//! Tokens.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A new token. Its secret is shown this once.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TokenInput {
+    /// Who holds it: the owner of what is claimed with it.
+    pub subject: String,
+    /// `read`, `claim`, `write`, `admin`; each includes those before it.
+    pub role: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub vrfs: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pools: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub zones: Vec<String>,
+    /// How long it is valid; default `90d`, `0` for ever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_in: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TokenOutput {
+    pub id: String,
+    pub subject: String,
+    pub role: String,
+    #[serde(default)]
+    pub vrfs: Vec<String>,
+    #[serde(default)]
+    pub pools: Vec<String>,
+    #[serde(default)]
+    pub zones: Vec<String>,
+    #[schema(value_type = String, format = "date-time")]
+    pub created: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = "date-time")]
+    pub expires: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Only in the answer to its creation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<String>,
+}

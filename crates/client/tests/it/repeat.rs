@@ -1,0 +1,144 @@
+use std::time::Duration;
+
+use netstead_client::{
+    Change, Client, ClientError, Options,
+    types::{ClaimInput, TokenInput},
+};
+
+use crate::misbehaving::{Act, Misbehaving, problem};
+
+fn quick() -> Options {
+    Options { timeout: Duration::from_secs(5), backoff: Duration::from_millis(5), ..Options::default() }
+}
+
+fn client(server: &Misbehaving) -> Client {
+    Client::new(&server.url, Some("secret-token"), quick()).unwrap()
+}
+
+pub(crate) fn claim() -> String {
+    serde_json::json!({
+        "pool": "lan", "key": "web-1", "state": "bound", "address": "10.0.3.50", "id": "1f0c22ab-17", "owner": "admin",
+        "since": "2026-11-15T10:00:00Z", "vrf": "default", "family": "ipv4",
+    })
+    .to_string()
+}
+
+#[tokio::test]
+async fn a_claim_whose_answer_was_lost_is_asked_for_again() {
+    let script =
+        [Act::HangUp, problem(503, "unavailable"), problem(500, "unknown"), Act::Answer(200, claim())];
+    let server = Misbehaving::playing(script).await;
+    let (claim, change) = client(&server).claim("lan", "web-1", &ClaimInput::default()).await.unwrap();
+    assert_eq!((claim.address.as_deref(), change), (Some("10.0.3.50"), Change::Kept));
+    let ids: Vec<_> = server.heads().iter().map(|head| header(head, "x-request-id")).collect();
+    assert_eq!(ids.len(), 4);
+    assert!(ids.iter().all(|id| *id == ids[0] && id.len() == 16), "one request, one id: {ids:?}");
+}
+
+#[tokio::test]
+async fn what_could_happen_twice_is_not_repeated_but_called_unknown() {
+    let server = Misbehaving::playing([Act::HangUp]).await;
+    let error = client(&server).create_token(&TokenInput::default()).await.unwrap_err();
+    assert!(matches!(error, ClientError::Unknown { .. }), "{error:?}");
+    assert_eq!(server.heads().len(), 1);
+}
+
+#[tokio::test]
+async fn what_the_server_did_not_do_may_always_be_repeated() {
+    let token = r#"{"id":"t1","subject":"ci","role":"claim","created":"2026-11-15T10:00:00Z"}"#;
+    let server = Misbehaving::playing([problem(503, "not-ready"), Act::Answer(201, token.into())]).await;
+    assert_eq!(client(&server).create_token(&TokenInput::default()).await.unwrap().id, "t1");
+}
+
+#[tokio::test]
+async fn repetition_ends() {
+    let server = Misbehaving::playing(vec![Act::HangUp; 4]).await;
+    let error = client(&server).claim("lan", "web-1", &ClaimInput::default()).await.unwrap_err();
+    assert!(matches!(error, ClientError::Unknown { .. }), "{error:?}");
+    assert_eq!(server.heads().len(), 4);
+}
+
+#[tokio::test]
+async fn silence_is_unknown_for_a_write_and_slow_for_a_read() {
+    let server = Misbehaving::playing(vec![Act::Silence; 2]).await;
+    let options = Options { timeout: Duration::from_millis(50), retries: 0, ..quick() };
+    let client = Client::new(&server.url, None, options).unwrap();
+    let resume = netstead_client::types::ResumeInput::default();
+    let (read, write) = tokio::join!(client.status(), client.resume(&resume));
+    assert!(matches!(read, Err(ClientError::Slow { .. })), "{read:?}");
+    assert!(matches!(write, Err(ClientError::Unknown { .. })), "{write:?}");
+}
+
+#[tokio::test]
+async fn nobody_there_is_unreachable_and_names_the_url() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let client = Client::new(&format!("http://127.0.0.1:{port}"), None, quick()).unwrap();
+    let error = client.status().await.unwrap_err();
+    assert_eq!(error.to_string(), format!("nothing answers at http://127.0.0.1:{port}"));
+    assert!(matches!(error, ClientError::Unreachable { .. }));
+}
+
+#[tokio::test]
+async fn refusals_are_told_apart_by_what_to_do_next() {
+    let server = Misbehaving::playing([
+        problem(401, "unauthenticated"),
+        problem(403, "forbidden"),
+        problem(409, "address-held"),
+        Act::Answer(404, "<html>nginx</html>".into()),
+        Act::Answer(200, "[]".into()),
+    ])
+    .await;
+    let client = client(&server);
+    assert!(matches!(client.status().await, Err(ClientError::Denied { .. })));
+    assert!(matches!(client.status().await, Err(ClientError::Denied { .. })));
+    let held = client.claim("lan", "x", &ClaimInput::default()).await.unwrap_err();
+    assert!(matches!(held, ClientError::Refused(_)) && held.is("address-held"));
+    assert!(matches!(client.status().await, Err(ClientError::Foreign { .. })));
+    assert!(matches!(client.status().await, Err(ClientError::Foreign { .. })));
+}
+
+#[tokio::test]
+async fn every_request_carries_token_deadline_and_id() {
+    let server = Misbehaving::playing([problem(404, "no-such-claim")]).await;
+    assert_eq!(client(&server).look_up("lan", "ns/web 1%2F?#").await.unwrap(), None);
+    let head = &server.heads()[0];
+    assert_eq!(head.lines().next().unwrap(), "GET /api/v1/pools/lan/claims/ns%2Fweb%201%252F%3F%23 HTTP/1.1");
+    assert_eq!(header(head, "authorization"), "Bearer secret-token");
+    assert_eq!(header(head, "netstead-timeout"), "5");
+}
+
+#[tokio::test]
+async fn a_release_names_the_claim() {
+    let server = Misbehaving::playing([Act::Answer(200, r#"{"outcome":"already gone"}"#.into())]).await;
+    client(&server).release("lan", "web-1", "1f0c22ab-17").await.unwrap();
+    assert_eq!(server.first_lines(), ["DELETE /api/v1/pools/lan/claims/web-1?id=1f0c22ab-17 HTTP/1.1"]);
+}
+
+#[test]
+fn what_is_no_url_or_name_is_refused_before_anything_is_sent() {
+    for url in ["", "localhost:5301", "ftp://x", "http://", "http://u:p@h/", "http://h/?x=1"] {
+        let error = Client::new(url, None, Options::default()).unwrap_err();
+        assert!(matches!(error, ClientError::Unusable { .. }), "{url}: {error:?}");
+    }
+    let wrong_token = Client::new("http://h", Some("a\nb"), Options::default()).unwrap_err().to_string();
+    assert!(!wrong_token.contains("a\nb"), "{wrong_token}");
+}
+
+#[tokio::test]
+async fn a_name_that_is_no_path_segment_is_refused() {
+    let client = Client::new("http://127.0.0.1:1", None, Options::default()).unwrap();
+    for key in ["", ".", ".."] {
+        assert!(matches!(client.look_up("lan", key).await, Err(ClientError::Unusable { .. })), "{key}");
+    }
+}
+
+#[test]
+fn a_token_is_never_printed() {
+    let client = Client::new("http://h", Some("hunter2"), Options::default()).unwrap();
+    assert!(!format!("{client:?}").contains("hunter2"));
+}
+
+pub(crate) fn header(head: &str, name: &str) -> String {
+    let line = head.lines().find(|line| line.to_lowercase().starts_with(&format!("{name}:")));
+    line.unwrap_or_else(|| panic!("no {name} in {head}")).split_once(": ").unwrap().1.to_owned()
+}
