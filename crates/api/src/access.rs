@@ -1,0 +1,24 @@
+//! Who may do what: tokens, their roles and their scopes.
+//!
+//! A token is `nst_<id>_<secret>`. The store keeps the id and the SHA-256 of the secret, never the secret itself.
+
+mod digest;
+mod error;
+mod grant;
+mod known;
+mod role;
+mod scopes;
+mod secret;
+mod token;
+mod tokens;
+
+pub use self::{
+    error::{AccessError, Denied},
+    grant::Grant,
+    known::survives_restore,
+    role::Role,
+    scopes::Scopes,
+    secret::Secret,
+    token::{NewToken, Token},
+    tokens::Tokens,
+};

@@ -1,0 +1,67 @@
+//! A token as its holder writes it.
+
+use std::fmt;
+
+use rand::{Rng, distr::Alphanumeric};
+
+/// What every token begins with, so that a scanner for leaked secrets can find it.
+const PREFIX: &str = "nst_";
+const ID_LENGTH: usize = 12;
+const SECRET_LENGTH: usize = 40;
+
+/// `nst_<id>_<secret>`. It never shows itself; [`Secret::expose`] is for the one moment its holder gets it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// A new one: 40 letters and digits are 238 bits.
+    pub(super) fn draw() -> Self {
+        let mut random = rand::rng();
+        let mut letters =
+            |count| -> String { (0..count).map(|_| char::from(random.sample(Alphanumeric))).collect() };
+        let id = letters(ID_LENGTH).to_ascii_lowercase();
+        Self(format!("{PREFIX}{id}_{}", letters(SECRET_LENGTH)))
+    }
+
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// The id and the secret part of what somebody presents.
+    pub(super) fn split(text: &str) -> Option<(&str, &str)> {
+        let (id, secret) = text.strip_prefix(PREFIX)?.split_once('_')?;
+        let plain = |part: &str| {
+            !part.is_empty() && part.len() <= 128 && part.bytes().all(|b| b.is_ascii_alphanumeric())
+        };
+        (plain(id) && plain(secret)).then_some((id, secret))
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_splits_into_its_parts_and_never_shows_itself() {
+        let secret = Secret::draw();
+        let (id, rest) = Secret::split(secret.expose()).unwrap();
+        assert_eq!((id.len(), rest.len()), (12, 40));
+        assert_eq!(format!("{secret:?}"), "Secret(…)");
+        assert_ne!(Secret::draw(), secret);
+    }
+
+    #[test]
+    fn what_is_no_token_does_not_split() {
+        for text in
+            ["", "nst_", "nst_a", "nst__b", "nst_a_", "nst_a_b_c", "nst_a/../b_c", "abc_a_b", "nst_ä_b"]
+        {
+            assert_eq!(Secret::split(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Making, knowing and revoking tokens.
+
+use std::{
+    sync::{Arc, PoisonError, RwLock},
+    time::Duration,
+};
+
+use netstead_model::Clock;
+use netstead_store::{Commit, Condition, Entry, MAX_WRITES, Store, StoreError, Watch, WatchItem};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tracing::{info, warn};
+
+use super::{
+    AccessError, Denied, Grant, NewToken, Secret, Token,
+    digest::Digest,
+    known::{self, Known},
+};
+
+/// All tokens of an installation. Clones share what they know.
+///
+/// Verifying asks memory only. What another process makes or revokes is seen through the store's watch.
+#[derive(Debug, Clone)]
+pub struct Tokens {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    known: Arc<RwLock<Known>>,
+    _follower: Arc<DropGuard>,
+}
+
+impl Tokens {
+    pub async fn open(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<Self, AccessError> {
+        let known = Arc::new(RwLock::new(Known::default()));
+        let watch = load(&*store, &known).await?;
+        let stop = CancellationToken::new();
+        tokio::spawn(follow(Arc::clone(&store), Arc::clone(&known), watch, stop.clone()));
+        Ok(Self { store, clock, known, _follower: Arc::new(stop.drop_guard()) })
+    }
+
+    /// Makes a token. Its secret is in the answer and nowhere else.
+    pub async fn create(&self, new: NewToken) -> Result<(Token, Secret), AccessError> {
+        new.check()?;
+        let secret = Secret::draw();
+        let (id, hidden) = Secret::split(secret.expose()).unwrap_or_default();
+        let created = self.clock.wall();
+        let lifetime = new.lifetime.filter(|lifetime| !lifetime.is_zero()).map(Duration::from);
+        let token = Token {
+            id: id.to_owned(),
+            subject: new.subject.into(),
+            role: new.role,
+            scopes: new.scopes,
+            created,
+            expires: lifetime.map(|lifetime| created.checked_add(lifetime).unwrap_or(jiff::Timestamp::MAX)),
+            description: new.description,
+            local_admin: new.local_admin,
+            digest: Digest::of(hidden),
+        };
+        let commit = Commit::new()
+            .when(Condition::Absent(known::key(&token.id)))
+            .put(known::key(&token.id), token.encode()?);
+        // Known before it is stored: nobody has the secret yet, and a revocation that comes right after the commit
+        // cannot be overtaken by us.
+        self.write().add(Arc::new(token.clone()));
+        if let Err(error) = self.store.commit(commit).await {
+            self.write().forget(&token.id);
+            return Err(error.into());
+        }
+        info!(token = token.id, subject = %token.subject, role = %token.role, "Token created.");
+        Ok((token, secret))
+    }
+
+    /// Lets the holder of `presented` in, or says why not.
+    pub fn verify(&self, presented: &str) -> Result<Grant, Denied> {
+        let (id, secret) = Secret::split(presented).ok_or(Denied::Malformed)?;
+        let token = self.read().get(id).cloned();
+        let stored = token.as_ref().map_or(Digest::NONE, |token| token.digest);
+        match token {
+            Some(token) if stored.matches(&Digest::of(secret)) => self.current(token),
+            _ => Err(Denied::Unknown),
+        }
+    }
+
+    /// Whether a grant given earlier still stands: for streams, which outlive the request that opened them.
+    pub fn still_valid(&self, grant: &Grant) -> bool {
+        let token = self.read().get(grant.id()).cloned();
+        token.is_some_and(|token| self.current(token).is_ok())
+    }
+
+    /// All tokens, in order of id.
+    pub fn list(&self) -> Vec<Arc<Token>> {
+        self.read().all().cloned().collect()
+    }
+
+    /// Revokes a token; at once for this process, and for others when the news reaches them. Revoking it again is fine.
+    pub async fn revoke(&self, id: &str) -> Result<(), AccessError> {
+        if Secret::split(&format!("nst_{id}_x")).is_none() || self.store.get(&known::key(id)).await?.is_none()
+        {
+            let known_before = self.read().was_revoked(id);
+            return if known_before { Ok(()) } else { Err(AccessError::NoSuchToken { id: id.to_owned() }) };
+        }
+        self.store.commit(Commit::new().delete(known::key(id))).await?;
+        self.write().revoke(id);
+        info!(token = id, "Token revoked.");
+        Ok(())
+    }
+
+    /// What a restore does: everybody but the local admin needs a new token. Says how many were revoked.
+    pub async fn revoke_all_but_local_admin(&self) -> Result<usize, AccessError> {
+        let doomed: Vec<String> = stored(&*self.store)
+            .await?
+            .into_iter()
+            .filter(|entry| !known::survives_restore(&entry.key, &entry.value))
+            .filter_map(|entry| {
+                Some(std::str::from_utf8(entry.key.strip_prefix(known::PREFIX)?).ok()?.to_owned())
+            })
+            .collect();
+        for some in doomed.chunks(MAX_WRITES) {
+            let commit = some.iter().fold(Commit::new(), |commit, id| commit.delete(known::key(id)));
+            self.store.commit(commit).await?;
+            let mut known = self.write();
+            for id in some {
+                known.revoke(id);
+            }
+        }
+        info!(revoked = doomed.len(), "All tokens but the local admin's are revoked.");
+        Ok(doomed.len())
+    }
+
+    fn current(&self, token: Arc<Token>) -> Result<Grant, Denied> {
+        match token.expires {
+            Some(at) if at <= self.clock.wall() => Err(Denied::Expired { at }),
+            _ => Ok(Grant::new(token)),
+        }
+    }
+
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, Known> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> std::sync::RwLockWriteGuard<'_, Known> {
+        self.known.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Learns everything that is stored, and how to hear of what changes from then on.
+async fn load(store: &dyn Store, known: &RwLock<Known>) -> Result<Watch, StoreError> {
+    let watch = store.watch(known::PREFIX).await?;
+    let entries = stored(store).await?;
+    known.write().unwrap_or_else(PoisonError::into_inner).replace(&entries);
+    Ok(watch)
+}
+
+async fn stored(store: &dyn Store) -> Result<Vec<Entry>, StoreError> {
+    let snapshot = store.snapshot().await?;
+    let mut entries: Vec<Entry> = Vec::new();
+    loop {
+        let after = entries.last().map(|entry| entry.key.clone());
+        let page = snapshot.range(known::PREFIX, after.as_deref(), 1000).await?;
+        if page.is_empty() {
+            return Ok(entries);
+        }
+        entries.extend(page);
+    }
+}
+
+async fn follow(store: Arc<dyn Store>, known: Arc<RwLock<Known>>, mut watch: Watch, stop: CancellationToken) {
+    let news = async {
+        loop {
+            match watch.next().await {
+                Some(WatchItem::Changed { writes, .. }) => {
+                    known.write().unwrap_or_else(PoisonError::into_inner).apply(&writes);
+                }
+                Some(WatchItem::Lost) | None => watch = load_again(&*store, &known).await,
+            }
+        }
+    };
+    stop.run_until_cancelled(news).await;
+}
+
+/// Tries until it works: a store that failed is opened again by its owner.
+async fn load_again(store: &dyn Store, known: &RwLock<Known>) -> Watch {
+    let mut pause = Duration::from_millis(200);
+    loop {
+        tokio::time::sleep(pause).await;
+        match load(store, known).await {
+            Ok(watch) => return watch,
+            Err(error) => warn!(%error, retry_in = ?pause, "Tokens cannot be read; those known stay valid."),
+        }
+        pause = (pause * 2).min(Duration::from_secs(30));
+    }
+}

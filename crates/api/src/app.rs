@@ -1,0 +1,32 @@
+//! What every handler shares.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use netstead_engine::Engine;
+use netstead_ledger::Ledger;
+use netstead_model::Clock;
+use tokio_util::sync::CancellationToken;
+
+use crate::{access::Tokens, http::door::Door, metrics::Metrics};
+
+pub(crate) type Shared = Arc<App>;
+
+/// The API behind one listener.
+#[derive(Debug)]
+pub(crate) struct App {
+    pub(crate) ledger: Ledger,
+    /// What keeps names; not there when only the ledger is open.
+    pub(crate) engine: Option<Engine>,
+    /// Where the nameserver of this process answers.
+    pub(crate) nameserver: Arc<[String]>,
+    pub(crate) tokens: Tokens,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) started: Timestamp,
+    /// What kind of store it is, for people: `local at /var/lib/netstead`.
+    pub(crate) store: Arc<str>,
+    pub(crate) door: Door,
+    /// The server is about to end: `/readyz` says so, streams end, waiting claims answer.
+    pub(crate) stopping: CancellationToken,
+}

@@ -1,0 +1,207 @@
+//! Claims.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use netstead_client::types::{ClaimFrom, ClaimInput, ClaimOutput, ReservationOutput};
+use netstead_ledger::{Book, ClaimView};
+use netstead_model::{
+    Address, Claim, ClaimId, ClaimRequest, Details, Family, Ident, Key, Kind, PoolChoice, PoolSpec,
+    Reservation, Target, Waiting, Want,
+};
+
+use super::{each, ending, labels, maybe, pairs, parse, place};
+use crate::problem::Failure;
+
+/// A claim as it is asked for, and for whom.
+#[derive(Debug, Clone)]
+pub(crate) struct Asked {
+    pub(crate) request: ClaimRequest,
+    pub(crate) owner: Option<Arc<str>>,
+}
+
+pub(crate) fn request(key: Key, from: PoolChoice, input: ClaimInput) -> Result<Asked, Failure> {
+    let (want, length) = wanted(&input)?;
+    let owner: Option<Key> = maybe("owner", input.owner.as_ref())?;
+    let request = ClaimRequest {
+        key,
+        from,
+        want,
+        length,
+        ttl: maybe("ttl", input.ttl.as_ref())?,
+        labels: input.labels.map(|pairs| labels("labels", pairs)).transpose()?,
+        hostnames: input.hostnames.map(|names| each("hostnames", &names)).transpose()?,
+        description: input.description,
+        adopt: input.adopt,
+        force: input.force,
+        wait: maybe("wait", input.wait.as_ref())?,
+        keep: input.keep,
+    };
+    Ok(Asked { request, owner: owner.map(|owner| owner.as_str().into()) })
+}
+
+fn wanted(input: &ClaimInput) -> Result<(Want, Option<u8>), Failure> {
+    let (field, text) = match (&input.address, &input.prefer) {
+        (None, None) => return Ok((Want::Any, input.length)),
+        (Some(_), Some(_)) => {
+            return Err(Failure::impossible(
+                "prefer",
+                "it cannot stand beside `address`: one of them decides",
+            ));
+        }
+        (Some(address), None) => ("address", address),
+        (None, Some(address)) => ("prefer", address),
+    };
+    let (address, length) = place(text).map_err(|error| Failure::unreadable(field, error))?;
+    if let (Some(named), Some(asked)) = (length, input.length)
+        && named != asked
+    {
+        return Err(Failure::impossible("length", format!("`{text}` is a /{named} and not a /{asked}")));
+    }
+    let want = if field == "address" { Want::Exact(address) } else { Want::Prefer(address) };
+    Ok((want, length.or(input.length)))
+}
+
+/// The requests a [`ClaimFrom`] stands for: one, or one per pool of `each`.
+pub(crate) fn requests(from: &ClaimFrom) -> Result<Vec<Asked>, Failure> {
+    let key: Key = parse("key", &from.key)?;
+    let any: Vec<Ident> = each("any", &from.any)?;
+    let all: Vec<Ident> = each("each", &from.each)?;
+    let select = maybe("select", from.select.as_ref())?;
+    let one =
+        |choice| request(key.clone(), choice, from.claim.clone()).map_err(|failure| failure.within("claim"));
+    match (any.is_empty(), all.is_empty(), select) {
+        (false, true, None) => Ok(vec![one(PoolChoice::Pools(any))?]),
+        (true, true, Some(selector)) => Ok(vec![one(PoolChoice::Select(selector))?]),
+        (true, false, None) => {
+            if let Some(twice) =
+                all.iter().enumerate().find(|(place, pool)| all.iter().take(*place).any(|p| p == *pool))
+            {
+                return Err(Failure::impossible(
+                    format!("each[{}]", twice.0),
+                    format!("pool `{}` is named twice", twice.1),
+                ));
+            }
+            if from.claim.wait.is_some() && all.len() > 1 {
+                return Err(Failure::impossible(
+                    "claim.wait",
+                    "only a single claim can wait, not one of several",
+                ));
+            }
+            all.into_iter().map(|pool| one(PoolChoice::Pools(vec![pool]))).collect()
+        }
+        _ => Err(Failure::impossible("any", "give exactly one of `any`, `each` and `select`")),
+    }
+}
+
+pub(crate) fn target(pool: &str, key: &str, id: Option<&String>) -> Result<Target, Failure> {
+    Ok(Target { pool: parse("pool", pool)?, key: parse("key", key)?, id: claim_id(id)? })
+}
+
+pub(crate) fn claim_id(id: Option<&String>) -> Result<Option<ClaimId>, Failure> {
+    maybe("id", id)
+}
+
+/// A bound claim with what its pool adds. `view.left` is of its time to live.
+pub(crate) fn output(view: &ClaimView, pool: Option<&PoolSpec>, now: Timestamp) -> ClaimOutput {
+    let claim = &*view.claim;
+    let details = claim.details();
+    let names = claim.names(pool.and_then(|pool| pool.domain.as_ref()));
+    let left = claim.ttl.map(|ttl| view.left.unwrap_or_else(|| ttl.into()));
+    ClaimOutput {
+        pool: claim.pool.to_string(),
+        key: claim.key.to_string(),
+        state: "bound".to_owned(),
+        address: Some(claim.held()),
+        id: Some(claim.id.to_string()),
+        owner: claim.owner.to_string(),
+        fixed: claim.fixed,
+        since: claim.since,
+        until: left.map(|left| ending(now, left)),
+        ttl: claim.ttl.map(|ttl| ttl.to_string()),
+        names: names.names.iter().map(ToString::to_string).collect(),
+        names_reason: names.reason.to_owned(),
+        family: family(claim.address, claim.length).to_string(),
+        ..shared(details, pool)
+    }
+}
+
+/// A claim that is gone, or whose Book is not at hand.
+pub(crate) fn lone(claim: &Claim, pool: Option<&PoolSpec>, now: Timestamp) -> ClaimOutput {
+    output(&ClaimView { claim: Arc::new(claim.clone()), left: None }, pool, now)
+}
+
+/// A claim in the queue.
+pub(crate) fn waiting(waiting: &Waiting, pool: Option<&PoolSpec>) -> ClaimOutput {
+    ClaimOutput {
+        pool: waiting.pools.first().map(ToString::to_string).unwrap_or_default(),
+        key: waiting.key.to_string(),
+        state: "waiting".to_owned(),
+        owner: waiting.owner.to_string(),
+        since: waiting.since,
+        ttl: waiting.ttl.map(|ttl| ttl.to_string()),
+        names_reason: "it has no address yet".to_owned(),
+        family: pool.map(|pool| pool.family.to_string()).unwrap_or_default(),
+        ..shared(&waiting.details, pool)
+    }
+}
+
+fn shared(details: &Details, pool: Option<&PoolSpec>) -> ClaimOutput {
+    ClaimOutput {
+        pool: String::new(),
+        key: String::new(),
+        state: String::new(),
+        address: None,
+        id: None,
+        owner: String::new(),
+        fixed: false,
+        since: Timestamp::UNIX_EPOCH,
+        until: None,
+        ttl: None,
+        labels: pairs(&details.labels),
+        hostnames: details.hostnames.iter().map(ToString::to_string).collect(),
+        description: details.description.clone(),
+        names: Vec::new(),
+        names_reason: String::new(),
+        vrf: pool.map(|pool| pool.vrf.to_string()).unwrap_or_default(),
+        family: String::new(),
+        gateway: pool.and_then(|pool| pool.gateway).map(|gateway| gateway.to_string()),
+        network: pool.and_then(|pool| pool.network).map(|network| network.to_string()),
+        domain: pool.and_then(|pool| pool.domain.as_ref()).map(ToString::to_string),
+    }
+}
+
+fn family(address: Address, length: Option<u8>) -> Family {
+    match (address.kind(), length) {
+        (_, Some(_)) => Family::Prefix,
+        (Kind::V4, None) => Family::Ipv4,
+        (Kind::V6, None) => Family::Ipv6,
+        (Kind::Mac, None) => Family::Mac,
+    }
+}
+
+/// A claim as a Book has it now: with what is left of its time, and with its pool.
+pub(crate) fn in_book(book: &Book, claim: &Arc<Claim>, now: Timestamp) -> ClaimOutput {
+    let status = book.pool(&claim.pool);
+    let spec = status.as_ref().map(|status| &status.pool.spec);
+    match book.claim(&claim.pool, &claim.key).filter(|view| view.claim.id == claim.id) {
+        Some(view) => output(&ClaimView { claim: Arc::clone(claim), left: view.left }, spec, now),
+        None => lone(claim, spec, now),
+    }
+}
+
+pub(crate) fn waiting_in_book(book: &Book, waits: &Waiting) -> ClaimOutput {
+    let status = waits.pools.first().and_then(|pool| book.pool(pool));
+    waiting(waits, status.as_ref().map(|status| &status.pool.spec))
+}
+
+pub(crate) fn reservation(reservation: &Reservation) -> ReservationOutput {
+    ReservationOutput {
+        pool: reservation.pool.to_string(),
+        key: reservation.key.to_string(),
+        owner: reservation.owner.to_string(),
+        range: reservation.range.to_string(),
+        since: reservation.since,
+        description: reservation.description.clone(),
+    }
+}

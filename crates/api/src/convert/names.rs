@@ -1,0 +1,226 @@
+//! Sources, providers, records and workloads.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use netstead_client::types::{
+    ManualOutput, ParkedOutput, PassOutput, PauseOutput, ProviderOutput, RecordOutput, SourceOutput,
+    WorkloadOutput,
+};
+use netstead_engine::{
+    DetachedStatus, EngineStatus, ManualRecord, PassReport, Pause, ProviderStatus, RecordView, Scope,
+    SourceStatus, WorkloadView,
+};
+use netstead_model::{Content, View};
+use netstead_plan::{Mode, Presence};
+
+/// A count as JSON has it.
+pub(crate) fn count(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}
+
+pub(crate) fn mode(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Managed => "managed",
+        Mode::Additive => "additive",
+        Mode::CreateOnly => "create-only",
+        Mode::Authoritative => "authoritative",
+        Mode::Observe => "observe",
+    }
+}
+
+pub(crate) fn source(status: &SourceStatus) -> SourceOutput {
+    let (view, reason) = match &status.view {
+        _ if status.begun.is_none() => ("none", None),
+        View::Complete => ("complete", None),
+        View::Partial { reason } => ("partial", Some(reason.clone())),
+        View::Failed { reason } => ("failed", Some(reason.clone())),
+    };
+    let suspect = status.suspect.map(|suspicion| {
+        format!(
+            "{} of {} vanished at once; it is believed once it says so again",
+            suspicion.missing, suspicion.of
+        )
+    });
+    SourceOutput {
+        name: status.name.to_string(),
+        kind: status.kind.unwrap_or("unknown").to_owned(),
+        view: view.to_owned(),
+        reason,
+        begun: status.begun,
+        workloads: count(status.workloads),
+        suspect,
+        detached: status.detached,
+    }
+}
+
+/// All providers, those that are no longer configured last.
+pub(crate) fn providers(status: &EngineStatus, now: Timestamp) -> Vec<ProviderOutput> {
+    let configured = status.providers.iter().map(|one| provider(status, one, now));
+    configured.chain(status.detached.iter().map(detached)).collect()
+}
+
+pub(crate) fn provider(status: &EngineStatus, one: &ProviderStatus, now: Timestamp) -> ProviderOutput {
+    let of_it = |pause: &&Pause| match &pause.scope {
+        Scope::All => true,
+        Scope::Provider(name) | Scope::Zone(name, _) => *name == one.name,
+    };
+    let paused = status.pauses.iter().filter(of_it).map(|pause| self::pause(pause, status.time, now));
+    ProviderOutput {
+        name: one.name.to_string(),
+        kind: one.kind.to_owned(),
+        server: one.server.clone(),
+        mode: if status.dry_run { "observe" } else { mode(one.mode) }.to_owned(),
+        zones: one.zones.iter().map(|zone| zone.name.to_string()).collect(),
+        owned: count(one.owned),
+        generation: one.generation,
+        pass: last_pass(one),
+        in_sync: one.in_sync,
+        pending: count(one.pending),
+        parked: one.parked.as_ref().map(|parked| ParkedOutput {
+            changes: count(parked.count),
+            hash: parked.hash.clone(),
+            since: now.checked_sub(parked.age).ok(),
+        }),
+        blocked: count(one.blocked + one.rejected.len()),
+        drift: count(one.drift),
+        paused: paused.collect(),
+        error: one.error.clone(),
+        detached: false,
+    }
+}
+
+/// The newest pass of a provider.
+pub(crate) fn last_pass(one: &ProviderStatus) -> Option<PassOutput> {
+    one.last.as_ref().map(|last| PassOutput {
+        provider: one.name.to_string(),
+        at: last.at,
+        took_ms: millis(last.took),
+        outcome: last.outcome.clone(),
+        ok: one.error.is_none(),
+    })
+}
+
+fn detached(one: &DetachedStatus) -> ProviderOutput {
+    ProviderOutput {
+        name: one.name.to_string(),
+        kind: one.kind.clone(),
+        server: one.server.clone(),
+        mode: mode(Mode::Observe).to_owned(),
+        zones: Vec::new(),
+        owned: count(one.owned),
+        generation: 0,
+        pass: None,
+        in_sync: true,
+        pending: 0,
+        parked: None,
+        blocked: 0,
+        drift: 0,
+        paused: Vec::new(),
+        error: None,
+        detached: true,
+    }
+}
+
+/// What a pass did that somebody asked for.
+pub(crate) fn pass(report: &PassReport, at: Timestamp) -> PassOutput {
+    let counts = [
+        (report.applied, "changed"),
+        (report.changed, "found otherwise than expected"),
+        (report.rejected, "rejected"),
+        (report.unknown, "not known whether changed"),
+        (report.held, "held back"),
+    ];
+    let mut said: Vec<String> = counts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    said.extend(report.zone_errors.iter().map(|(zone, error)| format!("{zone} left out: {error}")));
+    said.extend(
+        report
+            .plan
+            .iter()
+            .filter_map(|plan| plan.parked.as_ref())
+            .map(|parked| format!("{} parked, until `netstead apply {}`", parked.changes.len(), parked.hash)),
+    );
+    let outcome = match &report.error {
+        Some(error) => format!("failed: {error}"),
+        None if said.is_empty() => "nothing to change".to_owned(),
+        None => said.join(", "),
+    };
+    let ok = report.error.is_none() && report.zone_errors.is_empty() && report.rejected + report.unknown == 0;
+    PassOutput { provider: report.provider.to_string(), at, took_ms: millis(report.took), outcome, ok }
+}
+
+fn millis(took: Duration) -> u64 {
+    u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// `time` is the engine's at `now`.
+pub(crate) fn pause(pause: &Pause, time: u64, now: Timestamp) -> PauseOutput {
+    let (provider, zone) = match &pause.scope {
+        Scope::All => (None, None),
+        Scope::Provider(provider) => (Some(provider), None),
+        Scope::Zone(provider, zone) => (Some(provider), Some(zone)),
+    };
+    let left = pause.until.map(|until| Duration::from_millis(until.saturating_sub(time)));
+    PauseOutput {
+        provider: provider.map(ToString::to_string),
+        zone: zone.map(ToString::to_string),
+        until: left.map(|left| super::ending(now, left)),
+        reason: pause.reason.clone(),
+        by: Some(pause.by.clone()),
+    }
+}
+
+pub(crate) fn record(view: &RecordView) -> RecordOutput {
+    RecordOutput {
+        provider: view.provider.to_string(),
+        zone: view.zone.as_ref().map(ToString::to_string).unwrap_or_default(),
+        name: view.name.to_string(),
+        kind: view.kind.to_string(),
+        ttl: view.ttl.unwrap_or_default(),
+        value: view.value.to_string(),
+        state: view.state.to_string(),
+        reasons: view.reasons.clone(),
+    }
+}
+
+pub(crate) fn workload(view: &WorkloadView) -> WorkloadOutput {
+    let workload = &*view.workload;
+    let seen = format!("last seen {:.0}", view.last);
+    let state = match &view.presence {
+        Presence::Present => "present".to_owned(),
+        Presence::Absent(_) => format!("absent, {seen}"),
+        Presence::Ended { .. } => format!("ended, {seen}"),
+        Presence::Asked => "released".to_owned(),
+    };
+    let own = workload.interfaces.iter().flat_map(|interface| interface.addresses.iter().copied());
+    let wished = workload.wishes.iter().flat_map(|wish| match &wish.content {
+        Content::Addresses(addresses) => addresses.clone(),
+        Content::Records { .. } => Vec::new(),
+    });
+    let mut addresses: Vec<_> = own.chain(wished).collect();
+    addresses.sort_unstable();
+    addresses.dedup();
+    WorkloadOutput {
+        source: workload.source.to_string(),
+        id: workload.id.to_string(),
+        kind: workload.kind.clone(),
+        name: workload.name.clone(),
+        state,
+        addresses: addresses.iter().map(ToString::to_string).collect(),
+        names: workload.wishes.iter().map(|wish| wish.name.to_string()).collect(),
+        why_not: workload.why_not.clone(),
+    }
+}
+
+pub(crate) fn manual(record: &ManualRecord) -> ManualOutput {
+    ManualOutput {
+        name: record.name.to_string(),
+        kind: record.kind.to_string(),
+        values: record.values.iter().map(ToString::to_string).collect(),
+        ttl: record.ttl,
+    }
+}

@@ -1,0 +1,101 @@
+//! Plans.
+
+use jiff::Timestamp;
+use netstead_client::types::{
+    BlockedOutput, ChangeOutput, DriftOutput, KeptOutput, ParkedOutput, PlanOutput,
+};
+use netstead_engine::ProviderStatus;
+use netstead_model::{Name, RecordData};
+use netstead_plan::{DriftKind, Line, Plan, Sign};
+
+use super::names::{count, mode};
+
+/// The plan of a provider as it stands. What was carried out is no longer to be done.
+pub(crate) fn output(plan: &Plan, status: Option<&ProviderStatus>, now: Timestamp) -> PlanOutput {
+    let mut plan = plan.clone();
+    if status.is_some_and(|status| status.pending == 0) {
+        plan.steps.clear();
+    }
+    let age = status.and_then(|status| status.parked.as_ref()).map(|parked| parked.age);
+    let changes = plan
+        .steps
+        .iter()
+        .flat_map(|step| step.lines.iter().map(|line| change(&step.zone, &step.unit.name, line, None)));
+    let parked = plan.parked.iter().flat_map(|parked| &parked.changes);
+    let parked_changes = parked.flat_map(|parked| {
+        parked.lines.iter().map(|line| change(&parked.zone, &parked.name, line, Some(&parked.guard)))
+    });
+    PlanOutput {
+        provider: plan.provider.to_string(),
+        mode: mode(plan.mode).to_owned(),
+        hash: plan.hash.to_string(),
+        generation: plan.generation,
+        changes: changes.collect(),
+        parked: plan.parked.as_ref().map(|parked| ParkedOutput {
+            changes: count(parked.changes.len()),
+            hash: parked.hash.to_string(),
+            since: age.and_then(|age| now.checked_sub(age).ok()),
+        }),
+        parked_changes: parked_changes.collect(),
+        blocked: blocked(&plan),
+        kept: kept(&plan),
+        drift: drift(&plan),
+        text: plan.to_string(),
+    }
+}
+
+fn change(zone: &Name, name: &Name, line: &Line, guard: Option<&str>) -> ChangeOutput {
+    let action = match line.sign {
+        Sign::Add => "add",
+        Sign::Change => "change",
+        Sign::Remove => "remove",
+    };
+    ChangeOutput {
+        zone: zone.to_string(),
+        name: name.to_string(),
+        action: action.to_owned(),
+        kind: line.kind.map(|kind| kind.to_string()),
+        value: line.text.clone(),
+        why: line.why.to_string(),
+        guard: guard.map(str::to_owned),
+    }
+}
+
+fn blocked(plan: &Plan) -> Vec<BlockedOutput> {
+    let values = |values: &[RecordData]| values.iter().map(|one| format!("{} {one}", one.kind())).collect();
+    let output = |blocked: &netstead_plan::Blocked| BlockedOutput {
+        name: blocked.name.to_string(),
+        wanted: values(&blocked.wanted),
+        found: values(&blocked.found),
+        why: blocked.why.clone(),
+        adopt: blocked.adopt,
+        share: blocked.share,
+    };
+    plan.blocked.iter().map(output).collect()
+}
+
+fn kept(plan: &Plan) -> Vec<KeptOutput> {
+    let output = |kept: &netstead_plan::Kept| KeptOutput {
+        name: kept.name.to_string(),
+        kind: kept.value.as_ref().map(|value| value.kind().to_string()),
+        value: kept.value.as_ref().map(ToString::to_string),
+        why: kept.why.to_string(),
+    };
+    plan.kept.iter().map(output).collect()
+}
+
+fn drift(plan: &Plan) -> Vec<DriftOutput> {
+    let output = |drift: &netstead_plan::Drift| DriftOutput {
+        provider: plan.provider.to_string(),
+        name: drift.name.to_string(),
+        kind: drift.value.kind().to_string(),
+        value: drift.value.to_string(),
+        drift: match drift.kind {
+            DriftKind::Missing => "missing",
+            DriftKind::Foreign => "foreign",
+            DriftKind::Mark => "mark",
+        }
+        .to_owned(),
+    };
+    plan.drift.iter().map(output).collect()
+}

@@ -1,0 +1,125 @@
+//! A reader of events that misses none and sees none twice.
+
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+
+use netstead_ledger::{EventQuery, Freshness, LedgerError};
+use netstead_model::Event;
+use tokio::sync::broadcast::{Receiver, error::RecvError};
+use tracing::debug;
+
+use crate::{access::Grant, app::Shared, http::cursor::EventCursor};
+
+/// Events read from the store at a time.
+const PAGE: usize = 500;
+/// How often it is checked that the reader may still read.
+const CHECK: Duration = Duration::from_secs(15);
+
+/// Reads what is stored, then what happens. It listens before it reads, and lets numbers decide what is new; so what
+/// happens between the two is neither lost nor told twice.
+#[derive(Debug)]
+pub(crate) struct Feed {
+    app: Shared,
+    grant: Grant,
+    live: Receiver<Arc<Event>>,
+    /// Read from the store until it has nothing newer.
+    behind: bool,
+    read: VecDeque<Arc<Event>>,
+    /// The number of the last event that was looked at.
+    last: u64,
+}
+
+impl Feed {
+    /// Begins behind `after`, or now.
+    pub(crate) async fn open(app: &Shared, grant: Grant, after: Option<u64>) -> Result<Self, LedgerError> {
+        let live = app.ledger.subscribe();
+        let last = match after {
+            Some(after) => after,
+            None => app.ledger.read(Freshness::Stale, |_| ()).await?.seq,
+        };
+        Ok(Self { app: Arc::clone(app), grant, live, behind: after.is_some(), read: VecDeque::new(), last })
+    }
+
+    /// Where a reader that comes again goes on.
+    pub(crate) fn cursor(&self) -> String {
+        EventCursor { ledger: self.app.ledger.id(), seq: self.last }.to_string()
+    }
+
+    /// The next event the token may see; none once the server is about to end or the token is no longer valid.
+    pub(crate) async fn next(&mut self) -> Option<Arc<Event>> {
+        loop {
+            if self.app.stopping.is_cancelled() || !self.app.tokens.still_valid(&self.grant) {
+                return None;
+            }
+            if let Some(event) = self.read.pop_front() {
+                if event.seq > self.last {
+                    self.last = event.seq;
+                    if self.sees(&event).await {
+                        return Some(event);
+                    }
+                }
+            } else if self.behind {
+                self.catch_up().await?;
+            } else {
+                self.wait().await?;
+            }
+        }
+    }
+
+    async fn catch_up(&mut self) -> Option<()> {
+        let query =
+            EventQuery { after: Some(self.last), newest_first: false, limit: PAGE, ..EventQuery::default() };
+        match self.app.ledger.events(&query).await {
+            Ok(page) => {
+                self.behind = page.next.is_some();
+                if page.events.is_empty() {
+                    self.last = page.next.map_or(self.last, |next| next.max(self.last));
+                }
+                self.read.extend(page.events);
+                Some(())
+            }
+            Err(error) => {
+                // The reader comes again with its cursor and is told what is wrong.
+                debug!(%error, "A stream of events ends.");
+                None
+            }
+        }
+    }
+
+    async fn wait(&mut self) -> Option<()> {
+        let stopping = self.app.stopping.clone();
+        tokio::select! {
+            () = stopping.cancelled() => None,
+            () = tokio::time::sleep(CHECK) => Some(()),
+            event = self.live.recv() => match event {
+                Ok(event) => {
+                    self.read.push_back(event);
+                    Some(())
+                }
+                Err(RecvError::Lagged(_)) => {
+                    self.behind = true;
+                    Some(())
+                }
+                Err(RecvError::Closed) => None,
+            },
+        }
+    }
+
+    async fn sees(&self, event: &Event) -> bool {
+        let scopes = self.grant.scopes();
+        if scopes.pools.is_empty() && scopes.vrfs.is_empty() {
+            return true;
+        }
+        let Some(pool) = event.pool() else { return false };
+        if !scopes.allows_name(pool) {
+            return false;
+        }
+        if scopes.vrfs.is_empty() {
+            return true;
+        }
+        let seen = self
+            .app
+            .ledger
+            .read(Freshness::Stale, |book| book.vrf_of(pool).is_some_and(|vrf| scopes.allows_vrf(vrf)));
+        seen.await.is_ok_and(|seen| seen.value)
+    }
+}

@@ -1,0 +1,13 @@
+//! What surrounds every handler: ids, checks at the door, bodies, queries and answers.
+
+pub(crate) mod answer;
+pub(crate) mod auth;
+pub(crate) mod body;
+pub(crate) mod cursor;
+pub(crate) mod door;
+pub(crate) mod etag;
+pub(crate) mod frame;
+pub(crate) mod path;
+pub(crate) mod query;
+pub(crate) mod seen;
+pub(crate) mod session;

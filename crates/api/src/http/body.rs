@@ -1,0 +1,215 @@
+//! JSON bodies: bounded, strict, with errors that name the field.
+
+use std::time::Duration;
+
+use axum::{
+    body::{Body, HttpBody as _},
+    extract::{FromRequest, Request},
+    http::{HeaderMap, StatusCode, header},
+};
+use futures::StreamExt as _;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{app::Shared, http::session::time_left, problem::Failure};
+
+/// Most bytes of an ordinary body.
+pub(crate) const ORDINARY: usize = 1 << 20;
+/// Most bytes of a body that carries many things.
+pub(crate) const BULK: usize = 8 << 20;
+/// How much of a body that is too large is read and thrown away, so that its sender hears why.
+const SWALLOWED: usize = 64 << 20;
+const SWALLOWING: Duration = Duration::from_secs(10);
+
+/// A body of at most `MOST` bytes of JSON. An empty one counts as `{}`.
+#[derive(Debug)]
+pub(crate) struct Json<T, const MOST: usize = ORDINARY>(pub(crate) T);
+
+impl<T: DeserializeOwned, const MOST: usize> FromRequest<Shared> for Json<T, MOST> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, app: &Shared) -> Result<Self, Failure> {
+        let left = time_left(app, request.extensions(), request.headers())?;
+        let (parts, body) = request.into_parts();
+        if !body.is_end_stream() {
+            check_type(&parts.headers)?;
+        }
+        let reading = tokio::time::timeout(left, read::<MOST>(body, &parts.headers));
+        let bytes = reading.await.map_err(|_| too_slow())??;
+        parse(&bytes).map(Self)
+    }
+}
+
+fn check_type(headers: &HeaderMap) -> Result<(), Failure> {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let essence = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    if essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json")) {
+        return Ok(());
+    }
+    let told = if kind.is_empty() {
+        "the body has no type".to_owned()
+    } else {
+        format!("a body of type `{essence}` is not taken")
+    };
+    Err(Failure::new(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "unsupported-media-type",
+        format!("{told}; send `Content-Type: application/json`"),
+    ))
+}
+
+async fn read<const MOST: usize>(body: Body, headers: &HeaderMap) -> Result<Vec<u8>, Failure> {
+    let declared = body.size_hint().lower();
+    let asks_first = headers
+        .get(header::EXPECT)
+        .is_some_and(|expect| expect.as_bytes().eq_ignore_ascii_case(b"100-continue"));
+    let too_large = declared > MOST as u64;
+    if too_large && asks_first {
+        return Err(oversized(MOST));
+    }
+    let mut stream = body.into_data_stream();
+    let mut bytes = Vec::new();
+    while let Some(chunk) = stream.next().await {
+        let chunk = chunk.map_err(|error| Failure::unreadable("", format!("the body broke off: {error}")))?;
+        if too_large || bytes.len() + chunk.len() > MOST {
+            swallow(stream).await;
+            return Err(oversized(MOST));
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
+}
+
+/// Reads on for a while: an answer to somebody who is still sending would be lost with the connection.
+async fn swallow(mut stream: axum::body::BodyDataStream) {
+    let swallowing = async {
+        let mut swallowed = 0;
+        while let Some(Ok(chunk)) = stream.next().await {
+            swallowed += chunk.len();
+            if swallowed > SWALLOWED {
+                break;
+            }
+        }
+    };
+    let _ = tokio::time::timeout(SWALLOWING, swallowing).await;
+}
+
+fn oversized(most: usize) -> Failure {
+    let told = format!("the body is larger than the {} MiB that are taken here", most >> 20);
+    Failure::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", told).fact("most_bytes", most)
+}
+
+fn too_slow() -> Failure {
+    Failure::new(
+        StatusCode::REQUEST_TIMEOUT,
+        "too-slow",
+        "the body did not arrive before the deadline of the request",
+    )
+}
+
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        Failure::unreadable("", format!("the body is not UTF-8 from byte {} on", error.valid_up_to()))
+    })?;
+    let text = if text.trim().is_empty() { "{}" } else { text };
+    let mut json = serde_json::Deserializer::from_str(text);
+    let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let path = error.path().to_string();
+        let told = error.into_inner().to_string();
+        Failure::unreadable(field(&path, &told), told)
+    })?;
+    json.end().map_err(|error| Failure::unreadable("", format!("after the end of the body: {error}")))?;
+    if text.contains('[') {
+        let plain = serde_json::from_str(text).map_err(|error| Failure::unreadable("", error))?;
+        check_lists(&plain, "")?;
+    }
+    Ok(value)
+}
+
+/// Where a list may stand. Serde would take one for any object, as its fields without their names.
+const LISTS: [&str; 11] =
+    ["any", "each", "entries", "exclude", "hostnames", "pools", "ranges", "seen", "values", "vrfs", "zones"];
+
+fn check_lists(value: &Value, path: &str) -> Result<(), Failure> {
+    match value {
+        Value::Object(fields) => fields.iter().try_for_each(|(name, value)| {
+            let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            match value {
+                Value::Array(items) if LISTS.contains(&name.as_str()) => items
+                    .iter()
+                    .enumerate()
+                    .try_for_each(|(place, item)| check_lists(item, &format!("{path}[{place}]"))),
+                _ => check_lists(value, &path),
+            }
+        }),
+        Value::Array(_) if path.is_empty() => {
+            Err(Failure::unreadable("", "the body is a list; it must be an object"))
+        }
+        Value::Array(_) => Err(Failure::unreadable(path, "it is a list; it must be an object")),
+        _ => Ok(()),
+    }
+}
+
+/// The path to the trouble. Serde gives a missing field the path of what it is missing in.
+fn field(path: &str, told: &str) -> String {
+    let path = if path == "." { "" } else { path };
+    let missing =
+        told.strip_prefix("missing field `").and_then(|rest| rest.split_once('`')).map(|(name, _)| name);
+    match missing {
+        Some(name) if path.is_empty() => name.to_owned(),
+        Some(name) => format!("{path}.{name}"),
+        None => path.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use netstead_client::types::{BulkInput, ClaimFrom, ClaimInput, ReservationInput};
+
+    use super::*;
+
+    fn wrong<T: DeserializeOwned + std::fmt::Debug>(text: &[u8]) -> String {
+        let problem = parse::<T>(text).unwrap_err().problem(None);
+        format!("{} {} | {}", problem.status, problem.field.unwrap_or_default(), problem.detail)
+    }
+
+    #[test]
+    fn errors_name_the_field() {
+        let all = [
+            wrong::<ClaimFrom>(br#"{"key": "a", "claim": {"labels": {"env": 7}}}"#),
+            wrong::<ClaimInput>(br#"{"adress": "10.0.0.1"}"#),
+            wrong::<ReservationInput>(b"{}"),
+            wrong::<BulkInput>(
+                br#"{"entries": [{"claim": {"key": "a", "any": ["lan"]}}, {"release": {"pool": "lan"}}]}"#,
+            ),
+            wrong::<BulkInput>(br#"{"entries": [{"frobnicate": {}}]}"#),
+            wrong::<ClaimInput>(br#"{"address": }"#),
+            wrong::<ClaimInput>(b"{} {}"),
+            wrong::<ClaimInput>(b"[]"),
+            wrong::<ClaimFrom>(br#"{"key": "a", "any": ["lan"], "claim": ["10.0.0.1"]}"#),
+            wrong::<BulkInput>(
+                br#"{"entries": [{"release": {"pool": "a", "key": "b"}}, {"release": ["lan", "web"]}]}"#,
+            ),
+            wrong::<ClaimInput>(b"{\"key\": \"\xff\"}"),
+        ];
+        assert_snapshot!(all.join("\n"), @"
+        400 claim.labels.env | claim.labels.env: invalid type: integer `7`, expected a string at line 1 column 42
+        400 adress | adress: unknown field `adress`, expected one of `address`, `prefer`, `length`, `ttl`, `labels`, `hostnames`, `description`, `owner`, `adopt`, `force`, `wait`, `keep` at line 1 column 9
+        400 range | range: missing field `range` at line 1 column 2
+        400 entries[1].release.key | entries[1].release.key: missing field `key` at line 1 column 81
+        400 entries[0] | entries[0]: unknown variant `frobnicate`, expected one of `claim`, `release`, `renew`, `move` at line 1 column 26
+        400 address | address: expected value at line 1 column 13
+        400  | after the end of the body: trailing characters at line 1 column 4
+        400  | the body is a list; it must be an object
+        400 claim | claim: it is a list; it must be an object
+        400 entries[1].release | entries[1].release: it is a list; it must be an object
+        400  | the body is not UTF-8 from byte 9 on
+        ");
+    }
+
+    #[test]
+    fn an_empty_body_is_an_empty_object() {
+        assert_eq!(parse::<ClaimInput>(b"").unwrap(), ClaimInput::default());
+    }
+}

@@ -1,0 +1,97 @@
+//! Where a page ends and the next begins. Callers give them back as they got them.
+
+use std::fmt;
+
+use axum::http::StatusCode;
+use netstead_ledger::Ledger;
+use netstead_model::Ident;
+
+use crate::problem::Failure;
+
+fn wrong(text: &str) -> Failure {
+    let shown: String = text.chars().take(80).flat_map(char::escape_debug).collect();
+    Failure::unreadable("after", format!("`{shown}` is not a `next` that this list gave"))
+}
+
+/// `<first>/<rest>`; the first part never has a `/`.
+pub(crate) fn pair<T: std::str::FromStr>(text: &str) -> Result<(Ident, T), Failure> {
+    let (first, rest) = text.split_once('/').ok_or_else(|| wrong(text))?;
+    Ok((first.parse().map_err(|_| wrong(text))?, rest.parse().map_err(|_| wrong(text))?))
+}
+
+/// The one name a list goes on after.
+pub(crate) fn single<T: std::str::FromStr>(text: &str) -> Result<T, Failure> {
+    text.parse().map_err(|_| wrong(text))
+}
+
+/// A place among the events of one ledger: `<ledger id>:<sequence number>`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct EventCursor {
+    pub(crate) ledger: u32,
+    pub(crate) seq: u64,
+}
+
+impl EventCursor {
+    pub(crate) fn read(field: &str, text: &str) -> Result<Self, Failure> {
+        let parsed = || {
+            let (ledger, seq) = text.split_once(':')?;
+            let plain =
+                ledger.len() == 8 && ledger.bytes().all(|b| b.is_ascii_hexdigit()) && !seq.starts_with('+');
+            let ledger = u32::from_str_radix(ledger, 16).ok().filter(|_| plain)?;
+            Some(Self { ledger, seq: seq.parse().ok()? })
+        };
+        let told = "an event cursor looks like `1f0c22ab:17`: the id of the ledger and a sequence number";
+        parsed().ok_or_else(|| Failure::unreadable(field, told))
+    }
+
+    /// The sequence number, if it is of this ledger.
+    pub(crate) fn of(self, ledger: &Ledger) -> Result<u64, Failure> {
+        let id = ledger.id();
+        if self.ledger == id {
+            return Ok(self.seq);
+        }
+        Err(gone(&format!("this cursor is of the ledger {:08x}, and this one is {id:08x}", self.ledger)))
+    }
+
+    /// The sequence number, if everything after it is still there.
+    pub(crate) fn standing(self, ledger: &Ledger) -> Result<u64, Failure> {
+        self.of(ledger)?;
+        let oldest = ledger.oldest_event();
+        if self.seq.saturating_add(1) < oldest {
+            return Err(gone(&format!("the events after {} are kept from {oldest} on only", self.seq)));
+        }
+        Ok(self.seq)
+    }
+}
+
+fn gone(reason: &str) -> Failure {
+    Failure::new(StatusCode::GONE, "gone", format!("{reason}; start again from a list"))
+}
+
+impl fmt::Display for EventCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:08x}:{}", self.ledger, self.seq)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_cursor_reads_as_it_is_written() {
+        let cursor = EventCursor { ledger: 0x1f0c_22ab, seq: 17 };
+        assert_eq!(cursor.to_string(), "1f0c22ab:17");
+        assert_eq!(EventCursor::read("after", "1f0c22ab:17").unwrap(), cursor);
+        for text in ["", "17", "1f0c22ab", "1f0c22ab:", "1f0c22ab:-1", "1f0c22ab:+1", "+f0c22ab:1", "xyz:1"] {
+            assert!(EventCursor::read("after", text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_cursor_is_refused() {
+        assert_eq!(pair::<String>("lan/a/b").unwrap(), ("lan".parse().unwrap(), "a/b".to_owned()));
+        assert!(pair::<String>("lan").is_err());
+        assert!(single::<Ident>("Not A Name").is_err());
+    }
+}

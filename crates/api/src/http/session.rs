@@ -1,0 +1,245 @@
+//! One authenticated request: who asks, what they may, and how long they wait.
+
+use std::{marker::PhantomData, ops::Deref, sync::Arc, time::Duration};
+
+use axum::{
+    extract::FromRequestParts,
+    http::{Extensions, HeaderMap, HeaderName, StatusCode, request::Parts},
+};
+use netstead_engine::Engine;
+use netstead_ledger::{Book, Caller, Command, Done, Freshness, LedgerError, Refusal, Seen};
+use netstead_model::{Ident, Name};
+
+use crate::{
+    access::{Denied, Grant, Role, Scopes},
+    app::Shared,
+    http::frame::Arrival,
+    problem::Failure,
+};
+
+pub(crate) const TIMEOUT: HeaderName = HeaderName::from_static("netstead-timeout");
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
+const LONGEST_TIMEOUT: Duration = Duration::from_mins(10);
+/// How long a waiting claim may still be served once the server is about to end.
+const LAST_MOMENT: Duration = Duration::from_secs(1);
+
+/// The role a handler needs.
+pub(crate) trait Needs {
+    const ROLE: Role;
+}
+
+macro_rules! roles {
+    ($($name:ident),*) => {$(
+        #[derive(Debug)]
+        pub(crate) struct $name;
+        impl Needs for $name {
+            const ROLE: Role = Role::$name;
+        }
+    )*};
+}
+roles!(Read, Claim, Write, Admin);
+
+/// A request by somebody who has at least the role `R`.
+#[derive(Debug)]
+pub(crate) struct Session<R>(Asker, PhantomData<R>);
+
+impl<R> Deref for Session<R> {
+    type Target = Asker;
+
+    fn deref(&self) -> &Asker {
+        &self.0
+    }
+}
+
+/// Who asks, and until when.
+#[derive(Debug)]
+pub(crate) struct Asker {
+    pub(crate) app: Shared,
+    pub(crate) grant: Grant,
+    pub(crate) request: Arc<str>,
+    /// On the monotonic clock.
+    deadline: Duration,
+}
+
+impl<R: Needs> FromRequestParts<Shared> for Session<R> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Shared) -> Result<Self, Failure> {
+        let grant = parts.extensions.get::<Grant>().cloned().ok_or(Denied::Missing)?;
+        check_role(&grant, R::ROLE)?;
+        let left = time_left(app, &parts.extensions, &parts.headers)?;
+        let arrival = parts.extensions.get::<Arrival>();
+        let request = arrival.map_or_else(|| Arc::from(""), |arrival| Arc::clone(&arrival.id));
+        let deadline = app.clock.monotonic().saturating_add(left);
+        Ok(Self(Asker { app: Arc::clone(app), grant, request, deadline }, PhantomData))
+    }
+}
+
+fn check_role(grant: &Grant, needs: Role) -> Result<(), Failure> {
+    let has = grant.role();
+    if has >= needs {
+        return Ok(());
+    }
+    let told = format!("this needs a token of role `{needs}`, and yours has `{has}`");
+    Err(Failure::forbidden(told).fact("needs", needs).fact("has", has))
+}
+
+/// How much of its time a request has left.
+pub(crate) fn time_left(
+    app: &Shared,
+    extensions: &Extensions,
+    headers: &HeaderMap,
+) -> Result<Duration, Failure> {
+    let timeout = match headers.get(TIMEOUT) {
+        None => DEFAULT_TIMEOUT,
+        Some(value) => {
+            let seconds = value.to_str().ok().and_then(|text| text.trim().parse::<f64>().ok());
+            let seconds = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+            let wrong = || {
+                Failure::unreadable("Netstead-Timeout", "it is a number of seconds, such as `30` or `2.5`")
+            };
+            seconds.ok_or_else(wrong)?.min(LONGEST_TIMEOUT)
+        }
+    };
+    let spent = extensions.get::<Arrival>().map(|arrival| app.clock.monotonic().saturating_sub(arrival.at));
+    Ok(timeout.saturating_sub(spent.unwrap_or_default()))
+}
+
+impl Asker {
+    pub(crate) fn scopes(&self) -> &Scopes {
+        self.grant.scopes()
+    }
+
+    pub(crate) fn caller(&self) -> Caller {
+        self.grant.caller(&self.request)
+    }
+
+    /// The caller, claiming for `owner` if one is named, which needs the role `write`.
+    pub(crate) fn caller_for(&self, owner: Option<Arc<str>>) -> Result<Caller, Failure> {
+        let caller = self.caller();
+        match owner {
+            Some(owner) if owner == caller.subject => Ok(caller),
+            Some(_) if self.grant.role() < Role::Write => {
+                Err(Failure::forbidden("only a token of role `write` may name another owner").on("owner"))
+            }
+            behalf => Ok(Caller { behalf, ..caller }),
+        }
+    }
+
+    /// Refuses those with less than this role.
+    pub(crate) fn check_role(&self, needs: Role) -> Result<(), Failure> {
+        check_role(&self.grant, needs)
+    }
+
+    /// What keeps names.
+    pub(crate) fn engine(&self) -> Result<&Engine, Failure> {
+        let told = "names are kept by a server that runs: start `netstead run`";
+        self.app
+            .engine
+            .as_ref()
+            .ok_or_else(|| Failure::new(StatusCode::SERVICE_UNAVAILABLE, "not-ready", told))
+    }
+
+    /// Refuses a name that is in none of the token's zones.
+    pub(crate) fn check_zone(&self, name: &Name) -> Result<(), Failure> {
+        let scopes = self.scopes();
+        if scopes.allows_zone(name) {
+            return Ok(());
+        }
+        let zones: Vec<String> = scopes.zones.iter().map(|zone| format!("`{zone}`")).collect();
+        let told = format!("your token is for the zones {} and not for `{name}`", zones.join(", "));
+        Err(Failure::forbidden(told).fact("scope", "zones"))
+    }
+
+    /// What concerns all zones is not for a token that is limited to some.
+    pub(crate) fn check_every_zone(&self) -> Result<(), Failure> {
+        if self.scopes().zones.is_empty() {
+            return Ok(());
+        }
+        Err(Failure::forbidden("this concerns all zones, and your token is limited to some")
+            .fact("scope", "zones"))
+    }
+
+    pub(crate) fn time_left(&self) -> Duration {
+        self.deadline.saturating_sub(self.app.clock.monotonic())
+    }
+
+    pub(crate) async fn submit(&self, command: Command) -> Result<Done, Failure> {
+        self.submit_as(self.caller(), command).await
+    }
+
+    pub(crate) async fn submit_as(&self, caller: Caller, command: Command) -> Result<Done, Failure> {
+        Ok(self.app.ledger.submit(caller, command, self.time_left()).await?)
+    }
+
+    /// As [`Asker::submit_as`] for a claim that may wait: it does not keep the server from ending.
+    pub(crate) async fn submit_waiting(&self, caller: Caller, command: Command) -> Result<Done, Failure> {
+        let stopping = async {
+            self.app.stopping.cancelled().await;
+            tokio::time::sleep(LAST_MOMENT).await;
+        };
+        tokio::select! {
+            biased;
+            done = self.submit_as(caller, command) => done,
+            () = stopping => Err(LedgerError::Unknown { reason: "the server is about to end".into() }.into()),
+        }
+    }
+
+    pub(crate) async fn read<T>(
+        &self,
+        freshness: Freshness,
+        look: impl FnMut(&Book) -> T + Send,
+    ) -> Result<Seen<T>, Failure> {
+        let reading = self.app.ledger.read(freshness, look);
+        Ok(tokio::time::timeout(self.time_left(), reading).await.map_err(|_| LedgerError::TooLate)??)
+    }
+
+    /// Refuses what is not in the token's scope: before a command, whose own check knows nothing of tokens.
+    pub(crate) async fn check_pool(&self, pool: &Ident) -> Result<(), Failure> {
+        let scopes = self.scopes();
+        check_name(scopes, pool)?;
+        if scopes.vrfs.is_empty() {
+            return Ok(());
+        }
+        self.read(Freshness::Fresh, |book| check_in(book, scopes, pool)).await?.value
+    }
+
+    pub(crate) fn check_vrf(&self, vrf: &Ident) -> Result<(), Failure> {
+        check_vrf(self.scopes(), vrf)
+    }
+
+    /// What concerns everything is not for a token that is limited to something.
+    pub(crate) fn check_unscoped(&self) -> Result<(), Failure> {
+        if self.scopes().is_all() {
+            return Ok(());
+        }
+        Err(Failure::forbidden("this concerns everything, and your token is limited by scopes")
+            .fact("scope", "all"))
+    }
+}
+
+/// Refuses a pool that is out of scope, or that is not there.
+pub(crate) fn check_in(book: &Book, scopes: &Scopes, pool: &Ident) -> Result<(), Failure> {
+    check_name(scopes, pool)?;
+    if scopes.vrfs.is_empty() {
+        return Ok(());
+    }
+    let status = book.pool(pool).ok_or_else(|| Refusal::NoSuchPool { pool: pool.clone() })?;
+    check_vrf(scopes, &status.pool.spec.vrf)
+}
+
+pub(crate) fn check_vrf(scopes: &Scopes, vrf: &Ident) -> Result<(), Failure> {
+    if scopes.allows_vrf(vrf) { Ok(()) } else { Err(out_of_scope("VRF", &scopes.vrfs, vrf)) }
+}
+
+pub(crate) fn check_name(scopes: &Scopes, pool: &Ident) -> Result<(), Failure> {
+    if scopes.allows_name(pool) { Ok(()) } else { Err(out_of_scope("pool", &scopes.pools, pool)) }
+}
+
+fn out_of_scope(what: &str, scope: &[Ident], asked: &Ident) -> Failure {
+    let list: Vec<String> = scope.iter().map(|name| format!("`{name}`")).collect();
+    let told = format!("your token is for the {what}s {} and not for `{asked}`", list.join(", "));
+    let list = scope.iter().map(Ident::as_str).collect::<Vec<_>>().join(",");
+    Failure::new(StatusCode::FORBIDDEN, "forbidden", told)
+        .fact("scope", format!("{what}s={list}").to_lowercase())
+}

@@ -1,0 +1,79 @@
+//! The REST API: every door to the ledger that is not Rust.
+//!
+//! A request passes the frame (its id, its errors), the door (is it meant for us), authentication, and then a handler
+//! that turns JSON into a command or a look into the Book. `/api/v1/openapi.json` describes all of it.
+
+pub mod access;
+mod app;
+mod convert;
+mod feed;
+mod http;
+mod metrics;
+mod openapi;
+mod problem;
+mod routes;
+mod serve;
+
+use std::{net::SocketAddr, sync::Arc};
+
+use jiff::Timestamp;
+use netstead_engine::Engine;
+use netstead_ledger::Ledger;
+use netstead_model::Clock;
+use tokio_util::sync::CancellationToken;
+
+pub use self::serve::{Bound, ServeError, ServeOptions, Server, TlsFiles, bind, serve};
+use self::{access::Tokens, app::App, http::door::Door, metrics::Metrics};
+
+/// What the API is made of. Cheap to clone; several listeners may share one.
+#[derive(Debug, Clone)]
+pub struct Api {
+    ledger: Ledger,
+    engine: Option<Engine>,
+    nameserver: Arc<[String]>,
+    tokens: Tokens,
+    clock: Arc<dyn Clock>,
+    store: Arc<str>,
+    metrics: Arc<Metrics>,
+    started: Timestamp,
+}
+
+impl Api {
+    /// `store` says for people what kind of store it is: `local at /var/lib/netstead`.
+    pub fn new(ledger: Ledger, tokens: Tokens, clock: Arc<dyn Clock>, store: &str) -> Self {
+        let (metrics, started) = (Arc::new(Metrics::new()), clock.wall());
+        let (engine, nameserver) = (None, Arc::from([]));
+        Self { ledger, engine, nameserver, tokens, clock, store: store.into(), metrics, started }
+    }
+
+    /// With names. Without this, whatever concerns them is answered with 503.
+    #[must_use]
+    pub fn with_engine(mut self, engine: Engine) -> Self {
+        self.engine = Some(engine);
+        self
+    }
+
+    /// Tells where the nameserver answers.
+    #[must_use]
+    pub fn with_nameserver(mut self, addresses: &[SocketAddr]) -> Self {
+        self.nameserver = addresses.iter().map(ToString::to_string).collect();
+        self
+    }
+
+    /// All routes as one listener sees them. Once `stopping` is cancelled `/readyz` fails and streams end.
+    fn router(&self, door: Door, stopping: CancellationToken) -> axum::Router {
+        let app = App {
+            ledger: self.ledger.clone(),
+            engine: self.engine.clone(),
+            nameserver: Arc::clone(&self.nameserver),
+            tokens: self.tokens.clone(),
+            clock: Arc::clone(&self.clock),
+            metrics: Arc::clone(&self.metrics),
+            started: self.started,
+            store: Arc::clone(&self.store),
+            door,
+            stopping,
+        };
+        routes::router(&Arc::new(app))
+    }
+}

@@ -1,0 +1,121 @@
+//! The `OpenAPI` document, which comes from the handlers themselves, and the page that shows it.
+
+use std::collections::BTreeMap;
+
+use netstead_client::types::Problem;
+use utoipa::{
+    IntoResponses, Modify, OpenApi,
+    openapi::{
+        Content, Ref, RefOr, Response, ResponseBuilder,
+        security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
+    },
+};
+
+use crate::problem::CONTENT_TYPE;
+
+/// What all paths share.
+#[derive(Debug, OpenApi)]
+#[openapi(
+    info(
+        title = "Netstead",
+        description = "An address and a name for everything you run.\n\nEvery request needs a token: \
+                       `Authorization: Bearer nst_…`. Every error is a problem (RFC 9457). Requests with unknown fields \
+                       are refused; answers may grow.\n\n`Netstead-Timeout` is the seconds a request has (default 30, at \
+                       most 600); a waiting claim's own wait counts on top. `X-Request-Id` is yours or made here, and \
+                       goes into events. `Netstead-Seq` in an answer is the sequence number it was computed at.",
+        license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0"),
+    ),
+    components(schemas(Problem)),
+    modifiers(&Security),
+    security(("token" = [])),
+    tags(
+        (name = "pools", description = "What there is to hand out, and by which rules"),
+        (name = "claims", description = "Who holds which address"),
+        (name = "addresses", description = "What is known of single addresses"),
+        (name = "names", description = "Where names come from, where they go, and what is done about it"),
+        (name = "events", description = "What happened"),
+        (name = "server", description = "The server itself, its tokens and its store"),
+    ),
+)]
+pub(crate) struct Document;
+
+#[derive(Debug)]
+struct Security;
+
+impl Modify for Security {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        let bearer =
+            HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("nst_<id>_<secret>").build();
+        let components = document.components.get_or_insert_default();
+        components.add_security_scheme("token", SecurityScheme::Http(bearer));
+    }
+}
+
+fn problems(statuses: &[(u16, &str)]) -> BTreeMap<String, RefOr<Response>> {
+    let always = [
+        (400, "The request cannot be read; `field` says where"),
+        (401, "No token, or one that is not known"),
+        (403, "The token may not do this, or the request comes from a foreign page"),
+        (421, "The request calls the server by a name that is not its own"),
+        (503, "The ledger cannot answer now; nothing was done"),
+        (504, "It is unknown whether it was done, or the deadline passed"),
+    ];
+    let content = || Content::new(Some(Ref::from_schema_name("Problem")));
+    let problem =
+        |description: &str| ResponseBuilder::new().description(description).content(CONTENT_TYPE, content());
+    let all = always.iter().chain(statuses);
+    all.map(|(status, description)| (status.to_string(), problem(description).build().into())).collect()
+}
+
+macro_rules! problem_sets {
+    ($($(#[$meta:meta])* $name:ident: [$($status:literal $description:literal),*];)*) => {$(
+        $(#[$meta])*
+        #[derive(Debug)]
+        pub(crate) struct $name;
+
+        impl IntoResponses for $name {
+            fn responses() -> BTreeMap<String, RefOr<Response>> {
+                problems(&[$(($status, $description)),*])
+            }
+        }
+    )*};
+}
+
+problem_sets! {
+    /// Of requests that list.
+    Listing: [];
+    /// Of requests that look at one thing.
+    Looking: [404 "There is no such thing"];
+    /// Of requests that look at events.
+    Following: [410 "The cursor is of another ledger, or older than what is kept"];
+    /// Of requests that change something.
+    Changing: [
+        404 "There is no such thing",
+        409 "It stands against something that is there: `type` says what, `facts` by whom",
+        410 "The named claim is gone",
+        413 "The body is too large",
+        415 "The body is not JSON",
+        422 "It can be read, but never done; `field` says where"
+    ];
+    /// Of requests that end something.
+    Ending: [
+        404 "There is no such thing",
+        409 "It stands against something that is there: `type` says what, `facts` by whom"
+    ];
+    /// Of requests that end a pool.
+    EndingPools: [
+        404 "There is no such pool",
+        409 "It stands against something that is there: `type` says what, `facts` by whom",
+        412 "The pool changed meanwhile",
+        422 "It can be read, but never done; `field` says where"
+    ];
+    /// Of requests that change a pool.
+    ChangingPools: [
+        404 "There is no such pool",
+        409 "It stands against something that is there: `type` says what, `facts` by whom",
+        412 "The pool changed meanwhile",
+        413 "The body is too large",
+        415 "The body is not JSON",
+        422 "It can be read, but never done; `field` says where"
+    ];
+}

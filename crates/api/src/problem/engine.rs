@@ -1,0 +1,26 @@
+//! What the engine could not do.
+
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use netstead_engine::EngineError;
+
+use super::Failure;
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        let told = error.to_string();
+        match error {
+            EngineError::NoSuchProvider { .. } => Self::not_found("no-such-provider", told),
+            EngineError::NoSuchPlan { .. } => Self::not_found("no-such-plan", told),
+            EngineError::Invalid { field, reason } => Self::impossible(field, reason),
+            EngineError::Closed | EngineError::Deposed => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", told)
+                    .retry_after(Duration::from_secs(1))
+            }
+            EngineError::Damaged { .. } => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "damaged", told),
+            EngineError::Store(error) => error.into(),
+            _ => Self::internal(told),
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Many requests in few commits.
+
+use std::collections::VecDeque;
+
+use axum::http::StatusCode;
+use netstead_client::types::{BulkInput, BulkOutput, BulkResult};
+use netstead_ledger::{Caller, Command, Done, Freshness, Reply};
+use netstead_model::{Ident, Key, PoolChoice};
+
+use super::{
+    claiming::{check, check_new_owner, released, shown},
+    visible,
+};
+use crate::{
+    convert::bulk::{Entry, Group, entries, groups},
+    http::{
+        answer::Answer,
+        body::{BULK, Json},
+        query::{NoParams, Query},
+        session::{self, Asker, Session},
+    },
+    openapi::Changing,
+    problem::Failure,
+};
+
+/// Claims, releases, renews and moves many at once: up to 64 in one commit, more in several, each all or none.
+///
+/// A repeat gives the same results, as far as entries name the ids of their claims.
+#[utoipa::path(post, path = "/bulk", tag = "claims", operation_id = "bulk", request_body = BulkInput,
+    responses((status = 200, description = "One result per entry, in their order; a refused commit is `failed` in all its entries",
+        body = BulkOutput), Changing))]
+pub(crate) async fn post(
+    session: Session<session::Claim>,
+    Query(NoParams {}): Query<NoParams>,
+    Json(input): Json<BulkInput, BULK>,
+) -> Result<Answer<BulkOutput>, Failure> {
+    let mut entries = entries(input)?;
+    let scopes = session.scopes();
+    let visible = session.read(Freshness::Fresh, |book| visible(book, scopes)).await?.value;
+    for (place, entry) in entries.iter_mut().enumerate() {
+        allow(&session, entry, visible.as_deref()).await.map_err(|failure| failure.fact("entry", place))?;
+    }
+    let owner = entries.iter().find_map(|entry| entry.owner.clone());
+    let caller = session.caller_for(owner)?;
+    let mut results = Vec::with_capacity(entries.len());
+    let mut seq = 0;
+    for group in groups(entries) {
+        let start = results.len();
+        match run(&session, &caller, &group).await {
+            Ok(done) => {
+                seq = seq.max(done.seq);
+                results.extend(answers(&session, &group, done).await?);
+            }
+            Err(failure) => results.extend(failures(&session, &group, start, &failure)),
+        }
+    }
+    let answer = Answer::ok(BulkOutput { results });
+    Ok(if seq > 0 { answer.at(seq) } else { answer })
+}
+
+/// Refuses an entry that is out of the token's reach, before anything is done. `visible` are the pools within it,
+/// unless that is all of them; asking about each pool again would be slow.
+async fn allow(session: &Asker, entry: &mut Entry, visible: Option<&[Ident]>) -> Result<(), Failure> {
+    let reached = |pool: &Ident| visible.is_none_or(|visible| visible.contains(pool));
+    for command in &mut entry.commands {
+        match command {
+            Command::Claim(request) => {
+                let plain = matches!(&request.from, PoolChoice::Pools(pools) if pools.iter().all(reached));
+                if !plain || request.adopt {
+                    check(session, request).await?;
+                }
+            }
+            Command::Release(target) | Command::Renew { target, .. } | Command::Move { target, .. } => {
+                if !reached(&target.pool) {
+                    session.check_pool(&target.pool).await?;
+                }
+                if let Command::Move { owner, .. } = command {
+                    check_new_owner(session, owner.as_ref())?;
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+async fn run(session: &Asker, caller: &Caller, group: &Group) -> Result<Done, Failure> {
+    let commands = group.iter().flat_map(|entry| entry.commands.iter().cloned()).collect();
+    session.submit_as(caller.clone(), Command::Bulk(commands)).await
+}
+
+async fn answers(session: &Asker, group: &Group, done: Done) -> Result<Vec<BulkResult>, Failure> {
+    let Reply::Bulk(replies) = done.reply else {
+        return Err(Failure::internal("a bulk was not answered with one"));
+    };
+    let copy = Done { reply: Reply::Bulk(replies.clone()), seq: done.seq };
+    let mut claims: VecDeque<_> = shown(session, copy).await.into();
+    let mut replies = replies.into_iter();
+    let mut results = Vec::with_capacity(group.len());
+    for entry in group {
+        let missing = || Failure::internal("a bulk was answered with too little");
+        let result = match entry.commands.first() {
+            Some(Command::Claim(_)) => {
+                replies.nth(entry.commands.len() - 1);
+                BulkResult::Claimed(claims.drain(..entry.commands.len().min(claims.len())).collect())
+            }
+            Some(Command::Renew { .. }) => {
+                replies.next();
+                BulkResult::Renewed(claims.pop_front().ok_or_else(missing)?)
+            }
+            Some(Command::Move { .. }) => {
+                replies.next();
+                BulkResult::Moved(claims.pop_front().ok_or_else(missing)?)
+            }
+            _ => BulkResult::Released(released(session, replies.next().ok_or_else(missing)?).await?),
+        };
+        results.push(result);
+    }
+    Ok(results)
+}
+
+/// A commit that was refused, told to each of its entries.
+fn failures(session: &Asker, group: &Group, start: usize, failure: &Failure) -> Vec<BulkResult> {
+    let refused = offender(group, failure).map(|place| start + place);
+    let problem = |failure: &Failure| BulkResult::Failed(failure.problem(Some(&session.request)));
+    let of = |place: usize| match refused {
+        Some(refused) if refused != place => {
+            let told = format!("nothing of this commit was done, because entry {refused} was refused");
+            problem(&Failure::new(StatusCode::CONFLICT, "not-done", told).fact("entry", refused))
+        }
+        Some(refused) => problem(&failure.clone().fact("entry", refused)),
+        None => problem(failure),
+    };
+    (start..start + group.len()).map(of).collect()
+}
+
+/// The entry a refusal is about, as far as the refusal says so: by key, or as the only one of its pool.
+fn offender(group: &Group, failure: &Failure) -> Option<usize> {
+    let (pool, key) = (failure.fact_named("pool"), failure.fact_named("key"));
+    let names = |entry: &Entry, pool: Option<&str>, key: Option<&str>| {
+        entry.commands.iter().any(|command| {
+            let (pools, own): (&[Ident], &Key) = match command {
+                Command::Claim(request) => match &request.from {
+                    PoolChoice::Pools(pools) => (pools, &request.key),
+                    PoolChoice::Select(_) => (&[], &request.key),
+                },
+                Command::Release(target) | Command::Renew { target, .. } | Command::Move { target, .. } => {
+                    (std::slice::from_ref(&target.pool), &target.key)
+                }
+                _ => return false,
+            };
+            pool.is_none_or(|pool| pools.is_empty() || pools.iter().any(|own| *own == *pool))
+                && key.is_none_or(|key| *own == *key)
+        })
+    };
+    let only = |pool: Option<&str>, key: Option<&str>| {
+        let mut matching =
+            group.iter().enumerate().filter(|(_, entry)| names(entry, pool, key)).map(|(place, _)| place);
+        matching.next().filter(|_| matching.next().is_none())
+    };
+    match failure.status() {
+        status if status.is_server_error() => None,
+        _ => key.and_then(|key| only(pool, Some(key))).or_else(|| only(pool, None)),
+    }
+}

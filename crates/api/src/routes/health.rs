@@ -1,0 +1,50 @@
+//! Whether it lives, whether it serves, and numbers about it.
+
+use axum::{
+    extract::State,
+    http::{HeaderMap, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use netstead_ledger::Freshness;
+use netstead_model::PoolStatus;
+use netstead_store::Health;
+use std::time::Duration;
+
+use crate::{access::Scopes, app::Shared, http::auth, metrics, problem::Failure};
+
+/// The process lives.
+pub(crate) async fn alive() -> &'static str {
+    "ok\n"
+}
+
+/// The ledger answers, and will go on to.
+pub(crate) async fn ready(State(app): State<Shared>) -> Result<&'static str, Failure> {
+    let not_ready = |reason: String| Failure::new(StatusCode::SERVICE_UNAVAILABLE, "not-ready", reason);
+    if app.stopping.is_cancelled() {
+        return Err(not_ready("the server is about to end".to_owned()));
+    }
+    let health = app.ledger.health();
+    match health.reason {
+        Some(reason) if !health.ready => Err(not_ready(reason).retry_after(Duration::from_secs(1))),
+        None if !health.ready => Err(not_ready("the ledger does not answer yet".to_owned())),
+        _ => Ok("ok\n"),
+    }
+}
+
+/// Prometheus' text. On a listener only this machine can reach it needs no token.
+pub(crate) async fn metrics(State(app): State<Shared>, headers: HeaderMap) -> Result<Response, Failure> {
+    let open = app.door.loopback && !headers.contains_key(header::AUTHORIZATION);
+    let scopes = if open { Scopes::default() } else { auth::grant(&app.tokens, &headers)?.scopes().clone() };
+    let wanted = |status: &PoolStatus| scopes.allows_pool(&status.pool.spec.name, &status.pool.spec.vrf);
+    // What is known is better than nothing while the store is away.
+    let pools =
+        app.ledger.read(Freshness::Stale, |book| book.pools().filter(wanted).collect::<Vec<_>>()).await;
+    let pools = pools.map(|seen| seen.value).unwrap_or_default();
+    let store_ready = app.ledger.store().health() == Health::Ready;
+    let names = app.engine.as_ref().filter(|_| scopes.zones.is_empty()).map(netstead_engine::Engine::status);
+    let (health, now) = (app.ledger.health(), app.clock.wall());
+    let text = metrics::scrape(&app.metrics, &health, store_ready, &pools, names.as_ref(), now)
+        .map_err(Failure::internal)?;
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
+}

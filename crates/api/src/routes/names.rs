@@ -1,0 +1,158 @@
+//! Where names come from, where they go, and why.
+
+use std::collections::BTreeMap;
+
+use netstead_client::types::{NameOutput, Page, ProviderOutput, SourceOutput, WorkloadOutput, ZoneOutput};
+use netstead_engine::{RecordState, Scope};
+use netstead_model::{Ident, Name};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::{page_of, status::names_of};
+use crate::{
+    convert,
+    http::{
+        answer::Answer,
+        path::NamePath,
+        query::{NoParams, Query, maybe},
+        session::{Read, Session},
+    },
+    openapi::Listing,
+    problem::Failure,
+};
+
+/// A page of a list that has no filters.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct PageParams {
+    /// The `next` of the page before.
+    pub(crate) after: Option<String>,
+    /// 1 to 1000; default 100.
+    pub(crate) limit: Option<String>,
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct WorkloadParams {
+    /// Only those of this source.
+    source: Option<String>,
+    /// The `next` of the page before.
+    after: Option<String>,
+    /// 1 to 1000; default 100.
+    limit: Option<String>,
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ZoneParams {
+    /// Only those of this provider.
+    provider: Option<String>,
+    /// The `next` of the page before.
+    after: Option<String>,
+    /// 1 to 1000; default 100.
+    limit: Option<String>,
+}
+
+/// Lists the places names come from, with how much their newest report says.
+#[utoipa::path(get, path = "/sources", tag = "names", operation_id = "list_sources", params(PageParams),
+    responses((status = 200, description = "Sources by name", body = Page<SourceOutput>), Listing))]
+pub(crate) async fn sources(
+    session: Session<Read>,
+    Query(params): Query<PageParams>,
+) -> Result<Answer<Page<SourceOutput>>, Failure> {
+    let sources = session.engine()?.status().sources.iter().map(convert::names::source).collect();
+    page_of(
+        &session,
+        sources,
+        |one: &SourceOutput| one.name.clone(),
+        params.after.as_ref(),
+        params.limit.as_ref(),
+    )
+}
+
+/// Lists the DNS servers that are kept in line, with how they stand.
+#[utoipa::path(get, path = "/providers", tag = "names", operation_id = "list_providers", params(PageParams),
+    responses((status = 200, description = "Providers by name", body = Page<ProviderOutput>), Listing))]
+pub(crate) async fn providers(
+    session: Session<Read>,
+    Query(params): Query<PageParams>,
+) -> Result<Answer<Page<ProviderOutput>>, Failure> {
+    session.engine()?;
+    let (_, providers) = names_of(&session);
+    page_of(
+        &session,
+        providers,
+        |one: &ProviderOutput| one.name.clone(),
+        params.after.as_ref(),
+        params.limit.as_ref(),
+    )
+}
+
+/// Lists what runs, as the sources see it, with the names it asks for.
+#[utoipa::path(get, path = "/workloads", tag = "names", operation_id = "list_workloads", params(WorkloadParams),
+    responses((status = 200, description = "Workloads by source and id", body = Page<WorkloadOutput>), Listing))]
+pub(crate) async fn workloads(
+    session: Session<Read>,
+    Query(params): Query<WorkloadParams>,
+) -> Result<Answer<Page<WorkloadOutput>>, Failure> {
+    session.check_unscoped()?;
+    let source: Option<Ident> = maybe("source", params.source.as_ref())?;
+    let views = session.engine()?.workloads();
+    let wanted =
+        views.iter().filter(|view| source.as_ref().is_none_or(|source| *source == view.workload.source));
+    let workloads = wanted.map(convert::names::workload).collect();
+    let place = |one: &WorkloadOutput| format!("{}/{}", one.source, one.id);
+    page_of(&session, workloads, place, params.after.as_ref(), params.limit.as_ref())
+}
+
+/// Lists the zones of all providers.
+#[utoipa::path(get, path = "/zones", tag = "names", operation_id = "list_zones", params(ZoneParams),
+    responses((status = 200, description = "Zones by name and provider", body = Page<ZoneOutput>), Listing))]
+pub(crate) async fn zones(
+    session: Session<Read>,
+    Query(params): Query<ZoneParams>,
+) -> Result<Answer<Page<ZoneOutput>>, Failure> {
+    let provider: Option<Ident> = maybe("provider", params.provider.as_ref())?;
+    let engine = session.engine()?;
+    let (status, scopes) = (engine.status(), session.scopes());
+    let mut counts: BTreeMap<(Ident, Name), (u64, u64)> = BTreeMap::new();
+    for record in engine.records() {
+        if let Some(zone) = record.zone {
+            let (records, pending) = counts.entry((record.provider, zone)).or_default();
+            *records += u64::from(record.state != RecordState::Foreign);
+            *pending += u64::from(matches!(record.state, RecordState::Pending | RecordState::Drift));
+        }
+    }
+    let mut zones = Vec::new();
+    for one in status.providers.iter().filter(|one| provider.as_ref().is_none_or(|name| *name == one.name)) {
+        for zone in one.zones.iter().filter(|zone| scopes.allows_zone(&zone.name)) {
+            let (records, pending) =
+                counts.get(&(one.name.clone(), zone.name.clone())).copied().unwrap_or_default();
+            let of_it = Scope::Zone(one.name.clone(), zone.name.clone());
+            let paused = one.paused.is_some() || status.pauses.iter().any(|pause| pause.scope == of_it);
+            let (provider, zone) = (one.name.to_string(), zone.name.to_string());
+            zones.push(ZoneOutput { provider, zone, records, pending, paused });
+        }
+    }
+    let place = |one: &ZoneOutput| format!("{} {}", one.zone, one.provider);
+    page_of(&session, zones, place, params.after.as_ref(), params.limit.as_ref())
+}
+
+/// Explains a name: what stands there, why, and why not something else.
+#[utoipa::path(get, path = "/names/{name}", tag = "names", operation_id = "explain_name",
+    params(("name" = String, Path, description = "The full name")),
+    responses((status = 200, description = "What is known of it", body = NameOutput), Listing))]
+pub(crate) async fn explain(
+    session: Session<Read>,
+    NamePath(name): NamePath,
+    Query(NoParams {}): Query<NoParams>,
+) -> Result<Answer<NameOutput>, Failure> {
+    session.check_zone(&name)?;
+    let engine = session.engine()?;
+    let records = engine.records();
+    let records = records.iter().filter(|record| record.name == name).map(convert::names::record).collect();
+    Ok(Answer::ok(NameOutput { name: name.to_string(), why: engine.explain(&name), records }))
+}

@@ -1,0 +1,82 @@
+//! Pauses: plans are made and shown, and nothing is written.
+
+use netstead_client::types::{PauseInput, PauseOutput, ResumeInput};
+use netstead_engine::Scope;
+use netstead_ledger::Command;
+use netstead_model::{Ident, Name, Span};
+
+use super::store::Empty;
+use crate::{
+    access::Role,
+    convert,
+    http::{
+        answer::Answer,
+        body::Json,
+        query::{NoParams, Query},
+        session::{Read, Session, Write},
+    },
+    openapi::Changing,
+    problem::Failure,
+};
+
+/// Stops writing to every DNS server, to one, or to one of its zones. Plans are still made.
+#[utoipa::path(post, path = "/pause", tag = "names", operation_id = "pause", request_body = PauseInput,
+    responses((status = 200, description = "Nothing is written there", body = PauseOutput), Changing))]
+pub(crate) async fn pause(
+    session: Session<Write>,
+    Query(NoParams {}): Query<NoParams>,
+    Json(input): Json<PauseInput>,
+) -> Result<Answer<PauseOutput>, Failure> {
+    let scope = scope(input.provider.as_ref(), input.zone.as_ref())?;
+    session.check_every_zone()?;
+    let lasts: Option<Span> = convert::maybe("for", input.span.as_ref())?;
+    let engine = session.engine()?;
+    engine.pause(scope.clone(), lasts, input.reason, session.grant.subject()).await?;
+    let status = engine.status();
+    let pause = status.pauses.iter().find(|pause| pause.scope == scope);
+    let now = session.app.clock.wall();
+    let output = pause.map(|pause| convert::names::pause(pause, status.time, now)).unwrap_or(PauseOutput {
+        provider: input.provider,
+        zone: input.zone,
+        until: None,
+        reason: None,
+        by: None,
+    });
+    Ok(Answer::ok(output))
+}
+
+/// Ends a pause. Without a provider all of them end, and a restored ledger hands out addresses again; that needs the
+/// role `admin`. Resuming twice is fine.
+#[utoipa::path(post, path = "/resume", tag = "names", operation_id = "resume", request_body = ResumeInput,
+    responses((status = 200, description = "It goes on", body = Empty), Changing))]
+pub(crate) async fn resume(
+    session: Session<Read>,
+    Query(NoParams {}): Query<NoParams>,
+    Json(input): Json<ResumeInput>,
+) -> Result<Answer<Empty>, Failure> {
+    let scope = scope(input.provider.as_ref(), input.zone.as_ref())?;
+    if scope != Scope::All {
+        session.check_role(Role::Write)?;
+        session.check_every_zone()?;
+        session.engine()?.resume(scope, session.grant.subject()).await?;
+        return Ok(Answer::ok(Empty {}));
+    }
+    session.check_role(Role::Admin)?;
+    session.check_unscoped()?;
+    if let Some(engine) = &session.app.engine {
+        engine.resume(Scope::All, session.grant.subject()).await?;
+    }
+    let done = session.submit(Command::Resume).await?;
+    Ok(Answer::ok(Empty {}).at(done.seq))
+}
+
+fn scope(provider: Option<&String>, zone: Option<&String>) -> Result<Scope, Failure> {
+    let provider: Option<Ident> = convert::maybe("provider", provider)?;
+    let zone: Option<Name> = convert::maybe("zone", zone)?;
+    match (provider, zone) {
+        (Some(provider), Some(zone)) => Ok(Scope::Zone(provider, zone)),
+        (Some(provider), None) => Ok(Scope::Provider(provider)),
+        (None, None) => Ok(Scope::All),
+        (None, Some(_)) => Err(Failure::impossible("zone", "a zone is one of a provider: name that too")),
+    }
+}

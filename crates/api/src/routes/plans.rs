@@ -1,0 +1,124 @@
+//! Plans, and what is done with them.
+
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use netstead_client::types::{ApplyInput, ApplyOutput, Page, PlanOutput};
+use netstead_engine::EngineError;
+use netstead_model::Ident;
+
+use super::{names::PageParams, page_of, store::Empty};
+use crate::{
+    convert,
+    http::{
+        answer::Answer,
+        body::Json,
+        path::{ProviderPath, TextPath},
+        query::{NoParams, Query},
+        session::{Asker, Read, Session, Write},
+    },
+    openapi::{Changing, Listing, Looking},
+    problem::Failure,
+};
+
+/// Lists the newest plan of each provider.
+#[utoipa::path(get, path = "/plans", tag = "names", operation_id = "list_plans", params(PageParams),
+    responses((status = 200, description = "Plans by provider", body = Page<PlanOutput>), Listing))]
+pub(crate) async fn list(
+    session: Session<Read>,
+    Query(params): Query<PageParams>,
+) -> Result<Answer<Page<PlanOutput>>, Failure> {
+    session.check_every_zone()?;
+    let plans = plans(&session, None)?;
+    page_of(
+        &session,
+        plans,
+        |plan: &PlanOutput| plan.provider.clone(),
+        params.after.as_ref(),
+        params.limit.as_ref(),
+    )
+}
+
+/// Shows the newest plan of a provider.
+#[utoipa::path(get, path = "/plans/{provider}", tag = "names", operation_id = "get_plan",
+    params(("provider" = String, Path, description = "The provider")),
+    responses((status = 200, description = "Its newest plan", body = PlanOutput), Looking))]
+pub(crate) async fn get(
+    session: Session<Read>,
+    ProviderPath(provider): ProviderPath,
+    Query(NoParams {}): Query<NoParams>,
+) -> Result<Answer<PlanOutput>, Failure> {
+    session.check_every_zone()?;
+    let known = session.engine()?.status().providers.iter().any(|one| one.name == provider);
+    if !known {
+        return Err(EngineError::NoSuchProvider { name: provider }.into());
+    }
+    match plans(&session, Some(&provider))?.into_iter().next() {
+        Some(plan) => Ok(Answer::ok(plan)),
+        None => Err(Failure::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "not-ready",
+            format!(
+                "`{provider}` has made no plan yet: the server could not be read, or has just been asked"
+            ),
+        )
+        .retry_after(Duration::from_secs(1))),
+    }
+}
+
+fn plans(session: &Asker, provider: Option<&Ident>) -> Result<Vec<PlanOutput>, Failure> {
+    let (engine, now) = (session.engine()?, session.app.clock.wall());
+    let status = engine.status();
+    let plans =
+        engine.plans().into_iter().filter(|(name, _)| provider.is_none_or(|provider| provider == name));
+    let output = |(name, plan): (Ident, std::sync::Arc<netstead_plan::Plan>)| {
+        convert::plan::output(&plan, status.providers.iter().find(|one| one.name == name), now)
+    };
+    Ok(plans.map(output).collect())
+}
+
+/// Looks at the sources, brings the providers in line, and answers when that is done.
+#[utoipa::path(post, path = "/apply", tag = "names", operation_id = "apply", request_body = ApplyInput,
+    responses((status = 200, description = "What was done", body = ApplyOutput), Changing))]
+pub(crate) async fn apply(
+    session: Session<Write>,
+    Query(NoParams {}): Query<NoParams>,
+    Json(input): Json<ApplyInput>,
+) -> Result<Answer<ApplyOutput>, Failure> {
+    session.check_every_zone()?;
+    let provider: Option<Ident> = convert::maybe("provider", input.provider.as_ref())?;
+    let applying = session.engine()?.apply(provider.as_ref());
+    let passes = tokio::time::timeout(session.time_left(), applying).await.map_err(|_| too_late())??;
+    let now = session.app.clock.wall();
+    let passes = passes.iter().map(|(_, report)| convert::names::pass(report, now)).collect();
+    Ok(Answer::ok(ApplyOutput { passes }))
+}
+
+/// Does exactly the parked changes with this hash, once, within a day of their being planned.
+#[utoipa::path(post, path = "/apply/{hash}", tag = "names", operation_id = "apply_parked", request_body = Empty,
+    params(("hash" = String, Path, description = "The hash of what is parked")),
+    responses((status = 200, description = "What was done", body = ApplyOutput), Changing))]
+pub(crate) async fn approve(
+    session: Session<Write>,
+    TextPath(hash): TextPath,
+    Query(NoParams {}): Query<NoParams>,
+    Json(Empty {}): Json<Empty>,
+) -> Result<Answer<ApplyOutput>, Failure> {
+    session.check_every_zone()?;
+    let engine = session.engine()?;
+    let parked = |status: &netstead_engine::ProviderStatus| {
+        status.parked.as_ref().is_some_and(|parked| parked.hash == hash)
+    };
+    let meant: Vec<Ident> =
+        engine.status().providers.into_iter().filter(parked).map(|one| one.name).collect();
+    let approving = engine.approve(&hash, session.grant.subject());
+    tokio::time::timeout(session.time_left(), approving).await.map_err(|_| too_late())??;
+    let status = engine.status();
+    let passes = status.providers.iter().filter(|one| meant.contains(&one.name));
+    Ok(Answer::ok(ApplyOutput { passes: passes.filter_map(convert::names::last_pass).collect() }))
+}
+
+fn too_late() -> Failure {
+    let told = "it takes longer than the request may; it goes on, and `GET /providers` says how it ended";
+    Failure::new(StatusCode::GATEWAY_TIMEOUT, "too-late", told)
+}

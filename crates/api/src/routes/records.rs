@@ -1,0 +1,128 @@
+//! What stands at each name, and what people set by hand.
+
+use netstead_client::types::{ManualOutput, Page, RecordInput, RecordOutput};
+use netstead_engine::RecordView;
+use netstead_model::{Ident, Name, RecordData, RecordType};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::page_of;
+use crate::{
+    convert,
+    http::{
+        answer::Answer,
+        body::Json,
+        path::{NamePath, RecordPath},
+        query::{NoParams, Query, maybe},
+        session::{Asker, Read, Session, Write},
+    },
+    openapi::{Changing, Ending, Listing},
+    problem::Failure,
+};
+
+const STATES: [&str; 6] = ["ok", "pending", "parked", "blocked", "drift", "foreign"];
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ListParams {
+    /// Only records in this zone.
+    zone: Option<String>,
+    /// Only records at this name.
+    name: Option<String>,
+    /// Only records of this provider.
+    provider: Option<String>,
+    /// `ok`, `pending`, `parked`, `blocked`, `drift` or `foreign`.
+    state: Option<String>,
+    /// The `next` of the page before.
+    after: Option<String>,
+    /// 1 to 1000; default 100.
+    limit: Option<String>,
+}
+
+/// What a deletion did.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Deleted {
+    /// Whether there was something.
+    deleted: bool,
+}
+
+/// Lists the records that matter here: ours, those that shall be, and those that stand in their way.
+#[utoipa::path(get, path = "/records", tag = "names", operation_id = "list_records", params(ListParams),
+    responses((status = 200, description = "Records by name, type, value and provider", body = Page<RecordOutput>), Listing))]
+pub(crate) async fn list(
+    session: Session<Read>,
+    Query(params): Query<ListParams>,
+) -> Result<Answer<Page<RecordOutput>>, Failure> {
+    let zone: Option<Name> = maybe("zone", params.zone.as_ref())?;
+    let name: Option<Name> = maybe("name", params.name.as_ref())?;
+    let provider: Option<Ident> = maybe("provider", params.provider.as_ref())?;
+    if params.state.as_ref().is_some_and(|state| !STATES.contains(&state.as_str())) {
+        return Err(Failure::unreadable("state", format!("it is one of {}", STATES.join(", "))));
+    }
+    let scopes = session.scopes();
+    let wanted = |view: &&RecordView| {
+        zone.as_ref().is_none_or(|zone| view.zone.as_ref() == Some(zone))
+            && name.as_ref().is_none_or(|name| *name == view.name)
+            && provider.as_ref().is_none_or(|provider| *provider == view.provider)
+            && params.state.as_ref().is_none_or(|state| *state == view.state.to_string())
+            && scopes.allows_zone(&view.name)
+    };
+    let records = session.engine()?.records().iter().filter(wanted).map(convert::names::record).collect();
+    let place = |one: &RecordOutput| format!("{} {} {} {}", one.name, one.kind, one.provider, one.value);
+    page_of(&session, records, place, params.after.as_ref(), params.limit.as_ref())
+}
+
+/// Sets all values of one type at a name, in place of those set by hand before. A repeat changes nothing.
+#[utoipa::path(put, path = "/records/{name}/{type}", tag = "names", operation_id = "put_record", request_body = RecordInput,
+    params(("name" = String, Path, description = "The full name"), ("type" = String, Path, description = "`A`, `AAAA`, `CNAME`, …")),
+    responses((status = 200, description = "It is set", body = ManualOutput), Changing))]
+pub(crate) async fn put(
+    session: Session<Write>,
+    RecordPath { name, kind }: RecordPath,
+    Query(NoParams {}): Query<NoParams>,
+    Json(input): Json<RecordInput>,
+) -> Result<Answer<ManualOutput>, Failure> {
+    session.check_zone(&name)?;
+    let values = input.values.iter().enumerate().map(|(place, text)| {
+        RecordData::parse(kind, text).map_err(|error| Failure::unreadable(format!("values[{place}]"), error))
+    });
+    let values = values.collect::<Result<Vec<_>, _>>()?;
+    let manual = session.engine()?.manual();
+    let set = manual.set(name, kind, values, input.ttl, session.grant.subject()).await?;
+    Ok(Answer::ok(convert::names::manual(&set)))
+}
+
+/// Takes away what was set by hand of one type at a name. Nothing there is fine.
+#[utoipa::path(delete, path = "/records/{name}/{type}", tag = "names", operation_id = "delete_record",
+    params(("name" = String, Path, description = "The full name"), ("type" = String, Path, description = "`A`, `AAAA`, `CNAME`, …")),
+    responses((status = 200, description = "It is gone", body = Deleted), Ending))]
+pub(crate) async fn delete(
+    session: Session<Write>,
+    RecordPath { name, kind }: RecordPath,
+    Query(NoParams {}): Query<NoParams>,
+) -> Result<Answer<Deleted>, Failure> {
+    take_away(&session, &name, Some(kind)).await
+}
+
+/// Takes away everything that was set by hand at a name. Nothing there is fine.
+#[utoipa::path(delete, path = "/records/{name}", tag = "names", operation_id = "delete_records",
+    params(("name" = String, Path, description = "The full name")),
+    responses((status = 200, description = "It is gone", body = Deleted), Ending))]
+pub(crate) async fn delete_all(
+    session: Session<Write>,
+    NamePath(name): NamePath,
+    Query(NoParams {}): Query<NoParams>,
+) -> Result<Answer<Deleted>, Failure> {
+    take_away(&session, &name, None).await
+}
+
+async fn take_away(
+    session: &Asker,
+    name: &Name,
+    kind: Option<RecordType>,
+) -> Result<Answer<Deleted>, Failure> {
+    session.check_zone(name)?;
+    let deleted = session.engine()?.manual().delete(name, kind, session.grant.subject()).await?;
+    Ok(Answer::ok(Deleted { deleted }))
+}

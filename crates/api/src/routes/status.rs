@@ -1,0 +1,143 @@
+//! What a person wants to know first.
+
+mod names;
+
+use netstead_client::types::{ProviderOutput, SourceOutput, StatusOutput};
+use netstead_ledger::Health;
+use netstead_model::{PoolStatus, Waiting};
+
+use crate::{
+    convert,
+    http::{
+        answer::Answer,
+        query::{FreshParams, NoParams, ReadQuery},
+        seen::SeenExt as _,
+        session::{Asker, Read, Session},
+    },
+    openapi::Listing,
+    problem::Failure,
+};
+
+/// From this many hundredths of a percent on a pool is nearly full.
+const NEARLY_FULL: u32 = 9_000;
+
+/// Shows how things stand, and what a person must do.
+#[utoipa::path(get, path = "/status", tag = "server", operation_id = "get_status", params(FreshParams),
+    responses((status = 200, description = "How things stand", body = StatusOutput), Listing))]
+pub(crate) async fn get(
+    session: Session<Read>,
+    ReadQuery { freshness, .. }: ReadQuery<NoParams>,
+) -> Result<Answer<StatusOutput>, Failure> {
+    let scopes = session.scopes();
+    let wanted = |status: &PoolStatus| scopes.allows_pool(&status.pool.spec.name, &status.pool.spec.vrf);
+    let seen = session
+        .read(freshness, |book| {
+            let pools: Vec<PoolStatus> = book.pools().filter(wanted).collect();
+            let visible = |waiting: &&std::sync::Arc<Waiting>| {
+                waiting.pools.iter().any(|name| pools.iter().any(|status| status.pool.name() == name))
+            };
+            let waiting = book.waitings().filter(visible).count();
+            (pools, waiting)
+        })
+        .await?;
+    let (app, seq) = (&session.app, seen.seq);
+    let health = app.ledger.health();
+    let (sources, providers) = names_of(&session);
+    let output = |(pools, waiting): (Vec<PoolStatus>, usize)| StatusOutput {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        state: if health.ready { "ready" } else { "not ready" }.to_owned(),
+        todo: [todo(&health, &pools, waiting), names::todo(&sources, &providers)].concat(),
+        reason: health.reason,
+        store: app.store.to_string(),
+        ledger: format!("{:08x}", app.ledger.id()),
+        seq,
+        epoch: health.epoch,
+        paused: health.paused,
+        started: app.started,
+        pools: pools.iter().map(convert::pool::output).collect(),
+        sources,
+        providers,
+        nameserver: app.nameserver.to_vec(),
+    };
+    Ok(Answer::seen(seen.map(output), freshness))
+}
+
+/// Where names come from and go, as far as the token may see it.
+pub(super) fn names_of(session: &Asker) -> (Vec<SourceOutput>, Vec<ProviderOutput>) {
+    let Some(engine) = &session.app.engine else { return Default::default() };
+    let (status, scopes) = (engine.status(), session.scopes());
+    let mut providers = convert::names::providers(&status, session.app.clock.wall());
+    let visible = |zone: &String| zone.parse().is_ok_and(|zone| scopes.allows_zone(&zone));
+    for provider in &mut providers {
+        provider.zones.retain(visible);
+    }
+    (status.sources.iter().map(convert::names::source).collect(), providers)
+}
+
+/// One sentence per thing a person must do, with the command that helps.
+fn todo(health: &Health, pools: &[PoolStatus], waiting: usize) -> Vec<String> {
+    let mut todo = Vec::new();
+    if let Some(reason) = &health.reason {
+        todo.push(format!("The ledger does not answer: {reason}. Look at the disk and the log, then run `netstead store check`."));
+    }
+    if health.paused {
+        let told = "This ledger was restored from a backup and hands out no address by itself. Once its addresses agree \
+                    with what runs, run `netstead resume`.";
+        todo.push(told.to_owned());
+    }
+    for status in pools {
+        let (name, used) = (status.pool.name(), convert::pool::used(&status.usage));
+        if used == 10_000 {
+            todo.push(format!("Pool `{name}` is full. Give it more with `netstead pool update {name} --range …`, or release what is not needed: `netstead get claims --pool {name}`."));
+        } else if used > NEARLY_FULL {
+            let (whole, part) = (used / 100, used % 100 / 10);
+            todo.push(format!("Pool `{name}` is {whole}.{part} % full. Give it more with `netstead pool update {name} --range …`."));
+        }
+    }
+    if waiting > 0 {
+        let (claims, wait) = if waiting == 1 { ("claim", "waits") } else { ("claims", "wait") };
+        todo.push(format!("{waiting} {claims} {wait} for an address. `netstead get claims` shows which, `netstead pool update` makes room."));
+    }
+    todo
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use jiff::Timestamp;
+    use netstead_model::{Family, Origin, Pool, PoolSpec, Usage};
+
+    use super::*;
+
+    fn pool(name: &str, size: u128, free: u128) -> PoolStatus {
+        let spec = PoolSpec::new(name.parse().unwrap(), Family::Ipv4);
+        let pool = Pool {
+            spec,
+            version: 1,
+            created: Timestamp::UNIX_EPOCH,
+            origin: Origin::default(),
+            within: None,
+            closing: false,
+        };
+        PoolStatus { pool, usage: Usage { size, free, ..Usage::default() } }
+    }
+
+    #[test]
+    fn each_sentence_names_the_command_that_helps() {
+        let health =
+            Health { reason: Some("no space left on device".into()), paused: true, ..Health::default() };
+        let pools = [pool("roomy", 100, 10), pool("tight", 100, 5), pool("full", 100, 0)];
+        assert_snapshot!(todo(&health, &pools, 2).join("\n"), @"
+        The ledger does not answer: no space left on device. Look at the disk and the log, then run `netstead store check`.
+        This ledger was restored from a backup and hands out no address by itself. Once its addresses agree with what runs, run `netstead resume`.
+        Pool `tight` is 95.0 % full. Give it more with `netstead pool update tight --range …`.
+        Pool `full` is full. Give it more with `netstead pool update full --range …`, or release what is not needed: `netstead get claims --pool full`.
+        2 claims wait for an address. `netstead get claims` shows which, `netstead pool update` makes room.
+        ");
+    }
+
+    #[test]
+    fn when_all_is_well_there_is_nothing_to_do() {
+        assert_eq!(todo(&Health::default(), &[pool("roomy", 100, 100)], 0), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,102 @@
+//! What a person must do about names.
+
+use netstead_client::types::{ProviderOutput, SourceOutput};
+
+/// One sentence per thing, with the command that helps.
+pub(super) fn todo(sources: &[SourceOutput], providers: &[ProviderOutput]) -> Vec<String> {
+    sources.iter().filter_map(of_source).chain(providers.iter().flat_map(of_provider)).collect()
+}
+
+fn of_source(source: &SourceOutput) -> Option<String> {
+    let name = &source.name;
+    if let Some(suspect) = &source.suspect {
+        return Some(format!(
+            "Source `{name}` is suspect: {suspect}. `netstead get workloads --source {name}` shows what it brought."
+        ));
+    }
+    let reason = source.reason.as_deref().filter(|_| !source.detached)?;
+    let what = if source.view == "failed" { "sees nothing" } else { "does not see everything" };
+    Some(format!("Source `{name}` {what}: {reason}. Until it does, no name of it goes."))
+}
+
+fn of_provider(provider: &ProviderOutput) -> Vec<String> {
+    let name = &provider.name;
+    let mut todo = Vec::new();
+    if provider.detached && provider.owned > 0 {
+        let values = many(provider.owned, "value");
+        todo.push(format!("Provider `{name}` is no longer configured, and {values} of ours stay there. Configure it again, or remove them by hand."));
+    }
+    if let Some(error) = &provider.error {
+        todo.push(format!("Provider `{name}` fails: {error}. It is tried again; `netstead apply --provider {name}` tries now."));
+    }
+    if let Some(parked) = &provider.parked {
+        let changes = many(parked.changes, "change");
+        todo.push(format!("A guard holds back {changes} on `{name}`. `netstead plan {name}` shows them, `netstead apply {}` does them.", parked.hash));
+    }
+    if provider.blocked > 0 {
+        let names = many(provider.blocked, "name");
+        todo.push(format!(
+            "Somebody else has {names} on `{name}`. `netstead plan {name}` shows both ways out."
+        ));
+    }
+    todo
+}
+
+fn many(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use netstead_client::types::ParkedOutput;
+
+    use super::*;
+
+    #[test]
+    fn each_sentence_names_the_command_that_helps() {
+        let source = |name: &str, view: &str, reason: Option<&str>, suspect: Option<&str>| SourceOutput {
+            name: name.into(),
+            kind: "hosts".into(),
+            view: view.into(),
+            reason: reason.map(str::to_owned),
+            begun: None,
+            workloads: 3,
+            suspect: suspect.map(str::to_owned),
+            detached: false,
+        };
+        let provider = ProviderOutput {
+            name: "lan".into(),
+            kind: "powerdns".into(),
+            server: "http://ns1:8081".into(),
+            mode: "managed".into(),
+            zones: Vec::new(),
+            owned: 4,
+            generation: 7,
+            pass: None,
+            in_sync: false,
+            pending: 0,
+            parked: Some(ParkedOutput { changes: 12, hash: "3f9a0c51d2e84b76".into(), since: None }),
+            blocked: 1,
+            drift: 0,
+            paused: Vec::new(),
+            error: Some("http://ns1:8081 cannot be reached: timed out".into()),
+            detached: false,
+        };
+        let gone =
+            ProviderOutput { detached: true, parked: None, blocked: 0, error: None, ..provider.clone() };
+        let sources = [
+            source("files", "failed", Some("no such file"), None),
+            source("vms", "complete", None, Some("5 of 9 vanished at once")),
+            source("fine", "complete", None, None),
+        ];
+        assert_snapshot!(todo(&sources, &[provider, gone]).join("\n"), @"
+        Source `files` sees nothing: no such file. Until it does, no name of it goes.
+        Source `vms` is suspect: 5 of 9 vanished at once. `netstead get workloads --source vms` shows what it brought.
+        Provider `lan` fails: http://ns1:8081 cannot be reached: timed out. It is tried again; `netstead apply --provider lan` tries now.
+        A guard holds back 12 changes on `lan`. `netstead plan lan` shows them, `netstead apply 3f9a0c51d2e84b76` does them.
+        Somebody else has 1 name on `lan`. `netstead plan lan` shows both ways out.
+        Provider `lan` is no longer configured, and 4 values of ours stay there. Configure it again, or remove them by hand.
+        ");
+    }
+}

@@ -1,0 +1,29 @@
+//! The real router over a store in memory, asked through real sockets.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "helpers of tests are tests"
+)]
+
+mod addresses;
+mod bad_input;
+mod bulk;
+mod claims;
+mod doors;
+mod events;
+mod health;
+mod names;
+mod openapi;
+mod pools;
+mod races;
+mod repeats;
+mod roles;
+mod scopes;
+mod shutdown;
+mod store;
+mod support;
+mod tls;
+mod tokens;
+mod waiting;
