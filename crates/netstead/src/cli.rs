@@ -1,0 +1,194 @@
+//! What can be typed: the commands, their flags and their help.
+
+pub(crate) mod admin;
+pub(crate) mod claim;
+pub(crate) mod get;
+pub(crate) mod names;
+pub(crate) mod pool;
+
+#[cfg(test)]
+mod reference;
+#[cfg(test)]
+mod tests;
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use netstead_model::Span;
+
+use crate::{
+    config::Listen,
+    logging::{LogFilter, LogFormat},
+};
+
+/// Where the server is unless said otherwise.
+pub(crate) const URL: &str = "http://127.0.0.1:5301";
+
+/// An address and a name for everything you run.
+#[derive(Debug, Parser)]
+#[command(name = "netstead", version, propagate_version = true, max_term_width = 110)]
+#[command(after_help = "\
+Examples:
+  netstead run                                           start a server for yourself
+  netstead pool create lan --range 10.0.3.50-10.0.3.200  say what there is to hand out
+  netstead claim lan web-1                               get an address, and its name
+  netstead plan                                          see what would change on DNS servers
+  netstead status                                        see how things are
+
+Exit codes: 0 fine, 1 error, 2 changes pending, 3 stopped by a guard.")]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every command takes.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct Global {
+    #[arg(
+        long,
+        global = true,
+        value_name = "URL",
+        env = "NETSTEAD_URL",
+        hide_env = true,
+        help = "The server to talk to [default: http://127.0.0.1:5301]"
+    )]
+    pub(crate) url: Option<String>,
+    /// Your token; without it the one that `netstead run` left for you is used
+    #[arg(long, global = true, value_name = "TOKEN", env = "NETSTEAD_TOKEN", hide_env = true)]
+    pub(crate) token: Option<String>,
+    /// A file with your token
+    #[arg(long, global = true, value_name = "FILE", env = "NETSTEAD_TOKEN_FILE", hide_env = true)]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Certificates to trust instead of the system's
+    #[arg(long, global = true, value_name = "FILE", env = "NETSTEAD_CA_FILE", hide_env = true)]
+    pub(crate) ca_file: Option<PathBuf>,
+    /// Trust any certificate; for trying things out only
+    #[arg(long, global = true)]
+    pub(crate) insecure: bool,
+    /// How long a request may take
+    #[arg(
+        long,
+        global = true,
+        value_name = "TIME",
+        default_value = "30s",
+        env = "NETSTEAD_TIMEOUT",
+        hide_env = true
+    )]
+    pub(crate) timeout: Span,
+    /// Open the store in the data directory instead of asking a server; none may be running on it
+    #[arg(long, global = true)]
+    pub(crate) local: bool,
+    /// The data directory, for `run`, `--local` and `store` [default: the user's state directory]
+    #[arg(long, global = true, value_name = "DIR", env = "NETSTEAD_DATA_DIR", hide_env = true)]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// The configuration file, for `run`, `--local` and `store` [default: the first found]
+    #[arg(long, global = true, value_name = "FILE", env = "NETSTEAD_CONFIG", hide_env = true)]
+    pub(crate) config: Option<PathBuf>,
+    /// How to print data
+    #[arg(short, long, global = true, value_name = "FORMAT")]
+    pub(crate) output: Option<Format>,
+    /// What to log: error, warn, info, debug, trace, or per module [default: info for `run`, else warn]
+    #[arg(long, global = true, value_name = "LEVEL", env = "NETSTEAD_LOG_LEVEL", hide_env = true)]
+    pub(crate) log_level: Option<LogFilter>,
+    /// How to log
+    #[arg(long, global = true, value_name = "FORMAT", env = "NETSTEAD_LOG_FORMAT", hide_env = true)]
+    pub(crate) log_format: Option<LogFormat>,
+}
+
+/// How data is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Columns for people
+    Table,
+    /// More columns for people
+    Wide,
+    Json,
+    Yaml,
+    /// All columns, with a header
+    Csv,
+    /// Just what it is called, one per line
+    Name,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Run(Run),
+    Status(Status),
+    #[command(subcommand)]
+    Pool(pool::Pool),
+    Claim(Box<claim::Claim>),
+    Release(claim::Release),
+    Renew(claim::Renew),
+    Move(claim::Move),
+    Reserve(claim::Reserve),
+    Unreserve(claim::Unreserve),
+    Plan(names::Plan),
+    Apply(names::Apply),
+    #[command(subcommand)]
+    Record(names::Record),
+    Get(get::Get),
+    History(get::History),
+    Explain(get::Explain),
+    #[command(subcommand)]
+    Events(admin::Events),
+    Pause(names::Pause),
+    Resume(names::Resume),
+    Export(names::Export),
+    #[command(subcommand)]
+    Store(admin::Store),
+    #[command(subcommand)]
+    Token(admin::Token),
+    #[command(subcommand)]
+    Config(admin::Config),
+    Completions(admin::Completions),
+    Man(admin::Man),
+}
+
+/// Start a server and run until it is stopped
+///
+/// Without any configuration it keeps its data in your state directory, serves the API on 127.0.0.1:5301 and answers
+/// DNS for the names of claims on 127.0.0.1:5300. On its first start it makes an admin token and leaves it where the
+/// command line of the same user finds it. A changed configuration file is read again by itself, and on SIGHUP; one that
+/// is wrong is refused and the old one stays.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  netstead run
+  netstead run --data-dir /tmp/n --listen 127.0.0.1:6301 --dns-listen 127.0.0.1:6300
+  netstead run --dry-run
+  netstead run --config /etc/netstead/netstead.toml --log-format json")]
+pub(crate) struct Run {
+    /// Where the API listens [default: 127.0.0.1:5301]
+    #[arg(long, value_name = "ADDRESS:PORT", env = "NETSTEAD_LISTEN", hide_env = true)]
+    pub(crate) listen: Option<Listen>,
+    /// Where the nameserver listens; may be given more than once [default: 127.0.0.1:5300, if it is free]
+    #[arg(
+        long,
+        value_name = "ADDRESS:PORT",
+        env = "NETSTEAD_DNS_LISTEN",
+        hide_env = true,
+        value_delimiter = ','
+    )]
+    pub(crate) dns_listen: Vec<SocketAddr>,
+    /// Plan, and write to no DNS server
+    #[arg(long = "dry-run")]
+    pub(crate) dry: bool,
+}
+
+/// Show how things are, on one screen
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  netstead status
+  netstead status --check || echo \"somebody must look\"
+
+With --check: exit code 0 if all is well, 1 if something is wrong or nothing answers, 3 if the ledger is
+paused or a guard holds changes back.")]
+pub(crate) struct Status {
+    /// Say it by the exit code
+    #[arg(long)]
+    pub(crate) check: bool,
+}

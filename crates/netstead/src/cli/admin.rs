@@ -1,0 +1,199 @@
+//! `netstead store`, `token`, `config`, `events`, `completions` and `man`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use netstead_model::{Ident, Span};
+
+use super::get::Period;
+
+/// What happened, for archives
+#[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Example:
+  netstead events export > events.jsonl")]
+pub(crate) enum Events {
+    /// Write all events, oldest first, one JSON object per line
+    #[command(after_help = "\
+Examples:
+  netstead events export > events.jsonl
+  netstead events export --since 30d --pool lan | gzip > november.jsonl.gz")]
+    Export(Export),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Export {
+    #[command(flatten)]
+    pub(crate) period: Period,
+    /// Only those of this pool
+    #[arg(long)]
+    pub(crate) pool: Option<Ident>,
+    /// Only those after this cursor, which an earlier export ended with
+    #[arg(long, value_name = "CURSOR")]
+    pub(crate) after: Option<String>,
+}
+
+/// Back up, restore and check what is stored
+#[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Examples:
+  netstead store backup netstead.backup
+  netstead store restore netstead.backup --data-dir /var/lib/netstead
+  netstead store check")]
+pub(crate) enum Store {
+    /// Write everything to one file; the server goes on running
+    #[command(after_help = "\
+Examples:
+  netstead store backup netstead.backup
+  netstead store backup - | ssh elsewhere 'cat > netstead.backup'
+  netstead store backup netstead.backup --local --data-dir /var/lib/netstead")]
+    Backup(Backup),
+    /// Read a backup into an empty data directory; no server may be running on it
+    #[command(after_help = "\
+Example:
+  netstead store restore netstead.backup --data-dir /var/lib/netstead-new
+
+The restored ledger hands out nothing by itself until `netstead resume`.")]
+    Restore(Restore),
+    /// Compare what is stored with what may be stored
+    #[command(after_help = "\
+Examples:
+  netstead store check
+  netstead store check --repair --local --data-dir /var/lib/netstead
+
+Exit code 0 if all is well, 1 if not.")]
+    Check(Check),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Backup {
+    /// The file to write, which must not exist; `-` is stdout
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Restore {
+    /// The file to read; `-` is stdin
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// Repair what can be derived from the rest; needs --local
+    #[arg(long)]
+    pub(crate) repair: bool,
+}
+
+/// Say who may do what
+#[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Examples:
+  netstead token create ci --role claim --pool lan
+  netstead token list
+  netstead token revoke k3v9x2ab")]
+pub(crate) enum Token {
+    /// Make a token; its secret is printed on stdout, this once
+    #[command(after_help = "\
+Examples:
+  netstead token create ci --role claim --pool lan --expires 90d
+  NETSTEAD_TOKEN=$(netstead token create me --role admin) netstead status")]
+    Create(TokenCreate),
+    /// List tokens, without their secrets
+    #[command(after_help = "\
+Example:
+  netstead token list -o wide")]
+    List,
+    /// End a token at once
+    #[command(after_help = "\
+Example:
+  netstead token revoke k3v9x2ab")]
+    Revoke(TokenRevoke),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TokenCreate {
+    /// Who holds it: the owner of what is claimed with it
+    pub(crate) subject: String,
+    /// What it may do; each includes those before it
+    #[arg(long, default_value = "claim")]
+    pub(crate) role: Role,
+    /// Only in this VRF; may be given more than once
+    #[arg(long = "vrf", value_name = "VRF")]
+    pub(crate) vrfs: Vec<Ident>,
+    /// Only in this pool; may be given more than once
+    #[arg(long = "pool", value_name = "POOL")]
+    pub(crate) pools: Vec<Ident>,
+    /// Only in this zone; may be given more than once
+    #[arg(long = "zone", value_name = "ZONE")]
+    pub(crate) zones: Vec<String>,
+    /// How long it is valid; 0 for ever
+    #[arg(long, value_name = "TIME", default_value = "90d")]
+    pub(crate) expires: Span,
+    /// What it is for
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) description: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Role {
+    Read,
+    Claim,
+    Write,
+    Admin,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TokenRevoke {
+    /// The id that `netstead token list` shows
+    pub(crate) id: String,
+}
+
+/// Look at the configuration
+#[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Example:
+  netstead config check netstead.toml")]
+pub(crate) enum Config {
+    /// Say what was understood, or everything that is wrong
+    #[command(after_help = "\
+Examples:
+  netstead config check
+  netstead config check ./netstead.toml -o json
+
+Settings: store.type, store.path, api.listen, api.hosts, api.tls_cert, api.tls_key, log.level,
+log.format, ledger.retention, ledger.max_events, nameserver.listen, and tables of [pool.NAME], [source.NAME],
+[dns.NAME] and [domain.\"NAME\"]; docs/reference/configuration.md has all of them. In [pool.NAME]: family, vrf, network, ranges, exclude,
+gateway, use_reserved, length, domain, order, cooldown, cooldown_min, sticky, max_per_owner, labels, description.
+Each may also be set by a variable: NETSTEAD_API_LISTEN, NETSTEAD_POOL_LAN_NETWORK.")]
+    Check(ConfigCheck),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigCheck {
+    /// The file to check [default: the one that `run` would read]
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+}
+
+/// Print completions for a shell
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  netstead completions bash > ~/.local/share/bash-completion/completions/netstead
+  netstead completions zsh > ~/.zfunc/_netstead
+  netstead completions fish > ~/.config/fish/completions/netstead.fish")]
+pub(crate) struct Completions {
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Write the man pages of all commands into a directory
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  netstead man ~/.local/share/man/man1 && man netstead-claim")]
+pub(crate) struct Man {
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+}

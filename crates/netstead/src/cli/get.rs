@@ -1,0 +1,278 @@
+//! `netstead get …`, `history` and `explain`.
+
+mod names;
+mod period;
+
+use std::str::FromStr;
+
+use clap::{Args, Subcommand};
+use netstead_model::{Ident, Key, Name, Range, Selector};
+
+pub(crate) use self::{
+    names::{Drift, Plans, Providers, Records, Sources, Workloads, Zones},
+    period::{Moment, Period},
+};
+
+/// List pools, claims, addresses, records and everything else
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  netstead get pools
+  netstead get claims --pool lan -o wide
+  netstead get addresses --within 10.0.3.0/24 --state resting
+  netstead get records --state pending
+  netstead get events --limit 20 --watch
+  netstead get claims -o json | jq -r '.[].address'")]
+pub(crate) struct Get {
+    #[command(subcommand)]
+    pub(crate) what: What,
+    /// Go on with what changes
+    #[arg(long, short, global = true)]
+    pub(crate) watch: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum What {
+    /// What there is to hand out, and how full it is
+    #[command(
+        visible_alias = "pool",
+        after_help = "\
+Examples:
+  netstead get pools
+  netstead get pools --selector site=ams -o json"
+    )]
+    Pools(Pools),
+    /// Who holds what
+    #[command(
+        visible_alias = "claim",
+        after_help = "\
+Examples:
+  netstead get claims
+  netstead get claims --pool lan --owner team-b -o csv"
+    )]
+    Claims(Claims),
+    /// Every address that is not simply free
+    #[command(
+        visible_alias = "address",
+        after_help = "\
+Examples:
+  netstead get addresses --pool lan
+  netstead get addresses --state observed"
+    )]
+    Addresses(Addresses),
+    /// What happened
+    #[command(
+        visible_alias = "event",
+        after_help = "\
+Examples:
+  netstead get events --since 1h
+  netstead get events --what released --pool lan
+  netstead get events --watch -o json"
+    )]
+    Events(Events),
+    /// What was set aside
+    #[command(
+        visible_alias = "reservation",
+        after_help = "\
+Example:
+  netstead get reservations --pool lan"
+    )]
+    Reservations(Reservations),
+    /// What stands at each name, on each DNS server
+    #[command(
+        visible_alias = "record",
+        after_help = "\
+Examples:
+  netstead get records
+  netstead get records --name web-1.home.test
+  netstead get records --provider lan --state blocked -o wide"
+    )]
+    Records(Records),
+    /// The zones of the DNS servers
+    #[command(
+        visible_alias = "zone",
+        after_help = "\
+Example:
+  netstead get zones"
+    )]
+    Zones(Zones),
+    /// Where names come from
+    #[command(
+        visible_alias = "source",
+        after_help = "\
+Example:
+  netstead get sources"
+    )]
+    Sources(Sources),
+    /// The DNS servers that are kept in line
+    #[command(
+        visible_alias = "provider",
+        after_help = "\
+Example:
+  netstead get providers -o wide"
+    )]
+    Providers(Providers),
+    /// The newest plan of each provider, in one line
+    #[command(
+        visible_alias = "plan",
+        after_help = "\
+Example:
+  netstead get plans"
+    )]
+    Plans(Plans),
+    /// What runs, and the names it asks for
+    #[command(
+        visible_alias = "workload",
+        after_help = "\
+Example:
+  netstead get workloads --source ledger"
+    )]
+    Workloads(Workloads),
+    /// What somebody else changed on a DNS server
+    #[command(after_help = "\
+Example:
+  netstead get drift")]
+    Drift(Drift),
+    /// Who may do what
+    #[command(
+        hide = true,
+        alias = "token",
+        after_help = "\
+Example:
+  netstead token list"
+    )]
+    Tokens,
+}
+
+#[derive(Debug, Default, Args)]
+pub(crate) struct Pools {
+    /// Only those whose labels match
+    #[arg(long, value_name = "LABELS")]
+    pub(crate) selector: Option<Selector>,
+    /// Only those of this VRF
+    #[arg(long)]
+    pub(crate) vrf: Option<Ident>,
+}
+
+#[derive(Debug, Default, Args)]
+pub(crate) struct Claims {
+    /// Only those of this pool
+    #[arg(long)]
+    pub(crate) pool: Option<Ident>,
+    /// Only those of this owner
+    #[arg(long)]
+    pub(crate) owner: Option<String>,
+    /// Only those of this key
+    #[arg(long)]
+    pub(crate) key: Option<Key>,
+    /// Only those whose labels match
+    #[arg(long, value_name = "LABELS")]
+    pub(crate) selector: Option<Selector>,
+    /// Only those of this VRF
+    #[arg(long)]
+    pub(crate) vrf: Option<Ident>,
+}
+
+#[derive(Debug, Default, Args)]
+pub(crate) struct Addresses {
+    /// Only those of this pool
+    #[arg(long)]
+    pub(crate) pool: Option<Ident>,
+    /// Only those of this VRF
+    #[arg(long)]
+    pub(crate) vrf: Option<Ident>,
+    /// Only those in this state: held, resting, reserved, observed, …
+    #[arg(long)]
+    pub(crate) state: Option<String>,
+    /// Only those in this range
+    #[arg(long, value_name = "RANGE")]
+    pub(crate) within: Option<Range>,
+}
+
+#[derive(Debug, Default, Args)]
+pub(crate) struct Events {
+    /// Only those of this address
+    #[arg(long)]
+    pub(crate) address: Option<super::claim::Held>,
+    /// Only those of this key
+    #[arg(long)]
+    pub(crate) key: Option<Key>,
+    /// Only those of this pool
+    #[arg(long)]
+    pub(crate) pool: Option<Ident>,
+    /// Only this kind: claimed, released, expired, moved, pool-created, …
+    #[arg(long)]
+    pub(crate) what: Option<String>,
+    #[command(flatten)]
+    pub(crate) period: Period,
+    /// At most this many, the newest; 0 for all
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub(crate) limit: usize,
+}
+
+#[derive(Debug, Default, Args)]
+pub(crate) struct Reservations {
+    /// Only those of this pool
+    #[arg(long)]
+    pub(crate) pool: Option<Ident>,
+}
+
+/// Show who had an address, or what a key held, and when
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  netstead history 10.0.3.50
+  netstead history web-1 --since 7d
+  netstead history 10.0.3.50 --since 2026-11-01 --until 2026-11-02T12:00:00Z")]
+pub(crate) struct History {
+    /// An address, a prefix, or a key
+    #[arg(value_name = "ADDRESS|KEY")]
+    pub(crate) of: String,
+    /// It is a key, though it looks like an address
+    #[arg(long)]
+    pub(crate) key: bool,
+    /// Only in this pool
+    #[arg(long)]
+    pub(crate) pool: Option<Ident>,
+    #[command(flatten)]
+    pub(crate) period: Period,
+    /// At most this many, the newest; 0 for all
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub(crate) limit: usize,
+}
+
+/// Say everything that is known about a name or an address, and why it is so
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  netstead explain web-1.home.test
+  netstead explain 10.0.3.50
+  netstead explain fd00:2:0:1::/64")]
+pub(crate) struct Explain {
+    /// A name, an address or a prefix
+    #[arg(value_name = "NAME|ADDRESS")]
+    pub(crate) of: Subject,
+}
+
+/// What can be explained.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Subject {
+    Address(super::claim::Held),
+    Name(Name),
+}
+
+impl FromStr for Subject {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let address = text.parse().map(Self::Address);
+        // What begins like an address is one, and its own error helps more.
+        let looks_so = text.contains([':', '/']) || text.chars().all(|c| c.is_ascii_digit() || c == '.');
+        match (address, text.parse().map(Self::Name)) {
+            (Ok(address), _) => Ok(address),
+            (Err(error), _) if looks_so => Err(error.to_string()),
+            (Err(_), Ok(name)) => Ok(name),
+            (Err(_), Err(error)) => Err(error.to_string()),
+        }
+    }
+}

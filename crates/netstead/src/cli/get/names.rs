@@ -1,0 +1,67 @@
+//! What lists of names can be narrowed by.
+
+use clap::{Args, ValueEnum};
+use netstead_model::{Ident, Name};
+
+#[derive(Debug, Default, Args)]
+pub(crate) struct Records {
+    /// Only those of this zone
+    #[arg(long)]
+    pub(crate) zone: Option<Name>,
+    /// Only those at this name
+    #[arg(long)]
+    pub(crate) name: Option<Name>,
+    /// Only those of this provider
+    #[arg(long)]
+    pub(crate) provider: Option<Ident>,
+    /// Only those in this state
+    #[arg(long)]
+    pub(crate) state: Option<RecordState>,
+}
+
+/// How a record stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RecordState {
+    /// As it should be
+    Ok,
+    /// About to change
+    Pending,
+    /// Held back by a guard
+    Parked,
+    /// Somebody else has the name
+    Blocked,
+    /// Not as we left it
+    Drift,
+    /// Somebody else's
+    Foreign,
+}
+
+#[derive(Debug, Default, Args)]
+pub(crate) struct Zones {
+    /// Only those of this provider
+    #[arg(long)]
+    pub(crate) provider: Option<Ident>,
+}
+
+#[derive(Debug, Default, Args)]
+pub(crate) struct Workloads {
+    /// Only those of this source
+    #[arg(long)]
+    pub(crate) source: Option<Ident>,
+}
+
+#[derive(Debug, Default, Args)]
+pub(crate) struct Sources {}
+
+#[derive(Debug, Default, Args)]
+pub(crate) struct Providers {}
+
+#[derive(Debug, Default, Args)]
+pub(crate) struct Plans {}
+
+#[derive(Debug, Default, Args)]
+pub(crate) struct Drift {
+    /// Only that of this provider
+    #[arg(long)]
+    pub(crate) provider: Option<Ident>,
+}

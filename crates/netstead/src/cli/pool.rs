@@ -1,0 +1,128 @@
+//! `netstead pool …`
+
+use clap::{Args, Subcommand};
+use netstead_model::{Address, Cidr, Ident, Name, Order, Range, Span};
+
+/// Make, change and delete pools: what there is to hand out
+#[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Examples:
+  netstead pool create lan --range 10.0.3.50-10.0.3.200 --gateway 10.0.3.1
+  netstead pool update lan --cooldown 1h
+  netstead pool delete lan
+  netstead get pools")]
+pub(crate) enum Pool {
+    Create(Create),
+    Update(Update),
+    Delete(Delete),
+}
+
+/// Make a pool; one that is there with the same settings is fine
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  netstead pool create lan --range 10.0.3.50-10.0.3.200 --gateway 10.0.3.1 --domain home.test
+  netstead pool create dmz --network 10.0.4.0/24 --exclude 10.0.4.1-10.0.4.20
+  netstead pool create macs --range 52:54:00:00:00:00-52:54:00:ff:ff:ff
+  netstead pool create v6 --range fd00:1::/64
+  netstead pool create sites --prefix fd00:2::/48 --length 64")]
+pub(crate) struct Create {
+    /// What the pool is called: lower case letters, digits, `.`, `_` and `-`
+    pub(crate) name: Ident,
+    #[command(flatten)]
+    pub(crate) extent: Extent,
+    /// The VRF it lies in; pools of one VRF never overlap [default: default]
+    #[arg(long)]
+    pub(crate) vrf: Option<Ident>,
+    #[command(flatten)]
+    pub(crate) settings: Settings,
+}
+
+/// Change only what is given
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  netstead pool update lan --cooldown 1h --order next
+  netstead pool update lan --range 10.0.3.50-10.0.3.240     the new range replaces the old
+  netstead pool update lan --label site=ams --label env=    sets one label and removes another")]
+pub(crate) struct Update {
+    pub(crate) name: Ident,
+    #[command(flatten)]
+    pub(crate) extent: Extent,
+    #[command(flatten)]
+    pub(crate) settings: Settings,
+    /// Give a released address back to its key while it rests
+    #[arg(long, conflicts_with = "no_sticky")]
+    pub(crate) sticky: bool,
+    /// No longer hand out network and broadcast addresses
+    #[arg(long, conflicts_with = "use_reserved")]
+    pub(crate) no_use_reserved: bool,
+}
+
+/// Delete a pool; one with claims only with a reason
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  netstead pool delete lan
+  netstead pool delete lan --force \"the building is gone\"     releases its claims")]
+pub(crate) struct Delete {
+    pub(crate) name: Ident,
+    /// Release the claims in it too; the reason stands in their events
+    #[arg(long, value_name = "REASON")]
+    pub(crate) force: Option<String>,
+}
+
+/// Which addresses a pool has.
+#[derive(Debug, Args)]
+pub(crate) struct Extent {
+    /// What to hand out: `first-last`, a network, or one address; may be given more than once
+    #[arg(long = "range", value_name = "RANGE")]
+    pub(crate) ranges: Vec<Range>,
+    /// The network they lie in; all of it is handed out unless ranges are given
+    #[arg(long, value_name = "CIDR")]
+    pub(crate) network: Option<Cidr>,
+    /// Never hand out these; may be given more than once
+    #[arg(long, value_name = "RANGE")]
+    pub(crate) exclude: Vec<Range>,
+    /// The gateway, which is never handed out
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) gateway: Option<Address>,
+    /// Hand out prefixes out of this one instead of addresses
+    #[arg(long, value_name = "CIDR", conflicts_with_all = ["network", "ranges"])]
+    pub(crate) prefix: Option<Cidr>,
+    /// Length of a prefix when the claim names none (prefix pools)
+    #[arg(long, value_name = "BITS")]
+    pub(crate) length: Option<u8>,
+    /// Hand out network and broadcast addresses too
+    #[arg(long)]
+    pub(crate) use_reserved: bool,
+}
+
+/// By which rules a pool hands out.
+#[derive(Debug, Args)]
+pub(crate) struct Settings {
+    /// The domain of the names its claims get
+    #[arg(long, value_name = "NAME")]
+    pub(crate) domain: Option<Name>,
+    /// Which free address goes first: lowest, next, random or freed-first [default: lowest]
+    #[arg(long, value_name = "ORDER")]
+    pub(crate) order: Option<Order>,
+    /// How long a released address rests [default: 10m]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) cooldown: Option<Span>,
+    /// How long it rests at least when nothing else is free [default: 1m]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) cooldown_min: Option<Span>,
+    /// Do not give a released address back to its key while it rests
+    #[arg(long)]
+    pub(crate) no_sticky: bool,
+    /// The most addresses one owner may hold
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_per_owner: Option<u32>,
+    /// A label; may be given more than once
+    #[arg(long = "label", value_name = "NAME=VALUE", value_parser = super::claim::label)]
+    pub(crate) labels: Vec<(String, String)>,
+    /// What it is for
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) description: Option<String>,
+}

@@ -1,0 +1,47 @@
+//! One module per command.
+
+pub(crate) mod bulk;
+pub(crate) mod claim;
+pub(crate) mod config;
+pub(crate) mod events;
+pub(crate) mod explain;
+pub(crate) mod get;
+pub(crate) mod names;
+pub(crate) mod pages;
+pub(crate) mod pool;
+pub(crate) mod release;
+pub(crate) mod reserve;
+pub(crate) mod status;
+pub(crate) mod store;
+pub(crate) mod token;
+pub(crate) mod watch;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use netstead_client::Client;
+use netstead_model::Clock;
+
+use crate::cli::Format;
+
+/// What commands that talk to a server share.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) client: Client,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) format: Option<Format>,
+}
+
+impl Context {
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.wall()
+    }
+}
+
+/// Says something to the person at the terminal.
+macro_rules! say {
+    ($($words:tt)*) => {
+        anstream::eprintln!("{}", crate::output::plain(&format!($($words)*)))
+    };
+}
+pub(crate) use say;

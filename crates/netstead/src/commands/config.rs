@@ -1,0 +1,84 @@
+//! `netstead config check`
+
+use std::fmt::Write as _;
+
+use netstead_model::{PoolSpec, Range};
+
+use super::say;
+use crate::{
+    cli::{Format, Global, admin::ConfigCheck},
+    config::{Config, DnsConfig, Found, ServerConfig, SourceKind, StoreConfig},
+    output,
+    settings::Settings,
+};
+
+pub(crate) fn check(global: &Global, args: &ConfigCheck) -> anyhow::Result<()> {
+    let settings = Settings::read(args.file.as_deref().or(global.config.as_deref()))?;
+    match &settings.found {
+        Found::File { path, .. } => say!("{} is fine", path.display()),
+        Found::Nothing { looked } => {
+            let looked: Vec<_> = looked.iter().map(|path| path.display().to_string()).collect();
+            say!("no file is found ({}): these are the defaults", looked.join(", "));
+        }
+    }
+    match global.output {
+        Some(format @ (Format::Json | Format::Yaml)) => output::document(&settings.config, format),
+        _ => output::emit(&understood(global, &settings)),
+    }
+}
+
+fn understood(global: &Global, settings: &Settings) -> String {
+    let Config { store, api, log, ledger, nameserver, pools, sources, providers, domains } = &settings.config;
+    let store = match store {
+        StoreConfig::Memory => "memory: nothing is kept".to_owned(),
+        StoreConfig::Local { .. } => {
+            let dir = settings.data_dir(global).unwrap_or_default();
+            format!("local, in {}", dir.display())
+        }
+    };
+    let scheme = if api.tls.is_some() { "https" } else { "http" };
+    let hosts =
+        if api.hosts.is_empty() { String::new() } else { format!(", also called {}", api.hosts.join(", ")) };
+    let level = log.level.as_ref().map_or_else(|| "info".to_owned(), ToString::to_string);
+    let format = if log.format == Some(crate::logging::LogFormat::Json) { "json" } else { "text" };
+    let mut text = String::new();
+    let _ = writeln!(text, "store   {store}");
+    let _ = writeln!(text, "api     {scheme}://{}{hosts}", api.listen);
+    let _ = writeln!(text, "log     {level}, as {format}");
+    let _ = writeln!(text, "ledger  events kept {}, at most {}", ledger.retention, ledger.max_events);
+    for pool in pools {
+        let _ = writeln!(text, "pool    {}", pool_told(pool));
+    }
+    let listen: Vec<_> = nameserver.listen.iter().map(ToString::to_string).collect();
+    let listen =
+        if listen.is_empty() { "127.0.0.1:5300, if it is free".to_owned() } else { listen.join(", ") };
+    let _ = writeln!(text, "dns     own nameserver on {listen}");
+    for source in sources {
+        let SourceKind::Hosts { path } = &source.kind;
+        let _ = writeln!(text, "source  {}: hosts in {}", source.name, path.display());
+    }
+    for provider in providers {
+        let _ = writeln!(text, "dns     {}", provider_told(provider));
+    }
+    for rule in &domains.0 {
+        let networks: Vec<_> = rule.networks.iter().map(|network| network.cidr.to_string()).collect();
+        let _ = writeln!(text, "domain  {}: {}", rule.domain, networks.join(" "));
+    }
+    text
+}
+
+fn provider_told(provider: &DnsConfig) -> String {
+    let server = match &provider.server {
+        ServerConfig::Builtin => "builtin".to_owned(),
+        ServerConfig::PowerDns(server) => format!("powerdns at {}", server.url),
+        ServerConfig::Rfc2136(server) => format!("rfc2136 at {}", server.servers.join(" ")),
+    };
+    let domains: Vec<_> = provider.common.domains.iter().map(ToString::to_string).collect();
+    format!("{}: {server}, for {}", provider.name, domains.join(" "))
+}
+
+fn pool_told(pool: &PoolSpec) -> String {
+    let extent: Vec<_> = pool.extent().iter().map(ToString::to_string).collect();
+    let size: u128 = pool.usable().iter().map(Range::len).fold(0, u128::saturating_add);
+    format!("{}: {}, {} of {}, VRF {}", pool.name, pool.family, size, extent.join(" "), pool.vrf)
+}

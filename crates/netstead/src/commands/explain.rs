@@ -1,0 +1,98 @@
+//! `netstead explain`
+
+use std::fmt::Write as _;
+
+use netstead_client::types::{EventOutput, ExplainOutput, ExplainPlace};
+use netstead_model::Name;
+
+use super::Context;
+use crate::{
+    cli::{
+        Format,
+        get::{Explain, Subject},
+    },
+    output::{self, Printer, plain},
+};
+
+pub(crate) async fn explain(context: &Context, args: &Explain) -> anyhow::Result<()> {
+    match &args.of {
+        Subject::Address(address) => of_address(context, &address.0).await,
+        Subject::Name(name) => of_name(context, name).await,
+    }
+}
+
+async fn of_name(context: &Context, name: &Name) -> anyhow::Result<()> {
+    let answer = context.client.explain_name(name.as_str()).await?;
+    match context.format {
+        Some(format @ (Format::Json | Format::Yaml)) => output::document(&answer, format),
+        Some(format) => output::list(&answer.records, Some(format), context.now()),
+        None => {
+            let mut text = format!("{}\n", plain(&answer.name));
+            for why in &answer.why {
+                let _ = writeln!(text, "  {}", plain(why));
+            }
+            if !answer.records.is_empty() {
+                text.push('\n');
+                text += &Printer::new(Format::Table, context.now()).table(&answer.records);
+            }
+            output::emit(&text)
+        }
+    }
+}
+
+async fn of_address(context: &Context, address: &str) -> anyhow::Result<()> {
+    let answer = context.client.explain(address).await?;
+    match context.format {
+        Some(format @ (Format::Json | Format::Yaml)) => output::document(&answer, format),
+        Some(format) => {
+            let addresses: Vec<_> = answer.places.into_iter().map(|place| place.address).collect();
+            output::list(&addresses, Some(format), context.now())
+        }
+        None => output::emit(&told(&answer)),
+    }
+}
+
+fn told(answer: &ExplainOutput) -> String {
+    let mut text = String::new();
+    if answer.places.is_empty() {
+        let _ = writeln!(text, "{} is in no pool", plain(&answer.address));
+    }
+    for place in &answer.places {
+        text += &place_told(place);
+    }
+    text
+}
+
+fn place_told(place: &ExplainPlace) -> String {
+    let mut text = String::new();
+    let address = &place.address;
+    let pool = address.pool.as_ref().map(|pool| format!(" in pool {pool}")).unwrap_or_default();
+    let vrf = if address.vrf == "default" { String::new() } else { format!(" (VRF {})", address.vrf) };
+    let _ = writeln!(text, "{} is {}{pool}{vrf}", plain(&address.address), plain(&address.state));
+    for why in &place.why {
+        let _ = writeln!(text, "  {}", plain(why));
+    }
+    if let Some(claim) = &place.claim
+        && !claim.names.is_empty()
+    {
+        let _ = writeln!(
+            text,
+            "  its names are {} ({})",
+            plain(&claim.names.join(", ")),
+            plain(&claim.names_reason)
+        );
+    }
+    if !place.history.is_empty() {
+        text += "  lately:\n";
+    }
+    for event in &place.history {
+        let _ = writeln!(text, "    {}", event_told(event));
+    }
+    text
+}
+
+fn event_told(event: &EventOutput) -> String {
+    let key = event.key.as_ref().map(|key| format!(" {key}")).unwrap_or_default();
+    let reason = event.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    plain(&format!("{:.0}  {}{key} by {}{reason}", event.at, event.what, event.by))
+}

@@ -1,0 +1,111 @@
+//! `netstead get …`
+
+use clap::ValueEnum as _;
+use netstead_client::{
+    AddressQuery, ClaimQuery, Paged, PlanQuery, PoolQuery, ProviderQuery, RecordQuery, ReservationQuery,
+    SourceQuery, WorkloadQuery, ZoneQuery,
+};
+
+use super::{Context, events, token, watch};
+use crate::{
+    cli::get::{Addresses, Claims, Drift, Get, Pools, Records, Reservations, What},
+    failure::Failure,
+    output::{self, Row},
+};
+
+pub(crate) async fn get(context: &Context, args: &Get) -> anyhow::Result<()> {
+    match &args.what {
+        What::Pools(filter) => show(context, pools(filter), args.watch).await,
+        What::Claims(filter) => show(context, claims(filter), args.watch).await,
+        What::Addresses(filter) => show(context, addresses(filter), args.watch).await,
+        What::Reservations(filter) => show(context, reservations(filter), args.watch).await,
+        What::Events(filter) => events::get(context, filter, args.watch).await,
+        What::Records(filter) => show(context, records(filter), args.watch).await,
+        What::Zones(filter) => {
+            let query = ZoneQuery { provider: text(filter.provider.as_ref()), ..ZoneQuery::default() };
+            show(context, query, args.watch).await
+        }
+        What::Workloads(filter) => {
+            let query = WorkloadQuery { source: text(filter.source.as_ref()), ..WorkloadQuery::default() };
+            show(context, query, args.watch).await
+        }
+        What::Sources(_) => show(context, SourceQuery::default(), args.watch).await,
+        What::Providers(_) => show(context, ProviderQuery::default(), args.watch).await,
+        What::Plans(_) => show(context, PlanQuery::default(), args.watch).await,
+        What::Drift(filter) => drift(context, filter, args.watch).await,
+        What::Tokens => token::list(context).await,
+    }
+}
+
+async fn show<Q>(context: &Context, query: Q, watched: bool) -> anyhow::Result<()>
+where
+    Q: Paged<Item: Row + PartialEq> + Clone,
+{
+    if watched {
+        return watch::list(context, &query).await;
+    }
+    output::list(&context.client.all(query).await?, context.format, context.now())
+}
+
+/// What stands in the plans.
+async fn drift(context: &Context, filter: &Drift, watched: bool) -> anyhow::Result<()> {
+    if watched {
+        return Err(Failure::new("drift cannot be watched")
+            .hint("watch `netstead get records --state drift`")
+            .into());
+    }
+    let plans = match &filter.provider {
+        Some(provider) => vec![context.client.plan(provider.as_str()).await?],
+        None => context.client.all(PlanQuery::default()).await?,
+    };
+    let drift: Vec<_> = plans.into_iter().flat_map(|plan| plan.drift).collect();
+    output::list(&drift, context.format, context.now())
+}
+
+fn text<T: ToString>(value: Option<&T>) -> Option<String> {
+    value.map(ToString::to_string)
+}
+
+fn pools(filter: &Pools) -> PoolQuery {
+    PoolQuery {
+        selector: text(filter.selector.as_ref()),
+        vrf: text(filter.vrf.as_ref()),
+        ..PoolQuery::default()
+    }
+}
+
+fn claims(filter: &Claims) -> ClaimQuery {
+    ClaimQuery {
+        pool: text(filter.pool.as_ref()),
+        owner: filter.owner.clone(),
+        key: text(filter.key.as_ref()),
+        selector: text(filter.selector.as_ref()),
+        vrf: text(filter.vrf.as_ref()),
+        ..ClaimQuery::default()
+    }
+}
+
+fn addresses(filter: &Addresses) -> AddressQuery {
+    AddressQuery {
+        pool: text(filter.pool.as_ref()),
+        vrf: text(filter.vrf.as_ref()),
+        state: filter.state.clone(),
+        within: text(filter.within.as_ref()),
+        ..AddressQuery::default()
+    }
+}
+
+fn reservations(filter: &Reservations) -> ReservationQuery {
+    ReservationQuery { pool: text(filter.pool.as_ref()), ..ReservationQuery::default() }
+}
+
+fn records(filter: &Records) -> RecordQuery {
+    let state = filter.state.and_then(|state| state.to_possible_value());
+    RecordQuery {
+        zone: text(filter.zone.as_ref()),
+        name: text(filter.name.as_ref()),
+        provider: text(filter.provider.as_ref()),
+        state: state.map(|state| state.get_name().to_owned()),
+        ..RecordQuery::default()
+    }
+}

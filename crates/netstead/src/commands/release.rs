@@ -1,0 +1,96 @@
+//! `netstead release`, `renew` and `move`: they name the claim by its id, so that a repetition never meets a later
+//! claim of the same key.
+
+use netstead_client::types::{ClaimOutput, ReleaseOutput};
+use netstead_model::{ClaimId, Ident, Key};
+
+use super::{Context, say};
+use crate::{
+    cli::{
+        Format,
+        claim::{Move, Release, Renew},
+    },
+    failure::Failure,
+    output,
+};
+
+pub(crate) async fn release(context: &Context, args: &Release) -> anyhow::Result<()> {
+    let mut answers: Vec<ReleaseOutput> = Vec::new();
+    for pool in &args.pools {
+        let answer = release_one(context, pool, &args.key, args.id).await?;
+        match (&answer.claim, answer.outcome.as_str()) {
+            (Some(claim), _) => say!("released {} (`{}` of `{}`)", shown(claim), args.key, claim.owner),
+            (None, "released") => say!("`{}` left the queue of pool `{pool}`", args.key),
+            (None, _) => say!("`{}` holds nothing in pool `{pool}`: already gone", args.key),
+        }
+        answers.push(answer);
+    }
+    match (context.format, answers.as_slice()) {
+        (Some(format @ (Format::Json | Format::Yaml)), [answer]) => output::document(answer, format),
+        (Some(format @ (Format::Json | Format::Yaml)), answers) => output::document(answers, format),
+        (Some(format), answers) => {
+            let claims: Vec<_> = answers.iter().filter_map(|answer| answer.claim.clone()).collect();
+            output::list(&claims, Some(format), context.now())
+        }
+        (None, _) => Ok(()),
+    }
+}
+
+async fn release_one(
+    context: &Context,
+    pool: &Ident,
+    key: &Key,
+    id: Option<ClaimId>,
+) -> anyhow::Result<ReleaseOutput> {
+    let (pool, key) = (pool.as_str(), key.as_str());
+    if let Some(id) = id {
+        return Ok(context.client.release(pool, key, &id.to_string()).await?);
+    }
+    match context.client.look_up(pool, key).await? {
+        None => Ok(ReleaseOutput { outcome: "already gone".into(), claim: None }),
+        Some(ClaimOutput { id: Some(id), .. }) => Ok(context.client.release(pool, key, &id).await?),
+        Some(_) => Ok(context.client.leave_queue(pool, key).await?),
+    }
+}
+
+pub(crate) async fn renew(context: &Context, args: &Renew) -> anyhow::Result<()> {
+    let id = id_of(context, &args.pool, &args.key, args.id).await?;
+    let ttl = args.ttl.map(|ttl| ttl.to_string());
+    let claim = context.client.renew(args.pool.as_str(), args.key.as_str(), &id, ttl).await?;
+    match &claim.until {
+        Some(until) => say!("{} is held by `{}` until {until:.0}", shown(&claim), claim.key),
+        None => say!("{} is held by `{}` and does not end by itself", shown(&claim), claim.key),
+    }
+    print_if_asked(context, &claim)
+}
+
+pub(crate) async fn move_claim(context: &Context, args: &Move) -> anyhow::Result<()> {
+    let id = id_of(context, &args.pool, &args.key, args.id).await?;
+    let (pool, key, to) = (args.pool.as_str(), args.key.as_str(), args.to.as_str());
+    let claim = context.client.move_claim(pool, key, &id, to, args.owner.clone()).await?;
+    say!("{} went from `{key}` to `{}` of `{}`", shown(&claim), claim.key, claim.owner);
+    print_if_asked(context, &claim)
+}
+
+async fn id_of(context: &Context, pool: &Ident, key: &Key, id: Option<ClaimId>) -> anyhow::Result<String> {
+    if let Some(id) = id {
+        return Ok(id.to_string());
+    }
+    let claim = context.client.look_up(pool.as_str(), key.as_str()).await?;
+    match claim {
+        Some(ClaimOutput { id: Some(id), .. }) => Ok(id),
+        Some(_) => Err(Failure::new(format!("`{key}` still waits for an address in pool `{pool}`")).into()),
+        None => {
+            let hint = format!("`netstead history {key}` shows what it held");
+            Err(Failure::new(format!("`{key}` holds nothing in pool `{pool}`")).hint(hint).into())
+        }
+    }
+}
+
+fn print_if_asked(context: &Context, claim: &ClaimOutput) -> anyhow::Result<()> {
+    context.format.map_or(Ok(()), |format| output::one(claim, format, context.now()))
+}
+
+fn shown(claim: &ClaimOutput) -> &str {
+    claim.address.as_deref().unwrap_or("a place in the queue")
+}

@@ -1,0 +1,22 @@
+//! `netstead reserve` and `unreserve`
+
+use netstead_client::types::ReservationInput;
+
+use super::{Context, say};
+use crate::{
+    cli::claim::{Reserve, Unreserve},
+    output,
+};
+
+pub(crate) async fn reserve(context: &Context, args: &Reserve) -> anyhow::Result<()> {
+    let input = ReservationInput { range: args.range.to_string(), description: args.description.clone() };
+    let reservation = context.client.reserve(args.pool.as_str(), args.key.as_str(), &input).await?;
+    say!("{} of pool `{}` is reserved as `{}`", reservation.range, reservation.pool, reservation.key);
+    context.format.map_or(Ok(()), |format| output::one(&reservation, format, context.now()))
+}
+
+pub(crate) async fn unreserve(context: &Context, args: &Unreserve) -> anyhow::Result<()> {
+    context.client.unreserve(args.pool.as_str(), args.key.as_str()).await?;
+    say!("`{}` of pool `{}` is no longer reserved", args.key, args.pool);
+    Ok(())
+}

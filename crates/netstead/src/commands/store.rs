@@ -1,0 +1,208 @@
+//! `netstead store backup|restore|check`
+
+use std::{
+    cell::Cell,
+    io::{Read as _, Seek as _, Write as _},
+    path::Path,
+};
+
+use anyhow::Context as _;
+use futures::StreamExt as _;
+use netstead_api::access::survives_restore;
+use netstead_client::{CheckOutput, CheckProblem};
+use netstead_ledger::{backup, check};
+use netstead_model::SystemClock;
+
+use super::{Context, say};
+use crate::{
+    cli::{
+        Format, Global,
+        admin::{Backup, Check, Restore, Store},
+    },
+    failure::{Exit, Failure},
+    local::{open_existing, open_store},
+    output::{self, plain},
+    progress::Progress,
+    settings::Settings,
+};
+
+/// What is done without a server: everything with `--local`, and a restore always. `None` if a server is to do it.
+pub(crate) async fn directly(global: &Global, command: &Store) -> Option<anyhow::Result<Exit>> {
+    match command {
+        Store::Restore(args) => Some(restore(global, args).await.map(|()| Exit::Fine)),
+        Store::Backup(args) if global.local => Some(backup_local(global, args).await.map(|()| Exit::Fine)),
+        Store::Check(args) if global.local => Some(check_local(global, args).await),
+        Store::Check(Check { repair: true }) => {
+            let hint = "stop the server, then `netstead store check --repair --local`";
+            Some(Err(Failure::new("a running server cannot be repaired under its feet").hint(hint).into()))
+        }
+        Store::Backup(_) | Store::Check(_) => None,
+    }
+}
+
+/// What the server does.
+pub(crate) async fn store(context: &Context, command: &Store) -> anyhow::Result<Exit> {
+    match command {
+        Store::Backup(args) => backup_remote(context, args).await.map(|()| Exit::Fine),
+        Store::Check(_) => checked(&context.client.check().await?, context.format),
+        Store::Restore(_) => Ok(Exit::Error),
+    }
+}
+
+async fn backup_remote(context: &Context, args: &Backup) -> anyhow::Result<()> {
+    let mut target = Target::create(&args.file)?;
+    let mut chunks = Box::pin(context.client.backup().await?);
+    let progress = Progress::bytes("backed up");
+    let mut bytes = 0;
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.context("the backup broke off")?;
+        target.fresh.write_all(&chunk).context("cannot write the backup")?;
+        bytes += chunk.len();
+        progress.at(bytes);
+    }
+    progress.clear();
+    target.finish().await
+}
+
+async fn backup_local(global: &Global, args: &Backup) -> anyhow::Result<()> {
+    let store = open_existing(global).await?;
+    let target = Target::create(&args.file)?;
+    let mut file = tokio::fs::File::from_std(target.fresh.reopen().context("cannot write the backup")?);
+    let written = backup::write(&*store, &SystemClock, &mut file).await;
+    store.close().await;
+    written?;
+    target.finish().await
+}
+
+/// A backup while it is written: under another name until it is whole and found sound.
+struct Target<'a> {
+    /// Where it goes in the end; stdout if nowhere.
+    file: Option<&'a Path>,
+    fresh: tempfile::NamedTempFile,
+}
+
+impl<'a> Target<'a> {
+    fn create(file: &'a Path) -> anyhow::Result<Self> {
+        if file == Path::new("-") {
+            let fresh = tempfile::NamedTempFile::new().context("cannot keep the backup for stdout")?;
+            return Ok(Self { file: None, fresh });
+        }
+        if file.exists() {
+            let message = format!("{} exists already", file.display());
+            return Err(Failure::new(message).hint("a backup never replaces a file: name a new one").into());
+        }
+        let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let fresh = tempfile::NamedTempFile::new_in(dir)
+            .with_context(|| format!("cannot write to {}", dir.display()))?;
+        Ok(Self { file: Some(file), fresh })
+    }
+
+    async fn finish(mut self) -> anyhow::Result<()> {
+        self.fresh.as_file().sync_all().context("cannot write the backup")?;
+        let summary = backup::verify(self.fresh.path()).await.context("the backup is not sound")?;
+        let Some(file) = self.file else {
+            self.fresh.rewind().context("cannot read the backup")?;
+            std::io::copy(&mut self.fresh, &mut std::io::stdout().lock())
+                .context("cannot write to stdout")?;
+            return Ok(());
+        };
+        self.fresh.persist_noclobber(file).with_context(|| format!("cannot write {}", file.display()))?;
+        say!("{} keys of ledger {:08x} are in {}", summary.entries, summary.ledger, file.display());
+        Ok(())
+    }
+}
+
+async fn restore(global: &Global, args: &Restore) -> anyhow::Result<()> {
+    let (path, _spool) = readable(&args.file)?;
+    let settings = Settings::read(global.config.as_deref())?;
+    let Some(dir) = settings.data_dir(global) else {
+        return Err(
+            Failure::new("a store in memory keeps nothing: name a directory with `--data-dir`").into()
+        );
+    };
+    let store = open_store(Some(&dir)).await?;
+    // Backups are older than the last revocation: those tokens must not come back.
+    let left_out = Cell::new(0_u64);
+    let keep = |key: &[u8], value: &[u8]| {
+        let kept = survives_restore(key, value);
+        left_out.set(left_out.get() + u64::from(!kept));
+        kept
+    };
+    let restored = backup::restore(&*store, &SystemClock, &path, keep).await;
+    store.close().await;
+    let summary = restored.map_err(|error| match error {
+        backup::BackupError::NotEmpty => {
+            let message = format!("{} holds a store already", dir.display());
+            Failure::new(message).hint("name an empty directory with `--data-dir`").into()
+        }
+        error => anyhow::Error::from(error),
+    })?;
+    say!("{} keys as of {:.0} are restored into {}", summary.entries, summary.created, dir.display());
+    match left_out.get() {
+        0 => {}
+        n => say!("{n} of them, tokens other than the local admin's, are left out: make new ones"),
+    }
+    say!("it hands out nothing by itself until you have looked at it and typed: netstead resume");
+    Ok(())
+}
+
+/// The file itself, or a copy of stdin that ends with the returned guard.
+fn readable(file: &Path) -> anyhow::Result<(std::path::PathBuf, Option<tempfile::NamedTempFile>)> {
+    if file != Path::new("-") {
+        return Ok((file.to_owned(), None));
+    }
+    let mut spool = tempfile::NamedTempFile::new().context("cannot keep what comes from stdin")?;
+    let mut chunk = vec![0; 1 << 16];
+    loop {
+        let length = std::io::stdin().read(&mut chunk).context("cannot read stdin")?;
+        let Some(part) = chunk.get(..length).filter(|part| !part.is_empty()) else { break };
+        spool.write_all(part).context("cannot keep what comes from stdin")?;
+    }
+    spool.flush()?;
+    Ok((spool.path().to_owned(), Some(spool)))
+}
+
+async fn check_local(global: &Global, args: &Check) -> anyhow::Result<Exit> {
+    let store = open_existing(global).await?;
+    let report = check::check(&*store).await;
+    let repaired = match &report {
+        Ok(report) if args.repair && !report.problems.is_empty() => {
+            check::repair(&*store, report).await.map(Some)
+        }
+        _ => Ok(None),
+    };
+    let report = if let Ok(Some(_)) = repaired { check::check(&*store).await } else { report };
+    store.close().await;
+    if let Some(repaired) = repaired? {
+        say!("{repaired} problems are repaired");
+    }
+    let report = report?;
+    let problem = |problem: check::Problem| CheckProblem {
+        repairable: !problem.repair.is_empty(),
+        key: problem.key,
+        problem: problem.problem,
+    };
+    let output =
+        CheckOutput { keys: report.keys, problems: report.problems.into_iter().map(problem).collect() };
+    checked(&output, global.output)
+}
+
+fn checked(report: &CheckOutput, format: Option<Format>) -> anyhow::Result<Exit> {
+    if let Some(format @ (Format::Json | Format::Yaml)) = format {
+        output::document(report, format)?;
+    } else {
+        for CheckProblem { key, problem, repairable } in &report.problems {
+            let end = if *repairable { " (repairable)" } else { "" };
+            output::emit(&format!("{}: {}{end}\n", plain(key), plain(problem)))?;
+        }
+    }
+    if report.problems.is_empty() {
+        say!("{} keys, all well", report.keys);
+        return Ok(Exit::Fine);
+    }
+    let mut failure = Failure::new(format!("{} problems in {} keys", report.problems.len(), report.keys));
+    if report.problems.iter().any(|problem| problem.repairable) {
+        failure = failure.hint("stop the server, then `netstead store check --repair --local`");
+    }
+    Err(failure.into())
+}

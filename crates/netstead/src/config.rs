@@ -1,0 +1,238 @@
+//! The configuration: one TOML file, overlaid by the environment.
+//!
+//! Everything is read with its place, and all that is wrong is told at once: file, line, column, and the nearest
+//! real key to a mistyped one.
+
+mod dns;
+mod domain;
+mod environment;
+mod find;
+mod listen;
+mod nameserver;
+mod pool;
+mod problem;
+mod secret;
+mod section;
+mod source;
+mod tree;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use netstead_model::{PoolSpec, Span};
+use netstead_plan::Domains;
+use serde::Serialize;
+
+pub(crate) use self::{
+    dns::{DnsConfig, ServerConfig},
+    find::{Found, find},
+    listen::Listen,
+    nameserver::NameserverConfig,
+    problem::Problem,
+    secret::Secret,
+    source::{SourceConfig, SourceKind},
+};
+use self::{
+    environment::Environment,
+    problem::{Place, Problems},
+    section::Section,
+    tree::Table,
+};
+use crate::logging::{LogFilter, LogFormat};
+
+/// Events are kept this long unless said otherwise.
+const RETENTION: Span = Span::from_secs(400 * 24 * 3600);
+const MAX_EVENTS: u64 = 1_000_000;
+
+/// What was understood.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Config {
+    pub(crate) store: StoreConfig,
+    pub(crate) api: ApiConfig,
+    pub(crate) log: LogConfig,
+    pub(crate) ledger: LedgerConfig,
+    pub(crate) nameserver: NameserverConfig,
+    #[serde(rename = "pool")]
+    pub(crate) pools: Vec<PoolSpec>,
+    #[serde(rename = "source")]
+    pub(crate) sources: Vec<SourceConfig>,
+    #[serde(rename = "dns")]
+    pub(crate) providers: Vec<DnsConfig>,
+    #[serde(rename = "domain")]
+    pub(crate) domains: Domains,
+}
+
+/// Where everything durable lives.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub(crate) enum StoreConfig {
+    /// Files on this machine; in the user's state directory unless a path is given.
+    Local { path: Option<PathBuf> },
+    /// Nothing is durable: for trying things out.
+    Memory,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct ApiConfig {
+    pub(crate) listen: Listen,
+    /// Further names the server is called by in URLs.
+    pub(crate) hosts: Vec<String>,
+    pub(crate) tls: Option<TlsConfig>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct TlsConfig {
+    pub(crate) cert: PathBuf,
+    pub(crate) key: PathBuf,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct LogConfig {
+    pub(crate) level: Option<LogFilter>,
+    pub(crate) format: Option<LogFormat>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct LedgerConfig {
+    pub(crate) retention: Span,
+    pub(crate) max_events: u64,
+}
+
+impl Default for StoreConfig {
+    fn default() -> Self {
+        Self::Local { path: None }
+    }
+}
+
+impl Default for LedgerConfig {
+    fn default() -> Self {
+        Self { retention: RETENTION, max_events: MAX_EVENTS }
+    }
+}
+
+/// The tables of the file and their keys. Those of the second list are keyed by a name first: `pool.lan.network`.
+const SECTIONS: [(&str, &[&str]); 5] = [
+    ("store", &["type", "path"]),
+    ("api", &["listen", "hosts", "tls_cert", "tls_key"]),
+    ("log", &["level", "format"]),
+    ("ledger", &["retention", "max_events"]),
+    ("nameserver", nameserver::KEYS),
+];
+const NAMED: [(&str, &[&str]); 4] =
+    [("pool", pool::KEYS), ("source", source::KEYS), ("dns", dns::KEYS), ("domain", domain::KEYS)];
+
+/// Reads the file, if there is one, and what the environment sets on top of it. `own` are the `NETSTEAD_` names
+/// that are not settings.
+pub(crate) fn read(
+    file: Option<(&Path, &str)>,
+    environment: impl IntoIterator<Item = (String, String)>,
+    own: &[String],
+) -> Result<Config, Vec<Problem>> {
+    let (path, text) = file.unwrap_or((Path::new(""), ""));
+    let mut problems = Problems::new(path, text);
+    let mut root = tree::parse(text, &mut problems);
+    if problems.any() {
+        // What is no TOML has no keys either; half of it would only give wrong advice.
+        return problems.none_or(Config::default());
+    }
+    Environment::new(environment, own).overlay(&mut root, &mut problems);
+    let config = understand(&root, path.parent().unwrap_or(Path::new("")), &mut problems);
+    problems.none_or(config)
+}
+
+fn understand(root: &Table, dir: &Path, problems: &mut Problems) -> Config {
+    let names: Vec<_> = SECTIONS.iter().chain(&NAMED).map(|(name, _)| *name).collect();
+    let mut top = Section::new("", Some(root), &names, problems);
+    let tables = NAMED.map(|(section, _)| top.tables(section));
+    let config = Config {
+        store: store(top.section("store", keys_of("store")), dir),
+        api: api(top.section("api", keys_of("api")), dir),
+        log: log(top.section("log", keys_of("log"))),
+        ledger: ledger(top.section("ledger", keys_of("ledger"))),
+        nameserver: nameserver::read(top.section("nameserver", keys_of("nameserver"))),
+        ..Config::default()
+    };
+    let [pools, sources, providers, domains] = tables;
+    let pools = each(pools, |name, place, table| pool::read(name, place, table, problems));
+    pool::check_together(&pools, problems);
+    let sources = each(sources, |name, place, table| source::read(name, place, table, dir, problems));
+    let providers = each(providers, |name, place, table| dns::read(name, place, table, dir, problems));
+    dns::check_together(&providers, problems);
+    let domains = each(domains, |name, place, table| domain::read(name, place, table, problems));
+    domain::check_together(&domains, problems);
+    Config {
+        pools: without_places(pools),
+        sources: without_places(sources),
+        providers: without_places(providers),
+        domains: Domains(without_places(domains)),
+        ..config
+    }
+}
+
+type Tables<'t> = Vec<(&'t str, &'t Place, &'t Table)>;
+
+fn each<T>(tables: Tables<'_>, mut read: impl FnMut(&str, &Place, &Table) -> Option<T>) -> Vec<(&Place, T)> {
+    let read = |(name, place, table)| Some((place, read(name, place, table)?));
+    tables.into_iter().filter_map(read).collect()
+}
+
+fn without_places<T>(read: Vec<(&Place, T)>) -> Vec<T> {
+    read.into_iter().map(|(_, value)| value).collect()
+}
+
+fn keys_of(section: &str) -> &'static [&'static str] {
+    SECTIONS.iter().find(|(name, _)| *name == section).map_or(&[], |(_, keys)| keys)
+}
+
+fn store(mut section: Section<'_, '_>, dir: &Path) -> StoreConfig {
+    let kind = section.choice("type", &["local", "memory"]);
+    let path = section.text("path").map(|path| dir.join(path));
+    if kind == Some("memory") {
+        if path.is_some() {
+            section.wrong(
+                "path",
+                "a store in memory has no path",
+                Some("leave it out, or set `type = \"local\"`"),
+            );
+        }
+        return StoreConfig::Memory;
+    }
+    StoreConfig::Local { path }
+}
+
+fn api(mut section: Section<'_, '_>, dir: &Path) -> ApiConfig {
+    let listen = section.parsed("listen").unwrap_or_default();
+    let hosts = section.texts("hosts");
+    let (cert, key) = (section.text("tls_cert"), section.text("tls_key"));
+    let tls = match (cert, key) {
+        (Some(cert), Some(key)) => Some(TlsConfig { cert: dir.join(cert), key: dir.join(key) }),
+        (Some(_), None) => {
+            section.wrong("tls_cert", "a certificate without its key", Some("set `tls_key` too"));
+            None
+        }
+        (None, Some(_)) => {
+            section.wrong("tls_key", "a key without its certificate", Some("set `tls_cert` too"));
+            None
+        }
+        (None, None) => None,
+    };
+    ApiConfig { listen, hosts, tls }
+}
+
+fn log(mut section: Section<'_, '_>) -> LogConfig {
+    let level = section.parsed_or("level", "write `info`, or `info,netstead_store=debug`");
+    let format = match section.choice("format", &["text", "json"]) {
+        Some("json") => Some(LogFormat::Json),
+        Some(_) => Some(LogFormat::Text),
+        None => None,
+    };
+    LogConfig { level, format }
+}
+
+fn ledger(mut section: Section<'_, '_>) -> LedgerConfig {
+    let retention = section.parsed("retention").unwrap_or(RETENTION);
+    let max_events = section.number("max_events", 1000..=1_000_000_000).unwrap_or(MAX_EVENTS);
+    LedgerConfig { retention, max_events }
+}

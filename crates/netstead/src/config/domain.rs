@@ -1,0 +1,73 @@
+//! `[domain."home.example.com"]`: which addresses have names in it, and how those are made.
+
+use netstead_model::{Cidr, Name};
+use netstead_plan::{DomainRule, Network};
+
+use super::{
+    Place, Problems, Section,
+    tree::{Table, Value},
+};
+
+pub(super) const KEYS: &[&str] = &["networks", "template"];
+
+/// The rule, unless what is written cannot be one.
+pub(super) fn read(name: &str, place: &Place, table: &Table, problems: &mut Problems) -> Option<DomainRule> {
+    let domain: Name = match name.parse() {
+        Ok(domain) => domain,
+        Err(error) => {
+            problems.add(place, error.to_string(), Some("write `[domain.\"home.example.com\"]`".into()));
+            return None;
+        }
+    };
+    let path = format!("domain.\"{name}\"");
+    let mut section = Section::new(&path, Some(table), KEYS, problems);
+    let template = section.parsed("template").unwrap_or_default();
+    let networks = networks(&mut section, &domain);
+    Some(DomainRule { domain, networks, template })
+}
+
+/// Each is a network, or `{ cidr = "10.0.3.0/24", shared_name = "nodes" }`.
+fn networks(section: &mut Section<'_, '_>, domain: &Name) -> Vec<Network> {
+    let mut networks = Vec::new();
+    for (place, value) in section.values("networks") {
+        match &value {
+            Value::Text(text) | Value::Plain(text) => match text.parse::<Cidr>() {
+                Ok(cidr) => networks.push(Network { cidr, shared_name: None }),
+                Err(error) => section.wrong_at(place, "networks", &error.to_string(), None),
+            },
+            Value::Table(table) => {
+                networks.extend(network(section.inner("networks", table, &["cidr", "shared_name"]), domain));
+            }
+            other => {
+                let told = format!("a network is wanted here, and this is {}", other.noun());
+                let hint = "write `{ cidr = \"10.0.3.0/24\", shared_name = \"nodes\" }`, or just the network";
+                section.wrong_at(place, "networks", &told, Some(hint));
+            }
+        }
+    }
+    networks
+}
+
+fn network(mut section: Section<'_, '_>, domain: &Name) -> Option<Network> {
+    let shared_name = section.text("shared_name").map(str::to_owned);
+    if let Some(Err(error)) = shared_name.as_ref().map(|name| Name::join(name, domain)) {
+        section.wrong("shared_name", &error.to_string(), None);
+    }
+    section.needed("cidr", "write `cidr = \"10.0.3.0/24\"`")?;
+    Some(Network { cidr: section.parsed("cidr")?, shared_name })
+}
+
+/// One network in two domains would leave it to chance which of them an address gets.
+pub(super) fn check_together(rules: &[(&Place, DomainRule)], problems: &mut Problems) {
+    for (number, (place, rule)) in rules.iter().enumerate() {
+        let others = rules.iter().take(number).map(|(_, other)| other);
+        for other in others {
+            let mut cidrs = rule.networks.iter().map(|network| network.cidr);
+            if let Some(cidr) = cidrs.find(|cidr| other.networks.iter().any(|network| network.cidr == *cidr))
+            {
+                let message = format!("`{cidr}` is in `{}` and in `{}`", other.domain, rule.domain);
+                problems.add(place, message, Some("leave it in one of them".into()));
+            }
+        }
+    }
+}

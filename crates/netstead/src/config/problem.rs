@@ -1,0 +1,95 @@
+//! What is wrong with the configuration, and where.
+
+use std::{
+    fmt,
+    ops::Range,
+    path::{Path, PathBuf},
+};
+
+/// Where a value stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    /// These bytes of the file.
+    File(Range<usize>),
+    /// This variable of the environment.
+    Variable(String),
+}
+
+/// One thing that is wrong, for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Problem {
+    /// `netstead.toml:3:1`, or the name of a variable.
+    pub(crate) at: String,
+    pub(crate) message: String,
+    pub(crate) hint: Option<String>,
+    order: usize,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.at, self.message)
+    }
+}
+
+/// All problems of one reading.
+#[derive(Debug)]
+pub(super) struct Problems {
+    path: PathBuf,
+    text: String,
+    found: Vec<Problem>,
+}
+
+impl Problems {
+    pub(super) fn new(path: &Path, text: &str) -> Self {
+        Self { path: path.to_owned(), text: text.to_owned(), found: Vec::new() }
+    }
+
+    pub(super) fn add(&mut self, place: &Place, message: impl Into<String>, hint: Option<String>) {
+        let (at, order) = match place {
+            Place::File(bytes) => {
+                let (line, column) = self.position(bytes.start);
+                (format!("{}:{line}:{column}", self.path.display()), bytes.start)
+            }
+            Place::Variable(name) => (name.clone(), usize::MAX),
+        };
+        let problem = Problem { at, message: message.into(), hint, order };
+        if !self.found.contains(&problem) {
+            self.found.push(problem);
+        }
+    }
+
+    pub(super) fn any(&self) -> bool {
+        !self.found.is_empty()
+    }
+
+    /// Line and column of a byte, both counted from 1, the column in characters.
+    fn position(&self, byte: usize) -> (usize, usize) {
+        let end = (0..=byte.min(self.text.len())).rev().find(|at| self.text.is_char_boundary(*at));
+        let before = self.text.get(..end.unwrap_or(0)).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        (line, column)
+    }
+
+    /// `value` if nothing is wrong, else everything that is, in the order of the file.
+    pub(super) fn none_or<T>(mut self, value: T) -> Result<T, Vec<Problem>> {
+        if self.found.is_empty() {
+            return Ok(value);
+        }
+        self.found.sort_by_key(|problem| problem.order);
+        Err(self.found)
+    }
+}
+
+/// The hint for a name that is not known: the nearest that is, or all of them.
+pub(super) fn nearest(name: &str, known: &[&str]) -> String {
+    let likeness = |known: &&&str| strsim::jaro_winkler(&name.to_lowercase(), &known.to_lowercase());
+    let best = known.iter().max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
+    match best {
+        Some(best) if likeness(&best) > 0.75 => format!("did you mean `{best}`?"),
+        _ => {
+            let known: Vec<_> = known.iter().map(|known| format!("`{known}`")).collect();
+            format!("known are {}", known.join(", "))
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The file as a tree in which every value knows its place.
+
+use std::collections::BTreeMap;
+
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
+
+use super::problem::{Place, Problems};
+
+/// Tables in tables deeper than this are nobody's configuration.
+const DEEPEST: usize = 16;
+
+#[derive(Debug, Clone)]
+pub(super) struct Node {
+    pub(super) place: Place,
+    pub(super) value: Value,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Value {
+    Text(String),
+    /// As written if it is more than 64 bits.
+    Integer(Result<i64, String>),
+    Float,
+    Bool(bool),
+    Date,
+    List(Vec<Node>),
+    Table(Table),
+    /// From the environment: it becomes whatever is wanted.
+    Plain(String),
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Table {
+    pub(super) place: Place,
+    pub(super) entries: BTreeMap<String, Entry>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub(super) key: Place,
+    pub(super) node: Node,
+}
+
+impl Value {
+    /// As in "… is wanted here, and this is …".
+    pub(super) fn noun(&self) -> &'static str {
+        match self {
+            Self::Text(_) | Self::Plain(_) => "text",
+            Self::Integer(_) => "a number",
+            Self::Float => "a number with a fraction",
+            Self::Bool(_) => "true or false",
+            Self::Date => "a date",
+            Self::List(_) => "a list",
+            Self::Table(_) => "a table",
+        }
+    }
+}
+
+/// The whole file. What is no TOML is told, and the rest is read all the same.
+pub(super) fn parse(text: &str, problems: &mut Problems) -> Table {
+    let (document, errors) = DeTable::parse_recoverable(text);
+    for error in errors {
+        let place = Place::File(error.span().unwrap_or(0..0));
+        problems.add(&place, error.message().replace('\n', "; "), None);
+    }
+    let place = Place::File(document.span());
+    table(place, document.get_ref(), 0, problems)
+}
+
+fn table(place: Place, table: &DeTable<'_>, depth: usize, problems: &mut Problems) -> Table {
+    let mut entries = BTreeMap::new();
+    for (key, value) in table {
+        let place = Place::File(key.span());
+        let node = node(value, depth + 1, problems);
+        entries.insert(key.get_ref().to_string(), Entry { key: place, node });
+    }
+    Table { place, entries }
+}
+
+fn node(value: &Spanned<DeValue<'_>>, depth: usize, problems: &mut Problems) -> Node {
+    let place = Place::File(value.span());
+    if depth > DEEPEST {
+        problems.add(&place, format!("this is nested more than {DEEPEST} deep"), None);
+        return Node { place, value: Value::Date };
+    }
+    let value = match value.get_ref() {
+        DeValue::String(text) => Value::Text(text.to_string()),
+        DeValue::Integer(number) => {
+            let (digits, radix) = (number.as_str(), number.radix());
+            Value::Integer(i64::from_str_radix(digits, radix).map_err(|_| digits.to_owned()))
+        }
+        DeValue::Float(_) => Value::Float,
+        DeValue::Boolean(value) => Value::Bool(*value),
+        DeValue::Datetime(_) => Value::Date,
+        DeValue::Array(items) => {
+            Value::List(items.iter().map(|item| node(item, depth + 1, problems)).collect())
+        }
+        DeValue::Table(inner) => Value::Table(table(place.clone(), inner, depth, problems)),
+    };
+    Node { place, value }
+}

@@ -1,0 +1,107 @@
+//! The binary: command line, configuration, wiring.
+
+mod admin_token;
+mod announce;
+mod cli;
+mod commands;
+mod config;
+mod credentials;
+mod failure;
+mod local;
+mod logging;
+mod names;
+mod output;
+mod progress;
+mod run;
+mod session;
+mod settings;
+mod state_dir;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use netstead_model::SystemClock;
+
+use self::{
+    cli::{Cli, Command, Global},
+    commands::Context,
+    failure::{Exit, report},
+    session::Session,
+};
+
+fn main() -> ExitCode {
+    // The one crypto provider of the process. A second installation cannot happen: this is the first line.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let fine = error.exit_code() == 0;
+            let _ = error.print();
+            return if fine { Exit::Fine } else { Exit::Error }.into();
+        }
+    };
+    let done = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(anyhow::Error::from)
+        .and_then(|runtime| runtime.block_on(act(cli)));
+    match done {
+        Ok(exit) => exit.into(),
+        Err(error) => report(&error).into(),
+    }
+}
+
+async fn act(cli: Cli) -> anyhow::Result<Exit> {
+    let Cli { global, command } = cli;
+    match &command {
+        Command::Run(args) => return run::run(&global, args).await.map(|()| Exit::Fine),
+        Command::Config(cli::admin::Config::Check(args)) => {
+            return commands::config::check(&global, args).map(|()| Exit::Fine);
+        }
+        Command::Completions(args) => return commands::pages::completions(args).map(|()| Exit::Fine),
+        Command::Man(args) => return commands::pages::man(&args.dir).map(|()| Exit::Fine),
+        _ => {}
+    }
+    let filter = global.log_level.clone().unwrap_or_else(logging::LogFilter::warn);
+    logging::start(&filter, global.log_format.unwrap_or_default())?;
+    if let Command::Store(command) = &command
+        && let Some(done) = commands::store::directly(&global, command).await
+    {
+        return done;
+    }
+    let session = Session::open(&global).await?;
+    let done = talk(&global, &session, &command).await;
+    session.close().await;
+    done
+}
+
+/// The commands that talk to a server.
+async fn talk(global: &Global, session: &Session, command: &Command) -> anyhow::Result<Exit> {
+    let context =
+        Context { client: session.client().clone(), clock: SystemClock::shared(), format: global.output };
+    let context = &context;
+    match command {
+        Command::Status(args) => return commands::status::status(context, args).await,
+        Command::Store(args) => return commands::store::store(context, args).await,
+        Command::Plan(args) => return commands::names::plan(context, args).await,
+        Command::Apply(args) => return commands::names::apply(context, args).await,
+        Command::Pool(args) => commands::pool::pool(context, args).await?,
+        Command::Claim(args) => commands::claim::claim(context, args).await?,
+        Command::Release(args) => commands::release::release(context, args).await?,
+        Command::Renew(args) => commands::release::renew(context, args).await?,
+        Command::Move(args) => commands::release::move_claim(context, args).await?,
+        Command::Reserve(args) => commands::reserve::reserve(context, args).await?,
+        Command::Unreserve(args) => commands::reserve::unreserve(context, args).await?,
+        Command::Get(args) => commands::get::get(context, args).await?,
+        Command::History(args) => commands::events::history(context, args).await?,
+        Command::Explain(args) => commands::explain::explain(context, args).await?,
+        Command::Events(cli::admin::Events::Export(args)) => commands::events::export(context, args).await?,
+        Command::Token(args) => commands::token::token(context, args).await?,
+        Command::Record(args) => commands::names::record(context, args).await?,
+        Command::Pause(args) => commands::names::pause(context, args).await?,
+        Command::Resume(args) => commands::names::resume(context, args).await?,
+        Command::Export(args) => commands::names::export(context, args).await?,
+        Command::Run(_) | Command::Config(_) | Command::Completions(_) | Command::Man(_) => {}
+    }
+    Ok(Exit::Fine)
+}

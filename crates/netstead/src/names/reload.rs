@@ -1,0 +1,150 @@
+//! The configuration read again, while the server runs: on SIGHUP, and when the file changed.
+//!
+//! A file that is wrong changes nothing. Of one that is right, only what differs is touched.
+
+use std::{path::PathBuf, time::Duration};
+
+use anyhow::Context as _;
+use netstead_ledger::Ledger;
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    time::sleep,
+};
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info, warn};
+
+use super::Names;
+use crate::{
+    config::{self, Config, Found},
+    run::sync_pools,
+    settings::Settings,
+    state_dir::variable,
+};
+
+/// How often the file is looked at.
+const OFTEN: Duration = Duration::from_secs(1);
+/// A file must stay the same for this long before it is believed: an editor may be in the middle of it.
+const SETTLE: Duration = Duration::from_millis(300);
+
+/// What a running server goes by, and where it came from.
+#[derive(Debug)]
+pub(crate) struct Reload {
+    hangup: Signal,
+    /// As `--config` named it.
+    named: Option<PathBuf>,
+    /// What the file held when it was last looked at, right or wrong.
+    seen: Found,
+    /// What is in force.
+    config: Config,
+}
+
+impl Reload {
+    pub(crate) fn new(named: Option<PathBuf>, settings: &Settings) -> anyhow::Result<Self> {
+        let hangup = signal(SignalKind::hangup())?;
+        Ok(Self { hangup, named, seen: settings.found.clone(), config: settings.config.clone() })
+    }
+
+    /// Follows the file until `stop`.
+    pub(crate) async fn follow(mut self, names: &Names, ledger: &Ledger, stop: &CancellationToken) {
+        loop {
+            let told = tokio::select! {
+                () = stop.cancelled() => return,
+                _ = self.hangup.recv() => true,
+                () = sleep(OFTEN) => false,
+            };
+            let found = match self.look().await {
+                Ok(found) if told || found != self.seen => found,
+                Ok(_) => continue,
+                Err(cause) => {
+                    if told {
+                        error!(
+                            error = format!("{cause:#}"),
+                            "The configuration cannot be read; the old one stays."
+                        );
+                    }
+                    continue;
+                }
+            };
+            self.take(found, names, ledger).await;
+        }
+    }
+
+    /// The file as it is, once it keeps still.
+    async fn look(&self) -> anyhow::Result<Found> {
+        let mut found = self.find().await?;
+        while found != self.seen {
+            sleep(SETTLE).await;
+            let again = self.find().await?;
+            if again == found {
+                break;
+            }
+            found = again;
+        }
+        Ok(found)
+    }
+
+    async fn find(&self) -> anyhow::Result<Found> {
+        let named = self.named.clone();
+        tokio::task::spawn_blocking(move || config::find(named.as_deref(), variable)).await?
+    }
+
+    async fn take(&mut self, found: Found, names: &Names, ledger: &Ledger) {
+        let vanished = matches!((&self.seen, &found), (Found::File { .. }, Found::Nothing { .. }));
+        self.seen = found.clone();
+        if vanished {
+            warn!("The configuration file is gone; what it said stays in force.");
+            return;
+        }
+        let settings = match Settings::understand(found) {
+            Ok(settings) => settings,
+            Err(problems) => {
+                for problem in &problems {
+                    error!(
+                        hint = problem.hint,
+                        "The configuration is wrong, and the old one stays: {problem}"
+                    );
+                }
+                return;
+            }
+        };
+        match self.put_in_force(&settings, names, ledger).await {
+            Ok(()) => {
+                self.tell(&settings.config);
+                self.config = settings.config;
+            }
+            Err(cause) => {
+                error!(error = format!("{cause:#}"), "The configuration cannot be used; the old one stays.");
+            }
+        }
+    }
+
+    async fn put_in_force(&self, settings: &Settings, names: &Names, ledger: &Ledger) -> anyhow::Result<()> {
+        // Names first: they can still be refused as a whole.
+        names.reconfigure(&settings.config).await?;
+        if settings.config.pools != self.config.pools
+            && let Err(error) = sync_pools(ledger, settings).await
+        {
+            names.reconfigure(&self.config).await.context("the old configuration is only half in force")?;
+            return Err(error);
+        }
+        Ok(())
+    }
+
+    /// Says what takes another start.
+    fn tell(&self, new: &Config) {
+        let old = &self.config;
+        let parts = [
+            ("store", old.store != new.store),
+            ("api", old.api != new.api),
+            ("log", old.log != new.log),
+            ("ledger", old.ledger != new.ledger),
+            ("nameserver", old.nameserver != new.nameserver),
+        ];
+        let waiting: Vec<_> = parts.iter().filter(|(_, differs)| *differs).map(|(name, _)| *name).collect();
+        if waiting.is_empty() {
+            info!("Configuration read again; it is in force.");
+        } else {
+            warn!(tables = ?waiting, "Configuration read again; these tables take effect with the next start.");
+        }
+    }
+}

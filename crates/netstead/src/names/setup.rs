@@ -1,0 +1,115 @@
+//! From the configuration to what the engine is told.
+
+use std::{sync::Arc, time::Duration};
+
+use anyhow::Context as _;
+use netstead_engine::{ProviderSetup, Setup, SourceSetup};
+use netstead_model::{DnsProvider, Name, Source, SystemClock};
+use netstead_nameserver::{Builtin, zone_of};
+use netstead_plan::{Digest, DomainMatch, OwnerId};
+use netstead_providers::dns::{PowerDns, Rfc2136};
+use netstead_sources::{Hosts, hosts};
+use netstead_store::Store;
+
+use crate::{
+    config::{Config, DnsConfig, Secret, ServerConfig, SourceConfig, SourceKind},
+    state_dir::variable,
+};
+
+/// What stays the same whatever the configuration.
+#[derive(Debug)]
+pub(super) struct Parts {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) owner: OwnerId,
+    pub(super) ledger: Arc<dyn Source>,
+}
+
+/// A server with its secret, and all that makes it another one.
+struct Server {
+    provider: Arc<dyn DnsProvider>,
+    secret: String,
+    /// The domains of the zones it makes by itself.
+    makes: Option<Vec<Name>>,
+}
+
+impl Parts {
+    pub(super) async fn setup(&self, config: &Config) -> anyhow::Result<Setup> {
+        let mut setup = Setup { domains: config.domains.clone(), ..Setup::default() };
+        setup.sources.push(SourceSetup::new(Arc::clone(&self.ledger), Digest::of(["ledger"])));
+        for source in &config.sources {
+            setup.sources.push(source_setup(source)?);
+        }
+        for provider in &config.providers {
+            let built = self.provider_setup(provider, config).await;
+            setup.providers.push(built.with_context(|| format!("dns.{}", provider.name))?);
+        }
+        let own = |provider: &DnsConfig| provider.server == ServerConfig::Builtin;
+        if !config.providers.iter().any(own)
+            && let Some(builtin) = DnsConfig::builtin()
+        {
+            setup.providers.push(self.provider_setup(&builtin, config).await?);
+        }
+        Ok(setup)
+    }
+
+    async fn provider_setup(&self, config: &DnsConfig, whole: &Config) -> anyhow::Result<ProviderSetup> {
+        let Server { provider, secret, makes } = self.server(config, whole).await?;
+        let mut settings = config.common.settings(&config.name, &self.owner);
+        // Its zones are in the same store as what is known of them: a mark there would say nothing more.
+        settings.marks = config.server != ServerConfig::Builtin;
+        // With its secret: another one is another connection.
+        let digest = Digest::of([serde_json::to_string(config)?, secret]);
+        let mut setup = ProviderSetup::new(settings, provider, digest);
+        setup.interval = Duration::from(config.common.interval);
+        setup.full_interval = Duration::from(config.common.full_interval);
+        setup.was.clone_from(&config.common.was);
+        setup.zone_of = makes.map(|domains| Arc::new(move |name: &Name| zone_of(name, &domains)) as _);
+        Ok(setup)
+    }
+
+    async fn server(&self, config: &DnsConfig, whole: &Config) -> anyhow::Result<Server> {
+        let reveal = |key: &'static str, secret: &Secret| secret.reveal(variable).context(key);
+        match &config.server {
+            ServerConfig::Builtin => {
+                let domains = self.domains(config, whole);
+                let builtin = Builtin::new(Arc::clone(&self.store), SystemClock::shared(), domains.clone());
+                builtin.prepare().await?;
+                let secret = format!("{domains:?}");
+                Ok(Server { provider: Arc::new(builtin), secret, makes: Some(domains) })
+            }
+            ServerConfig::PowerDns(server) => {
+                let secret = reveal("api_key", &server.api_key)?;
+                let provider = Arc::new(PowerDns::new(server.with_key(secret.clone()))?);
+                Ok(Server { provider, secret, makes: None })
+            }
+            ServerConfig::Rfc2136(server) => {
+                let secret =
+                    server.tsig_secret.as_ref().map(|secret| reveal("tsig_secret", secret)).transpose()?;
+                let provider = Arc::new(Rfc2136::new(server.with_key(secret.clone()))?);
+                Ok(Server { provider, secret: secret.unwrap_or_default(), makes: None })
+            }
+        }
+    }
+
+    /// The zones of the built-in server: the domains that the file names. Any other name is alone in its zone.
+    fn domains(&self, config: &DnsConfig, whole: &Config) -> Vec<Name> {
+        let own = config.common.domains.iter().filter_map(|domain| match domain {
+            DomainMatch::Domain(name) => Some(name.clone()),
+            DomainMatch::Glob(_) | DomainMatch::Regex(_) => None,
+        });
+        let settings = config.common.settings(&config.name, &self.owner);
+        let rules =
+            whole.domains.0.iter().map(|rule| rule.domain.clone()).filter(|name| settings.answers_for(name));
+        let mut domains: Vec<Name> = own.chain(rules).collect();
+        domains.sort();
+        domains.dedup();
+        domains
+    }
+}
+
+fn source_setup(config: &SourceConfig) -> anyhow::Result<SourceSetup> {
+    let digest = Digest::of([serde_json::to_string(config)?]);
+    let SourceKind::Hosts { path } = &config.kind;
+    let hosts = Hosts::new(config.name.clone(), hosts::Config { path: path.clone() }, SystemClock::shared());
+    Ok(SourceSetup::new(Arc::new(hosts), digest))
+}

@@ -1,0 +1,215 @@
+//! How each kind of thing looks in a table.
+
+mod names;
+
+use std::collections::BTreeMap;
+
+use netstead_client::types::{
+    AddressOutput, ClaimOutput, EventOutput, PoolOutput, ReservationOutput, TokenOutput, Usage,
+};
+
+use super::{Look, Row};
+
+impl Row for PoolOutput {
+    const COLUMNS: (&'static [&'static str], &'static [&'static str]) = (
+        &["NAME", "FAMILY", "RANGES", "SIZE", "HELD", "FREE", "USED", "AGE"],
+        &[
+            "VRF", "NETWORK", "GATEWAY", "DOMAIN", "RESTING", "RESERVED", "OBSERVED", "WAITING", "ORDER",
+            "ORIGIN", "LABELS",
+        ],
+    );
+
+    fn cells(&self, look: Look) -> Vec<String> {
+        let ranges = if self.ranges.is_empty() { text(self.network.as_ref()) } else { self.ranges.join(" ") };
+        vec![
+            self.name.clone(),
+            self.family.clone(),
+            ranges,
+            count(&self.usage.size, look),
+            count(&self.usage.held, look),
+            count(&self.usage.free, look),
+            used(&self.usage, look),
+            look.since(self.created),
+            self.vrf.clone(),
+            text(self.network.as_ref()),
+            text(self.gateway.as_ref()),
+            text(self.domain.as_ref()),
+            count(&self.usage.resting, look),
+            count(&self.usage.reserved, look),
+            count(&self.usage.observed, look),
+            self.usage.waiting.to_string(),
+            self.order.clone(),
+            self.origin.clone(),
+            labels(&self.labels),
+        ]
+    }
+
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+}
+
+impl Row for ClaimOutput {
+    const COLUMNS: (&'static [&'static str], &'static [&'static str]) = (
+        &["POOL", "KEY", "ADDRESS", "STATE", "OWNER", "AGE", "ENDS IN"],
+        &["ID", "NAMES", "FIXED", "VRF", "LABELS", "DESCRIPTION"],
+    );
+
+    fn cells(&self, look: Look) -> Vec<String> {
+        vec![
+            self.pool.clone(),
+            self.key.clone(),
+            text(self.address.as_ref()),
+            self.state.clone(),
+            self.owner.clone(),
+            look.since(self.since),
+            self.until.map(|until| look.until(until)).unwrap_or_default(),
+            text(self.id.as_ref()),
+            self.names.join(" "),
+            self.fixed.to_string(),
+            self.vrf.clone(),
+            labels(&self.labels),
+            text(self.description.as_ref()),
+        ]
+    }
+
+    fn name(&self) -> String {
+        format!("{}/{}", self.pool, self.key)
+    }
+}
+
+impl Row for AddressOutput {
+    const COLUMNS: (&'static [&'static str], &'static [&'static str]) =
+        (&["ADDRESS", "STATE", "POOL", "KEY", "OWNER", "AGE", "ENDS IN"], &["VRF", "SEEN BY", "NOTE"]);
+
+    fn cells(&self, look: Look) -> Vec<String> {
+        vec![
+            self.address.clone(),
+            self.state.clone(),
+            text(self.pool.as_ref()),
+            text(self.key.as_ref()),
+            text(self.owner.as_ref()),
+            self.since.map(|since| look.since(since)).unwrap_or_default(),
+            self.until.map(|until| look.until(until)).unwrap_or_default(),
+            self.vrf.clone(),
+            self.seen_by.join(" "),
+            text(self.note.as_ref()),
+        ]
+    }
+
+    fn name(&self) -> String {
+        self.address.clone()
+    }
+
+    fn identity(&self) -> String {
+        format!("{} {}", self.vrf, self.address)
+    }
+}
+
+impl Row for EventOutput {
+    const COLUMNS: (&'static [&'static str], &'static [&'static str]) =
+        (&["SEQ", "AT", "WHAT", "POOL", "KEY", "ADDRESS", "BY"], &["OWNER", "REASON", "REQUEST"]);
+
+    fn cells(&self, _: Look) -> Vec<String> {
+        vec![
+            self.seq.to_string(),
+            format!("{:.0}", self.at),
+            self.what.clone(),
+            text(self.pool.as_ref()),
+            text(self.key.as_ref()),
+            text(self.address.as_ref()),
+            self.by.clone(),
+            text(self.owner.as_ref()),
+            text(self.reason.as_ref()),
+            text(self.request.as_ref()),
+        ]
+    }
+
+    fn name(&self) -> String {
+        self.seq.to_string()
+    }
+}
+
+impl Row for ReservationOutput {
+    const COLUMNS: (&'static [&'static str], &'static [&'static str]) =
+        (&["POOL", "KEY", "RANGE", "OWNER", "AGE"], &["DESCRIPTION"]);
+
+    fn cells(&self, look: Look) -> Vec<String> {
+        vec![
+            self.pool.clone(),
+            self.key.clone(),
+            self.range.clone(),
+            self.owner.clone(),
+            look.since(self.since),
+            text(self.description.as_ref()),
+        ]
+    }
+
+    fn name(&self) -> String {
+        format!("{}/{}", self.pool, self.key)
+    }
+}
+
+impl Row for TokenOutput {
+    const COLUMNS: (&'static [&'static str], &'static [&'static str]) =
+        (&["ID", "SUBJECT", "ROLE", "SCOPE", "AGE", "ENDS IN"], &["DESCRIPTION"]);
+
+    fn cells(&self, look: Look) -> Vec<String> {
+        let scope = |kind: &str, names: &[String]| {
+            names.iter().map(|name| format!("{kind}:{name}")).collect::<Vec<_>>()
+        };
+        let scopes =
+            [scope("vrf", &self.vrfs), scope("pool", &self.pools), scope("zone", &self.zones)].concat();
+        vec![
+            self.id.clone(),
+            self.subject.clone(),
+            self.role.clone(),
+            if scopes.is_empty() { "everywhere".into() } else { scopes.join(" ") },
+            look.since(self.created),
+            self.expires.map(|expires| look.until(expires)).unwrap_or_default(),
+            text(self.description.as_ref()),
+        ]
+    }
+
+    fn name(&self) -> String {
+        self.id.clone()
+    }
+}
+
+fn text(value: Option<&String>) -> String {
+    value.cloned().unwrap_or_default()
+}
+
+fn labels(labels: &BTreeMap<String, String>) -> String {
+    labels.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+}
+
+fn count(number: &str, look: Look) -> String {
+    match (number.parse::<u128>(), look) {
+        (Ok(number), Look::People { .. }) => large(number),
+        _ => number.to_owned(),
+    }
+}
+
+/// A count for people: the very large ones are powers of two, because nobody reads twenty digits.
+pub(crate) fn large(number: u128) -> String {
+    if number < 1 << 40 { number.to_string() } else { format!("~2^{}", ilog2_rounded(number)) }
+}
+
+fn ilog2_rounded(number: u128) -> u32 {
+    let down = number.ilog2();
+    // Closer to the next power than to this one.
+    if down < 127 && number > (1 << down) + (1 << (down - 1)) { down + 1 } else { down }
+}
+
+fn used(usage: &Usage, look: Look) -> String {
+    let (whole, part) = (usage.used_permyriad / 100, usage.used_permyriad % 100);
+    if matches!(look, Look::Programs) {
+        return format!("{whole}.{part:02}");
+    }
+    match (whole, part) {
+        (0, 0) if usage.held != "0" => "<0.01%".into(),
+        (0, 1..) => format!("0.{part:02}%"),
+        _ => format!("{whole}%"),
+    }
+}

@@ -1,0 +1,214 @@
+//! `netstead run`: opens the store, serves until it is told to stop, and leaves everything in order.
+
+use std::{
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
+
+use anyhow::Context as _;
+use netstead_api::{Api, Bound, ServeError, ServeOptions, TlsFiles, access::Tokens};
+use netstead_ledger::{Caller, Command, Ledger, Reply};
+use netstead_model::SystemClock;
+use netstead_store::Store;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::{
+    admin_token,
+    announce::Announcement,
+    cli::{Global, Run},
+    config::{ApiConfig, Found},
+    credentials::Credentials,
+    failure::Failure,
+    local::{open_ledger, open_store},
+    logging::{self, LogFilter, LogFormat},
+    names::{Names, Reload},
+    settings::Settings,
+    state_dir::{credentials_dir, variable},
+};
+
+/// How long running work may take to end.
+const FAREWELL: Duration = Duration::from_secs(30);
+/// What closing everything may take after that.
+const MARGIN: Duration = Duration::from_secs(10);
+
+pub(crate) async fn run(global: &Global, args: &Run) -> anyhow::Result<()> {
+    let settings = Settings::read(global.config.as_deref())?;
+    let log = &settings.config.log;
+    let filter = global.log_level.clone().or_else(|| log.level.clone()).unwrap_or_else(LogFilter::info);
+    let format = global.log_format.or(log.format).unwrap_or_default();
+    logging::start(&filter, format)?;
+    match &settings.found {
+        Found::File { path, .. } => info!(file = %path.display(), "Configuration read."),
+        Found::Nothing { looked } => info!(?looked, "No configuration file found; the defaults apply."),
+    }
+    let mut api = settings.config.api.clone();
+    api.listen = args.listen.clone().unwrap_or(api.listen);
+    let dir = settings.data_dir(global);
+    let store = open_store(dir.as_deref()).await?;
+    let data = dir.map_or_else(|| "memory".to_owned(), |dir| format!("local in {}", dir.display()));
+    // From here on a SIGHUP means something else than the end.
+    let reload = Reload::new(global.config.clone(), &settings)?;
+    let house = House { settings: &settings, args, api, data, format, stop: stop_on_signal()? };
+    let done = house.open(&store, reload).await;
+    store.close().await;
+    done
+}
+
+/// What is known before anything is opened.
+struct House<'a> {
+    settings: &'a Settings,
+    args: &'a Run,
+    api: ApiConfig,
+    /// What kind of store, and where, for people.
+    data: String,
+    format: LogFormat,
+    stop: CancellationToken,
+}
+
+impl House<'_> {
+    async fn open(&self, store: &Arc<dyn Store>, reload: Reload) -> anyhow::Result<()> {
+        let ledger = open_ledger(store, &self.settings.config.ledger).await?;
+        let done = self.keep_names(store, &ledger, reload).await;
+        ledger.close().await;
+        done
+    }
+
+    async fn keep_names(
+        &self,
+        store: &Arc<dyn Store>,
+        ledger: &Ledger,
+        reload: Reload,
+    ) -> anyhow::Result<()> {
+        sync_pools(ledger, self.settings).await?;
+        // Before anything else begins: an address that is taken must not leave half a server behind.
+        let bound = netstead_api::bind(serve_options(&self.api)).await.map_err(unserved)?;
+        let Run { dns_listen, dry, .. } = self.args;
+        let names = Names::start(store, ledger, &self.settings.config, dns_listen, *dry).await?;
+        let done = tokio::select! {
+            done = self.serve(store, ledger, &names, bound) => done,
+            // It ends only when the server is about to.
+            () = async {
+                reload.follow(&names, ledger, &self.stop).await;
+                std::future::pending::<()>().await;
+            } => Ok(()),
+        };
+        names.close().await;
+        done
+    }
+
+    async fn serve(
+        &self,
+        store: &Arc<dyn Store>,
+        ledger: &Ledger,
+        names: &Names,
+        bound: Bound,
+    ) -> anyhow::Result<()> {
+        let tokens = Tokens::open(Arc::clone(store), SystemClock::shared()).await?;
+        let api = Api::new(ledger.clone(), tokens.clone(), SystemClock::shared(), &self.data)
+            .with_engine(names.engine.clone())
+            .with_nameserver(names.answering.addresses());
+        // The address is ours, so nobody else's token is replaced; and nobody is answered before theirs is there.
+        let credentials = Credentials::in_dir(credentials_dir(&variable));
+        let kept = admin_token::keep(&tokens, &credentials, &urls(&self.api, bound.address())).await;
+        if let Err(error) = &kept {
+            warn!(error = format!("{error:#}"), "The admin token could not be left for the command line.");
+        }
+        let server = bound.serve(&api, self.stop.clone()).map_err(unserved)?;
+        let announcement = Announcement {
+            url: url(&self.api, server.address()),
+            data: &self.data,
+            credentials: kept.is_ok().then(|| credentials.path()),
+            found: &self.settings.found,
+            answering: &names.answering,
+            ledger,
+        };
+        announcement.make(self.format).await;
+        server.ended().await?;
+        info!("Stopped.");
+        Ok(())
+    }
+}
+
+fn unserved(error: ServeError) -> anyhow::Error {
+    if !matches!(error, ServeError::Bind { .. }) {
+        return error.into();
+    }
+    let hint = "another server may be there already: see `netstead status`, or choose with `--listen`";
+    anyhow::Error::from(error).context(Failure::new("the API cannot be served").hint(hint))
+}
+
+fn serve_options(api: &ApiConfig) -> ServeOptions {
+    ServeOptions {
+        names: api.hosts.clone(),
+        tls: api.tls.as_ref().map(|tls| TlsFiles::new(&tls.cert, &tls.key)),
+        grace: FAREWELL,
+        ..ServeOptions::new(api.listen.to_string())
+    }
+}
+
+/// Makes the pools of the file what the file says.
+pub(crate) async fn sync_pools(ledger: &Ledger, settings: &Settings) -> anyhow::Result<()> {
+    let command = Command::SyncFilePools(settings.config.pools.clone());
+    let done = ledger.submit(Caller::new("netstead").manager(), command, Duration::from_mins(1)).await;
+    let reply = done.context("the pools of the configuration cannot be taken over")?.reply;
+    if let Reply::Synced { created, updated, detached, .. } = reply {
+        let names = |pools: &[netstead_model::Ident]| {
+            pools.iter().map(std::string::ToString::to_string).collect::<Vec<_>>()
+        };
+        if !created.is_empty() || !updated.is_empty() {
+            info!(created = ?names(&created), updated = ?names(&updated), "Pools of the configuration taken over.");
+        }
+        if !detached.is_empty() {
+            warn!(pools = ?names(&detached), "Pools are no longer in the configuration; they stay and can be changed.");
+        }
+    }
+    Ok(())
+}
+
+/// Where a client on this machine finds the server.
+fn url(api: &ApiConfig, address: SocketAddr) -> String {
+    let scheme = if api.tls.is_some() { "https" } else { "http" };
+    let port = address.port();
+    let host = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.to_string(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.to_string(),
+        IpAddr::V4(ip) => ip.to_string(),
+        IpAddr::V6(ip) => format!("[{ip}]"),
+    };
+    format!("{scheme}://{host}:{port}")
+}
+
+/// All URLs under which the command line may ask for it.
+fn urls(api: &ApiConfig, address: SocketAddr) -> Vec<String> {
+    let scheme = if api.tls.is_some() { "https" } else { "http" };
+    let mut urls = vec![url(api, address)];
+    urls.extend(api.hosts.iter().map(|host| format!("{scheme}://{host}:{}", address.port())));
+    urls
+}
+
+/// A token that is cancelled by SIGTERM or SIGINT. The second such signal ends the process at once.
+fn stop_on_signal() -> anyhow::Result<CancellationToken> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let stop = CancellationToken::new();
+    let stopping = stop.clone();
+    tokio::spawn(async move {
+        let mut next = async || {
+            tokio::select! {
+                _ = terminate.recv() => "SIGTERM",
+                _ = interrupt.recv() => "SIGINT",
+            }
+        };
+        let name = next().await;
+        info!(signal = name, "Stopping: running work ends first.");
+        stopping.cancel();
+        let reason =
+            tokio::time::timeout(FAREWELL + MARGIN, next()).await.unwrap_or("what runs does not end");
+        warn!(reason, "Stopped at once.");
+        std::process::exit(1);
+    });
+    Ok(stop)
+}

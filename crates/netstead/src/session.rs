@@ -1,0 +1,99 @@
+//! A way to talk to a server: one that runs, or one of our own in the same process.
+
+use std::time::Duration;
+
+use netstead_client::{Client, Options, canonical_url};
+
+use crate::{
+    cli::{Global, URL},
+    config::Secret,
+    credentials::Credentials,
+    local::LocalServer,
+    state_dir::{credentials_dirs, variable},
+};
+
+/// The client, and the server if it is ours.
+#[derive(Debug)]
+pub(crate) struct Session {
+    client: Client,
+    own: Option<LocalServer>,
+}
+
+impl Session {
+    /// Connects to the server that was named, or opens the store itself with `--local`.
+    pub(crate) async fn open(global: &Global) -> anyhow::Result<Self> {
+        if global.local {
+            let own = LocalServer::start(global).await?;
+            let client = Client::new(own.url(), Some(own.token()), options(global))?;
+            return Ok(Self { client, own: Some(own) });
+        }
+        let url = global.url.as_deref().unwrap_or(URL);
+        if global.token.is_none() && global.token_file.is_none() {
+            await_start(global, url).await?;
+        }
+        let token = token(global, url)?;
+        let client = Client::new(url, token.as_deref(), options(global))?;
+        Ok(Self { client, own: None })
+    }
+
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Ends a server of our own and gives the store back.
+    pub(crate) async fn close(self) {
+        if let Some(own) = self.own {
+            own.stop().await;
+        }
+    }
+}
+
+/// A server on this machine may have been started a moment ago: it leaves its token before it answers, so the token is
+/// looked for once it does.
+async fn await_start(global: &Global, url: &str) -> anyhow::Result<()> {
+    let parsed = canonical_url(url)?;
+    let here = [
+        "http://127.",
+        "http://localhost",
+        "http://[::1]",
+        "https://127.",
+        "https://localhost",
+        "https://[::1]",
+    ];
+    if here.iter().any(|start| parsed.as_str().starts_with(start)) {
+        let options = Options { retries: 5, backoff: Duration::from_millis(50), ..options(global) };
+        // It may well refuse; that it answers is enough. That it does not is said by the command itself.
+        let _ = Client::new(url, None, options)?.status().await;
+    }
+    Ok(())
+}
+
+fn options(global: &Global) -> Options {
+    let timeout = Duration::from(global.timeout).max(Duration::from_millis(1));
+    Options {
+        timeout,
+        ca_file: global.ca_file.clone(),
+        insecure: global.insecure,
+        retries: 2,
+        ..Options::default()
+    }
+}
+
+/// What was given, else what a server of this user, or of the system, left for this URL.
+fn token(global: &Global, url: &str) -> anyhow::Result<Option<String>> {
+    let given = match (&global.token, &global.token_file) {
+        (Some(token), _) => Some(Secret::Value(token.clone())),
+        (None, Some(file)) => Some(Secret::File(file.clone())),
+        (None, None) => None,
+    };
+    if let Some(secret) = given {
+        return secret.reveal(variable).map(Some);
+    }
+    let url = canonical_url(url)?;
+    for dir in credentials_dirs(&variable) {
+        if let Some(token) = Credentials::in_dir(dir).token(&url)? {
+            return Ok(Some(token));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,73 @@
+//! The configuration as a command gets it: the file, the environment and the flags together.
+
+use std::path::{Path, PathBuf};
+
+use clap::CommandFactory as _;
+
+use crate::{
+    cli::{Cli, Global},
+    config::{self, Config, Found, Problem, StoreConfig},
+    failure::{Told, tell},
+    state_dir::{state_dir, variable},
+};
+
+/// What was understood, and where it came from.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) config: Config,
+    pub(crate) found: Found,
+}
+
+impl Settings {
+    /// Reads what `--config` or the usual places hold. Everything wrong with it is told before this returns.
+    pub(crate) fn read(named: Option<&Path>) -> anyhow::Result<Self> {
+        match Self::understand(config::find(named, variable)?) {
+            Ok(settings) => Ok(settings),
+            Err(problems) => {
+                for problem in problems {
+                    tell(&problem.to_string(), problem.hint.as_deref());
+                }
+                Err(Told.into())
+            }
+        }
+    }
+
+    /// What a file and the environment say together, or everything that is wrong with it.
+    pub(crate) fn understand(found: Found) -> Result<Self, Vec<Problem>> {
+        let file = match &found {
+            Found::File { path, text } => Some((path.as_path(), text.as_str())),
+            Found::Nothing { .. } => None,
+        };
+        let environment = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let config = config::read(file, environment, &own_variables())?;
+        Ok(Self { config, found })
+    }
+
+    /// Where the store is: `--data-dir`, the file, or the user's state directory. None in memory.
+    pub(crate) fn data_dir(&self, global: &Global) -> Option<PathBuf> {
+        if let Some(dir) = &global.data_dir {
+            return Some(dir.clone());
+        }
+        match &self.config.store {
+            StoreConfig::Local { path } => Some(path.clone().unwrap_or_else(|| state_dir(&variable))),
+            StoreConfig::Memory => None,
+        }
+    }
+}
+
+/// The `NETSTEAD_` variables that stand for a flag.
+pub(crate) fn own_variables() -> Vec<String> {
+    fn walk(command: &clap::Command, names: &mut Vec<String>) {
+        let of = |arg: &clap::Arg| arg.get_env().and_then(|name| name.to_str()).map(str::to_owned);
+        names.extend(command.get_arguments().filter_map(of));
+        for command in command.get_subcommands() {
+            walk(command, names);
+        }
+    }
+    let mut names = Vec::new();
+    walk(&Cli::command(), &mut names);
+    names.sort_unstable();
+    names.dedup();
+    names
+}

@@ -1,0 +1,72 @@
+use crate::house::House;
+
+/// Each of these is refused with a message that names the field, and changes nothing.
+#[test]
+fn bad_input_is_named_and_changes_nothing() {
+    let house = House::with_server();
+    house.does("pool create lan --range 10.0.3.50-10.0.3.60");
+    house.does("claim lan web-1");
+    let before = house.does("events export");
+    let long = "x".repeat(300);
+    for (line, field) in [
+        ("pool create a --range 10.0.9.200-10.0.9.50", "--range"),
+        ("pool create a --range 10.0.9.1 --range fd00::1", "ranges"),
+        ("pool create a --range 10.0.9.1-fd00::1", "--range"),
+        ("pool create a --network fd00::/129", "--network"),
+        ("pool create a --range 52:54:00:00:00-52:54:00:ff:ff:ff", "--range"),
+        ("pool create a", "names no address"),
+        ("pool create A --range 10.0.9.1", "NAME"),
+        (&format!("pool create {long} --range 10.0.9.1"), "NAME"),
+        (&format!("claim lan {long}"), "KEY"),
+        ("claim nowhere web-1", "nowhere"),
+        ("claim lan", "key"),
+        ("claim", "key"),
+        ("claim lan,lan x", "lan"),
+        ("claim --any lan a b", "--any"),
+        ("claim lan web-2 --address 10.0.9.1", "10.0.9.1"),
+        ("claim lan web-2 --address fd00::1", "fd00::1"),
+        ("claim lan web-2 --ttl 10", "--ttl"),
+        ("claim lan web-2 --length 24", "length"),
+        ("pool create b --range 10.0.3.55-10.0.3.99", "overlap"),
+        ("pool create b --range 10.0.9.1-10.0.9.9 --length 24", "length"),
+        ("pool create b --range 10.0.9.1 --gateway fd00::1", "gateway"),
+        ("pool update nowhere --cooldown 1m", "nowhere"),
+        ("pool delete nowhere", "nowhere"),
+        ("release nowhere web-1", "nowhere"),
+        ("renew lan web-1 --id nonsense", "--id"),
+        ("reserve lan r 10.9.9.9", "10.9.9.9"),
+        ("get claims --selector =", "--selector"),
+        ("get addresses --state strange", "state"),
+        ("history web-1 --since whenever", "--since"),
+        ("explain 10.0.3.999", "ADDRESS"),
+        ("token revoke nobody", "nobody"),
+        ("frobnicate", "frobnicate"),
+        ("--url ftp://x status", "ftp://x"),
+    ] {
+        let said = house.fails(line);
+        assert!(said.err.contains(field), "`netstead {line}` does not name {field}:\n{}", said.err);
+        assert_eq!(said.out, "", "`netstead {line}`");
+    }
+    for words in [["claim", "lan", ""].as_slice(), &["pool", "create", "", "--range", "10.0.9.1"]] {
+        let said = house.netstead(words);
+        assert_eq!((said.code, said.out.as_str()), (1, ""), "{words:?}: {}", said.err);
+    }
+    assert_eq!(house.does("events export"), before);
+}
+
+#[test]
+fn when_nothing_answers_it_says_how_to_start_one() {
+    let house = House::empty();
+    let said = house.fails("status");
+    assert!(said.err.starts_with(&format!("error: nothing answers at {}", house.url())), "{}", said.err);
+    assert!(said.err.contains("`netstead run`"), "{}", said.err);
+}
+
+#[test]
+fn help_and_version_are_no_errors() {
+    let house = House::empty();
+    for line in ["--help", "--version", "help", "help pool create", "claim --help", "pool -h"] {
+        assert!(!house.does(line).is_empty(), "{line}");
+    }
+    assert_eq!(house.netstead(["claim", "--frob"]).code, 1);
+}

@@ -1,0 +1,56 @@
+use std::process::Stdio;
+
+use crate::house::House;
+
+#[test]
+fn every_list_has_every_format() {
+    let house = House::with_server();
+    house.does("pool create lan --range 10.0.3.50-10.0.3.60");
+    house.does("claim lan web-1");
+    house.does("reserve lan r 10.0.3.60");
+    for list in ["pools", "claims", "addresses", "events", "reservations", "tokens"] {
+        let json: serde_json::Value =
+            serde_json::from_str(&house.does(&format!("get {list} -o json"))).unwrap();
+        let count = json.as_array().unwrap().len();
+        assert!(count > 0, "{list}");
+        for (format, head) in [("table", 1), ("wide", 1), ("csv", 1), ("name", 0)] {
+            let lines = house.does(&format!("get {list} -o {format}")).lines().count();
+            assert_eq!(lines, count + head, "{list} as {format}");
+        }
+        assert!(house.does(&format!("get {list} -o yaml")).starts_with("- "), "{list}");
+    }
+    assert!(house.does("status -o json").contains("\"ledger\""));
+    assert!(house.does("claim lan web-1 -o yaml").contains("10.0.3.50"));
+    assert_eq!(house.does("get claims --owner nobody -o json"), "[]\n");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let house = House::with_server();
+    house.does("pool create lan --range 10.0.0.0-10.0.3.255");
+    let keys: Vec<_> = (0..1000).map(|n| format!("lan,host-{n}")).collect();
+    std::fs::write(house.path().join("hosts"), keys.join("\n")).unwrap();
+    house.does("claim --file hosts");
+    let mut child = house.command();
+    let mut child = child
+        .args(["get", "claims", "-o", "json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), ""));
+}
+
+#[test]
+fn completions_and_man_pages_come_from_the_same_types() {
+    let house = House::empty();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        assert!(house.does(&format!("completions {shell}")).contains("netstead"), "{shell}");
+    }
+    house.does("man pages");
+    let page = |name: &str| std::fs::read_to_string(house.path().join("pages").join(name)).unwrap();
+    assert!(page("netstead.1").contains("netstead run"));
+    assert!(page("netstead-pool-create.1").contains("Examples"));
+}

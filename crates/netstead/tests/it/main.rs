@@ -1,0 +1,30 @@
+//! The built binary, as a person uses it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "these are tests"
+)]
+
+mod backend;
+mod bad_input;
+mod configured;
+mod documents;
+mod formats;
+mod full_disk;
+mod house;
+mod kill;
+mod local;
+mod lost_answers;
+mod names;
+mod racing;
+mod reload;
+mod resolve;
+mod servers;
+mod stopping;
+mod tls;
+mod tokens;
+mod walk_through;
+mod watching;

@@ -1,0 +1,153 @@
+//! Names, from a claim or a file to an answer.
+
+use std::{net::Ipv4Addr, time::Duration};
+
+use netstead_testkit::Process;
+
+use crate::{
+    house::{House, SOON},
+    resolve::{self, Stopwatch},
+};
+
+const REFUSED: u8 = 5;
+
+#[test]
+fn a_claim_has_its_name_at_once_and_a_release_takes_it_away() {
+    let house = House::with_server();
+    let (dns, address) = (house.dns(), Ipv4Addr::new(10, 0, 3, 50));
+    house.does("pool create lan --range 10.0.3.50-10.0.3.200 --domain home.test");
+    assert_eq!(resolve::a(dns, "web-1.home.test").code, REFUSED);
+    // The first of all names pays for what is set up once; of the others the quickest of several counts, because this
+    // machine has other things to do as well.
+    let mut took = Vec::new();
+    for round in 0..5 {
+        assert_eq!(house.does("claim lan web-1"), "10.0.3.50\n");
+        let forward = resolve::until(&["10.0.3.50"], || resolve::a(dns, "web-1.home.test"));
+        let backward = resolve::until(&["web-1.home.test."], || resolve::ptr(dns, address));
+        house.does("release lan web-1");
+        let gone = resolve::until(&[], || resolve::a(dns, "web-1.home.test"));
+        let pointer = resolve::until(&[], || resolve::ptr(dns, address));
+        // Outside of configured domains nothing is denied: somebody else may know the name.
+        assert_eq!(resolve::a(dns, "web-1.home.test").code, REFUSED, "round {round}");
+        took.push((forward + backward).max(gone + pointer));
+    }
+    assert!(took.iter().min().unwrap() < &Duration::from_millis(100), "{took:?}");
+}
+
+#[test]
+fn a_record_is_set_and_deleted_by_hand() {
+    let house = House::with_server();
+    let dns = house.dns();
+    let said =
+        house.netstead(["record", "set", "www.home.test", "A", "10.0.3.9", "10.0.3.10", "--ttl", "60"]);
+    assert_eq!((said.code, said.err.as_str()), (0, "www.home.test A is 10.0.3.9, 10.0.3.10\n"));
+    resolve::until(&["10.0.3.9", "10.0.3.10"], || {
+        let mut answer = resolve::a(dns, "www.home.test");
+        answer.values.sort_by_key(String::len);
+        answer
+    });
+    house.does("record set www.home.test A 10.0.3.11");
+    resolve::until(&["10.0.3.11"], || resolve::a(dns, "www.home.test"));
+    assert!(house.does("explain www.home.test").contains("record set by admin"));
+    assert!(house.does("export --zonefile").contains("www.home.test. 300 IN A 10.0.3.11\n"));
+
+    for line in ["record set www.home.test A 10.0.3.999", "record set www.home.test CNAME other.home.test."] {
+        house.fails(line);
+    }
+    house.does("record delete www.home.test A");
+    resolve::until(&[], || resolve::a(dns, "www.home.test"));
+    assert!(house.fails("record delete www.home.test").err.contains("hint: "));
+    assert_eq!(house.does("get records -o name"), "");
+}
+
+#[test]
+fn a_plan_says_by_its_exit_code_how_things_stand() {
+    let house = House::with_server();
+    house.does("pool create lan --range 10.0.3.50-10.0.3.200 --domain home.test");
+    assert_eq!(house.does("plan"), "builtin: nothing to change\n");
+    house.does("pause --reason moving");
+    house.does("claim lan web-1");
+    let pending = |house: &House| house.netstead(["plan", "builtin"]);
+    let begun = Stopwatch::start();
+    while pending(&house).code != 2 {
+        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", pending(&house));
+    }
+    insta::assert_snapshot!(pending(&house).out);
+    assert!(house.does("get providers").contains("paused"));
+    assert!(house.does("get records --state pending").contains("web-1.home.test"));
+    assert!(resolve::a(house.dns(), "web-1.home.test").values.is_empty());
+
+    house.does("resume");
+    resolve::until(&["10.0.3.50"], || resolve::a(house.dns(), "web-1.home.test"));
+    house.does("apply");
+    assert_eq!(house.does("plan"), "builtin: nothing to change\n");
+    let said = house.fails("plan nobody");
+    assert!(said.err.contains("`nobody`") && said.err.contains("netstead get providers"), "{}", said.err);
+    assert!(house.fails("apply 0123456789abcdef").err.contains("netstead plan"));
+}
+
+#[test]
+fn everything_about_names_can_be_listed() {
+    let house = House::with_server();
+    house.does("pool create lan --range 10.0.3.50-10.0.3.200 --domain home.test");
+    house.does("claim lan web-1");
+    house.does("apply");
+    for (what, wanted) in [
+        ("records", "web-1.home.test          A      10.0.3.50          300   ok      builtin"),
+        ("zones", "web-1.home.test          builtin    1         0"),
+        ("sources", "ledger   ledger   complete"),
+        ("providers", "builtin   builtin   in sync   2"),
+        ("plans", "builtin"),
+        ("workloads", "ledger   web-1   claim   present   10.0.3.50   web-1.home.test"),
+        ("drift", "PROVIDER"),
+    ] {
+        let said = house.does(&format!("get {what}"));
+        assert!(said.contains(wanted), "get {what}:\n{said}");
+        assert!(said.lines().all(|line| line.chars().count() <= 80), "get {what}:\n{said}");
+        for format in ["json", "yaml", "csv", "wide", "name"] {
+            house.does(&format!("get {what} -o {format}"));
+        }
+    }
+    let status = house.does("status");
+    assert!(status.contains("own nameserver on 127.0.0.1:") && status.contains("in sync"), "{status}");
+    assert!(house.does("store check").is_empty());
+}
+
+#[test]
+fn a_place_that_is_taken_is_a_problem_only_if_it_was_asked_for() {
+    let house = House::with_server();
+    let other = House::empty();
+    let place = format!("127.0.0.1:{}", house.dns());
+    let said = other.netstead(["run", "--listen", "127.0.0.1:0", "--dns-listen", &place]);
+    assert_eq!(said.code, 1);
+    assert!(
+        said.err.contains("names cannot be answered for") && said.err.contains("--dns-listen"),
+        "{}",
+        said.err
+    );
+
+    // The usual place may be free on this machine or not; two cannot both have it.
+    let start = || {
+        let mut command = other.command();
+        command
+            .args(["run", "--listen", "127.0.0.1:0", "--data-dir"])
+            .arg(tempfile::tempdir().unwrap().keep());
+        let mut server = Process::start("netstead", &mut command).unwrap();
+        server.wait_for_line("next ", SOON).unwrap();
+        server
+    };
+    let servers = [start(), start()];
+    let without =
+        servers.iter().filter(|server| server.log().contains("no nameserver: 127.0.0.1:5300")).count();
+    assert!(without >= 1, "{}", servers[1].log());
+}
+
+#[test]
+fn a_dry_run_writes_nothing() {
+    let mut house = House::empty();
+    house.start(&["--dry-run"]);
+    house.does("record set www.home.test A 10.0.3.9");
+    house.does("apply");
+    assert_eq!(house.netstead(["plan"]).code, 2);
+    assert!(resolve::a(house.dns(), "www.home.test").values.is_empty());
+}
