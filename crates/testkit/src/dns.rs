@@ -1,0 +1,83 @@
+//! Real DNS servers on loopback, each in a directory of its own.
+
+mod bind;
+mod knot;
+mod powerdns;
+
+use std::{
+    fs, io,
+    net::{Ipv4Addr, SocketAddr},
+    path::Path,
+    process::Command,
+    time::Duration,
+};
+
+use crate::skip::{has_command, skip};
+
+pub use self::{bind::Bind, knot::Knot, powerdns::PowerDns};
+
+const SOON: Duration = Duration::from_secs(30);
+
+/// The TSIG key that these servers take updates and transfers with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TsigKey {
+    pub name: String,
+    pub algorithm: String,
+    /// In base64.
+    pub secret: String,
+}
+
+impl Default for TsigKey {
+    fn default() -> Self {
+        Self {
+            name: "netstead-test".into(),
+            algorithm: "hmac-sha256".into(),
+            secret: "bmV0c3RlYWQgdGVzdCBrZXksIDMyIGJ5dGVzIGxvbmc=".into(),
+        }
+    }
+}
+
+impl TsigKey {
+    #[must_use]
+    pub fn with_algorithm(algorithm: &str) -> Self {
+        Self { algorithm: algorithm.into(), ..Self::default() }
+    }
+}
+
+fn loopback(port: u16) -> SocketAddr {
+    (Ipv4Addr::LOCALHOST, port).into()
+}
+
+/// Whether all of these programs are here; if not, the test is skipped.
+fn all_here(commands: &[&str]) -> bool {
+    match commands.iter().find(|command| !has_command(command)) {
+        None => true,
+        Some(missing) => {
+            skip(&format!("`{missing}` is not installed"));
+            false
+        }
+    }
+}
+
+/// The value, or the end of the test.
+#[expect(clippy::panic, reason = "this is how a test fails")]
+fn started<T>(name: &str, outcome: io::Result<T>) -> T {
+    outcome.unwrap_or_else(|error| panic!("{name} does not start: {error}"))
+}
+
+fn zone_file(path: &Path, zone: &str, more: &str) -> io::Result<()> {
+    let text = format!(
+        "$TTL 3600\n@ IN SOA ns1.{zone}. hostmaster.{zone}. 1 10800 3600 604800 300\n@ IN NS ns1.{zone}.\n\
+         ns1 IN A 127.0.0.1\n{more}"
+    );
+    fs::write(path, text)
+}
+
+fn run(command: &mut Command) -> io::Result<()> {
+    let output = command.output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    Err(io::Error::other(format!("{command:?}: {said}")))
+}

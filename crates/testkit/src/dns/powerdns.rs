@@ -1,0 +1,116 @@
+//! PowerDNS Authoritative on SQLite.
+
+use std::{
+    fs::{self, File},
+    io,
+    net::SocketAddr,
+    path::Path,
+    process::Command,
+};
+
+use tempfile::TempDir;
+
+use super::{SOON, TsigKey, all_here, loopback, run, started};
+use crate::{free_port, process::Process, skip::skip};
+
+const SCHEMA: &str = "/usr/share/pdns-backend-sqlite3/schema/schema.sqlite3.sql";
+const API_KEY: &str = "netstead-test";
+
+/// A running `pdns_server` with its HTTP API, whose zones take updates and give transfers with its key only.
+#[derive(Debug)]
+pub struct PowerDns {
+    process: Process,
+    port: u16,
+    api: u16,
+    key: TsigKey,
+    dir: TempDir,
+}
+
+impl PowerDns {
+    /// Starts it with these zones; `None`, and the test is skipped, where it is not installed.
+    ///
+    /// # Panics
+    ///
+    /// If it does not start.
+    pub fn start(zones: &[&str]) -> Option<Self> {
+        if !all_here(&["pdns_server", "pdnsutil", "sqlite3"]) {
+            return None;
+        }
+        if !Path::new(SCHEMA).exists() {
+            skip("the package pdns-backend-sqlite3 is not installed");
+            return None;
+        }
+        Some(started("PowerDNS", Self::try_start(zones, &TsigKey::default())))
+    }
+
+    fn try_start(zones: &[&str], key: &TsigKey) -> io::Result<Self> {
+        let dir = tempfile::tempdir()?;
+        let (port, api) = (free_port()?, free_port()?);
+        let path = dir.path().display();
+        run(Command::new("sqlite3").arg(dir.path().join("p.db")).stdin(File::open(SCHEMA)?))?;
+        let text = format!(
+            "launch=gsqlite3\ngsqlite3-database={path}/p.db\ngsqlite3-dnssec=yes\ngsqlite3-pragma-synchronous=0\n\
+             daemon=no\nguardian=no\nlocal-address=127.0.0.1\nlocal-port={port}\nsocket-dir={path}\n\
+             api=yes\napi-key={API_KEY}\nwebserver=yes\nwebserver-address=127.0.0.1\nwebserver-port={api}\n\
+             webserver-allow-from=127.0.0.0/8\ndnsupdate=yes\nallow-dnsupdate-from=127.0.0.0/8\nallow-axfr-ips=\n\
+             cache-ttl=0\nquery-cache-ttl=0\nnegquery-cache-ttl=0\nzone-cache-refresh-interval=0\n\
+             default-soa-content=ns1.@ hostmaster.@ 1 10800 3600 604800 300\n"
+        );
+        fs::write(dir.path().join("pdns.conf"), text)?;
+        let util =
+            |words: &[&str]| run(Command::new("pdnsutil").arg(format!("--config-dir={path}")).args(words));
+        util(&["import-tsig-key", &key.name, &key.algorithm, &key.secret])?;
+        for zone in zones {
+            util(&["create-zone", zone, &format!("ns1.{zone}")])?;
+            for meta in ["TSIG-ALLOW-DNSUPDATE", "TSIG-ALLOW-AXFR"] {
+                util(&["set-meta", zone, meta, &key.name])?;
+            }
+            util(&["set-meta", zone, "SOA-EDIT-API", "DEFAULT"])?;
+            util(&["set-meta", zone, "SOA-EDIT-DNSUPDATE", "INCREASE"])?;
+        }
+        let process = launch(&dir, port, api)?;
+        Ok(Self { process, port, api, key: key.clone(), dir })
+    }
+
+    /// Where it answers DNS.
+    pub fn address(&self) -> SocketAddr {
+        loopback(self.port)
+    }
+
+    pub fn api_url(&self) -> String {
+        format!("http://{}", loopback(self.api))
+    }
+
+    pub fn api_key(&self) -> &'static str {
+        API_KEY
+    }
+
+    pub fn key(&self) -> &TsigKey {
+        &self.key
+    }
+
+    pub fn process(&mut self) -> &mut Process {
+        &mut self.process
+    }
+
+    /// Ends it at once and starts it again, on the same ports with the same data.
+    pub fn restart(&mut self) -> io::Result<()> {
+        self.process.kill()?;
+        self.process = launch(&self.dir, self.port, self.api)?;
+        Ok(())
+    }
+
+    /// Runs SQL in its database: what the API does not do.
+    pub fn sql(&self, statement: &str) -> io::Result<()> {
+        run(Command::new("sqlite3").arg(self.dir.path().join("p.db")).arg(statement))
+    }
+}
+
+fn launch(dir: &TempDir, port: u16, api: u16) -> io::Result<Process> {
+    let mut server = Command::new("pdns_server");
+    server.arg(format!("--config-dir={}", dir.path().display()));
+    let mut process = Process::start("PowerDNS", &mut server)?;
+    process.wait_for_port(loopback(port), SOON)?;
+    process.wait_for_port(loopback(api), SOON)?;
+    Ok(process)
+}

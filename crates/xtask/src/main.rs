@@ -1,0 +1,50 @@
+//! What a contributor types: `cargo xtask test` and `cargo xtask bench`.
+
+mod bench;
+mod documents;
+mod lint;
+mod needs;
+mod shell;
+mod test;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+/// What a contributor types.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+enum Task {
+    Test(test::Options),
+    Bench(bench::Options),
+}
+
+fn main() -> ExitCode {
+    let done = match Task::parse() {
+        Task::Test(options) => Ok(test::run(&options)),
+        Task::Bench(options) => bench::measure(&options),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The names of all tasks.
+fn tasks() -> Vec<String> {
+    Task::command().get_subcommands().map(|task| task.get_name().to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Task::command().debug_assert();
+    }
+}

@@ -1,0 +1,95 @@
+//! What the tests need beside Rust and a C compiler, and how a Debian machine gets it.
+
+use std::{
+    io::{IsTerminal, Write, stderr, stdin},
+    process::Command,
+};
+
+use anyhow::{Result, bail};
+
+use crate::shell::{command, found, is_root, run};
+
+/// A program that some test runs.
+#[derive(Debug)]
+struct Need {
+    command: &'static str,
+    package: &'static str,
+    why: &'static str,
+}
+
+const NEEDS: &[Need] = &[
+    Need { command: "bash", package: "bash", why: "types the commands of the documents" },
+    Need { command: "curl", package: "curl", why: "the documents call the REST API with it" },
+    Need { command: "jq", package: "jq", why: "the documents read JSON with it" },
+    Need {
+        command: "pdns_server",
+        package: "pdns-backend-sqlite3",
+        why: "PowerDNS is tested against itself",
+    },
+    Need { command: "pdnsutil", package: "pdns-backend-sqlite3", why: "gives PowerDNS its zones and keys" },
+    Need { command: "sqlite3", package: "sqlite3", why: "makes the database of PowerDNS" },
+    Need { command: "named", package: "bind9", why: "DNS UPDATE is tested against BIND" },
+    Need { command: "knotd", package: "knot", why: "DNS UPDATE is tested against Knot" },
+    Need { command: "mount", package: "mount", why: "a disk small enough to fill is a tmpfs" },
+];
+
+/// Installs what is missing. At a terminal it asks first, unless `yes`.
+pub(crate) fn provide(yes: bool) -> Result<()> {
+    let missing = missing();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    eprintln!("The tests need what is not here yet:");
+    for need in &missing {
+        eprintln!("  {:<12} {} (package {})", need.command, need.why, need.package);
+    }
+    let packages: Vec<_> = missing.iter().map(|need| need.package).collect();
+    if !found("apt-get") {
+        bail!("this machine has no apt-get: install {} by hand", packages.join(", "));
+    }
+    if !yes && stdin().is_terminal() && stderr().is_terminal() && !agreed()? {
+        bail!("nothing was installed; `cargo test --workspace` runs what needs nothing");
+    }
+    let install = run(&mut apt_get(&["update"]))?
+        && run(apt_get(&["install", "--yes", "--no-install-recommends"]).args(&packages))?;
+    if !install {
+        bail!("apt-get failed: install {} by hand", packages.join(", "));
+    }
+    match self::missing().first() {
+        None => Ok(()),
+        Some(need) => bail!("`{}` is still not found after installing {}", need.command, need.package),
+    }
+}
+
+fn missing() -> Vec<&'static Need> {
+    NEEDS.iter().filter(|need| !found(need.command)).collect()
+}
+
+fn agreed() -> Result<bool> {
+    eprint!("Install with apt-get? [Y/n] ");
+    stderr().flush()?;
+    let mut answer = String::new();
+    // No byte at all is the end of input, not a return key.
+    let read = stdin().read_line(&mut answer)?;
+    Ok(read > 0 && matches!(answer.trim(), "" | "y" | "Y" | "yes"))
+}
+
+/// Through sudo unless we are root. `env` carries the variable through sudo as well.
+fn apt_get(arguments: &[&str]) -> Command {
+    let words = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "--quiet"];
+    let mut apt_get = command(if is_root() { "env" } else { "sudo" });
+    apt_get.args(words.iter().skip(usize::from(is_root()))).args(arguments);
+    apt_get
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_need_has_a_package_and_a_reason() {
+        for need in NEEDS {
+            assert!(!need.package.is_empty() && !need.why.is_empty(), "{need:?}");
+        }
+    }
+}

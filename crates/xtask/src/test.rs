@@ -1,0 +1,139 @@
+//! `cargo xtask test`: the whole, in steps, and how it went.
+
+mod counts;
+mod summary;
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
+
+use self::{
+    counts::Counts,
+    summary::{Outcome, Row, Summary},
+};
+use crate::{
+    documents, lint, needs,
+    shell::{beside_us, cargo, is_root, run as run_step, run_watched, timed},
+};
+
+/// Everything that must hold before a change goes in: format, lints, all tests, documents.
+///
+/// It installs what the tests need with apt-get; at a terminal it lists that and asks first. The last line
+/// counts the tests; a check that is not a test adds to it only when it fails.
+///
+/// Example: cargo xtask test --only fmt,clippy
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Install what is missing without asking.
+    #[arg(long)]
+    yes: bool,
+    /// Go on after a step that fails.
+    #[arg(long)]
+    keep_going: bool,
+    /// Only these steps.
+    #[arg(long, value_name = "STEP", value_delimiter = ',')]
+    only: Vec<Step>,
+    /// Install cargo-deny if it is not there: a build of some minutes.
+    #[arg(long)]
+    deny: bool,
+}
+
+/// The order is the order of the run: what takes a moment first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Step {
+    /// The rules of the house that no other tool knows.
+    Lint,
+    /// `cargo fmt --check`.
+    Fmt,
+    /// `cargo clippy`, warnings denied.
+    Clippy,
+    /// All tests, with what they need installed.
+    Test,
+    /// `cargo doc`, warnings denied; each command that a document names exists.
+    Doc,
+    /// `cargo deny`, where it is installed: bans, licences, sources.
+    Deny,
+}
+
+impl Step {
+    fn run(self, options: &Options, counts: &mut Counts) -> Result<Outcome> {
+        let passed = match self {
+            Self::Lint => lint::check()?,
+            Self::Fmt => run_step(&mut cargo("fmt --all -- --check"))?,
+            Self::Clippy => run_step(&mut cargo("clippy --workspace --all-targets -- -D warnings"))?,
+            Self::Test => tests(options, counts)?,
+            Self::Doc => {
+                run_step(cargo("doc --workspace --no-deps").env("RUSTDOCFLAGS", "-D warnings"))?
+                    && documents::commands_exist()?
+            }
+            Self::Deny => match deny(options)? {
+                Some(passed) => passed,
+                None => return Ok(Outcome::Skipped("cargo-deny is not installed; --deny installs it")),
+            },
+        };
+        Ok(if passed { Outcome::Passed } else { Outcome::Failed })
+    }
+}
+
+/// True if every step passed.
+pub(crate) fn run(options: &Options) -> bool {
+    let chosen = |step: &Step| options.only.is_empty() || options.only.contains(step);
+    let mut summary = Summary::default();
+    for &step in Step::value_variants().iter().filter(|step| chosen(step)) {
+        let mut counts = Counts::default();
+        let (outcome, time) = timed(|| step.run(options, &mut counts));
+        let outcome = outcome.unwrap_or_else(|error| {
+            eprintln!("error: {error:#}");
+            Outcome::Failed
+        });
+        let name = step.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+        let stop = matches!(outcome, Outcome::Failed) && !options.keep_going;
+        summary.rows.push(Row { name, outcome, time, counts });
+        if stop {
+            break;
+        }
+    }
+    println!("\n{summary}");
+    summary.passed()
+}
+
+/// In the whole run a test that cannot run fails. Only root may mount, so others skip those tests, counted.
+fn tests(options: &Options, counts: &mut Counts) -> Result<bool> {
+    needs::provide(options.yes)?;
+    let skips = beside_us("skipped-tests")?;
+    match std::fs::remove_file(&skips) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            bail!("{} cannot be removed: {error}", skips.display())
+        }
+        _ => {}
+    }
+    let mut command = cargo("test --workspace --no-fail-fast");
+    command.env("NETSTEAD_TEST_SKIPS", &skips).env_remove("NETSTEAD_TEST_FULL");
+    if is_root() {
+        command.env("NETSTEAD_TEST_FULL", "1");
+    } else {
+        eprintln!("note: not run by root, so tests that mount a file system are skipped");
+    }
+    let passed = run_watched(&mut command, |line| counts.add(line))?;
+    if let Ok(skipped) = std::fs::read_to_string(&skips) {
+        counts.skip(skipped.lines().map(str::to_owned));
+    }
+    if passed && counts.passed == 0 {
+        bail!("no test ran, or what they print is not understood any more");
+    }
+    Ok(passed)
+}
+
+/// `None`: it is not installed.
+fn deny(options: &Options) -> Result<Option<bool>> {
+    // Asked of cargo, which looks into its own directory of programs as well.
+    let installed = cargo("deny --version").output().context("cargo cannot be started")?.status.success();
+    if !installed {
+        if !options.deny {
+            return Ok(None);
+        }
+        if !run_step(&mut cargo("install cargo-deny --locked"))? {
+            return Ok(Some(false));
+        }
+    }
+    run_step(&mut cargo("deny --all-features check bans licenses sources")).map(Some)
+}

@@ -1,0 +1,100 @@
+//! How the run went: a row per step, and the count as the last line.
+
+use std::{fmt, time::Duration};
+
+use super::counts::Counts;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Passed,
+    Failed,
+    Skipped(&'static str),
+}
+
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) name: String,
+    pub(crate) outcome: Outcome,
+    pub(crate) time: Duration,
+    pub(crate) counts: Counts,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Summary {
+    pub(crate) rows: Vec<Row>,
+}
+
+impl Summary {
+    pub(crate) fn passed(&self) -> bool {
+        self.rows.iter().all(|row| row.outcome != Outcome::Failed)
+    }
+
+    /// A step that failed without a failed test to show for it (a format, a build) counts as one, so the last
+    /// line never looks better than the run was.
+    fn failed(&self) -> u64 {
+        let failed = |row: &Row| row.counts.failed.max(u64::from(row.outcome == Outcome::Failed));
+        self.rows.iter().map(failed).sum()
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Row { name, outcome, time, counts } in &self.rows {
+            for reason in &counts.reasons {
+                writeln!(f, "skipped: {reason}")?;
+            }
+            let outcome = match outcome {
+                Outcome::Passed => "ok".to_owned(),
+                Outcome::Failed => "FAILED".to_owned(),
+                Outcome::Skipped(why) => format!("skipped: {why}"),
+            };
+            writeln!(f, "{name:<8}{:>8.1} s  {outcome}", time.as_secs_f64())?;
+        }
+        let passed: u64 = self.rows.iter().map(|row| row.counts.passed).sum();
+        let skipped: u64 = self.rows.iter().map(|row| row.counts.skipped).sum();
+        write!(f, "\n{passed} passed, {} failed", self.failed())?;
+        if skipped > 0 {
+            write!(f, ", {skipped} skipped")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(name: &str, outcome: Outcome, counts: Counts) -> Row {
+        Row { name: name.to_owned(), outcome, time: Duration::from_millis(1540), counts }
+    }
+
+    #[test]
+    fn the_last_line_counts() {
+        let counts = Counts { passed: 12, failed: 0, skipped: 1, reasons: vec!["full_disk: no root".into()] };
+        let rows = vec![
+            row("fmt", Outcome::Passed, Counts::default()),
+            row("test", Outcome::Passed, counts),
+            row("deny", Outcome::Skipped("not here"), Counts::default()),
+        ];
+        let summary = Summary { rows };
+        assert!(summary.passed());
+        assert_eq!(
+            summary.to_string(),
+            "fmt          1.5 s  ok\n\
+             skipped: full_disk: no root\n\
+             test         1.5 s  ok\n\
+             deny         1.5 s  skipped: not here\n\
+             \n\
+             12 passed, 0 failed, 1 skipped"
+        );
+    }
+
+    #[test]
+    fn a_failed_check_shows_in_the_count() {
+        let three = Counts { passed: 1, failed: 3, ..Counts::default() };
+        let rows = vec![row("fmt", Outcome::Failed, Counts::default()), row("test", Outcome::Failed, three)];
+        let summary = Summary { rows };
+        assert!(!summary.passed());
+        assert!(summary.to_string().ends_with("\n1 passed, 4 failed"));
+    }
+}
