@@ -4,6 +4,7 @@
 //! ever remove a name.
 
 pub mod contract;
+pub mod dialects;
 pub mod hosts;
 
 pub use self::hosts::Hosts;

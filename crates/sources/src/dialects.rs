@@ -1,0 +1,105 @@
+//! Label dialects: what containers say about themselves, in the words of several tools.
+//!
+//! Each dialect is one small file that turns labels into [`Ask`]s, and all of them may be in use at once. A platform
+//! tells a [`Reader`] what it knows of one workload, and gets the names it asks for and, for everything that looked like
+//! a name and gave none, the reason.
+
+mod ask;
+mod boolean;
+mod defaults;
+mod dialect;
+mod fields;
+mod list;
+mod merge;
+mod native;
+mod notes;
+mod reading;
+mod record;
+mod target;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use self::{
+    ask::{Ask, Asked},
+    dialect::Dialect,
+    reading::Reading,
+    target::Target,
+};
+use self::{defaults::Defaults, merge::Pile, notes::Notes};
+
+/// What a platform knows of one workload.
+#[derive(Debug, Clone, Copy)]
+pub struct Told<'a> {
+    /// The workload's own name: of a container without its `/`, of a service as it is.
+    pub name: &'a str,
+    pub labels: &'a BTreeMap<String, String>,
+    /// Of the environment only what [`Reader::wanted_environment`] names; nothing else need be kept.
+    pub environment: &'a BTreeMap<String, String>,
+}
+
+/// Reads the labels of workloads in the chosen dialects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reader {
+    dialects: BTreeSet<Dialect>,
+}
+
+impl Default for Reader {
+    /// Every dialect, with the settings the tools themselves have when nothing is set.
+    fn default() -> Self {
+        Self::new(Dialect::ALL)
+    }
+}
+
+impl Reader {
+    pub fn new(dialects: impl IntoIterator<Item = Dialect>) -> Self {
+        Self { dialects: dialects.into_iter().collect() }
+    }
+
+    /// The variables of a workload's environment that a chosen dialect looks at.
+    pub fn wanted_environment(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// What the workload asks for. Never fails: what cannot be read is among the reasons.
+    ///
+    /// A name that several dialects ask for is asked for once, as the first of [`Dialect::ALL`] has it, and all their
+    /// reasons are kept. `netstead.enabled=false` silences every dialect.
+    pub fn read(&self, told: &Told<'_>) -> Reading {
+        let mut notes = Notes::default();
+        if let Some(label) = silencer(self, told, &mut notes) {
+            let why_not = vec![format!("{label} is false")];
+            return Reading { silenced: true, why_not, ..Reading::default() };
+        }
+        let (mut pile, mut defaults) = (Pile::default(), Vec::new());
+        for dialect in &self.dialects {
+            let (asks, more) = match dialect {
+                Dialect::Netstead => native::NETSTEAD.read(told, &mut notes),
+                Dialect::Dnsweaver => native::DNSWEAVER.read(told, &mut notes),
+                Dialect::ExternalDns | Dialect::Traefik | Dialect::Caddy | Dialect::NginxProxy => {
+                    (Vec::new(), Defaults::default())
+                }
+            };
+            pile.add(asks, &mut notes);
+            defaults.push(more);
+        }
+        let complete = |ask| defaults.iter().try_fold(ask, |ask, defaults| defaults.complete(ask));
+        let asks = pile.merged().into_iter().filter_map(complete).collect();
+        let pool = defaults.iter_mut().find_map(|defaults| defaults.pool.take());
+        Reading { asks, why_not: notes.into_sentences(), pool, silenced: false }
+    }
+}
+
+/// The label that silences this workload, if one does.
+fn silencer(reader: &Reader, told: &Told<'_>, notes: &mut Notes) -> Option<&'static str> {
+    let mut says = |label: &'static str| {
+        let text = told.labels.get(label)?;
+        boolean::read(text).map_err(|error| notes.say(format!("{label}: {error}"))).ok()
+    };
+    match says("netstead.enabled") {
+        Some(false) => return Some("netstead.enabled"),
+        Some(true) => return None,
+        None => {}
+    }
+    let here = reader.dialects.contains(&Dialect::Dnsweaver);
+    (here && says("dnsweaver.enabled") == Some(false)).then_some("dnsweaver.enabled")
+}

@@ -1,0 +1,158 @@
+//! The fields of one thing: labels with the same beginning.
+
+use std::{collections::BTreeMap, str::FromStr};
+
+use netstead_model::{Ident, Name, RecordType};
+
+use super::{
+    Target, boolean, list,
+    notes::{Notes, shown},
+};
+
+/// The longest time a record may be kept by those who asked for it, of RFC 2181.
+const MOST_TTL: u32 = 0x7fff_ffff;
+
+/// A field that is there and cannot be used. It has been noted, and what depends on it must not be guessed.
+#[derive(Debug)]
+pub(super) struct Unusable;
+
+/// Fields of the labels that begin with `prefix`, each noted when it cannot be read.
+#[derive(Debug)]
+pub(super) struct Fields<'a> {
+    /// With its last dot: `netstead.records.web.`.
+    prefix: String,
+    values: BTreeMap<&'a str, &'a str>,
+}
+
+impl<'a> Fields<'a> {
+    pub(super) fn new(prefix: String) -> Self {
+        Self { prefix, values: BTreeMap::new() }
+    }
+
+    pub(super) fn insert(&mut self, field: &'a str, value: &'a str) {
+        self.values.insert(field, value);
+    }
+
+    pub(super) fn label(&self, field: &str) -> String {
+        shown(&format!("{}{field}", self.prefix))
+    }
+
+    pub(super) fn has(&self, field: &str) -> bool {
+        self.values.contains_key(field)
+    }
+
+    /// A field that is not empty.
+    pub(super) fn text(&self, field: &str) -> Option<&'a str> {
+        self.values.get(field).map(|text| text.trim()).filter(|text| !text.is_empty())
+    }
+
+    pub(super) fn note(&self, field: &str, problem: impl std::fmt::Display, notes: &mut Notes) {
+        notes.say(format!("{}: {problem}", self.label(field)));
+    }
+
+    /// A field of any type that reads itself; none when it is not there.
+    pub(super) fn parsed<T: FromStr>(&self, field: &str, notes: &mut Notes) -> Result<Option<T>, Unusable>
+    where
+        T::Err: std::fmt::Display,
+    {
+        let Some(text) = self.text(field) else { return Ok(None) };
+        text.parse().map(Some).map_err(|error: T::Err| {
+            self.note(field, error, notes);
+            Unusable
+        })
+    }
+
+    /// A number; one that cannot be read is noted and [`Unusable`].
+    pub(super) fn number(&self, field: &str, notes: &mut Notes) -> Result<Option<u16>, Unusable> {
+        let Some(text) = self.text(field) else { return Ok(None) };
+        text.parse().map(Some).map_err(|_| {
+            self.note(field, format!("`{}` is not a number of at most 65535", shown(text)), notes);
+            Unusable
+        })
+    }
+
+    /// A time to live; one that cannot be read is noted and left out, as if it were not there.
+    pub(super) fn ttl(&self, notes: &mut Notes) -> Option<u32> {
+        let text = self.text("ttl")?;
+        let ttl = text.parse().ok().filter(|ttl| (1..=MOST_TTL).contains(ttl));
+        if ttl.is_none() {
+            self.note("ttl", format!("`{}` is not a number of seconds, at least 1", shown(text)), notes);
+        }
+        ttl
+    }
+
+    /// Yes or no; what is neither is noted and left out.
+    pub(super) fn flag(&self, field: &str, notes: &mut Notes) -> Option<bool> {
+        let text = self.text(field)?;
+        boolean::read(text).map_err(|error| self.note(field, error, notes)).ok()
+    }
+
+    /// The type of record, in any case.
+    pub(super) fn kind(&self, notes: &mut Notes) -> Result<Option<RecordType>, Unusable> {
+        self.parsed("type", notes)
+    }
+
+    pub(super) fn target(&self, notes: &mut Notes) -> Result<Option<Target>, Unusable> {
+        self.parsed("target", notes)
+    }
+
+    /// The providers that these fields name together. One bad name makes all unusable: without it the record would go
+    /// to more servers than was meant.
+    pub(super) fn providers(&self, fields: &[&str], notes: &mut Notes) -> Result<Vec<Ident>, Unusable> {
+        let mut providers = Vec::new();
+        for field in fields.iter().filter(|field| self.has(field)) {
+            let before = providers.len();
+            for word in list::words(self.values.get(field).copied().unwrap_or_default()) {
+                match word.to_ascii_lowercase().parse::<Ident>() {
+                    Ok(provider) if providers.contains(&provider) => {}
+                    Ok(provider) => providers.push(provider),
+                    Err(error) => {
+                        self.note(field, error, notes);
+                        return Err(Unusable);
+                    }
+                }
+                if providers.len() > MOST_PROVIDERS {
+                    self.note(field, format!("more than {MOST_PROVIDERS} providers"), notes);
+                    return Err(Unusable);
+                }
+            }
+            if providers.len() == before && before == 0 {
+                self.note(field, "it names no provider", notes);
+                return Err(Unusable);
+            }
+        }
+        Ok(providers)
+    }
+
+    /// The names in these fields, each with the label it stands in. What is no name is noted.
+    pub(super) fn names(&self, fields: &[&str], notes: &mut Notes) -> Vec<(Name, String)> {
+        let mut names = Vec::new();
+        for field in fields {
+            let label = self.label(field);
+            for word in list::words(self.values.get(field).copied().unwrap_or_default()) {
+                match word.parse::<Name>() {
+                    Ok(name) => names.push((name, label.clone())),
+                    Err(error) => notes.say(format!("{label}: {error}")),
+                }
+            }
+        }
+        names
+    }
+
+    /// Notes every field that is none of `known`, with the nearest that is.
+    pub(super) fn check(&self, known: &[&str], notes: &mut Notes) {
+        for field in self.values.keys().filter(|field| !known.contains(field) && !field.starts_with("meta."))
+        {
+            let short = field.len() <= LONGEST_FIELD;
+            let near = known.iter().map(|key| (strsim::damerau_levenshtein(key, field), key));
+            let near = if short { near.min().filter(|(far, _)| *far <= 2) } else { None };
+            let hint =
+                near.map_or(String::new(), |(_, key)| format!("; did you mean `{}{key}`?", self.prefix));
+            notes.say(format!("{} is no label of this dialect{hint}", self.label(field)));
+        }
+    }
+}
+
+/// Longer words are not worth comparing with real fields.
+const LONGEST_FIELD: usize = 40;
+const MOST_PROVIDERS: usize = 32;

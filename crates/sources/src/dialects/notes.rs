@@ -1,0 +1,41 @@
+//! Why something gave no name, gathered while labels are read.
+
+/// More than anybody reads; the rest is counted.
+const MOST: usize = 50;
+const SHOWN: usize = 80;
+
+/// Sentences for people, each once, and not without end.
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    sentences: Vec<String>,
+    more: usize,
+}
+
+impl Notes {
+    pub(super) fn say(&mut self, sentence: impl Into<String>) {
+        if self.sentences.len() >= MOST {
+            self.more += 1;
+            return;
+        }
+        let sentence = sentence.into();
+        if !self.sentences.contains(&sentence) {
+            self.sentences.push(sentence);
+        }
+    }
+
+    pub(super) fn into_sentences(mut self) -> Vec<String> {
+        if self.more > 0 {
+            self.sentences.push(format!("and {} more of the kind", self.more));
+        }
+        self.sentences
+    }
+}
+
+/// Somebody's text as a sentence may repeat it: short, and nothing that moves a cursor.
+pub(super) fn shown(text: &str) -> String {
+    let mut out: String = text.chars().take(SHOWN).flat_map(char::escape_debug).collect();
+    if text.chars().nth(SHOWN).is_some() {
+        out.push('…');
+    }
+    out
+}

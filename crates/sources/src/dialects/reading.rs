@@ -1,0 +1,55 @@
+//! What the labels of one workload came to.
+
+use netstead_model::{Address, Ident, Wish};
+
+use super::{Ask, Asked, Target, ask::Resolved, notes::Notes};
+
+/// What the labels of one workload came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// In order of name.
+    pub asks: Vec<Ask>,
+    /// Why something gave no name, one sentence each.
+    pub why_not: Vec<String>,
+    /// The pool in which the workload's address shall be claimed.
+    pub pool: Option<Ident>,
+    /// A label says that nothing of this workload shall be read.
+    pub silenced: bool,
+}
+
+impl Reading {
+    /// The wishes, and the reasons why something gave none. `resolve` is asked once for each target; that of
+    /// addresses or a name needs no asking.
+    pub fn wishes(
+        self,
+        resolve: impl Fn(&Target) -> Result<Vec<Address>, String>,
+    ) -> (Vec<Wish>, Vec<String>) {
+        let mut found = Resolved::new();
+        let mut notes = Notes::default();
+        for sentence in self.why_not {
+            notes.say(sentence);
+        }
+        let mut wishes = Vec::new();
+        for ask in self.asks {
+            if let Asked::Points { target, .. } = &ask.content
+                && !found.contains_key(target)
+            {
+                let addresses = match target {
+                    Target::Addresses(addresses) => Ok(addresses.clone()),
+                    Target::Name(_) => Ok(Vec::new()),
+                    target => resolve(target),
+                };
+                if let (Target::Source, Err(why)) = (target, &addresses) {
+                    notes.say(format!("its own address is not known: {why}"));
+                }
+                found.insert(target.clone(), addresses);
+            }
+            let name = ask.name.clone();
+            match ask.wishes(&found) {
+                Ok(more) => wishes.extend(more),
+                Err(why) => notes.say(format!("{name}: {why}")),
+            }
+        }
+        (wishes, notes.into_sentences())
+    }
+}

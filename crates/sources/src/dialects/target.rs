@@ -1,0 +1,60 @@
+//! Where a name shall point.
+
+use std::str::FromStr;
+
+use netstead_model::{Address, Kind, Name, ParseError};
+
+use super::list::parts;
+
+/// Where a name shall point. Only the source that knows the workload can tell the addresses of most.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Target {
+    /// Wherever names of this source point; a provider's own target comes before it.
+    Source,
+    Addresses(Vec<Address>),
+    Name(Name),
+    /// The workload's address on this network.
+    Network(String),
+    /// The address of the machine it runs on.
+    Host,
+    /// The address the world sees.
+    Public,
+    /// The address of an interface of this machine.
+    Interface(String),
+}
+
+impl FromStr for Target {
+    type Err = ParseError;
+
+    /// `auto`, addresses with commas between, a name, `network:NAME`, `host`, `public` or `interface:NAME`.
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let text = text.trim();
+        let refuse = |reason: &str| Err(ParseError::new("target", text, None, reason));
+        match text.split_once(':') {
+            Some(("network", "")) => return refuse("write the network's name after `network:`"),
+            Some(("interface", "")) => return refuse("write the interface's name after `interface:`"),
+            Some(("network", name)) => return Ok(Self::Network(name.into())),
+            Some(("interface", name)) => return Ok(Self::Interface(name.into())),
+            _ => {}
+        }
+        match text {
+            "" => return refuse("it is empty"),
+            "auto" => return Ok(Self::Source),
+            "host" => return Ok(Self::Host),
+            "public" => return Ok(Self::Public),
+            _ => {}
+        }
+        let addresses: Result<Vec<Address>, ParseError> = parts(text).map(str::parse).collect();
+        match addresses {
+            Ok(addresses) if addresses.is_empty() => refuse("it is empty"),
+            Ok(addresses) if addresses.iter().any(|address| address.kind() == Kind::Mac) => {
+                refuse("a name cannot point at a MAC address")
+            }
+            Ok(addresses) => Ok(Self::Addresses(addresses)),
+            Err(_) if !text.contains(',') && text.contains('.') => text.parse().map(Self::Name),
+            Err(_) => refuse(
+                "write addresses, a name with a dot, `auto`, `host`, `public`, `network:NAME` or `interface:NAME`",
+            ),
+        }
+    }
+}
