@@ -14,6 +14,7 @@ mod problem;
 mod secret;
 mod section;
 mod source;
+mod store;
 mod tree;
 
 #[cfg(test)]
@@ -33,6 +34,7 @@ pub(crate) use self::{
     problem::Problem,
     secret::Secret,
     source::{SourceConfig, SourceKind},
+    store::{EtcdConfig, StoreConfig},
 };
 use self::{
     environment::Environment,
@@ -45,6 +47,8 @@ use crate::logging::{LogFilter, LogFormat};
 /// Events are kept this long unless said otherwise.
 const RETENTION: Span = Span::from_secs(400 * 24 * 3600);
 const MAX_EVENTS: u64 = 1_000_000;
+/// etcd keeps everything in memory.
+const MAX_EVENTS_IN_ETCD: u64 = 100_000;
 
 /// What was understood.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -62,16 +66,6 @@ pub(crate) struct Config {
     pub(crate) providers: Vec<DnsConfig>,
     #[serde(rename = "domain")]
     pub(crate) domains: Domains,
-}
-
-/// Where everything durable lives.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "type", rename_all = "lowercase")]
-pub(crate) enum StoreConfig {
-    /// Files on this machine; in the user's state directory unless a path is given.
-    Local { path: Option<PathBuf> },
-    /// Nothing is durable: for trying things out.
-    Memory,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -100,12 +94,6 @@ pub(crate) struct LedgerConfig {
     pub(crate) max_events: u64,
 }
 
-impl Default for StoreConfig {
-    fn default() -> Self {
-        Self::Local { path: None }
-    }
-}
-
 impl Default for LedgerConfig {
     fn default() -> Self {
         Self { retention: RETENTION, max_events: MAX_EVENTS }
@@ -114,7 +102,7 @@ impl Default for LedgerConfig {
 
 /// The tables of the file and their keys. Those of the second list are keyed by a name first: `pool.lan.network`.
 const SECTIONS: [(&str, &[&str]); 5] = [
-    ("store", &["type", "path"]),
+    ("store", store::KEYS),
     ("api", &["listen", "hosts", "tls_cert", "tls_key"]),
     ("log", &["level", "format"]),
     ("ledger", &["retention", "max_events"]),
@@ -146,11 +134,13 @@ fn understand(root: &Table, dir: &Path, problems: &mut Problems) -> Config {
     let names: Vec<_> = SECTIONS.iter().chain(&NAMED).map(|(name, _)| *name).collect();
     let mut top = Section::new("", Some(root), &names, problems);
     let tables = NAMED.map(|(section, _)| top.tables(section));
+    let store = store::read(top.section("store", keys_of("store")), dir);
+    let max_events = if matches!(store, StoreConfig::Etcd(_)) { MAX_EVENTS_IN_ETCD } else { MAX_EVENTS };
     let config = Config {
-        store: store(top.section("store", keys_of("store")), dir),
+        store,
         api: api(top.section("api", keys_of("api")), dir),
         log: log(top.section("log", keys_of("log"))),
-        ledger: ledger(top.section("ledger", keys_of("ledger"))),
+        ledger: ledger(top.section("ledger", keys_of("ledger")), max_events),
         nameserver: nameserver::read(top.section("nameserver", keys_of("nameserver"))),
         ..Config::default()
     };
@@ -186,22 +176,6 @@ fn keys_of(section: &str) -> &'static [&'static str] {
     SECTIONS.iter().find(|(name, _)| *name == section).map_or(&[], |(_, keys)| keys)
 }
 
-fn store(mut section: Section<'_, '_>, dir: &Path) -> StoreConfig {
-    let kind = section.choice("type", &["local", "memory"]);
-    let path = section.text("path").map(|path| dir.join(path));
-    if kind == Some("memory") {
-        if path.is_some() {
-            section.wrong(
-                "path",
-                "a store in memory has no path",
-                Some("leave it out, or set `type = \"local\"`"),
-            );
-        }
-        return StoreConfig::Memory;
-    }
-    StoreConfig::Local { path }
-}
-
 fn api(mut section: Section<'_, '_>, dir: &Path) -> ApiConfig {
     let listen = section.parsed("listen").unwrap_or_default();
     let hosts = section.texts("hosts");
@@ -231,8 +205,8 @@ fn log(mut section: Section<'_, '_>) -> LogConfig {
     LogConfig { level, format }
 }
 
-fn ledger(mut section: Section<'_, '_>) -> LedgerConfig {
+fn ledger(mut section: Section<'_, '_>, max_events: u64) -> LedgerConfig {
     let retention = section.parsed("retention").unwrap_or(RETENTION);
-    let max_events = section.number("max_events", 1000..=1_000_000_000).unwrap_or(MAX_EVENTS);
+    let max_events = section.number("max_events", 1000..=1_000_000_000).unwrap_or(max_events);
     LedgerConfig { retention, max_events }
 }

@@ -1,6 +1,6 @@
-//! The store on this machine, and a server of our own on top of it for `--local`.
+//! The ledger in a store, and a server of our own on top of it for `--local`.
 
-use std::{path::Path, sync::Arc};
+use std::{sync::Arc, time::Duration};
 
 use netstead_api::{
     Api, ServeOptions, Server,
@@ -8,7 +8,7 @@ use netstead_api::{
 };
 use netstead_ledger::{Ledger, Options};
 use netstead_model::{Span, SystemClock};
-use netstead_store::{LocalStore, MemoryStore, Store, StoreError};
+use netstead_store::Store;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -18,45 +18,11 @@ use crate::{
     credentials::Credentials,
     failure::Failure,
     settings::Settings,
-    state_dir::{credentials_dirs, make_private, variable},
+    state_dir::{credentials_dirs, variable},
 };
 
-/// Opens the store in `dir`, or one in memory. Only one process can have it.
-pub(crate) async fn open_store(dir: Option<&Path>) -> anyhow::Result<Arc<dyn Store>> {
-    let Some(dir) = dir else { return Ok(Arc::new(MemoryStore::new())) };
-    let wrong =
-        |reason: String| Failure::new(format!("the store in {} cannot be opened: {reason}", dir.display()));
-    make_private(dir)
-        .map_err(|error| wrong(error.to_string()).hint("name another directory with `--data-dir`"))?;
-    match LocalStore::open(dir).await {
-        Ok(store) => Ok(Arc::new(store)),
-        Err(error @ StoreError::Locked { .. }) => {
-            let hint = "a server runs on it: talk to that one (leave out `--local`), or stop it first";
-            Err(wrong(error.to_string()).hint(hint).into())
-        }
-        Err(error @ StoreError::Damaged { .. }) => {
-            let hint = "restore a backup into another directory with `netstead store restore`";
-            Err(wrong(error.to_string()).hint(hint).into())
-        }
-        Err(error) => Err(wrong(error.to_string()).into()),
-    }
-}
-
-/// Opens an existing store; to look at one that is not there would make it.
-pub(crate) async fn open_existing(global: &Global) -> anyhow::Result<Arc<dyn Store>> {
-    let dir = Settings::read(global.config.as_deref())?.data_dir(global);
-    let Some(dir) = dir else { return Err(Failure::new("a store in memory ends with its server").into()) };
-    // The user's state directory may hold credentials and no store.
-    let of_a_store = |entry: std::io::Result<std::fs::DirEntry>| {
-        entry.is_ok_and(|entry| !entry.file_name().to_string_lossy().contains("credentials"))
-    };
-    let there = std::fs::read_dir(&dir).is_ok_and(|mut entries| entries.any(of_a_store));
-    if !there {
-        let message = format!("there is no store in {}", dir.display());
-        return Err(Failure::new(message).hint("name its directory with `--data-dir`").into());
-    }
-    open_store(Some(&dir)).await
-}
+/// How long a server that just ended may keep the lead of a shared store.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The ledger in a store.
 pub(crate) async fn open_ledger(store: &Arc<dyn Store>, config: &LedgerConfig) -> anyhow::Result<Ledger> {
@@ -82,15 +48,19 @@ pub(crate) struct LocalServer {
 impl LocalServer {
     pub(crate) async fn start(global: &Global) -> anyhow::Result<Self> {
         let settings = Settings::read(global.config.as_deref())?;
-        let dir = settings.data_dir(global);
-        let store = open_store(dir.as_deref()).await?;
-        let ledger = open_ledger(&store, &settings.config.ledger).await?;
+        let place = settings.store(global);
+        let store = place.open().await?;
+        let led = tokio::time::timeout(PATIENCE, open_ledger(&store, &settings.config.ledger)).await;
+        let Ok(ledger) = led else {
+            let hint = "talk to that one: leave out `--local`, and name it with `--url`";
+            return Err(Failure::new(format!("a server leads the store ({place})")).hint(hint).into());
+        };
+        let ledger = ledger?;
         let tokens = Tokens::open(Arc::clone(&store), SystemClock::shared()).await?;
         let (token, made) = token(&tokens).await?;
         let stop = CancellationToken::new();
-        let kind = dir.map_or_else(|| "memory".to_owned(), |dir| format!("local in {}", dir.display()));
-        let api = Api::new(ledger.clone(), tokens.clone(), SystemClock::shared(), &kind);
-        let options = ServeOptions { linger: std::time::Duration::ZERO, ..ServeOptions::new("127.0.0.1:0") };
+        let api = Api::new(ledger.clone(), tokens.clone(), SystemClock::shared(), &place.to_string());
+        let options = ServeOptions { linger: Duration::ZERO, ..ServeOptions::new("127.0.0.1:0") };
         let server = netstead_api::serve(options, api, stop.clone()).await?;
         let url = format!("http://{}", server.address());
         Ok(Self { store, ledger, tokens, server, stop, url, token, made })

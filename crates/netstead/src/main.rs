@@ -16,6 +16,8 @@ mod run;
 mod session;
 mod settings;
 mod state_dir;
+mod store_place;
+mod turn;
 
 use std::process::ExitCode;
 

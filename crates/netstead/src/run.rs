@@ -21,11 +21,12 @@ use crate::{
     config::{ApiConfig, Found},
     credentials::Credentials,
     failure::Failure,
-    local::{open_ledger, open_store},
+    local::open_ledger,
     logging::{self, LogFilter, LogFormat},
     names::{Names, Reload},
     settings::Settings,
     state_dir::{credentials_dir, variable},
+    turn,
 };
 
 /// How long running work may take to end.
@@ -45,12 +46,20 @@ pub(crate) async fn run(global: &Global, args: &Run) -> anyhow::Result<()> {
     }
     let mut api = settings.config.api.clone();
     api.listen = args.listen.clone().unwrap_or(api.listen);
-    let dir = settings.data_dir(global);
-    let store = open_store(dir.as_deref()).await?;
-    let data = dir.map_or_else(|| "memory".to_owned(), |dir| format!("local in {}", dir.display()));
+    let place = settings.store(global);
+    let store = place.open().await?;
     // From here on a SIGHUP means something else than the end.
     let reload = Reload::new(global.config.clone(), &settings)?;
-    let house = House { settings: &settings, args, api, data, format, stop: stop_on_signal()? };
+    let data = place.to_string();
+    let house = House {
+        settings: &settings,
+        args,
+        api,
+        data,
+        shared: place.is_shared(),
+        format,
+        stop: stop_on_signal()?,
+    };
     let done = house.open(&store, reload).await;
     store.close().await;
     done
@@ -63,16 +72,30 @@ struct House<'a> {
     api: ApiConfig,
     /// What kind of store, and where, for people.
     data: String,
+    /// Whether others may lead the same store.
+    shared: bool,
     format: LogFormat,
     stop: CancellationToken,
 }
 
 impl House<'_> {
     async fn open(&self, store: &Arc<dyn Store>, reload: Reload) -> anyhow::Result<()> {
-        let ledger = open_ledger(store, &self.settings.config.ledger).await?;
-        let done = self.keep_names(store, &ledger, reload).await;
+        let Some(ledger) = self.lead(store).await? else { return Ok(()) };
+        let done = tokio::select! {
+            done = self.keep_names(store, &ledger, reload) => done,
+            () = turn::over(&**store), if self.shared => Err(turn::lost()),
+        };
         ledger.close().await;
         done
+    }
+
+    /// The ledger, once it is this process' turn to lead; `None` when it is to stop before.
+    async fn lead(&self, store: &Arc<dyn Store>) -> anyhow::Result<Option<Ledger>> {
+        tokio::select! {
+            ledger = open_ledger(store, &self.settings.config.ledger) => Ok(Some(ledger?)),
+            () = self.stop.cancelled() => Ok(None),
+            () = turn::say_that_it_waits() => Ok(None),
+        }
     }
 
     async fn keep_names(

@@ -1,6 +1,6 @@
 //! The configuration as a command gets it: the file, the environment and the flags together.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::CommandFactory as _;
 
@@ -9,6 +9,7 @@ use crate::{
     config::{self, Config, Found, Problem, StoreConfig},
     failure::{Told, tell},
     state_dir::{state_dir, variable},
+    store_place::StorePlace,
 };
 
 /// What was understood, and where it came from.
@@ -44,14 +45,17 @@ impl Settings {
         Ok(Self { config, found })
     }
 
-    /// Where the store is: `--data-dir`, the file, or the user's state directory. None in memory.
-    pub(crate) fn data_dir(&self, global: &Global) -> Option<PathBuf> {
+    /// Where the store is: `--data-dir`, the file, or the user's state directory.
+    pub(crate) fn store(&self, global: &Global) -> StorePlace {
         if let Some(dir) = &global.data_dir {
-            return Some(dir.clone());
+            return StorePlace::Local(dir.clone());
         }
         match &self.config.store {
-            StoreConfig::Local { path } => Some(path.clone().unwrap_or_else(|| state_dir(&variable))),
-            StoreConfig::Memory => None,
+            StoreConfig::Local { path } => {
+                StorePlace::Local(path.clone().unwrap_or_else(|| state_dir(&variable)))
+            }
+            StoreConfig::Memory => StorePlace::Memory,
+            StoreConfig::Etcd(etcd) => StorePlace::Etcd(etcd.clone()),
         }
     }
 }

@@ -19,7 +19,7 @@ pub(crate) async fn raise(store: &dyn Store) -> Result<Epoch, StoreError> {
     }
 }
 
-fn read(value: &[u8]) -> Result<u64, StoreError> {
+pub(crate) fn read(value: &[u8]) -> Result<u64, StoreError> {
     std::str::from_utf8(value).ok().and_then(|text| text.parse().ok()).ok_or_else(|| StoreError::Damaged {
         reason: format!(
             "`{}` holds `{}`, which is not a number",

@@ -5,6 +5,8 @@
 
 pub mod contract;
 mod epoch;
+#[cfg(feature = "etcd")]
+pub mod etcd;
 pub mod faults;
 pub mod local;
 pub mod memory;
@@ -15,6 +17,8 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
 
+#[cfg(feature = "etcd")]
+pub use self::etcd::{EtcdOptions, EtcdStore, EtcdTls};
 pub use self::{faults::FaultyStore, local::LocalStore, memory::MemoryStore, watch::Watch};
 
 /// Most writes a commit may carry, on every store: the smallest of their limits.

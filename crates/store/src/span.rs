@@ -46,14 +46,19 @@ fn clip(edge: &[u8]) -> &[u8] {
 
 /// The first key past all that start with `prefix`: the last byte that can grow does, the rest goes.
 fn end_of(prefix: &[u8]) -> Bound<Key> {
+    after_all(prefix).map_or(Bound::Unbounded, Bound::Excluded)
+}
+
+/// As [`end_of`]; `None` when no key is past them.
+pub(crate) fn after_all(prefix: &[u8]) -> Option<Key> {
     let mut end = prefix.to_vec();
     while let Some(last) = end.pop() {
         if let Some(next) = last.checked_add(1) {
             end.push(next);
-            return Bound::Excluded(end);
+            return Some(end);
         }
     }
-    Bound::Unbounded
+    None
 }
 
 #[cfg(test)]

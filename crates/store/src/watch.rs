@@ -93,6 +93,12 @@ impl Watcher {
         false
     }
 
+    /// Resolves when nobody listens any more.
+    #[cfg(feature = "etcd")]
+    pub(crate) async fn gone(&self) {
+        self.items.closed().await;
+    }
+
     /// What is queued still arrives; once the watcher is dropped, [`WatchItem::Lost`] follows it.
     pub(crate) fn lose(&self) {
         self.backlog.lost.store(true, Ordering::Relaxed);

@@ -6,6 +6,7 @@
 //! returns. `cargo xtask test` is the whole: there the same call fails the test (see [`full`]).
 
 mod dns;
+mod etcd;
 mod process;
 mod skip;
 mod stopwatch;
@@ -19,6 +20,7 @@ use std::{
 
 pub use self::{
     dns::{Bind, Knot, PowerDns, TsigKey},
+    etcd::Etcd,
     process::Process,
     skip::{full, has_command, skip},
     tmpfs::Tmpfs,

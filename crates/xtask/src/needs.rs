@@ -30,6 +30,12 @@ const NEEDS: &[Need] = &[
     Need { command: "sqlite3", package: "sqlite3", why: "makes the database of PowerDNS" },
     Need { command: "named", package: "bind9", why: "DNS UPDATE is tested against BIND" },
     Need { command: "knotd", package: "knot", why: "DNS UPDATE is tested against Knot" },
+    Need {
+        command: "etcd",
+        package: "etcd-server",
+        why: "the store in an etcd is tested against a real one",
+    },
+    Need { command: "etcdctl", package: "etcd-client", why: "gives etcd its users" },
     Need { command: "mount", package: "mount", why: "a disk small enough to fill is a tmpfs" },
 ];
 

@@ -10,6 +10,7 @@ use crate::{
     config::{Config, DnsConfig, Found, ServerConfig, SourceKind, StoreConfig},
     output,
     settings::Settings,
+    store_place::StorePlace,
 };
 
 pub(crate) fn check(global: &Global, args: &ConfigCheck) -> anyhow::Result<()> {
@@ -31,10 +32,10 @@ fn understood(global: &Global, settings: &Settings) -> String {
     let Config { store, api, log, ledger, nameserver, pools, sources, providers, domains } = &settings.config;
     let store = match store {
         StoreConfig::Memory => "memory: nothing is kept".to_owned(),
-        StoreConfig::Local { .. } => {
-            let dir = settings.data_dir(global).unwrap_or_default();
-            format!("local, in {}", dir.display())
-        }
+        StoreConfig::Local { .. } | StoreConfig::Etcd(_) => match settings.store(global) {
+            StorePlace::Local(dir) => format!("local, in {}", dir.display()),
+            place => place.to_string(),
+        },
     };
     let scheme = if api.tls.is_some() { "https" } else { "http" };
     let hosts =

@@ -4,6 +4,7 @@ use std::{
     cell::Cell,
     io::{Read as _, Seek as _, Write as _},
     path::Path,
+    sync::Arc,
 };
 
 use anyhow::Context as _;
@@ -20,10 +21,10 @@ use crate::{
         admin::{Backup, Check, Restore, Store},
     },
     failure::{Exit, Failure},
-    local::{open_existing, open_store},
     output::{self, plain},
     progress::Progress,
     settings::Settings,
+    store_place::StorePlace,
 };
 
 /// What is done without a server: everything with `--local`, and a restore always. `None` if a server is to do it.
@@ -65,13 +66,17 @@ async fn backup_remote(context: &Context, args: &Backup) -> anyhow::Result<()> {
 }
 
 async fn backup_local(global: &Global, args: &Backup) -> anyhow::Result<()> {
-    let store = open_existing(global).await?;
+    let store = existing(global).await?;
     let target = Target::create(&args.file)?;
     let mut file = tokio::fs::File::from_std(target.fresh.reopen().context("cannot write the backup")?);
     let written = backup::write(&*store, &SystemClock, &mut file).await;
     store.close().await;
     written?;
     target.finish().await
+}
+
+async fn existing(global: &Global) -> anyhow::Result<Arc<dyn netstead_store::Store>> {
+    Settings::read(global.config.as_deref())?.store(global).open_existing().await
 }
 
 /// A backup while it is written: under another name until it is whole and found sound.
@@ -115,12 +120,13 @@ impl<'a> Target<'a> {
 async fn restore(global: &Global, args: &Restore) -> anyhow::Result<()> {
     let (path, _spool) = readable(&args.file)?;
     let settings = Settings::read(global.config.as_deref())?;
-    let Some(dir) = settings.data_dir(global) else {
+    let place = settings.store(global);
+    if place == StorePlace::Memory {
         return Err(
             Failure::new("a store in memory keeps nothing: name a directory with `--data-dir`").into()
         );
-    };
-    let store = open_store(Some(&dir)).await?;
+    }
+    let store = place.open().await?;
     // Backups are older than the last revocation: those tokens must not come back.
     let left_out = Cell::new(0_u64);
     let keep = |key: &[u8], value: &[u8]| {
@@ -132,12 +138,25 @@ async fn restore(global: &Global, args: &Restore) -> anyhow::Result<()> {
     store.close().await;
     let summary = restored.map_err(|error| match error {
         backup::BackupError::NotEmpty => {
-            let message = format!("{} holds a store already", dir.display());
-            Failure::new(message).hint("name an empty directory with `--data-dir`").into()
+            let (message, hint) = match &place {
+                StorePlace::Etcd(_) => {
+                    (format!("{place} there is a store already"), "name another `prefix` in `[store]`")
+                }
+                StorePlace::Local(dir) => (
+                    format!("{} holds a store already", dir.display()),
+                    "name an empty directory with `--data-dir`",
+                ),
+                StorePlace::Memory => ("the store is not empty".to_owned(), "name another"),
+            };
+            Failure::new(message).hint(hint).into()
         }
         error => anyhow::Error::from(error),
     })?;
-    say!("{} keys as of {:.0} are restored into {}", summary.entries, summary.created, dir.display());
+    let into = match &place {
+        StorePlace::Local(dir) => dir.display().to_string(),
+        place => place.to_string(),
+    };
+    say!("{} keys as of {:.0} are restored into {into}", summary.entries, summary.created);
     match left_out.get() {
         0 => {}
         n => say!("{n} of them, tokens other than the local admin's, are left out: make new ones"),
@@ -163,7 +182,7 @@ fn readable(file: &Path) -> anyhow::Result<(std::path::PathBuf, Option<tempfile:
 }
 
 async fn check_local(global: &Global, args: &Check) -> anyhow::Result<Exit> {
-    let store = open_existing(global).await?;
+    let store = existing(global).await?;
     let report = check::check(&*store).await;
     let repaired = match &report {
         Ok(report) if args.repair && !report.problems.is_empty() => {

@@ -23,6 +23,7 @@ mod racing;
 mod reload;
 mod resolve;
 mod servers;
+mod shared_store;
 mod stopping;
 mod tls;
 mod tokens;

@@ -13,6 +13,7 @@ mod child;
 mod contract_suite;
 mod damage;
 mod disk_full;
+mod etcd;
 mod first_start;
 mod kill;
 mod lock;

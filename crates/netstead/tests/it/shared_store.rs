@@ -1,0 +1,132 @@
+//! Two servers on one etcd: one leads, the other waits, and nothing is lost between them.
+
+use std::time::Duration;
+
+use netstead_model::{Clock as _, SystemClock};
+use netstead_testkit::{Etcd, Process};
+
+use crate::house::{House, SOON};
+
+/// Two users' worth of servers whose configuration names one etcd.
+struct Pair {
+    _etcd: Etcd,
+    first: House,
+    second: House,
+}
+
+impl Pair {
+    fn new() -> Option<Self> {
+        let etcd = Etcd::start(1)?;
+        let text = format!("[store]\ntype = \"etcd\"\nendpoints = [\"{}\"]\n", etcd.endpoints()[0]);
+        let houses = [House::empty(), House::empty()];
+        for house in &houses {
+            std::fs::write(house.path().join("netstead.toml"), &text).unwrap();
+        }
+        let [first, second] = houses;
+        Some(Self { _etcd: etcd, first, second })
+    }
+}
+
+/// A server whose store the configuration names.
+fn run(house: &House) -> Process {
+    let listen = house.url().replace("http://", "");
+    let dns = format!("127.0.0.1:{}", house.dns());
+    let mut command = house.command();
+    command.args(["run", "--listen", &listen, "--dns-listen", &dns]);
+    Process::start("netstead", &mut command).unwrap()
+}
+
+#[test]
+fn the_second_waits_and_takes_over_with_everything() {
+    let Some(pair) = Pair::new() else { return };
+    let mut first = run(&pair.first);
+    first.wait_for_line("is ready", SOON).unwrap();
+    pair.first.does("pool create lan --range 10.0.3.50-10.0.3.200 --domain home.test");
+    assert_eq!(pair.first.does("claim lan web-1"), "10.0.3.50\n");
+    let said = pair.first.does("status");
+    assert!(said.contains("etcd at http://127.0.0.1:"), "{said}");
+    assert!(pair.first.netstead(["store", "check"]).err.contains("all well"));
+
+    let mut second = run(&pair.second);
+    second.wait_for_line("Another Netstead leads this store", SOON).unwrap();
+    first.kill().unwrap();
+    let died = SystemClock.monotonic();
+    second.wait_for_line("is ready", SOON).unwrap();
+    println!("taken over {:?} after the leader was killed", SystemClock.monotonic().saturating_sub(died));
+    assert_eq!(pair.second.does("claim lan web-1"), "10.0.3.50\n", "the same key, the same address");
+    assert_eq!(pair.second.does("claim lan web-2"), "10.0.3.51\n");
+
+    // Who ends well gives the lead away at once.
+    let mut third = run(&pair.first);
+    third.wait_for_line("Another Netstead leads this store", SOON).unwrap();
+    second.terminate().unwrap();
+    assert_eq!(second.wait(SOON).unwrap().code(), Some(0));
+    third.wait_for_line("is ready", SOON).unwrap();
+    assert_eq!(pair.first.does("claim lan web-2"), "10.0.3.51\n");
+    third.terminate().unwrap();
+    assert_eq!(third.wait(SOON).unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_leader_that_slept_through_its_end_does_nothing_more() {
+    let Some(pair) = Pair::new() else { return };
+    let mut first = run(&pair.first);
+    first.wait_for_line("is ready", SOON).unwrap();
+    pair.first.does("pool create lan --range 10.0.3.50-10.0.3.200");
+    let mut second = run(&pair.second);
+    second.wait_for_line("Another Netstead leads this store", SOON).unwrap();
+    first.signal("STOP").unwrap();
+    second.wait_for_line("is ready", SOON).unwrap();
+    assert_eq!(pair.second.does("claim lan web-1"), "10.0.3.50\n");
+    first.signal("CONT").unwrap();
+    let late = pair.first.netstead(["claim", "lan", "other"]);
+    assert!(late.code != 0 || late.out != "10.0.3.50\n", "one address for two: {late:?}");
+    assert_eq!(first.wait(SOON).unwrap().code(), Some(1));
+    first.wait_for_line("another Netstead leads this store now", SOON).unwrap();
+    assert_eq!(pair.second.does("claim lan web-2"), "10.0.3.51\n", "nothing of the late one landed");
+}
+
+#[test]
+fn one_that_waits_can_be_stopped() {
+    let Some(pair) = Pair::new() else { return };
+    let mut first = run(&pair.first);
+    first.wait_for_line("is ready", SOON).unwrap();
+    let mut second = run(&pair.second);
+    second.wait_for_line("Another Netstead leads this store", SOON).unwrap();
+    second.terminate().unwrap();
+    assert_eq!(second.wait(Duration::from_secs(20)).unwrap().code(), Some(0));
+    pair.first.does("pool create lan --range 10.0.3.50-10.0.3.200");
+}
+
+#[test]
+fn an_etcd_that_is_not_there_is_said_and_nothing_starts() {
+    let house = House::empty();
+    let text = "[store]\ntype = \"etcd\"\nendpoints = [\"http://127.0.0.1:1\"]\ntimeout = \"1s\"\n";
+    std::fs::write(house.path().join("netstead.toml"), text).unwrap();
+    let said = house.netstead(["run", "--listen", "127.0.0.1:0"]);
+    assert_eq!(said.code, 1);
+    assert!(said.err.contains("etcd at http://127.0.0.1:1: "), "{}", said.err);
+    assert!(said.err.contains("check `endpoints`"), "{}", said.err);
+}
+
+#[test]
+fn a_local_store_moves_into_an_etcd_by_backup_and_restore() {
+    let Some(pair) = Pair::new() else { return };
+    let mut house = House::with_server();
+    house.does("pool create lan --range 10.0.3.50-10.0.3.200");
+    assert_eq!(house.does("claim lan web-1"), "10.0.3.50\n");
+    house.does("store backup all.backup");
+    house.stop();
+    let file = house.path().join("all.backup");
+    let restored = pair.first.netstead(["store", "restore", file.to_str().unwrap()]);
+    assert_eq!(restored.code, 0, "{}", restored.err);
+    assert!(restored.err.contains("etcd at "), "{}", restored.err);
+    let again = pair.first.netstead(["store", "restore", file.to_str().unwrap()]);
+    assert!(again.code == 1 && again.err.contains("there is a store already"), "{}", again.err);
+    let mut server = run(&pair.first);
+    server.wait_for_line("is ready", SOON).unwrap();
+    pair.first.does("resume");
+    assert_eq!(pair.first.does("claim lan web-1"), "10.0.3.50\n");
+    assert_eq!(pair.first.does("claim lan web-2"), "10.0.3.51\n");
+    assert!(pair.first.netstead(["store", "check"]).err.contains("all well"));
+}

@@ -1,0 +1,357 @@
+//! The store in an etcd, for those who have one or outgrow one machine.
+//!
+//! A commit is one transaction of etcd, a version is a revision of it. What etcd did with a commit whose answer did not
+//! come is unknown, and said so.
+
+mod client;
+mod lead;
+mod messages;
+mod options;
+mod snapshot;
+mod watch;
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicI64, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use tokio::sync::watch as tokio_watch;
+use tokio_util::sync::CancellationToken;
+use tonic::{Code, Status};
+
+pub use self::options::{EtcdOptions, EtcdTls};
+use self::{
+    client::{Client, whole},
+    lead::Leading,
+    messages::{
+        Compare, CompareTarget, DeleteRangeRequest, KeyValue, Nothing, Operand, Operation, PutRequest,
+        RangeRequest, RangeResponse, RequestOp, StatusResponse, TxnRequest, TxnResponse,
+    },
+    snapshot::EtcdSnapshot,
+    watch::Follow,
+};
+use crate::{
+    Commit, Committed, Condition, EPOCH_KEY, Entry, Epoch, Health, Key, Snapshot, Store, StoreError, Version,
+    Watch, Write, span, watch::channel,
+};
+
+const KV_RANGE: &str = "/etcdserverpb.KV/Range";
+const KV_TXN: &str = "/etcdserverpb.KV/Txn";
+const STATUS: &str = "/etcdserverpb.Maintenance/Status";
+
+/// A store in an etcd that others may use as well: only keys below our prefix are touched.
+#[derive(Debug)]
+pub struct EtcdStore {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    client: Client,
+    /// What stands before every key, and the first key past all that have it.
+    prefix: Key,
+    end: Key,
+    /// The key of who leads; beside our keys, so that it is in no snapshot and no backup.
+    leader: Key,
+    lease: Duration,
+    leading: Mutex<Option<Leading>>,
+    /// Another process led since we did; final.
+    is_deposed: AtomicBool,
+    /// The highest revision of a commit of ours.
+    last: AtomicI64,
+    health: tokio_watch::Sender<Health>,
+    closed: CancellationToken,
+}
+
+/// What etcd says of itself, for people who ask whether all is well.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EtcdStatus {
+    pub version: String,
+    /// Bytes of its file, and of those how many are in use.
+    pub size: u64,
+    pub in_use: u64,
+}
+
+impl EtcdStore {
+    /// Connects, and answers only once etcd did.
+    pub async fn open(options: &EtcdOptions) -> Result<Self, StoreError> {
+        let mut prefix = options.prefix.clone().into_bytes();
+        if prefix.last() != Some(&b'/') {
+            prefix.push(b'/');
+        }
+        let leader = [prefix.as_slice(), b"leader"].concat();
+        prefix.extend_from_slice(b"kv/");
+        let end = span::after_all(&prefix).unwrap_or_else(|| vec![0]);
+        let shared = Arc::new(Shared {
+            client: Client::new(options)?,
+            prefix,
+            end,
+            leader,
+            lease: options.lease,
+            leading: Mutex::new(None),
+            is_deposed: AtomicBool::new(false),
+            last: AtomicI64::new(0),
+            health: tokio_watch::Sender::new(Health::Ready),
+            closed: CancellationToken::new(),
+        });
+        shared.revision().await?;
+        Ok(Self { shared })
+    }
+
+    /// What the etcd that answers says of itself.
+    pub async fn status(&self) -> Result<EtcdStatus, StoreError> {
+        let answer: StatusResponse = self
+            .shared
+            .client
+            .read(STATUS, Nothing {})
+            .await
+            .map_err(|status| self.shared.unavailable(&status))?;
+        Ok(EtcdStatus {
+            version: answer.version,
+            size: answer.db_size.unsigned_abs(),
+            in_use: answer.db_size_in_use.unsigned_abs(),
+        })
+    }
+}
+
+impl Shared {
+    fn full(&self, key: &[u8]) -> Key {
+        [self.prefix.as_slice(), key].concat()
+    }
+
+    /// A revision that has everything acknowledged before this call.
+    async fn revision(&self) -> Result<i64, StoreError> {
+        let question = RangeRequest { key: self.leader.clone(), keys_only: true, ..RangeRequest::default() };
+        Ok(self.range(question).await?.header.map_or(0, |header| header.revision))
+    }
+
+    async fn range(&self, question: RangeRequest) -> Result<RangeResponse, StoreError> {
+        self.open_still()?;
+        let answer =
+            self.client.read(KV_RANGE, question).await.map_err(|status| self.unavailable(&status))?;
+        self.well();
+        Ok(answer)
+    }
+
+    fn open_still(&self) -> Result<(), StoreError> {
+        if self.closed.is_cancelled() { Err(Self::closed_error()) } else { Ok(()) }
+    }
+
+    fn closed_error() -> StoreError {
+        StoreError::Unavailable { reason: "the store is closed".into() }
+    }
+
+    fn last_commit(&self) -> i64 {
+        self.last.load(Ordering::Relaxed)
+    }
+
+    /// etcd answered.
+    fn well(&self) {
+        self.set_health(Health::Ready);
+    }
+
+    /// One who was deposed or closed stays so.
+    fn set_health(&self, new: Health) {
+        if self.is_deposed.load(Ordering::Relaxed) || self.closed.is_cancelled() {
+            return;
+        }
+        self.health.send_if_modified(|health| {
+            let changed = *health != new;
+            *health = new;
+            changed
+        });
+    }
+
+    /// Notes that etcd did not answer, or refuses us, and says so to the caller.
+    fn unavailable(&self, status: &Status) -> StoreError {
+        let reason = format!("etcd at {}: {}", self.client.url(), words(status));
+        self.set_health(Health::Failed { reason: reason.clone() });
+        StoreError::Unavailable { reason }
+    }
+
+    /// What became of a commit that got no answer.
+    fn failed_commit(&self, status: &Status) -> StoreError {
+        let unavailable = self.unavailable(status);
+        let reason = unavailable.to_string();
+        let full = status.message().contains("database space exceeded");
+        let nobody = status.message().contains("user name is empty");
+        match status.code() {
+            Code::InvalidArgument if nobody => unavailable,
+            Code::InvalidArgument => StoreError::Invalid { reason },
+            Code::ResourceExhausted if full => unavailable,
+            Code::PermissionDenied | Code::Unauthenticated => unavailable,
+            _ if never_left(status) => unavailable,
+            _ => StoreError::Unknown { reason },
+        }
+    }
+}
+
+#[async_trait]
+impl Store for EtcdStore {
+    async fn get(&self, key: &[u8]) -> Result<Option<Entry>, StoreError> {
+        let question = RangeRequest { key: self.shared.full(key), ..RangeRequest::default() };
+        let answer = self.shared.range(question).await?;
+        Ok(answer.kvs.into_iter().next().and_then(|kv| entry(&self.shared.prefix, kv)))
+    }
+
+    async fn snapshot(&self) -> Result<Arc<dyn Snapshot>, StoreError> {
+        let revision = self.shared.revision().await?;
+        Ok(Arc::new(EtcdSnapshot { shared: Arc::clone(&self.shared), revision }))
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
+        commit.validate()?;
+        self.shared.open_still()?;
+        let shared = Arc::clone(&self.shared);
+        // In a task of its own: who stops waiting does not stop the commit.
+        let work = tokio::spawn(async move { shared.commit(commit).await });
+        work.await.unwrap_or_else(|error| Err(StoreError::Unknown { reason: error.to_string() }))
+    }
+
+    async fn watch(&self, prefix: &[u8]) -> Result<Watch, StoreError> {
+        let revision = self.shared.revision().await?;
+        let (watcher, watch) = channel(prefix);
+        let first = self.shared.full(prefix);
+        let end = span::after_all(&first).unwrap_or_else(|| vec![0]);
+        let follow = Follow {
+            shared: Arc::clone(&self.shared),
+            watcher,
+            first,
+            end,
+            next: revision.saturating_add(1),
+        };
+        tokio::spawn(follow.run());
+        Ok(watch)
+    }
+
+    async fn lead(&self) -> Result<Epoch, StoreError> {
+        self.shared.open_still()?;
+        lead::lead(&self.shared).await
+    }
+
+    fn health(&self) -> Health {
+        self.shared.health.borrow().clone()
+    }
+
+    fn health_changes(&self) -> tokio_watch::Receiver<Health> {
+        self.shared.health.subscribe()
+    }
+
+    async fn close(&self) {
+        self.shared.closed.cancel();
+        lead::resign(&self.shared).await;
+        self.shared.health.send_replace(Health::Failed { reason: "the store is closed".into() });
+    }
+}
+
+impl Shared {
+    async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
+        // A leader's commit is conditional on its epoch. Commits that raise the epoch themselves do not exist: `lead` does.
+        let fence = self.leading().map(|leading| leading.fence);
+        let wanted: Vec<(Key, i64)> = fence
+            .map(|fence| (EPOCH_KEY.to_vec(), fence))
+            .into_iter()
+            .chain(commit.conditions.into_iter().map(condition))
+            .collect();
+        let look = |key: &Key| {
+            let key = self.full(key);
+            Operation::Range(RangeRequest { key, keys_only: true, ..RangeRequest::default() }).into()
+        };
+        let question = TxnRequest {
+            compare: wanted.iter().map(|(key, revision)| is_at(self.full(key), *revision)).collect(),
+            success: commit.writes.into_iter().map(|write| self.operation(write)).collect(),
+            failure: wanted.iter().map(|(key, _)| look(key)).collect(),
+        };
+        let answer: TxnResponse =
+            self.client.once(KV_TXN, question).await.map_err(|status| self.failed_commit(&status))?;
+        self.well();
+        let revision = answer.header.map_or(0, |header| header.revision);
+        if answer.succeeded {
+            self.last.fetch_max(revision, Ordering::Relaxed);
+            return Ok(Committed { version: Version(revision.unsigned_abs()) });
+        }
+        let standing = answer.responses.into_iter().map(|op| {
+            let first = op.range.unwrap_or_default().kvs.into_iter().next();
+            first.map_or(0, |kv| kv.mod_revision)
+        });
+        let broken = wanted.into_iter().zip(standing).find(|((_, wanted), standing)| wanted != standing);
+        let key = broken.map_or_else(|| EPOCH_KEY.to_vec(), |((key, _), _)| key);
+        if key == EPOCH_KEY && fence.is_some() && fence == self.leading().map(|leading| leading.fence) {
+            self.deposed();
+        }
+        Err(StoreError::Refused { key })
+    }
+
+    fn operation(&self, write: Write) -> RequestOp {
+        match write {
+            Write::Put(key, value) => {
+                Operation::Put(PutRequest { key: self.full(&key), value, lease: 0 }).into()
+            }
+            Write::Delete(key) => Operation::DeleteRange(DeleteRangeRequest { key: self.full(&key) }).into(),
+        }
+    }
+}
+
+fn condition(condition: Condition) -> (Key, i64) {
+    match condition {
+        Condition::Absent(key) => (key, 0),
+        Condition::Version(key, Version(version)) => (key, i64::try_from(version).unwrap_or(i64::MAX)),
+    }
+}
+
+/// Holds when `key` was last written at `revision`, or is not there and that is 0.
+fn is_at(key: Key, revision: i64) -> Compare {
+    Compare {
+        result: 0,
+        target: CompareTarget::Mod.into(),
+        key,
+        operand: Some(Operand::ModRevision(revision)),
+    }
+}
+
+fn entry(prefix: &[u8], kv: KeyValue) -> Option<Entry> {
+    let key = kv.key.strip_prefix(prefix)?.to_vec();
+    Some(Entry { key, value: kv.value, version: Version(kv.mod_revision.unsigned_abs()) })
+}
+
+/// Takes the prefix off a write's key.
+fn bare(prefix: &[u8], write: &mut Write) {
+    let (Write::Put(key, _) | Write::Delete(key)) = write;
+    key.drain(..prefix.len().min(key.len()));
+}
+
+/// Whether the request cannot have reached etcd: there was no connection to send it on.
+fn never_left(status: &Status) -> bool {
+    let mut next = std::error::Error::source(status);
+    while let Some(error) = next {
+        if error.is::<tonic::ConnectError>() {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}
+
+const NO_USER: &str = "; set `user` and `password`";
+
+/// What went wrong, in words a person can act on.
+fn words(status: &Status) -> String {
+    let said = match std::error::Error::source(status) {
+        Some(source) => whole(source),
+        None => status.message().to_owned(),
+    };
+    let advice = match status.code() {
+        _ if said.contains("database space exceeded") => {
+            "; its quota is used up: compact, defragment, then `etcdctl alarm disarm`"
+        }
+        Code::Unauthenticated => NO_USER,
+        _ if said.contains("user name is empty") => NO_USER,
+        Code::PermissionDenied => "; the user needs read and write on the whole prefix",
+        _ => "",
+    };
+    format!("{said}{advice}")
+}

@@ -1,0 +1,289 @@
+//! Requests to whichever endpoint answers.
+//!
+//! A read is asked of the next endpoint when one fails. A write is sent once: after it left, nobody but etcd knows
+//! whether it landed.
+
+use std::{
+    future::Future,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use prost::Message;
+use tokio::time::timeout;
+use tokio_stream::Stream;
+use tonic::{
+    Code, Request, Status, Streaming,
+    client::Grpc,
+    codegen::http::uri::PathAndQuery,
+    metadata::MetadataValue,
+    transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity},
+};
+use tonic_prost::ProstCodec;
+
+use super::{
+    messages::{AuthenticateRequest, AuthenticateResponse},
+    options::EtcdOptions,
+};
+use crate::StoreError;
+
+/// Room for a page of the largest values.
+const MAX_MESSAGE: usize = 512 << 20;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// A connection whose other end is silent for this long is dead, whatever TCP believes.
+const KEEP_ALIVE: Duration = Duration::from_secs(2);
+
+#[derive(Debug)]
+pub(super) struct Client {
+    ends: Vec<End>,
+    /// The endpoint that answered last.
+    current: AtomicUsize,
+    user: Option<(String, String)>,
+    token: Mutex<Option<String>>,
+    timeout: Duration,
+}
+
+#[derive(Debug)]
+struct End {
+    url: String,
+    channel: Channel,
+}
+
+impl Client {
+    /// Checks the options; connects when something is asked.
+    pub(super) fn new(options: &EtcdOptions) -> Result<Self, StoreError> {
+        if options.endpoints.is_empty() {
+            return Err(StoreError::Unavailable { reason: "no endpoint of etcd is named".into() });
+        }
+        let ends = options
+            .endpoints
+            .iter()
+            .map(|url| {
+                let channel = channel(url, options).map_err(|error| StoreError::Unavailable {
+                    reason: format!("`{url}` cannot be an endpoint of etcd: {}", whole(&error)),
+                })?;
+                Ok(End { url: url.clone(), channel })
+            })
+            .collect::<Result<_, StoreError>>()?;
+        Ok(Self {
+            ends,
+            current: AtomicUsize::new(0),
+            user: options.user.clone(),
+            token: Mutex::new(None),
+            timeout: options.timeout,
+        })
+    }
+
+    /// Asks every endpoint, the last good one first, until one answers.
+    pub(super) async fn read<Q, A>(&self, path: &'static str, question: Q) -> Result<A, Status>
+    where
+        Q: Message + Clone + 'static,
+        A: Message + Default + 'static,
+    {
+        let mut last = None;
+        for _ in 0..self.ends.len() {
+            match self.once(path, question.clone()).await {
+                Err(status) if another_may_answer(&status) => last = Some(status),
+                outcome => return outcome,
+            }
+        }
+        Err(last.unwrap_or_else(|| Status::unavailable("no endpoint")))
+    }
+
+    /// Asks one endpoint, once. The next call goes elsewhere if this one fails.
+    pub(super) async fn once<Q, A>(&self, path: &'static str, question: Q) -> Result<A, Status>
+    where
+        Q: Message + Clone + 'static,
+        A: Message + Default + 'static,
+    {
+        loop {
+            let had_token = self.have_token().await?;
+            let (at, end) = self.end()?;
+            let answer = bounded(self.timeout, unary(end, path, self.request(question.clone())?)).await;
+            self.note(at, &answer);
+            if !(had_token && self.forget_old_token(&answer)) {
+                return answer;
+            }
+        }
+    }
+
+    /// Opens a stream both ways. It ends by itself when the endpoint loses its etcd leader.
+    pub(super) async fn stream<Q, A>(
+        &self,
+        path: &'static str,
+        questions: impl Stream<Item = Q> + Send + Clone + 'static,
+    ) -> Result<Streaming<A>, Status>
+    where
+        Q: Message + 'static,
+        A: Message + Default + 'static,
+    {
+        loop {
+            let had_token = self.have_token().await?;
+            let (at, end) = self.end()?;
+            let mut request = self.request(questions.clone())?;
+            request.metadata_mut().insert("hasleader", MetadataValue::from_static("true"));
+            let opened = bounded(self.timeout, open(end, path, request)).await;
+            self.note(at, &opened);
+            if !(had_token && self.forget_old_token(&opened)) {
+                return opened;
+            }
+        }
+    }
+
+    /// Where the next request goes, for messages.
+    pub(super) fn url(&self) -> &str {
+        self.end().map_or("", |(_, end)| &end.url)
+    }
+
+    fn end(&self) -> Result<(usize, &End), Status> {
+        let at = self.current.load(Ordering::Relaxed);
+        let end = self.ends.get(at % self.ends.len().max(1));
+        end.map(|end| (at, end)).ok_or_else(|| Status::unavailable("no endpoint"))
+    }
+
+    fn note<T>(&self, at: usize, outcome: &Result<T, Status>) {
+        if outcome.as_ref().is_err_and(another_may_answer) {
+            // Only the first of many that fail together moves on.
+            let _ =
+                self.current.compare_exchange(at, at.wrapping_add(1), Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+
+    /// Moves to another endpoint: this one stopped making sense.
+    pub(super) fn leave(&self) {
+        self.current.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn request<T>(&self, message: T) -> Result<Request<T>, Status> {
+        let mut request = Request::new(message);
+        if let Some(token) = &*self.token.lock().unwrap_or_else(PoisonError::into_inner) {
+            let token = token.parse().map_err(|_| Status::internal("etcd gave a token that is no text"))?;
+            request.metadata_mut().insert("token", token);
+        }
+        Ok(request)
+    }
+
+    /// Gets a token if there is a user and no token. Whether there was one already: it may have grown old.
+    async fn have_token(&self) -> Result<bool, Status> {
+        let Some(user) = &self.user else { return Ok(false) };
+        if self.token.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
+            return Ok(true);
+        }
+        self.authenticate(user).await?;
+        Ok(false)
+    }
+
+    /// Whether the request is to be sent again with a new token. etcd does nothing of one whose token it refuses.
+    fn forget_old_token<T>(&self, outcome: &Result<T, Status>) -> bool {
+        let old = outcome.as_ref().is_err_and(token_is_old);
+        if old {
+            *self.token.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+        old
+    }
+
+    async fn authenticate(&self, (name, password): &(String, String)) -> Result<(), Status> {
+        let question = AuthenticateRequest { name: name.clone(), password: password.clone() };
+        let mut last = Status::unavailable("no endpoint");
+        for _ in 0..self.ends.len() {
+            let (at, end) = self.end()?;
+            let path = "/etcdserverpb.Auth/Authenticate";
+            let answer: Result<AuthenticateResponse, _> =
+                bounded(self.timeout, unary(end, path, Request::new(question.clone()))).await;
+            self.note(at, &answer);
+            match answer {
+                Ok(answer) => {
+                    *self.token.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer.token);
+                    return Ok(());
+                }
+                Err(status) if another_may_answer(&status) => last = status,
+                // Without this etcd's own words would be `authentication is not enabled` and the like, of nobody.
+                Err(status) => {
+                    let message = format!("the user `{name}` is refused: {}", status.message());
+                    return Err(Status::new(Code::PermissionDenied, message));
+                }
+            }
+        }
+        Err(last)
+    }
+}
+
+fn channel(url: &str, options: &EtcdOptions) -> Result<Channel, tonic::transport::Error> {
+    let mut endpoint = Endpoint::from_shared(url.to_owned())?
+        .connect_timeout(CONNECT_TIMEOUT)
+        .http2_keep_alive_interval(KEEP_ALIVE)
+        .keep_alive_timeout(KEEP_ALIVE)
+        .tcp_nodelay(true);
+    if url.starts_with("https:") {
+        let mut tls = ClientTlsConfig::new();
+        tls = match &options.tls.ca {
+            Some(ca) => tls.ca_certificate(Certificate::from_pem(ca)),
+            None => tls.with_native_roots(),
+        };
+        if let Some((certificate, key)) = &options.tls.identity {
+            tls = tls.identity(Identity::from_pem(certificate, key));
+        }
+        if let Some(name) = &options.tls.server_name {
+            tls = tls.domain_name(name);
+        }
+        endpoint = endpoint.tls_config(tls)?;
+    }
+    Ok(endpoint.connect_lazy())
+}
+
+async fn unary<Q, A>(end: &End, path: &'static str, request: Request<Q>) -> Result<A, Status>
+where
+    Q: Message + 'static,
+    A: Message + Default + 'static,
+{
+    let mut grpc = Grpc::new(end.channel.clone()).max_decoding_message_size(MAX_MESSAGE);
+    grpc.ready().await.map_err(|error| Status::unavailable(whole(&error)))?;
+    let codec = ProstCodec::<Q, A>::default();
+    Ok(grpc.unary(request, PathAndQuery::from_static(path), codec).await?.into_inner())
+}
+
+async fn open<S, Q, A>(end: &End, path: &'static str, request: Request<S>) -> Result<Streaming<A>, Status>
+where
+    S: Stream<Item = Q> + Send + 'static,
+    Q: Message + 'static,
+    A: Message + Default + 'static,
+{
+    let mut grpc = Grpc::new(end.channel.clone()).max_decoding_message_size(MAX_MESSAGE);
+    grpc.ready().await.map_err(|error| Status::unavailable(whole(&error)))?;
+    let codec = ProstCodec::<Q, A>::default();
+    Ok(grpc.streaming(request, PathAndQuery::from_static(path), codec).await?.into_inner())
+}
+
+async fn bounded<T>(limit: Duration, work: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
+    timeout(limit, work)
+        .await
+        .unwrap_or_else(|_| Err(Status::deadline_exceeded(format!("no answer within {limit:?}"))))
+}
+
+/// Whether this endpoint is the trouble rather than what was asked.
+fn another_may_answer(status: &Status) -> bool {
+    matches!(status.code(), Code::Unavailable | Code::DeadlineExceeded | Code::Cancelled | Code::Unknown)
+}
+
+fn token_is_old(status: &Status) -> bool {
+    status.code() == Code::Unauthenticated
+        || (status.code() == Code::InvalidArgument && status.message().contains("auth store is old"))
+}
+
+/// An error with everything below it: the outermost says only `transport error`.
+pub(super) fn whole(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(error) = next {
+        let more = error.to_string();
+        if !text.ends_with(&more) {
+            text = format!("{text}: {more}");
+        }
+        next = error.source();
+    }
+    text
+}

@@ -1,0 +1,170 @@
+//! Following etcd from a revision on, over lost connections and changed endpoints.
+//!
+//! Where to go on is the revision of the last event that came, never a progress notice: some versions of etcd send
+//! those before the events they speak of.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use tokio::time::{sleep, timeout};
+use tonic::{Status, Streaming};
+
+use super::{
+    Shared, bare,
+    messages::{Event, KeyValue, WatchCreateRequest, WatchRequest, WatchResponse},
+};
+use crate::{Key, Version, WatchItem, Write, watch::Watcher};
+
+const PATH: &str = "/etcdserverpb.Watch/Watch";
+
+/// Pauses between attempts to connect again.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// How long a watch that ends with its store waits for what was committed before.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// What ends following for good.
+enum End {
+    /// Commits between were compacted away, or nobody listens.
+    Over,
+    /// The store was closed.
+    Closed,
+}
+
+pub(super) struct Follow {
+    pub(super) shared: Arc<Shared>,
+    pub(super) watcher: Watcher,
+    pub(super) first: Key,
+    pub(super) end: Key,
+    /// The revision to go on from.
+    pub(super) next: i64,
+}
+
+impl Follow {
+    /// Runs until the watch is dropped, is lost, or the store is closed.
+    pub(super) async fn run(mut self) {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let began = self.next;
+            match self.connected().await {
+                Err(End::Over | End::Closed) => return,
+                Ok(status) => tracing::debug!(%status, "A watch of etcd broke off; it is begun again."),
+            }
+            if self.next > began {
+                pause = FIRST_PAUSE;
+            }
+            tokio::select! {
+                () = self.shared.closed.cancelled() => return,
+                () = self.watcher.gone() => return,
+                () = sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
+            }
+        }
+    }
+
+    /// One connection's worth; returns why it broke off.
+    async fn connected(&mut self) -> Result<Status, End> {
+        let create = WatchCreateRequest {
+            key: self.first.clone(),
+            range_end: self.end.clone(),
+            start_revision: self.next,
+        };
+        let questions = Questions::one(WatchRequest { create: Some(create) });
+        let mut answers: Streaming<WatchResponse> = match self.shared.client.stream(PATH, questions).await {
+            Ok(answers) => answers,
+            Err(status) => return Ok(status),
+        };
+        loop {
+            let answer = tokio::select! {
+                biased;
+                answer = answers.message() => answer,
+                () = self.watcher.gone() => return Err(End::Over),
+                () = self.shared.closed.cancelled() => return self.last_words(answers).await,
+            };
+            match answer {
+                Ok(Some(answer)) => {
+                    if let Some(status) = self.take(answer)? {
+                        return Ok(status);
+                    }
+                }
+                Ok(None) => return Ok(Status::unavailable("etcd ended the watch")),
+                Err(status) => {
+                    self.shared.client.leave();
+                    return Ok(status);
+                }
+            }
+        }
+    }
+
+    /// What was committed before the store was closed still comes.
+    async fn last_words(&mut self, mut answers: Streaming<WatchResponse>) -> Result<Status, End> {
+        let last = self.shared.last_commit();
+        while self.next <= last {
+            match timeout(LAST_WORDS, answers.message()).await {
+                Ok(Ok(Some(answer))) => {
+                    self.take(answer)?;
+                }
+                _ => break,
+            }
+        }
+        Err(End::Closed)
+    }
+
+    fn take(&mut self, answer: WatchResponse) -> Result<Option<Status>, End> {
+        if answer.compact_revision > 0 {
+            self.watcher.lose();
+            return Err(End::Over);
+        }
+        if answer.canceled {
+            return Ok(Some(Status::unavailable(answer.cancel_reason)));
+        }
+        let mut events = answer.events.into_iter().filter_map(change).peekable();
+        while let Some((revision, write)) = events.next() {
+            let mut writes = vec![write];
+            while let Some((_, write)) = events.next_if(|(next, _)| *next == revision) {
+                writes.push(write);
+            }
+            // A new connection may repeat what the last one brought.
+            if revision < self.next {
+                continue;
+            }
+            self.next = revision + 1;
+            for write in &mut writes {
+                bare(&self.shared.prefix, write);
+            }
+            let version = Version(revision.unsigned_abs());
+            if !self.watcher.forward(WatchItem::Changed { version, writes: Arc::new(writes) }) {
+                return Err(End::Over);
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn change(event: Event) -> Option<(i64, Write)> {
+    let KeyValue { key, mod_revision, value } = event.kv?;
+    let write = if event.kind == 0 { Write::Put(key, value) } else { Write::Delete(key) };
+    Some((mod_revision, write))
+}
+
+/// One question, and then silence: etcd takes the end of the questions for the end of the stream.
+#[derive(Clone)]
+pub(super) struct Questions<T>(Option<T>);
+
+impl<T> Questions<T> {
+    pub(super) fn one(question: T) -> Self {
+        Self(Some(question))
+    }
+}
+
+impl<T: Unpin> tokio_stream::Stream for Questions<T> {
+    type Item = T;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<T>> {
+        self.0.take().map_or(Poll::Pending, |question| Poll::Ready(Some(question)))
+    }
+}

@@ -1,0 +1,286 @@
+//! The store in a real etcd: the contract, leadership, and what becomes of it all when members stop.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use netstead_store::{
+    Commit, Condition, EPOCH_KEY, Epoch, EtcdOptions, EtcdStore, Health, Store, StoreError, Version,
+    WatchItem, contract,
+};
+use netstead_testkit::Etcd;
+use tokio::time::{sleep, timeout};
+
+const SOON: Duration = Duration::from_secs(30);
+
+fn options(etcd: &Etcd, prefix: &str) -> EtcdOptions {
+    EtcdOptions { prefix: prefix.into(), ..EtcdOptions::new(etcd.endpoints()) }
+}
+
+async fn open(etcd: &Etcd, prefix: &str) -> Arc<EtcdStore> {
+    Arc::new(EtcdStore::open(&options(etcd, prefix)).await.unwrap())
+}
+
+async fn put(store: &dyn Store, key: &str, value: &str) -> Result<Version, StoreError> {
+    Ok(store.commit(Commit::new().put(key, value)).await?.version)
+}
+
+/// Waits until the store answers a read.
+async fn healed(store: &dyn Store) {
+    let work = async {
+        while store.get(b"a").await.is_err() {
+            sleep(Duration::from_millis(50)).await;
+        }
+    };
+    timeout(SOON, work).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn etcd_keeps_the_contract() {
+    let Some(etcd) = Etcd::start(1) else { return };
+    let count = AtomicU32::new(0);
+    let make = async || {
+        let prefix = format!("/test/{}/", count.fetch_add(1, Ordering::Relaxed));
+        open(&etcd, &prefix).await as Arc<dyn Store>
+    };
+    contract::all(make).await;
+    contract::durable(async || open(&etcd, "/durable").await as Arc<dyn Store>).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn three_members_keep_the_contract() {
+    let Some(etcd) = Etcd::start(3) else { return };
+    let count = AtomicU32::new(0);
+    let make = async || {
+        let prefix = format!("/test/{}/", count.fetch_add(1, Ordering::Relaxed));
+        open(&etcd, &prefix).await as Arc<dyn Store>
+    };
+    contract::all(make).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_outside_of_the_prefix_is_seen_or_touched() {
+    let Some(etcd) = Etcd::start(1) else { return };
+    etcd.ctl(&["put", "/netstead", "theirs"]).unwrap();
+    etcd.ctl(&["put", "/netstead0", "theirs"]).unwrap();
+    let store = open(&etcd, "/netstead").await;
+    put(&*store, "a", "ours").await.unwrap();
+    assert_eq!(store.lead().await.unwrap(), Epoch(1));
+    let all = store.snapshot().await.unwrap().range(b"", None, usize::MAX).await.unwrap();
+    let keys: Vec<_> = all.iter().map(|entry| String::from_utf8_lossy(&entry.key).into_owned()).collect();
+    assert_eq!(keys, ["a", "meta/epoch"]);
+    store.close().await;
+    let keys = etcd.ctl(&["get", "", "--from-key", "--keys-only"]).unwrap();
+    let keys: Vec<_> = keys.split_whitespace().collect();
+    assert_eq!(keys, ["/netstead", "/netstead/kv/a", "/netstead/kv/meta/epoch", "/netstead0"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_second_waits_until_the_first_resigns() {
+    let Some(etcd) = Etcd::start(1) else { return };
+    let (first, second) = (open(&etcd, "/n").await, open(&etcd, "/n").await);
+    assert_eq!(first.lead().await.unwrap(), Epoch(1));
+    let waiting = tokio::spawn({
+        let second = Arc::clone(&second);
+        async move { second.lead().await }
+    });
+    // Longer than the lease: it is being renewed.
+    sleep(Duration::from_secs(4)).await;
+    assert!(!waiting.is_finished());
+    assert_eq!(first.health(), Health::Ready);
+    put(&*first, "a", "1").await.unwrap();
+    first.close().await;
+    assert_eq!(timeout(SOON, waiting).await.unwrap().unwrap().unwrap(), Epoch(2));
+    put(&*second, "a", "2").await.unwrap();
+    second.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deposed_leader_can_commit_nothing_and_says_so() {
+    let Some(etcd) = Etcd::start(1) else { return };
+    let (first, second) = (open(&etcd, "/n").await, open(&etcd, "/n").await);
+    first.lead().await.unwrap();
+    put(&*first, "a", "1").await.unwrap();
+    // As if its lease had run out while the process stood still.
+    etcd.ctl(&["del", "/n/leader"]).unwrap();
+    assert_eq!(second.lead().await.unwrap(), Epoch(2));
+
+    let late = first.commit(Commit::new().put("a", "late")).await;
+    assert!(matches!(&late, Err(StoreError::Refused { key }) if key == EPOCH_KEY), "{late:?}");
+    assert!(matches!(first.health(), Health::Failed { .. }));
+    assert!(first.lead().await.is_err(), "who was deposed starts anew");
+    assert_eq!(second.get(b"a").await.unwrap().unwrap().value, b"1");
+    for store in [first, second] {
+        store.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_that_ran_out_unnoticed_is_taken_again_with_the_same_epoch() {
+    let Some(mut etcd) = Etcd::start(1) else { return };
+    let store = open(&etcd, "/n").await;
+    store.lead().await.unwrap();
+    put(&*store, "a", "1").await.unwrap();
+    etcd.member(0).signal("STOP").unwrap();
+    sleep(Duration::from_secs(4)).await;
+    assert!(matches!(store.health(), Health::Failed { .. }), "silence is noticed without a commit");
+    etcd.member(0).signal("CONT").unwrap();
+    healed(&*store).await;
+    put(&*store, "a", "2").await.unwrap();
+    // Its key is there again, so nobody else may lead.
+    let back = async {
+        while etcd.ctl(&["get", "/n/leader"]).unwrap().is_empty() {
+            sleep(Duration::from_millis(100)).await;
+        }
+    };
+    timeout(SOON, back).await.unwrap();
+    put(&*store, "a", "3").await.unwrap();
+    assert_eq!(store.get(EPOCH_KEY).await.unwrap().unwrap().value, b"1");
+    store.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watch_goes_on_over_a_restart_without_gap_or_repeat() {
+    let Some(mut etcd) = Etcd::start(1) else { return };
+    let store = open(&etcd, "/n").await;
+    let mut watch = store.watch(b"").await.unwrap();
+    for number in 0..60 {
+        if number == 20 || number == 40 {
+            etcd.restart(0).unwrap();
+            healed(&*store).await;
+        }
+        put(&*store, &format!("k/{number:02}"), "1").await.unwrap();
+    }
+    for number in 0..60 {
+        let item = timeout(SOON, watch.next()).await.unwrap();
+        let Some(WatchItem::Changed { writes, .. }) = item else { panic!("{number}: {item:?}") };
+        assert_eq!(writes[0].key(), format!("k/{number:02}").as_bytes());
+    }
+    store.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watch_whose_past_was_compacted_is_lost_and_a_snapshot_says_begin_anew() {
+    let Some(mut etcd) = Etcd::start(1) else { return };
+    let (store, other) = (open(&etcd, "/n").await, open(&etcd, "/n").await);
+    let first = put(&*store, "a", "1").await.unwrap();
+    let snapshot = store.snapshot().await.unwrap();
+    let mut watch = store.watch(b"").await.unwrap();
+    put(&*store, "a", "2").await.unwrap();
+    assert!(matches!(watch.next().await, Some(WatchItem::Changed { .. })));
+    // The connection breaks; before the watch is back, what it would go on from is gone.
+    etcd.member(0).kill().unwrap();
+    etcd.restart(0).unwrap();
+    healed(&*other).await;
+    let mut last = first;
+    for number in 0..20 {
+        last = put(&*other, "a", &number.to_string()).await.unwrap();
+    }
+    etcd.ctl(&["compact", &last.0.to_string()]).unwrap();
+    let gone = snapshot.get(b"a").await.unwrap_err();
+    assert!(gone.to_string().contains("begin anew"), "{gone}");
+    // Either it was back in time and has everything, or it is told that it missed something.
+    let mut seen = 0;
+    loop {
+        match timeout(SOON, watch.next()).await.unwrap() {
+            Some(WatchItem::Changed { .. }) => seen += 1,
+            Some(WatchItem::Lost) => break,
+            None => panic!("a watch does not end by itself"),
+        }
+        if seen == 20 {
+            break;
+        }
+    }
+    for store in [store, other] {
+        store.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_member_of_three_may_die_or_hang() {
+    let Some(mut etcd) = Etcd::start(3) else { return };
+    let options = EtcdOptions { timeout: Duration::from_secs(2), ..options(&etcd, "/n") };
+    let store = EtcdStore::open(&options).await.unwrap();
+    store.lead().await.unwrap();
+    for member in 0..3 {
+        let signal = if member == 1 { "STOP" } else { "KILL" };
+        etcd.member(member).signal(signal).unwrap();
+        healed(&store).await;
+        // A commit may be lost on the way while a new leader is elected; the next ones land.
+        let landed = async {
+            while put(&store, "a", &member.to_string()).await.is_err() {
+                sleep(Duration::from_millis(100)).await;
+            }
+        };
+        timeout(SOON, landed).await.unwrap();
+        etcd.member(member).signal("CONT").ok();
+        if signal == "KILL" {
+            etcd.restart(member).unwrap();
+        }
+    }
+    store.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_quorum_reads_and_commits_are_errors_and_it_heals() {
+    let Some(mut etcd) = Etcd::start(3) else { return };
+    let options = EtcdOptions { timeout: Duration::from_secs(1), ..options(&etcd, "/n") };
+    let store = EtcdStore::open(&options).await.unwrap();
+    put(&store, "a", "1").await.unwrap();
+    etcd.member(0).kill().unwrap();
+    etcd.member(1).kill().unwrap();
+    let read = store.get(b"a").await;
+    assert!(matches!(read, Err(StoreError::Unavailable { .. })), "{read:?}");
+    let commit = store.commit(Commit::new().put("b", "1")).await;
+    assert!(matches!(commit, Err(StoreError::Unknown { .. } | StoreError::Unavailable { .. })), "{commit:?}");
+    assert!(matches!(store.health(), Health::Failed { .. }));
+    etcd.restart(0).unwrap();
+    healed(&store).await;
+    assert_eq!(store.get(b"a").await.unwrap().unwrap().value, b"1");
+    assert_eq!(store.health(), Health::Ready);
+    store.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_is_needed_where_one_is_asked_for_and_a_new_token_comes_by_itself() {
+    let Some(etcd) = Etcd::start_with(1, "http", &["--auth-token-ttl", "1"]) else { return };
+    for command in [
+        "user add root:root",
+        "user grant-role root root",
+        "role add netstead",
+        "role grant-permission --prefix netstead readwrite /n/",
+        "user add ned:secret",
+        "user grant-role ned netstead",
+        "auth enable",
+    ] {
+        // Debian's etcd has no role `root` to begin with.
+        let run = |command: &str| etcd.ctl(&command.split(' ').collect::<Vec<_>>());
+        if run(command).is_err() {
+            run("role add root").unwrap();
+            run(command).unwrap();
+        }
+    }
+    let refused = EtcdStore::open(&options(&etcd, "/n")).await.unwrap_err().to_string();
+    assert!(refused.contains("set `user` and `password`"), "{refused}");
+
+    let with = |name: &str, password: &str, prefix: &str| EtcdOptions {
+        user: Some((name.into(), password.into())),
+        ..options(&etcd, prefix)
+    };
+    let wrong = EtcdStore::open(&with("ned", "wrong", "/n")).await.unwrap_err().to_string();
+    assert!(wrong.contains("the user `ned` is refused"), "{wrong}");
+    let outside = EtcdStore::open(&with("ned", "secret", "/other")).await.unwrap_err().to_string();
+    assert!(outside.contains("needs read and write on the whole prefix"), "{outside}");
+
+    let store = EtcdStore::open(&with("ned", "secret", "/n")).await.unwrap();
+    store.lead().await.unwrap();
+    let first = put(&store, "a", "1").await.unwrap();
+    sleep(Duration::from_secs(3)).await;
+    let swap = Commit::new().when(Condition::Version(b"a".to_vec(), first)).put("a", "2");
+    store.commit(swap).await.unwrap();
+    store.close().await;
+}
