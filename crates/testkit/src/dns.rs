@@ -3,6 +3,7 @@
 mod bind;
 mod knot;
 mod powerdns;
+mod primary;
 
 use std::{
     fs, io,
@@ -14,7 +15,12 @@ use std::{
 
 use crate::skip::{has_command, skip};
 
-pub use self::{bind::Bind, knot::Knot, powerdns::PowerDns};
+pub use self::{
+    bind::{Bind, Named},
+    knot::{Knot, Knotd},
+    powerdns::PowerDns,
+    primary::{Make, Primary},
+};
 
 const SOON: Duration = Duration::from_secs(30);
 

@@ -7,6 +7,7 @@
 
 mod dns;
 mod etcd;
+mod gate;
 mod process;
 mod skip;
 mod stopwatch;
@@ -19,10 +20,12 @@ use std::{
 };
 
 pub use self::{
-    dns::{Bind, Knot, PowerDns, TsigKey},
+    dns::{Bind, Knot, Knotd, Make, Named, PowerDns, Primary, TsigKey},
     etcd::Etcd,
+    gate::{Gate, Held},
     process::Process,
     skip::{full, has_command, skip},
+    stopwatch::until,
     tmpfs::Tmpfs,
     transcript::Transcript,
 };

@@ -9,7 +9,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// Calls `look` until it finds something or `patience` has passed. It is called at least once.
 #[expect(clippy::disallowed_methods, reason = "tests wait for real processes, in real time")]
-pub(crate) fn until<T>(patience: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+pub fn until<T>(patience: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let start = Instant::now();
     loop {
         if let Some(found) = look() {

@@ -1,0 +1,94 @@
+//! What BIND and Knot have in common: files in a directory, one port, one key.
+
+use std::{fs, io, marker::PhantomData, net::SocketAddr, path::Path, process::Command};
+
+use tempfile::TempDir;
+
+use super::{SOON, TsigKey, all_here, loopback, started, zone_file};
+use crate::{free_port, process::Process};
+
+/// One make of server: how it is configured and started.
+pub trait Make {
+    const NAME: &'static str;
+    const PROGRAM: &'static str;
+    /// The file that [`Make::configuration`] goes to.
+    const FILE: &'static str;
+    /// It says this once it serves.
+    const READY: &'static str;
+
+    /// Its configuration: everything in `dir`, each zone in the file `<zone>.db` there, updates and transfers with `key`
+    /// only.
+    fn configuration(dir: &Path, port: u16, key: &TsigKey, zones: &[&str]) -> String;
+
+    /// What it is started with, but for the configuration's path, which comes last.
+    fn arguments() -> &'static [&'static str];
+}
+
+/// A running server whose zones take updates and give transfers with its key only.
+#[derive(Debug)]
+pub struct Primary<M> {
+    process: Process,
+    port: u16,
+    key: TsigKey,
+    dir: TempDir,
+    make: PhantomData<M>,
+}
+
+impl<M: Make> Primary<M> {
+    /// Starts it with these zones; `None`, and the test is skipped, where it is not installed.
+    ///
+    /// # Panics
+    ///
+    /// If it does not start.
+    pub fn start(zones: &[&str]) -> Option<Self> {
+        Self::with_records(zones, &TsigKey::default(), "")
+    }
+
+    /// As [`Primary::start`], with another key, and lines of a zone file in every zone.
+    ///
+    /// # Panics
+    ///
+    /// If it does not start.
+    pub fn with_records(zones: &[&str], key: &TsigKey, records: &str) -> Option<Self> {
+        all_here(&[M::PROGRAM]).then(|| started(M::NAME, Self::try_start(zones, key, records)))
+    }
+
+    fn try_start(zones: &[&str], key: &TsigKey, records: &str) -> io::Result<Self> {
+        let dir = tempfile::tempdir()?;
+        let port = free_port()?;
+        for zone in zones {
+            zone_file(&dir.path().join(format!("{zone}.db")), zone, records)?;
+        }
+        fs::write(dir.path().join(M::FILE), M::configuration(dir.path(), port, key, zones))?;
+        let process = launch::<M>(&dir, port)?;
+        Ok(Self { process, port, key: key.clone(), dir, make: PhantomData })
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        loopback(self.port)
+    }
+
+    pub fn key(&self) -> &TsigKey {
+        &self.key
+    }
+
+    pub fn process(&mut self) -> &mut Process {
+        &mut self.process
+    }
+
+    /// Ends it at once and starts it again, on the same port with the same data.
+    pub fn restart(&mut self) -> io::Result<()> {
+        self.process.kill()?;
+        self.process = launch::<M>(&self.dir, self.port)?;
+        Ok(())
+    }
+}
+
+fn launch<M: Make>(dir: &TempDir, port: u16) -> io::Result<Process> {
+    let mut command = Command::new(M::PROGRAM);
+    command.args(M::arguments()).arg(dir.path().join(M::FILE));
+    let mut process = Process::start(M::NAME, &mut command)?;
+    process.wait_for_port(loopback(port), SOON)?;
+    process.wait_for_line(M::READY, SOON)?;
+    Ok(process)
+}
