@@ -124,7 +124,7 @@ fn unit(name: &NameDiff<'_>, flow: &[Part<'_>], input: &Input<'_>, zones: &Zones
         let change = SetChange { before: part.set.before.cloned(), after };
         if change.after.is_some() { comes.push(change) } else { goes.push(change) }
     }
-    let mark = input.settings.marks.then(|| mark_change(name, flow, input, zones)).flatten();
+    let mark = if input.settings.marks { mark_changes(name, flow, input, zones) } else { Vec::new() };
     let changes = if name.turns() {
         goes.into_iter().chain(comes).chain(mark).collect()
     } else {
@@ -151,15 +151,18 @@ pub(super) fn mark_is_right(
 pub(super) fn mark_differs(name: &NameDiff<'_>, input: &Input<'_>, zones: &Zones<'_>) -> bool {
     let quiet = |set: &SetDiff<'_>| set.adds.is_empty() && set.removes.is_empty();
     let flow: Vec<Part<'_>> = name.sets.iter().map(Part::of).collect();
-    name.sets.iter().all(quiet) && name.adopted.is_empty() && mark_change(name, &flow, input, zones).is_some()
+    name.sets.iter().all(quiet)
+        && name.adopted.is_empty()
+        && !mark_changes(name, &flow, input, zones).is_empty()
 }
 
-fn mark_change(
+/// What becomes of the mark. It stands elsewhere while a delegation is ours, so there may be one to go and one to come.
+fn mark_changes(
     name: &NameDiff<'_>,
     flow: &[Part<'_>],
     input: &Input<'_>,
     zones: &Zones<'_>,
-) -> Option<SetChange> {
+) -> Vec<SetChange> {
     let mut ours: Vec<&RecordData> = Vec::with_capacity(name.ours.len());
     let mut others: Vec<&RecordData> = Vec::new();
     for part in flow {
@@ -173,29 +176,36 @@ fn mark_change(
     }
     if ours.is_empty() && name.ours.is_empty() {
         // A mark of values the store does not know is all that `recover` has.
-        return None;
+        return Vec::new();
     }
-    let delegation = name.name != name.zone && ours.iter().any(|data| data.kind() == RecordType::Ns);
-    let at = place(&input.settings.owner, name.name, name.zone, delegation);
-    let before = zones.marks.get(at.as_str()).copied();
-    if let Some(before) = before.filter(|_| !others.is_empty()) {
-        let marks: Vec<Mark> = before.values.iter().filter_map(Mark::parse).collect();
+    let delegates = |data: &RecordData| name.name != name.zone && data.kind() == RecordType::Ns;
+    let was = name.ours.iter().any(|own| delegates(&own.data));
+    let is = if ours.is_empty() { was } else { ours.iter().any(|data| delegates(data)) };
+    let at = |delegation| place(&input.settings.owner, name.name, name.zone, delegation);
+    let (old, new) = (at(was), at(is));
+    let before = zones.marks.get(new.as_str()).copied();
+    let left = zones.marks.get(old.as_str()).copied().filter(|_| old != new);
+    if !others.is_empty() {
+        let values = before.iter().chain(&left).flat_map(|mark| &mark.values);
+        let marks: Vec<Mark> = values.filter_map(Mark::parse).collect();
         others.retain(|data| marks.iter().any(|mark| mark.covers(name.name, data)));
         ours.extend(others);
     }
+    let left = left.map(|left| SetChange { before: Some(left.clone()), after: None });
     let expected = render(name.name, ours);
     let right = match (&expected, before) {
         (None, None) => true,
         (Some(data), Some(before)) => before.values.len() == 1 && before.values.contains(data),
         _ => false,
     };
-    if right {
-        return None;
-    }
-    let at: Name = at.parse().ok()?;
-    let ttl = before.map_or(input.settings.ttl, |before| before.ttl);
-    let after = expected.map(|data| RecordSet::new(at, RecordType::Txt, ttl, [data]));
-    Some(SetChange { before: before.cloned(), after })
+    let change = || {
+        let ttl = before.map_or(input.settings.ttl, |before| before.ttl);
+        let at: Name = new.parse().ok()?;
+        let after = expected.map(|data| RecordSet::new(at, RecordType::Txt, ttl, [data]));
+        Some(SetChange { before: before.cloned(), after })
+    };
+    let change = if right { None } else { change() };
+    change.into_iter().chain(left).collect()
 }
 
 /// What a person reads about a part.
@@ -208,7 +218,7 @@ fn lines(part: &Part<'_>) -> Vec<Line> {
         lines.push(match (olds.next(), news.next()) {
             (Some(old), Some(new)) => {
                 let text = format!("{} → {}", old.data, new.data);
-                let why = format!("{}; {}", reasons(&new.reasons), old.why).into();
+                let why = format!("{}: {}", reasons(&new.reasons), old.why).into();
                 Line { sign: Sign::Change, kind, text, why }
             }
             (Some(old), None) => {

@@ -52,6 +52,29 @@ fn value_first_and_mark_after_but_mark_first_at_removal() {
 }
 
 #[test]
+fn the_mark_of_a_delegation_goes_with_it_and_moves_when_it_becomes_something_else() {
+    let mut world = World::new();
+    world.settings.reverse = false;
+    let odd = |wishes| netstead_model::Workload { wishes, ..bare("odd") };
+    let marks = |world: &World| -> Vec<String> {
+        let sets = world.server.0[&name("example.com")].keys();
+        sets.map(|(name, _)| name.to_string()).filter(|name| is_mark(name).is_some()).collect()
+    };
+    world.sees([odd(vec![exact("sub.example.com", &["NS ns.example.net."])])]).pass();
+    assert_eq!(marks(&world), ["b9d2ba2b6e5f._netstead-blue.example.com"]);
+    world.report("pve", View::Complete, Vec::new(), &[("odd", true)]);
+    world.pass();
+    assert_eq!(world.server.0[&name("example.com")].len(), 0);
+
+    world.sees([odd(vec![exact("sub.example.com", &["NS ns.example.net."])])]).pass();
+    world.wait(60).sees([odd(vec![wish("sub.example.com", &["10.0.0.1"])])]).pass();
+    world.wait(600).sees([odd(vec![wish("sub.example.com", &["10.0.0.1"])])]).pass();
+    world.pass();
+    assert_eq!(marks(&world), ["_netstead-blue.sub.example.com"]);
+    assert!(world.plan().is_empty());
+}
+
+#[test]
 fn marks_at_wildcards_delegations_and_long_names_are_recovered() {
     let mut world = World::new();
     let long = format!("{}.example.com", vec!["a".repeat(59); 4].join("."));
