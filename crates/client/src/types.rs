@@ -23,7 +23,7 @@ pub use self::{
     event::EventOutput,
     names::{
         ManualOutput, NameOutput, ParkedOutput, PassOutput, PauseInput, PauseOutput, ProviderOutput,
-        RecordInput, RecordOutput, ResumeInput, SourceOutput, WorkloadOutput, ZoneOutput,
+        RecordInput, RecordOutput, RejectionOutput, ResumeInput, SourceOutput, WorkloadOutput, ZoneOutput,
     },
     plan::{ApplyInput, ApplyOutput, BlockedOutput, ChangeOutput, DriftOutput, KeptOutput, PlanOutput},
     pool::{PoolInput, PoolOutput, ReservationInput, ReservationOutput, Usage},

@@ -19,6 +19,9 @@ pub(crate) use self::{
 };
 use crate::cli::Format;
 
+/// Of lines that people read.
+pub(crate) const WIDTH: usize = 80;
+
 /// Something that can stand in a table.
 pub(crate) trait Row: Serialize {
     /// The columns of a table, then those that only `wide` and `csv` have.

@@ -33,6 +33,6 @@ pub use guard::{Approval, ApproveError, Counted, Guard, Offer};
 pub use inventory::{Absence, Entry, Inventory, Look, Presence, SourceConfig, SourceState, Suspicion, Taken};
 pub use now::Now;
 pub use owned::{Origin, Owned, OwnedValue};
-pub use plan::{Blocked, Drift, DriftKind, Kept, Line, Parked, ParkedChange, Plan, Sign, Step};
+pub use plan::{Blocked, Drift, DriftKind, Kept, Line, Parked, ParkedChange, Plan, Sign, Step, wrap};
 pub use settings::{DomainMatch, Limits, Mode, OwnerId, ProviderTarget, Settings};
 pub use template::Template;

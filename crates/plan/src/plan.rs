@@ -1,12 +1,14 @@
 //! The changes that get one provider to where it should be.
 
 mod display;
+mod wrap;
 
 use std::sync::Arc;
 
 use netstead_model::{Ident, Name, RecordData, RecordType, Unit};
 use serde::{Deserialize, Serialize};
 
+pub use self::wrap::wrap;
 use crate::{Digest, Mode, OwnedValue};
 
 /// A plan is data: what would change on one provider, what would not, and why.

@@ -4,15 +4,18 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use netstead_client::types::{
-    ManualOutput, ParkedOutput, PassOutput, PauseOutput, ProviderOutput, RecordOutput, SourceOutput,
-    WorkloadOutput,
+    ManualOutput, ParkedOutput, PassOutput, PauseOutput, ProviderOutput, RecordOutput, RejectionOutput,
+    SourceOutput, WorkloadOutput,
 };
 use netstead_engine::{
     DetachedStatus, EngineStatus, ManualRecord, PassReport, Pause, ProviderStatus, RecordView, Scope,
     SourceStatus, WorkloadView,
 };
-use netstead_model::{Content, View};
+use netstead_model::{Content, Name, View};
 use netstead_plan::{Mode, Presence};
+
+/// So many rejections are told one by one.
+const MOST_REJECTIONS: usize = 10;
 
 /// A count as JSON has it.
 pub(crate) fn count(number: usize) -> u64 {
@@ -82,12 +85,23 @@ pub(crate) fn provider(status: &EngineStatus, one: &ProviderStatus, now: Timesta
             hash: parked.hash.clone(),
             since: now.checked_sub(parked.age).ok(),
         }),
-        blocked: count(one.blocked + one.rejected.len()),
+        blocked: count(one.blocked),
+        rejected: count(one.rejected.len()),
+        rejections: rejections(one),
         drift: count(one.drift),
         paused: paused.collect(),
         error: one.error.clone(),
         detached: false,
     }
+}
+
+fn rejections(one: &ProviderStatus) -> Vec<RejectionOutput> {
+    let rejection = |(zone, name, reason): &(Name, Name, String)| RejectionOutput {
+        zone: zone.to_string(),
+        name: name.to_string(),
+        reason: reason.clone(),
+    };
+    one.rejected.iter().take(MOST_REJECTIONS).map(rejection).collect()
 }
 
 /// The newest pass of a provider.
@@ -115,6 +129,8 @@ fn detached(one: &DetachedStatus) -> ProviderOutput {
         pending: 0,
         parked: None,
         blocked: 0,
+        rejected: 0,
+        rejections: Vec::new(),
         drift: 0,
         paused: Vec::new(),
         error: None,

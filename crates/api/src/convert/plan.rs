@@ -6,7 +6,7 @@ use netstead_client::types::{
 };
 use netstead_engine::ProviderStatus;
 use netstead_model::{Name, RecordData};
-use netstead_plan::{DriftKind, Line, Plan, Sign};
+use netstead_plan::{DriftKind, Line, Plan, Sign, Step};
 
 use super::names::{count, mode};
 
@@ -15,6 +15,11 @@ pub(crate) fn output(plan: &Plan, status: Option<&ProviderStatus>, now: Timestam
     let mut plan = plan.clone();
     if status.is_some_and(|status| status.pending == 0) {
         plan.steps.clear();
+    }
+    for (zone, name, reason) in status.iter().flat_map(|status| &status.rejected) {
+        let of_it = |step: &&mut Step| step.zone == *zone && step.unit.name == *name;
+        let lines = plan.steps.iter_mut().filter(of_it).flat_map(|step| &mut step.lines);
+        lines.for_each(|line| line.why = format!("the server rejects it: {reason}").into());
     }
     let age = status.and_then(|status| status.parked.as_ref()).map(|parked| parked.age);
     let changes = plan

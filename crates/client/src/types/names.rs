@@ -54,6 +54,12 @@ pub struct ProviderOutput {
     pub parked: Option<ParkedOutput>,
     /// Names that somebody else has.
     pub blocked: u64,
+    /// Names that the server will not have; each is tried again later.
+    #[serde(default)]
+    pub rejected: u64,
+    /// The first of them, with what the server says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rejections: Vec<RejectionOutput>,
     /// Values that are not as we left them.
     pub drift: u64,
     /// What is paused on it.
@@ -64,6 +70,15 @@ pub struct ProviderOutput {
     /// It is no longer in the configuration; its records stay.
     #[serde(default)]
     pub detached: bool,
+}
+
+/// A name that the server will not have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RejectionOutput {
+    pub zone: String,
+    pub name: String,
+    /// The server's own words.
+    pub reason: String,
 }
 
 /// One look at a provider, with what came of it.

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use netstead_client::types::{EventOutput, ExplainOutput, ExplainPlace};
 use netstead_model::Name;
+use netstead_plan::wrap;
 
 use super::Context;
 use crate::{
@@ -11,7 +12,7 @@ use crate::{
         Format,
         get::{Explain, Subject},
     },
-    output::{self, Printer, plain},
+    output::{self, Printer, WIDTH, plain},
 };
 
 pub(crate) async fn explain(context: &Context, args: &Explain) -> anyhow::Result<()> {
@@ -29,7 +30,8 @@ async fn of_name(context: &Context, name: &Name) -> anyhow::Result<()> {
         None => {
             let mut text = format!("{}\n", plain(&answer.name));
             for why in &answer.why {
-                let _ = writeln!(text, "  {}", plain(why));
+                let lines = wrap(&plain(why), 4, WIDTH);
+                let _ = writeln!(text, "  {}", lines.join("\n").trim_start());
             }
             if !answer.records.is_empty() {
                 text.push('\n');

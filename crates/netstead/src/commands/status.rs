@@ -3,12 +3,13 @@
 use std::fmt::Write as _;
 
 use netstead_client::{Client, types::StatusOutput};
+use netstead_plan::wrap;
 
 use super::Context;
 use crate::{
     cli::{Format, Status},
     failure::Exit,
-    output::{self, Printer, plain},
+    output::{self, Printer, WIDTH, plain},
 };
 
 pub(crate) async fn status(context: &Context, args: &Status) -> anyhow::Result<Exit> {
@@ -67,7 +68,8 @@ fn screen(client: &Client, status: &StatusOutput, mut printer: Printer) -> Strin
         text += "\nTo do:\n";
     }
     for todo in &status.todo {
-        let _ = writeln!(text, "  {}", plain(todo));
+        let lines = wrap(&plain(todo), 4, WIDTH);
+        let _ = writeln!(text, "  - {}", lines.join("\n").trim_start());
     }
     text
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use netstead_model::Name;
 
-use super::{Blocked, DriftKind, Line, Plan, Sign};
+use super::{Blocked, DriftKind, Line, Plan, Sign, wrap};
 use crate::Mode;
 
 const WIDTH: usize = 80;
@@ -62,6 +62,9 @@ impl Plan {
     }
 
     fn notes(&self, f: &mut fmt::Formatter<'_>, wide: usize) -> fmt::Result {
+        if !self.blocked.is_empty() {
+            writeln!(f, "blocked on {}", self.provider)?;
+        }
         for blocked in self.blocked.iter().take(MOST) {
             block(f, wide, blocked)?;
         }
@@ -72,9 +75,9 @@ impl Plan {
         }
         for (why, alike) in whys {
             let why = format!("kept: {why}");
-            let many = alike.len() > 2;
+            let many = alike.len() > 2 || alike.len() == 2 && why.chars().count() > WIDTH / 2;
             if many {
-                writeln!(f, "{why}")?;
+                wrap(&why, 0, WIDTH).iter().try_for_each(|line| writeln!(f, "{line}"))?;
             }
             for kept in alike.iter().take(MOST) {
                 let (kind, text) = match &kept.value {
@@ -134,7 +137,7 @@ fn block(f: &mut fmt::Formatter<'_>, wide: usize, blocked: &Blocked) -> fmt::Res
     let first = blocked.wanted.first();
     let kind = first.map_or("", |value| value.kind().as_str());
     let wanted: Vec<String> = blocked.wanted.iter().take(3).map(ToString::to_string).collect();
-    row(f, '!', wide, &blocked.name, kind, &wanted.join(", "), &format!("blocked: {}", blocked.why))?;
+    row(f, '!', wide, &blocked.name, kind, &wanted.join(", "), &blocked.why)?;
     for value in blocked.found.iter().take(3) {
         writeln!(f, "      there: {} {value}", value.kind())?;
     }
@@ -176,7 +179,7 @@ fn row(
         return writeln!(f, "{left}  {why}");
     }
     writeln!(f, "{left}")?;
-    writeln!(f, "      {why}")
+    wrap(why, 6, WIDTH).iter().try_for_each(|line| writeln!(f, "{line}"))
 }
 
 fn more(f: &mut fmt::Formatter<'_>, all: usize) -> fmt::Result {

@@ -50,7 +50,7 @@ fn a_plan_reads_like_a_diff() {
       + a-machine-with-quite-a-long-name.and.a.deep.domain.example.com
           AAAA   fd00::4  pve/deep: label
       ~ db.example.com                    A      10.0.0.2 → 10.0.0.12
-          pve/db; replaced by its workload
+          pve/db: replaced by its workload
       - gone.example.com                  A      10.0.0.3  pve/gone: ended 1m ago
     parked on lan, until `netstead apply d4f4b6183d0e9a10`
       because: the configuration changed
@@ -58,8 +58,9 @@ fn a_plan_reads_like_a_diff() {
           pve/app: the configuration changed
       - app.example.com                   A      10.0.0.1
           pve/app: the configuration changed
+    blocked on lan
       ! mail.example.com                  A      10.0.0.25
-          blocked: somebody else's record stands there
+          somebody else's record stands there
           there: A 192.0.2.25
           take it over: netstead adopt mail.example.com
           stand beside it: share = true

@@ -31,12 +31,21 @@ fn of_provider(provider: &ProviderOutput) -> Vec<String> {
     }
     if let Some(parked) = &provider.parked {
         let changes = many(parked.changes, "change");
-        todo.push(format!("A guard holds back {changes} on `{name}`. `netstead plan {name}` shows them, `netstead apply {}` does them.", parked.hash));
+        let them = if parked.changes == 1 { "it" } else { "them" };
+        todo.push(format!("A guard holds back {changes} on `{name}`. `netstead plan {name}` shows {them}, `netstead apply {}` does {them}.", parked.hash));
     }
     if provider.blocked > 0 {
         let names = many(provider.blocked, "name");
+        let are = if provider.blocked == 1 { "is" } else { "are" };
         todo.push(format!(
-            "Somebody else has {names} on `{name}`. `netstead plan {name}` shows both ways out."
+            "{names} {are} blocked on `{name}`. `netstead plan {name}` shows why, and the ways out."
+        ));
+    }
+    if let Some(first) = provider.rejections.first() {
+        let (names, at, reason) =
+            (many(provider.rejected, "name"), &first.name, first.reason.trim_end_matches('.'));
+        todo.push(format!(
+            "`{name}` will not have {names}: {at}: {reason}. It is tried again; `netstead explain {at}` says why it is wanted."
         ));
     }
     todo
@@ -49,7 +58,7 @@ fn many(count: u64, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
-    use netstead_client::types::ParkedOutput;
+    use netstead_client::types::{ParkedOutput, RejectionOutput};
 
     use super::*;
 
@@ -78,13 +87,25 @@ mod tests {
             pending: 0,
             parked: Some(ParkedOutput { changes: 12, hash: "3f9a0c51d2e84b76".into(), since: None }),
             blocked: 1,
+            rejected: 2,
+            rejections: vec![RejectionOutput {
+                zone: "home.test".into(),
+                name: "mail.home.test".into(),
+                reason: "non-hostname content".into(),
+            }],
             drift: 0,
             paused: Vec::new(),
             error: Some("http://ns1:8081 cannot be reached: timed out".into()),
             detached: false,
         };
-        let gone =
-            ProviderOutput { detached: true, parked: None, blocked: 0, error: None, ..provider.clone() };
+        let gone = ProviderOutput {
+            detached: true,
+            parked: None,
+            blocked: 0,
+            rejections: Vec::new(),
+            error: None,
+            ..provider.clone()
+        };
         let sources = [
             source("files", "failed", Some("no such file"), None),
             source("vms", "complete", None, Some("5 of 9 vanished at once")),
@@ -95,7 +116,8 @@ mod tests {
         Source `vms` is suspect: 5 of 9 vanished at once. `netstead get workloads --source vms` shows what it brought.
         Provider `lan` fails: http://ns1:8081 cannot be reached: timed out. It is tried again; `netstead apply --provider lan` tries now.
         A guard holds back 12 changes on `lan`. `netstead plan lan` shows them, `netstead apply 3f9a0c51d2e84b76` does them.
-        Somebody else has 1 name on `lan`. `netstead plan lan` shows both ways out.
+        1 name is blocked on `lan`. `netstead plan lan` shows why, and the ways out.
+        `lan` will not have 2 names: mail.home.test: non-hostname content. It is tried again; `netstead explain mail.home.test` says why it is wanted.
         Provider `lan` is no longer configured, and 4 values of ours stay there. Configure it again, or remove them by hand.
         ");
     }
