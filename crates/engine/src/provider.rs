@@ -2,6 +2,7 @@
 
 mod actual;
 mod keep;
+mod lately;
 mod outlook;
 mod pass;
 mod write;
@@ -22,7 +23,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 pub use self::pass::PassReport;
-use self::{actual::Seen, write::Poison};
+use self::{actual::Seen, lately::Lately, write::Poison};
 pub(crate) use self::{
     keep::{Known, load_owned},
     outlook::Outlook,
@@ -124,6 +125,7 @@ struct Worker {
     guard_dirty: bool,
     seen: Seen,
     poison: BTreeMap<(Name, Name), Poison>,
+    lately: Lately,
     /// Plans in the store.
     plans: BTreeSet<u64>,
     failures: u32,

@@ -37,6 +37,8 @@ pub enum Origin {
     Recovered,
     /// Taken over only to be removed: the marks of another tool.
     Discarded,
+    /// Ours before, and brought back by a write that came late: it goes.
+    Late,
 }
 
 impl Origin {

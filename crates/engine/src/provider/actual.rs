@@ -17,6 +17,8 @@ use crate::{history::Occasion, keys, status::ZoneStatus};
 /// A server that says nothing for this long is taken for gone.
 pub(super) const PATIENCE: Duration = Duration::from_mins(2);
 
+type ZoneErrors = Vec<(Name, String)>;
+
 /// What was read, and when.
 #[derive(Debug)]
 pub(super) struct Seen {
@@ -50,8 +52,12 @@ impl Seen {
 }
 
 impl Worker {
-    /// Reads what changed. Errors of single zones are returned; nothing is planned for those.
-    pub(super) async fn look(&mut self, desired: &Desired) -> Result<Vec<(Name, String)>, ProviderError> {
+    /// Reads what changed. Errors of single zones are returned, and nothing is planned for those; and the zones that
+    /// somebody who no longer leads wrote to.
+    pub(super) async fn look(
+        &mut self,
+        desired: &Desired,
+    ) -> Result<(ZoneErrors, BTreeSet<Name>), ProviderError> {
         let server = self.setup.provider.server();
         let clock = self.shared.clock.clone();
         let asked = domains(self, desired);
@@ -106,9 +112,9 @@ impl Worker {
         }
         self.seen.reads = reads;
         self.seen.actual = Arc::new(Actual { zones });
-        self.believe(doubts, &errors).await;
+        self.believe(&doubts, &errors).await;
         self.show_zones();
-        Ok(errors)
+        Ok((errors, doubts))
     }
 
     /// Zones that come into being with their first record.
@@ -126,10 +132,10 @@ impl Worker {
     }
 
     /// Doubts are over once the zone was read.
-    async fn believe(&mut self, doubts: BTreeSet<Name>, errors: &[(Name, String)]) {
+    async fn believe(&mut self, doubts: &BTreeSet<Name>, errors: &[(Name, String)]) {
         for zone in doubts {
-            if errors.iter().any(|(name, _)| *name == zone) {
-                self.nudges.doubts.lock().unwrap_or_else(PoisonError::into_inner).insert(zone);
+            if errors.iter().any(|(name, _)| name == zone) {
+                self.nudges.doubts.lock().unwrap_or_else(PoisonError::into_inner).insert(zone.clone());
                 continue;
             }
             let key = format!("{}{}/{zone}", keys::DOUBT, self.name()).into_bytes();

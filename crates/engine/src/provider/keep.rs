@@ -7,7 +7,7 @@ use netstead_plan::{Guard, Owned, OwnedValue};
 use netstead_store::{MAX_BYTES, Write};
 use serde::{Deserialize, Serialize};
 
-use super::{Nudges, Outlook, Seen, Worker};
+use super::{Lately, Nudges, Outlook, Seen, Worker};
 use crate::{
     EngineError, ProviderSetup, history, keys,
     shared::Shared,
@@ -65,6 +65,7 @@ impl Worker {
         });
         let begun = shared.clock.monotonic();
         let seen = Seen::new(begun);
+        let lately = Lately::of(&owned, begun);
         let (dirty, poison) = (std::collections::BTreeSet::new(), BTreeMap::new());
         let guard_dirty = false;
         Ok(Self {
@@ -80,6 +81,7 @@ impl Worker {
             guard_dirty,
             seen,
             poison,
+            lately,
             plans,
             failures: 0,
         })

@@ -132,8 +132,12 @@ impl Worker {
         let number = newest.number;
         // What an earlier pass could not tell the store comes first.
         self.keep().await?;
-        let wanted = self.desired(newest.inventory).await?;
-        report.zone_errors = self.look(&wanted).await?;
+        let mut wanted = self.desired(newest.inventory.clone()).await?;
+        let doubted;
+        (report.zone_errors, doubted) = self.look(&wanted).await?;
+        if self.take_back(&doubted).await {
+            wanted = self.desired(newest.inventory).await?;
+        }
         let (plan, wanted) = self.plan(wanted).await?;
         let shown = Arc::new(plan.clone());
         report.plan = Some(shown.clone());
@@ -180,6 +184,7 @@ impl Worker {
         report.held = planned - plan.steps.len();
         let now = self.shared.now();
         let before = self.guard.clone();
+        self.remember_forgotten(&plan);
         self.dirty.extend(intend(&plan, Arc::make_mut(&mut self.owned), &mut self.guard, now));
         self.guard_dirty |= before != self.guard;
         // The store learns first.
@@ -188,6 +193,7 @@ impl Worker {
             return Ok(());
         }
         let outcomes = self.write(&plan, report).await;
+        self.remember_removed(&plan, &outcomes);
         let now = self.shared.now();
         let owned = Arc::make_mut(&mut self.owned);
         self.dirty.extend(after(&plan, &outcomes, owned, &mut self.guard, &self.settings, now));

@@ -82,6 +82,7 @@ impl Judge<'_> {
             (None, Origin::Adopted) if self.desired.of(name).is_empty() => {
                 Fate::Keep("adopted, and nothing asks for it".into())
             }
+            (None, Origin::Late) => Fate::Go(Cause::Asked, "a late write brought it back".into()),
             (None, Origin::Discarded) => Fate::Go(Cause::Asked, "another tool's mark".into()),
             (None, Origin::Adopted) => Fate::Go(Cause::Asked, "adopted".into()),
             (None, Origin::Recovered) => {
