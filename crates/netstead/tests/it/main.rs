@@ -22,6 +22,7 @@ mod names;
 mod racing;
 mod reload;
 mod resolve;
+mod scenarios;
 mod servers;
 mod shared_store;
 mod stopping;

@@ -1,0 +1,10 @@
+//! Whole stories with real DNS servers, told through the built binary.
+
+mod lab;
+mod late;
+mod life;
+mod marks;
+mod screens;
+mod shared;
+mod sources;
+mod trouble;

@@ -1,0 +1,125 @@
+//! Servers that go away, refuse, or will not have one thing.
+
+use std::fmt::Write as _;
+
+use netstead_testkit::{Bind, Gate, PowerDns, TsigKey, until};
+
+use super::lab::{FORWARD, HOSTS, SOON, Server, ZONES, house, powerdns, rfc2136};
+use crate::house::House;
+
+fn many(count: usize) -> String {
+    let mut text = String::new();
+    for n in 0..count {
+        writeln!(text, "10.7.{}.{} n{n}.home.test", n / 250, n % 250).unwrap();
+    }
+    text
+}
+
+/// Waits until so many names are on the server.
+fn counts(house: &House, server: &Server, wanted: usize) {
+    let there = until(SOON, || (server.zone(FORWARD).plain().len() == wanted).then_some(()));
+    let found = server.zone(FORWARD).plain().len();
+    assert!(there.is_some(), "{found} of {wanted}\n{}", house.does("get providers -o wide"));
+}
+
+#[test]
+fn a_server_that_restarts_in_mid_apply_gets_everything_once() {
+    let Some(mut daemon) = PowerDns::start(&ZONES) else { return };
+    let api = daemon.api_url().strip_prefix("http://").unwrap().parse().unwrap();
+    let gate = Gate::before(api, |bytes| bytes.starts_with(b"PATCH ")).unwrap();
+    let url = format!("http://{}", gate.address());
+    let mut house = house(&format!("{HOSTS}{}", powerdns("lan", &url, "reverse = false\ninterval = \"1s\"")));
+    house.write("hosts", &many(300));
+    gate.shut();
+    house.start(&[]);
+    assert!(gate.holds_one(SOON));
+    daemon.restart().unwrap();
+    // The request reaches nobody; whether it took effect is looked at, and it is sent again.
+    gate.open();
+    let server = Server::from(&daemon);
+    counts(&house, &server, 300);
+    house.settles("lan");
+    assert_eq!(server.zone(FORWARD).marks().len(), 300);
+}
+
+#[test]
+fn a_bind_that_restarts_in_mid_apply_gets_everything_once() {
+    let Some(mut daemon) = Bind::start(&ZONES) else { return };
+    // After the length, the header: the opcode of an update is 5.
+    let gate = Gate::before(daemon.address(), |bytes| bytes.get(4).is_some_and(|flags| flags & 0x78 == 0x28))
+        .unwrap();
+    let config = rfc2136("lan", gate.address(), daemon.key(), "reverse = false\ninterval = \"1s\"");
+    let mut house = house(&format!("{HOSTS}{config}"));
+    house.write("hosts", &many(300));
+    gate.shut();
+    house.start(&[]);
+    assert!(gate.holds_one(SOON));
+    daemon.restart().unwrap();
+    gate.open();
+    let server = Server::from(&daemon);
+    counts(&house, &server, 300);
+    house.settles("lan");
+    assert_eq!(server.zone(FORWARD).marks().len(), 300);
+}
+
+#[test]
+fn who_is_refused_says_so_and_the_others_go_on() {
+    let (Some(shut), Some(strict), Some(fine)) =
+        (PowerDns::start(&ZONES), Bind::start(&ZONES), PowerDns::start(&ZONES))
+    else {
+        return;
+    };
+    let wrong = TsigKey { secret: "d3Jvbmc=".into(), ..strict.key().clone() };
+    let mut house = house(&format!(
+        "{HOSTS}{}{}{}",
+        powerdns("shut", &shut.api_url(), "").replace("netstead-test", "wrong"),
+        rfc2136("strict", strict.address(), &wrong, ""),
+        powerdns("fine", &fine.api_url(), ""),
+    ));
+    house.write("hosts", "10.0.3.9 nas.home.test\n");
+    house.start(&[]);
+    Server::from(&fine).until(FORWARD, &["nas.home.test A 10.0.3.9"]);
+    let told = until(SOON, || {
+        let status = house.does("status");
+        (status.matches("refuses these credentials").count() == 2).then_some(status)
+    });
+    let status = told.unwrap_or_else(|| panic!("{}", house.does("status")));
+    assert!(!status.contains("wrong") && !status.contains("d3Jvbmc="), "no secret is told:\n{status}");
+    assert_eq!(house.netstead(["status", "--check"]).code, 1);
+    house.settles("fine");
+    assert_eq!(Server::from(&strict).zone(FORWARD).records, Vec::<String>::new());
+}
+
+/// A thousand names, and one that no server will have: a mail server whose name cannot be a host's.
+fn poison(config: &str, server: &Server) {
+    let mut house = house(&format!("{HOSTS}{config}"));
+    house.write("hosts", &many(999));
+    house.start(&["--dry-run"]);
+    house.netstead(["record", "set", "n617-poison.home.test", "MX", "10 _mail.home.test."]);
+    house.stop();
+    house.start(&[]);
+    counts(&house, server, 999);
+    house.does("apply");
+    let records = house.does("get records -o wide");
+    let parked: Vec<&str> = records.lines().filter(|line| !line.contains(" ok ")).skip(1).collect();
+    assert!(
+        matches!(parked.as_slice(), [one] if one.contains("n617-poison.home.test") && one.contains("the server rejects it: ")),
+        "{parked:#?}"
+    );
+    let explained = house.does("explain n617-poison.home.test");
+    assert!(explained.contains("rejects"), "{explained}");
+    let status = house.does("status");
+    assert!(status.contains("n617-poison.home.test"), "{status}");
+}
+
+#[test]
+fn one_poison_among_a_thousand_is_parked_on_powerdns() {
+    let Some(daemon) = PowerDns::start(&ZONES) else { return };
+    poison(&powerdns("lan", &daemon.api_url(), "reverse = false"), &Server::from(&daemon));
+}
+
+#[test]
+fn one_poison_among_a_thousand_is_parked_on_bind() {
+    let Some(daemon) = Bind::start(&ZONES) else { return };
+    poison(&rfc2136("lan", daemon.address(), daemon.key(), "reverse = false"), &Server::from(&daemon));
+}
