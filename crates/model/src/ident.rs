@@ -9,7 +9,7 @@ use crate::{
 
 /// The name of a pool, a VRF, a source or a provider, or a part of a token's subject: 1 to 63 characters, a lower
 /// case letter or digit and then those, `.`, `_` and `-`. Cheap to clone.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone)]
 pub struct Ident(Arc<str>);
 
 impl Ident {

@@ -9,7 +9,7 @@ use crate::{
 
 /// The key of a claim in its pool: 1 to 253 printable characters, without white space at either end. A `/` is fine,
 /// so a Kubernetes `namespace/name` is a key as it stands. Cheap to clone.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone)]
 pub struct Key(Arc<str>);
 
 impl Key {

@@ -43,7 +43,7 @@ pub use pool::{
     default_vrf,
 };
 pub use range::Range;
-pub use record::{RecordData, RecordSet, RecordType, Service, address_of_reverse, reverse_name};
+pub use record::{RecordData, RecordSet, RecordType, Service, Values, address_of_reverse, reverse_name};
 pub use source::Source;
 pub use span::Span;
 pub use workload::{Content, Ended, Interface, Report, View, Wish, Workload};

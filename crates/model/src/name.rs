@@ -24,7 +24,7 @@ const MOST_BYTES: usize = 4 * MOST;
 ///
 /// Labels are converted by UTS 46 (non-transitional) one by one. Its rule about names that mix writing directions
 /// across labels is left out: it would refuse `_acme-challenge` below any Hebrew or Arabic name.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone)]
 pub struct Name(Arc<str>);
 
 impl Name {

@@ -186,6 +186,36 @@ macro_rules! checked_text {
             }
         }
 
+        // Most comparisons are of a text with a clone of itself: those need not look at it.
+        impl PartialEq for $type {
+            fn eq(&self, other: &Self) -> bool {
+                std::sync::Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
+            }
+        }
+
+        impl Eq for $type {}
+
+        impl PartialOrd for $type {
+            fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+                Some(self.cmp(other))
+            }
+        }
+
+        impl Ord for $type {
+            fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+                if std::sync::Arc::ptr_eq(&self.0, &other.0) {
+                    return std::cmp::Ordering::Equal;
+                }
+                self.0.cmp(&other.0)
+            }
+        }
+
+        impl std::hash::Hash for $type {
+            fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+                self.0.hash(state);
+            }
+        }
+
         impl AsRef<str> for $type {
             fn as_ref(&self) -> &str {
                 &self.0

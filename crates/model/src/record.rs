@@ -6,6 +6,7 @@ mod reverse;
 mod service;
 mod set;
 mod text;
+mod values;
 
 use std::{fmt, str::FromStr};
 
@@ -16,6 +17,7 @@ pub use self::{
     reverse::{address_of_reverse, reverse_name},
     service::Service,
     set::RecordSet,
+    values::Values,
 };
 
 /// The types of record Netstead writes.

@@ -31,9 +31,10 @@ pub enum RecordData {
     },
     /// Character strings of at most 255 bytes each.
     Txt(Vec<Vec<u8>>),
+    /// Without an exchange (`0 .`) the name takes no mail.
     Mx {
         preference: u16,
-        exchange: Name,
+        exchange: Option<Name>,
     },
     /// The tag is in lower case.
     Caa {
@@ -103,7 +104,9 @@ impl fmt::Display for RecordData {
                 let space = if index == 0 { "" } else { " " };
                 write!(f, "{space}\"{}\"", Escaped(string))
             }),
-            Self::Mx { preference, exchange } => write!(f, "{preference} {exchange}."),
+            Self::Mx { preference, exchange } => {
+                write!(f, "{preference} {}.", exchange.as_ref().map_or("", Name::as_str))
+            }
             Self::Caa { flags, tag, value } => write!(f, "{flags} {tag} \"{}\"", Escaped(value)),
             Self::Https(service) | Self::Svcb(service) => write!(f, "{service}"),
         }

@@ -33,7 +33,9 @@ impl RecordData {
             (RecordType::Ptr, [field]) => name(field).map(Self::Ptr),
             (RecordType::Ns, [field]) => name(field).map(Self::Ns),
             (RecordType::Mx, [preference, exchange]) => {
-                Ok(Self::Mx { preference: short(preference, "the preference")?, exchange: name(exchange)? })
+                let preference = short(preference, "the preference")?;
+                let exchange = if exchange.piece.text == "." { None } else { Some(name(exchange)?) };
+                Ok(Self::Mx { preference, exchange })
             }
             (RecordType::Srv, [priority, weight, port, target]) => Ok(Self::Srv {
                 priority: short(priority, "the priority")?,

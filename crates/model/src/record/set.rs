@@ -1,9 +1,10 @@
 //! All records of one type at one name.
 
-use std::{collections::BTreeSet, fmt};
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::Values;
 use crate::{Name, RecordData, RecordType};
 
 /// All values of one type at one name, with the time to live they share.
@@ -14,7 +15,7 @@ pub struct RecordSet {
     #[serde(rename = "type")]
     pub kind: RecordType,
     pub ttl: u32,
-    pub values: BTreeSet<RecordData>,
+    pub values: Values,
 }
 
 impl RecordSet {
@@ -48,7 +49,7 @@ struct Stored {
     #[serde(rename = "type")]
     kind: RecordType,
     ttl: u32,
-    values: BTreeSet<RecordData>,
+    values: Values,
 }
 
 impl TryFrom<Stored> for RecordSet {

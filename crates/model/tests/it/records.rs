@@ -23,6 +23,7 @@ fn a_value_reads_as_people_write_it_and_prints_as_a_zone_file_has_it() {
         (RecordType::Txt, "v=spf1 -all"),
         (RecordType::Txt, r#""a \"quote\"" "b\\c\000""#),
         (RecordType::Mx, "10 mail.example.net"),
+        (RecordType::Mx, "0 ."),
         (RecordType::Caa, "0 ISSUE ca.example.net"),
         (RecordType::Ns, "ns1.example.net"),
         (RecordType::Https, r#"1 . port=443 alpn="h2,h3" ipv4hint=192.0.2.1,192.0.2.2 ipv6hint=2001:db8::1"#),
@@ -44,6 +45,7 @@ fn a_value_reads_as_people_write_it_and_prints_as_a_zone_file_has_it() {
     TXT "v=spf1 -all"
     TXT "a \"quote\"" "b\\c\000"
     MX 10 mail.example.net.
+    MX 0 .
     CAA 0 issue "ca.example.net"
     NS ns1.example.net.
     HTTPS 1 . alpn=h2,h3 port=443 ipv4hint=192.0.2.1,192.0.2.2 ipv6hint=2001:db8::1
@@ -159,7 +161,8 @@ fn a_value() -> impl Strategy<Value = RecordData> {
             target
         }),
         vec(vec(any::<u8>(), 0..=255), 1..4).prop_map(RecordData::Txt),
-        (any::<u16>(), a_name()).prop_map(|(preference, exchange)| RecordData::Mx { preference, exchange }),
+        (any::<u16>(), proptest::option::of(a_name()))
+            .prop_map(|(preference, exchange)| RecordData::Mx { preference, exchange }),
         (any::<u8>(), "[a-z0-9]{1,15}", vec(any::<u8>(), 0..300))
             .prop_map(|(flags, tag, value)| RecordData::Caa { flags, tag, value }),
         a_service().prop_map(RecordData::Https),

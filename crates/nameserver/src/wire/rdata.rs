@@ -46,7 +46,7 @@ fn data(value: &RecordData) -> Option<Vec<u8>> {
             .chain(to_wire(target))
             .collect(),
         RecordData::Mx { preference, exchange } => {
-            preference.to_be_bytes().into_iter().chain(to_wire(exchange)).collect()
+            preference.to_be_bytes().into_iter().chain(to_target(exchange.as_ref())).collect()
         }
         RecordData::Txt(strings) if strings.is_empty() => vec![0],
         RecordData::Txt(strings) => {
@@ -67,9 +67,14 @@ fn data(value: &RecordData) -> Option<Vec<u8>> {
     })
 }
 
+/// A name, or the root where there is none.
+fn to_target(target: Option<&Name>) -> Vec<u8> {
+    target.map_or_else(|| vec![0], to_wire)
+}
+
 fn service_data(service: &Service) -> Option<Vec<u8>> {
     let mut data = service.priority.to_be_bytes().to_vec();
-    data.extend(service.target.as_ref().map_or_else(|| vec![0], to_wire));
+    data.extend(to_target(service.target.as_ref()));
     for (key, value) in &service.params {
         data.extend_from_slice(&key.to_be_bytes());
         data.extend_from_slice(&u16::try_from(value.len()).ok()?.to_be_bytes());

@@ -50,6 +50,7 @@ pub async fn all_types_come_back_as_adjusted(subject: &Subject) {
         ),
         ("_netstead-x.type-txt", RecordType::Txt, &[r#""v=1" "two strings""#, r#""\195\188\000\255""#]),
         ("type-mx", RecordType::Mx, &["10 mail.example.net."]),
+        ("type-null-mx", RecordType::Mx, &["0 ."]),
         (
             "type-caa",
             RecordType::Caa,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use netstead_model::{Name, RecordData, RecordSet, RecordType, SetChange, Unit, UnitOutcome};
+use netstead_model::{Name, RecordData, RecordSet, RecordType, SetChange, Unit, UnitOutcome, Values};
 
 use super::tidy;
 
@@ -23,7 +23,7 @@ impl Found {
             name,
             kind,
             ttl,
-            values: BTreeSet::new(),
+            values: Values::default(),
         });
         set.ttl = set.ttl.min(ttl);
         set.values.insert(value);

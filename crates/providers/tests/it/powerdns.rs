@@ -66,10 +66,10 @@ async fn comments_and_disabled_records_stay() {
 #[tokio::test]
 async fn a_set_with_a_value_we_cannot_read_is_not_replaced() {
     let Some(server) = Server::start(&[ZONE]) else { return };
-    let body = r#"{"rrsets":[{"name":"nomail.example.test.","type":"MX","ttl":300,"changetype":"REPLACE",
-        "records":[{"content":"0 .","disabled":false}]}]}"#;
+    let body = r#"{"rrsets":[{"name":"gone.example.test.","type":"SRV","ttl":300,"changetype":"REPLACE",
+        "records":[{"content":"0 0 0 .","disabled":false}]}]}"#;
     assert_eq!(api(&server, reqwest::Method::PATCH, &format!("/zones/{ZONE}."), body).await, "");
-    let wanted = set("nomail.example.test", RecordType::Mx, &["10 mail.example.test."]);
+    let wanted = set("gone.example.test", RecordType::Srv, &["1 2 443 www.example.test."]);
     let done = provider(&server).write(&zone(), &request(1, vec![change(None, Some(wanted))])).await.unwrap();
     assert!(matches!(done.as_slice(), [UnitOutcome::Rejected { .. }]), "{done:?}");
 }

@@ -97,7 +97,7 @@ async fn ten_thousand_records_are_read_whole() {
 
 #[tokio::test]
 async fn what_our_types_cannot_hold_hides_nothing_and_is_never_replaced() {
-    let records = "nomail IN MX 0 .\nnomail IN TXT \"kept\"\nold IN LOC 52 22 23.000 N 4 53 32.000 E -2.00m\n\
+    let records = "gone IN SRV 0 0 0 .\ngone IN TXT \"kept\"\nold IN LOC 52 22 23.000 N 4 53 32.000 E -2.00m\n\
                    we\\032ird IN TXT x\n-odd IN TXT x\nempty IN APL\nkey IN SSHFP 1 1 0123456789012345678901234567890123456789\n";
     let Some(bind) = Bind::with_records(&[ZONE], &TsigKey::default(), records) else { return };
     let provider = rfc2136(bind.address(), bind.key());
@@ -107,11 +107,12 @@ async fn what_our_types_cannot_hold_hides_nothing_and_is_never_replaced() {
         shown,
         [
             "example.test. 3600 IN NS ns1.example.test.",
-            "nomail.example.test. 3600 IN TXT \"kept\"",
+            "gone.example.test. 3600 IN TXT \"kept\"",
             "ns1.example.test. 3600 IN A 127.0.0.1",
         ]
     );
-    let joined = change(None, Some(set("nomail.example.test", RecordType::Mx, &["10 mail.example.test."])));
+    let joined =
+        change(None, Some(set("gone.example.test", RecordType::Srv, &["1 2 443 www.example.test."])));
     let alias = change(None, Some(set("old.example.test", RecordType::Cname, &["www.example.test."])));
     let outcomes = provider.write(&zone(), &request(1, vec![joined, alias])).await.unwrap();
     assert!(

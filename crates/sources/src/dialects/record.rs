@@ -83,7 +83,7 @@ fn content(fields: &Fields<'_>, notes: &mut Notes) -> Result<Asked, Unusable> {
                 return missing("target", fields, notes);
             };
             let preference = fields.number("priority", notes)?.unwrap_or(PREFERENCE);
-            Ok(of(RecordData::Mx { preference, exchange }))
+            Ok(of(RecordData::Mx { preference, exchange: Some(exchange) }))
         }
         Some(kind) => match fields.text("target") {
             Some(text) => exactly(kind, text, "target", fields, notes),

@@ -71,7 +71,7 @@ pub(super) fn write(value: &RecordData) -> Vec<u8> {
         }
         RecordData::Mx { preference, exchange } => {
             bytes.extend(preference.to_be_bytes());
-            put_name(exchange, &mut bytes);
+            put_target(exchange.as_ref(), &mut bytes);
         }
         RecordData::Caa { flags, tag, value } => {
             bytes.push(*flags);
@@ -80,10 +80,7 @@ pub(super) fn write(value: &RecordData) -> Vec<u8> {
         }
         RecordData::Https(service) | RecordData::Svcb(service) => {
             bytes.extend(service.priority.to_be_bytes());
-            match &service.target {
-                Some(target) => put_name(target, &mut bytes),
-                None => bytes.push(0),
-            }
+            put_target(service.target.as_ref(), &mut bytes);
             for (key, value) in &service.params {
                 bytes.extend(key.to_be_bytes());
                 bytes.extend(u16::try_from(value.len()).unwrap_or(u16::MAX).to_be_bytes());
@@ -116,7 +113,11 @@ pub(super) fn read(kind: RecordType, decoder: &mut BinDecoder<'_>) -> Option<Rec
             }
             RecordData::Txt(strings)
         }
-        RecordType::Mx => RecordData::Mx { preference: short(decoder)?, exchange: read_name(decoder)? },
+        RecordType::Mx => {
+            let (preference, exchange) = (short(decoder)?, WireName::read(decoder).ok()?);
+            let exchange = if exchange.is_root() { None } else { Some(name(&exchange)?) };
+            RecordData::Mx { preference, exchange }
+        }
         RecordType::Caa => {
             let flags = decoder.read_u8().ok()?.unverified();
             let tag = decoder.read_character_data().ok()?.unverified().to_ascii_lowercase();
@@ -127,6 +128,14 @@ pub(super) fn read(kind: RecordType, decoder: &mut BinDecoder<'_>) -> Option<Rec
         RecordType::Svcb => RecordData::Svcb(service(decoder)?),
     };
     decoder.is_empty().then_some(value)
+}
+
+/// A name, or the root where there is none.
+fn put_target(target: Option<&Name>, bytes: &mut Vec<u8>) {
+    match target {
+        Some(target) => put_name(target, bytes),
+        None => bytes.push(0),
+    }
 }
 
 fn service(decoder: &mut BinDecoder<'_>) -> Option<Service> {
@@ -165,6 +174,7 @@ mod tests {
             (RecordType::Srv, "1 2 443 a.example.net."),
             (RecordType::Txt, r#""one" "two \"quoted\"" """#),
             (RecordType::Mx, "10 mail.example.net."),
+            (RecordType::Mx, "0 ."),
             (RecordType::Caa, r#"0 issue "ca.example.net""#),
             (RecordType::Https, "1 . alpn=h2,h3 port=8443"),
             (RecordType::Svcb, "0 pool.example.net."),
