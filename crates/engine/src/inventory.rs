@@ -157,7 +157,7 @@ fn is_news(old: &SourceState, new: &SourceState) -> bool {
     let flags = |state: &SourceState| (state.fresh, state.commanded, state.detached, state.cleaned);
     old.view != new.view
         || flags(old) != flags(new)
-        || (old.config, old.configured) != (new.config, new.configured)
+        || (old.config, old.configured_at) != (new.config, new.configured_at)
         || old.suspect != new.suspect
 }
 
@@ -181,11 +181,12 @@ fn alone(state: &SourceState) -> SourceState {
     SourceState {
         view: state.view.clone(),
         begun: state.begun,
+        began: state.began,
         last: state.last,
         last_complete: state.last_complete,
         session: state.session,
         config: state.config,
-        configured: state.configured,
+        configured_at: state.configured_at,
         fresh: state.fresh,
         commanded: state.commanded,
         detached: state.detached,

@@ -14,6 +14,7 @@ mod manual;
 mod pause;
 mod provider;
 mod records;
+mod running;
 mod setup;
 mod shared;
 mod shelf;

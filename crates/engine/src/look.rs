@@ -6,12 +6,11 @@ use futures::FutureExt;
 use netstead_model::{Report, View};
 use tokio::{
     sync::{mpsc, oneshot},
-    task::JoinHandle,
     time::{sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{SourceSetup, shared::Shared};
+use crate::{SourceSetup, running::Running, shared::Shared};
 
 /// A source that does not answer for this long is taken for failed.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -21,8 +20,7 @@ const PATIENCE: Duration = Duration::from_mins(2);
 pub(crate) struct SourceHandle {
     pub(crate) setup: SourceSetup,
     asks: mpsc::Sender<oneshot::Sender<()>>,
-    stop: CancellationToken,
-    task: Arc<tokio::sync::Mutex<Option<JoinHandle<()>>>>,
+    running: Running,
 }
 
 impl SourceHandle {
@@ -31,8 +29,8 @@ impl SourceHandle {
         let stop = shared.stop.child_token();
         let looker =
             Looker { shared: shared.clone(), setup: setup.clone(), session: rand::random::<u32>().into() };
-        let task = tokio::spawn(looker.run(inbox, stop.clone()));
-        Self { setup, asks, stop, task: Arc::new(tokio::sync::Mutex::new(Some(task))) }
+        let running = Running::start(stop.clone(), looker.run(inbox, stop));
+        Self { setup, asks, running }
     }
 
     /// Looks now; returns once what was seen is known, or it takes too long.
@@ -44,13 +42,7 @@ impl SourceHandle {
     }
 
     pub(crate) async fn end(&self) {
-        self.stop.cancel();
-        if let Some(task) = self.task.lock().await.take() {
-            let abort = task.abort_handle();
-            if timeout(Duration::from_secs(5), task).await.is_err() {
-                abort.abort();
-            }
-        }
+        self.running.end().await;
     }
 }
 
@@ -65,6 +57,7 @@ impl Looker {
         let mut waiting: Vec<oneshot::Sender<()>> = Vec::new();
         let mut failed = false;
         loop {
+            let began = self.shared.now();
             let report = tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
@@ -79,7 +72,7 @@ impl Looker {
                 tracing::warn!(source = %report.source, reason, "A source does not show everything.");
             }
             failed = fails;
-            self.shared.take(report, self.session).await;
+            self.shared.take(report, began, self.session).await;
             for done in waiting.drain(..) {
                 let _ = done.send(());
             }

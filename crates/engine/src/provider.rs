@@ -16,9 +16,8 @@ use std::{
 use netstead_model::{Ident, Name, Span};
 use netstead_plan::{Digest, Guard, Owned, Settings};
 use tokio::{
-    sync::{Mutex as AsyncMutex, Notify, mpsc, oneshot},
-    task::JoinHandle,
-    time::{sleep, timeout},
+    sync::{Notify, mpsc, oneshot},
+    time::sleep,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -28,7 +27,7 @@ pub(crate) use self::{
     keep::{Known, load_owned},
     outlook::Outlook,
 };
-use crate::{EngineError, ProviderSetup, history::Occasion, shared::Shared, shelf::Shelf};
+use crate::{EngineError, ProviderSetup, history::Occasion, running::Running, shared::Shared, shelf::Shelf};
 
 /// How often a pass follows at once because the one before changed something.
 const AT_ONCE: u32 = 3;
@@ -42,8 +41,7 @@ pub(crate) struct ProviderHandle {
     pub(crate) outlook: Arc<Outlook>,
     asks: mpsc::Sender<Ask>,
     nudges: Arc<Nudges>,
-    stop: CancellationToken,
-    task: Arc<AsyncMutex<Option<JoinHandle<()>>>>,
+    running: Running,
 }
 
 /// What others tell a loop without waiting for it.
@@ -66,8 +64,8 @@ impl ProviderHandle {
         let outlook = worker.outlook.clone();
         let (asks, inbox) = mpsc::channel(64);
         let stop = shared.stop.child_token();
-        let task = tokio::spawn(worker.run(inbox, stop.clone()));
-        Ok(Self { setup, outlook, asks, nudges, stop, task: Arc::new(AsyncMutex::new(Some(task))) })
+        let running = Running::start(stop.clone(), worker.run(inbox, stop));
+        Ok(Self { setup, outlook, asks, nudges, running })
     }
 
     pub(crate) fn longest_grace(&self) -> Span {
@@ -100,13 +98,7 @@ impl ProviderHandle {
 
     /// Ends the loop. A server that keeps it waiting is left as a crash would leave it.
     pub(crate) async fn end(&self) {
-        self.stop.cancel();
-        if let Some(task) = self.task.lock().await.take() {
-            let abort = task.abort_handle();
-            if timeout(Duration::from_secs(5), task).await.is_err() {
-                abort.abort();
-            }
-        }
+        self.running.end().await;
     }
 }
 

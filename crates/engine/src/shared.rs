@@ -78,11 +78,13 @@ impl Shared {
         self.providers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a report: providers hear of it at once, the store right after.
-    pub(crate) async fn take(&self, report: Report, session: u64) -> Taken {
+    /// Takes a report that was begun at `began`: providers hear of it at once, the store right after.
+    pub(crate) async fn take(&self, report: Report, began: Now, session: u64) -> Taken {
         let source = report.source.clone();
         let mut taken = Taken::Stale;
-        self.change_inventory(|inventory, now| taken = inventory.take(report, Look { now, session })).await;
+        let began = began.millis;
+        self.change_inventory(|inventory, now| taken = inventory.take(report, Look { now, began, session }))
+            .await;
         if taken == Taken::Stale {
             tracing::debug!(%source, "A report is too old to be looked at.");
         }

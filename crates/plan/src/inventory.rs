@@ -7,7 +7,6 @@ mod take;
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
 use netstead_model::{Ident, Key, Span};
 use serde::{Deserialize, Serialize};
 
@@ -23,9 +22,9 @@ use crate::Now;
 /// counts, suspicion and tombstones outlive a restart.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inventory {
-    /// When the present leader took over.
+    /// Engine time at which the present leader took over.
     #[serde(default)]
-    taken_over: Option<Timestamp>,
+    led_since: u64,
     #[serde(default)]
     sources: BTreeMap<Ident, SourceState>,
 }
@@ -46,9 +45,10 @@ impl Inventory {
 
     /// A new leader begins: only reports begun from now on count, and every grace runs anew.
     pub fn take_over(&mut self, now: Now) {
-        self.taken_over = Some(now.at);
+        self.led_since = now.millis;
         for state in self.sources.values_mut() {
             state.fresh = false;
+            state.began = state.began.min(now.millis);
             state.restart(now);
         }
     }

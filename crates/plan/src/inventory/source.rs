@@ -25,15 +25,17 @@ pub struct SourceConfig {
 #[expect(clippy::struct_excessive_bools, reason = "four independent facts")]
 pub struct SourceState {
     pub view: View,
-    /// When the newest report was begun.
+    /// When the newest report was begun, for people.
     pub begun: Timestamp,
+    /// The same in engine time, which a clock set back does not move.
+    pub began: u64,
     /// Engine time of the newest report, and of the newest Complete one.
     pub last: u64,
     pub last_complete: Option<u64>,
     pub session: u64,
     pub config: Digest,
-    /// Reports begun before this were made under another configuration.
-    pub configured: Timestamp,
+    /// Engine time; reports begun before this were made under another configuration.
+    pub configured_at: u64,
     /// It gave a Complete report to the present leader.
     pub fresh: bool,
     pub commanded: bool,
@@ -58,11 +60,12 @@ impl Default for SourceState {
         Self {
             view: View::Failed { reason: "no report yet".into() },
             begun: Timestamp::MIN,
+            began: 0,
             last: 0,
             last_complete: None,
             session: 0,
             config: Digest::of([""]),
-            configured: Timestamp::MIN,
+            configured_at: 0,
             fresh: false,
             commanded: false,
             detached: false,
@@ -77,7 +80,7 @@ impl SourceState {
     pub(super) fn configure(&mut self, config: &SourceConfig, now: Now) {
         if self.config != config.config {
             self.config = config.config;
-            self.configured = now.at;
+            self.configured_at = now.millis;
         }
         self.commanded = config.commanded;
         self.cleaned = false;

@@ -5,7 +5,8 @@ use std::{
     sync::Arc,
 };
 
-use netstead_model::{Key, Report, Span, View, Workload};
+use jiff::Timestamp;
+use netstead_model::{Ident, Key, Report, Span, View, Workload};
 use serde::{Deserialize, Serialize};
 
 use super::{Absence, Entry, Former, Inventory, Presence, SourceState, Suspicion, entry::asks_the_same};
@@ -18,10 +19,12 @@ const POLLS: u32 = 3;
 /// …over this time.
 const DOUBT: Span = Span::from_secs(300);
 
-/// When a report came, and through which connection.
+/// When a report came, when it was begun, and through which connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Look {
     pub now: Now,
+    /// Engine time at which the source was asked: what it says is at least as new as this.
+    pub began: u64,
     /// Another number means that source or Netstead connected anew: every grace starts again.
     pub session: u64,
 }
@@ -38,8 +41,8 @@ impl Inventory {
     /// Takes what a source saw. Only a Complete report makes anything absent, and only of its own source.
     pub fn take(&mut self, report: Report, look: Look) -> Taken {
         let known = self.sources.get(&report.source);
-        let newest = known.map(|state| state.begun.max(state.configured)).max(self.taken_over);
-        if newest.is_some_and(|newest| report.begun < newest) {
+        let newest = known.map_or(0, |state| state.began.max(state.configured_at)).max(self.led_since);
+        if look.began < newest {
             return Taken::Stale;
         }
         self.sources.entry(report.source.clone()).or_default().take(report, look);
@@ -57,27 +60,22 @@ impl SourceState {
             step = now.since(self.last);
         }
         let complete = report.view == View::Complete;
+        let mut listed: BTreeSet<&Key> = BTreeSet::new();
         if !matches!(report.view, View::Failed { .. }) {
-            let seen = by_id(&report);
+            let seen = by_id(report.workloads, &report.source);
+            listed = report.ended.iter().map(|ended| &ended.id).filter(|id| seen.contains_key(*id)).collect();
             if complete {
                 self.lack(&seen, step, now);
             }
             for (id, workload) in seen {
-                self.see(id, workload, &report, complete, now);
+                self.see(id, workload, report.begun, complete, now);
             }
         }
-        let listed: BTreeSet<&Key> = if report.ended.is_empty() || matches!(report.view, View::Failed { .. })
-        {
-            BTreeSet::new()
-        } else {
-            report.workloads.iter().map(|workload| &workload.id).collect()
-        };
         for ended in &report.ended {
             let Some(entry) = self.entries.get_mut(&ended.id) else { continue };
-            // It ended and is back.
-            let listed = listed.contains(&ended.id);
             match (&entry.presence, ended.asked) {
-                _ if listed => {}
+                // It ended and is back.
+                _ if listed.contains(&ended.id) => {}
                 (_, true) => entry.presence = Presence::Asked,
                 (Presence::Ended { .. } | Presence::Asked, false) => {}
                 (_, false) => entry.presence = Presence::Ended { since: now.millis },
@@ -88,8 +86,8 @@ impl SourceState {
             self.last_complete = Some(now.millis);
             self.suspect(now);
         }
-        (self.view, self.begun, self.last, self.session) =
-            (report.view, report.begun, now.millis, look.session);
+        (self.view, self.begun, self.began) = (report.view, report.begun, look.began);
+        (self.last, self.session) = (now.millis, look.session);
     }
 
     /// What a Complete report does not have.
@@ -107,10 +105,10 @@ impl SourceState {
         }
     }
 
-    fn see(&mut self, id: Key, workload: Workload, report: &Report, complete: bool, now: Now) {
+    fn see(&mut self, id: Key, workload: Workload, begun: Timestamp, complete: bool, now: Now) {
         let config = self.config;
         let Some(entry) = self.entries.get_mut(&id) else {
-            let (first, first_at, last_at) = (now.millis, report.begun, report.begun);
+            let (first, first_at, last_at) = (now.millis, begun, begun);
             let workload = Arc::new(workload);
             let (presence, former) = (Presence::Present, Vec::new());
             self.entries.insert(id, Entry { workload, first, first_at, last_at, config, presence, former });
@@ -120,7 +118,7 @@ impl SourceState {
             replace(entry, workload, complete, now);
         }
         entry.presence = Presence::Present;
-        entry.last_at = report.begun;
+        entry.last_at = begun;
         entry.config = config;
     }
 
@@ -158,11 +156,10 @@ impl SourceState {
 }
 
 /// The workloads of a report by id. Of two with one id the choice does not depend on their order.
-fn by_id(report: &Report) -> BTreeMap<Key, Workload> {
+fn by_id(workloads: Vec<Workload>, source: &Ident) -> BTreeMap<Key, Workload> {
     let mut seen: BTreeMap<Key, Workload> = BTreeMap::new();
-    for workload in &report.workloads {
-        let mut workload = workload.clone();
-        workload.source.clone_from(&report.source);
+    for mut workload in workloads {
+        workload.source.clone_from(source);
         match seen.get(&workload.id) {
             Some(other) if format!("{other:?}") <= format!("{workload:?}") => {}
             _ => {

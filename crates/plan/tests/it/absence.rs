@@ -181,10 +181,28 @@ fn a_new_leader_plans_only_from_reports_begun_after_it_took_over() {
         workloads: Vec::new(),
         ended: Vec::new(),
     };
-    let look = netstead_plan::Look { now, session: 1 };
+    let look = netstead_plan::Look { now, began: before.millis, session: 1 };
     assert_eq!(world.inventory.take(late, look), netstead_plan::Taken::Stale);
     world.wait(3600).pass();
     assert!(world.has("w0.example.com", "A 10.0.0.0"));
+}
+
+#[test]
+fn a_clock_that_was_set_back_makes_no_report_stale() {
+    let mut world = settled(&fleet(0..8));
+    world.wait(60);
+    let now = world.now();
+    let report = netstead_model::Report {
+        source: "pve".parse().unwrap(),
+        view: View::Complete,
+        begun: "1999-12-31T23:59:59Z".parse().unwrap(),
+        workloads: fleet(0..9),
+        ended: Vec::new(),
+    };
+    let look = netstead_plan::Look { now, began: now.millis, session: 1 };
+    assert_eq!(world.inventory.take(report, look), netstead_plan::Taken::Taken);
+    world.pass();
+    assert!(world.has("w8.example.com", "A 10.0.0.8"));
 }
 
 #[test]

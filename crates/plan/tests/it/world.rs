@@ -116,7 +116,8 @@ impl World {
             ended.iter().map(|(id, asked)| Ended { id: id.parse().unwrap(), asked: *asked }).collect();
         let (source, begun) = (source.parse().unwrap(), self.now().at);
         let report = Report { source, view, begun, workloads, ended };
-        self.inventory.take(report, Look { now: self.now(), session: self.session });
+        self.inventory
+            .take(report, Look { now: self.now(), began: self.now().millis, session: self.session });
     }
 
     /// A Complete report of the source `pve`.
