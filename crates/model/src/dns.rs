@@ -152,4 +152,11 @@ pub trait DnsProvider: Send + Sync + std::fmt::Debug {
     /// Applies units, each all or nothing, and says what became of each, in order. One bad unit does not stop the
     /// others. Repeating a write changes nothing.
     async fn write(&self, zone: &Name, request: &WriteRequest) -> Result<Vec<UnitOutcome>, ProviderError>;
+
+    /// Whether the last write through this provider, and nothing else, moved the zone's serial from `before` to `after`:
+    /// then what the zone holds is known and need not be read. One that cannot tell says no.
+    fn moved_alone(&self, zone: &Name, before: u32, after: u32) -> bool {
+        let _ = (zone, before, after);
+        false
+    }
 }

@@ -40,6 +40,13 @@ pub struct DesiredSet {
     pub share: bool,
 }
 
+impl DesiredSet {
+    /// Whether this value is one of its own.
+    pub fn has(&self, data: &RecordData) -> bool {
+        self.values.binary_search_by(|value| value.data.cmp(data)).is_ok()
+    }
+}
+
 /// A value that should exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DesiredValue {
@@ -109,11 +116,10 @@ pub fn desired(
     now: Now,
 ) -> Desired {
     let mut desired = Desired::default();
-    let mut candidates = candidate::all(inventory, settings, domains, now, &mut desired.why_not);
-    candidates.sort_by(|one, other| one.place().cmp(&other.place()));
+    let candidates = candidate::all(inventory, settings, domains, now, &mut desired.why_not);
     let mut gone: Vec<Candidate<'_>> = Vec::new();
     let mut pointers: Vec<Candidate<'_>> = Vec::new();
-    let mut rest = candidates.into_iter().peekable();
+    let mut rest = candidate::in_order(candidates).peekable();
     while let Some(first) = rest.next() {
         let name = first.name.clone();
         let mut group = vec![first];

@@ -2,12 +2,13 @@
 
 mod breaker;
 mod build;
+mod found_marks;
 mod name;
 mod never_empty;
 mod pointers;
 mod zones;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use netstead_model::{Name, RecordData, RecordSet, RecordType};
 
@@ -52,6 +53,7 @@ pub fn diff(input: &Input<'_>) -> Plan {
     let mut names: Vec<NameDiff<'_>> = Vec::new();
     let mut unread: BTreeSet<usize> = BTreeSet::new();
     let mut here = Cursor::new(&zones.sets);
+    let mut marks = found_marks::Cursor::new(&zones.marks, &input.settings.owner);
     for (name, sets, ours) in joined(input) {
         let Some(index) = zones.of(name) else {
             without_zone(name, sets, ours, &mut notes);
@@ -63,14 +65,16 @@ pub fn diff(input: &Input<'_>) -> Plan {
             continue;
         };
         let found = here.at(name, index);
-        let place = name::Place { name, zone: &zone.name, index, below_cut: zones.is_below_cut(name, index) };
+        let mark = marks.of(name, &zone.name, !ours.is_empty());
+        let below_cut = zones.is_below_cut(name, index);
+        let place = name::Place { name, zone: &zone.name, index, below_cut, mark };
         names.extend(name::compare(input, &place, sets, ours, &found, &zones, &mut notes));
     }
     for zone in unread.iter().filter_map(|index| zones.get(*index)) {
         let why = "the zone could not be read: nothing in it is planned".into();
         notes.kept.push(Kept { name: zone.name.clone(), value: None, why });
     }
-    loose_marks(&zones, input, &mut notes);
+    loose_marks(&marks, &mut notes);
     pointers::without_blocked(&mut names, &notes);
     for name in &mut names {
         never_empty::keep(name, &mut notes);
@@ -165,23 +169,8 @@ fn without_zone(name: &Name, sets: &[crate::DesiredSet], ours: &[OwnedValue], no
 }
 
 /// Marks with our owner id at names where nothing is ours.
-fn loose_marks(zones: &Zones<'_>, input: &Input<'_>, notes: &mut Notes) {
-    let used: HashSet<String> = if zones.marks.len() > input.owned.len() {
-        let places = input.owned.iter().flat_map(|(name, _)| {
-            let zone = zones.of(name).and_then(|index| zones.get(index));
-            let owner = &input.settings.owner;
-            let of =
-                move |delegation| zone.map(|zone| crate::marks::place(owner, name, &zone.name, delegation));
-            [of(false), of(true)]
-        });
-        places.flatten().collect()
-    } else {
-        zones.marks.keys().map(|name| (*name).to_owned()).collect()
-    };
-    let mut loose: Vec<&&RecordSet> =
-        zones.marks.iter().filter(|(name, _)| !used.contains(**name)).map(|(_, set)| set).collect();
-    loose.sort_by(|one, other| one.name.cmp(&other.name));
-    for set in loose {
+fn loose_marks(marks: &found_marks::Cursor<'_, '_>, notes: &mut Notes) {
+    for set in marks.loose() {
         let value = set.values.first().cloned();
         notes.drift.extend(value.map(|value| Drift { name: set.name.clone(), value, kind: DriftKind::Mark }));
     }

@@ -1,6 +1,9 @@
 //! Short hashes.
 
-use std::{fmt, str::FromStr};
+use std::{
+    fmt::{self, Write},
+    str::FromStr,
+};
 
 use netstead_model::ParseError;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -18,6 +21,18 @@ impl Digest {
             hash.update(part.as_ref());
             hash.update([0]);
         }
+        Self::first(hash)
+    }
+
+    /// Of a text that need not be put together first; a `\0` after each part makes it equal to [`Digest::of`].
+    pub(crate) fn written(text: fmt::Arguments<'_>) -> Self {
+        let mut hash = Hashing(Sha256::new());
+        // Hashing cannot fail.
+        let _ = hash.write_fmt(text);
+        Self::first(hash.0)
+    }
+
+    fn first(hash: Sha256) -> Self {
         let mut first = [0; 8];
         first.iter_mut().zip(hash.finalize()).for_each(|(to, from)| *to = from);
         Self(u64::from_be_bytes(first))
@@ -25,7 +40,27 @@ impl Digest {
 
     /// Its first 12 digits, for marks.
     pub fn short(self) -> String {
-        format!("{:012x}", self.0 >> 16)
+        self.short_digits().map(char::from).into_iter().collect()
+    }
+
+    pub(crate) fn short_digits(self) -> [u8; 12] {
+        let mut rest = self.0 >> 16;
+        let mut digits = [b'0'; 12];
+        for digit in digits.iter_mut().rev() {
+            let value = u8::try_from(rest & 15).unwrap_or_default();
+            *digit = if value < 10 { b'0' + value } else { b'a' + value - 10 };
+            rest >>= 4;
+        }
+        digits
+    }
+}
+
+struct Hashing(Sha256);
+
+impl Write for Hashing {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.update(text);
+        Ok(())
     }
 }
 

@@ -6,6 +6,7 @@ pub mod external_dns;
 mod own;
 mod recover;
 
+pub(crate) use self::own::{front, is_below, is_mark_of};
 pub use self::{
     adopted::{Adoptable, adoptable},
     own::{Mark, digest_of, is_mark, place, render},

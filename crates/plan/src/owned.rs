@@ -55,7 +55,8 @@ impl Owned {
     }
 
     pub fn get(&self, name: &Name, data: &RecordData) -> Option<&OwnedValue> {
-        self.of(name).iter().find(|value| value.data == *data)
+        let values = self.of(name);
+        values.binary_search_by(|value| value.data.cmp(data)).ok().and_then(|at| values.get(at))
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&Name, &[OwnedValue])> {

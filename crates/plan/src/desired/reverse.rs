@@ -4,7 +4,11 @@ use std::collections::BTreeSet;
 
 use netstead_model::{Name, RecordData, RecordType, reverse_name};
 
-use super::{Desired, candidate::Candidate, conflict};
+use super::{
+    Desired,
+    candidate::{self, Candidate},
+    conflict,
+};
 use crate::{Cause, Owned, Settings, inventory::Standing};
 
 /// The PTR that goes with an A or AAAA, if its name is the address's own.
@@ -26,7 +30,7 @@ pub(super) fn pointer<'a>(candidate: &Candidate<'a>, settings: &Settings) -> Opt
 /// One PTR for each address: the one that stands as long as its name is wanted, else the best. Where somebody asked
 /// for a PTR by name there is no other.
 pub(super) fn sets<'a>(
-    mut pointers: Vec<Candidate<'a>>,
+    pointers: Vec<Candidate<'a>>,
     owned: &Owned,
     settings: &Settings,
     gone: &mut Vec<Candidate<'a>>,
@@ -34,8 +38,7 @@ pub(super) fn sets<'a>(
 ) {
     let exact: BTreeSet<Name> =
         desired.sets.iter().filter(|set| set.kind == RecordType::Ptr).map(|set| set.name.clone()).collect();
-    pointers.sort_by(|one, other| one.place().cmp(&other.place()));
-    let mut rest = pointers.into_iter().peekable();
+    let mut rest = candidate::in_order(pointers).peekable();
     while let Some(first) = rest.next() {
         let name = first.name.clone();
         let mut group = vec![first];

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     DesiredValue, Line, Origin, OwnedValue, ParkedChange, Reason, Sign, Step,
-    marks::{Mark, place, render},
+    marks::{Mark, is_mark_of, place, render},
 };
 
 /// What happens at a name, and what waits for a person.
@@ -141,10 +141,18 @@ pub(super) fn mark_is_right(
     zones: &Zones<'_>,
 ) -> bool {
     let delegation = at.name != at.zone && ours.iter().any(|own| own.data.kind() == RecordType::Ns);
-    let mark = zones.marks.get(place(&input.settings.owner, at.name, at.zone, delegation).as_str());
-    let expected = render(at.name, ours.iter().map(|own| &own.data));
-    mark.and_then(|mark| mark.values.first()) == expected.as_ref()
-        && mark.is_none_or(|mark| mark.values.len() == 1)
+    let mark = if delegation {
+        zones.marks.get(&place(&input.settings.owner, at.name, at.zone, true))
+    } else {
+        at.mark
+    };
+    match mark {
+        None => ours.is_empty(),
+        Some(mark) => {
+            let ours = ours.iter().map(|own| &own.data);
+            mark.values.len() == 1 && mark.values.first().is_some_and(|mark| is_mark_of(mark, at.name, ours))
+        }
+    }
 }
 
 /// Whether the mark is wrong although nothing else changes.
@@ -183,8 +191,8 @@ fn mark_changes(
     let is = if ours.is_empty() { was } else { ours.iter().any(|data| delegates(data)) };
     let at = |delegation| place(&input.settings.owner, name.name, name.zone, delegation);
     let (old, new) = (at(was), at(is));
-    let before = zones.marks.get(new.as_str()).copied();
-    let left = zones.marks.get(old.as_str()).copied().filter(|_| old != new);
+    let before = zones.marks.get(&new);
+    let left = zones.marks.get(&old).filter(|_| old != new);
     if !others.is_empty() {
         let values = before.iter().chain(&left).flat_map(|mark| &mark.values);
         let marks: Vec<Mark> = values.filter_map(Mark::parse).collect();

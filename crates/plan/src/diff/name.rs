@@ -18,6 +18,8 @@ pub(super) struct Place<'a> {
     pub(super) zone: &'a Name,
     pub(super) index: usize,
     pub(super) below_cut: bool,
+    /// The mark of this name.
+    pub(super) mark: Option<&'a RecordSet>,
 }
 
 /// The changes of one name.
@@ -129,12 +131,12 @@ pub(super) fn compare<'a>(
         let mut set = SetDiff { kind, before, ttl, adds: Vec::new(), removes: Vec::new() };
         for value in wanted.into_iter().flat_map(|set| &set.values) {
             let there = before.is_some_and(|before| before.values.contains(&value.data));
-            let own = ours.iter().find(|own| own.data == value.data);
+            let own = ours.binary_search_by(|own| own.data.cmp(&value.data)).ok().and_then(|at| ours.get(at));
             let adopts = wanted.is_some_and(|set| set.adopt) || input.settings.mode == Mode::Authoritative;
             want(&mut name, &mut set, adopts, value, own, there, &mut equal, notes);
         }
         for own in ours.iter().filter(|own| own.data.kind() == kind) {
-            if wanted.is_none_or(|set| set.values.iter().all(|value| value.data != own.data)) {
+            if wanted.is_none_or(|set| !set.has(&own.data)) {
                 leave(input, place.name, &mut set, own, leaving, notes);
             }
         }
@@ -216,8 +218,8 @@ fn leave<'a>(
 ) {
     let there = set.before.is_some_and(|before| before.values.contains(&own.data));
     let unknown = Fate::Go(Cause::Unknown, "nothing is known about it".into());
-    let judged =
-        leaving.iter().find(|leaving| leaving.data == own.data).map_or(&unknown, |leaving| &leaving.fate);
+    let judged = leaving.binary_search_by(|leaving| leaving.data.cmp(&own.data)).ok();
+    let judged = judged.and_then(|at| leaving.get(at)).map_or(&unknown, |leaving| &leaving.fate);
     match judged {
         _ if input.clean && there => {
             let (data, why, reasons) = (&own.data, "cleaned by a person".into(), own.reasons.as_slice());

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use netstead_model::{Name, RecordSet, RecordType};
 
+use super::found_marks::FoundMarks;
 use crate::{Actual, ActualZone, OwnerId, marks::is_mark};
 
 #[derive(Debug)]
@@ -15,7 +16,7 @@ pub(super) struct Zones<'a> {
     /// All sets but marks, with the number of their zone, by name and type.
     pub(super) sets: Vec<(usize, &'a RecordSet)>,
     /// Our own marks by name.
-    pub(super) marks: HashMap<&'a str, &'a RecordSet>,
+    pub(super) marks: FoundMarks<'a>,
     /// Names that marks of other installations stand for, with their owner.
     pub(super) others: HashMap<&'a str, &'a str>,
     /// Where a zone hands over to another server.
@@ -36,17 +37,16 @@ impl<'a> Zones<'a> {
                 .collect(),
             sets: Vec::with_capacity(half),
             longest: actual.zones.iter().map(|zone| zone.name.as_str().len()).max().unwrap_or_default(),
-            marks: HashMap::with_capacity(half),
+            marks: FoundMarks::default(),
             others: HashMap::new(),
             cuts: HashSet::new(),
         };
+        let mut marks = Vec::with_capacity(half);
         for (index, zone) in actual.zones.iter().enumerate() {
             for set in zone.sets.iter().flatten().filter(|set| !set.values.is_empty()) {
                 let name = set.name.as_str();
-                match is_mark(name).filter(|_| set.kind == RecordType::Txt) {
-                    Some(other) if other == owner.as_str() => {
-                        this.marks.insert(name, set);
-                    }
+                match Some(name).filter(|_| set.kind == RecordType::Txt).and_then(is_mark) {
+                    Some(other) if other == owner.as_str() => marks.push(set),
                     Some(other) => {
                         let marked = name.split_once('.').map_or("", |(_, rest)| rest);
                         this.others.insert(marked, other);
@@ -58,6 +58,7 @@ impl<'a> Zones<'a> {
                 }
             }
         }
+        this.marks = FoundMarks::new(marks);
         if !this.sets.is_sorted_by(|(_, one), (_, other)| one.name <= other.name) {
             this.sets.sort_by(|(_, one), (_, other)| one.name.cmp(&other.name));
         }

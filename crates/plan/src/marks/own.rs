@@ -31,6 +31,16 @@ pub fn place(owner: &OwnerId, name: &Name, zone: &Name, delegation: bool) -> Str
     inner
 }
 
+/// Whether the mark of `name` stands right below it, whatever its zone.
+pub(crate) fn is_below(owner: &OwnerId, name: &Name) -> bool {
+    !name.is_wildcard() && front(owner) + name.as_str().len() <= MOST_OF_NAME
+}
+
+/// How many characters the mark of such a name has before the name itself.
+pub(crate) fn front(owner: &OwnerId) -> usize {
+    PREFIX.len() + owner.as_str().len() + 1
+}
+
 /// Whether records at `name` are marks, and whose.
 pub fn is_mark(name: &str) -> Option<&str> {
     let mut labels = name.split('.');
@@ -45,7 +55,30 @@ pub fn is_mark(name: &str) -> Option<&str> {
 
 /// What a mark says of one value.
 pub fn digest_of(name: &Name, data: &RecordData) -> String {
-    Digest::of([name.as_str(), data.kind().as_str(), &data.to_string()]).short()
+    digest(name, data).short()
+}
+
+fn digest(name: &Name, data: &RecordData) -> Digest {
+    Digest::written(format_args!("{name}\0{}\0{data}\0", data.kind()))
+}
+
+/// Whether `mark` is what [`render`] makes of these values. The mark of one value is compared without being made.
+pub(crate) fn is_mark_of<'a>(
+    mark: &RecordData,
+    name: &Name,
+    values: impl IntoIterator<Item = &'a RecordData>,
+) -> bool {
+    let mut values = values.into_iter();
+    let (first, second) = (values.next(), values.next());
+    if let (Some(only), None, RecordData::Txt(strings)) = (first, second, mark)
+        && let [string] = strings.as_slice()
+    {
+        let rest = string.strip_prefix(VERSION.as_bytes()).and_then(|rest| rest.strip_prefix(b" "));
+        let rest = rest.and_then(|rest| rest.strip_prefix(only.kind().as_str().as_bytes()));
+        let said = rest.and_then(|rest| rest.strip_prefix(b":"));
+        return said.is_some_and(|said| said == digest(name, only).short_digits());
+    }
+    render(name, first.into_iter().chain(second).chain(values)).as_ref() == Some(mark)
 }
 
 /// The mark of `name` when these values there are ours; none when there are none.
