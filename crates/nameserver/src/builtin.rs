@@ -3,7 +3,10 @@
 mod change;
 mod commits;
 
-use std::sync::Arc;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, PoisonError},
+};
 
 use async_trait::async_trait;
 use netstead_model::{
@@ -35,6 +38,8 @@ pub struct Builtin {
     domains: Vec<Name>,
     /// Writes of this process follow one another, so that none takes another's open change for abandoned.
     writing: Mutex<()>,
+    /// How the last write of this process moved each zone's serial.
+    moves: std::sync::Mutex<BTreeMap<Name, (u32, u32)>>,
 }
 
 /// A header as it was read; version `None` if the zone is new.
@@ -46,7 +51,7 @@ struct Head {
 
 impl Builtin {
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, domains: Vec<Name>) -> Self {
-        Self { store, clock, domains, writing: Mutex::new(()) }
+        Self { store, clock, domains, writing: Mutex::new(()), moves: std::sync::Mutex::default() }
     }
 
     /// The zone a name belongs to, given the configured domains.
@@ -64,7 +69,7 @@ impl Builtin {
                 if head.version.is_some() && !head.header.lone {
                     break;
                 }
-                head.header.lone = false;
+                (head.header.lone, head.header.empty) = (false, false);
                 head.header.serial = self.next_serial(head.header.serial);
                 match self.commit(domain, &mut head, Vec::new()).await {
                     Ok(()) => break,
@@ -160,9 +165,16 @@ impl Builtin {
         let written = if head.header.open {
             self.take_back(zone, snapshot.as_ref(), &mut head).await.map(|()| None)
         } else {
-            let present = self.present(snapshot.as_ref(), zone, request, head.header.visible).await?;
+            let serial = head.header.serial;
+            let present = self.present(snapshot.as_ref(), zone, request, &head.header).await?;
             let changes = Changes::decide(zone, request, present);
-            self.write_changes(zone, &mut head, fence, &changes.slots).await.map(|()| Some(changes.outcomes))
+            head.header.empty = head.header.lone && changes.left == 0;
+            let written = self.write_changes(zone, &mut head, fence, &changes.slots).await;
+            written.map(|()| {
+                let mut moves = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
+                moves.insert(zone.clone(), (serial, head.header.serial));
+                Some(changes.outcomes)
+            })
         };
         match written {
             Ok(outcomes) => Ok(outcomes),
@@ -204,7 +216,8 @@ impl DnsProvider for Builtin {
             let page = page.map_err(|error| self.failed(&error))?;
             for Stored { key, value, .. } in &page {
                 let header: Header = stored::decode(key, value).map_err(|reason| self.malformed(reason))?;
-                if let Some(Place::Header(name)) = stored::place_of(key).filter(|_| header.serial > 0) {
+                let there = header.serial > 0 && !header.empty;
+                if let Some(Place::Header(name)) = stored::place_of(key).filter(|_| there) {
                     zones.push(Zone { name, serial: Some(header.serial) });
                 }
             }
@@ -243,5 +256,10 @@ impl DnsProvider for Builtin {
             }
         }
         Err(ProviderError::Busy { server: self.server(), retry_after: None })
+    }
+
+    fn moved_alone(&self, zone: &Name, before: u32, after: u32) -> bool {
+        let moves = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
+        moves.get(zone).is_some_and(|moved| *moved == (before, after))
     }
 }

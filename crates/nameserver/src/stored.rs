@@ -6,9 +6,7 @@
 //! each with what stood there before; the last commit moves `visible` up, and all of them are seen at once. A writer
 //! that finds a header open takes the entries of the future back first. So a crash in between leaves nothing to see.
 
-use std::collections::BTreeSet;
-
-use netstead_model::{Name, RecordData, RecordSet, RecordType};
+use netstead_model::{Name, RecordSet, RecordType, Values as Sorted};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 pub(crate) const PREFIX: &[u8] = b"dns/";
@@ -32,6 +30,9 @@ pub(crate) struct Header {
     /// A zone for single names, under no configured domain.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) lone: bool,
+    /// A lone zone that has no record any more. Its place in the order of writes stays.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) empty: bool,
     /// A change of several commits is under way; its entries begin after `visible`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) open: bool,
@@ -51,7 +52,7 @@ pub(crate) struct Entry {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Values {
     pub(crate) ttl: u32,
-    pub(crate) values: BTreeSet<RecordData>,
+    pub(crate) values: Sorted,
 }
 
 impl Entry {

@@ -32,8 +32,9 @@ pub type Hint = Box<dyn Fn(&Name, Vec<Name>) + Send + Sync>;
 /// A server to be checked, with a zone that holds nothing but its SOA and NS.
 pub struct Subject {
     pub provider: Arc<dyn DnsProvider>,
-    /// The same server, with credentials it does not know.
-    pub stranger: Arc<dyn DnsProvider>,
+    /// The same server, with credentials it does not know. None for zones inside Netstead itself: there are no strangers
+    /// and no other installations, and any zone can be had.
+    pub stranger: Option<Arc<dyn DnsProvider>>,
     pub zone: Name,
     /// Something the server will not have; [`Subject::out_of_zone`] suits most.
     pub poison: Unit,
@@ -72,9 +73,13 @@ pub async fn all(subject: &Subject) {
 
 impl Subject {
     pub fn new(provider: Arc<dyn DnsProvider>, stranger: Arc<dyn DnsProvider>, zone: Name) -> Self {
-        let poison = Self::out_of_zone();
-        let generation = AtomicU64::new(1);
-        Self { provider, stranger, zone, poison, requests: None, hint: None, generation }
+        Self { stranger: Some(stranger), ..Self::inside(provider, zone) }
+    }
+
+    /// Zones that no other program can reach.
+    pub fn inside(provider: Arc<dyn DnsProvider>, zone: Name) -> Self {
+        let (poison, generation) = (Self::out_of_zone(), AtomicU64::new(1));
+        Self { provider, stranger: None, zone, poison, requests: None, hint: None, generation }
     }
 
     /// A name that is in no zone of any server under test.

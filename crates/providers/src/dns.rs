@@ -3,6 +3,7 @@
 mod check;
 pub mod powerdns;
 pub mod rfc2136;
+mod steps;
 
 use netstead_model::{RecordData, RecordSet};
 

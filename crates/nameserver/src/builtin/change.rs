@@ -24,6 +24,8 @@ pub(super) struct Changes {
     pub(super) slots: BTreeMap<Slot, (Option<Values>, Option<Values>)>,
     /// In the order of the request's units.
     pub(super) outcomes: Vec<UnitOutcome>,
+    /// How many of the sets that were looked at stand there afterwards.
+    pub(super) left: usize,
 }
 
 impl Changes {
@@ -47,6 +49,7 @@ impl Changes {
             changes.outcomes.push(outcome);
         }
         changes.slots.retain(|_, (before, after)| before != after);
+        changes.left = present.len();
         changes
     }
 }

@@ -6,7 +6,7 @@ use netstead_model::{Name, ProviderError, Unit, WriteRequest};
 use netstead_store::{Commit, Condition, MAX_BYTES, MAX_WRITES, Snapshot, StoreError, Write};
 
 use super::{Builtin, Head, change::Present};
-use crate::stored::{self, Entry, Slot, Values};
+use crate::stored::{self, Entry, Header, Slot, Values};
 
 /// From this many names on, the whole zone is read rather than each name.
 const MANY: usize = 64;
@@ -16,16 +16,16 @@ const ROOM: usize = 4096;
 type Slots = BTreeMap<Slot, (Option<Values>, Option<Values>)>;
 
 impl Builtin {
-    /// What stands in the zone at the names a request is about.
+    /// What stands in the zone at the names a request is about; everything in a lone zone, which is small.
     pub(super) async fn present(
         &self,
         snapshot: &dyn Snapshot,
         zone: &Name,
         request: &WriteRequest,
-        visible: u64,
+        header: &Header,
     ) -> Result<Present, ProviderError> {
         let mut entries = Vec::new();
-        if request.units.len() < MANY {
+        if request.units.len() < MANY && !header.lone {
             let names: BTreeSet<&Name> = request.units.iter().flat_map(Unit::names).collect();
             for name in names {
                 entries.extend(self.entries(snapshot, &stored::name_prefix(zone, name)).await?);
@@ -33,7 +33,8 @@ impl Builtin {
         } else {
             entries = self.entries(snapshot, &stored::zone_prefix(zone)).await?;
         }
-        let seen = |(slot, entry): (Slot, Entry)| entry.seen(visible).cloned().map(|values| (slot, values));
+        let seen =
+            |(slot, entry): (Slot, Entry)| entry.seen(header.visible).cloned().map(|values| (slot, values));
         Ok(entries.into_iter().filter_map(seen).collect())
     }
 

@@ -4,6 +4,7 @@
 mod aliases;
 mod answers;
 mod connections;
+mod contract;
 mod denials;
 mod garbage;
 mod house;

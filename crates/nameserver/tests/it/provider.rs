@@ -184,6 +184,29 @@ async fn a_change_of_many_commits_is_seen_whole_or_not_at_all() {
     assert!((1..6).contains(&seen_new), "{seen_new}");
 }
 
+#[tokio::test]
+async fn a_lone_zone_that_lost_its_last_record_is_no_longer_listed_but_keeps_its_order() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let builtin = builtin(&store);
+    let (zone, set) = (name("web.example.com"), sets("web.example.com 300 A 192.0.2.1").remove(0));
+    let listed = async || {
+        let zones = builtin.zones(&[name("com")]).await.unwrap();
+        zones.into_iter().map(|zone| zone.name).collect::<Vec<_>>()
+    };
+    let change = async |before: Option<&RecordSet>, after: Option<&RecordSet>, generation| {
+        let units = units([(before.cloned(), after.cloned())]);
+        builtin.write(&zone, &WriteRequest { units, fence: fence(1, generation) }).await
+    };
+    change(None, Some(&set), 2).await.unwrap();
+    assert_eq!(listed().await, [zone.clone()]);
+    change(Some(&set), None, 3).await.unwrap();
+    assert!(listed().await.is_empty());
+    let late = change(None, Some(&set), 2).await;
+    assert!(matches!(late, Err(ProviderError::Late { .. })), "{late:?}");
+    change(None, Some(&set), 4).await.unwrap();
+    assert_eq!(listed().await, [zone.clone()]);
+}
+
 /// A store that takes a number of commits and then none.
 #[derive(Debug)]
 struct Dying {

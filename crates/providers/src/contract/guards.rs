@@ -50,19 +50,23 @@ pub async fn foreign_values_survive(subject: &Subject) {
 }
 
 pub async fn strangers_are_refused_and_lose_nothing(subject: &Subject) {
+    let Some(stranger) = &subject.stranger else { return };
     let name = subject.at("strangers");
     let there = set(&name, &["192.0.2.1"]);
     subject.change(None, Some(there.clone())).await;
     let request = subject.request(vec![unit(&name, Some(there.clone()), None)]);
-    let outcome = subject.stranger.write(&subject.zone, &request).await;
+    let outcome = stranger.write(&subject.zone, &request).await;
     assert!(matches!(outcome, Err(ProviderError::Denied { .. })), "a stranger should be denied: {outcome:?}");
-    let outcome = subject.stranger.read(&subject.zone).await;
+    let outcome = stranger.read(&subject.zone).await;
     assert!(matches!(outcome, Err(ProviderError::Denied { .. })), "a stranger should be denied: {outcome:?}");
     subject.has(&name, &there).await;
     subject.change(Some(there), None).await;
 }
 
 pub async fn an_unknown_zone_is_told(subject: &Subject) {
+    if subject.stranger.is_none() {
+        return;
+    }
     let zone = name("elsewhere.invalid");
     if let Some(hint) = &subject.hint {
         hint(&zone, vec![zone.clone()]);
@@ -92,6 +96,9 @@ pub async fn a_late_write_is_refused(subject: &Subject) {
         );
     }
     subject.has(&name, &newer).await;
+    if subject.stranger.is_none() {
+        return subject.change(Some(newer), None).await;
+    }
     // Another installation has a fence of its own.
     let fence = Fence { owner: "neighbour".into(), ..late };
     let units = vec![unit(&name, Some(newer), None)];

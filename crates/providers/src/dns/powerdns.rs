@@ -20,7 +20,7 @@ use serde::Deserialize;
 use tokio::sync::{Mutex, OnceCell};
 
 use self::wire::Changes;
-use super::{check::Found, tidy};
+use super::{check::Found, steps::Steps, tidy};
 use crate::{
     Observer, Secret, SettingsError, Silent, Tls,
     http::{Http, Patience, Reply},
@@ -82,6 +82,7 @@ pub struct PowerDns {
     version: OnceCell<Version>,
     /// SQLite answers 500 to two changes at once.
     writing: Mutex<()>,
+    steps: Steps,
 }
 
 /// How new zones are made.
@@ -132,6 +133,7 @@ impl PowerDns {
             creation,
             version: OnceCell::new(),
             writing: Mutex::new(()),
+            steps: Steps::default(),
         })
     }
 
@@ -264,6 +266,7 @@ impl DnsProvider for PowerDns {
 
     async fn write(&self, zone: &Name, request: &WriteRequest) -> Result<Vec<UnitOutcome>, ProviderError> {
         let _alone = self.writing.lock().await;
+        self.steps.forget(zone);
         let current = match (self.current(zone, request).await?, &self.creation) {
             (Some(current), _) => current,
             (None, None) => return Err(self.missing(zone)),
@@ -273,6 +276,10 @@ impl DnsProvider for PowerDns {
             }
         };
         self.apply(zone, request, &current).await
+    }
+
+    fn moved_alone(&self, zone: &Name, before: u32, after: u32) -> bool {
+        self.steps.explain(zone, before, after)
     }
 }
 

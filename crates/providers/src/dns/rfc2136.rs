@@ -30,7 +30,7 @@ use netstead_model::{
 use serde::Deserialize;
 
 use self::client::{Client, Server};
-use super::tidy;
+use super::{steps::Steps, tidy};
 use crate::{Observer, Secret, SettingsError, Silent};
 
 pub use self::key::Algorithm;
@@ -98,6 +98,7 @@ pub struct Rfc2136 {
     zones: Vec<Name>,
     /// The names to ask for, per zone; used by [`Read::Query`] only.
     names: Mutex<BTreeMap<Name, BTreeSet<Name>>>,
+    steps: Steps,
 }
 
 impl Rfc2136 {
@@ -138,7 +139,8 @@ impl Rfc2136 {
             (Some(name), Some(secret)) => Some(key::Key::new(name, &config.tsig_algorithm, secret)?),
         };
         let client = Client { key, observer, clock, connect, answer };
-        Ok(Self { servers, client, read: config.read, zones: config.zones, names: Mutex::default() })
+        let (names, steps) = (Mutex::default(), Steps::default());
+        Ok(Self { servers, client, read: config.read, zones: config.zones, names, steps })
     }
 
     /// Tells all the names of `zone` that a read shall ask for; only `read = "query"` needs it. Until it is called,
@@ -231,6 +233,7 @@ impl DnsProvider for Rfc2136 {
     }
 
     async fn write(&self, zone: &Name, request: &WriteRequest) -> Result<Vec<UnitOutcome>, ProviderError> {
+        self.steps.forget(zone);
         let mut first = None;
         for server in &self.servers {
             match self.write_to(server, zone, request).await {
@@ -241,6 +244,11 @@ impl DnsProvider for Rfc2136 {
             }
         }
         Err(first.unwrap_or_else(|| self.nobody()))
+    }
+
+    /// With several servers the serial may be that of one which has not heard of the change.
+    fn moved_alone(&self, zone: &Name, before: u32, after: u32) -> bool {
+        self.servers.len() == 1 && self.steps.explain(zone, before, after)
     }
 }
 

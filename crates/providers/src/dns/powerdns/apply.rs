@@ -69,7 +69,10 @@ impl PowerDns {
     async fn patch(&self, zone: &Name, patch: &Patch) -> Result<Result<(), String>, ProviderError> {
         let reply = self.http.change(Method::PATCH, &self.zone_path(zone), patch).await?;
         match reply.status {
-            status if status.is_success() => Ok(Ok(())),
+            status if status.is_success() => {
+                self.steps.add(zone);
+                Ok(Ok(()))
+            }
             _ if no_such_zone(&reply) => Err(self.missing(zone)),
             StatusCode::UNPROCESSABLE_ENTITY | StatusCode::BAD_REQUEST | StatusCode::CONFLICT => {
                 Ok(Err(wire::reason(&reply)))

@@ -173,6 +173,7 @@ impl Job<'_> {
         let code = answer.map_err(|trouble| self.connection.writing(trouble))?.code;
         if code == NOERROR {
             self.proven = true;
+            self.provider.steps.add(self.zone);
             self.old = Some(self.mark());
         }
         Ok(code)
