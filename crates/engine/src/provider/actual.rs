@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use netstead_model::{Name, ProviderError, Zone};
+use netstead_model::{Name, ProviderError, SetChange, Zone};
 use netstead_plan::{Actual, ActualZone, Desired, DomainMatch};
 use netstead_store::Write;
 use tokio::time::timeout;
@@ -34,6 +34,8 @@ struct Read {
     at: Duration,
     /// It may have changed whatever the serial says.
     doubtful: bool,
+    /// What we wrote is in what was read; this is the serial from before that.
+    wrote: Option<u32>,
     failures: u32,
     error: Option<String>,
 }
@@ -47,6 +49,18 @@ impl Seen {
     pub(super) fn doubt(&mut self, zone: &Name) {
         if let Some(read) = self.reads.get_mut(zone) {
             read.doubtful = true;
+        }
+    }
+
+    /// The server took these changes. If its serial says that nothing else happened, they need not be read back.
+    pub(super) fn wrote<'a>(&mut self, zone: &Name, changes: impl IntoIterator<Item = &'a SetChange>) {
+        let held = Arc::make_mut(&mut self.actual).zones.iter_mut().find(|held| held.name == *zone);
+        match (held, self.reads.get_mut(zone)) {
+            (Some(ActualZone { serial: None, .. }) | None, _) | (_, None) => self.doubt(zone),
+            (Some(held), Some(read)) => {
+                held.follow(changes);
+                read.wrote = held.serial;
+            }
         }
     }
 }
@@ -87,10 +101,18 @@ impl Worker {
             let now = clock.monotonic();
             let (mut known, mut sets) = (serial, None);
             let fresh_enough = !read.doubtful && now.saturating_sub(read.at) < self.setup.full_interval;
+            let is_known = |at: u32, wrote: Option<u32>| match wrote {
+                None => serial == Some(at),
+                Some(before) => {
+                    serial.is_some_and(|serial| self.setup.provider.moved_alone(&name, before, serial))
+                }
+            };
             match old {
                 _ if fresh.contains(&name) => sets = Some(Vec::new()),
                 _ if !needed.contains(&name) => {}
-                Some((at, old)) if fresh_enough && serial == Some(at) => sets = Some(old),
+                Some((at, old)) if fresh_enough && is_known(at, read.wrote) => {
+                    (sets, read.wrote) = (Some(old), None);
+                }
                 _ if unreachable.is_some() => read.error.clone_from(&unreachable),
                 _ => match in_time(&server, self.setup.provider.read(&name)).await {
                     Ok(content) => {
@@ -108,7 +130,7 @@ impl Worker {
             }
             errors.extend(read.error.clone().filter(|_| sets.is_none()).map(|error| (name.clone(), error)));
             reads.insert(name.clone(), read);
-            zones.push(ActualZone { name, serial: known, sets });
+            zones.push(ActualZone::new(name, known, sets));
         }
         self.seen.reads = reads;
         self.seen.actual = Arc::new(Actual { zones });

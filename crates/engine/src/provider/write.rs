@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use netstead_model::{Fence, Name, ProviderError, Unit, UnitOutcome, WriteRequest};
-use netstead_plan::Plan;
+use netstead_plan::{Plan, Step};
 use netstead_store::Commit;
 use tokio::time::timeout;
 
@@ -52,14 +52,14 @@ impl Worker {
             let Some(zone) = group.first().map(|step| step.zone.clone()) else { continue };
             let units: Vec<Unit> = group.iter().map(|step| step.unit.clone()).collect();
             let answer = self.write_zone(&zone, units, plan.generation).await;
-            // What we wrote is read back before anything else is planned there.
-            self.seen.doubt(&zone);
             match answer {
                 Ok(answer) => {
+                    self.note_written(&zone, group, &answer);
                     let mut answer = answer.into_iter();
                     outcomes.extend(group.iter().map(|_| answer.next()));
                 }
                 Err(error) => {
+                    self.seen.doubt(&zone);
                     tracing::warn!(provider = %self.name(), %zone, %error, "A zone could not be changed.");
                     if let ProviderError::Late { .. } = error {
                         let text = format!("{error}: something newer was written before");
@@ -75,6 +75,17 @@ impl Worker {
         }
         self.judge(plan, &outcomes, report);
         outcomes
+    }
+
+    /// What the server took is known without reading it; after anything unexpected the zone is read before anything
+    /// else is planned there.
+    fn note_written(&mut self, zone: &Name, group: &[Step], answer: &[UnitOutcome]) {
+        let sure = |outcome: &UnitOutcome| !matches!(outcome, UnitOutcome::Changed);
+        if answer.len() != group.len() || !answer.iter().all(sure) {
+            return self.seen.doubt(zone);
+        }
+        let taken = group.iter().zip(answer).filter(|(_, outcome)| **outcome == UnitOutcome::Applied);
+        self.seen.wrote(zone, taken.flat_map(|(step, _)| &step.unit.changes));
     }
 
     async fn write_zone(
@@ -147,7 +158,7 @@ impl Worker {
                 None => report.unknown += 1,
             }
         }
-        // What was written is read back; what had changed is planned anew.
+        // What was written is confirmed by the serial or read back; what had changed is planned anew.
         report.again = report.applied + report.changed > 0;
     }
 }

@@ -84,6 +84,47 @@ async fn an_unchanged_serial_means_no_read_until_an_hour_has_passed() {
 }
 
 #[tokio::test]
+async fn what_was_written_is_not_read_back_when_the_serial_says_that_nothing_else_happened() {
+    for tells_moves in [true, false] {
+        let zones = ["example.com", "0.10.in-addr.arpa"];
+        let server = Server { tells_moves, ..Server::new(&zones) };
+        let world = World::with(Arc::new(MemoryStore::new()), vec![("lan", server)]);
+        world.source.sees(fleet(1..5));
+        let engine = world.start().await;
+        let report = world.minutes(&engine, 1).await;
+        assert!(report.plan.unwrap().steps.is_empty());
+        let reads = world.server().reads();
+        world.source.sees(fleet(1..9));
+        world.minutes(&engine, 1).await;
+        let report = world.minutes(&engine, 1).await;
+        assert!(world.server().has("w8.example.com", "A 10.0.0.8"));
+        assert!(report.plan.unwrap().steps.is_empty());
+        assert_eq!(world.server().reads() - reads, if tells_moves { 0 } else { 2 });
+        // It is still seen when somebody changes what was never read.
+        world.server().remove("w8.example.com", "A 10.0.0.8");
+        world.minutes(&engine, 1).await;
+        assert!(world.server().has("w8.example.com", "A 10.0.0.8"));
+        engine.close().await;
+    }
+}
+
+#[tokio::test]
+async fn what_somebody_else_writes_beside_our_own_write_is_seen_at_once() {
+    let world = World::new();
+    world.source.sees(fleet(1..5));
+    let engine = world.start().await;
+    world.minutes(&engine, 1).await;
+    *world.server().intruder.lock().unwrap() = Some((name("w1.example.com"), data("A 192.0.2.7")));
+    world.source.sees(fleet(1..6));
+    world.minutes(&engine, 1).await;
+    world.minutes(&engine, 1).await;
+    assert!(world.server().has("w5.example.com", "A 10.0.0.5"));
+    let foreign = engine.records().into_iter().find(|record| record.value == data("A 192.0.2.7")).unwrap();
+    assert_eq!(foreign.state, RecordState::Foreign);
+    engine.close().await;
+}
+
+#[tokio::test]
 async fn drift_is_repaired_where_the_value_is_ours_and_left_where_it_is_not() {
     let world = World::new();
     world.source.sees([vm("web", "10.0.0.1")]);

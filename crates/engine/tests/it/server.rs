@@ -38,6 +38,9 @@ pub struct Server {
     pub rejects: Mutex<BTreeSet<Name>>,
     /// What somebody else puts there right before the next write.
     pub intruder: Mutex<Option<(Name, RecordData)>>,
+    /// By how much the last write moved each serial, if it says so.
+    pub moved: Mutex<BTreeMap<Name, u32>>,
+    pub tells_moves: bool,
 }
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -63,6 +66,8 @@ impl Server {
             loses_answer: AtomicBool::new(false),
             rejects: Mutex::default(),
             intruder: Mutex::default(),
+            moved: Mutex::default(),
+            tells_moves: true,
         }
     }
 
@@ -202,6 +207,7 @@ impl DnsProvider for Server {
         }
         held.fence = fence;
         let rejects = self.rejects.lock().unwrap().clone();
+        let before = held.serial;
         let outcomes = request.units.iter().map(|unit| {
             if rejects.contains(&unit.name) {
                 return UnitOutcome::Rejected { reason: "not here".into() };
@@ -209,6 +215,7 @@ impl DnsProvider for Server {
             take(held, unit)
         });
         let outcomes = outcomes.collect();
+        self.moved.lock().unwrap().insert(zone.clone(), held.serial - before);
         if self.loses_answer.swap(false, Ordering::SeqCst) {
             return Err(ProviderError::Unknown {
                 server: "fake".into(),
@@ -216,5 +223,10 @@ impl DnsProvider for Server {
             });
         }
         Ok(outcomes)
+    }
+
+    fn moved_alone(&self, zone: &Name, before: u32, after: u32) -> bool {
+        let moved = self.moved.lock().unwrap().get(zone).copied();
+        self.tells_moves && moved.is_some_and(|moved| before + moved == after)
     }
 }
