@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 
-use crate::shell::{cargo, root, run};
+use crate::{
+    needs,
+    shell::{cargo, root, run},
+};
 
 /// Measure, in a release build.
 ///
@@ -16,18 +19,27 @@ pub(crate) struct Options {
     /// Where the figures go as JSON [default: target/bench/NAME.json].
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Measure only this part of it, as the bench calls it.
+    #[arg(long, value_name = "PART")]
+    only: Option<String>,
+    /// Install what is missing without asking.
+    #[arg(long)]
+    yes: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Bench {
     /// Claims: in memory, through the ledger and through the API, beside what the disk itself can do.
     Ledger,
+    /// Names: planning, into PowerDNS beside bare requests, and answers beside those of Knot.
+    Names,
 }
 
 impl Bench {
     fn name(self) -> &'static str {
         match self {
             Self::Ledger => "ledger",
+            Self::Names => "names",
         }
     }
 
@@ -35,6 +47,7 @@ impl Bench {
     fn cargo(self) -> &'static str {
         match self {
             Self::Ledger => "bench --package netstead --bench ledger --",
+            Self::Names => "bench --package netstead --bench names --",
         }
     }
 }
@@ -47,5 +60,10 @@ pub(crate) fn measure(options: &Options) -> Result<bool> {
     if let Some(dir) = file.parent() {
         std::fs::create_dir_all(dir).with_context(|| format!("{} cannot be made", dir.display()))?;
     }
-    run(cargo(options.what.cargo()).arg("--json").arg(file))
+    if let Bench::Names = options.what {
+        needs::provide(needs::BENCH, options.yes)?;
+    }
+    let mut bench = cargo(options.what.cargo());
+    bench.arg("--json").arg(file);
+    run(bench.args(options.only.iter().flat_map(|part| ["--only", part])))
 }

@@ -1,4 +1,4 @@
-//! What the tests need beside Rust and a C compiler, and how a Debian machine gets it.
+//! What tests and benches need beside Rust and a C compiler, and how a Debian machine gets it.
 
 use std::{
     io::{IsTerminal, Write, stderr, stdin},
@@ -9,15 +9,15 @@ use anyhow::{Result, bail};
 
 use crate::shell::{command, found, is_root, run};
 
-/// A program that some test runs.
+/// A program that some test or bench runs.
 #[derive(Debug)]
-struct Need {
+pub(crate) struct Need {
     command: &'static str,
     package: &'static str,
     why: &'static str,
 }
 
-const NEEDS: &[Need] = &[
+pub(crate) const TESTS: &[Need] = &[
     Need { command: "bash", package: "bash", why: "types the commands of the documents" },
     Need { command: "curl", package: "curl", why: "the documents call the REST API with it" },
     Need { command: "jq", package: "jq", why: "the documents read JSON with it" },
@@ -39,13 +39,22 @@ const NEEDS: &[Need] = &[
     Need { command: "mount", package: "mount", why: "a disk small enough to fill is a tmpfs" },
 ];
 
+/// What `bench names` measures against, and with.
+pub(crate) const BENCH: &[Need] = &[
+    Need { command: "pdns_server", package: "pdns-backend-sqlite3", why: "takes names" },
+    Need { command: "pdnsutil", package: "pdns-backend-sqlite3", why: "gives PowerDNS its zones and keys" },
+    Need { command: "sqlite3", package: "sqlite3", why: "makes the database of PowerDNS" },
+    Need { command: "knotd", package: "knot", why: "answers questions" },
+    Need { command: "dnsperf", package: "dnsperf", why: "asks questions" },
+];
+
 /// Installs what is missing. At a terminal it asks first, unless `yes`.
-pub(crate) fn provide(yes: bool) -> Result<()> {
-    let missing = missing();
+pub(crate) fn provide(needs: &[Need], yes: bool) -> Result<()> {
+    let missing = missing(needs);
     if missing.is_empty() {
         return Ok(());
     }
-    eprintln!("The tests need what is not here yet:");
+    eprintln!("This needs what is not here yet:");
     for need in &missing {
         eprintln!("  {:<12} {} (package {})", need.command, need.why, need.package);
     }
@@ -61,14 +70,14 @@ pub(crate) fn provide(yes: bool) -> Result<()> {
     if !install {
         bail!("apt-get failed: install {} by hand", packages.join(", "));
     }
-    match self::missing().first() {
+    match self::missing(needs).first() {
         None => Ok(()),
         Some(need) => bail!("`{}` is still not found after installing {}", need.command, need.package),
     }
 }
 
-fn missing() -> Vec<&'static Need> {
-    NEEDS.iter().filter(|need| !found(need.command)).collect()
+fn missing(needs: &[Need]) -> Vec<&Need> {
+    needs.iter().filter(|need| !found(need.command)).collect()
 }
 
 fn agreed() -> Result<bool> {
@@ -94,7 +103,7 @@ mod tests {
 
     #[test]
     fn each_need_has_a_package_and_a_reason() {
-        for need in NEEDS {
+        for need in TESTS.iter().chain(BENCH) {
             assert!(!need.package.is_empty() && !need.why.is_empty(), "{need:?}");
         }
     }

@@ -98,7 +98,7 @@ pub(crate) fn run(options: &Options) -> bool {
 
 /// In the whole run a test that cannot run fails. Only root may mount, so others skip those tests, counted.
 fn tests(options: &Options, counts: &mut Counts) -> Result<bool> {
-    needs::provide(options.yes)?;
+    needs::provide(needs::TESTS, options.yes)?;
     let skips = beside_us("skipped-tests")?;
     match std::fs::remove_file(&skips) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

@@ -10,6 +10,7 @@
 
 mod book;
 mod durable;
+#[path = "../shared/report.rs"]
 mod report;
 mod startup;
 mod through_api;

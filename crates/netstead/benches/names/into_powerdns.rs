@@ -1,0 +1,152 @@
+//! New names into a real PowerDNS, beside the same requests sent without any thought.
+
+use std::{
+    io::{Read as _, Write as _},
+    net::TcpStream,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use netstead_engine::ProviderSetup;
+use netstead_model::{Clock as _, RecordSet, SystemClock};
+use netstead_plan::{Digest, Plan};
+use netstead_providers::{
+    Call, Observer, Secret,
+    dns::{PowerDns, powerdns::Config},
+};
+use netstead_testkit::PowerDns as Server;
+
+use crate::{
+    house::{self, Seen, ZONE, workload},
+    report::{Report, median},
+};
+
+const NAMES: u32 = 10_000;
+const ROUNDS: usize = 3;
+/// As much as the provider sends at once.
+const MOST_BYTES: usize = 1_500_000;
+
+/// Counts requests.
+#[derive(Debug, Default)]
+struct Calls(AtomicU32);
+
+impl Observer for Calls {
+    fn called(&self, _: Call) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Calls {
+    fn take(&self) -> f64 {
+        self.0.swap(0, Ordering::Relaxed).into()
+    }
+}
+
+pub async fn measure(report: &mut Report, dir: &Path) {
+    let (mut ours, mut bare, mut last) = (Vec::new(), Vec::new(), None);
+    for round in 0..ROUNDS {
+        let Some(with_us) = Server::start(&[ZONE]) else { return };
+        let Some(alone) = Server::start(&[ZONE]) else { return };
+        let run = through_the_engine(&with_us, &dir.join(format!("pdns-{round}"))).await;
+        ours.push(run.first.as_secs_f64());
+        bare.push(by_hand(&alone, &run.plan).as_secs_f64());
+        last = Some(run);
+    }
+    let (ours, bare, Some(run)) = (median(ours), median(bare), last) else { return };
+    report.note("10 000 new names into PowerDNS, bare PATCHes", bare, "s");
+    report.note("10 000 new names into PowerDNS", ours, "s");
+    report.judge("  to the bare PATCHes", ours / bare, "x", "under 2", ours / bare < 2.0);
+    report.note("one name more: requests", run.one.0, "");
+    report.note("one name more: time", run.one.1.as_secs_f64(), "s");
+    report.judge("pass without news: requests", run.idle.0, "", "1, no zone read", run.idle.0 <= 1.0);
+    report.note("pass without news: time", run.idle.1.as_secs_f64(), "s");
+}
+
+struct Run {
+    plan: Arc<Plan>,
+    first: Duration,
+    one: (f64, Duration),
+    idle: (f64, Duration),
+}
+
+async fn through_the_engine(server: &Server, dir: &Path) -> Run {
+    let calls = Arc::new(Calls::default());
+    let config = Config::new(server.api_url(), Secret::new(server.api_key()));
+    let provider = PowerDns::observed(config, calls.clone(), SystemClock::shared()).expect("a provider");
+    let store = house::open(dir).await;
+    let source = Seen::new();
+    let setup = ProviderSetup::new(house::settings(), Arc::new(provider), Digest::of(["bench"]));
+    let engine = house::engine(&store, &source, setup).await;
+    house::apply(&engine).await;
+    source.sees((0..NAMES).map(workload).collect());
+    let (done, first) = house::apply(&engine).await;
+    assert_eq!(done.applied, usize::try_from(NAMES).expect("small"), "{done:?}");
+    let plan = done.plan.expect("a plan");
+    // The pass that confirms it.
+    house::apply(&engine).await;
+    calls.take();
+    source.sees((0..=NAMES).map(workload).collect());
+    let (_, took) = house::apply(&engine).await;
+    house::apply(&engine).await;
+    let one = (calls.take(), took);
+    let (done, took) = house::apply(&engine).await;
+    assert!(done.plan.is_some_and(|plan| plan.is_empty()));
+    let idle = (calls.take(), took);
+    engine.close().await;
+    store.close().await;
+    Run { plan, first, one, idle }
+}
+
+/// Sends what the plan had, in as many requests as the provider does, over one connection.
+fn by_hand(server: &Server, plan: &Plan) -> Duration {
+    let sets =
+        plan.steps.iter().flat_map(|step| &step.unit.changes).filter_map(|change| change.after.as_ref());
+    let mut bodies: Vec<String> = Vec::new();
+    for text in sets.map(rrset) {
+        match bodies.last_mut().filter(|body| body.len() + text.len() < MOST_BYTES) {
+            Some(body) => body.extend([",", &text]),
+            None => bodies.push(text),
+        }
+    }
+    let address = server.api_url().trim_start_matches("http://").to_owned();
+    let start = SystemClock.monotonic();
+    let mut connection = TcpStream::connect(&address).expect("a connection");
+    connection.set_read_timeout(Some(Duration::from_mins(1))).expect("a timeout");
+    for body in bodies {
+        let body = format!("{{\"rrsets\":[{body}]}}");
+        let head = format!(
+            "PATCH /api/v1/servers/localhost/zones/{ZONE}. HTTP/1.1\r\nHost: {address}\r\nX-API-Key: {}\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+            server.api_key(),
+            body.len()
+        );
+        connection.write_all(head.as_bytes()).expect("a server that listens");
+        connection.write_all(body.as_bytes()).expect("a server that listens");
+        let mut answer = Vec::new();
+        while !answer.windows(4).any(|end| end == b"\r\n\r\n") {
+            let mut some = [0; 4096];
+            let read = connection.read(&mut some).expect("an answer");
+            assert!(read > 0, "PowerDNS closed the connection");
+            answer.extend_from_slice(&some[..read]);
+        }
+        assert!(answer.starts_with(b"HTTP/1.1 204"), "{}", String::from_utf8_lossy(&answer));
+    }
+    SystemClock.monotonic() - start
+}
+
+fn rrset(set: &RecordSet) -> String {
+    let records: Vec<_> = set
+        .values
+        .iter()
+        .map(|value| serde_json::json!({ "content": value.to_string(), "disabled": false }))
+        .collect();
+    serde_json::json!({
+        "name": set.name.absolute(), "type": set.kind.as_str(), "ttl": set.ttl,
+        "changetype": "REPLACE", "records": records,
+    })
+    .to_string()
+}
