@@ -1,21 +1,17 @@
 //! The log of events: finding them by address, key and time without reading all of them.
-//!
-//! The index is derived. It is built in the background after a start, takes about 25 bytes per event, and knows hashes
-//! only: what it points at is read from the store and looked at.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    hash::{DefaultHasher, Hash, Hasher},
-    sync::{Arc, Mutex, PoisonError},
-};
+mod index;
+mod postings;
+
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use netstead_model::{Address, Event, EventKind, Ident, Key};
 use netstead_store::{Snapshot, Store};
-use tokio::sync::watch;
 
+pub(crate) use self::index::EventIndex;
 use crate::{
-    load::{damaged, each_entry},
+    load::damaged,
     record::{self, EVENT, EventGroup, event_key, event_seq},
     refusal::LedgerError,
 };
@@ -47,137 +43,6 @@ pub struct EventPage {
 /// Groups looked at for one page when nothing but a scan can find what is asked for.
 const SCANNED_AT_MOST: usize = 20_000;
 const GROUPS: usize = 256;
-const SEQ_BITS: u32 = 36;
-const SEQ_MASK: u64 = (1 << SEQ_BITS) - 1;
-
-/// Where events are, by what they concern.
-#[derive(Debug)]
-pub(crate) struct EventIndex {
-    inner: Mutex<Inner>,
-    built: watch::Sender<bool>,
-}
-
-#[derive(Debug, Default)]
-struct Inner {
-    /// 28 bits of a hash and 36 of a sequence number.
-    addresses: BTreeSet<u64>,
-    keys: BTreeSet<u64>,
-    /// The first event of each minute in which there was one.
-    minutes: BTreeMap<i64, u64>,
-    count: u64,
-}
-
-impl EventIndex {
-    pub fn new() -> Self {
-        Self { inner: Mutex::new(Inner::default()), built: watch::Sender::new(false) }
-    }
-
-    /// Reads every event of `snapshot`, which must be older than the first event that is added beside.
-    pub async fn build(&self, snapshot: &dyn Snapshot) -> Result<(), LedgerError> {
-        each_entry(snapshot, EVENT, |entry| {
-            let group: EventGroup = record::decode(&entry.key, &entry.value).map_err(damaged)?;
-            self.add(&group.events);
-            Ok::<(), LedgerError>(())
-        })
-        .await?;
-        self.built.send_replace(true);
-        Ok(())
-    }
-
-    /// Whether every stored event is known here.
-    pub fn is_built(&self) -> bool {
-        *self.built.borrow()
-    }
-
-    pub async fn ready(&self) {
-        let mut built = self.built.subscribe();
-        // The sender lives as long as this index: waiting cannot fail.
-        let _ = built.wait_for(|built| *built).await;
-    }
-
-    pub fn add(&self, events: &[Arc<Event>]) {
-        let mut inner = self.lock();
-        for event in events {
-            inner.add(event);
-        }
-    }
-
-    pub fn remove(&self, events: &[Arc<Event>]) {
-        let mut inner = self.lock();
-        for event in events {
-            inner.remove(event);
-        }
-    }
-
-    pub fn count(&self) -> u64 {
-        self.lock().count
-    }
-
-    /// Whether no later event concerns the same address.
-    pub fn is_newest_of_address(&self, event: &Event) -> bool {
-        let Some(address) = event.address() else { return false };
-        let tag = tag(&address);
-        self.lock()
-            .addresses
-            .range(tag..=tag | SEQ_MASK)
-            .next_back()
-            .is_some_and(|last| last & SEQ_MASK == event.seq)
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Numbers of events that may concern what is asked for, or nothing if only a scan can tell.
-    fn candidates(&self, query: &EventQuery) -> Option<Vec<u64>> {
-        let inner = self.lock();
-        let numbers = |set: &BTreeSet<u64>, tag: u64| -> Vec<u64> {
-            set.range(tag..=tag | SEQ_MASK).map(|entry| entry & SEQ_MASK).collect()
-        };
-        match (&query.address, &query.key) {
-            (Some(address), _) => Some(numbers(&inner.addresses, tag(address))),
-            (None, Some(key)) => Some(numbers(&inner.keys, tag(key))),
-            (None, None) => None,
-        }
-    }
-
-    /// The first event that can be as late as `since`.
-    fn first_since(&self, since: Timestamp) -> Option<u64> {
-        let minute = since.as_second().div_euclid(60);
-        self.lock().minutes.range(minute..).map(|(_, seq)| *seq).min()
-    }
-}
-
-impl Inner {
-    fn add(&mut self, event: &Event) {
-        if let Some(address) = event.address() {
-            self.addresses.insert(tag(&address) | event.seq & SEQ_MASK);
-        }
-        for key in event.keys() {
-            self.keys.insert(tag(key) | event.seq & SEQ_MASK);
-        }
-        let minute = event.at.as_second().div_euclid(60);
-        let first = self.minutes.entry(minute).or_insert(event.seq);
-        *first = (*first).min(event.seq);
-        self.count += 1;
-    }
-
-    fn remove(&mut self, event: &Event) {
-        if let Some(address) = event.address() {
-            self.addresses.remove(&(tag(&address) | event.seq & SEQ_MASK));
-        }
-        for key in event.keys() {
-            self.keys.remove(&(tag(key) | event.seq & SEQ_MASK));
-        }
-        self.count = self.count.saturating_sub(1);
-    }
-}
-
-fn tag<T: Hash>(thing: &T) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    thing.hash(&mut hasher);
-    hasher.finish() & !SEQ_MASK
-}
 
 impl EventQuery {
     fn wants(&self, event: &Event) -> bool {
@@ -206,9 +71,11 @@ pub(crate) async fn find(
 ) -> Result<EventPage, LedgerError> {
     index.ready().await;
     let snapshot = store.snapshot().await?;
-    match index.candidates(query) {
-        Some(numbers) => by_number(&*snapshot, numbers, query).await,
-        None => scan(index, &*snapshot, query).await,
+    match (query.address, &query.key) {
+        (Some(address), _) => by_number(&*snapshot, index.of_address(address), query).await,
+        (None, Some(key)) => by_number(&*snapshot, index.of_key(key), query).await,
+        // Only a scan can tell.
+        (None, None) => scan(index, &*snapshot, query).await,
     }
 }
 

@@ -133,7 +133,7 @@ impl Ledger {
             state: watch::Sender::new(State::Ready),
             confirmed: watch::Sender::new(clock.monotonic()),
             events: broadcast::Sender::new(EVENT_BACKLOG),
-            index: EventIndex::new(),
+            index: EventIndex::new(loaded.head.oldest),
             counters: LiveCounters::default(),
             oldest: watch::Sender::new(loaded.head.oldest),
             stop: CancellationToken::new(),
@@ -401,7 +401,16 @@ pub(crate) async fn take_over(
 }
 
 fn new_ledger() -> Loaded {
-    let head = Head { ledger: rand::random(), seq: 0, epoch: 0, batch: 0, time: 0, paused: false, oldest: 0 };
+    let head = Head {
+        ledger: rand::random(),
+        seq: 0,
+        epoch: 0,
+        batch: 0,
+        time: 0,
+        paused: false,
+        oldest: 0,
+        calendar: None,
+    };
     Loaded { book: Book::new(&head), head, version: netstead_store::Version(0) }
 }
 

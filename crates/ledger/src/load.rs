@@ -14,8 +14,11 @@ use crate::{
 /// Stands while a backup is being restored; whoever finds it has half a ledger before them.
 pub(crate) const RESTORING_KEY: &[u8] = b"meta/restoring";
 
-/// Entries read from the store at a time.
-const PAGE: usize = 4096;
+/// Bytes read from the store at a time, about: what a page takes is not given back to the machine at once.
+const PAGE_BYTES: usize = 512 << 10;
+/// Entries of a page, to begin with and at most.
+const FIRST_PAGE: usize = 64;
+const LARGEST_PAGE: usize = 4096;
 
 /// A Book as of one moment of the store, with the head it was built from.
 #[derive(Debug)]
@@ -85,15 +88,18 @@ pub(crate) async fn each_entry<E: From<StoreError>>(
     mut visit: impl FnMut(&Entry) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut after: Option<Vec<u8>> = None;
+    let mut limit = FIRST_PAGE;
     loop {
-        let page = snapshot.range(prefix.as_bytes(), after.as_deref(), PAGE).await?;
+        let mut page = snapshot.range(prefix.as_bytes(), after.as_deref(), limit).await?;
         for entry in &page {
             visit(entry)?;
         }
-        match page.last() {
-            Some(last) if page.len() == PAGE => after = Some(last.key.clone()),
-            _ => return Ok(()),
+        if page.len() < limit {
+            return Ok(());
         }
+        let bytes: usize = page.iter().map(|entry| entry.key.len() + entry.value.len()).sum();
+        limit = (page.len() * PAGE_BYTES / bytes.max(1)).clamp(1, LARGEST_PAGE);
+        after = page.pop().map(|last| last.key);
     }
 }
 

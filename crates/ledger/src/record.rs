@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use netstead_model::{
     Address, Claim, ClaimId, Event, Family, Ident, Key, Kind, Observation, Pool, Reservation, Waiting,
 };
@@ -43,6 +43,31 @@ pub struct Head {
     /// Events before this number were trimmed.
     #[serde(default)]
     pub oldest: u64,
+    /// The calendar by which events grow old; none before they were looked through for the first time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calendar: Option<Calendar>,
+}
+
+/// Wall time as the age of events follows it: after a jump forward no faster than [`Calendar::PACE`] times ledger time,
+/// so that a clock that is a year ahead for an afternoon costs no year of history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Calendar {
+    pub at: Timestamp,
+    /// Ledger time in milliseconds at which it was `at`.
+    pub time: u64,
+}
+
+impl Calendar {
+    /// How many times as fast as ledger time it may go: a day per hour.
+    pub const PACE: u64 = 24;
+
+    /// The calendar at ledger time `time`, when clocks show `wall`.
+    #[must_use]
+    pub fn turned(self, wall: Timestamp, time: u64) -> Self {
+        let most = time.saturating_sub(self.time).saturating_mul(Self::PACE);
+        let most = SignedDuration::from_millis(i64::try_from(most).unwrap_or(i64::MAX));
+        Self { at: self.at.checked_add(most).unwrap_or(Timestamp::MAX).min(wall), time }
+    }
 }
 
 /// A number space: one kind of number in one VRF. Prefixes have their own, because a pool may lie inside one.

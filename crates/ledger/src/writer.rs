@@ -18,7 +18,10 @@ use tokio::{
     time::sleep,
 };
 
-use self::group::{Group, last_of_each};
+use self::{
+    group::{Group, last_of_each},
+    retention::Retention,
+};
 use crate::{
     book::{Book, MOST_RECORDS, Moment},
     command::{Caller, Command, Outcome, Reply},
@@ -63,7 +66,7 @@ pub(crate) struct Writer {
     head_time: u64,
     head_mono: Duration,
     last_commit: Duration,
-    last_trim: Option<Duration>,
+    retention: Retention,
     waiters: HashMap<u64, Vec<Waiter>>,
 }
 
@@ -75,7 +78,7 @@ impl Writer {
             head_time: head.time,
             head_mono: now,
             last_commit: now,
-            last_trim: None,
+            retention: Retention::default(),
             waiters: HashMap::new(),
             shared,
             inbox,

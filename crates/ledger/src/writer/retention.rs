@@ -1,86 +1,134 @@
-//! Old events go. The newest of each address stays, whatever its age, so that "who had this last" is always answered.
+//! Old events go. The newest of each address stays, whatever its age, so that "who had this last" is always answered;
+//! it goes once something newer happened there.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use netstead_model::{Event, EventKind};
-use netstead_store::{Commit, Condition, Entry};
+use netstead_store::{Commit, Condition, Entry, Snapshot};
 
 use super::Writer;
 use crate::{
-    record::{self, EVENT, EventGroup, HEAD_KEY, Head, event_key},
+    load::damaged,
+    record::{self, Calendar, EVENT, EventGroup, HEAD_KEY, Head, event_key},
     refusal::LedgerError,
 };
 
 const EVERY: Duration = Duration::from_mins(10);
+/// How soon it goes on when one run was not enough, so that requests come in between.
+const AGAIN: Duration = Duration::from_millis(200);
 /// Groups of events looked at for one commit.
 const GROUPS: usize = 64;
-/// Commits of one run; the rest goes with the next.
-const COMMITS: usize = 200;
+/// Commits of one run.
+const COMMITS: usize = 40;
+/// Events removed after which that is told, even if there are more to go.
+const TOLD_AFTER: u64 = 100_000;
+
+/// When events are looked through next, and what the last runs removed.
+#[derive(Debug, Default)]
+pub(super) struct Retention {
+    next: Duration,
+    removed: u64,
+}
 
 impl Writer {
     pub(super) async fn trim_if_due(&mut self) {
         let now = self.shared.clock.monotonic();
         // Without the whole index nobody knows which event is the newest of its address.
-        if !self.shared.index.is_built() {
+        if !self.shared.index.is_built() || now < self.retention.next {
             return;
         }
-        if self.last_trim.is_some_and(|last| now.saturating_sub(last) < EVERY) {
-            return;
-        }
-        self.last_trim = Some(now);
-        if let Err(error) = self.trim().await {
+        // The next commit stores it.
+        let (wall, time) = (self.shared.clock.wall(), self.ledger_time());
+        let calendar = self.head.calendar.unwrap_or(Calendar { at: wall, time }).turned(wall, time);
+        self.head.calendar = Some(calendar);
+        let done = self.trim(calendar.at).await;
+        let pause = if matches!(done, Ok(false)) { AGAIN } else { EVERY };
+        self.retention.next = now.saturating_add(pause);
+        if let Err(error) = done {
             tracing::warn!(%error, "Old events could not be trimmed; they stay for now.");
         }
     }
 
-    async fn trim(&mut self) -> Result<(), LedgerError> {
-        let max = self.shared.options.max_events;
-        let keep_for = SignedDuration::from_millis(
-            i64::try_from(self.shared.options.retention.as_millis()).unwrap_or(i64::MAX),
-        );
-        let horizon = self.shared.clock.wall().checked_sub(keep_for).unwrap_or(jiff::Timestamp::MIN);
-        let mut removed = 0u64;
+    /// One run; whether it came to the end.
+    async fn trim(&mut self, today: Timestamp) -> Result<bool, LedgerError> {
+        let keep_for = i64::try_from(self.shared.options.retention.as_millis()).unwrap_or(i64::MAX);
+        let horizon = today.checked_sub(SignedDuration::from_millis(keep_for)).unwrap_or(Timestamp::MIN);
+        let mut done = false;
         for _ in 0..COMMITS {
-            let over = self.shared.index.count().saturating_sub(max);
+            let over = self.shared.index.count().saturating_sub(self.shared.options.max_events);
             let snapshot = self.shared.store.snapshot().await?;
             let after = self.head.oldest.checked_sub(1).map(event_key);
             let page = snapshot.range(EVENT.as_bytes(), after.as_deref().map(str::as_bytes), GROUPS).await?;
-            let step = self.plan_trim(&page, over, horizon)?;
+            let mut step = self.plan_trim(&page, over, horizon)?;
             if step.groups == 0 {
+                step = self.plan_sweep(&*snapshot).await?;
+            }
+            if step.groups == 0 {
+                done = true;
                 break;
             }
-            removed += step.removed.len() as u64;
-            self.commit_trim(step).await?;
+            if step.oldest != self.head.oldest || !step.removed.is_empty() {
+                self.retention.removed += step.removed.len() as u64;
+                self.commit_trim(step).await?;
+            }
         }
-        if removed > 0 {
+        if self.retention.removed >= TOLD_AFTER || (done && self.retention.removed > 0) {
+            let removed = std::mem::take(&mut self.retention.removed);
             self.note_trim(removed).await?;
         }
-        Ok(())
+        Ok(done)
     }
 
-    fn plan_trim(&self, page: &[Entry], over: u64, horizon: jiff::Timestamp) -> Result<Step, LedgerError> {
+    fn plan_trim(&self, page: &[Entry], over: u64, horizon: Timestamp) -> Result<Step, LedgerError> {
         let mut step = Step { oldest: self.head.oldest, ..Step::default() };
         for entry in page {
-            let group: EventGroup = record::decode(&entry.key, &entry.value).map_err(crate::load::damaged)?;
+            let group: EventGroup = record::decode(&entry.key, &entry.value).map_err(damaged)?;
             let aged = group.events.iter().all(|event| event.at < horizon);
             if !aged && (step.removed.len() as u64) >= over {
                 break;
             }
-            let (kept, gone): (Vec<_>, Vec<_>) =
-                group.events.into_iter().partition(|event| self.shared.index.is_newest_of_address(event));
-            step.oldest = kept.iter().chain(&gone).map(|event| event.seq + 1).max().unwrap_or(step.oldest);
-            step.groups += 1;
-            if !gone.is_empty() {
-                step.commit = if kept.is_empty() {
-                    step.commit.delete(entry.key.clone())
-                } else {
-                    step.commit.put(entry.key.clone(), record::encode(&EventGroup { events: kept }))
-                };
-            }
-            step.removed.extend(gone);
+            let last = group.events.iter().map(|event| event.seq + 1).max();
+            step.oldest = last.unwrap_or(step.oldest);
+            self.thin_out(&mut step, entry.key.clone(), group);
         }
         Ok(step)
+    }
+
+    /// Events that were spared as the newest of their address, and are not any more.
+    async fn plan_sweep(&self, snapshot: &dyn Snapshot) -> Result<Step, LedgerError> {
+        let mut groups = BTreeMap::new();
+        for seq in self.shared.index.take_outlived(GROUPS) {
+            let before = event_key(seq.saturating_add(1));
+            let found = snapshot.range_back(EVENT.as_bytes(), Some(before.as_bytes()), 1).await?;
+            groups.extend(found.into_iter().map(|entry| (entry.key, entry.value)));
+        }
+        let mut step = Step { oldest: self.head.oldest, ..Step::default() };
+        for (key, value) in groups {
+            let group: EventGroup = record::decode(&key, &value).map_err(damaged)?;
+            self.thin_out(&mut step, key, group);
+        }
+        Ok(step)
+    }
+
+    /// Leaves of a group what must stay.
+    fn thin_out(&self, step: &mut Step, key: Vec<u8>, group: EventGroup) {
+        let book = self.shared.book();
+        let stays = |event: &Arc<Event>| {
+            let lives = event.pool().is_some_and(|pool| book.vrf_of(pool).is_some());
+            event.seq >= step.oldest || self.shared.index.is_newest_of_address(event, lives)
+        };
+        let (kept, gone): (Vec<_>, Vec<_>) = group.events.into_iter().partition(stays);
+        step.groups += 1;
+        if !gone.is_empty() {
+            let commit = std::mem::take(&mut step.commit);
+            step.commit = if kept.is_empty() {
+                commit.delete(key)
+            } else {
+                commit.put(key, record::encode(&EventGroup { events: kept }))
+            };
+        }
+        step.removed.extend(gone);
     }
 
     async fn commit_trim(&mut self, step: Step) -> Result<(), LedgerError> {
@@ -92,7 +140,7 @@ impl Writer {
             ..self.head.clone()
         };
         self.commit_plain(step.commit, head, None).await?;
-        self.shared.index.remove(&step.removed);
+        self.shared.index.remove(&step.removed, step.oldest);
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use netstead_ledger::{Caller, Command, EventQuery, LedgerError, Options};
 use netstead_model::{Event, EventKind, Labels, Span};
 use netstead_store::MemoryStore;
 
-use crate::support::{House, PATIENCE, any, claim, key, living, seen, spec, target};
+use crate::support::{House, PATIENCE, any, claim, key, living, restless, seen, spec, target};
 
 /// One line per event: what, by whom, from whom to whom.
 fn told(events: &[Arc<Event>]) -> String {
@@ -43,7 +43,7 @@ async fn every_change_of_a_holder_or_a_pool_leaves_an_event() {
         .ask("ann", Command::Move { target: target("lan", "web", None), key: key("db"), owner: to })
         .await
         .unwrap();
-    house.ask("cid", claim("lan", "db", |request| request.adopt = true)).await.unwrap();
+    house.ask("cid!", claim("lan", "db", |request| request.adopt = true)).await.unwrap();
     house.pass(60).await;
     let (pool, range) = ("lan".parse().unwrap(), "10.0.3.55-10.0.3.56".parse().unwrap());
     let (name, none) = (key("spare"), None);
@@ -221,4 +221,78 @@ async fn events_older_than_they_are_kept_for_go() {
     house.claim("bob", "lan", "db").await;
     house.pass(0).await;
     assert_eq!(house.log().await, ["claimed", "trimmed"]);
+}
+
+#[tokio::test]
+async fn what_was_spared_goes_once_something_newer_happened_there() {
+    let options = Options { max_events: 10, ..Options::default() };
+    let house = House::on(Arc::new(MemoryStore::new()), options).await;
+    house.make("lan", "10.0.3.50-10.0.3.59").await;
+    house.make("busy", "10.0.4.1").await;
+    house.claim("ann", "lan", "settled").await;
+    let churn = async |house: &House| {
+        for _ in 0..30 {
+            house.claim("ann", "busy", "restless").await;
+            house.release("ann", "busy", "restless").await;
+        }
+        house.pass(601).await;
+        house.claim("ann", "busy", "restless").await;
+        house.release("ann", "busy", "restless").await;
+    };
+    churn(&house).await;
+    let settled = EventQuery { address: Some("10.0.3.50".parse().unwrap()), ..EventQuery::default() };
+    assert_snapshot!(told(&house.find(settled.clone()).await), @"claimed 10.0.3.50 by ann: - -> settled of ann");
+    house.release("ann", "lan", "settled").await;
+    churn(&house).await;
+    assert_snapshot!(told(&house.find(settled.clone()).await), @"released 10.0.3.50 by ann: settled of ann -> -");
+    // The same when only the index after a restart knows that the older one was spared.
+    house.claim("bob", "lan", "next").await;
+    let house = house.restart().await;
+    churn(&house).await;
+    assert_snapshot!(told(&house.find(settled).await), @"claimed 10.0.3.50 by bob: - -> next of bob");
+    assert_eq!(house.ledger.health().events, house.events().await.len() as u64);
+}
+
+#[tokio::test]
+async fn the_newest_of_an_address_stays_in_each_vrf() {
+    let options = Options { max_events: 10, ..Options::default() };
+    let house = House::on(Arc::new(MemoryStore::new()), options).await;
+    house.make_so("quiet", "10.0.3.50-10.0.3.59", |spec| spec.vrf = "lab".parse().unwrap()).await;
+    house.make_so("busy", "10.0.3.50-10.0.3.59", restless).await;
+    house.claim("ann", "quiet", "settled").await;
+    for _ in 0..30 {
+        house.claim("bob", "busy", "restless").await;
+        house.release("bob", "busy", "restless").await;
+    }
+    house.pass(601).await;
+    house.claim("bob", "busy", "restless").await;
+    house.pass(601).await;
+    let query = EventQuery {
+        address: Some("10.0.3.50".parse().unwrap()),
+        pool: Some("quiet".parse().unwrap()),
+        ..EventQuery::default()
+    };
+    assert_snapshot!(told(&house.find(query).await), @"claimed 10.0.3.50 by ann: - -> settled of ann");
+}
+
+#[tokio::test]
+async fn a_clock_that_jumps_a_year_ahead_costs_no_history() {
+    let options = Options { retention: Span::from_secs(400 * 24 * 3600), ..Options::default() };
+    let house = House::on(Arc::new(MemoryStore::new()), options).await;
+    house.make("lan", "10.0.3.50-10.0.3.59").await;
+    house.claim("ann", "lan", "web").await;
+    house.release("ann", "lan", "web").await;
+    house.pass(601).await;
+    house.clock.jump_wall(jiff::SignedDuration::from_hours(2 * 365 * 24));
+    house.pass(601).await;
+    house.claim("ann", "lan", "web").await;
+    house.pass(601).await;
+    assert_eq!(house.log().await, ["pool-created", "claimed", "released", "claimed"]);
+    // It is believed in the end: a day for each hour it stays so.
+    for _ in 0..40 {
+        house.pass(24 * 3600).await;
+        house.claim("ann", "lan", "db").await;
+        house.release("ann", "lan", "db").await;
+    }
+    assert!(house.log().await.contains(&"trimmed"));
 }

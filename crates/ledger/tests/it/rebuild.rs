@@ -110,8 +110,16 @@ impl Stored {
 
     fn load(&self, book: &Book) -> Book {
         let (seq, time, paused) = (book.seq(), book.now(), book.paused());
-        let mut loaded =
-            Book::new(&Head { ledger: LEDGER, seq, epoch: 1, batch: 1, time, paused, oldest: 0 });
+        let mut loaded = Book::new(&Head {
+            ledger: LEDGER,
+            seq,
+            epoch: 1,
+            batch: 1,
+            time,
+            paused,
+            oldest: 0,
+            calendar: None,
+        });
         for prefix in ["ledger/pool/", "ledger/reserved/", "ledger/addr/", "ledger/seen/", "ledger/wait/"] {
             for (key, value) in self.0.iter().filter(|(key, _)| key.starts_with(prefix.as_bytes())) {
                 loaded.absorb(Record::decode(key, value).unwrap().unwrap());

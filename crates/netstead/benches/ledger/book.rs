@@ -37,7 +37,8 @@ fn pairs_per_second(range: &str, family: Family, filled: u64) -> f64 {
     let wall = clock.wall();
     let moment = |number: u64| Moment { now: 1 + number / 1000, wall, random: number };
     let caller = Caller::new("bench");
-    let head = Head { ledger: 1, seq: 0, epoch: 1, batch: 1, time: 0, paused: false, oldest: 0 };
+    let head =
+        Head { ledger: 1, seq: 0, epoch: 1, batch: 1, time: 0, paused: false, oldest: 0, calendar: None };
     let mut book = Book::new(&head);
     let pool: Ident = "pool".parse().expect("a name");
     let mut spec = PoolSpec::new(pool.clone(), family);
