@@ -108,7 +108,7 @@ fn ask(request: &ClaimRequest) -> ClaimFrom {
 fn ended(answer: ReleaseOutput) -> Result<Released, BackendError> {
     match answer.claim {
         Some(claim) if claim.address.is_some() => {
-            convert::claim(claim).map(|claim| Released::Done(Box::new(claim))).map_err(foreign)
+            convert::claim(claim).map(|claim| Released::Done(claim.into())).map_err(foreign)
         }
         _ => Ok(Released::AlreadyGone),
     }

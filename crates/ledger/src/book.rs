@@ -19,10 +19,11 @@ mod view;
 mod waiting;
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
 
+use foldhash::fast::RandomState;
 use jiff::Timestamp;
 use netstead_model::{Address, ClaimId, Ident, Kind, Observation, Pool, Reservation, Waiting};
 
@@ -44,6 +45,11 @@ pub struct Moment {
     pub wall: Timestamp,
     pub random: u64,
 }
+
+/// Their keys come from clients, so the hasher is seeded, anew for each map; it is several times as fast as the
+/// standard one.
+type HashMap<K, V> = std::collections::HashMap<K, V, RandomState>;
+type HashSet<T> = std::collections::HashSet<T, RandomState>;
 
 /// A VRF and a kind of number: where sightings live.
 type Field = (Ident, Kind);
@@ -83,14 +89,14 @@ impl Book {
             now: head.time,
             paused: head.paused,
             pools: BTreeMap::new(),
-            extents: HashMap::new(),
-            strays: HashMap::new(),
-            observed: HashMap::new(),
-            missing: HashMap::new(),
+            extents: HashMap::default(),
+            strays: HashMap::default(),
+            observed: HashMap::default(),
+            missing: HashMap::default(),
             sighting_ends: BTreeSet::new(),
             waiting: BTreeMap::new(),
-            heard: HashMap::new(),
-            carried: HashMap::new(),
+            heard: HashMap::default(),
+            carried: HashMap::default(),
         }
     }
 

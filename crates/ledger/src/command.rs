@@ -14,7 +14,8 @@ pub struct Caller {
     pub subject: Arc<str>,
     /// Whom it claims for.
     pub behalf: Option<Arc<str>>,
-    /// It may touch claims of other owners.
+    /// It may write: touch and adopt claims of other owners, and force its way over their reservations. Part of the
+    /// command, so that the Book decides it together with everything else.
     pub manager: bool,
     /// The id of the request, carried into events.
     pub request: Option<Arc<str>>,

@@ -42,6 +42,10 @@ pub enum Refusal {
     #[error("{address} is reserved for `{key}` of `{owner}` in pool `{pool}`")]
     Reserved { address: String, pool: Ident, key: Key, owner: Arc<str> },
     #[error(
+        "{address} is reserved for `{key}` of `{owner}` in pool `{pool}`, and only a caller who may write can force it"
+    )]
+    ForceDenied { address: String, pool: Ident, key: Key, owner: Arc<str> },
+    #[error(
         "`{owner}` holds {held} addresses of pool `{pool}`, which allows {most} per owner; release one first"
     )]
     QuotaReached { pool: Ident, owner: Arc<str>, held: u32, most: u32 },
@@ -69,6 +73,14 @@ pub enum Refusal {
         "this ledger was restored from a backup and hands out no address by itself until `netstead resume`; exact claims work"
     )]
     Paused,
+    /// One of several commands that were sent as one; nothing of them was done.
+    #[error("entry {place}, `{key}`: {refusal}")]
+    Entry {
+        /// Counted from 0, as in the list that was sent.
+        place: usize,
+        key: Key,
+        refusal: Box<Refusal>,
+    },
     #[error("{field}: {reason}")]
     Invalid { field: &'static str, reason: String },
 }

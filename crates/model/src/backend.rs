@@ -1,5 +1,7 @@
 //! Where a pool's addresses come from, as the rooms that only want an address see it.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 
 use crate::{Claim, ClaimRequest, Ident, Key, Pool, Target};
@@ -29,7 +31,7 @@ pub struct PoolStatus {
 /// What a release did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Released {
-    Done(Box<Claim>),
+    Done(Arc<Claim>),
     /// The named claim ended earlier, or never was. Nothing was touched.
     AlreadyGone,
 }

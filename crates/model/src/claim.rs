@@ -138,7 +138,7 @@ pub struct ClaimRequest {
     pub description: Option<String>,
     /// Take over what is there: another owner's claim of this key, or an address that was observed.
     pub adopt: bool,
-    /// Take an address that still rests.
+    /// Take an address that still rests; who may write takes one that is reserved, too.
     pub force: bool,
     /// Wait this long for an address when there is none.
     pub wait: Option<Span>,

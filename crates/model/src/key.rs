@@ -1,6 +1,8 @@
 //! What a claim is called by its owner.
 
-use std::{str::FromStr, sync::Arc};
+use std::str::FromStr;
+
+use smol_str::SmolStr;
 
 use crate::{
     ParseError,
@@ -8,9 +10,10 @@ use crate::{
 };
 
 /// The key of a claim in its pool: 1 to 253 printable characters, without white space at either end. A `/` is fine,
-/// so a Kubernetes `namespace/name` is a key as it stands. Cheap to clone.
+/// so a Kubernetes `namespace/name` is a key as it stands. Cheap to clone, and up to 23 bytes lie in the value itself: a
+/// claim has one, and there may be millions.
 #[derive(Clone)]
-pub struct Key(Arc<str>);
+pub struct Key(SmolStr);
 
 impl Key {
     /// The most characters it can have.

@@ -165,7 +165,7 @@ macro_rules! serde_as_text {
 }
 pub(crate) use serde_as_text;
 
-/// What a checked text in an `Arc<str>` offers besides its parser: it is cheap to clone and looks like a `str`.
+/// What a checked text that is shared or lies inline offers besides its parser: it is cheap to clone and looks like a `str`.
 macro_rules! checked_text {
     ($type:ident, $expecting:literal) => {
         impl $type {
@@ -189,7 +189,7 @@ macro_rules! checked_text {
         // Most comparisons are of a text with a clone of itself: those need not look at it.
         impl PartialEq for $type {
             fn eq(&self, other: &Self) -> bool {
-                std::sync::Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
+                std::ptr::eq(self.as_str(), other.as_str()) || self.0 == other.0
             }
         }
 
@@ -203,7 +203,7 @@ macro_rules! checked_text {
 
         impl Ord for $type {
             fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-                if std::sync::Arc::ptr_eq(&self.0, &other.0) {
+                if std::ptr::eq(self.as_str(), other.as_str()) {
                     return std::cmp::Ordering::Equal;
                 }
                 self.0.cmp(&other.0)

@@ -214,12 +214,12 @@ impl PoolSpec {
         reserved
     }
 
-    /// What can be handed out: disjoint, in order, without exclusions, gateway and reserved addresses.
+    /// What can be handed out: disjoint, in order, without exclusions, gateway and reserved addresses. Ranges that
+    /// touch are one: a prefix may lie over their seam.
     pub fn usable(&self) -> Vec<Range> {
         let mut holes: Vec<Range> = self.exclude.clone();
         holes.extend(self.gateway.into_iter().chain(self.reserved()).map(Range::single));
-        let mut usable = self.extent();
-        usable.sort_unstable();
+        let mut usable = Range::joined(self.extent());
         for hole in holes {
             usable = usable.into_iter().flat_map(|range| range.without(hole)).collect();
         }

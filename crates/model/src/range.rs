@@ -96,6 +96,22 @@ impl Range {
         before.into_iter().chain(after)
     }
 
+    /// The same addresses in order, ranges that touch or overlap made one.
+    pub fn joined(mut ranges: Vec<Self>) -> Vec<Self> {
+        ranges.sort_unstable();
+        let mut joined: Vec<Self> = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            let reaches = |before: &Self| {
+                before.kind() == range.kind() && before.last.succ().is_none_or(|next| next >= range.first)
+            };
+            match joined.last_mut() {
+                Some(before) if reaches(before) => before.last = before.last.max(range.last),
+                _ => joined.push(range),
+            }
+        }
+        joined
+    }
+
     /// The network that has exactly these addresses, if there is one and it has more than one address.
     pub fn cidr(&self) -> Option<Cidr> {
         let span = self.span();

@@ -63,6 +63,10 @@ impl From<Refusal> for Failure {
             Refusal::Reserved { address, pool, key, owner } => {
                 conflict("reserved").held(&address, &pool, &key, &owner)
             }
+            Refusal::ForceDenied { address, pool, key, owner } => {
+                Self::new(StatusCode::FORBIDDEN, "force-denied", told).held(&address, &pool, &key, &owner)
+            }
+            Refusal::Entry { place, refusal, .. } => Self::from(*refusal).fact("entry", place),
             Refusal::AlreadyGone { key, id, .. } => {
                 Self::new(StatusCode::GONE, "already-gone", told).fact("key", key).fact("id", id)
             }

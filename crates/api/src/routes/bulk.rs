@@ -66,7 +66,7 @@ async fn allow(session: &Asker, entry: &mut Entry, visible: Option<&[Ident]>) ->
         match command {
             Command::Claim(request) => {
                 let plain = matches!(&request.from, PoolChoice::Pools(pools) if pools.iter().all(reached));
-                if !plain || request.adopt {
+                if !plain {
                     check(session, request).await?;
                 }
             }
@@ -121,45 +121,35 @@ async fn answers(session: &Asker, group: &Group, done: Done) -> Result<Vec<BulkR
 
 /// A commit that was refused, told to each of its entries.
 fn failures(session: &Asker, group: &Group, start: usize, failure: &Failure) -> Vec<BulkResult> {
-    let refused = offender(group, failure).map(|place| start + place);
+    let refused = offender(group, failure);
     let problem = |failure: &Failure| BulkResult::Failed(failure.problem(Some(&session.request)));
     let of = |place: usize| match refused {
-        Some(refused) if refused != place => {
-            let told = format!("nothing of this commit was done, because entry {refused} was refused");
+        Some((refused, _)) if refused == place => problem(&failure.clone().fact("entry", start + refused)),
+        Some((refused, key)) => {
+            let refused = start + refused;
+            let key = key.map(|key| format!(", `{key}`,")).unwrap_or_default();
+            let told = format!("nothing of this commit was done, because entry {refused}{key} was refused");
             problem(&Failure::new(StatusCode::CONFLICT, "not-done", told).fact("entry", refused))
         }
-        Some(refused) => problem(&failure.clone().fact("entry", refused)),
         None => problem(failure),
     };
-    (start..start + group.len()).map(of).collect()
+    (0..group.len()).map(of).collect()
 }
 
-/// The entry a refusal is about, as far as the refusal says so: by key, or as the only one of its pool.
-fn offender(group: &Group, failure: &Failure) -> Option<usize> {
-    let (pool, key) = (failure.fact_named("pool"), failure.fact_named("key"));
-    let names = |entry: &Entry, pool: Option<&str>, key: Option<&str>| {
-        entry.commands.iter().any(|command| {
-            let (pools, own): (&[Ident], &Key) = match command {
-                Command::Claim(request) => match &request.from {
-                    PoolChoice::Pools(pools) => (pools, &request.key),
-                    PoolChoice::Select(_) => (&[], &request.key),
-                },
-                Command::Release(target) | Command::Renew { target, .. } | Command::Move { target, .. } => {
-                    (std::slice::from_ref(&target.pool), &target.key)
-                }
-                _ => return false,
-            };
-            pool.is_none_or(|pool| pools.is_empty() || pools.iter().any(|own| *own == *pool))
-                && key.is_none_or(|key| *own == *key)
-        })
-    };
-    let only = |pool: Option<&str>, key: Option<&str>| {
-        let mut matching =
-            group.iter().enumerate().filter(|(_, entry)| names(entry, pool, key)).map(|(place, _)| place);
-        matching.next().filter(|_| matching.next().is_none())
-    };
-    match failure.status() {
-        status if status.is_server_error() => None,
-        _ => key.and_then(|key| only(pool, Some(key))).or_else(|| only(pool, None)),
-    }
+/// The entry the ledger refused, with its key: the ledger counts commands, of which an entry may have several.
+fn offender<'a>(group: &'a Group, failure: &Failure) -> Option<(usize, Option<&'a Key>)> {
+    let refused: usize = failure.fact_named("entry")?.parse().ok()?;
+    let mut behind = 0;
+    let place = group.iter().position(|entry| {
+        behind += entry.commands.len();
+        refused < behind
+    })?;
+    let key = group.get(place)?.commands.first().and_then(|command| match command {
+        Command::Claim(request) => Some(&request.key),
+        Command::Release(target) | Command::Renew { target, .. } | Command::Move { target, .. } => {
+            Some(&target.key)
+        }
+        _ => None,
+    });
+    Some((place, key))
 }

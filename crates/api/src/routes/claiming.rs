@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::http::StatusCode;
 use netstead_client::types::{ClaimFrom, ClaimInput, ClaimOutput, MoveInput, ReleaseOutput, RenewInput};
 use netstead_ledger::{Command, Done, Freshness, Outcome, Refusal, Reply};
-use netstead_model::{ClaimRequest, Ident, Key, PoolChoice, Released, Target};
+use netstead_model::{ClaimRequest, Key, PoolChoice, Released, Target};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -137,34 +137,7 @@ pub(crate) async fn check(session: &Asker, request: &mut ClaimRequest) -> Result
         }
         PoolChoice::Select(_) => {}
     }
-    if request.adopt && session.grant.role() < Role::Write {
-        check_adoption(session, request).await?;
-    }
     Ok(())
-}
-
-/// A token of role `claim` may adopt an address that was seen in use, but not what somebody else claimed.
-async fn check_adoption(session: &Asker, request: &ClaimRequest) -> Result<(), Failure> {
-    let subject = session.grant.subject();
-    let seen = session.read(Freshness::Fresh, |book| {
-        let pools: Vec<Ident> = match &request.from {
-            PoolChoice::Pools(pools) => pools.clone(),
-            PoolChoice::Select(selector) => {
-                let matching =
-                    book.pools().map(|status| status.pool.spec).filter(|spec| selector.matches(&spec.labels));
-                matching.map(|spec| spec.name).collect()
-            }
-        };
-        let held = pools.iter().find_map(|pool| book.claim(pool, &request.key));
-        held.map(|view| view.claim).filter(|claim| claim.owner != *subject)
-    });
-    match seen.await?.value {
-        Some(claim) => {
-            let (pool, key, owner) = (claim.pool.clone(), claim.key.clone(), claim.owner.clone());
-            Err(Refusal::NotYours { pool, key, owner }.into())
-        }
-        None => Ok(()),
-    }
 }
 
 /// What was claimed, with what is left of its time and with its pool.

@@ -115,6 +115,19 @@ async fn without_a_valid_token_nothing_is_done() {
 }
 
 #[tokio::test]
+async fn a_token_of_role_claim_forces_nothing_out_of_a_reservation() {
+    let house = House::with_lan().await;
+    let (bob, eve) = (house.token("bob", Role::Claim).await, house.token("eve", Role::Write).await);
+    let path = "/pools/lan/reservations/spare";
+    house.put(path).json(&json!({"range": "10.0.3.54-10.0.3.55"})).go().await.fine();
+    let forced = |address: &str| json!({"address": address, "force": true});
+    let refused = house.put("/pools/lan/claims/b").by(&bob).json(&forced("10.0.3.54")).go().await;
+    assert!(refused.problem(403, "force-denied").contains("only a caller who may write can force it"));
+    assert_eq!(refused.body["facts"]["owner"], "root");
+    house.put("/pools/lan/claims/e").by(&eve).json(&forced("10.0.3.54")).go().await.created();
+}
+
+#[tokio::test]
 async fn a_token_of_role_claim_touches_its_own_claims_only() {
     let house = House::with_lan().await;
     let (ann, bob) = (house.token("ann", Role::Claim).await, house.token("bob", Role::Claim).await);
@@ -137,7 +150,8 @@ async fn a_token_of_role_claim_touches_its_own_claims_only() {
         .problem(403, "not-yours");
     house.put(path).by(&bob).json(&json!({"adopt": true})).go().await.problem(403, "not-yours");
     let stolen = json!({"entries": [{"claim": {"key": "a", "any": ["lan"], "claim": {"adopt": true}}}]});
-    house.post("/bulk").by(&bob).json(&stolen).go().await.problem(403, "not-yours");
+    let refused = house.post("/bulk").by(&bob).json(&stolen).go().await;
+    assert_eq!(refused.fine()["results"][0]["failed"]["type"], "urn:netstead:not-yours");
     let named = house.put("/pools/lan/claims/x").by(&bob).json(&json!({"owner": "ann"})).go().await;
     named.problem(403, "forbidden");
     assert_eq!(named.body["field"], "owner");

@@ -33,10 +33,10 @@ pub struct ClaimInput {
     /// Claim for somebody else; needs the role `write`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// Take over another owner's claim of this key, or an address that was observed.
+    /// Take over another owner's claim of this key, which needs the role `write`, or an address that was observed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub adopt: bool,
-    /// Take an address that still rests.
+    /// Take an address that still rests; with the role `write`, also one that is reserved for somebody else.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub force: bool,
     /// Wait this long when there is no address.

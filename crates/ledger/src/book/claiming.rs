@@ -65,6 +65,8 @@ impl Turn<'_> {
             PoolChoice::Pools(names) if names.len() > MOST_POOLS => {
                 Err(Refusal::invalid("pools", format!("at most {MOST_POOLS} pools can be named")))
             }
+            // A single one is looked for at once anyway.
+            PoolChoice::Pools(names) if names.len() == 1 => Ok(Cow::Borrowed(names)),
             PoolChoice::Pools(names) => {
                 for name in names {
                     self.pool(name)?;
@@ -95,6 +97,10 @@ impl Turn<'_> {
                 address: claim.held(),
             });
         }
+        if adopted && !self.caller.manager {
+            let (pool, key, owner) = (claim.pool.clone(), claim.key.clone(), claim.owner.clone());
+            return Err(Refusal::NotYours { pool, key, owner });
+        }
         let other_address = matches!(request.want, Want::Exact(address) if address != claim.address);
         let other_length = request.length.is_some_and(|length| claim.length != Some(length));
         if other_address || other_length {
@@ -106,7 +112,7 @@ impl Turn<'_> {
             return Err(Refusal::HoldsAnother { pool, key, held, asked });
         }
         if adopted {
-            self.check_quota(&claim.pool)?;
+            self.check_quota(self.pool(&claim.pool)?)?;
         }
         let mut changed = Claim::clone(claim);
         changed.owner = self.caller.owner().clone();
@@ -156,7 +162,7 @@ impl Turn<'_> {
     fn find_any(&self, name: &Ident, key: &Key, length: Option<u8>) -> Result<(u128, Option<u8>), Refusal> {
         let state = self.open_pool(name)?;
         let length = self.book.length_for(state, length)?;
-        self.check_quota(name)?;
+        self.check_quota(state)?;
         let now = self.moment.now;
         // The address this key and owner gave back a moment ago.
         let own = if state.pool.spec.sticky {
@@ -171,10 +177,10 @@ impl Turn<'_> {
             }
             own => own,
         };
-        let (resting, next_free) = state.resting(now);
-        found
-            .map(|number| (number, state.stored_length(length)))
-            .ok_or_else(|| Refusal::exhausted(name, resting, next_free))
+        found.map(|number| (number, state.stored_length(length))).ok_or_else(|| {
+            let (resting, next_free) = state.resting(now);
+            Refusal::exhausted(name, resting, next_free)
+        })
     }
 
     fn find_exact(
@@ -205,12 +211,12 @@ impl Turn<'_> {
         }
         self.check_slots(state, (first, last), shown.clone(), request)?;
         let foreign = state.reservations_in(first, last).find(|r| r.owner != *self.caller.owner());
-        if let Some(reservation) = foreign.filter(|_| !request.force) {
-            return Err(Refusal::Reserved {
-                address: shown,
-                pool: name.clone(),
-                key: reservation.key.clone(),
-                owner: reservation.owner.clone(),
+        if let Some(reservation) = foreign.filter(|_| !(request.force && self.caller.manager)) {
+            let (pool, key, owner) = (name.clone(), reservation.key.clone(), reservation.owner.clone());
+            return Err(if request.force {
+                Refusal::ForceDenied { address: shown, pool, key, owner }
+            } else {
+                Refusal::Reserved { address: shown, pool, key, owner }
             });
         }
         if let Some(number) = state.observed_in(first, last)
@@ -218,7 +224,7 @@ impl Turn<'_> {
         {
             return Err(self.observed_refusal(state, number, shown));
         }
-        self.check_quota(name)?;
+        self.check_quota(state)?;
         Ok((name.clone(), first, stored))
     }
 
@@ -274,12 +280,11 @@ impl Turn<'_> {
         if state.pool.closing { Err(Refusal::PoolClosing { pool: name.clone() }) } else { Ok(state) }
     }
 
-    fn check_quota(&self, name: &Ident) -> Result<(), Refusal> {
-        let state = self.pool(name)?;
+    fn check_quota(&self, state: &PoolState) -> Result<(), Refusal> {
         let held = state.held_count(self.caller.owner());
         match state.pool.spec.max_per_owner {
             Some(most) if held >= most => Err(Refusal::QuotaReached {
-                pool: name.clone(),
+                pool: state.pool.name().clone(),
                 owner: self.caller.owner().clone(),
                 held,
                 most,
@@ -299,11 +304,14 @@ impl Turn<'_> {
         let state = self.pool(pool)?;
         let address =
             state.address(number).ok_or_else(|| Refusal::invalid("address", "it is out of its space"))?;
-        let stale = state.slots.get(&number).filter(|slot| slot.length() != length).map(Slot::length);
         let space = state.space.clone();
+        let stale = match length {
+            Some(_) => state.slots.get(&number).filter(|slot| slot.length() != length).map(Slot::length),
+            None => None,
+        };
         if let Some(length) = stale {
             // A rested prefix of another length stands under another key; two slots never share a start.
-            self.put(Record::Slot(Place { space, number, length }, None));
+            self.put(Record::Slot(Place { space: space.clone(), number, length }, None));
         }
         let fixed = match request.want {
             Want::Exact(_) => true,
@@ -322,7 +330,7 @@ impl Turn<'_> {
             ttl: new_ttl(None, request.ttl),
             details: new_details(&Details::default(), request),
         });
-        self.put_claim(&claim)?;
+        self.put(Record::Slot(Place { space, number, length }, Some(Slot::Held(claim.clone()))));
         self.event(EventKind::Claimed, None, Some(Subject::Claim(claim.clone())), None);
         Ok(claim)
     }
@@ -386,6 +394,10 @@ fn new_ttl(was: Option<Span>, asked: Option<Span>) -> Option<Span> {
 }
 
 fn new_details(was: &Details, request: &ClaimRequest) -> Option<Box<Details>> {
+    let silent = request.labels.is_none() && request.hostnames.is_none() && request.description.is_none();
+    if silent && *was == Details::default() {
+        return None;
+    }
     let description = request.description.clone().or_else(|| was.description.clone());
     let details = Details {
         labels: request.labels.clone().unwrap_or_else(|| was.labels.clone()),

@@ -55,11 +55,12 @@ impl Free {
         }
     }
 
-    /// Takes out one address, or one block up to `last`.
-    pub fn take(&mut self, start: u128, last: u128) {
+    /// Puts one address in or takes it out; prefixes have regions only.
+    pub fn set_single(&mut self, number: u128, free: bool) {
         match self {
-            Self::Singles(singles) => singles.take(start),
-            Self::Blocks(blocks) => blocks.take_region(start, last),
+            Self::Singles(singles) if free => singles.give(number),
+            Self::Singles(singles) => singles.take(number),
+            Self::Blocks(_) => {}
         }
     }
 

@@ -1,11 +1,12 @@
 //! Addresses that were seen in use. A sighting begins when it is reported and ends when a Complete report of the same
-//! source lacks it beyond grace, never by age.
+//! source lacks it beyond grace, never by age. One that no pool lies over is kept as well: a pool made there later must
+//! not hand it out before the next report.
 
 use std::{collections::HashSet, sync::Arc};
 
 use netstead_model::{Address, Ident, Observation};
 
-use super::{Book, pooling::spaces_of, turn::Turn};
+use super::{Book, turn::Turn};
 use crate::{
     command::{Reply, Report},
     record::Record,
@@ -35,9 +36,6 @@ impl Turn<'_> {
                 (is, will) => is == will,
             };
             if known.is_some_and(|known| known.note == sighting.note && fresh_enough(known)) {
-                continue;
-            }
-            if !self.book.matters(&report.vrf, sighting.address) {
                 continue;
             }
             begun += usize::from(known.is_none());
@@ -73,11 +71,6 @@ fn record(report: &Report, address: Address, value: Option<Arc<Observation>>) ->
 impl Book {
     fn sighting(&self, vrf: &Ident, address: Address, source: &Ident) -> Option<&Arc<Observation>> {
         self.observed.get(&(vrf.clone(), address.kind()))?.get(&address.number())?.get(source)
-    }
-
-    /// Whether any pool lies over the address; what belongs to none stays out of the ledger.
-    fn matters(&self, vrf: &Ident, address: Address) -> bool {
-        spaces_of(vrf, address.kind()).iter().any(|space| self.pool_at(space, address.number()).is_some())
     }
 
     /// The sightings of the source that this Complete report lacks, and that earlier ones have lacked for `grace`.

@@ -5,14 +5,14 @@ mod linking;
 
 use std::{
     borrow::Borrow,
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet},
     hash::{Hash, Hasher},
     sync::Arc,
 };
 
 use netstead_model::{Address, Claim, Family, Key, Order, Pool, Range, Reservation, Span, Usage};
 
-use super::free::Free;
+use super::{HashMap, HashSet, free::Free};
 use crate::record::{Rest, Slot, Space};
 
 /// A pool, its slots, and the free sets, counters and indexes that follow from them.
@@ -57,8 +57,8 @@ impl PoolState {
         let numbers = |ranges: &[Range]| -> Vec<(u128, u128)> {
             ranges.iter().map(|range| (range.first().number(), range.last().number())).collect()
         };
-        let usable = numbers(&joined(pool.spec.usable()));
-        let extent = joined(pool.spec.extent());
+        let usable = numbers(&pool.spec.usable());
+        let extent = Range::joined(pool.spec.extent());
         let shortest =
             extent.iter().flat_map(Range::cidrs).map(|block| block.len()).min().unwrap_or_default();
         let extent = numbers(&extent);
@@ -75,8 +75,8 @@ impl PoolState {
             reservations: BTreeMap::new(),
             observed: BTreeSet::new(),
             waiting: BTreeSet::new(),
-            keys: HashSet::new(),
-            owners: HashMap::new(),
+            keys: HashSet::default(),
+            owners: HashMap::default(),
             extent,
             usable,
             shortest,
@@ -85,12 +85,12 @@ impl PoolState {
             held: 0,
             resting: BTreeSet::new(),
             resting_size: 0,
-            resting_keys: HashMap::new(),
+            resting_keys: HashMap::default(),
             freed: BTreeSet::new(),
             handed_out: BTreeMap::new(),
             generated: BTreeSet::new(),
             leases: BTreeSet::new(),
-            lease_ends: HashMap::new(),
+            lease_ends: HashMap::default(),
         }
     }
 
@@ -286,21 +286,6 @@ impl Eq for ByKey {}
 fn covers(stretches: &[(u128, u128)], first: u128, last: u128) -> bool {
     let after = stretches.partition_point(|(start, _)| *start <= first);
     after.checked_sub(1).and_then(|place| stretches.get(place)).is_some_and(|(_, end)| *end >= last)
-}
-
-/// The ranges in order, those that touch made one.
-pub(super) fn joined(mut ranges: Vec<Range>) -> Vec<Range> {
-    ranges.sort_unstable();
-    let mut joined: Vec<Range> = Vec::with_capacity(ranges.len());
-    for range in ranges {
-        let before = joined.last().filter(|before| before.last().succ() == Some(range.first()));
-        let both = before.and_then(|before| Range::new(before.first(), range.last()).ok());
-        if both.is_some() {
-            joined.pop();
-        }
-        joined.push(both.unwrap_or(range));
-    }
-    joined
 }
 
 /// The bits of an address below a prefix of `length`, all set.

@@ -2,19 +2,13 @@
 
 use std::sync::Arc;
 
-use netstead_model::{
-    Claim, ClaimId, EventKind, Ident, Kind, Origin, Pool, PoolSpec, Range, Subject, Waiting,
-};
+use netstead_model::{Claim, ClaimId, EventKind, Ident, Origin, Pool, PoolSpec, Range, Subject, Waiting};
 use netstead_store::MAX_BYTES;
 
-use super::{
-    Book,
-    pool_state::{PoolState, joined},
-    turn::Turn,
-};
+use super::{Book, pool_state::PoolState, turn::Turn};
 use crate::{
     command::Reply,
-    record::{Record, Slot, Space, encode},
+    record::{Record, Slot, encode},
     refusal::Refusal,
 };
 
@@ -111,7 +105,7 @@ impl Turn<'_> {
 
     fn check_stranded(&self, spec: &PoolSpec) -> Result<(), Refusal> {
         let state = self.pool(&spec.name)?;
-        let usable = joined(spec.usable());
+        let usable = spec.usable();
         let kept = |range: Range| usable.iter().any(|part| part.contains_range(range));
         for slot in state.slots.values() {
             let Slot::Held(claim) = slot else { continue };
@@ -125,7 +119,7 @@ impl Turn<'_> {
                 });
             }
         }
-        let extent = joined(spec.extent());
+        let extent = Range::joined(spec.extent());
         match state.reservations.values().find(|r| !extent.iter().any(|part| part.contains_range(r.range))) {
             Some(lost) => {
                 let reason = format!("the reservation `{}` of {} would fall outside", lost.key, lost.range);
@@ -333,9 +327,4 @@ fn innermost(one: Option<(ClaimId, u8)>, other: (ClaimId, u8)) -> (ClaimId, u8) 
 
 fn overlap(ours: &[Range], theirs: &[Range]) -> Option<(Range, Range)> {
     ours.iter().find_map(|our| theirs.iter().find(|their| our.overlaps(**their)).map(|their| (*our, *their)))
-}
-
-/// Which spaces a sighting of `kind` can matter in.
-pub(super) fn spaces_of(vrf: &Ident, kind: Kind) -> [Space; 2] {
-    [false, true].map(|prefixes| Space { vrf: vrf.clone(), kind, prefixes })
 }

@@ -26,7 +26,7 @@ impl Turn<'_> {
         }
         self.check_touch(&claim)?;
         self.free(&claim, EventKind::Released, None)?;
-        Ok(Reply::Released(Released::Done(Box::new(Claim::clone(&claim)))))
+        Ok(Reply::Released(Released::Done(claim)))
     }
 
     fn check_touch(&self, claim: &Claim) -> Result<(), Refusal> {

@@ -4,10 +4,7 @@ use std::sync::Arc;
 
 use netstead_model::{EventKind, Ident, Key, Range, Reservation, Subject};
 
-use super::{
-    pool_state::{PoolState, joined},
-    turn::Turn,
-};
+use super::{pool_state::PoolState, turn::Turn};
 use crate::{
     command::Reply,
     record::{Record, Slot},
@@ -30,7 +27,7 @@ impl Turn<'_> {
         if state.pool.closing {
             return Err(Refusal::PoolClosing { pool: pool.clone() });
         }
-        if !joined(state.pool.spec.extent()).iter().any(|part| part.contains_range(range)) {
+        if !Range::joined(state.pool.spec.extent()).iter().any(|part| part.contains_range(range)) {
             return Err(Refusal::NotInPool { address: range.to_string(), pool: pool.clone() });
         }
         let (first, last) = (range.first().number(), range.last().number());

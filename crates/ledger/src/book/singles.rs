@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 /// number of gaps, whatever the size of the pool.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Singles {
-    /// First to last, both inclusive.
+    /// Last to first, both inclusive. Most pools hand out their lowest address, and that changes the first of a run:
+    /// under its last the run stays where it is.
     runs: BTreeMap<u128, u128>,
     count: u128,
 }
@@ -17,39 +18,62 @@ impl Singles {
     }
 
     pub fn contains(&self, number: u128) -> bool {
-        self.run_at(number).is_some()
+        self.run_from(number).is_some_and(|(first, _)| first <= number)
     }
 
     pub fn first(&self) -> Option<u128> {
-        self.runs.keys().next().copied()
+        self.runs.first_key_value().map(|(_, first)| *first)
     }
 
     /// The lowest number that is at least `from`.
     pub fn first_from(&self, from: u128) -> Option<u128> {
-        if self.contains(from) {
-            return Some(from);
-        }
-        self.runs.range(from..).next().map(|(first, _)| *first)
+        self.run_from(from).map(|(first, _)| first.max(from))
     }
 
     /// Takes one number out; it was in, or nothing changes.
     pub fn take(&mut self, number: u128) {
-        let Some((first, last)) = self.run_at(number) else { return };
-        if first == number {
-            self.runs.remove(&first);
-        } else {
-            self.runs.insert(first, number - 1);
-        }
-        if last != number {
-            self.runs.insert(number + 1, last);
+        let Some((last, start)) = self.runs.range_mut(number..).next() else { return };
+        let (last, first) = (*last, *start);
+        if first > number {
+            return;
         }
         self.count = self.count.saturating_sub(1);
+        if number == last {
+            self.runs.remove(&last);
+        } else {
+            *start = number + 1;
+        }
+        if first < number {
+            self.runs.insert(number - 1, first);
+        }
+    }
+
+    /// Puts one number in; it was out, or nothing changes.
+    pub fn give(&mut self, number: u128) {
+        let behind = self.runs.range_mut(number..).next();
+        if behind.as_ref().is_some_and(|(_, first)| **first <= number) {
+            return;
+        }
+        self.count = self.count.saturating_add(1);
+        let before = number.checked_sub(1);
+        if let Some((_, start)) = behind.filter(|(_, first)| number.checked_add(1) == Some(**first)) {
+            *start = number;
+            // It may have filled the gap between two runs.
+            if let Some(first) = before.and_then(|before| self.runs.remove(&before))
+                && let Some((_, start)) = self.runs.range_mut(number..).next()
+            {
+                *start = first;
+            }
+        } else {
+            let first = before.and_then(|before| self.runs.remove(&before)).unwrap_or(number);
+            self.runs.insert(number, first);
+        }
     }
 
     /// Takes out every number from `first` to `last`.
     pub fn take_region(&mut self, first: u128, last: u128) {
-        while let Some((run_first, run_last)) = self.first_overlap(first, last) {
-            self.runs.remove(&run_first);
+        while let Some((run_first, run_last)) = self.run_from(first).filter(|(start, _)| *start <= last) {
+            self.runs.remove(&run_last);
             self.count = self.count.saturating_sub(size(run_first, run_last));
             if run_first < first {
                 self.insert_apart(run_first, first - 1);
@@ -66,8 +90,10 @@ impl Singles {
         // What it touches on either side becomes one run with it.
         let reach_first = first.saturating_sub(1);
         let reach_last = last.saturating_add(1);
-        while let Some((run_first, run_last)) = self.first_overlap(reach_first, reach_last) {
-            self.runs.remove(&run_first);
+        while let Some((run_first, run_last)) =
+            self.run_from(reach_first).filter(|(start, _)| *start <= reach_last)
+        {
+            self.runs.remove(&run_last);
             self.count = self.count.saturating_sub(size(run_first, run_last));
             first = first.min(run_first);
             last = last.max(run_last);
@@ -76,18 +102,13 @@ impl Singles {
     }
 
     fn insert_apart(&mut self, first: u128, last: u128) {
-        self.runs.insert(first, last);
+        self.runs.insert(last, first);
         self.count = self.count.saturating_add(size(first, last));
     }
 
-    fn run_at(&self, number: u128) -> Option<(u128, u128)> {
-        let (first, last) = self.runs.range(..=number).next_back()?;
-        (*last >= number).then_some((*first, *last))
-    }
-
-    fn first_overlap(&self, first: u128, last: u128) -> Option<(u128, u128)> {
-        self.run_at(first)
-            .or_else(|| self.runs.range(first..=last).next().map(|(first, last)| (*first, *last)))
+    /// The run `number` lies in, or the next above it.
+    fn run_from(&self, number: u128) -> Option<(u128, u128)> {
+        self.runs.range(number..).next().map(|(last, first)| (*first, *last))
     }
 }
 
@@ -108,6 +129,7 @@ mod tests {
     #[derive(Debug, Clone)]
     enum Step {
         Take(u128),
+        Give(u128),
         TakeRegion(u128, u128),
         GiveRegion(u128, u128),
     }
@@ -119,6 +141,7 @@ mod tests {
     fn step() -> impl Strategy<Value = Step> {
         prop_oneof![
             (0..END).prop_map(Step::Take),
+            (0..END).prop_map(Step::Give),
             region().prop_map(|(first, last)| Step::TakeRegion(first, last)),
             region().prop_map(|(first, last)| Step::GiveRegion(first, last)),
         ]
@@ -142,6 +165,10 @@ mod tests {
                         singles.take(base + number);
                         set.remove(&(base + number));
                     }
+                    Step::Give(number) => {
+                        singles.give(base + number);
+                        set.insert(base + number);
+                    }
                     Step::TakeRegion(first, last) => {
                         singles.take_region(base + first, base + last);
                         set.retain(|number| !(base + first..=base + last).contains(number));
@@ -158,7 +185,8 @@ mod tests {
                     prop_assert_eq!(singles.first_from(number), set.range(number..).next().copied());
                 }
                 let touching = singles.runs.iter().zip(singles.runs.iter().skip(1));
-                prop_assert!(touching.into_iter().all(|((_, last), (first, _))| *last + 1 < *first));
+                prop_assert!(touching.into_iter().all(|((last, _), (_, first))| *last + 1 < *first));
+                prop_assert!(singles.runs.iter().all(|(last, first)| first <= last));
             }
         }
     }

@@ -7,7 +7,7 @@ use netstead_model::{Claim, Event, EventKind, Ident, Subject};
 use super::{Book, Moment, pool_state::PoolState};
 use crate::{
     command::{Caller, Command, MOST_ENTRIES, Reply},
-    record::Record,
+    record::{Record, Slot},
     refusal::Refusal,
 };
 
@@ -22,7 +22,9 @@ pub struct Batch {
 /// One step of the way back.
 #[derive(Debug)]
 enum Undo {
-    Record(Record),
+    /// What the record at this place of the journal wrote a slot over.
+    Slot(usize, Option<Slot>),
+    Record(Box<Record>),
     /// The lease of this address ended then.
     Lease(Ident, u128, u64),
     /// The caller of this waiting claim was last heard of then.
@@ -71,7 +73,12 @@ impl Book {
     pub fn rewind(&mut self, batch: &mut Batch, mark: Mark) {
         for undo in batch.undo.drain(mark.undo.min(batch.undo.len())..).rev() {
             match undo {
-                Undo::Record(record) => drop(self.absorb(record)),
+                Undo::Slot(written, before) => {
+                    if let Some(Record::Slot(place, _)) = batch.journal.get(written) {
+                        self.absorb_slot(place, before);
+                    }
+                }
+                Undo::Record(record) => drop(self.absorb(*record)),
                 Undo::Lease(pool, number, end) => self.set_lease(&pool, number, end),
                 Undo::Heard(seq, at) => self.hear_at(seq, at),
             }
@@ -162,22 +169,23 @@ impl Turn<'_> {
             return Err(Refusal::invalid("entries", reason));
         }
         let mut replies = Vec::with_capacity(entries.len());
-        for entry in entries {
-            let reply = match entry {
+        for (place, entry) in entries.iter().enumerate() {
+            let (key, decided) = match entry {
                 Command::Claim(request) if request.wait.is_some() => {
-                    return Err(Refusal::invalid("wait", "only a single claim can wait, not one of several"));
+                    let alone = Refusal::invalid("wait", "only a single claim can wait, not one of several");
+                    (&request.key, Err(alone))
                 }
-                Command::Claim(_) | Command::Release(_) | Command::Renew { .. } | Command::Move { .. } => {
-                    self.decide(entry)?
+                Command::Claim(request) => (&request.key, self.decide(entry)),
+                Command::Release(target) | Command::Renew { target, .. } | Command::Move { target, .. } => {
+                    (&target.key, self.decide(entry))
                 }
                 _ => {
-                    return Err(Refusal::invalid(
-                        "entries",
-                        "only claim, release, renew and move can be bundled",
-                    ));
+                    let reason = format!("entry {place}: only claim, release, renew and move can be bundled");
+                    return Err(Refusal::invalid("entries", reason));
                 }
             };
-            replies.push(reply);
+            let refused = |refusal| Refusal::Entry { place, key: key.clone(), refusal: Box::new(refusal) };
+            replies.push(decided.map_err(refused)?);
         }
         Ok(Reply::Bulk(replies))
     }
@@ -192,13 +200,22 @@ impl Turn<'_> {
 
     /// Changes the Book and notes it for the commit.
     pub fn put(&mut self, record: Record) {
-        match &record {
-            Record::Slot(place, Some(slot)) => self.note_lease(slot.pool(), place.number),
-            Record::Waiting(seq, _) => self.note_heard(*seq),
-            _ => {}
-        }
-        let before = self.book.absorb(record.clone());
-        self.batch.undo.push(Undo::Record(before));
+        let undo = match &record {
+            Record::Slot(place, slot) => {
+                if let Some(slot) = slot {
+                    self.note_lease(slot.pool(), place.number);
+                }
+                let before = self.book.absorb_slot(place, slot.clone());
+                Undo::Slot(self.batch.journal.len(), before)
+            }
+            other => {
+                if let Record::Waiting(seq, _) = other {
+                    self.note_heard(*seq);
+                }
+                Undo::Record(Box::new(self.book.absorb(other.clone())))
+            }
+        };
+        self.batch.undo.push(undo);
         self.batch.journal.push(record);
     }
 

@@ -224,8 +224,19 @@ impl Book {
                 let pool = self.pool_at(&space, address.number()).and_then(|name| self.pools.get(&name));
                 views.extend(pool.and_then(|state| self.view_in(state, address.number())));
             }
+            let observed = self.observed_at(vrf, address);
+            if !observed.is_empty() && views.last().is_none_or(|view| view.vrf != *vrf) {
+                let (vrf, state) = (vrf.clone(), AddressState::Outside);
+                views.push(AddressView { vrf, pool: None, address, length: None, state, observed });
+            }
         }
         views
+    }
+
+    fn observed_at(&self, vrf: &Ident, address: Address) -> Vec<Arc<Observation>> {
+        let field = self.observed.get(&(vrf.clone(), address.kind()));
+        let sightings = field.and_then(|field| field.get(&address.number()));
+        sightings.map(|sightings| sightings.values().cloned().collect()).unwrap_or_default()
     }
 
     fn view_in(&self, state: &PoolState, number: u128) -> Option<AddressView> {
@@ -234,11 +245,7 @@ impl Book {
             .slots_in(number, number)
             .find(|slot| matches!(slot, Slot::Held(_)))
             .or(state.slots.get(&number));
-        let field = self.observed.get(&(state.space.vrf.clone(), state.space.kind));
-        let observed: Vec<_> = field
-            .and_then(|field| field.get(&number))
-            .map(|s| s.values().cloned().collect())
-            .unwrap_or_default();
+        let observed = self.observed_at(&state.space.vrf, address);
         let (shown, length) = slot.map_or((address, None), |slot| (slot.address(), slot.length()));
         let view = |shown, length, shows| AddressView {
             vrf: state.space.vrf.clone(),

@@ -21,6 +21,9 @@ const MOST_WAITING: usize = 10_000;
 impl Turn<'_> {
     /// The places `key` has in the queues of these pools.
     pub fn queued(&self, pools: &[Ident], key: &Key) -> Vec<Arc<Waiting>> {
+        if self.book.waiting.is_empty() {
+            return Vec::new();
+        }
         let seqs = pools.iter().filter_map(|name| self.book.pools.get(name)).flat_map(|state| &state.waiting);
         let waiting = seqs.filter_map(|seq| self.book.waiting.get(seq)).filter(|waiting| waiting.key == *key);
         let mut found: Vec<Arc<Waiting>> = waiting.cloned().collect();

@@ -200,7 +200,7 @@ async fn a8_a_bulk_is_all_or_none() {
     let house = House::with_lan().await;
     house.claim("bob", "lan", "taken").await;
     let bulk = Command::Bulk(vec![any("lan", "a"), claim("lan", "b", exact("10.0.3.50")), any("lan", "c")]);
-    assert_snapshot!(house.say("ann", bulk).await, @"refused: 10.0.3.50 is held by `taken` of `bob` in pool `lan`");
+    assert_snapshot!(house.say("ann", bulk).await, @"refused: entry 1, `b`: 10.0.3.50 is held by `taken` of `bob` in pool `lan`");
     assert_eq!((house.pool("lan").await.usage.held, house.log().await.len()), (1, 2));
 }
 

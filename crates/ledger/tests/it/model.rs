@@ -120,16 +120,20 @@ impl Model {
     fn bulk(&mut self, caller: &Caller, entries: &[Command], hint: Option<&Reply>) -> Result<Reply, Refusal> {
         let mut replies = Vec::new();
         for (place, entry) in entries.iter().enumerate() {
-            match entry {
-                Command::Claim(request) if request.wait.is_some() => return Err(invalid("wait")),
-                Command::Claim(_) | Command::Release(_) | Command::Renew { .. } | Command::Move { .. } => {}
+            let (key, alone) = match entry {
+                Command::Claim(request) => (&request.key, request.wait.is_some()),
+                Command::Release(target) | Command::Renew { target, .. } | Command::Move { target, .. } => {
+                    (&target.key, false)
+                }
                 _ => return Err(invalid("entries")),
-            }
+            };
             let hint = match hint {
                 Some(Reply::Bulk(hints)) => hints.get(place),
                 _ => None,
             };
-            replies.push(self.decide(caller, entry, hint)?);
+            let decided = if alone { Err(invalid("wait")) } else { self.decide(caller, entry, hint) };
+            let refused = |refusal| Refusal::Entry { place, key: key.clone(), refusal: Box::new(refusal) };
+            replies.push(decided.map_err(refused)?);
         }
         Ok(Reply::Bulk(replies))
     }

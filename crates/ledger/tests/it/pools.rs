@@ -160,3 +160,17 @@ async fn only_the_owner_or_a_manager_touches_a_claim() {
     let manager = house.ledger.submit(Caller::new("bob").manager(), release, PATIENCE).await;
     assert_snapshot!(said(&manager.map(|done| done.reply)), @"10.0.3.50 released");
 }
+
+#[tokio::test]
+async fn a_prefix_over_the_seam_of_two_ranges_is_as_good_as_any() {
+    let house = House::new().await;
+    house
+        .make_so("sites", "10.4.0.0/24", |spec| {
+            prefixes(23)(spec);
+            spec.ranges = vec!["10.4.1.0/24".parse().unwrap(), "10.4.0.0/24".parse().unwrap()];
+        })
+        .await;
+    assert_eq!(house.claim("ann", "sites", "campus").await, "10.4.0.0/23");
+    let report = netstead_ledger::check::check(&*house.store).await.unwrap();
+    assert_eq!((report.problems, report.claims), (Vec::new(), 1));
+}

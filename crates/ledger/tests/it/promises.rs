@@ -21,7 +21,8 @@ async fn another_owner_hears_who_holds_the_key_unless_it_adopts() {
     house.claim("ann", "lan", "web").await;
     assert_snapshot!(house.say("bob", any("lan", "web")).await, @"refused: `web` in pool `lan` belongs to `ann`, who holds 10.0.3.50 with it; use another key, or adopt it");
     let adopt = claim("lan", "web", |request| request.adopt = true);
-    assert_snapshot!(house.say("bob", adopt.clone()).await, @"10.0.3.50 for web of bob, changed");
+    assert_snapshot!(house.say("bob", adopt.clone()).await, @"refused: `web` of `ann` in pool `lan` is not yours");
+    assert_snapshot!(house.say("bob!", adopt.clone()).await, @"10.0.3.50 for web of bob, changed");
     assert_snapshot!(house.say("bob", adopt).await, @"10.0.3.50 for web of bob, again");
     assert_eq!(house.log().await, ["pool-created", "claimed", "adopted"]);
 }
@@ -225,6 +226,37 @@ async fn a_sighting_ends_when_complete_reports_lack_it_beyond_grace() {
     house.pass(1).await;
     house.ask("proxmox", seen("pve", true, &[])).await.unwrap();
     assert_eq!(house.claim("ann", "lan", "b").await, "10.0.3.50");
+}
+
+#[tokio::test]
+async fn what_was_seen_before_there_was_a_pool_is_not_handed_out_by_one_made_later() {
+    let house = House::with_lan().await;
+    house.ask("proxmox", seen("pve", true, &["10.0.3.50", "192.0.2.1"])).await.unwrap();
+    house.make("later", "192.0.2.1-192.0.2.9").await;
+    assert_eq!(house.claim("ann", "later", "web").await, "192.0.2.2");
+    let house = house.restart().await;
+    house
+        .ask("admin", Command::DeletePool { name: "lan".parse().unwrap(), force: None, if_version: None })
+        .await
+        .unwrap();
+    house.make("again", "10.0.3.50-10.0.3.59").await;
+    assert_eq!(house.claim("ann", "again", "web").await, "10.0.3.51");
+}
+
+#[tokio::test]
+async fn only_who_may_write_forces_its_way_over_a_reservation() {
+    let house = House::with_lan().await;
+    let range = "10.0.3.54-10.0.3.55".parse().unwrap();
+    let reserve =
+        Command::Reserve { pool: "lan".parse().unwrap(), key: key("spare"), range, description: None };
+    house.ask("ann", reserve).await.unwrap();
+    let forced = |name: &str, address: &str| {
+        let want = Want::Exact(address.parse().unwrap());
+        claim("lan", name, move |request| (request.want, request.force) = (want, true))
+    };
+    assert_snapshot!(house.say("bob", forced("db", "10.0.3.54")).await, @"refused: 10.0.3.54 is reserved for `spare` of `ann` in pool `lan`, and only a caller who may write can force it");
+    assert_snapshot!(house.say("ann", forced("web", "10.0.3.54")).await, @"10.0.3.54 for web of ann, new");
+    assert_snapshot!(house.say("bob!", forced("db", "10.0.3.55")).await, @"10.0.3.55 for db of bob, new");
 }
 
 #[tokio::test]

@@ -3,11 +3,13 @@
 use std::{sync::Arc, time::Duration};
 
 use insta::assert_snapshot;
-use netstead_ledger::{Caller, Command, LedgerError, Options, Reply};
+use netstead_ledger::{Command, LedgerError, Options, Reply};
 use netstead_model::Span;
 use netstead_store::{FaultyStore, MemoryStore, faults::Fault};
 
-use crate::support::{House, PATIENCE, any, claim, create, exact, key, living, said, seen, spec, target};
+use crate::support::{
+    House, PATIENCE, any, caller, claim, create, exact, key, living, said, seen, spec, target,
+};
 
 /// The same house twice; in the second, answers can be lost.
 struct Twins {
@@ -52,7 +54,7 @@ impl Twins {
 
     async fn insist(&self, who: &str, command: Command) -> Result<Reply, LedgerError> {
         loop {
-            match self.shaky.ledger.submit(Caller::new(who), command.clone(), PATIENCE).await {
+            match self.shaky.ledger.submit(caller(who), command.clone(), PATIENCE).await {
                 Err(LedgerError::Unavailable { .. }) => tokio::time::sleep(Duration::from_millis(20)).await,
                 answer => return answer.map(|done| done.reply),
             }
@@ -71,7 +73,7 @@ async fn every_kind_of_request_may_be_repeated() {
     twins.lose("ann", |_| any("lan", "web")).await;
     twins.lose("ann", |_| claim("lan", "exact", exact("10.0.3.57"))).await;
     twins.lose("ann", |_| claim("lan", "web", living(60))).await;
-    twins.lose("bob", |_| claim("lan", "web", |request| request.adopt = true)).await;
+    twins.lose("bob!", |_| claim("lan", "web", |request| request.adopt = true)).await;
     let longer = Some(Span::from_secs(90));
     let at = |house: &House, name| target("lan", name, id(house, name));
     twins.lose("bob", |house| Command::Renew { target: at(house, "web"), ttl: longer }).await;

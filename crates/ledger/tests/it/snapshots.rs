@@ -42,6 +42,7 @@ fn every_refusal() -> Vec<Refusal> {
         Refusal::NotInPool { address: "192.0.2.1".into(), pool: pool() },
         Refusal::Withheld { address: "10.0.3.1".into(), pool: pool(), reason: "it is the gateway" },
         Refusal::Reserved { address: address(), pool: pool(), key: web(), owner: ann() },
+        Refusal::ForceDenied { address: address(), pool: pool(), key: web(), owner: ann() },
         Refusal::QuotaReached { pool: pool(), owner: ann(), held: 2, most: 2 },
         Refusal::Overlap {
             pool: pool(),
@@ -61,6 +62,7 @@ fn every_refusal() -> Vec<Refusal> {
         Refusal::NotYours { pool: pool(), key: web(), owner: ann() },
         Refusal::WaitingForOther { pool: pool(), key: web(), owner: ann() },
         Refusal::Paused,
+        Refusal::Entry { place: 3, key: web(), refusal: Refusal::Paused.into() },
         Refusal::Invalid { field: "length", reason: "only a claim in a prefix pool has a length".into() },
     ]
 }
@@ -87,6 +89,7 @@ fn every_refusal_names_its_subject_and_says_what_to_do() {
     192.0.2.1 is not in pool `lan`
     pool `lan` never hands out 10.0.3.1: it is the gateway
     10.0.3.50 is reserved for `web` of `ann` in pool `lan`
+    10.0.3.50 is reserved for `web` of `ann` in pool `lan`, and only a caller who may write can force it
     `ann` holds 2 addresses of pool `lan`, which allows 2 per owner; release one first
     the ranges of pool `lan` and of pool `dmz` overlap at 10.0.3.0/24, and both are in VRF `default`
     10.0.3.50, held by `web` of `ann`, would fall outside pool `lan`; release it first
@@ -101,6 +104,7 @@ fn every_refusal_names_its_subject_and_says_what_to_do() {
     `web` of `ann` in pool `lan` is not yours
     `ann` already waits for an address for `web` in pool `lan`; use another key
     this ledger was restored from a backup and hands out no address by itself until `netstead resume`; exact claims work
+    entry 3, `web`: this ledger was restored from a backup and hands out no address by itself until `netstead resume`; exact claims work
     length: only a claim in a prefix pool has a length
     ");
 }

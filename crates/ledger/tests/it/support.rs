@@ -49,7 +49,7 @@ impl House {
     }
 
     pub async fn ask(&self, who: &str, command: Command) -> Result<Reply, LedgerError> {
-        self.ledger.submit(Caller::new(who), command, PATIENCE).await.map(|done| done.reply)
+        self.ledger.submit(caller(who), command, PATIENCE).await.map(|done| done.reply)
     }
 
     /// The answer as a sentence.
@@ -111,6 +111,14 @@ impl House {
     /// What happened, one word per event.
     pub async fn log(&self) -> Vec<&'static str> {
         self.events().await.iter().map(|event| event.what.as_str()).collect()
+    }
+}
+
+/// `ann` is somebody, and `ann!` may write.
+pub(crate) fn caller(who: &str) -> Caller {
+    match who.strip_suffix('!') {
+        Some(who) => Caller::new(who).manager(),
+        None => Caller::new(who),
     }
 }
 

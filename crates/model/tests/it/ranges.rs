@@ -150,3 +150,16 @@ proptest! {
         prop_assert_eq!(of_blocks, counted);
     }
 }
+
+#[test]
+fn ranges_that_touch_are_joined_in_order() {
+    let joined = |text: &str| {
+        let ranges = Range::joined(text.split(' ').map(read).collect());
+        ranges.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(joined("10.0.1.0/24 10.0.0.0/24"), "10.0.0.0/23");
+    assert_eq!(joined("10.0.0.0/24 10.0.1.1-10.0.1.9"), "10.0.0.0/24 10.0.1.1-10.0.1.9");
+    assert_eq!(joined("10.0.0.0/24 10.0.0.7 10.0.0.200-10.0.1.255"), "10.0.0.0/23");
+    assert_eq!(joined("255.255.255.0/24 255.255.255.255"), "255.255.255.0/24");
+    assert_eq!(joined("255.255.255.255 :: 00:00:00:00:00:00"), "255.255.255.255 :: 00:00:00:00:00:00");
+}

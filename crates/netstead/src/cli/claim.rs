@@ -66,7 +66,7 @@ pub(crate) struct Claim {
     /// Take over another owner's claim of this key, or an address that was seen in use
     #[arg(long)]
     pub(crate) adopt: bool,
-    /// Take an address that still rests
+    /// Take an address that still rests; with role `write`, also one that is reserved
     #[arg(long)]
     pub(crate) force: bool,
     /// Wait this long when there is no address

@@ -1,5 +1,7 @@
 //! Keeping what is derived in step with the slots.
 
+use std::collections::btree_map::Entry;
+
 use netstead_model::{Order, Range};
 
 use super::{ByKey, PoolState, host_mask};
@@ -8,26 +10,45 @@ use crate::record::{Rest, Slot};
 impl PoolState {
     /// Replaces the slot at `number`; the former one comes back.
     pub(in crate::book) fn set_slot(&mut self, number: u128, slot: Option<Slot>, now: u64) -> Option<Slot> {
-        let fresh_hold = matches!(slot, Some(Slot::Held(_)));
         let bits = self.bits();
         let reach = |slot: &Slot| number | host_mask(bits, slot.length().unwrap_or(bits));
-        let before = self.slots.remove(&number);
-        let was_last = before.as_ref().map_or(number, reach);
-        let last = slot.as_ref().map_or(number, reach).max(was_last);
-        if let Some(before) = &before {
-            self.unlink(number, before);
-        }
-        if let Some(slot) = slot {
-            self.link(number, &slot, now);
-            self.slots.insert(number, slot);
-        }
-        match (fresh_hold, &before) {
-            // The way of nearly every claim: the address was free, or nobody else's.
-            (true, None) => self.free.take(number, last),
-            (true, Some(Slot::Rested(rest))) if rest.length.is_none() => self.free.take(number, last),
-            _ => self.refresh(number, last, now),
+        let last = slot.as_ref().map_or(number, reach);
+        let busy = slot.as_ref().is_some_and(|slot| self.is_busy(slot, now));
+        // Out of the way meanwhile, so that its place is looked for once.
+        let mut slots = std::mem::take(&mut self.slots);
+        let before = match (slots.entry(number), slot) {
+            (Entry::Occupied(mut place), Some(slot)) => {
+                self.unlink(number, place.get());
+                self.link(number, &slot, now);
+                Some(place.insert(slot))
+            }
+            (Entry::Occupied(place), None) => {
+                self.unlink(number, place.get());
+                Some(place.remove())
+            }
+            (Entry::Vacant(place), Some(slot)) => {
+                self.link(number, &slot, now);
+                place.insert(slot);
+                None
+            }
+            (Entry::Vacant(_), None) => None,
+        };
+        self.slots = slots;
+        if self.space.prefixes {
+            self.refresh(number, last.max(before.as_ref().map_or(number, reach)), now);
+        } else {
+            self.refresh_single(number, busy);
         }
         before
+    }
+
+    /// Works out anew whether one address is free, `busy` being whether it is held or rests.
+    fn refresh_single(&mut self, number: u128, busy: bool) {
+        let free = !busy
+            && self.contains_usable(number, number)
+            && self.reservation_at(number, number).is_none()
+            && !self.observed.contains(&number);
+        self.free.set_single(number, free);
     }
 
     fn link(&mut self, number: u128, slot: &Slot, now: u64) {
@@ -73,8 +94,10 @@ impl PoolState {
         let seq = match slot {
             Slot::Held(claim) => {
                 self.held = self.held.saturating_sub(self.extent_of(claim.length));
-                if self.held_by(&claim.key).is_some_and(|held| held.address.number() == number) {
-                    self.keys.remove(&claim.key);
+                let named = self.keys.take(&claim.key);
+                if let Some(other) = named.filter(|ByKey(named)| named.address.number() != number) {
+                    // The key has moved on already.
+                    self.keys.insert(other);
                 }
                 if let Some(count) = self.owners.get_mut(&claim.owner) {
                     *count = count.saturating_sub(1);
@@ -130,8 +153,10 @@ impl PoolState {
             match self.slots.get(&number).cloned() {
                 Some(Slot::Rested(rest)) if rest.freed == freed => {
                     self.end_rest(number, &rest);
-                    let last = number | host_mask(self.bits(), rest.length.unwrap_or(self.bits()));
-                    self.refresh(number, last, now);
+                    match rest.length {
+                        Some(length) => self.refresh(number, number | host_mask(self.bits(), length), now),
+                        None => self.refresh_single(number, false),
+                    }
                 }
                 _ => drop(self.resting.pop_first()),
             }

@@ -84,6 +84,9 @@ impl Model {
         if foreign && !request.adopt {
             return Err(Refusal::KeyHeld { pool, key, owner, address: claim.held() });
         }
+        if foreign && !caller.manager {
+            return Err(Refusal::NotYours { pool, key, owner });
+        }
         let elsewhere = matches!(request.want, Want::Exact(address) if address != claim.address);
         if elsewhere || request.length.is_some_and(|length| Some(length) != claim.length) {
             return Err(Refusal::HoldsAnother { pool, key, held: claim.held(), asked: String::new() });
@@ -237,10 +240,16 @@ impl Model {
             return Err(Refusal::Resting { address: shown.into(), key, owner, left });
         }
         let reserved = self.reservations.iter().filter(|r| r.pool == name && overlap(span(r.range), block));
-        let foreign = reserved.filter(|r| r.owner != *caller.owner() && !request.force);
+        let may_force = request.force && caller.manager;
+        let foreign = reserved.filter(|r| r.owner != *caller.owner() && !may_force);
         if let Some(reserved) = foreign.min_by_key(|reserved| reserved.range) {
             let (key, owner) = (reserved.key.clone(), reserved.owner.clone());
-            return Err(Refusal::Reserved { address: shown.into(), pool: name, key, owner });
+            let address = shown.into();
+            return Err(if request.force {
+                Refusal::ForceDenied { address, pool: name, key, owner }
+            } else {
+                Refusal::Reserved { address, pool: name, key, owner }
+            });
         }
         let seen = self.sightings.iter().filter(|seen| {
             let number = seen.address.number();

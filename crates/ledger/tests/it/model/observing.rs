@@ -3,7 +3,7 @@
 use netstead_ledger::{Reply, Report};
 use netstead_model::Observation;
 
-use super::{Model, room::in_extent};
+use super::Model;
 
 impl Model {
     pub fn observe(&mut self, report: &Report) -> Reply {
@@ -20,10 +20,6 @@ impl Model {
             let place = self.sightings.iter().position(|seen| {
                 seen.address == address && seen.source == report.source && seen.vrf == report.vrf
             });
-            let mut lies_over = self.pools.values().filter(|pool| pool.spec.vrf == report.vrf);
-            if !lies_over.any(|pool| in_extent(pool, address)) {
-                continue;
-            }
             let known = place.map(|place| self.sightings[place].clone());
             let fresh = known.as_ref().is_some_and(|known| match (known.until, until) {
                 // The end of a scan's sighting moves only when half of its time is over.
