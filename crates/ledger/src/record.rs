@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use netstead_model::{
-    Address, Claim, ClaimId, Event, Family, Ident, Key, Kind, Observation, Pool, Reservation, Waiting,
+    Address, Claim, ClaimId, Event, Family, Ident, Key, Kind, Observation, Pool, Reservation, Waiting, shared,
 };
 use netstead_store::Write;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -99,7 +99,9 @@ impl Space {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Slot {
+    #[serde(deserialize_with = "shared::arc")]
     Held(Arc<Claim>),
+    #[serde(deserialize_with = "shared::arc")]
     Rested(Arc<Rest>),
 }
 
@@ -109,6 +111,7 @@ pub struct Rest {
     pub claim: ClaimId,
     pub pool: Ident,
     pub key: Key,
+    #[serde(deserialize_with = "shared::text")]
     pub owner: Arc<str>,
     pub address: Address,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -204,7 +207,12 @@ impl Record {
                 space_of_key(text, SLOT).ok_or_else(|| Malformed::new(key, "its key is cut off"))?;
             let address = slot.address();
             let space = Space { vrf, kind: address.kind(), prefixes };
-            Self::Slot(Place { space, number: address.number(), length: slot.length() }, Some(slot))
+            let place = Place { space, number: address.number(), length: slot.length() };
+            if is_slot_key(text, &place) {
+                // Nearly all there is, at a start: not worth writing the key anew only to compare it.
+                return Ok(Some(Self::Slot(place, Some(slot))));
+            }
+            Self::Slot(place, Some(slot))
         } else if text.starts_with(RESERVED) {
             let value: Arc<Reservation> = decode(key, value)?;
             Self::Reservation {
@@ -240,6 +248,20 @@ fn slot_key(place: &Place) -> String {
     key
 }
 
+/// Whether `key` is that of a single address, letter by letter as it would be written.
+fn is_slot_key(key: &str, place: &Place) -> bool {
+    let rest = key.strip_prefix(SLOT).and_then(|rest| rest.strip_prefix(place.space.vrf.as_str()));
+    let rest =
+        rest.and_then(|rest| rest.strip_prefix('/')?.strip_prefix(place.space.tag())?.strip_prefix('/'));
+    let digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    rest.is_some_and(|number| {
+        place.length.is_none()
+            && number.len() == 32
+            && number.bytes().all(digit)
+            && u128::from_str_radix(number, 16) == Ok(place.number)
+    })
+}
+
 /// VRF and whether it is a space of prefixes, out of a key `<prefix><vrf>/<tag>/…`.
 fn space_of_key(key: &str, prefix: &str) -> Option<(Ident, bool)> {
     let mut parts = key.strip_prefix(prefix)?.split('/');
@@ -250,7 +272,13 @@ fn space_of_key(key: &str, prefix: &str) -> Option<(Ident, bool)> {
 /// All events of one commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventGroup {
+    #[serde(deserialize_with = "arcs")]
     pub events: Vec<Arc<Event>>,
+}
+
+fn arcs<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Arc<Event>>, D::Error> {
+    let events: Vec<Event> = Vec::deserialize(deserializer)?;
+    Ok(events.into_iter().map(Arc::new).collect())
 }
 
 /// Events stand under the number of the first of their commit.

@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr, sync::Arc};
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::{Address, Cidr, Ident, Key, Labels, Name, ParseError, Selector, Span};
+use crate::{Address, Cidr, Ident, Key, Labels, Name, ParseError, Selector, Span, shared};
 
 /// The id of one claim. No later claim ever shares it, not even after a restore: it is made of the id of the ledger
 /// that gave it, which a restore draws anew, and of a sequence number.
@@ -21,6 +21,7 @@ pub struct Claim {
     pub id: ClaimId,
     pub pool: Ident,
     pub key: Key,
+    #[serde(deserialize_with = "shared::text")]
     pub owner: Arc<str>,
     pub address: Address,
     /// The length of the prefix, when the pool hands out prefixes.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{Address, Claim, Ident, Key, Pool, Range};
+use crate::{Address, Claim, Ident, Key, Pool, Range, shared};
 
 /// What kind of change an event tells of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -81,6 +81,7 @@ impl EventKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Subject {
+    #[serde(deserialize_with = "shared::arc")]
     Claim(Arc<Claim>),
     Pool(Arc<Pool>),
     Reservation(Arc<Reservation>),
@@ -141,6 +142,7 @@ pub struct Event {
     pub seq: u64,
     pub at: Timestamp,
     /// The subject of the caller's token, or `netstead` for what the ledger does by itself.
+    #[serde(deserialize_with = "shared::text")]
     pub by: Arc<str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Arc<str>>,

@@ -19,6 +19,7 @@ mod parse;
 mod pool;
 mod range;
 mod record;
+pub mod shared;
 mod source;
 mod span;
 mod workload;

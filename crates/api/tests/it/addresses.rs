@@ -82,7 +82,7 @@ async fn what_was_seen_in_use_is_not_handed_out() {
     assert_eq!(explained.fine()["places"][0]["address"]["seen_by"], json!(["scan"]));
     assert_eq!(
         put(&json!({"complete": true, "grace": "0", "seen": []})).await,
-        json!({"begun": 0, "ended": 2})
+        json!({"begun": 0, "ended": 3})
     );
     let wrong = json!({"seen": [{"address": "10.0.3.50"}, {"address": "x"}]});
     assert_eq!(house.put("/observations/scan").json(&wrong).go().await.invalid(400).0, "seen[1].address");

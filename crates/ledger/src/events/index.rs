@@ -56,6 +56,11 @@ impl AtAddress {
         Self([address, half(low >> 32), half(low)])
     }
 
+    fn same_address(self, other: Self) -> bool {
+        let (Self([one, ..]), Self([two, ..])) = (self, other);
+        one == two
+    }
+
     fn seq(self) -> u64 {
         let Self([_, high, low]) = self;
         (u64::from(high) << 32 | u64::from(low)) & SEQ_MASK
@@ -73,13 +78,14 @@ impl EventIndex {
 
     /// Reads every event of `snapshot`, which must be older than the first event that is added beside.
     pub async fn build(&self, snapshot: &dyn Snapshot) -> Result<(), LedgerError> {
+        let mut stored = Stored::default();
         each_entry(snapshot, EVENT, |entry| {
             let group: EventGroup = record::decode(&entry.key, &entry.value).map_err(damaged)?;
-            self.add(&group.events);
+            group.events.iter().for_each(|event| stored.add(event));
             Ok::<(), LedgerError>(())
         })
         .await?;
-        self.lock().pack();
+        self.lock().take_in(stored);
         self.built.send_replace(true);
         Ok(())
     }
@@ -170,8 +176,7 @@ impl Inner {
         for key in event.keys() {
             self.keys.insert(at_key(key, event.seq));
         }
-        let minute = event.at.as_second().div_euclid(60);
-        let first = self.minutes.entry(minute).or_insert(event.seq);
+        let first = self.minutes.entry(minute_of(event)).or_insert(event.seq);
         *first = (*first).min(event.seq);
         self.count += 1;
     }
@@ -186,9 +191,44 @@ impl Inner {
         self.count = self.count.saturating_sub(1);
     }
 
-    fn pack(&mut self) {
-        self.addresses.pack();
-        self.keys.pack();
+    /// Takes in what was stored before the first event that was added here.
+    fn take_in(&mut self, stored: Stored) {
+        self.addresses.gather(stored.addresses);
+        self.keys.gather(stored.keys);
+        self.count += stored.count;
+        for (minute, seq) in stored.minutes {
+            let first = self.minutes.entry(minute).or_insert(seq);
+            *first = (*first).min(seq);
+        }
+        // Of each address, what was spared although there is more: whether it must stay is looked at later.
+        let mut last: Option<AtAddress> = None;
+        for entry in self.addresses.range(AtAddress([0; 3])..=AtAddress([u32::MAX; 3])) {
+            if let Some(before) = last.replace(entry).filter(|before| before.same_address(entry)) {
+                let spared = [before, entry].map(AtAddress::seq);
+                self.outlived.extend(spared.into_iter().filter(|seq| *seq < self.oldest));
+            }
+        }
+    }
+}
+
+/// What is gathered of stored events, to be sorted once.
+#[derive(Debug, Default)]
+struct Stored {
+    addresses: Vec<AtAddress>,
+    keys: Vec<AtKey>,
+    minutes: BTreeMap<i64, u64>,
+    count: u64,
+}
+
+impl Stored {
+    fn add(&mut self, event: &Event) {
+        if let Some((address, pool)) = place_of(event) {
+            self.addresses.push(AtAddress::new(address, pool, event.seq));
+        }
+        self.keys.extend(event.keys().map(|key| at_key(key, event.seq)));
+        let first = self.minutes.entry(minute_of(event)).or_insert(event.seq);
+        *first = (*first).min(event.seq);
+        self.count += 1;
     }
 }
 
@@ -205,6 +245,10 @@ fn address_hash(address: Address) -> u32 {
 
 fn all_at(address: u32) -> std::ops::RangeInclusive<AtAddress> {
     AtAddress([address, 0, 0])..=AtAddress([address, u32::MAX, u32::MAX])
+}
+
+fn minute_of(event: &Event) -> i64 {
+    event.at.as_second().div_euclid(60)
 }
 
 fn at_key(key: &Key, seq: u64) -> AtKey {

@@ -63,22 +63,12 @@ impl<T: Ord + Copy> Postings<T> {
         })
     }
 
-    /// Closes the gaps that filling one by one leaves.
-    pub fn pack(&mut self) {
-        let mut packed: Vec<Vec<T>> = Vec::with_capacity(self.chunks.len());
-        for chunk in std::mem::take(&mut self.chunks) {
-            for entry in chunk {
-                if let Some(last) = packed.last_mut().filter(|last| last.len() < CHUNK) {
-                    last.push(entry);
-                } else {
-                    let mut fresh = Vec::with_capacity(CHUNK);
-                    fresh.push(entry);
-                    packed.push(fresh);
-                }
-            }
-        }
-        packed.shrink_to_fit();
-        self.chunks = packed;
+    /// Takes in many at once, in any order, and leaves no gaps.
+    pub fn gather(&mut self, mut entries: Vec<T>) {
+        entries.extend(std::mem::take(&mut self.chunks).into_iter().flatten());
+        entries.sort_unstable();
+        entries.dedup();
+        self.chunks = entries.chunks(CHUNK).map(<[T]>::to_vec).collect();
     }
 
     /// The chunk an entry is in, or belongs into: the last that begins at or below it.
@@ -102,7 +92,7 @@ mod tests {
         Remove(u16),
         /// Enough to split chunks.
         Many(u16, u16),
-        Pack,
+        Gather(Vec<u16>),
     }
 
     fn step() -> impl Strategy<Value = Step> {
@@ -110,7 +100,7 @@ mod tests {
             4 => any::<u16>().prop_map(Step::Add),
             4 => (0u16..3000).prop_map(Step::Remove),
             2 => (0u16..3000, 0u16..1200).prop_map(|(from, count)| Step::Many(from, count)),
-            1 => Just(Step::Pack),
+            1 => prop::collection::vec(0u16..3000, 0..1200).prop_map(Step::Gather),
         ]
     }
 
@@ -136,7 +126,10 @@ mod tests {
                             set.insert(entry);
                         }
                     }
-                    Step::Pack => postings.pack(),
+                    Step::Gather(entries) => {
+                        set.extend(&entries);
+                        postings.gather(entries);
+                    }
                 }
                 prop_assert!(postings.chunks.iter().all(|chunk| (1..=CHUNK).contains(&chunk.len())));
                 let all: Vec<u16> = postings.range(0..=u16::MAX).collect();
