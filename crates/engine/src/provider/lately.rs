@@ -39,7 +39,9 @@ impl Lately {
     }
 
     fn sent(&mut self, name: &Name, values: &[OwnedValue], at: Duration) {
-        values.iter().for_each(|value| self.remember(name, &value.data, true, at));
+        for value in values {
+            self.remember(name, &value.data, true, at);
+        }
     }
 
     fn remember(&mut self, name: &Name, data: &RecordData, sent: bool, at: Duration) {

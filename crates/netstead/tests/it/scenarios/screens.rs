@@ -38,7 +38,7 @@ fn steady_word(word: &str) -> String {
     } else if front.ends_with("127.0.0.1") && port.bytes().all(|byte| byte.is_ascii_digit()) {
         word.replace(port, "PORT")
     } else if is_age {
-        word.replace(bare, &"0s".to_owned())
+        word.replace(bare, "0s")
     } else {
         word.to_owned()
     }
