@@ -22,6 +22,7 @@ use netstead_ledger::Ledger;
 use netstead_model::Clock;
 use tokio_util::sync::CancellationToken;
 
+pub use self::metrics::Meter;
 pub use self::serve::{Bound, ServeError, ServeOptions, Server, TlsFiles, bind, serve};
 use self::{access::Tokens, app::App, http::door::Door, metrics::Metrics};
 
@@ -41,7 +42,7 @@ pub struct Api {
 impl Api {
     /// `store` says for people what kind of store it is: `local at /var/lib/netstead`.
     pub fn new(ledger: Ledger, tokens: Tokens, clock: Arc<dyn Clock>, store: &str) -> Self {
-        let (metrics, started) = (Arc::new(Metrics::new()), clock.wall());
+        let (metrics, started) = (Arc::new(Metrics::default()), clock.wall());
         let (engine, nameserver) = (None, Arc::from([]));
         Self { ledger, engine, nameserver, tokens, clock, store: store.into(), metrics, started }
     }
@@ -50,6 +51,13 @@ impl Api {
     #[must_use]
     pub fn with_engine(mut self, engine: Engine) -> Self {
         self.engine = Some(engine);
+        self
+    }
+
+    /// With what others count. Calls to servers and passes are missing in `/metrics` without it.
+    #[must_use]
+    pub fn with_meter(mut self, meter: &Meter) -> Self {
+        self.metrics = Arc::new(Metrics::new(meter));
         self
     }
 

@@ -1,5 +1,6 @@
 //! What Prometheus reads. Labels are bounded: routes, methods and pools, never hosts, keys or subjects.
 
+mod meter;
 mod names;
 mod scrape;
 
@@ -12,6 +13,7 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
+pub use self::meter::Meter;
 pub(crate) use self::scrape::scrape;
 
 /// Seconds: a claim takes a flush to disk, a waiting one up to minutes.
@@ -40,18 +42,19 @@ struct RouteLabels {
 
 impl Default for Metrics {
     fn default() -> Self {
-        Self::new()
+        Self::new(&Meter::default())
     }
 }
 
 impl Metrics {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(meter: &Meter) -> Self {
         let mut registry = Registry::with_prefix("netstead");
         let requests = Family::default();
         let durations = Family::new_with_constructor((|| Histogram::new(BUCKETS)) as fn() -> Histogram);
         registry.register("requests", "Requests answered, by the template of their route", requests.clone());
         let help = "How long requests took, by the template of their route";
         registry.register_with_unit("request_duration", help, Unit::Seconds, durations.clone());
+        meter.register(&mut registry);
         Self { registry, requests, durations }
     }
 

@@ -11,6 +11,7 @@ mod inventory;
 mod keys;
 mod look;
 mod manual;
+mod observe;
 mod pause;
 mod provider;
 mod records;
@@ -27,6 +28,7 @@ pub use self::{
     history::{Applied, AppliedStep, Happened, Occasion},
     keys::PREFIX,
     manual::{Manual, ManualRecord},
+    observe::{Observer, Tally},
     pause::{Pause, Scope},
     provider::PassReport,
     records::{RecordState, RecordView},

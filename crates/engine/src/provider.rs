@@ -1,6 +1,7 @@
 //! The loop of one provider: look, decide, act.
 
 mod actual;
+mod expected;
 mod keep;
 mod lately;
 mod outlook;

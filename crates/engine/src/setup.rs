@@ -5,6 +5,8 @@ use std::{fmt, sync::Arc, time::Duration};
 use netstead_model::{DnsProvider, Ident, Name, Source};
 use netstead_plan::{Digest, Domains, Settings};
 
+use crate::Observer;
+
 /// What is configured.
 #[derive(Debug, Clone, Default)]
 pub struct Setup {
@@ -134,6 +136,8 @@ pub struct Options {
     pub debounce_quiet: Duration,
     /// …and how long it may keep everybody waiting.
     pub debounce_most: Duration,
+    /// Who is told of every pass.
+    pub observer: Option<Arc<dyn Observer>>,
 }
 
 impl Default for Options {
@@ -142,6 +146,7 @@ impl Default for Options {
             dry_run: false,
             debounce_quiet: Duration::from_millis(100),
             debounce_most: Duration::from_secs(1),
+            observer: None,
         }
     }
 }

@@ -53,6 +53,8 @@ pub struct ProviderStatus {
     pub owned: usize,
     pub generation: u64,
     pub last: Option<LastPass>,
+    /// How long ago a pass last ended without an error, or the loop began if none has.
+    pub success_age: Duration,
     /// For how long the pass that runs now has been running.
     pub passing: Option<Duration>,
     pub in_sync: bool,
@@ -168,6 +170,7 @@ fn provider(shared: &Shared, handle: &ProviderHandle) -> ProviderStatus {
         zones: (*seen.zones).clone(),
         owned: seen.owned.len(),
         generation: seen.guard.generation,
+        success_age: shared.clock.monotonic().saturating_sub(seen.succeeded.unwrap_or_default()),
         passing: seen.passing.map(|begun| shared.clock.monotonic().saturating_sub(begun)),
         in_sync: clean && seen.last.is_some() && seen.pending == 0,
         pending: seen.pending,

@@ -144,6 +144,24 @@ pub trait DnsProvider: Send + Sync + std::fmt::Debug {
     /// Everything in `zone`. What is not complete is an error, never a shorter list.
     async fn read(&self, zone: &Name) -> Result<ZoneContent, ProviderError>;
 
+    /// Whether the server hands out no whole zones: then every read names what it is about.
+    fn reads_by_name(&self) -> bool {
+        false
+    }
+
+    /// What stands at `names` in `zone`, all at one serial. Where whole zones can be read, that is what happens.
+    async fn read_names(&self, zone: &Name, names: &BTreeSet<Name>) -> Result<ZoneContent, ProviderError> {
+        let _ = names;
+        self.read(zone).await
+    }
+
+    /// Whether changes of `zone` would be taken, asked without changing anything. A server that has no way to ask says
+    /// yes.
+    async fn may_write(&self, zone: &Name) -> Result<(), ProviderError> {
+        let _ = zone;
+        Ok(())
+    }
+
     /// What the server would make of a set: its own normalisation, so that it never shows as drift.
     fn adjust(&self, set: RecordSet) -> RecordSet {
         set

@@ -1,11 +1,13 @@
 //! The wiring of names: sources, providers and the nameserver, as the configuration has them.
 
+mod calls;
 mod nameserver;
 mod reload;
 mod setup;
 
 use std::sync::Arc;
 
+use netstead_api::Meter;
 use netstead_engine::{Engine, Options};
 use netstead_ledger::{Ledger, LedgerSource};
 use netstead_model::SystemClock;
@@ -33,12 +35,14 @@ impl Names {
         config: &Config,
         listen: &[std::net::SocketAddr],
         dry_run: bool,
+        meter: &Meter,
     ) -> anyhow::Result<Self> {
         let owner = Engine::owner(&**store).await?;
         let source = LedgerSource::new("ledger".parse()?, ledger.clone());
-        let parts = Parts { store: Arc::clone(store), owner, ledger: Arc::new(source) };
+        let (store_of, meter_of) = (Arc::clone(store), meter.clone());
+        let parts = Parts { store: store_of, owner, ledger: Arc::new(source), meter: meter_of };
         let (nameserver, answering) = nameserver::start(store, &config.nameserver, listen).await?;
-        let options = Options { dry_run, ..Options::default() };
+        let options = Options { dry_run, observer: Some(Arc::new(meter.clone())), ..Options::default() };
         let setup = parts.setup(config).await?;
         let engine = Engine::start(Arc::clone(store), SystemClock::shared(), setup, options).await?;
         Ok(Self { engine, answering, nameserver, parts })

@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use netstead_api::{Api, Bound, ServeError, ServeOptions, TlsFiles, access::Tokens};
+use netstead_api::{Api, Bound, Meter, ServeError, ServeOptions, TlsFiles, access::Tokens};
 use netstead_ledger::{Caller, Command, Ledger, Reply};
 use netstead_model::SystemClock;
 use netstead_store::Store;
@@ -59,6 +59,7 @@ pub(crate) async fn run(global: &Global, args: &Run) -> anyhow::Result<()> {
         shared: place.is_shared(),
         format,
         stop: stop_on_signal()?,
+        meter: Meter::default(),
     };
     let done = house.open(&store, reload).await;
     store.close().await;
@@ -76,6 +77,7 @@ struct House<'a> {
     shared: bool,
     format: LogFormat,
     stop: CancellationToken,
+    meter: Meter,
 }
 
 impl House<'_> {
@@ -108,7 +110,7 @@ impl House<'_> {
         // Before anything else begins: an address that is taken must not leave half a server behind.
         let bound = netstead_api::bind(serve_options(&self.api)).await.map_err(unserved)?;
         let Run { dns_listen, dry, .. } = self.args;
-        let names = Names::start(store, ledger, &self.settings.config, dns_listen, *dry).await?;
+        let names = Names::start(store, ledger, &self.settings.config, dns_listen, *dry, &self.meter).await?;
         let done = tokio::select! {
             done = self.serve(store, ledger, &names, bound) => done,
             // It ends only when the server is about to.
@@ -130,6 +132,7 @@ impl House<'_> {
     ) -> anyhow::Result<()> {
         let tokens = Tokens::open(Arc::clone(store), SystemClock::shared()).await?;
         let api = Api::new(ledger.clone(), tokens.clone(), SystemClock::shared(), &self.data)
+            .with_meter(&self.meter)
             .with_engine(names.engine.clone())
             .with_nameserver(names.answering.addresses());
         // The address is ours, so nobody else's token is replaced; and nobody is answered before theirs is there.

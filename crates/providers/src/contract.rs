@@ -26,9 +26,6 @@ use netstead_model::{
     WriteRequest,
 };
 
-/// Is told a zone and names in it.
-pub type Hint = Box<dyn Fn(&Name, Vec<Name>) + Send + Sync>;
-
 /// A server to be checked, with a zone that holds nothing but its SOA and NS.
 pub struct Subject {
     pub provider: Arc<dyn DnsProvider>,
@@ -40,8 +37,6 @@ pub struct Subject {
     pub poison: Unit,
     /// How many requests the provider has made so far, if that is known.
     pub requests: Option<Box<dyn Fn() -> usize + Send + Sync>>,
-    /// Called before each read with the names that the check knows of.
-    pub hint: Option<Hint>,
     pub generation: AtomicU64,
 }
 
@@ -79,7 +74,7 @@ impl Subject {
     /// Zones that no other program can reach.
     pub fn inside(provider: Arc<dyn DnsProvider>, zone: Name) -> Self {
         let (poison, generation) = (Self::out_of_zone(), AtomicU64::new(1));
-        Self { provider, stranger: None, zone, poison, requests: None, hint: None, generation }
+        Self { provider, stranger: None, zone, poison, requests: None, generation }
     }
 
     /// A name that is in no zone of any server under test.
@@ -111,10 +106,8 @@ impl Subject {
 
     /// Everything that stands at `names` now.
     async fn read(&self, names: &[&Name]) -> BTreeMap<(Name, RecordType), RecordSet> {
-        if let Some(hint) = &self.hint {
-            hint(&self.zone, names.iter().map(|name| (*name).clone()).collect());
-        }
-        let content = ok(self.provider.read(&self.zone).await);
+        let asked = names.iter().map(|name| (*name).clone()).collect();
+        let content = ok(self.provider.read_names(&self.zone, &asked).await);
         let own = content.sets.into_iter().filter(|set| names.contains(&&set.name));
         own.map(|set| ((set.name.clone(), set.kind), set)).collect()
     }

@@ -16,7 +16,7 @@ use std::{
 use crate::skip::{has_command, skip};
 
 pub use self::{
-    bind::{Bind, Named},
+    bind::{Bind, Named, SecretiveBind, SecretiveNamed},
     knot::{Knot, Knotd},
     powerdns::PowerDns,
     primary::{Make, Primary},

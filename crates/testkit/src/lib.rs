@@ -20,7 +20,9 @@ use std::{
 };
 
 pub use self::{
-    dns::{Bind, Knot, Knotd, Make, Named, PowerDns, Primary, TsigKey},
+    dns::{
+        Bind, Knot, Knotd, Make, Named, PowerDns, Primary, SecretiveBind, SecretiveNamed, TsigKey,
+    },
     etcd::Etcd,
     gate::{Gate, Held},
     process::Process,

@@ -29,7 +29,8 @@ pub(super) fn of_engine(registry: &mut Registry, status: &EngineStatus, now: Tim
 fn of_providers(registry: &mut Registry, status: &EngineStatus, now: Timestamp) {
     let [in_sync, owned, pending, parked, blocked, drift, paused, generation] =
         std::array::from_fn(|_| Numbers::<ProviderLabels>::default());
-    let [parked_age, pass_age, pass_took] = std::array::from_fn(|_| Numbers::<ProviderLabels>::default());
+    let [parked_age, pass_age, pass_took, success_age] =
+        std::array::from_fn(|_| Numbers::<ProviderLabels>::default());
     for one in &status.providers {
         let labels = ProviderLabels { provider: one.name.to_string() };
         let set = |family: &Numbers<ProviderLabels>, number: usize| {
@@ -45,6 +46,7 @@ fn of_providers(registry: &mut Registry, status: &EngineStatus, now: Timestamp) 
         generation.get_or_create(&labels).set(approximately(one.generation.into()));
         let age = one.parked.as_ref().map_or(Duration::ZERO, |parked| parked.age);
         parked_age.get_or_create(&labels).set(age.as_secs_f64());
+        success_age.get_or_create(&labels).set(one.success_age.as_secs_f64());
         if let Some(last) = &one.last {
             pass_took.get_or_create(&labels).set(last.took.as_secs_f64());
             pass_age.get_or_create(&labels).set(now.duration_since(last.at).as_secs_f64().max(0.0));
@@ -70,7 +72,14 @@ fn of_providers(registry: &mut Registry, status: &EngineStatus, now: Timestamp) 
         Unit::Seconds,
         pass_age,
     );
-    registry.register_with_unit("provider_pass_duration", "How long that took", Unit::Seconds, pass_took);
+    let help = "How long ago looking last succeeded, or was begun";
+    registry.register_with_unit("provider_success_age", help, Unit::Seconds, success_age);
+    registry.register_with_unit(
+        "provider_pass_duration",
+        "How long that took, the last time",
+        Unit::Seconds,
+        pass_took,
+    );
 }
 
 fn of_sources(registry: &mut Registry, status: &EngineStatus) {

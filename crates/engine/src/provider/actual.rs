@@ -38,6 +38,8 @@ struct Read {
     wrote: Option<u32>,
     failures: u32,
     error: Option<String>,
+    /// The names it was about, where a zone is read by name.
+    names: BTreeSet<Name>,
 }
 
 impl Seen {
@@ -95,12 +97,16 @@ impl Worker {
         let (mut zones, mut reads, mut errors) =
             (Vec::with_capacity(listed.len()), BTreeMap::new(), Vec::new());
         let mut unreachable: Option<String> = None;
+        let mut expected = self.expected(&listed, desired);
         for Zone { name, serial } in listed {
             let old = before.remove(&name).and_then(|zone| Some((zone.serial?, zone.sets?)));
             let mut read = self.seen.reads.remove(&name).unwrap_or_default();
             let now = clock.monotonic();
             let (mut known, mut sets) = (serial, None);
-            let fresh_enough = !read.doubtful && now.saturating_sub(read.at) < self.setup.full_interval;
+            let names = expected.remove(&name).unwrap_or_default();
+            let fresh_enough = !read.doubtful
+                && now.saturating_sub(read.at) < self.setup.full_interval
+                && names.is_subset(&read.names);
             let is_known = |at: u32, wrote: Option<u32>| match wrote {
                 None => serial == Some(at),
                 Some(before) => {
@@ -114,10 +120,10 @@ impl Worker {
                     (sets, read.wrote) = (Some(old), None);
                 }
                 _ if unreachable.is_some() => read.error.clone_from(&unreachable),
-                _ => match in_time(&server, self.setup.provider.read(&name)).await {
+                _ => match in_time(&server, self.setup.provider.read_names(&name, &names)).await {
                     Ok(content) => {
                         (known, sets) = (content.serial, Some(content.sets));
-                        read = Read { at: now, ..Read::default() };
+                        read = Read { at: now, names, ..Read::default() };
                     }
                     Err(error) => {
                         read.failures += 1;

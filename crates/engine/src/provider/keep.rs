@@ -59,11 +59,12 @@ impl Worker {
             shelf.put(vec![Write::Put(place.into(), keys::encode(&known))]).await?;
         }
         let outlook = Arc::new(Outlook::default());
+        let begun = shared.clock.monotonic();
         outlook.change(|seen| {
             seen.owned = owned.clone();
             seen.guard = Arc::new(guard.clone());
+            seen.succeeded = Some(begun);
         });
-        let begun = shared.clock.monotonic();
         let seen = Seen::new(begun);
         let lately = Lately::of(&owned, begun);
         let (dirty, poison) = (std::collections::BTreeSet::new(), BTreeMap::new());

@@ -25,6 +25,8 @@ pub(crate) struct Seen {
     /// Units the server will not have: zone, name, reason.
     pub(crate) rejected: Arc<Vec<(Name, Name, String)>>,
     pub(crate) last: Option<LastPass>,
+    /// Monotonic time at which a pass last ended without an error; at first, when the loop began.
+    pub(crate) succeeded: Option<Duration>,
     /// Steps of the newest plan that are not carried out.
     pub(crate) pending: usize,
     pub(crate) error: Option<String>,

@@ -11,6 +11,7 @@ use super::Worker;
 use crate::{
     history::{self, Occasion},
     keys,
+    observe::Tally,
     status::LastPass,
 };
 
@@ -27,6 +28,8 @@ pub struct PassReport {
     pub unknown: usize,
     /// Names that wait: paused, observed only, rejected before.
     pub held: usize,
+    /// The same by zone, for numbers.
+    pub tallies: Vec<Tally>,
     pub took: Duration,
     /// Why nothing could be planned or carried out.
     pub error: Option<String>,
@@ -47,6 +50,7 @@ impl PassReport {
             rejected: 0,
             unknown: 0,
             held: 0,
+            tallies: Vec::new(),
             took: Duration::ZERO,
             error: None,
             zone_errors: Vec::new(),
@@ -109,8 +113,13 @@ impl Worker {
         let rejected = Arc::new(rejected.collect());
         let error =
             report.error.clone().or_else(|| report.zone_errors.first().map(|(_, error)| error.clone()));
+        if let Some(observer) = &self.shared.options.observer {
+            observer.passed(&report);
+        }
+        let succeeded = error.is_none().then(|| clock.monotonic());
         self.outlook.change(|seen| {
             seen.passing = None;
+            seen.succeeded = succeeded.or(seen.succeeded);
             seen.last = Some(last);
             seen.rejected = rejected;
             seen.error = error;

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use netstead_model::{Fence, Name, ProviderError, Unit, UnitOutcome, WriteRequest};
-use netstead_plan::{Plan, Step};
+use netstead_plan::{Domains, Plan, Step};
 use netstead_store::Commit;
 use tokio::time::timeout;
 
 use super::{PassReport, Worker};
-use crate::{history::Occasion, keys};
+use crate::{history::Occasion, keys, observe};
 
 /// A write that takes this long may have taken effect or not.
 pub(super) const PATIENCE: Duration = Duration::from_mins(5);
@@ -137,9 +137,11 @@ impl Worker {
 
     /// Counts what became of the steps, and remembers what the server will not have.
     fn judge(&mut self, plan: &Plan, outcomes: &[Option<UnitOutcome>], report: &mut PassReport) {
-        let now = self.shared.now();
+        let (now, domains) = (self.shared.now(), self.shared.domains());
         for (step, outcome) in plan.steps.iter().zip(outcomes) {
             let place = (step.zone.clone(), step.unit.name.clone());
+            let zone = observe::label(&self.setup, |zone| named(&domains, zone), &step.zone);
+            observe::count(&mut report.tallies, zone, outcome.as_ref());
             match outcome {
                 Some(UnitOutcome::Applied) => {
                     report.applied += 1;
@@ -161,4 +163,9 @@ impl Worker {
         // What was written is confirmed by the serial or read back; what had changed is planned anew.
         report.again = report.applied + report.changed > 0;
     }
+}
+
+/// Whether the configuration has a table for exactly this domain.
+fn named(domains: &Domains, zone: &Name) -> bool {
+    domains.0.iter().any(|rule| rule.domain == *zone)
 }

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use anyhow::Context as _;
+use netstead_api::Meter;
 use netstead_engine::{ProviderSetup, Setup, SourceSetup};
 use netstead_model::{DnsProvider, Name, Source, SystemClock};
 use netstead_nameserver::{Builtin, zone_of};
@@ -11,6 +12,7 @@ use netstead_providers::dns::{PowerDns, Rfc2136};
 use netstead_sources::{Hosts, hosts};
 use netstead_store::Store;
 
+use super::calls::Calls;
 use crate::{
     config::{Config, DnsConfig, Secret, ServerConfig, SourceConfig, SourceKind},
     state_dir::variable,
@@ -22,6 +24,7 @@ pub(super) struct Parts {
     pub(super) store: Arc<dyn Store>,
     pub(super) owner: OwnerId,
     pub(super) ledger: Arc<dyn Source>,
+    pub(super) meter: Meter,
 }
 
 /// A server with its secret, and all that makes it another one.
@@ -68,6 +71,7 @@ impl Parts {
     }
 
     async fn server(&self, config: &DnsConfig, whole: &Config) -> anyhow::Result<Server> {
+        let calls = || Arc::new(Calls { provider: config.name.clone(), meter: self.meter.clone() });
         let reveal = |key: &'static str, secret: &Secret| secret.reveal(variable).context(key);
         match &config.server {
             ServerConfig::Builtin => {
@@ -79,13 +83,21 @@ impl Parts {
             }
             ServerConfig::PowerDns(server) => {
                 let secret = reveal("api_key", &server.api_key)?;
-                let provider = Arc::new(PowerDns::new(server.with_key(secret.clone()))?);
+                let provider = Arc::new(PowerDns::observed(
+                    server.with_key(secret.clone()),
+                    calls(),
+                    SystemClock::shared(),
+                )?);
                 Ok(Server { provider, secret, makes: None })
             }
             ServerConfig::Rfc2136(server) => {
                 let secret =
                     server.tsig_secret.as_ref().map(|secret| reveal("tsig_secret", secret)).transpose()?;
-                let provider = Arc::new(Rfc2136::new(server.with_key(secret.clone()))?);
+                let provider = Arc::new(Rfc2136::observed(
+                    server.with_key(secret.clone()),
+                    calls(),
+                    SystemClock::shared(),
+                )?);
                 Ok(Server { provider, secret: secret.unwrap_or_default(), makes: None })
             }
         }

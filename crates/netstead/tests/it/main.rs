@@ -19,6 +19,7 @@ mod kill;
 mod local;
 mod lost_answers;
 mod names;
+mod numbers;
 mod racing;
 mod reload;
 mod resolve;

@@ -2,6 +2,8 @@
 
 #![allow(clippy::panic, clippy::missing_panics_doc, reason = "a promise that is broken ends the test")]
 
+use std::collections::BTreeSet;
+
 use netstead_model::{Fence, ProviderError, RecordType, UnitOutcome, WriteRequest};
 
 use super::{Subject, name, set, typed, unit};
@@ -68,10 +70,7 @@ pub async fn an_unknown_zone_is_told(subject: &Subject) {
         return;
     }
     let zone = name("elsewhere.invalid");
-    if let Some(hint) = &subject.hint {
-        hint(&zone, vec![zone.clone()]);
-    }
-    let outcome = subject.provider.read(&zone).await;
+    let outcome = subject.provider.read_names(&zone, &BTreeSet::from([zone.clone()])).await;
     assert!(matches!(outcome, Err(ProviderError::NoSuchZone { .. })), "{outcome:?}");
     let request = subject.request(vec![unit(&zone, None, Some(set(&zone, &["192.0.2.1"])))]);
     let outcome = subject.provider.write(&zone, &request).await;

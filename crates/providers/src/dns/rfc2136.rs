@@ -4,8 +4,8 @@
 //! transfer ends with its second SOA or it is an error. Each update says what it expects to find, and names the old
 //! value of a fence record that it also replaces, so a server refuses an update that comes too late.
 //!
-//! `read = "transfer"` reads by AXFR. Where no transfer is allowed, `read = "query"` asks for each name it was told of
-//! by [`Rfc2136::with_names`], one type after the other.
+//! `read = "transfer"` reads by AXFR. Where no transfer is allowed, `read = "query"` asks for each name that matters,
+//! one type after the other.
 
 mod answer;
 mod client;
@@ -18,7 +18,7 @@ mod write;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
@@ -96,8 +96,6 @@ pub struct Rfc2136 {
     client: Client,
     read: Read,
     zones: Vec<Name>,
-    /// The names to ask for, per zone; used by [`Read::Query`] only.
-    names: Mutex<BTreeMap<Name, BTreeSet<Name>>>,
     steps: Steps,
 }
 
@@ -139,19 +137,8 @@ impl Rfc2136 {
             (Some(name), Some(secret)) => Some(key::Key::new(name, &config.tsig_algorithm, secret)?),
         };
         let client = Client { key, observer, clock, connect, answer };
-        let (names, steps) = (Mutex::default(), Steps::default());
-        Ok(Self { servers, client, read: config.read, zones: config.zones, names, steps })
-    }
-
-    /// Tells all the names of `zone` that a read shall ask for; only `read = "query"` needs it. Until it is called,
-    /// such a read is an error: a short list would read as names gone.
-    pub fn with_names(&self, zone: &Name, names: impl IntoIterator<Item = Name>) {
-        let names = names.into_iter().collect();
-        self.names.lock().unwrap_or_else(PoisonError::into_inner).insert(zone.clone(), names);
-    }
-
-    fn names_of(&self, zone: &Name) -> Option<BTreeSet<Name>> {
-        self.names.lock().unwrap_or_else(PoisonError::into_inner).get(zone).cloned()
+        let steps = Steps::default();
+        Ok(Self { servers, client, read: config.read, zones: config.zones, steps })
     }
 
     async fn zones_of(&self, server: &Server, domains: &[Name]) -> Result<Vec<Zone>, ProviderError> {
@@ -168,16 +155,20 @@ impl Rfc2136 {
         Ok(found.into_values().collect())
     }
 
-    async fn read_from(&self, server: &Server, zone: &Name) -> Result<ZoneContent, ProviderError> {
+    async fn read_from(
+        &self,
+        server: &Server,
+        zone: &Name,
+        names: Option<&BTreeSet<Name>>,
+    ) -> Result<ZoneContent, ProviderError> {
         let mut connection = self.client.connect(server).await?;
-        let (serial, found) = match self.read {
-            Read::Transfer => connection.transfer(zone).await?,
-            Read::Query => {
-                let names = self.names_of(zone).ok_or_else(|| ProviderError::Malformed {
-                    server: server.to_string(),
-                    reason: format!("no names of `{zone}` are known to ask it for"),
-                })?;
-                connection.look_up(zone, &names).await?
+        let (serial, found) = match (self.read, names) {
+            (Read::Transfer, _) => connection.transfer(zone).await?,
+            (Read::Query, Some(names)) => connection.look_up(zone, names).await?,
+            // A short list would read as names gone.
+            (Read::Query, None) => {
+                let reason = format!("no names of `{zone}` are known to ask it for");
+                return Err(ProviderError::Malformed { server: server.to_string(), reason });
             }
         };
         let mut sets = found.into_sets();
@@ -218,10 +209,23 @@ impl DnsProvider for Rfc2136 {
     }
 
     async fn read(&self, zone: &Name) -> Result<ZoneContent, ProviderError> {
+        self.read_anywhere(zone, None).await
+    }
+
+    fn reads_by_name(&self) -> bool {
+        self.read == Read::Query
+    }
+
+    async fn read_names(&self, zone: &Name, names: &BTreeSet<Name>) -> Result<ZoneContent, ProviderError> {
+        self.read_anywhere(zone, Some(names)).await
+    }
+
+    async fn may_write(&self, zone: &Name) -> Result<(), ProviderError> {
         let mut first = None;
         for server in &self.servers {
-            match self.read_from(server, zone).await {
-                Ok(content) => return Ok(content),
+            let asked = async { self.client.connect(server).await?.may_update(zone).await };
+            match asked.await {
+                Ok(()) => return Ok(()),
                 Err(error) => first = first.or(Some(error)),
             }
         }
@@ -253,6 +257,21 @@ impl DnsProvider for Rfc2136 {
 }
 
 impl Rfc2136 {
+    async fn read_anywhere(
+        &self,
+        zone: &Name,
+        names: Option<&BTreeSet<Name>>,
+    ) -> Result<ZoneContent, ProviderError> {
+        let mut first = None;
+        for server in &self.servers {
+            match self.read_from(server, zone, names).await {
+                Ok(content) => return Ok(content),
+                Err(error) => first = first.or(Some(error)),
+            }
+        }
+        Err(first.unwrap_or_else(|| self.nobody()))
+    }
+
     fn nobody(&self) -> ProviderError {
         ProviderError::Unreachable { server: self.server(), reason: "there is no server to ask".into() }
     }

@@ -23,8 +23,8 @@ async fn check(provider: Rfc2136) {
     let serial = provider.zones(&[zone()]).await.unwrap();
     // Repeated, and asked for a name that only the wildcard answers for.
     assert_eq!(provider.write(&zone(), &request(1, units)).await.unwrap(), done);
-    provider.with_names(&zone(), ["*.example.test", "www.example.test", "gone.example.test"].map(name));
-    let content = provider.read(&zone()).await.unwrap();
+    let names = ["*.example.test", "www.example.test", "gone.example.test"].map(name).into();
+    let content = provider.read_names(&zone(), &names).await.unwrap();
     assert_eq!(content.sets, [wild.clone(), own]);
     assert_eq!(provider.zones(&[zone()]).await.unwrap(), serial, "reading changes nothing");
     let covered = a("gone.example.test", &["192.0.2.5"]);

@@ -10,8 +10,16 @@ use super::{
 /// A running `named`.
 pub type Bind = Primary<Named>;
 
+/// The same, whose zones are transferred to nobody.
+pub type SecretiveBind = Primary<SecretiveNamed>;
+
 #[derive(Debug)]
 pub enum Named {}
+
+#[derive(Debug)]
+pub enum SecretiveNamed {}
+
+const ARGUMENTS: [&str; 4] = ["-g", "-n", "1", "-c"];
 
 impl Make for Named {
     const NAME: &'static str = "BIND";
@@ -20,26 +28,45 @@ impl Make for Named {
     const READY: &'static str = "running";
 
     fn configuration(dir: &Path, port: u16, key: &TsigKey, zones: &[&str]) -> String {
-        let path = dir.display();
-        let TsigKey { name, algorithm, secret } = key;
-        let mut text = format!(
-            "key \"{name}\" {{ algorithm {algorithm}; secret \"{secret}\"; }};\n\
-             options {{ directory \"{path}\"; pid-file \"{path}/named.pid\"; session-keyfile \"{path}/session.key\";\n\
-             lock-file none; managed-keys-directory \"{path}\"; listen-on port {port} {{ 127.0.0.1; }};\n\
-             listen-on-v6 {{ none; }}; recursion no; dnssec-validation no; notify no; }};\ncontrols {{ }};\n"
-        );
-        for zone in zones {
-            // Writing to a string cannot fail.
-            let _ = writeln!(
-                text,
-                "zone \"{zone}\" {{ type primary; file \"{zone}.db\"; allow-transfer {{ key \"{name}\"; }}; \
-                 update-policy {{ grant {name} zonesub ANY; }}; }};"
-            );
-        }
-        text
+        configuration(dir, port, key, zones, &format!("key \"{}\";", key.name))
     }
 
     fn arguments() -> &'static [&'static str] {
-        &["-g", "-n", "1", "-c"]
+        &ARGUMENTS
     }
+}
+
+impl Make for SecretiveNamed {
+    const NAME: &'static str = Named::NAME;
+    const PROGRAM: &'static str = Named::PROGRAM;
+    const FILE: &'static str = Named::FILE;
+    const READY: &'static str = Named::READY;
+
+    fn configuration(dir: &Path, port: u16, key: &TsigKey, zones: &[&str]) -> String {
+        configuration(dir, port, key, zones, "none;")
+    }
+
+    fn arguments() -> &'static [&'static str] {
+        &ARGUMENTS
+    }
+}
+
+fn configuration(dir: &Path, port: u16, key: &TsigKey, zones: &[&str], transfer: &str) -> String {
+    let path = dir.display();
+    let TsigKey { name, algorithm, secret } = key;
+    let mut text = format!(
+        "key \"{name}\" {{ algorithm {algorithm}; secret \"{secret}\"; }};\n\
+         options {{ directory \"{path}\"; pid-file \"{path}/named.pid\"; session-keyfile \"{path}/session.key\";\n\
+         lock-file none; managed-keys-directory \"{path}\"; listen-on port {port} {{ 127.0.0.1; }};\n\
+         listen-on-v6 {{ none; }}; recursion no; dnssec-validation no; notify no; }};\ncontrols {{ }};\n"
+    );
+    for zone in zones {
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "zone \"{zone}\" {{ type primary; file \"{zone}.db\"; allow-transfer {{ {transfer} }}; \
+             update-policy {{ grant {name} zonesub ANY; }}; }};"
+        );
+    }
+    text
 }

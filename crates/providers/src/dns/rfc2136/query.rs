@@ -19,6 +19,7 @@ const SERVFAIL: u16 = 2;
 const NXDOMAIN: u16 = 3;
 const NXRRSET: u16 = 8;
 const NOTAUTH: u16 = 9;
+const NOTZONE: u16 = 10;
 /// How often a zone may change while it is read.
 const PATIENCE: usize = 3;
 
@@ -143,6 +144,7 @@ impl Connection<'_> {
         match answer.map_err(|trouble| self.reading(trouble))?.code {
             NOERROR => Ok(true),
             NXRRSET => Ok(false),
+            NOTZONE => Err(ProviderError::NoSuchZone { server: self.server.clone(), zone: zone.clone() }),
             code => Err(ProviderError::Denied {
                 server: self.server.clone(),
                 reason: format!(
@@ -151,6 +153,13 @@ impl Connection<'_> {
                 ),
             }),
         }
+    }
+
+    /// Whether updates of `zone` are taken: one without changes is sent. Rules that let in some names only are not
+    /// seen this way.
+    pub(super) async fn may_update(&mut self, zone: &Name) -> Result<(), ProviderError> {
+        self.serial(zone).await?;
+        self.stands(zone, zone, RecordType::Ns).await.map(drop)
     }
 
     /// The TXT values at `name`.

@@ -1,0 +1,120 @@
+//! What others count here: passes, changes and calls to servers.
+
+use std::{
+    sync::{Arc, atomic::AtomicU64},
+    time::Duration,
+};
+
+use netstead_engine::{Observer, PassReport};
+use prometheus_client::{
+    encoding::EncodeLabelSet,
+    metrics::{counter::Counter, family::Family, histogram::Histogram},
+    registry::{Registry, Unit},
+};
+
+use super::BUCKETS;
+
+type Count<L> = Family<L, Counter<u64, AtomicU64>>;
+
+/// Counters that outlive every reconfiguration. Cheap to clone; clones count together.
+#[derive(Debug, Clone, Default)]
+pub struct Meter(Arc<Counters>);
+
+#[derive(Debug)]
+struct Counters {
+    changes: Count<ChangeLabels>,
+    passes: Count<PassLabels>,
+    pass_durations: Family<ProviderLabels, Histogram>,
+    calls: Count<CallLabels>,
+    call_durations: Family<OperationLabels, Histogram>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ChangeLabels {
+    provider: String,
+    zone: String,
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PassLabels {
+    provider: String,
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ProviderLabels {
+    provider: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CallLabels {
+    provider: String,
+    operation: &'static str,
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OperationLabels {
+    provider: String,
+    operation: &'static str,
+}
+
+impl Default for Counters {
+    fn default() -> Self {
+        let histogram = (|| Histogram::new(BUCKETS)) as fn() -> Histogram;
+        Self {
+            changes: Family::default(),
+            passes: Family::default(),
+            pass_durations: Family::new_with_constructor(histogram),
+            calls: Family::default(),
+            call_durations: Family::new_with_constructor(histogram),
+        }
+    }
+}
+
+impl Meter {
+    /// One request to the server of `provider`, when it has ended.
+    pub fn called(&self, provider: &str, operation: &'static str, outcome: &'static str, took: Duration) {
+        let provider = provider.to_owned();
+        let labels = CallLabels { provider: provider.clone(), operation, outcome };
+        self.0.calls.get_or_create(&labels).inc();
+        let labels = OperationLabels { provider, operation };
+        self.0.call_durations.get_or_create(&labels).observe(took.as_secs_f64());
+    }
+
+    pub(super) fn register(&self, registry: &mut Registry) {
+        let counters = &self.0;
+        registry.register(
+            "changes",
+            "Names changed on a server, by what became of it",
+            counters.changes.clone(),
+        );
+        registry.register("provider_passes", "Looks at a server, by how they ended", counters.passes.clone());
+        let help = "How long looks at a server took, with the changes they made";
+        registry.register_with_unit("pass_duration", help, Unit::Seconds, counters.pass_durations.clone());
+        registry.register(
+            "provider_calls",
+            "Requests to a server, by how they ended",
+            counters.calls.clone(),
+        );
+        let help = "How long requests to a server took";
+        registry.register_with_unit("call_duration", help, Unit::Seconds, counters.call_durations.clone());
+    }
+}
+
+impl Observer for Meter {
+    fn passed(&self, report: &PassReport) {
+        let provider = report.provider.to_string();
+        for tally in &report.tallies {
+            let (provider, zone) = (provider.clone(), tally.zone.clone());
+            let labels = ChangeLabels { provider, zone, outcome: tally.outcome };
+            self.0.changes.get_or_create(&labels).inc_by(tally.changes);
+        }
+        let failed = report.error.is_some() || !report.zone_errors.is_empty();
+        let outcome = if failed { "failed" } else { "done" };
+        self.0.passes.get_or_create(&PassLabels { provider: provider.clone(), outcome }).inc();
+        let took = report.took.as_secs_f64();
+        self.0.pass_durations.get_or_create(&ProviderLabels { provider }).observe(took);
+    }
+}
