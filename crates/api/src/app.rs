@@ -8,7 +8,7 @@ use netstead_ledger::Ledger;
 use netstead_model::Clock;
 use tokio_util::sync::CancellationToken;
 
-use crate::{access::Tokens, http::door::Door, metrics::Metrics};
+use crate::{Examine, Understand, access::Tokens, http::door::Door, metrics::Metrics};
 
 pub(crate) type Shared = Arc<App>;
 
@@ -20,6 +20,9 @@ pub(crate) struct App {
     pub(crate) engine: Option<Engine>,
     /// Where the nameserver of this process answers.
     pub(crate) nameserver: Arc<[String]>,
+    /// Who understands configuration files.
+    pub(crate) reader: Option<Arc<dyn Understand>>,
+    pub(crate) examiner: Option<Arc<dyn Examine>>,
     pub(crate) tokens: Tokens,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) metrics: Arc<Metrics>,
@@ -27,6 +30,8 @@ pub(crate) struct App {
     /// What kind of store it is, for people: `local at /var/lib/netstead`.
     pub(crate) store: Arc<str>,
     pub(crate) door: Door,
+    /// Most bytes of a body.
+    pub(crate) max_body: usize,
     /// The server is about to end: `/readyz` says so, streams end, waiting claims answer.
     pub(crate) stopping: CancellationToken,
 }

@@ -5,6 +5,7 @@
 
 pub mod access;
 mod app;
+mod around;
 mod convert;
 mod feed;
 mod http;
@@ -22,9 +23,12 @@ use netstead_ledger::Ledger;
 use netstead_model::Clock;
 use tokio_util::sync::CancellationToken;
 
-pub use self::metrics::Meter;
 pub use self::serve::{Bound, ServeError, ServeOptions, Server, TlsFiles, bind, serve};
 use self::{access::Tokens, app::App, http::door::Door, metrics::Metrics};
+pub use self::{
+    around::{Examine, Understand, Understood},
+    metrics::Meter,
+};
 
 /// What the API is made of. Cheap to clone; several listeners may share one.
 #[derive(Debug, Clone)]
@@ -32,6 +36,8 @@ pub struct Api {
     ledger: Ledger,
     engine: Option<Engine>,
     nameserver: Arc<[String]>,
+    reader: Option<Arc<dyn Understand>>,
+    examiner: Option<Arc<dyn Examine>>,
     tokens: Tokens,
     clock: Arc<dyn Clock>,
     store: Arc<str>,
@@ -43,14 +49,39 @@ impl Api {
     /// `store` says for people what kind of store it is: `local at /var/lib/netstead`.
     pub fn new(ledger: Ledger, tokens: Tokens, clock: Arc<dyn Clock>, store: &str) -> Self {
         let (metrics, started) = (Arc::new(Metrics::default()), clock.wall());
-        let (engine, nameserver) = (None, Arc::from([]));
-        Self { ledger, engine, nameserver, tokens, clock, store: store.into(), metrics, started }
+        let (engine, nameserver, reader, examiner) = (None, Arc::from([]), None, None);
+        Self {
+            ledger,
+            engine,
+            nameserver,
+            reader,
+            examiner,
+            tokens,
+            clock,
+            store: store.into(),
+            metrics,
+            started,
+        }
     }
 
     /// With names. Without this, whatever concerns them is answered with 503.
     #[must_use]
     pub fn with_engine(mut self, engine: Engine) -> Self {
         self.engine = Some(engine);
+        self
+    }
+
+    /// With somebody who understands configuration files, to answer what one would change.
+    #[must_use]
+    pub fn with_reader(mut self, reader: Arc<dyn Understand>) -> Self {
+        self.reader = Some(reader);
+        self
+    }
+
+    /// With somebody who looks at what is around the house, for `/doctor`.
+    #[must_use]
+    pub fn with_examiner(mut self, examiner: Arc<dyn Examine>) -> Self {
+        self.examiner = Some(examiner);
         self
     }
 
@@ -69,17 +100,20 @@ impl Api {
     }
 
     /// All routes as one listener sees them. Once `stopping` is cancelled `/readyz` fails and streams end.
-    fn router(&self, door: Door, stopping: CancellationToken) -> axum::Router {
+    fn router(&self, door: Door, max_body: usize, stopping: CancellationToken) -> axum::Router {
         let app = App {
             ledger: self.ledger.clone(),
             engine: self.engine.clone(),
             nameserver: Arc::clone(&self.nameserver),
+            reader: self.reader.clone(),
+            examiner: self.examiner.clone(),
             tokens: self.tokens.clone(),
             clock: Arc::clone(&self.clock),
             metrics: Arc::clone(&self.metrics),
             started: self.started,
             store: Arc::clone(&self.store),
             door,
+            max_body,
             stopping,
         };
         routes::router(&Arc::new(app))

@@ -4,6 +4,7 @@ pub(crate) mod addresses;
 pub(crate) mod bulk;
 pub(crate) mod claiming;
 pub(crate) mod claims;
+pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod health;
 pub(crate) mod names;
@@ -18,6 +19,7 @@ pub(crate) mod status;
 pub(crate) mod store;
 pub(crate) mod stream;
 pub(crate) mod tokens;
+pub(crate) mod what_if;
 
 use std::sync::Arc;
 
@@ -59,6 +61,7 @@ pub(crate) fn router(app: &Shared) -> Router {
 fn documented() -> OpenApiRouter<Shared> {
     let v1 = OpenApiRouter::new()
         .routes(routes!(status::get))
+        .routes(routes!(doctor::get))
         .routes(routes!(pools::list))
         .routes(routes!(pools::get, pools::put, pools::delete))
         .routes(routes!(claims::get, claiming::put, claiming::release))
@@ -86,6 +89,8 @@ fn documented() -> OpenApiRouter<Shared> {
         .routes(routes!(names::explain))
         .routes(routes!(plans::list))
         .routes(routes!(plans::get))
+        .routes(routes!(what_if::case))
+        .routes(routes!(what_if::what_if))
         .routes(routes!(plans::apply))
         .routes(routes!(plans::approve))
         .routes(routes!(records::list))

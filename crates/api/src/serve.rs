@@ -27,6 +27,8 @@ pub struct ServeOptions {
     /// Names beside the listen host that clients may call us by.
     pub names: Vec<String>,
     pub tls: Option<TlsFiles>,
+    /// Most bytes of a request's body.
+    pub max_body: usize,
     /// How long connections are still taken after the call to end, so that somebody can see `/readyz` fail.
     pub linger: Duration,
     /// How long running requests have to end after that.
@@ -48,6 +50,7 @@ impl ServeOptions {
             listen: listen.into(),
             names: Vec::new(),
             tls: None,
+            max_body: crate::http::body::BULK,
             linger: Duration::from_millis(250),
             grace: Duration::from_secs(30),
         }
@@ -137,7 +140,7 @@ impl Bound {
     pub fn serve(self, api: &Api, shutdown: CancellationToken) -> Result<Server, ServeError> {
         let Self { options, tls, listener, address } = self;
         let door = Door::new(&options.names, &options.listen, tls.is_some(), address.ip().is_loopback());
-        let service = api.router(door, shutdown.clone()).into_make_service();
+        let service = api.router(door, options.max_body, shutdown.clone()).into_make_service();
         let handle = Handle::new();
         let failed = |source| ServeError::Bind { listen: options.listen.clone(), source };
         let mut server = axum_server::from_tcp(listener).map_err(failed)?.handle(handle.clone());

@@ -16,7 +16,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{
     ClientError, Options,
     transport::{Answer, Call, Repeat, Transport},
-    types::StatusOutput,
+    types::{DoctorOutput, StatusOutput},
 };
 
 /// A connection to one server with one token. Cheap to clone; clones share connections.
@@ -53,6 +53,11 @@ impl Client {
 
     pub async fn status(&self) -> Result<StatusOutput, ClientError> {
         self.get(&["status"], &()).await
+    }
+
+    /// Looks at everything, servers included, and says what is wrong.
+    pub async fn doctor(&self) -> Result<DoctorOutput, ClientError> {
+        self.get(&["doctor"], &()).await
     }
 
     pub(crate) async fn get<T: DeserializeOwned>(

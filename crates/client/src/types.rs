@@ -3,6 +3,7 @@
 mod address;
 mod bulk;
 mod claim;
+mod doctor;
 mod event;
 mod names;
 mod plan;
@@ -20,12 +21,16 @@ pub use self::{
     },
     bulk::{BulkEntry, BulkInput, BulkMove, BulkOutput, BulkRenew, BulkResult, TargetInput},
     claim::{ClaimFrom, ClaimInput, ClaimOutput, MoveInput, ReleaseOutput, RenewInput},
+    doctor::{DoctorOutput, FindingOutput},
     event::EventOutput,
     names::{
         ManualOutput, NameOutput, ParkedOutput, PassOutput, PauseInput, PauseOutput, ProviderOutput,
         RecordInput, RecordOutput, RejectionOutput, ResumeInput, SourceOutput, WorkloadOutput, ZoneOutput,
     },
-    plan::{ApplyInput, ApplyOutput, BlockedOutput, ChangeOutput, DriftOutput, KeptOutput, PlanOutput},
+    plan::{
+        ApplyInput, ApplyOutput, BlockedOutput, ChangeOutput, ConfigProblem, DriftOutput, KeptOutput,
+        PlanOutput, WhatIfInput, WhatIfOutput,
+    },
     pool::{PoolInput, PoolOutput, ReservationInput, ReservationOutput, Usage},
     problem::Problem,
     status::StatusOutput,

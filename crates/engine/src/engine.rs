@@ -185,7 +185,11 @@ impl Engine {
         }
     }
 
-    fn provider(&self, name: &Ident) -> Result<ProviderHandle, EngineError> {
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    pub(crate) fn provider(&self, name: &Ident) -> Result<ProviderHandle, EngineError> {
         let found = self.shared.providers().get(name).cloned();
         found.ok_or_else(|| EngineError::NoSuchProvider { name: name.clone() })
     }

@@ -11,6 +11,9 @@ pub enum EngineError {
     NoSuchProvider { name: Ident },
     #[error("nothing is parked under `{hash}`; it may be done already, or was planned anew")]
     NoSuchPlan { hash: String },
+    /// Its server did not say what it holds.
+    #[error("`{provider}` could not be read: {reason}")]
+    Unread { provider: Ident, reason: String },
     /// The request itself is wrong.
     #[error("{field}: {reason}")]
     Invalid { field: &'static str, reason: String },

@@ -5,8 +5,10 @@
 
 mod engine;
 mod error;
+mod examine;
 mod explain;
 mod history;
+mod imagine;
 mod inventory;
 mod keys;
 mod look;
@@ -25,7 +27,9 @@ mod time;
 pub use self::{
     engine::Engine,
     error::EngineError,
+    examine::{Finding, Grade},
     history::{Applied, AppliedStep, Happened, Occasion},
+    imagine::{Imagined, ImaginedPlan, ImaginedProvider, ImaginedSource},
     keys::PREFIX,
     manual::{Manual, ManualRecord},
     observe::{Observer, Tally},

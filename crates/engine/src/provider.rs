@@ -2,10 +2,12 @@
 
 mod actual;
 mod expected;
+mod imagine;
 mod keep;
 mod lately;
 mod outlook;
 mod pass;
+mod probe;
 mod write;
 
 use std::{
@@ -15,7 +17,7 @@ use std::{
 };
 
 use netstead_model::{Ident, Name, Span};
-use netstead_plan::{Digest, Guard, Owned, Settings};
+use netstead_plan::{Case, Digest, Guard, Owned, Settings};
 use tokio::{
     sync::{Notify, mpsc, oneshot},
     time::sleep,
@@ -25,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 pub use self::pass::PassReport;
 use self::{actual::Seen, lately::Lately, write::Poison};
 pub(crate) use self::{
+    imagine::World,
     keep::{Known, load_owned},
     outlook::Outlook,
 };
@@ -55,7 +58,13 @@ struct Nudges {
 
 enum Ask {
     Pass(oneshot::Sender<PassReport>),
-    Approve { hash: Digest, by: String, done: oneshot::Sender<Result<PassReport, EngineError>> },
+    /// What would a plan be made of, in another world?
+    Imagine(Box<World>, oneshot::Sender<Result<Case, String>>),
+    Approve {
+        hash: Digest,
+        by: String,
+        done: oneshot::Sender<Result<PassReport, EngineError>>,
+    },
 }
 
 impl ProviderHandle {
@@ -184,6 +193,9 @@ impl Worker {
     ) {
         match ask {
             Ask::Pass(done) => waiting.push(done),
+            Ask::Imagine(world, done) => {
+                let _ = done.send(self.imagine(*world).await);
+            }
             Ask::Approve { hash, by, done } => match self.approve(hash, &by).await {
                 Ok(()) => approvals.push(done),
                 Err(error) => {

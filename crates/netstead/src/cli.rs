@@ -4,6 +4,7 @@ pub(crate) mod admin;
 pub(crate) mod claim;
 pub(crate) mod get;
 pub(crate) mod names;
+pub(crate) mod pipam;
 pub(crate) mod pool;
 
 #[cfg(test)]
@@ -13,7 +14,10 @@ mod tests;
 
 use std::{net::SocketAddr, path::PathBuf};
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{
+    ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum,
+    parser::ValueSource,
+};
 use netstead_model::Span;
 
 use crate::{
@@ -84,9 +88,12 @@ pub(crate) struct Global {
     /// The data directory, for `run`, `--local` and `store` [default: the user's state directory]
     #[arg(long, global = true, value_name = "DIR", env = "NETSTEAD_DATA_DIR", hide_env = true)]
     pub(crate) data_dir: Option<PathBuf>,
-    /// The configuration file, for `run`, `--local` and `store` [default: the first found]
+    /// The configuration file, for `run`, `--local`, `store` and `plan` [default: the first found]
     #[arg(long, global = true, value_name = "FILE", env = "NETSTEAD_CONFIG", hide_env = true)]
     pub(crate) config: Option<PathBuf>,
+    /// It was typed, and does not come from the environment.
+    #[arg(skip)]
+    pub(crate) config_typed: bool,
     /// How to print data
     #[arg(short, long, global = true, value_name = "FORMAT")]
     pub(crate) output: Option<Format>,
@@ -96,6 +103,18 @@ pub(crate) struct Global {
     /// How to log
     #[arg(long, global = true, value_name = "FORMAT", env = "NETSTEAD_LOG_FORMAT", hide_env = true)]
     pub(crate) log_format: Option<LogFormat>,
+}
+
+impl Cli {
+    /// What was typed.
+    pub(crate) fn read() -> Result<Self, clap::Error> {
+        let matches = Self::command().try_get_matches()?;
+        let mut cli = Self::from_arg_matches(&matches)?;
+        let inner = matches.subcommand().map_or(&matches, |(_, inner)| inner);
+        let typed = |matches: &ArgMatches| matches.value_source("config") == Some(ValueSource::CommandLine);
+        cli.global.config_typed = typed(&matches) || typed(inner);
+        Ok(cli)
+    }
 }
 
 /// How data is printed.
@@ -117,6 +136,7 @@ pub(crate) enum Format {
 pub(crate) enum Command {
     Run(Run),
     Status(Status),
+    Doctor(Doctor),
     #[command(subcommand)]
     Pool(pool::Pool),
     Claim(Box<claim::Claim>),
@@ -126,6 +146,7 @@ pub(crate) enum Command {
     Reserve(claim::Reserve),
     Unreserve(claim::Unreserve),
     Plan(names::Plan),
+    #[command(alias = "reconcile")]
     Apply(names::Apply),
     #[command(subcommand)]
     Record(names::Record),
@@ -145,6 +166,10 @@ pub(crate) enum Command {
     Config(admin::Config),
     Completions(admin::Completions),
     Man(admin::Man),
+    #[command(hide = true)]
+    Output(pipam::Output),
+    #[command(hide = true)]
+    Health(pipam::Health),
 }
 
 /// Start a server and run until it is stopped
@@ -192,3 +217,16 @@ pub(crate) struct Status {
     #[arg(long)]
     pub(crate) check: bool,
 }
+
+/// Look at everything and say what is wrong, and what to do about it
+///
+/// The running server looks at its configuration, store, listeners and clock, asks every source and DNS server, and the
+/// resolvers of its machine for its own zones. Nothing is changed.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  netstead doctor
+  netstead doctor -o json
+
+Exit code 0 if nothing is wrong, 1 if there are problems. A note is no problem: it may be meant so.")]
+pub(crate) struct Doctor {}

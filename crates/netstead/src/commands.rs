@@ -3,11 +3,13 @@
 pub(crate) mod bulk;
 pub(crate) mod claim;
 pub(crate) mod config;
+pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod explain;
 pub(crate) mod get;
 pub(crate) mod names;
 pub(crate) mod pages;
+pub(crate) mod plan;
 pub(crate) mod pool;
 pub(crate) mod release;
 pub(crate) mod reserve;
@@ -25,7 +27,7 @@ use netstead_model::Clock;
 use crate::cli::Format;
 
 /// What commands that talk to a server share.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Context {
     pub(crate) client: Client,
     pub(crate) clock: Arc<dyn Clock>,

@@ -9,6 +9,7 @@ mod environment;
 mod find;
 mod listen;
 mod nameserver;
+mod notify;
 mod pool;
 mod problem;
 mod secret;
@@ -27,10 +28,11 @@ use netstead_plan::Domains;
 use serde::Serialize;
 
 pub(crate) use self::{
-    dns::{DnsConfig, ServerConfig},
+    dns::{DnsConfig, Moving, MovingPlace, ServerConfig},
     find::{Found, find},
     listen::Listen,
     nameserver::NameserverConfig,
+    notify::{NotifyConfig, NotifyFormat},
     problem::Problem,
     secret::Secret,
     source::{SourceConfig, SourceKind},
@@ -58,6 +60,8 @@ pub(crate) struct Config {
     pub(crate) log: LogConfig,
     pub(crate) ledger: LedgerConfig,
     pub(crate) nameserver: NameserverConfig,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) notify: Option<NotifyConfig>,
     #[serde(rename = "pool")]
     pub(crate) pools: Vec<PoolSpec>,
     #[serde(rename = "source")]
@@ -74,6 +78,9 @@ pub(crate) struct ApiConfig {
     /// Further names the server is called by in URLs.
     pub(crate) hosts: Vec<String>,
     pub(crate) tls: Option<TlsConfig>,
+    /// Most bytes of a request's body.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) max_body: Option<u32>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -94,6 +101,15 @@ pub(crate) struct LedgerConfig {
     pub(crate) max_events: u64,
 }
 
+impl Config {
+    /// All providers: those of the file, and the built-in one unless the file has such a one.
+    pub(crate) fn all_providers(&self) -> Vec<DnsConfig> {
+        let own = |provider: &DnsConfig| provider.server == ServerConfig::Builtin;
+        let builtin = if self.providers.iter().any(own) { None } else { DnsConfig::builtin() };
+        self.providers.iter().cloned().chain(builtin).collect()
+    }
+}
+
 impl Default for LedgerConfig {
     fn default() -> Self {
         Self { retention: RETENTION, max_events: MAX_EVENTS }
@@ -101,12 +117,13 @@ impl Default for LedgerConfig {
 }
 
 /// The tables of the file and their keys. Those of the second list are keyed by a name first: `pool.lan.network`.
-const SECTIONS: [(&str, &[&str]); 5] = [
+const SECTIONS: [(&str, &[&str]); 6] = [
     ("store", store::KEYS),
-    ("api", &["listen", "hosts", "tls_cert", "tls_key"]),
+    ("api", &["listen", "hosts", "tls_cert", "tls_key", "max_body"]),
     ("log", &["level", "format"]),
     ("ledger", &["retention", "max_events"]),
     ("nameserver", nameserver::KEYS),
+    ("notify", notify::KEYS),
 ];
 const NAMED: [(&str, &[&str]); 4] =
     [("pool", pool::KEYS), ("source", source::KEYS), ("dns", dns::KEYS), ("domain", domain::KEYS)];
@@ -119,7 +136,28 @@ pub(crate) fn read(
     own: &[String],
 ) -> Result<Config, Vec<Problem>> {
     let (path, text) = file.unwrap_or((Path::new(""), ""));
+    read_into(Problems::new(path, text), path, text, environment, own)
+}
+
+/// The same for a text that somebody else sent: all checks but those that would look into files it names.
+pub(crate) fn read_foreign(
+    path: &Path,
+    text: &str,
+    environment: impl IntoIterator<Item = (String, String)>,
+    own: &[String],
+) -> Result<Config, Vec<Problem>> {
     let mut problems = Problems::new(path, text);
+    problems.foreign = true;
+    read_into(problems, path, text, environment, own)
+}
+
+fn read_into(
+    mut problems: Problems,
+    path: &Path,
+    text: &str,
+    environment: impl IntoIterator<Item = (String, String)>,
+    own: &[String],
+) -> Result<Config, Vec<Problem>> {
     let mut root = tree::parse(text, &mut problems);
     if problems.any() {
         // What is no TOML has no keys either; half of it would only give wrong advice.
@@ -142,6 +180,7 @@ fn understand(root: &Table, dir: &Path, problems: &mut Problems) -> Config {
         log: log(top.section("log", keys_of("log"))),
         ledger: ledger(top.section("ledger", keys_of("ledger")), max_events),
         nameserver: nameserver::read(top.section("nameserver", keys_of("nameserver"))),
+        notify: notify::read(top.section("notify", keys_of("notify")), dir),
         ..Config::default()
     };
     let [pools, sources, providers, domains] = tables;
@@ -192,7 +231,8 @@ fn api(mut section: Section<'_, '_>, dir: &Path) -> ApiConfig {
         }
         (None, None) => None,
     };
-    ApiConfig { listen, hosts, tls }
+    let max_body = section.number("max_body", 65_536..=1 << 30);
+    ApiConfig { listen, hosts, tls, max_body }
 }
 
 fn log(mut section: Section<'_, '_>) -> LogConfig {

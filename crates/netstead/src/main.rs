@@ -6,10 +6,12 @@ mod cli;
 mod commands;
 mod config;
 mod credentials;
+mod doctor;
 mod failure;
 mod local;
 mod logging;
 mod names;
+mod notify;
 mod output;
 mod progress;
 mod run;
@@ -21,7 +23,6 @@ mod turn;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use netstead_model::SystemClock;
 
 use self::{
@@ -34,7 +35,7 @@ use self::{
 fn main() -> ExitCode {
     // The one crypto provider of the process. A second installation cannot happen: this is the first line.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::read() {
         Ok(cli) => cli,
         Err(error) => {
             let fine = error.exit_code() == 0;
@@ -84,9 +85,17 @@ async fn talk(global: &Global, session: &Session, command: &Command) -> anyhow::
     let context = &context;
     match command {
         Command::Status(args) => return commands::status::status(context, args).await,
+        Command::Doctor(_) => return commands::doctor::doctor(context).await,
         Command::Store(args) => return commands::store::store(context, args).await,
-        Command::Plan(args) => return commands::names::plan(context, args).await,
+        Command::Plan(args) => return commands::plan::plan(context, global, args).await,
         Command::Apply(args) => return commands::names::apply(context, args).await,
+        Command::Health(_) => return commands::status::status(context, &cli::Status { check: true }).await,
+        Command::Output(args) => {
+            let format = if args.json { Some(cli::Format::Json) } else { context.format };
+            let what = cli::get::What::Workloads(cli::get::Workloads::default());
+            let get = cli::get::Get { what, watch: false };
+            commands::get::get(&Context { format, ..context.clone() }, &get).await?;
+        }
         Command::Pool(args) => commands::pool::pool(context, args).await?,
         Command::Claim(args) => commands::claim::claim(context, args).await?,
         Command::Release(args) => commands::release::release(context, args).await?,

@@ -2,6 +2,7 @@
 
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::PathBuf,
     sync::Arc,
     time::Duration,
 };
@@ -20,10 +21,12 @@ use crate::{
     cli::{Global, Run},
     config::{ApiConfig, Found},
     credentials::Credentials,
+    doctor::Examiner,
     failure::Failure,
     local::open_ledger,
     logging::{self, LogFilter, LogFormat},
     names::{Names, Reload},
+    notify::Notifier,
     settings::Settings,
     state_dir::{credentials_dir, variable},
     turn,
@@ -60,6 +63,7 @@ pub(crate) async fn run(global: &Global, args: &Run) -> anyhow::Result<()> {
         format,
         stop: stop_on_signal()?,
         meter: Meter::default(),
+        named: global.config.clone(),
     };
     let done = house.open(&store, reload).await;
     store.close().await;
@@ -78,6 +82,8 @@ struct House<'a> {
     format: LogFormat,
     stop: CancellationToken,
     meter: Meter,
+    /// The file, as `--config` named it.
+    named: Option<PathBuf>,
 }
 
 impl House<'_> {
@@ -115,7 +121,12 @@ impl House<'_> {
             done = self.serve(store, ledger, &names, bound) => done,
             // It ends only when the server is about to.
             () = async {
-                reload.follow(&names, ledger, &self.stop).await;
+                let notifier = Notifier::new(&names.engine, ledger, store, names.in_force());
+                tokio::join!(
+                    reload.follow(&names, ledger, &self.stop),
+                    names.follow_targets(&self.stop),
+                    notifier.run(&self.stop),
+                );
                 std::future::pending::<()>().await;
             } => Ok(()),
         };
@@ -133,6 +144,13 @@ impl House<'_> {
         let tokens = Tokens::open(Arc::clone(store), SystemClock::shared()).await?;
         let api = Api::new(ledger.clone(), tokens.clone(), SystemClock::shared(), &self.data)
             .with_meter(&self.meter)
+            .with_reader(Arc::new(names.reader()))
+            .with_examiner(Arc::new(Examiner {
+                named: self.named.clone(),
+                in_force: names.in_force(),
+                nameserver: names.answering.addresses().to_vec(),
+                silent: names.answering.silent(),
+            }))
             .with_engine(names.engine.clone())
             .with_nameserver(names.answering.addresses());
         // The address is ours, so nobody else's token is replaced; and nobody is answered before theirs is there.
@@ -166,11 +184,13 @@ fn unserved(error: ServeError) -> anyhow::Error {
 }
 
 fn serve_options(api: &ApiConfig) -> ServeOptions {
+    let usual = ServeOptions::new(api.listen.to_string());
     ServeOptions {
         names: api.hosts.clone(),
         tls: api.tls.as_ref().map(|tls| TlsFiles::new(&tls.cert, &tls.key)),
         grace: FAREWELL,
-        ..ServeOptions::new(api.listen.to_string())
+        max_body: api.max_body.and_then(|most| usize::try_from(most).ok()).unwrap_or(usual.max_body),
+        ..usual
     }
 }
 

@@ -33,15 +33,18 @@ impl Settings {
         }
     }
 
+    /// What a text that somebody else sent would say together with the environment. No file it names is looked at.
+    pub(crate) fn imagine(name: &Path, text: &str) -> Result<Config, Vec<Problem>> {
+        config::read_foreign(name, text, environment(), &own_variables())
+    }
+
     /// What a file and the environment say together, or everything that is wrong with it.
     pub(crate) fn understand(found: Found) -> Result<Self, Vec<Problem>> {
         let file = match &found {
             Found::File { path, text } => Some((path.as_path(), text.as_str())),
             Found::Nothing { .. } => None,
         };
-        let environment = std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-        let config = config::read(file, environment, &own_variables())?;
+        let config = config::read(file, environment(), &own_variables())?;
         Ok(Self { config, found })
     }
 
@@ -58,6 +61,11 @@ impl Settings {
             StoreConfig::Etcd(etcd) => StorePlace::Etcd(etcd.clone()),
         }
     }
+}
+
+fn environment() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }
 
 /// The `NETSTEAD_` variables that stand for a flag.

@@ -1,5 +1,6 @@
 //! What all sources said, and what may be believed to be gone.
 
+mod bare;
 mod entry;
 mod source;
 mod standing;

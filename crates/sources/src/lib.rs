@@ -6,5 +6,6 @@
 pub mod contract;
 pub mod dialects;
 pub mod hosts;
+pub mod target;
 
 pub use self::hosts::Hosts;

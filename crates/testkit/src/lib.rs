@@ -20,9 +20,7 @@ use std::{
 };
 
 pub use self::{
-    dns::{
-        Bind, Knot, Knotd, Make, Named, PowerDns, Primary, SecretiveBind, SecretiveNamed, TsigKey,
-    },
+    dns::{Bind, Knot, Knotd, Make, Named, PowerDns, Primary, SecretiveBind, SecretiveNamed, TsigKey},
     etcd::Etcd,
     gate::{Gate, Held},
     process::Process,

@@ -15,7 +15,7 @@ use crate::{app::Shared, http::session::time_left, problem::Failure};
 
 /// Most bytes of an ordinary body.
 pub(crate) const ORDINARY: usize = 1 << 20;
-/// Most bytes of a body that carries many things.
+/// Most bytes of a body that carries many things, unless configured otherwise.
 pub(crate) const BULK: usize = 8 << 20;
 /// How much of a body that is too large is read and thrown away, so that its sender hears why.
 const SWALLOWED: usize = 64 << 20;
@@ -34,7 +34,9 @@ impl<T: DeserializeOwned, const MOST: usize> FromRequest<Shared> for Json<T, MOS
         if !body.is_end_stream() {
             check_type(&parts.headers)?;
         }
-        let reading = tokio::time::timeout(left, read::<MOST>(body, &parts.headers));
+        // What carries many things is bounded by the configuration, the rest never takes more than it needs.
+        let most = if MOST == BULK { app.max_body } else { MOST.min(app.max_body) };
+        let reading = tokio::time::timeout(left, read(body, &parts.headers, most));
         let bytes = reading.await.map_err(|_| too_slow())??;
         parse(&bytes).map(Self)
     }
@@ -58,22 +60,22 @@ fn check_type(headers: &HeaderMap) -> Result<(), Failure> {
     ))
 }
 
-async fn read<const MOST: usize>(body: Body, headers: &HeaderMap) -> Result<Vec<u8>, Failure> {
+async fn read(body: Body, headers: &HeaderMap, most: usize) -> Result<Vec<u8>, Failure> {
     let declared = body.size_hint().lower();
     let asks_first = headers
         .get(header::EXPECT)
         .is_some_and(|expect| expect.as_bytes().eq_ignore_ascii_case(b"100-continue"));
-    let too_large = declared > MOST as u64;
+    let too_large = declared > most as u64;
     if too_large && asks_first {
-        return Err(oversized(MOST));
+        return Err(oversized(most));
     }
     let mut stream = body.into_data_stream();
     let mut bytes = Vec::new();
     while let Some(chunk) = stream.next().await {
         let chunk = chunk.map_err(|error| Failure::unreadable("", format!("the body broke off: {error}")))?;
-        if too_large || bytes.len() + chunk.len() > MOST {
+        if too_large || bytes.len() + chunk.len() > most {
             swallow(stream).await;
-            return Err(oversized(MOST));
+            return Err(oversized(most));
         }
         bytes.extend_from_slice(&chunk);
     }
@@ -95,7 +97,8 @@ async fn swallow(mut stream: axum::body::BodyDataStream) {
 }
 
 fn oversized(most: usize) -> Failure {
-    let told = format!("the body is larger than the {} MiB that are taken here", most >> 20);
+    let size = if most >= 1 << 20 { format!("{} MiB", most >> 20) } else { format!("{} KiB", most >> 10) };
+    let told = format!("the body is larger than the {size} that are taken here");
     Failure::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", told).fact("most_bytes", most)
 }
 

@@ -130,12 +130,15 @@ mod tests {
             ledger: Ledger::open(store.clone(), clock.clone(), Options::default()).await.unwrap(),
             engine: None,
             nameserver: Arc::from([]),
+            reader: None,
+            examiner: None,
             tokens: Tokens::open(store, clock.clone()).await.unwrap(),
             clock,
             metrics: Arc::default(),
             started: SystemClock.wall(),
             store: "memory".into(),
             door: crate::http::door::Door::default(),
+            max_body: crate::http::body::BULK,
             stopping: tokio_util::sync::CancellationToken::new(),
         })
     }

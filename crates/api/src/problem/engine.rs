@@ -13,6 +13,7 @@ impl From<EngineError> for Failure {
         match error {
             EngineError::NoSuchProvider { .. } => Self::not_found("no-such-provider", told),
             EngineError::NoSuchPlan { .. } => Self::not_found("no-such-plan", told),
+            EngineError::Unread { .. } => Self::new(StatusCode::SERVICE_UNAVAILABLE, "not-ready", told),
             EngineError::Invalid { field, reason } => Self::impossible(field, reason),
             EngineError::Closed | EngineError::Deposed => {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", told)

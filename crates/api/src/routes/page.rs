@@ -26,6 +26,7 @@ pub(crate) fn routes(document: &OpenApi) -> Router<Shared> {
         Config::from(DOCUMENT).try_it_out_enabled(true).persist_authorization(false).validator_url("none");
     Router::new()
         .route(DOCUMENT, get(async move || ([(header::CONTENT_TYPE, "application/json")], text.to_string())))
+        .route("/", get(async || Redirect::temporary("/api/")))
         .route("/api", get(async || Redirect::permanent("/api/")))
         .route("/api/", get(async |config| file("index.html".to_owned(), config).await))
         .route("/api/{file}", get(async |Path(name): Path<String>, config| file(name, config).await))

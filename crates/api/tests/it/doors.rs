@@ -56,7 +56,7 @@ async fn every_answer_carries_an_id_and_errors_are_always_problems() {
         assert_eq!(made.header("x-request-id").len(), 16, "{wrong}");
     }
     house.get("/nowhere").go().await.problem(404, "not-found");
-    Answer::of(house.bare(Method::GET, "/")).await.problem(404, "not-found");
+    Answer::of(house.bare(Method::GET, "/nowhere")).await.problem(404, "not-found");
     let wrong_way = house.ask(Method::PATCH, "/pools/lan").go().await;
     wrong_way.problem(405, "method-not-allowed");
     assert!(wrong_way.header("allow").contains("PUT"), "{wrong_way:?}");

@@ -107,3 +107,13 @@ async fn freshness_can_be_chosen() {
         house.get(&format!("/claims?at_least={}", seq + 1000)).header("netstead-timeout", "0.3").go().await;
     never.problem(504, "too-late");
 }
+
+#[tokio::test]
+async fn the_root_leads_to_the_page_and_bodies_have_a_limit_that_can_be_set() {
+    let options = ServeOptions { max_body: 2000, ..ServeOptions::new("127.0.0.1:0") };
+    let house = House::with(SystemClock::shared(), options).await;
+    let root = Answer::of(house.bare(Method::GET, "/")).await;
+    assert!(root.status == 200 && root.text.contains("swagger-ui"), "{root:?}");
+    let long = json!({"ranges": ["10.0.0.1-10.0.0.2"], "description": "x".repeat(3000)});
+    house.put("/pools/lan").json(&long).go().await.problem(413, "too-large");
+}

@@ -6,7 +6,7 @@ use crate::{
     transport::Repeat,
     types::{
         ApplyInput, ApplyOutput, ManualOutput, NameOutput, PauseInput, PauseOutput, PlanOutput, RecordInput,
-        ResumeInput,
+        ResumeInput, WhatIfInput, WhatIfOutput,
     },
 };
 
@@ -14,6 +14,16 @@ impl Client {
     /// The newest plan of one provider.
     pub async fn plan(&self, provider: &str) -> Result<PlanOutput, ClientError> {
         self.get(&["plans", provider], &()).await
+    }
+
+    /// Everything the provider's plan is made of now: a case for the tests of planning.
+    pub async fn case(&self, provider: &str) -> Result<serde_json::Value, ClientError> {
+        self.get(&["plans", provider, "case"], &()).await
+    }
+
+    /// What another configuration would change. Nothing is changed by asking.
+    pub async fn what_if(&self, input: &WhatIfInput) -> Result<WhatIfOutput, ClientError> {
+        self.send(self.post(&["what-if"], Repeat::Idempotent, input)?).await
     }
 
     /// Why a name is as it is.

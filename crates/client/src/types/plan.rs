@@ -102,3 +102,39 @@ pub struct ApplyInput {
 pub struct ApplyOutput {
     pub passes: Vec<PassOutput>,
 }
+
+/// Another configuration: what would it change?
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WhatIfInput {
+    /// The text of the file.
+    #[schema(example = "[dns.lan]\ntype = \"builtin\"\ndomains = [\"home.example.com\"]\n")]
+    pub config: String,
+    /// What the file is called, for the places of problems.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// What another configuration would change.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WhatIfOutput {
+    /// Why it would be refused. Then there are no plans.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<ConfigProblem>,
+    /// One for each provider it has.
+    #[serde(default)]
+    pub plans: Vec<PlanOutput>,
+    /// What the plans do not show, one sentence each.
+    #[serde(default)]
+    pub notes: Vec<String>,
+}
+
+/// One thing that is wrong with a configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ConfigProblem {
+    /// `pr.toml:3:1`, or the name of a variable.
+    pub at: String,
+    pub message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}

@@ -7,7 +7,7 @@ use std::{
 };
 
 use netstead_model::{Name, ProviderError, SetChange, Zone};
-use netstead_plan::{Actual, ActualZone, Desired, DomainMatch};
+use netstead_plan::{Actual, ActualZone, Desired, DomainMatch, Owned, Settings};
 use netstead_store::Write;
 use tokio::time::timeout;
 
@@ -76,10 +76,10 @@ impl Worker {
     ) -> Result<(ZoneErrors, BTreeSet<Name>), ProviderError> {
         let server = self.setup.provider.server();
         let clock = self.shared.clock.clone();
-        let asked = domains(self, desired);
+        let asked = domains(&self.settings, &self.owned, desired);
         let listed = in_time(&server, self.setup.provider.zones(&asked)).await?;
         let (listed, fresh) = self.with_new_zones(listed, desired);
-        let needed = needed(&listed, desired, self);
+        let needed = needed(&listed, desired, &self.owned);
         let doubts = std::mem::take(&mut *self.nudges.doubts.lock().unwrap_or_else(PoisonError::into_inner));
         for zone in &doubts {
             self.seen.doubt(zone);
@@ -146,7 +146,11 @@ impl Worker {
     }
 
     /// Zones that come into being with their first record.
-    fn with_new_zones(&self, mut listed: Vec<Zone>, desired: &Desired) -> (Vec<Zone>, BTreeSet<Name>) {
+    pub(super) fn with_new_zones(
+        &self,
+        mut listed: Vec<Zone>,
+        desired: &Desired,
+    ) -> (Vec<Zone>, BTreeSet<Name>) {
         let mut fresh = BTreeSet::new();
         if let Some(zone_of) = &self.setup.zone_of {
             let known: BTreeSet<Name> = listed.iter().map(|zone| zone.name.clone()).collect();
@@ -187,7 +191,7 @@ impl Worker {
     }
 }
 
-async fn in_time<T>(
+pub(super) async fn in_time<T>(
     server: &str,
     answer: impl Future<Output = Result<T, ProviderError>>,
 ) -> Result<T, ProviderError> {
@@ -197,14 +201,13 @@ async fn in_time<T>(
 }
 
 /// What to ask the server for: the configured domains, and where patterns leave that open, the top of every name.
-fn domains(worker: &Worker, desired: &Desired) -> Vec<Name> {
-    let settings = &worker.settings;
+pub(super) fn domains(settings: &Settings, owned: &Owned, desired: &Desired) -> Vec<Name> {
     let known: Vec<Name> = settings.domains.iter().filter_map(DomainMatch::domain).collect();
     let mut asked: BTreeSet<Name> = known.iter().cloned().collect();
     if settings.reverse {
         asked.extend(["in-addr.arpa", "ip6.arpa"].iter().filter_map(|name| name.parse().ok()));
     }
-    let names = desired.sets.iter().map(|set| &set.name).chain(worker.owned.iter().map(|(name, _)| name));
+    let names = desired.sets.iter().map(|set| &set.name).chain(owned.iter().map(|(name, _)| name));
     for name in names {
         let covered = |domain: &Name| name.is_subdomain_of(domain);
         if known.iter().any(covered) || settings.reverse && name.labels().next_back() == Some("arpa") {
@@ -217,9 +220,9 @@ fn domains(worker: &Worker, desired: &Desired) -> Vec<Name> {
 }
 
 /// The zones in which something is wanted or ours.
-fn needed(zones: &[Zone], desired: &Desired, worker: &Worker) -> BTreeSet<Name> {
+pub(super) fn needed(zones: &[Zone], desired: &Desired, owned: &Owned) -> BTreeSet<Name> {
     let known: BTreeMap<&str, &Name> = zones.iter().map(|zone| (zone.name.as_str(), &zone.name)).collect();
-    let names = desired.sets.iter().map(|set| &set.name).chain(worker.owned.iter().map(|(name, _)| name));
+    let names = desired.sets.iter().map(|set| &set.name).chain(owned.iter().map(|(name, _)| name));
     let mut needed = BTreeSet::new();
     for name in names {
         let mut rest = Some(name.as_str());

@@ -1,17 +1,22 @@
 //! `netstead plan`, `apply`, `record`, `pause`, `resume` and `export`.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 use netstead_model::{Ident, Name, RecordType, Span};
 
 /// Show what would change on the DNS servers
 ///
 /// Nothing is changed by looking. What happens by itself happens within seconds; what a guard holds back waits for
-/// `netstead apply HASH`.
+/// `netstead apply HASH`. With --config the running server is asked what that file would change: it makes all checks,
+/// and reads neither secrets nor files that the file names.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   netstead plan
   netstead plan lan -o json
+  netstead plan --config pr.toml
+  netstead plan lan --save case.json
   netstead plan || echo \"something is not in line\"
 
 Exit codes: 0 all is in line, 2 changes are pending, 3 a guard holds changes back.")]
@@ -19,6 +24,9 @@ pub(crate) struct Plan {
     /// Only of this provider
     #[arg(value_name = "PROVIDER")]
     pub(crate) provider: Option<Ident>,
+    /// Write what the plan is made of to a new file, without secrets; `-` is stdout
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save: Option<PathBuf>,
 }
 
 /// Bring the DNS servers in line now, or do what a guard held back

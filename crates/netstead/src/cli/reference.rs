@@ -15,10 +15,14 @@ fn page() -> String {
          by a guard.\n\n## Global options\n\nEvery command takes these, before or after its own.\n\n",
     );
     options(&mut text, root.get_arguments().filter(|arg| arg.is_global_set()));
-    for command in root.get_subcommands_mut().filter(|command| command.get_name() != "help") {
+    for command in root.get_subcommands_mut().filter(|command| !is_hidden(command)) {
         section(&mut text, command, "netstead");
     }
     text
+}
+
+fn is_hidden(command: &Command) -> bool {
+    command.get_name() == "help" || command.is_hide_set()
 }
 
 fn section(text: &mut String, command: &mut Command, parent: &str) {
@@ -34,8 +38,7 @@ fn section(text: &mut String, command: &mut Command, parent: &str) {
     if let Some(examples) = command.get_after_help() {
         let _ = write!(text, "\n```text\n{examples}\n```\n");
     }
-    let hidden = |command: &Command| command.get_name() == "help" || command.is_hide_set();
-    for inner in command.get_subcommands_mut().filter(|command| !hidden(command)) {
+    for inner in command.get_subcommands_mut().filter(|command| !is_hidden(command)) {
         section(text, inner, &path);
     }
 }

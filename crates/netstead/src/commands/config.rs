@@ -29,7 +29,8 @@ pub(crate) fn check(global: &Global, args: &ConfigCheck) -> anyhow::Result<()> {
 }
 
 fn understood(global: &Global, settings: &Settings) -> String {
-    let Config { store, api, log, ledger, nameserver, pools, sources, providers, domains } = &settings.config;
+    let Config { store, api, log, ledger, nameserver, notify, pools, sources, providers, domains } =
+        &settings.config;
     let store = match store {
         StoreConfig::Memory => "memory: nothing is kept".to_owned(),
         StoreConfig::Local { .. } | StoreConfig::Etcd(_) => match settings.store(global) {
@@ -54,6 +55,9 @@ fn understood(global: &Global, settings: &Settings) -> String {
     let listen =
         if listen.is_empty() { "127.0.0.1:5300, if it is free".to_owned() } else { listen.join(", ") };
     let _ = writeln!(text, "dns     own nameserver on {listen}");
+    if notify.is_some() {
+        let _ = writeln!(text, "notify  a person is told");
+    }
     for source in sources {
         let SourceKind::Hosts { path } = &source.kind;
         let _ = writeln!(text, "source  {}: hosts in {}", source.name, path.display());

@@ -1,58 +1,21 @@
-//! `netstead plan`, `apply`, `record`, `pause`, `resume` and `export`
+//! `netstead apply`, `record`, `pause`, `resume` and `export`
 
 use std::fmt::Write as _;
 
 use netstead_client::{
-    PlanQuery, RecordQuery,
-    types::{ApplyOutput, PauseInput, PlanOutput, RecordInput, RecordOutput, ResumeInput},
+    RecordQuery,
+    types::{ApplyOutput, PauseInput, RecordInput, RecordOutput, ResumeInput},
 };
 
 use super::{Context, say};
 use crate::{
     cli::{
         Format,
-        names::{Apply, Export, Pause, Plan, Record, Resume, Scope},
+        names::{Apply, Export, Pause, Record, Resume, Scope},
     },
     failure::{Exit, Failure},
     output::{self, plain},
 };
-
-pub(crate) async fn plan(context: &Context, args: &Plan) -> anyhow::Result<Exit> {
-    let plans = match &args.provider {
-        Some(provider) => vec![context.client.plan(provider.as_str()).await?],
-        None => context.client.all(PlanQuery::default()).await?,
-    };
-    match context.format {
-        Some(format @ (Format::Json | Format::Yaml)) => output::document(&plans, format)?,
-        Some(format) => output::list(&plans, Some(format), context.now())?,
-        None => output::emit(&told(&plans))?,
-    }
-    Ok(verdict(&plans))
-}
-
-fn told(plans: &[PlanOutput]) -> String {
-    let mut text = String::new();
-    for plan in plans {
-        for line in plan.text.lines() {
-            let _ = writeln!(text, "{}", plain(line));
-        }
-    }
-    if plans.is_empty() {
-        text += "no provider has made a plan yet\n";
-    }
-    text
-}
-
-/// What a guard holds back weighs more than what happens by itself.
-fn verdict(plans: &[PlanOutput]) -> Exit {
-    if plans.iter().any(|plan| plan.parked.is_some()) {
-        Exit::Guarded
-    } else if plans.iter().any(|plan| !plan.changes.is_empty()) {
-        Exit::Pending
-    } else {
-        Exit::Fine
-    }
-}
 
 pub(crate) async fn apply(context: &Context, args: &Apply) -> anyhow::Result<Exit> {
     let done = match &args.hash {

@@ -3,6 +3,7 @@
 //! The keys that all types share are read here; what is left belongs to the type.
 
 mod common;
+mod moving;
 mod powerdns;
 mod rfc2136;
 mod together;
@@ -14,7 +15,12 @@ use netstead_model::Ident;
 use serde::Serialize;
 
 pub(super) use self::together::check as check_together;
-pub(crate) use self::{common::Common, powerdns::PowerDnsConfig, rfc2136::Rfc2136Config};
+pub(crate) use self::{
+    common::Common,
+    moving::{Moving, MovingPlace},
+    powerdns::PowerDnsConfig,
+    rfc2136::Rfc2136Config,
+};
 use super::{Place, Problems, Section, tree::Table};
 
 const TYPES: [&str; 3] = ["builtin", "powerdns", "rfc2136"];
@@ -26,6 +32,8 @@ pub(super) const KEYS: &[&str] = &[
     "exclude_domains",
     "mode",
     "target",
+    "target_endpoints",
+    "target_interval",
     "record_type",
     "ttl",
     "grace",
@@ -76,6 +84,13 @@ pub(crate) enum ServerConfig {
     Builtin,
     PowerDns(PowerDnsConfig),
     Rfc2136(Rfc2136Config),
+}
+
+impl ServerConfig {
+    /// Whether both mean one server, whatever else is said about it.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        together::same_server(self, other)
+    }
 }
 
 impl DnsConfig {

@@ -37,11 +37,13 @@ pub(super) struct Problems {
     path: PathBuf,
     text: String,
     found: Vec<Problem>,
+    /// The text comes from somebody else: files that it names are not looked at.
+    pub(super) foreign: bool,
 }
 
 impl Problems {
     pub(super) fn new(path: &Path, text: &str) -> Self {
-        Self { path: path.to_owned(), text: text.to_owned(), found: Vec::new() }
+        Self { path: path.to_owned(), text: text.to_owned(), found: Vec::new(), foreign: false }
     }
 
     pub(super) fn add(&mut self, place: &Place, message: impl Into<String>, hint: Option<String>) {

@@ -75,6 +75,11 @@ impl<'t, 'p> Section<'t, 'p> {
         tables
     }
 
+    /// Whether files that the text names must not be looked at: somebody else sent it.
+    pub(super) fn is_foreign(&self) -> bool {
+        self.problems.foreign
+    }
+
     /// Where the value of `key` stands, if it is there.
     pub(super) fn place_of(&self, key: &str) -> Option<&'t Place> {
         self.node(key).map(|node| &node.place)

@@ -1,4 +1,5 @@
 mod names;
+mod reference;
 
 use std::fmt::Write as _;
 

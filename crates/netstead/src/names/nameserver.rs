@@ -21,6 +21,14 @@ pub(crate) enum Answering {
 }
 
 impl Answering {
+    /// Why it does not answer.
+    pub(crate) fn silent(&self) -> Option<String> {
+        match self {
+            Self::At(_) => None,
+            Self::Not { place, reason } => Some(format!("{place}: {reason}")),
+        }
+    }
+
     pub(crate) fn addresses(&self) -> &[SocketAddr] {
         match self {
             Self::At(addresses) => addresses,

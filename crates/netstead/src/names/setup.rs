@@ -1,18 +1,18 @@
 //! From the configuration to what the engine is told.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use netstead_api::Meter;
 use netstead_engine::{ProviderSetup, Setup, SourceSetup};
-use netstead_model::{DnsProvider, Name, Source, SystemClock};
+use netstead_model::{Address, DnsProvider, Ident, Name, Source, SystemClock};
 use netstead_nameserver::{Builtin, zone_of};
-use netstead_plan::{Digest, DomainMatch, OwnerId};
+use netstead_plan::{Digest, DomainMatch, OwnerId, ProviderTarget};
 use netstead_providers::dns::{PowerDns, Rfc2136};
 use netstead_sources::{Hosts, hosts};
 use netstead_store::Store;
 
-use super::calls::Calls;
+use super::{calls::Calls, lost::Lost, targets::Targets};
 use crate::{
     config::{Config, DnsConfig, Secret, ServerConfig, SourceConfig, SourceKind},
     state_dir::variable,
@@ -25,6 +25,7 @@ pub(super) struct Parts {
     pub(super) owner: OwnerId,
     pub(super) ledger: Arc<dyn Source>,
     pub(super) meter: Meter,
+    pub(super) targets: Arc<Targets>,
 }
 
 /// A server with its secret, and all that makes it another one.
@@ -42,24 +43,30 @@ impl Parts {
         for source in &config.sources {
             setup.sources.push(source_setup(source)?);
         }
-        for provider in &config.providers {
+        let moves = |name: &Ident| {
+            config.providers.iter().any(|one| one.name == *name && one.common.moving.is_some())
+        };
+        self.targets.keep(moves);
+        for provider in &config.all_providers() {
             let built = self.provider_setup(provider, config).await;
             setup.providers.push(built.with_context(|| format!("dns.{}", provider.name))?);
-        }
-        let own = |provider: &DnsConfig| provider.server == ServerConfig::Builtin;
-        if !config.providers.iter().any(own)
-            && let Some(builtin) = DnsConfig::builtin()
-        {
-            setup.providers.push(self.provider_setup(&builtin, config).await?);
         }
         Ok(setup)
     }
 
     async fn provider_setup(&self, config: &DnsConfig, whole: &Config) -> anyhow::Result<ProviderSetup> {
-        let Server { provider, secret, makes } = self.server(config, whole).await?;
+        let Server { mut provider, secret, makes } = self.server(config, whole).await?;
         let mut settings = config.common.settings(&config.name, &self.owner);
         // Its zones are in the same store as what is known of them: a mark there would say nothing more.
         settings.marks = config.server != ServerConfig::Builtin;
+        if let Some(moving) = &config.common.moving {
+            settings.target_moves = true;
+            let found = self.targets.of(&config.name, moving).await;
+            settings.target = Some(pointing_at(found.as_deref().unwrap_or_default()));
+            if let Err(reason) = found {
+                provider = Arc::new(Lost { provider, target: moving.place.to_string(), reason });
+            }
+        }
         // With its secret: another one is another connection.
         let digest = Digest::of([serde_json::to_string(config)?, secret]);
         let mut setup = ProviderSetup::new(settings, provider, digest);
@@ -117,6 +124,11 @@ impl Parts {
         domains.dedup();
         domains
     }
+}
+
+/// The addresses as a target.
+pub(super) fn pointing_at(found: &[IpAddr]) -> ProviderTarget {
+    ProviderTarget::Addresses(found.iter().map(|ip| Address::from(*ip)).collect())
 }
 
 fn source_setup(config: &SourceConfig) -> anyhow::Result<SourceSetup> {

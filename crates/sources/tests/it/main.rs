@@ -4,3 +4,4 @@
 
 mod dialects;
 mod hosts;
+mod target;

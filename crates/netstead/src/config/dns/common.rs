@@ -4,7 +4,10 @@ use netstead_model::{Address, Ident, Name, RecordType, Span};
 use netstead_plan::{DomainMatch, Limits, Mode, OwnerId, ProviderTarget, Settings};
 use serde::Serialize;
 
-use super::Section;
+use super::{
+    Section,
+    moving::{self, Moving},
+};
 
 pub(super) const KEYS: &[&str] = &[
     "type",
@@ -12,6 +15,8 @@ pub(super) const KEYS: &[&str] = &[
     "exclude_domains",
     "mode",
     "target",
+    "target_endpoints",
+    "target_interval",
     "record_type",
     "ttl",
     "grace",
@@ -35,6 +40,9 @@ pub(crate) struct Common {
     pub(crate) exclude_domains: Vec<DomainMatch>,
     pub(crate) mode: Mode,
     pub(crate) target: Option<ProviderTarget>,
+    /// The target is found while the server runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) moving: Option<Moving>,
     pub(crate) record_type: Option<RecordType>,
     pub(crate) ttl: Option<u32>,
     pub(crate) grace: Option<Span>,
@@ -58,6 +66,7 @@ impl Common {
             exclude_domains: Vec::new(),
             mode: Mode::default(),
             target: None,
+            moving: None,
             record_type: None,
             ttl: None,
             grace: None,
@@ -111,7 +120,10 @@ pub(super) fn read(section: &mut Section<'_, '_>, every: bool) -> Option<Common>
     }
     common.exclude_domains = section.list("exclude_domains");
     common.mode = mode(section);
-    common.target = target(section);
+    common.moving = moving::read(section);
+    if common.moving.is_none() {
+        common.target = target(section);
+    }
     common.record_type = match section.choice("record_type", &["A", "AAAA", "CNAME"]) {
         Some("A") => Some(RecordType::A),
         Some("AAAA") => Some(RecordType::Aaaa),
@@ -156,7 +168,8 @@ fn target(section: &mut Section<'_, '_>) -> Option<ProviderTarget> {
     if addresses.len() == texts.len() && addresses.iter().all(|address| address.to_ip().is_some()) {
         return Some(ProviderTarget::Addresses(addresses));
     }
-    let hint = Some("write addresses, or one name with its domain: `lb.example.com`");
+    let hint =
+        Some("write addresses, one name with its domain (`lb.example.com`), `public` or `interface:NAME`");
     match texts.as_slice() {
         // A bare word is more likely a mistake than a name at the root.
         [text] if addresses.is_empty() && text.trim_end_matches('.').contains('.') => {

@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use netstead_model::Name;
-use netstead_providers::dns::{PowerDns, powerdns};
+use netstead_providers::{
+    Tls,
+    dns::{PowerDns, powerdns},
+};
 use serde::Serialize;
 
 use super::{
@@ -56,7 +59,11 @@ pub(super) fn read(section: &mut Section<'_, '_>, dir: &Path) -> Option<PowerDns
         api_key: api_key?,
     };
     // The provider knows best what it can use; the key itself is read when it starts.
-    if let Err(error) = PowerDns::new(config.with_key("of no matter".into())) {
+    let mut settings = config.with_key("of no matter".into());
+    if section.is_foreign() {
+        settings.tls = Tls::default();
+    }
+    if let Err(error) = PowerDns::new(settings) {
         section.wrong(error.key, &error.problem, None);
     }
     Some(config)

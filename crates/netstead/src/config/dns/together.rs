@@ -41,7 +41,7 @@ fn same_type(one: &DnsConfig, other: &DnsConfig) -> bool {
     kinds(one).iter().any(|kind| kinds(other).contains(kind))
 }
 
-fn same_server(one: &ServerConfig, other: &ServerConfig) -> bool {
+pub(super) fn same_server(one: &ServerConfig, other: &ServerConfig) -> bool {
     match (one, other) {
         (ServerConfig::Builtin, ServerConfig::Builtin) => true,
         (ServerConfig::PowerDns(one), ServerConfig::PowerDns(other)) => {

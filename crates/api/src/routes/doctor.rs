@@ -1,0 +1,111 @@
+//! A look at everything.
+
+use std::time::Duration;
+
+use netstead_client::types::{DoctorOutput, FindingOutput};
+use netstead_engine::Grade;
+use netstead_store::Health;
+
+use crate::{
+    http::{
+        answer::Answer,
+        query::{NoParams, Query},
+        session::{Asker, Read, Session},
+    },
+    openapi::Listing,
+    problem::Failure,
+};
+
+/// A clock before this is not set: 2026-01-01.
+const EARLIEST: i64 = 1_767_225_600;
+/// Events may be this much younger than the clock says without its having been set back.
+const APART: Duration = Duration::from_mins(1);
+
+/// Looks at everything, servers included, and says what is wrong and what to do about it. Nothing is changed.
+#[utoipa::path(get, path = "/doctor", tag = "server", operation_id = "doctor",
+    responses((status = 200, description = "What was found", body = DoctorOutput), Listing))]
+pub(crate) async fn get(
+    session: Session<Read>,
+    Query(NoParams {}): Query<NoParams>,
+) -> Result<Answer<DoctorOutput>, Failure> {
+    session.check_unscoped()?;
+    let mut findings = Vec::new();
+    if let Some(examiner) = &session.app.examiner {
+        findings.extend(examiner.examine().await);
+    }
+    findings.extend(house(&session));
+    findings.push(clock(&session).await);
+    match &session.app.engine {
+        Some(engine) => findings.extend(engine.examine().await.into_iter().map(output)),
+        None => findings.push(FindingOutput::ok("engine", "this server keeps no names")),
+    }
+    Ok(Answer::ok(DoctorOutput { findings }))
+}
+
+fn output(finding: netstead_engine::Finding) -> FindingOutput {
+    let state = match finding.grade {
+        Grade::Fine => "ok",
+        Grade::Note => "note",
+        Grade::Problem => "problem",
+    };
+    let netstead_engine::Finding { about, text, hint, .. } = finding;
+    FindingOutput { state: state.to_owned(), about, text, hint }
+}
+
+/// The store, the ledger and the listener.
+fn house(session: &Asker) -> Vec<FindingOutput> {
+    let app = &session.app;
+    let mut findings = Vec::new();
+    let store = app.ledger.store().health();
+    findings.push(if store == Health::Ready {
+        FindingOutput::ok("store", format!("{} takes changes", app.store))
+    } else {
+        let hint =
+            "look at the disk and the log; `netstead store check` compares what is stored with what may be";
+        FindingOutput::problem("store", format!("{} takes no changes: {store:?}", app.store), hint)
+    });
+    let health = app.ledger.health();
+    findings.push(match (health.ready, health.paused) {
+        (false, _) => {
+            let why = health.reason.unwrap_or_else(|| "it does not answer yet".to_owned());
+            FindingOutput::problem(
+                "ledger",
+                format!("it is not ready: {why}"),
+                "look again in a moment; the log has more",
+            )
+        }
+        (true, true) => {
+            let text = "it was restored and hands out nothing by itself";
+            FindingOutput::problem("ledger", text, "look at `netstead get claims`, then `netstead resume`")
+        }
+        (true, false) => FindingOutput::ok("ledger", format!("it answers, at change {}", health.seq)),
+    });
+    findings.push(if !app.door.loopback && !app.door.tls {
+        let text = "others can reach the API, and tokens travel in clear text";
+        FindingOutput::note(
+            "api",
+            text,
+            "set `tls_cert` and `tls_key` in `[api]`, or put a proxy with TLS before it",
+        )
+    } else {
+        FindingOutput::ok("api", "it answers")
+    });
+    findings
+}
+
+/// Whether the time of day can be true: TSIG and TLS need it, and people read it.
+async fn clock(session: &Asker) -> FindingOutput {
+    let now = session.app.clock.wall();
+    let hint = "set the clock by NTP";
+    if now.as_second() < EARLIEST {
+        return FindingOutput::problem("clock", format!("it says {now:.0}, which is in the past"), hint);
+    }
+    if let Some(engine) = &session.app.engine
+        && let Some(event) = engine.events(1).await.first()
+        && event.at.duration_since(now) > jiff::SignedDuration::try_from(APART).unwrap_or_default()
+    {
+        let text = format!("it says {now:.0}, and something happened at {:.0} already", event.at);
+        return FindingOutput::problem("clock", text, hint);
+    }
+    FindingOutput::ok("clock", format!("it says {now:.0}"))
+}

@@ -1,0 +1,38 @@
+//! What is wrong, and what to do about it.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// What a look at everything found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DoctorOutput {
+    pub findings: Vec<FindingOutput>,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FindingOutput {
+    /// `ok`; `note`: it may be meant so; `problem`: a person must act.
+    pub state: String,
+    /// What it is about: `store`, `source.office`, `dns.lan`, …
+    pub about: String,
+    /// One sentence.
+    pub text: String,
+    /// What to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+impl FindingOutput {
+    pub fn ok(about: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { state: "ok".into(), about: about.into(), text: text.into(), hint: None }
+    }
+
+    pub fn note(about: impl Into<String>, text: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { state: "note".into(), hint: Some(hint.into()), ..Self::ok(about, text) }
+    }
+
+    pub fn problem(about: impl Into<String>, text: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { state: "problem".into(), hint: Some(hint.into()), ..Self::ok(about, text) }
+    }
+}

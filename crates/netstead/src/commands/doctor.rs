@@ -1,0 +1,60 @@
+//! `netstead doctor`
+
+use std::fmt::Write as _;
+
+use netstead_client::types::FindingOutput;
+
+use super::{Context, say};
+use crate::{
+    cli::Format,
+    failure::Exit,
+    output::{self, plain},
+};
+
+pub(crate) async fn doctor(context: &Context) -> anyhow::Result<Exit> {
+    let found = context.client.doctor().await?;
+    match context.format {
+        Some(format @ (Format::Json | Format::Yaml)) => output::document(&found, format)?,
+        _ => output::emit(&told(&found.findings))?,
+    }
+    let problems = found.findings.iter().filter(|finding| finding.state == "problem").count();
+    match problems {
+        0 => say!("nothing is wrong"),
+        1 => say!("1 problem"),
+        count => say!("{count} problems"),
+    }
+    Ok(if problems == 0 { Exit::Fine } else { Exit::Error })
+}
+
+/// What is wrong stands last, where eyes are.
+fn told(findings: &[FindingOutput]) -> String {
+    let wide = findings.iter().map(|finding| finding.about.chars().count()).max().unwrap_or_default();
+    let mut text = String::new();
+    for state in ["ok", "note", "problem"] {
+        for finding in findings.iter().filter(|finding| finding.state == state) {
+            let _ = writeln!(text, "{state:<8} {:<wide$}  {}", plain(&finding.about), plain(&finding.text));
+            if let Some(hint) = &finding.hint {
+                let _ = writeln!(text, "{:<8} {:<wide$}  {}", "", "", plain(hint));
+            }
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_problem_says_what_to_do_below_itself() {
+        let findings = [
+            FindingOutput::problem("dns.lan", "ns1 refuses these credentials", "correct the key"),
+            FindingOutput::ok("store", "it takes changes"),
+        ];
+        insta::assert_snapshot!(told(&findings), @r"
+        ok       store    it takes changes
+        problem  dns.lan  ns1 refuses these credentials
+                          correct the key
+        ");
+    }
+}

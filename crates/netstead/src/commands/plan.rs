@@ -1,0 +1,140 @@
+//! `netstead plan`
+
+use std::{fmt::Write as _, path::Path};
+
+use anyhow::Context as _;
+use netstead_client::{
+    PlanQuery,
+    types::{PlanOutput, WhatIfInput},
+};
+use netstead_model::Ident;
+use netstead_plan::Case;
+
+use super::{Context, say};
+use crate::{
+    cli::{Format, Global, names::Plan},
+    failure::{Exit, Failure, Told, tell},
+    output::{self, plain},
+};
+
+pub(crate) async fn plan(context: &Context, global: &Global, args: &Plan) -> anyhow::Result<Exit> {
+    let typed = global.config.as_deref().filter(|_| global.config_typed);
+    match (typed, &args.save) {
+        (Some(_), Some(_)) => {
+            let message = "--config and --save do not go together";
+            Err(Failure::new(message).hint("put the file in force on a test server, and save there").into())
+        }
+        (Some(file), None) => what_if(context, file, args).await,
+        (None, Some(file)) => save(context, file, args.provider.as_ref()).await,
+        (None, None) => {
+            let plans = match &args.provider {
+                Some(provider) => vec![context.client.plan(provider.as_str()).await?],
+                None => context.client.all(PlanQuery::default()).await?,
+            };
+            show(context, &plans)?;
+            Ok(verdict(&plans))
+        }
+    }
+}
+
+/// What a file would change, as the running server sees it.
+async fn what_if(context: &Context, file: &Path, args: &Plan) -> anyhow::Result<Exit> {
+    let config = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let name = Some(file.display().to_string());
+    let mut answer = context.client.what_if(&WhatIfInput { config, name }).await?;
+    for problem in &answer.problems {
+        tell(&format!("{}: {}", problem.at, problem.message), problem.hint.as_deref());
+    }
+    if !answer.problems.is_empty() {
+        return Err(Told.into());
+    }
+    if let Some(provider) = &args.provider {
+        answer.plans.retain(|plan| plan.provider == provider.as_str());
+        if answer.plans.is_empty() {
+            let message = format!("{} has no provider `{provider}`", file.display());
+            return Err(Failure::new(message).into());
+        }
+    }
+    match context.format {
+        Some(format @ (Format::Json | Format::Yaml)) => output::document(&answer, format)?,
+        _ => show(context, &answer.plans)?,
+    }
+    for note in &answer.notes {
+        say!("{note}");
+    }
+    Ok(verdict(&answer.plans))
+}
+
+/// Writes a case for the tests of planning.
+async fn save(context: &Context, file: &Path, provider: Option<&Ident>) -> anyhow::Result<Exit> {
+    let provider = match provider {
+        Some(provider) => provider.to_string(),
+        None => {
+            let plans = context.client.all(PlanQuery::default()).await?;
+            match plans.as_slice() {
+                [plan] => plan.provider.clone(),
+                _ => {
+                    let names: Vec<_> = plans.iter().map(|plan| plan.provider.as_str()).collect();
+                    let hint =
+                        format!("write `netstead plan PROVIDER --save …`, with one of {}", names.join(", "));
+                    return Err(Failure::new("a case is of one provider").hint(hint).into());
+                }
+            }
+        }
+    };
+    let case: Case = serde_json::from_value(context.client.case(&provider).await?)
+        .context("the server gave a case that cannot be read; are both of one version?")?;
+    let text = serde_json::to_string_pretty(&case)? + "\n";
+    if file == Path::new("-") {
+        output::emit(&text)?;
+    } else {
+        write_new(file, &text)?;
+        say!("{} has what the plan of {provider} is made of; labels and tags are left out", file.display());
+        output::emit(&(case.expect.join("\n") + "\n"))?;
+    }
+    let plan = case.plan();
+    Ok(match (&plan.parked, plan.steps.is_empty()) {
+        (Some(_), _) => Exit::Guarded,
+        (None, false) => Exit::Pending,
+        (None, true) => Exit::Fine,
+    })
+}
+
+fn write_new(file: &Path, text: &str) -> anyhow::Result<()> {
+    use std::io::Write as _;
+    let opened = std::fs::OpenOptions::new().write(true).create_new(true).open(file);
+    let mut opened = opened.with_context(|| format!("cannot write {}", file.display()))?;
+    opened.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", file.display()))
+}
+
+fn show(context: &Context, plans: &[PlanOutput]) -> anyhow::Result<()> {
+    match context.format {
+        Some(format @ (Format::Json | Format::Yaml)) => output::document(&plans, format),
+        Some(format) => output::list(plans, Some(format), context.now()),
+        None => output::emit(&told(plans)),
+    }
+}
+
+fn told(plans: &[PlanOutput]) -> String {
+    let mut text = String::new();
+    for plan in plans {
+        for line in plan.text.lines() {
+            let _ = writeln!(text, "{}", plain(line));
+        }
+    }
+    if plans.is_empty() {
+        text += "no provider has made a plan yet\n";
+    }
+    text
+}
+
+/// What a guard holds back weighs more than what happens by itself.
+fn verdict(plans: &[PlanOutput]) -> Exit {
+    if plans.iter().any(|plan| plan.parked.is_some()) {
+        Exit::Guarded
+    } else if plans.iter().any(|plan| !plan.changes.is_empty()) {
+        Exit::Pending
+    } else {
+        Exit::Fine
+    }
+}

@@ -1,0 +1,94 @@
+//! Names that point to an address which moves.
+
+use std::{
+    fmt::Write as _,
+    io::{Read as _, Write as _},
+    net::TcpListener,
+    sync::{Arc, Mutex},
+};
+
+use crate::{house::House, resolve};
+
+/// Says what it is told to, or nothing at all.
+#[derive(Clone)]
+struct Endpoint(Arc<Mutex<Option<&'static str>>>, String);
+
+impl Endpoint {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let endpoint = Self(Arc::new(Mutex::new(None)), url);
+        let says = Arc::clone(&endpoint.0);
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let _ = stream.read(&mut [0; 1024]);
+                let body = *says.lock().unwrap();
+                if let Some(body) = body {
+                    let length = body.len();
+                    let _ = write!(
+                        stream,
+                        "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+                    );
+                }
+            }
+        });
+        endpoint
+    }
+
+    fn says(&self, text: Option<&'static str>) {
+        *self.0.lock().unwrap() = text;
+    }
+}
+
+#[test]
+fn names_follow_the_public_address_and_keep_it_while_nobody_says_it() {
+    let endpoint = Endpoint::start();
+    let config = format!(
+        "[source.office]\ntype = \"hosts\"\npath = \"hosts\"\n[dns.own]\ntype = \"builtin\"\n\
+         domains = [\"office.test\"]\ntarget = \"public\"\ntarget_endpoints = [\"{}\"]\ntarget_interval = \"1s\"\n",
+        endpoint.1
+    );
+    // More than the breaker lets pass one by one.
+    let hosts = (1..=15).fold(String::new(), |mut text, number| {
+        let _ = writeln!(text, "10.0.7.{number} host-{number}.office.test");
+        text
+    });
+    let mut house = House::empty();
+    std::fs::write(house.path().join("netstead.toml"), config).unwrap();
+    std::fs::write(house.path().join("hosts"), hosts).unwrap();
+    house.start(&[]);
+    let dns = house.dns();
+    let asked = || resolve::a(dns, "host-9.office.test");
+    // Not known yet: nothing is written, and the reason is told.
+    house.netstead(["apply"]);
+    let said = house.does("status");
+    assert!(said.contains("the target `public` cannot be reached"), "{said}");
+    assert!(asked().values.is_empty());
+
+    endpoint.says(Some("203.0.113.7\n"));
+    resolve::until(&["203.0.113.7"], asked);
+    endpoint.says(Some("203.0.113.8"));
+    resolve::until(&["203.0.113.8"], asked);
+    resolve::until(&["203.0.113.8"], || resolve::a(dns, "host-15.office.test"));
+    house.does("apply");
+    assert_eq!(house.does("plan"), "own: nothing to change\n");
+
+    endpoint.says(None);
+    house.stop();
+    house.start(&[]);
+    house.does("apply");
+    assert_eq!(asked().values, ["203.0.113.8"]);
+    assert_eq!(house.does("plan"), "own: nothing to change\n");
+}
+
+#[test]
+fn names_may_point_to_an_interface() {
+    let config = "[dns.own]\ntype = \"builtin\"\ndomains = [\"home.test\"]\nrecord_type = \"A\"\ntarget = \"interface:lo\"\n";
+    let mut house = House::empty();
+    std::fs::write(house.path().join("netstead.toml"), config).unwrap();
+    house.start(&[]);
+    house.does("pool create lan --range 10.0.3.50-10.0.3.200 --domain home.test");
+    house.does("claim lan web-1");
+    resolve::until(&["127.0.0.1"], || resolve::a(house.dns(), "web-1.home.test"));
+}

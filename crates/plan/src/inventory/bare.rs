@@ -1,0 +1,21 @@
+//! The inventory for others to read.
+
+use std::sync::Arc;
+
+use netstead_model::Workload;
+
+use super::Inventory;
+
+impl Inventory {
+    /// The same with every version of every workload changed by `change`, for what leaves the house.
+    #[must_use]
+    pub fn with_each(mut self, change: impl Fn(&mut Workload)) -> Self {
+        for entry in self.sources.values_mut().flat_map(|state| state.entries.values_mut()) {
+            change(Arc::make_mut(&mut entry.workload));
+            for former in &mut entry.former {
+                change(Arc::make_mut(&mut former.workload));
+            }
+        }
+        self
+    }
+}
