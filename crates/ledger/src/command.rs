@@ -90,6 +90,13 @@ pub enum Command {
     Resume,
 }
 
+impl Command {
+    /// Whether it may be too much for one commit; it is sent again then until nothing is left to do.
+    pub(crate) fn may_take_several_commits(&self) -> bool {
+        matches!(self, Self::DeletePool { .. } | Self::Observe(_) | Self::SyncFilePools(_))
+    }
+}
+
 /// Most entries of one bulk command, which is one commit.
 pub const MOST_ENTRIES: usize = 64;
 

@@ -8,7 +8,11 @@ use std::{
 use netstead_model::{Clock, Event};
 use netstead_store::{Condition, Snapshot, Store, StoreError};
 use tokio::{
-    sync::{Mutex, broadcast, mpsc, oneshot, watch},
+    sync::{
+        Mutex, broadcast,
+        mpsc::{self, error::TrySendError},
+        oneshot, watch,
+    },
     task::JoinHandle,
     time::timeout,
 };
@@ -163,6 +167,9 @@ impl Ledger {
         command: Command,
         patience: Duration,
     ) -> Result<Done, LedgerError> {
+        if !command.may_take_several_commits() {
+            return self.submit_once(caller, command, patience).await;
+        }
         let mut sum: Option<Reply> = None;
         loop {
             let done = self.submit_once(caller.clone(), command.clone(), patience).await?;
@@ -187,11 +194,14 @@ impl Ledger {
         let deadline = self.shared.clock.monotonic().saturating_add(patience);
         let (answer, answered) = oneshot::channel();
         let request = Request { caller, command, deadline, wait, answer };
-        let closed = || LedgerError::Unavailable { reason: "it is shutting down".into() };
-        match timeout(patience, self.requests.send(request)).await {
-            Ok(Ok(())) => {}
-            Ok(Err(_)) => return Err(closed()),
-            Err(_) => return Err(LedgerError::TooLate),
+        match self.requests.try_send(request) {
+            Ok(()) => {}
+            Err(TrySendError::Closed(_)) => return Err(closed()),
+            Err(TrySendError::Full(request)) => match timeout(patience, self.requests.send(request)).await {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) => return Err(closed()),
+                Err(_) => return Err(LedgerError::TooLate),
+            },
         }
         // The writer itself keeps the deadline until it decides; what is decided is awaited a little longer.
         let longest = patience + wait + self.shared.options.learn_timeout;

@@ -3,6 +3,8 @@
 //! Keys are text, so that a listing reads; a value is one version byte and JSON, so that it can grow by fields that
 //! have a default.
 
+mod event_json;
+
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
@@ -11,6 +13,8 @@ use netstead_model::{
 };
 use netstead_store::Write;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+pub(crate) use self::event_json::{append_event, claim_in_slot, event_group};
 
 /// Every key of the ledger begins with this.
 pub const PREFIX: &str = "ledger/";
@@ -312,19 +316,6 @@ pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
     // Our own types have string keys and no failing serialiser; what could not be written would be refused at reading.
     let _ = serde_json::to_writer(&mut bytes, value);
     bytes
-}
-
-/// Adds a value to a list that [`event_group`] closes.
-pub(crate) fn append<T: Serialize>(list: &mut Vec<u8>, value: &T) {
-    if !list.is_empty() {
-        list.push(b',');
-    }
-    let _ = serde_json::to_writer(list, value);
-}
-
-/// An [`EventGroup`] of events that are JSON already.
-pub(crate) fn event_group(events: &[u8]) -> Vec<u8> {
-    [&[FORMAT], br#"{"events":["#.as_slice(), events, b"]}"].concat()
 }
 
 pub fn decode<T: DeserializeOwned>(key: &[u8], value: &[u8]) -> Result<T, Malformed> {

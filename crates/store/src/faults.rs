@@ -51,6 +51,7 @@ pub struct FaultyStore {
 struct Plan {
     count: u64,
     decide: Decide,
+    slowness: Duration,
 }
 
 impl fmt::Debug for FaultyStore {
@@ -61,7 +62,8 @@ impl fmt::Debug for FaultyStore {
 
 impl FaultyStore {
     pub fn new(inner: Arc<dyn Store>) -> Self {
-        let plan = Mutex::new(Plan { count: 0, decide: Box::new(|_, _| Fault::Pass) });
+        let plan =
+            Mutex::new(Plan { count: 0, decide: Box::new(|_, _| Fault::Pass), slowness: Duration::ZERO });
         Self { inner, plan, outage: watch::channel(Health::Ready).0, lose: broadcast::channel(1).0 }
     }
 
@@ -75,6 +77,11 @@ impl FaultyStore {
     /// A closure over a seeded generator makes a run that can be repeated.
     pub fn decide(&self, decide: impl FnMut(u64, &Commit) -> Fault + Send + 'static) {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner).decide = Box::new(decide);
+    }
+
+    /// From now on every commit takes this long before it meets its fault.
+    pub fn slow_down(&self, slowness: Duration) {
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner).slowness = slowness;
     }
 
     /// How many commits were asked for, whatever became of them.
@@ -102,11 +109,11 @@ impl FaultyStore {
         }
     }
 
-    fn next_fault(&self, commit: &Commit) -> Fault {
+    fn next_fault(&self, commit: &Commit) -> (Fault, Duration) {
         let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
         let number = plan.count;
         plan.count += 1;
-        (plan.decide)(number, commit)
+        ((plan.decide)(number, commit), plan.slowness)
     }
 }
 
@@ -129,7 +136,11 @@ impl Store for FaultyStore {
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
         self.check()?;
         commit.validate()?;
-        match self.next_fault(&commit) {
+        let (fault, slowness) = self.next_fault(&commit);
+        if !slowness.is_zero() {
+            sleep(slowness).await;
+        }
+        match fault {
             Fault::Pass => self.inner.commit(commit).await,
             Fault::Fail => Err(StoreError::Unavailable { reason: "the test let the commit fail".into() }),
             Fault::LandUnknown => {
@@ -242,6 +253,20 @@ mod tests {
         assert_eq!(value(&store).await.as_deref(), Some("delay"));
         assert!(store.commit(put("after the script")).await.is_ok());
         assert_eq!(store.commits(), 7);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_store_takes_its_time_with_everything() {
+        let store = faulty();
+        store.slow_down(Duration::from_secs(5));
+        store.script([Fault::Pass, Fault::LandUnknown]);
+        let landed = |value: Option<String>| async {
+            sleep(Duration::from_secs(4)).await;
+            assert_eq!(super::tests::value(&store).await, value);
+        };
+        assert!(tokio::join!(store.commit(put("pass")), landed(None)).0.is_ok());
+        assert!(tokio::join!(store.commit(put("land")), landed(Some("pass".into()))).0.is_err());
+        assert_eq!(value(&store).await.as_deref(), Some("land"));
     }
 
     #[tokio::test(start_paused = true)]

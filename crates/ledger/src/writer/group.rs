@@ -1,14 +1,15 @@
 //! The requests that share one commit.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
+use netstead_model::{Claim, Subject};
 use netstead_store::{MAX_BYTES, Write};
 
 use super::{Request, Waiter};
 use crate::{
     book::{Batch, MOST_RECORDS, Served},
     command::Reply,
-    record,
+    record::{self, Record, Slot},
     refusal::{LedgerError, Refusal},
 };
 
@@ -18,6 +19,8 @@ const SLACK: usize = 16 << 10;
 /// What one group of requests came to, before it is durable.
 #[derive(Default)]
 pub(super) struct Group {
+    /// Where the Book stood before it.
+    pub before: u64,
     pub batch: Batch,
     pub writes: Vec<Write>,
     /// The events as they will be stored, behind each other.
@@ -50,14 +53,34 @@ impl Group {
         }
     }
 
+    /// Whether it changes nothing.
+    pub fn is_silent(&self) -> bool {
+        self.writes.is_empty() && self.batch.is_empty()
+    }
+
     /// Turns what came to the journal and to the events since `before` into bytes.
     pub fn encode_new(&mut self, before: &Size) {
-        for write in self.batch.journal.iter().skip(before.records).filter_map(record::Record::write) {
+        let records = self.batch.journal.get(before.records..).unwrap_or_default();
+        let mut written: Vec<(&Arc<Claim>, usize)> = Vec::new();
+        for record in records {
+            let Some(write) = record.write() else { continue };
+            if let Record::Slot(_, Some(Slot::Held(claim))) = record {
+                written.push((claim, self.writes.len()));
+            }
             self.write_bytes += write.bytes();
             self.writes.push(write);
         }
-        for event in self.batch.events.iter().skip(before.events) {
-            record::append(&mut self.events, event);
+        for event in self.batch.events.get(before.events..).unwrap_or_default() {
+            // Most events tell of a claim that was just turned into JSON.
+            let claim = event.after.as_ref().and_then(|subject| match subject {
+                Subject::Claim(claim) => written.iter().find(|(other, _)| Arc::ptr_eq(other, claim)),
+                _ => None,
+            });
+            let claim = claim.and_then(|(_, place)| match self.writes.get(*place) {
+                Some(Write::Put(_, value)) => record::claim_in_slot(value),
+                _ => None,
+            });
+            record::append_event(&mut self.events, event, claim);
         }
     }
 
@@ -84,16 +107,14 @@ impl Group {
 
 /// A commit names each key once: of several writes to one, the last.
 pub(super) fn last_of_each(writes: Vec<Write>) -> Vec<Write> {
-    let mut places: HashMap<Vec<u8>, usize> = HashMap::with_capacity(writes.len());
-    let mut kept: Vec<Option<Write>> = Vec::with_capacity(writes.len());
-    for write in writes {
-        let place = kept.len();
-        if let Some(former) = places.insert(write.key().clone(), place)
-            && let Some(slot) = kept.get_mut(former)
-        {
-            *slot = None;
-        }
-        kept.push(Some(write));
+    let mut latest: HashMap<&[u8], usize> = HashMap::with_capacity(writes.len());
+    latest.extend(writes.iter().enumerate().map(|(place, write)| (write.key().as_slice(), place)));
+    if latest.len() == writes.len() {
+        return writes;
     }
-    kept.into_iter().flatten().collect()
+    let mut kept: Vec<usize> = latest.into_values().collect();
+    kept.sort_unstable();
+    let mut kept = kept.into_iter().peekable();
+    let is_kept = |(place, _): &(usize, Write)| kept.next_if_eq(place).is_some();
+    writes.into_iter().enumerate().filter(is_kept).map(|(_, write)| write).collect()
 }

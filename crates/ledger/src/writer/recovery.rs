@@ -4,7 +4,7 @@ use std::{sync::atomic::Ordering::Relaxed, time::Duration};
 
 use tokio::time::sleep;
 
-use super::{Group, Writer, unlearned};
+use super::{Writer, answering::unlearned, group::Group};
 use crate::{
     ledger::{State, deposed, take_over},
     refusal::LedgerError,
@@ -74,9 +74,8 @@ impl Writer {
             self.answer(group);
         } else if batch.is_none() {
             // Nothing was to be written: decide again, from what is known now.
-            for (request, _) in std::mem::take(&mut group.answers).into_iter().rev() {
-                self.put_off.push_front(request);
-            }
+            let requests = Group { answers: std::mem::take(&mut group.answers), ..Group::default() };
+            self.put_back(requests);
             // Whose time is up has nothing to wait for.
             self.answer(group);
         } else {

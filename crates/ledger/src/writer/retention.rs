@@ -33,11 +33,10 @@ pub(super) struct Retention {
 
 impl Writer {
     pub(super) async fn trim_if_due(&mut self) {
-        let now = self.shared.clock.monotonic();
-        // Without the whole index nobody knows which event is the newest of its address.
-        if !self.shared.index.is_built() || now < self.retention.next {
+        if !self.trim_is_due() {
             return;
         }
+        let now = self.shared.clock.monotonic();
         // The next commit stores it.
         let (wall, time) = (self.shared.clock.wall(), self.ledger_time());
         let calendar = self.head.calendar.unwrap_or(Calendar { at: wall, time }).turned(wall, time);
@@ -48,6 +47,11 @@ impl Writer {
         if let Err(error) = done {
             tracing::warn!(%error, "Old events could not be trimmed; they stay for now.");
         }
+    }
+
+    pub(super) fn trim_is_due(&self) -> bool {
+        // Without the whole index nobody knows which event is the newest of its address.
+        self.shared.index.is_built() && self.shared.clock.monotonic() >= self.retention.next
     }
 
     /// One run; whether it came to the end.
@@ -181,7 +185,7 @@ impl Writer {
             }
             Err(error) => {
                 let reason = error.to_string();
-                let mut group = super::Group::default();
+                let mut group = super::group::Group::default();
                 group.batch.events.extend(event);
                 let landed = self.recover(Some(head.batch), group, &reason).await;
                 if landed { Ok(()) } else { Err(LedgerError::Unavailable { reason }) }

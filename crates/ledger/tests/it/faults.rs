@@ -36,6 +36,8 @@ impl World {
         let percent = [5, 20, 40, 70][usize::try_from(dice.below(4)).unwrap()];
         let learn_timeout = Duration::from_millis([0, 50, 5000][usize::try_from(dice.below(3)).unwrap()]);
         let options = Options { learn_timeout, ..Options::default() };
+        // In a slow store groups are decided while others are on their way.
+        store.slow_down(Duration::from_millis([0, 30, 400][usize::try_from(dice.below(3)).unwrap()]));
         store.decide(move |_, _| dice.fault(percent));
         let ledger = Mutex::new(open(&store, &options).await);
         let world = Self { store, ledger, certain: Mutex::default(), released: Mutex::default(), options };

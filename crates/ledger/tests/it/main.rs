@@ -7,6 +7,7 @@
     reason = "these are tests"
 )]
 
+mod ahead;
 mod chance;
 mod faults;
 mod hazards;

@@ -1,0 +1,126 @@
+//! What callers, readers and subscribers hear once a group is durable, or will never be.
+
+use std::sync::{Arc, atomic::Ordering::Relaxed};
+
+use netstead_model::Event;
+
+use super::{Waiter, Writer, group::Group};
+use crate::{
+    command::{Outcome, Reply},
+    ledger::{Done, Durable, State, deposed},
+    record::Head,
+    refusal::LedgerError,
+};
+
+impl Writer {
+    /// A commit of ours is durable: this is where the ledger stands now.
+    pub(super) fn landed(&mut self, head: Head) {
+        self.last_commit = self.shared.clock.monotonic();
+        self.shared.confirmed.send_replace(self.last_commit);
+        self.shared.counters.commits.fetch_add(1, Relaxed);
+        self.shared.oldest.send_replace(head.oldest);
+        self.shared.durable.send_modify(|durable| durable.seq = head.seq);
+        self.head = head;
+    }
+
+    pub(super) fn publish(&self, events: &[Arc<Event>]) {
+        self.shared.index.add(events);
+        for event in events {
+            // Nobody may be listening.
+            let _ = self.shared.events.send(event.clone());
+        }
+    }
+
+    /// The Book goes back to what is known to be durable, so that nobody reads what may never have been.
+    pub(super) fn take_back(&self, group: &mut Group) {
+        let mut book = self.shared.book_mut();
+        book.rewind_all(&mut group.batch, group.before);
+        self.shared.durable.send_modify(|durable| durable.rewinds += 1);
+    }
+
+    pub(super) fn answer(&mut self, group: Group) {
+        let seq = self.head.seq;
+        for served in group.served {
+            for waiter in self.waiters.remove(&served.waiting).into_iter().flatten() {
+                let reply = Reply::Claimed { claim: served.claim.clone(), outcome: Outcome::Created };
+                let _ = waiter.request.answer.send(Ok(Done { reply, seq }));
+            }
+        }
+        for (waiter, refusal) in group.timed_out {
+            let keep = matches!(&waiter.queued, Reply::Queued(waiting) if waiting.keep);
+            let result = if keep { Ok(Done { reply: waiter.queued, seq }) } else { Err(refusal.into()) };
+            let _ = waiter.request.answer.send(result);
+        }
+        let now = self.shared.clock.monotonic();
+        for (request, result) in group.answers {
+            match result {
+                Ok(queued @ Reply::Queued(_)) if !request.wait.is_zero() => {
+                    if let Reply::Queued(waiting) = &queued {
+                        let until = now.saturating_add(request.wait);
+                        let waiter = Waiter { until, queued: queued.clone(), request };
+                        self.waiters.entry(waiting.seq).or_default().push(waiter);
+                    }
+                }
+                result => {
+                    // A caller that is gone will ask again.
+                    let _ = request
+                        .answer
+                        .send(result.map(|reply| Done { reply, seq }).map_err(LedgerError::from));
+                }
+            }
+        }
+        self.dismiss(seq);
+    }
+
+    /// Answers those who wait for a place in the queue that is gone: somebody gave it up for them, or its pool went, or
+    /// the key got its address another way.
+    fn dismiss(&mut self, seq: u64) {
+        if self.waiters.is_empty() {
+            return;
+        }
+        let book = self.shared.book();
+        let gone = self.waiters.extract_if(|place, _| !book.is_waiting(*place));
+        for waiter in gone.flat_map(|(_, waiters)| waiters) {
+            let Reply::Queued(waiting) = &waiter.queued else { continue };
+            let claims = waiting.pools.iter().filter_map(|pool| book.claim(pool, &waiting.key));
+            let claim = claims.map(|view| view.claim).find(|claim| claim.owner == waiting.owner);
+            let result = match (claim, waiter.refusal(&book)) {
+                (Some(claim), _) => {
+                    Ok(Done { reply: Reply::Claimed { claim, outcome: Outcome::Repeated }, seq })
+                }
+                (None, Some(refusal)) => Err(refusal.into()),
+                (None, None) => continue,
+            };
+            let _ = waiter.request.answer.send(result);
+        }
+    }
+
+    pub(super) fn refuse_all(&mut self, reason: &str) {
+        let error = LedgerError::Unavailable { reason: reason.to_owned() };
+        while let Ok(request) = self.inbox.try_recv() {
+            self.put_off.push_back(request);
+        }
+        for request in self.put_off.drain(..) {
+            let _ = request.answer.send(Err(error.clone()));
+        }
+        for waiter in self.waiters.drain().flat_map(|(_, waiters)| waiters) {
+            let _ = waiter.request.answer.send(Err(error.clone()));
+        }
+    }
+
+    pub(super) fn deposed(&mut self, group: Group) {
+        self.shared.state.send_replace(State::Deposed);
+        // Whoever leads now replaced the head, so whether our last commit landed before that cannot be learned here.
+        let error = if group.unsure { unlearned("another Netstead leads this store now") } else { deposed() };
+        group.fail(&error);
+        self.refuse_all("another Netstead leads this store now");
+        // Readers wait for a Book that is durable; this one is as durable as it will get.
+        let seq = self.shared.book().seq();
+        self.shared.durable.send_modify(|durable: &mut Durable| durable.seq = seq);
+    }
+}
+
+/// What the caller of an unfinished request hears.
+pub(super) fn unlearned(reason: &str) -> LedgerError {
+    LedgerError::Unknown { reason: reason.to_owned() }
+}
