@@ -260,12 +260,16 @@ mod tests {
         let store = faulty();
         store.slow_down(Duration::from_secs(5));
         store.script([Fault::Pass, Fault::LandUnknown]);
-        let landed = |value: Option<String>| async {
+        let early = async || {
             sleep(Duration::from_secs(4)).await;
-            assert_eq!(super::tests::value(&store).await, value);
+            value(&store).await
         };
-        assert!(tokio::join!(store.commit(put("pass")), landed(None)).0.is_ok());
-        assert!(tokio::join!(store.commit(put("land")), landed(Some("pass".into()))).0.is_err());
+        let (answer, early_on) = tokio::join!(store.commit(put("pass")), early());
+        assert!(answer.is_ok());
+        assert_eq!(early_on, None);
+        let (answer, early_on) = tokio::join!(store.commit(put("land")), early());
+        assert!(matches!(answer, Err(StoreError::Unknown { .. })));
+        assert_eq!(early_on.as_deref(), Some("pass"));
         assert_eq!(value(&store).await.as_deref(), Some("land"));
     }
 

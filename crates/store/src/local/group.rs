@@ -11,8 +11,11 @@ use crate::{Commit, Key, Version, Write};
 #[derive(Debug)]
 pub(super) struct Group {
     revision: u64,
-    /// What this group has written so far, by key; the last write wins.
-    overlay: HashMap<Vec<u8>, Option<Vec<u8>>>,
+    /// What it writes so far, in order; a key that is written again keeps its place.
+    writes: Vec<DiskWrite>,
+    /// Where each key stands in `writes`. A lonely commit names each key once and nobody looks at what it wrote, so
+    /// this is only made when a second one comes.
+    places: HashMap<Vec<u8>, usize>,
 }
 
 /// What became of a commit, once its group is durable.
@@ -25,20 +28,24 @@ pub(super) enum Decision {
 impl Group {
     /// A group that follows the commit with number `revision`.
     pub(super) fn after(revision: u64) -> Self {
-        Self { revision, overlay: HashMap::new() }
+        Self { revision, writes: Vec::new(), places: HashMap::new() }
     }
 
-    /// Decides `commit`. `standing` says which version a key, as it lies on disk, had before this group; when
-    /// it fails the commit has not happened.
+    /// Decides `commit`, which is valid. `standing` says which version a key, as it lies on disk, had before this
+    /// group; when it fails the commit has not happened.
     pub(super) fn decide<E>(
         &mut self,
         commit: &Commit,
         mut standing: impl FnMut(&[u8]) -> Result<Option<Version>, E>,
     ) -> Result<Decision, E> {
+        let lonely = self.writes.is_empty();
+        if !lonely && self.places.is_empty() {
+            self.places = self.writes.iter().enumerate().map(|(n, (key, _))| (key.clone(), n)).collect();
+        }
         let refusal = commit.refusal(|key| {
             let key = disk_key(key);
-            match self.overlay.get(&key) {
-                Some(content) => Ok(content.as_deref().and_then(version)),
+            match self.places.get(&key).and_then(|place| self.writes.get(*place)) {
+                Some((_, content)) => Ok(content.as_deref().and_then(version)),
                 None => standing(&key),
             }
         })?;
@@ -51,16 +58,27 @@ impl Group {
         self.revision += 1;
         let version = Version(self.revision);
         for write in &commit.writes {
-            match write {
-                Write::Put(key, value) => {
-                    self.overlay.insert(disk_key(key), Some(disk_value(version, value)));
-                }
-                Write::Delete(key) => {
-                    self.overlay.insert(disk_key(key), None);
-                }
+            let (key, content) = match write {
+                Write::Put(key, value) => (disk_key(key), Some(disk_value(version, value))),
+                Write::Delete(key) => (disk_key(key), None),
+            };
+            if lonely {
+                self.writes.push((key, content));
+            } else {
+                self.write_again(key, content);
             }
         }
         Ok(Decision::Landed(version))
+    }
+
+    /// The last write of a key wins.
+    fn write_again(&mut self, key: Vec<u8>, content: Option<Vec<u8>>) {
+        if let Some((_, former)) = self.places.get(&key).and_then(|place| self.writes.get_mut(*place)) {
+            *former = content;
+        } else {
+            self.places.insert(key.clone(), self.writes.len());
+            self.writes.push((key, content));
+        }
     }
 
     /// The number of the last commit that wrote something.
@@ -70,7 +88,7 @@ impl Group {
 
     /// One write per key: fjall does not order two writes to a key in one batch.
     pub(super) fn into_writes(self) -> Vec<DiskWrite> {
-        self.overlay.into_iter().collect()
+        self.writes
     }
 }
 
@@ -107,10 +125,8 @@ mod tests {
         assert_eq!(decide(&mut group, &Commit::new()), Decision::Landed(Version(13)));
 
         assert_eq!(group.revision(), 13);
-        let mut writes = group.into_writes();
-        writes.sort();
         assert_eq!(
-            writes,
+            group.into_writes(),
             [(b"dnew".to_vec(), Some(disk_value(Version(13), b"1"))), (b"dold".to_vec(), None)]
         );
     }
