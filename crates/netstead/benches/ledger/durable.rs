@@ -14,17 +14,21 @@ use crate::{
 
 pub const SLICE: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(30);
+const ROUNDS: usize = 3;
 
-pub fn measure(report: &mut Report, dir: &Path) {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+/// Rounds of all figures one after the other, so that a busy moment of the machine hits all of them.
+pub fn measure(report: &mut Report, dir: &Path, api: bool) {
+    let runtime = runtime();
     let (mut raw, mut one, mut many) = (Vec::new(), Vec::new(), Vec::new());
     let (mut api_one, mut api_many) = (Vec::new(), Vec::new());
-    for round in 0..3 {
+    for round in 0..ROUNDS {
         raw.push(fdatasync_rate(&dir.join(format!("raw-{round}"))));
         one.push(runtime.block_on(ledger_rate(&dir.join(format!("one-{round}")), 1)));
         many.push(runtime.block_on(ledger_rate(&dir.join(format!("many-{round}")), 64)));
-        api_one.push(runtime.block_on(claims_per_second(&dir.join(format!("api-one-{round}")), 1)));
-        api_many.push(runtime.block_on(claims_per_second(&dir.join(format!("api-many-{round}")), 64)));
+        if api {
+            api_one.push(runtime.block_on(claims_per_second(&dir.join(format!("api-one-{round}")), 1)));
+            api_many.push(runtime.block_on(claims_per_second(&dir.join(format!("api-many-{round}")), 64)));
+        }
     }
     let (raw, one, many) = (median(raw), median(one), median(many));
     report.note("disk, append + fdatasync", raw, "/s");
@@ -32,14 +36,23 @@ pub fn measure(report: &mut Report, dir: &Path) {
     report.judge("ledger, 1 client to the disk's rate", one / raw, "x", "at least 0.7", one / raw >= 0.7);
     report.note("ledger, 64 clients", many, "claims/s");
     report.judge("ledger, 64 clients to 1 client", many / one, "x", "at least 20", many / one >= 20.0);
-    let (api_one, api_many) = (median(api_one), median(api_many));
-    report.note("API, 1 client", api_one, "claims/s");
-    report.note("API, 64 clients", api_many, "claims/s");
-    report.note("API, 64 clients to 1 client", api_many / api_one, "x");
-    let (all, first, last) = runtime.block_on(fill(&dir.join("fill")));
+    if api {
+        let (api_one, api_many) = (median(api_one), median(api_many));
+        report.note("API, 1 client", api_one, "claims/s");
+        report.note("API, 64 clients", api_many, "claims/s");
+        report.note("API, 64 clients to 1 client", api_many / api_one, "x");
+    }
+}
+
+pub fn measure_filling(report: &mut Report, dir: &Path) {
+    let (all, first, last) = runtime().block_on(fill(&dir.join("fill")));
     report.note("ledger, time to fill a /16 durably", all.as_secs_f64(), "s");
     let ratio = last.as_secs_f64() / first.as_secs_f64();
     report.judge("ledger, last thousand claims to first", ratio, "x", "at most 2", ratio <= 2.0);
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime")
 }
 
 fn fdatasync_rate(path: &Path) -> f64 {

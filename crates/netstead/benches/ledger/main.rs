@@ -19,19 +19,31 @@ use std::{path::PathBuf, process::ExitCode};
 
 use report::Report;
 
+/// What can be measured alone, in the order in which all of it is.
+const SECTIONS: [&str; 5] = ["book", "clients", "api", "fill", "startup"];
+
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
     let mut json: Option<PathBuf> = None;
     let mut dir = std::env::temp_dir();
+    let mut only: Vec<String> = Vec::new();
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--json" => json = arguments.next().map(PathBuf::from),
             "--dir" => dir = arguments.next().map_or(dir, PathBuf::from),
             // The bench calls itself, so that what it measures is one process that does nothing else.
             "--open" => return startup::open(&arguments.next().unwrap_or_default()),
+            "--only" => match arguments.next().filter(|part| SECTIONS.contains(&part.as_str())) {
+                Some(part) => only.push(part),
+                None => {
+                    eprintln!("error: `--only` takes one of {}", SECTIONS.join(", "));
+                    return ExitCode::FAILURE;
+                }
+            },
             other => {
                 eprintln!(
-                    "error: `{other}` is not known\nhint: --json FILE writes the figures, --dir DIR says on which disk"
+                    "error: `{other}` is not known\nhint: --json FILE writes the figures, --dir DIR says on which disk, \
+                     --only PART measures that alone"
                 );
                 return ExitCode::FAILURE;
             }
@@ -45,8 +57,18 @@ fn main() -> ExitCode {
         }
     };
     let mut report = Report::default();
-    book::measure(&mut report);
-    durable::measure(&mut report, dir.path());
-    startup::measure(&mut report, dir.path());
+    let wanted = |section: &str| only.is_empty() || only.iter().any(|name| name == section);
+    if wanted("book") {
+        book::measure(&mut report);
+    }
+    if wanted("clients") || wanted("api") {
+        durable::measure(&mut report, dir.path(), wanted("api"));
+    }
+    if wanted("fill") {
+        durable::measure_filling(&mut report, dir.path());
+    }
+    if wanted("startup") {
+        startup::measure(&mut report, dir.path());
+    }
     report.finish(json.as_deref())
 }
