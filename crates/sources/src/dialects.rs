@@ -6,16 +6,20 @@
 
 mod ask;
 mod boolean;
+mod caddy;
 mod defaults;
 mod dialect;
+mod external_dns;
 mod fields;
 mod list;
 mod merge;
 mod native;
-mod notes;
+mod nginx_proxy;
+pub(crate) mod notes;
 mod reading;
 mod record;
 mod target;
+pub(crate) mod traefik;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,6 +28,7 @@ pub use self::{
     dialect::Dialect,
     reading::Reading,
     target::Target,
+    traefik::{DefaultRule, TraefikSettings},
 };
 use self::{defaults::Defaults, merge::Pile, notes::Notes};
 
@@ -41,6 +46,7 @@ pub struct Told<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reader {
     dialects: BTreeSet<Dialect>,
+    traefik: TraefikSettings,
 }
 
 impl Default for Reader {
@@ -52,12 +58,17 @@ impl Default for Reader {
 
 impl Reader {
     pub fn new(dialects: impl IntoIterator<Item = Dialect>) -> Self {
-        Self { dialects: dialects.into_iter().collect() }
+        Self { dialects: dialects.into_iter().collect(), traefik: TraefikSettings::default() }
+    }
+
+    #[must_use]
+    pub fn with_traefik(self, traefik: TraefikSettings) -> Self {
+        Self { traefik, ..self }
     }
 
     /// The variables of a workload's environment that a chosen dialect looks at.
     pub fn wanted_environment(&self) -> &'static [&'static str] {
-        &[]
+        if self.dialects.contains(&Dialect::NginxProxy) { &nginx_proxy::VARIABLES } else { &[] }
     }
 
     /// What the workload asks for. Never fails: what cannot be read is among the reasons.
@@ -75,9 +86,10 @@ impl Reader {
             let (asks, more) = match dialect {
                 Dialect::Netstead => native::NETSTEAD.read(told, &mut notes),
                 Dialect::Dnsweaver => native::DNSWEAVER.read(told, &mut notes),
-                Dialect::ExternalDns | Dialect::Traefik | Dialect::Caddy | Dialect::NginxProxy => {
-                    (Vec::new(), Defaults::default())
-                }
+                Dialect::ExternalDns => (external_dns::read(told, &mut notes), Defaults::default()),
+                Dialect::Traefik => (traefik::read(&self.traefik, told, &mut notes), Defaults::default()),
+                Dialect::Caddy => (caddy::read(told, &mut notes), Defaults::default()),
+                Dialect::NginxProxy => (nginx_proxy::read(told, &mut notes), Defaults::default()),
             };
             pile.add(asks, &mut notes);
             defaults.push(more);

@@ -6,13 +6,13 @@ const SHOWN: usize = 80;
 
 /// Sentences for people, each once, and not without end.
 #[derive(Debug, Default)]
-pub(super) struct Notes {
+pub(crate) struct Notes {
     sentences: Vec<String>,
     more: usize,
 }
 
 impl Notes {
-    pub(super) fn say(&mut self, sentence: impl Into<String>) {
+    pub(crate) fn say(&mut self, sentence: impl Into<String>) {
         if self.sentences.len() >= MOST {
             self.more += 1;
             return;
@@ -23,7 +23,7 @@ impl Notes {
         }
     }
 
-    pub(super) fn into_sentences(mut self) -> Vec<String> {
+    pub(crate) fn into_sentences(mut self) -> Vec<String> {
         if self.more > 0 {
             self.sentences.push(format!("and {} more of the kind", self.more));
         }

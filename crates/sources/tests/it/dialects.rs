@@ -1,6 +1,8 @@
 //! What labels come to, in every dialect.
 
 mod native;
+mod proxies;
+mod traefik;
 
 use std::{collections::BTreeMap, fmt::Write as _};
 

@@ -1,0 +1,163 @@
+//! The routers of Traefik, in labels.
+
+mod router;
+mod rule;
+mod template;
+
+use std::collections::BTreeMap;
+
+pub(crate) use self::router::Router;
+pub use self::template::DefaultRule;
+use self::template::{Subject, normalize};
+use super::{
+    Ask, Told, boolean, list,
+    notes::{Notes, shown},
+};
+
+/// What Traefik was told in its own configuration, and what of it is wanted here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TraefikSettings {
+    /// A container counts without `traefik.enable=true`.
+    pub exposed_by_default: bool,
+    /// Only routers on one of these give names; empty means all do.
+    pub entrypoints: Vec<String>,
+    /// Where routers are that name no entrypoint.
+    pub default_entrypoints: Vec<String>,
+    /// The rule of containers and routers that have none. Without it they give no name.
+    pub default_rule: Option<DefaultRule>,
+}
+
+impl Default for TraefikSettings {
+    fn default() -> Self {
+        Self {
+            exposed_by_default: true,
+            entrypoints: Vec::new(),
+            default_entrypoints: Vec::new(),
+            default_rule: None,
+        }
+    }
+}
+
+/// The routers of a workload.
+#[derive(Debug, Default)]
+struct Routers<'a> {
+    /// By kind (`http`, `tcp`) and name.
+    all: BTreeMap<(&'a str, String), Router<'a>>,
+    enable: Option<(&'a str, &'a str)>,
+    /// It has something of tcp or udp, and nothing of http.
+    other: bool,
+    http: bool,
+}
+
+pub(super) fn read(settings: &TraefikSettings, told: &Told<'_>, notes: &mut Notes) -> Vec<Ask> {
+    let mut routers = Routers::gather(told);
+    if !is_exposed(settings, &routers, notes) {
+        return Vec::new();
+    }
+    let default_rule = settings.default_rule.as_ref().map(|rule| rule.fill(subject(told, &name(told))));
+    let default_rule = match default_rule.transpose() {
+        Ok(rule) => rule,
+        Err(error) => {
+            notes.say(format!("the default rule: {error}"));
+            None
+        }
+    };
+    let only_other = routers.other && !routers.http;
+    if routers.all.is_empty() && default_rule.is_some() && !only_other {
+        let label = "Traefik's default rule".to_owned();
+        routers.all.insert(("http", String::new()), Router { label, ..Router::default() });
+    }
+    let mut asks = Vec::new();
+    for ((kind, _), router) in &routers.all {
+        let default_rule = default_rule.as_deref().filter(|_| *kind == "http");
+        asks.extend(router.asks(settings, default_rule, notes));
+    }
+    asks
+}
+
+fn is_exposed(settings: &TraefikSettings, routers: &Routers<'_>, notes: &mut Notes) -> bool {
+    let said = routers.enable.map(|(label, text)| (label, boolean::read(text)));
+    let exposed = match &said {
+        Some((_, Ok(enable))) => *enable,
+        Some((label, Err(error))) => {
+            notes.say(format!("{}: {error}", shown(label)));
+            settings.exposed_by_default
+        }
+        None => settings.exposed_by_default,
+    };
+    if !exposed && !routers.all.is_empty() {
+        notes.say(if matches!(said, Some((_, Ok(_)))) {
+            "traefik.enable is false, so its Traefik routers give no name"
+        } else {
+            "traefik.enable is not set to true, so its Traefik routers give no name"
+        });
+    }
+    exposed
+}
+
+impl<'a> Routers<'a> {
+    /// Label names are read without regard to case, as Traefik does.
+    fn gather(told: &Told<'a>) -> Self {
+        let mut routers = Self::default();
+        for (label, value) in told.labels {
+            let (label, value) = (label.as_str(), value.as_str());
+            let Some(path) = after(label, "traefik.") else { continue };
+            if path.eq_ignore_ascii_case("enable") {
+                routers.enable = Some((label, value));
+                continue;
+            }
+            let kind = match path.split_once('.') {
+                Some((kind, _)) if kind.eq_ignore_ascii_case("http") => "http",
+                Some((kind, _)) if kind.eq_ignore_ascii_case("tcp") => "tcp",
+                Some((kind, _)) if kind.eq_ignore_ascii_case("udp") => "udp",
+                _ => continue,
+            };
+            routers.http |= kind == "http";
+            routers.other |= kind != "http";
+            let rest = path.get(kind.len() + 1..).and_then(|rest| after(rest, "routers."));
+            let Some((name, field)) = rest.and_then(|rest| rest.split_once('.')) else { continue };
+            if kind != "udp" && !name.is_empty() {
+                let new = || Router::new(shown(&format!("traefik.{kind}.routers.{name}.rule")));
+                routers.all.entry((kind, name.to_owned())).or_insert_with(new).set(field, value);
+            }
+        }
+        routers
+    }
+}
+
+impl<'a> Router<'a> {
+    fn set(&mut self, field: &str, value: &'a str) {
+        let field = field.to_ascii_lowercase();
+        match field.as_str() {
+            "rule" => self.rule = Some(value),
+            "entrypoints" => self.entrypoints.extend(list::parts(value)),
+            _ => {
+                let domain = field.strip_prefix("tls.domains[").and_then(|rest| rest.split_once("]."));
+                match domain {
+                    Some((_, "main")) => self.domains.push(value.trim()),
+                    Some((_, "sans")) => self.domains.extend(list::parts(value)),
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+/// What follows a beginning, whatever its case.
+fn after<'a>(text: &'a str, beginning: &str) -> Option<&'a str> {
+    let (front, rest) = text.split_at_checked(beginning.len())?;
+    front.eq_ignore_ascii_case(beginning).then_some(rest)
+}
+
+/// What Traefik calls a workload: of a compose service its name and its project's.
+fn name(told: &Told<'_>) -> String {
+    let label = |key: &str| told.labels.get(key).filter(|text| !text.is_empty());
+    match (label("com.docker.compose.service"), label("com.docker.compose.project")) {
+        (Some(service), Some(project)) => normalize(&format!("{service}_{project}")),
+        _ => normalize(told.name),
+    }
+}
+
+fn subject<'a>(told: &Told<'a>, name: &'a str) -> Subject<'a> {
+    Subject { name, container: told.name, labels: told.labels }
+}

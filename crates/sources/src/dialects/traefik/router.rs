@@ -1,0 +1,85 @@
+//! One router, from a label or a file.
+
+use netstead_model::Name;
+
+use super::{TraefikSettings, rule};
+use crate::dialects::{Ask, notes::Notes};
+
+/// What of a router is about names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Router<'a> {
+    /// Where its rule stands, for people.
+    pub(crate) label: String,
+    pub(crate) rule: Option<&'a str>,
+    pub(crate) entrypoints: Vec<&'a str>,
+    /// The names its certificates are for.
+    pub(crate) domains: Vec<&'a str>,
+}
+
+impl<'a> Router<'a> {
+    pub(crate) fn new(label: String) -> Self {
+        Self { label, ..Self::default() }
+    }
+
+    /// The names it answers for. `default_rule` is for one that has no rule.
+    pub(crate) fn asks(
+        &self,
+        settings: &TraefikSettings,
+        default_rule: Option<&'a str>,
+        notes: &mut Notes,
+    ) -> Vec<Ask> {
+        let label = &self.label;
+        if !self.is_wanted(settings) {
+            notes.say(format!("{label}: it is on none of the wanted entrypoints"));
+            return Vec::new();
+        }
+        let Some(text) = self.rule.filter(|text| !text.trim().is_empty()).or(default_rule) else {
+            notes.say(format!("{label}: there is no rule, and no default rule either"));
+            return Vec::new();
+        };
+        let rule = match rule::read(text) {
+            Ok(rule) => rule,
+            Err(trouble) => {
+                notes.say(format!("{label}: {trouble}"));
+                return Vec::new();
+            }
+        };
+        let mut asks = Vec::new();
+        for host in &rule.hosts {
+            push(&mut asks, host, label, notes);
+        }
+        // A router that answers for more hosts than it names says in its certificates which.
+        if rule.hosts.is_empty() && rule.open && !self.domains.is_empty() {
+            for domain in &self.domains {
+                push(&mut asks, domain, &format!("{label} (tls.domains)"), notes);
+            }
+            return asks;
+        }
+        let silent = rule.notes.is_empty() && asks.is_empty() && rule.hosts.is_empty();
+        for note in rule.notes {
+            notes.say(format!("{label}: {note}"));
+        }
+        if silent {
+            notes.say(format!("{label}: the rule names no host"));
+        }
+        asks
+    }
+
+    fn is_wanted(&self, settings: &TraefikSettings) -> bool {
+        let own: Vec<&str> = if self.entrypoints.is_empty() {
+            settings.default_entrypoints.iter().map(String::as_str).collect()
+        } else {
+            self.entrypoints.clone()
+        };
+        settings.entrypoints.is_empty()
+            || own.is_empty()
+            || own.iter().any(|entrypoint| settings.entrypoints.iter().any(|wanted| wanted == entrypoint))
+    }
+}
+
+fn push(asks: &mut Vec<Ask>, host: &str, label: &str, notes: &mut Notes) {
+    match host.parse::<Name>() {
+        Ok(name) => asks.push(Ask::new(name, label)),
+        Err(error) => notes.say(format!("{label}: {error}")),
+    }
+}
