@@ -7,5 +7,6 @@ pub mod contract;
 pub mod dialects;
 pub mod hosts;
 pub mod target;
+pub mod traefik;
 
-pub use self::hosts::Hosts;
+pub use self::{hosts::Hosts, traefik::TraefikFiles};

@@ -1,7 +1,8 @@
-//! What a contributor types: `cargo xtask test` and `cargo xtask bench`.
+//! What a contributor types: `cargo xtask test`, `cargo xtask bench` and `cargo xtask fuzz`.
 
 mod bench;
 mod documents;
+mod fuzz;
 mod lint;
 mod needs;
 mod shell;
@@ -17,12 +18,14 @@ use clap::{CommandFactory, Parser};
 enum Task {
     Test(test::Options),
     Bench(bench::Options),
+    Fuzz(fuzz::Options),
 }
 
 fn main() -> ExitCode {
     let done = match Task::parse() {
         Task::Test(options) => Ok(test::run(&options)),
         Task::Bench(options) => bench::measure(&options),
+        Task::Fuzz(options) => fuzz::fuzz(&options),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

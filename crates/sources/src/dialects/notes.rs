@@ -32,7 +32,7 @@ impl Notes {
 }
 
 /// Somebody's text as a sentence may repeat it: short, and nothing that moves a cursor.
-pub(super) fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     let mut out: String = text.chars().take(SHOWN).flat_map(char::escape_debug).collect();
     if text.chars().nth(SHOWN).is_some() {
         out.push('…');

@@ -1,6 +1,6 @@
 //! Where a name shall point.
 
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
 
 use netstead_model::{Address, Kind, Name, ParseError};
 
@@ -56,5 +56,28 @@ impl FromStr for Target {
                 "write addresses, a name with a dot, `auto`, `host`, `public`, `network:NAME` or `interface:NAME`",
             ),
         }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Source => f.write_str("auto"),
+            Self::Addresses(addresses) => {
+                let texts: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+                f.write_str(&texts.join(","))
+            }
+            Self::Name(name) => write!(f, "{name}"),
+            Self::Network(name) => write!(f, "network:{name}"),
+            Self::Host => f.write_str("host"),
+            Self::Public => f.write_str("public"),
+            Self::Interface(name) => write!(f, "interface:{name}"),
+        }
+    }
+}
+
+impl serde::Serialize for Target {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }

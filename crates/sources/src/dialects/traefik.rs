@@ -70,7 +70,10 @@ pub(super) fn read(settings: &TraefikSettings, told: &Told<'_>, notes: &mut Note
     let mut asks = Vec::new();
     for ((kind, _), router) in &routers.all {
         let default_rule = default_rule.as_deref().filter(|_| *kind == "http");
-        asks.extend(router.asks(settings, default_rule, notes));
+        match router.asks(settings, default_rule, notes) {
+            Ok(more) => asks.extend(more),
+            Err(trouble) => notes.say(format!("{}: {trouble}", router.label)),
+        }
     }
     asks
 }

@@ -1,5 +1,6 @@
 //! What labels come to, in every dialect.
 
+mod fuzz;
 mod native;
 mod proxies;
 mod traefik;

@@ -5,3 +5,4 @@
 mod dialects;
 mod hosts;
 mod target;
+mod traefik;

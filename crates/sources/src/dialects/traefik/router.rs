@@ -2,7 +2,7 @@
 
 use netstead_model::Name;
 
-use super::{TraefikSettings, rule};
+use super::{TraefikSettings, rule, rule::Trouble};
 use crate::dialects::{Ask, notes::Notes};
 
 /// What of a router is about names.
@@ -21,29 +21,23 @@ impl<'a> Router<'a> {
         Self { label, ..Self::default() }
     }
 
-    /// The names it answers for. `default_rule` is for one that has no rule.
+    /// The names it answers for, unless its rule cannot be read. `default_rule` is for one that has no rule.
     pub(crate) fn asks(
         &self,
         settings: &TraefikSettings,
         default_rule: Option<&'a str>,
         notes: &mut Notes,
-    ) -> Vec<Ask> {
+    ) -> Result<Vec<Ask>, Trouble> {
         let label = &self.label;
         if !self.is_wanted(settings) {
             notes.say(format!("{label}: it is on none of the wanted entrypoints"));
-            return Vec::new();
+            return Ok(Vec::new());
         }
         let Some(text) = self.rule.filter(|text| !text.trim().is_empty()).or(default_rule) else {
             notes.say(format!("{label}: there is no rule, and no default rule either"));
-            return Vec::new();
+            return Ok(Vec::new());
         };
-        let rule = match rule::read(text) {
-            Ok(rule) => rule,
-            Err(trouble) => {
-                notes.say(format!("{label}: {trouble}"));
-                return Vec::new();
-            }
-        };
+        let rule = rule::read(text)?;
         let mut asks = Vec::new();
         for host in &rule.hosts {
             push(&mut asks, host, label, notes);
@@ -53,7 +47,7 @@ impl<'a> Router<'a> {
             for domain in &self.domains {
                 push(&mut asks, domain, &format!("{label} (tls.domains)"), notes);
             }
-            return asks;
+            return Ok(asks);
         }
         let silent = rule.notes.is_empty() && asks.is_empty() && rule.hosts.is_empty();
         for note in rule.notes {
@@ -62,7 +56,7 @@ impl<'a> Router<'a> {
         if silent {
             notes.say(format!("{label}: the rule names no host"));
         }
-        asks
+        Ok(asks)
     }
 
     fn is_wanted(&self, settings: &TraefikSettings) -> bool {

@@ -10,7 +10,7 @@ mod pattern;
 
 use std::collections::BTreeSet;
 
-pub(super) use self::lexer::Trouble;
+pub(crate) use self::lexer::Trouble;
 use self::parser::Parser;
 
 /// What a rule says about hosts.

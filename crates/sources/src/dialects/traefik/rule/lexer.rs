@@ -6,7 +6,7 @@ use crate::dialects::notes::shown;
 
 /// Why a text cannot be read, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::dialects::traefik) struct Trouble {
+pub(crate) struct Trouble {
     /// Counted in characters from 1.
     at: usize,
     problem: String,
@@ -19,7 +19,7 @@ impl fmt::Display for Trouble {
 }
 
 impl Trouble {
-    pub(in crate::dialects::traefik) fn new(text: &str, at: usize, problem: impl Into<String>) -> Self {
+    fn new(text: &str, at: usize, problem: impl Into<String>) -> Self {
         let before = text.get(..at).unwrap_or(text);
         Self { at: before.chars().count() + 1, problem: problem.into() }
     }

@@ -1,0 +1,190 @@
+//! Traefik's dynamic configuration in files: YAML or TOML, single or in directories, watched.
+
+mod dynamic;
+mod files;
+mod pattern;
+mod watch;
+
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use netstead_model::{Address, Clock, Ident, Key, Report, Source, View, Workload};
+use tokio::time::{sleep, timeout};
+
+pub use self::pattern::Pattern;
+use self::{
+    dynamic::Found,
+    files::{Listing, list},
+    watch::Watch,
+};
+use crate::dialects::{Asked, Reading, Target, TraefikSettings, notes::Notes};
+
+/// Files must look the same for this long before they are believed: an editor may be in the middle of one.
+const SETTLE: Duration = Duration::from_millis(200);
+const PATIENCE: Duration = Duration::from_secs(10);
+
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Files, and directories with all below them.
+    pub paths: Vec<PathBuf>,
+    /// What files in directories are called.
+    pub patterns: Vec<Pattern>,
+    /// Only routers on one of these give names; empty means all do.
+    pub entrypoints: Vec<String>,
+    /// Where routers are that name no entrypoint.
+    pub default_entrypoints: Vec<String>,
+    /// Where the names point, for providers without a target of their own: addresses, or one name.
+    pub target: Option<Target>,
+}
+
+/// The routers in Traefik's files.
+#[derive(Debug)]
+pub struct TraefikFiles {
+    name: Ident,
+    config: Config,
+    settings: TraefikSettings,
+    clock: Arc<dyn Clock>,
+    watch: Watch,
+    /// What each file said when it could last be read: a file that is half written keeps its names.
+    good: Mutex<BTreeMap<PathBuf, Vec<Found>>>,
+}
+
+impl TraefikFiles {
+    pub fn new(name: Ident, config: Config, clock: Arc<dyn Clock>) -> Self {
+        let settings = TraefikSettings {
+            entrypoints: config.entrypoints.clone(),
+            default_entrypoints: config.default_entrypoints.clone(),
+            ..TraefikSettings::default()
+        };
+        let watch = Watch::new(config.paths.clone());
+        Self { name, config, settings, clock, watch, good: Mutex::default() }
+    }
+
+    /// The files once they keep still.
+    async fn look(&self) -> Result<Listing, String> {
+        let mut seen = self.list().await?;
+        loop {
+            sleep(SETTLE).await;
+            let again = self.list().await?;
+            if again == seen {
+                return Ok(seen);
+            }
+            seen = again;
+        }
+    }
+
+    async fn list(&self) -> Result<Listing, String> {
+        let (paths, patterns) = (self.config.paths.clone(), self.config.patterns.clone());
+        let listed = tokio::task::spawn_blocking(move || list(&paths, &patterns)).await;
+        listed.map_err(|error| format!("the files cannot be read: {error}"))
+    }
+
+    /// The routers of all files, and what is doubtful about them.
+    fn routers(&self, listing: Listing) -> (Vec<Found>, Vec<String>) {
+        let mut doubts = listing.doubts;
+        let mut good = self.good.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut now = BTreeMap::new();
+        for (path, text) in listing.files {
+            match dynamic::read(&path, &text, &self.settings) {
+                Ok(found) => drop(now.insert(path, found)),
+                Err(why) => {
+                    doubts.push(format!("{}: {why}", path.display()));
+                    now.extend(good.remove(&path).map(|found| (path, found)));
+                }
+            }
+        }
+        good.clone_from(&now);
+        if now.is_empty() && doubts.is_empty() {
+            // A directory that is not mounted looks like this, too.
+            doubts.push("there is no file of Traefik's".into());
+        }
+        (now.into_values().flatten().collect(), doubts)
+    }
+
+    fn workloads(&self, routers: Vec<Found>) -> Vec<Workload> {
+        let mut by_id: BTreeMap<Key, Workload> = BTreeMap::new();
+        for router in routers {
+            let id = router.id;
+            let workload = by_id.entry(id.clone()).or_insert_with(|| Workload {
+                id,
+                source: self.name.clone(),
+                kind: "router".into(),
+                name: router.name.clone(),
+                hostname: None,
+                labels: BTreeMap::new(),
+                tags: Vec::new(),
+                interfaces: Vec::new(),
+                wishes: Vec::new(),
+                why_not: Vec::new(),
+            });
+            let (wishes, why_not) = self.pointed(router.reading).wishes(|_| Ok(self.addresses()));
+            workload.wishes.extend(wishes);
+            workload.why_not.extend(why_not);
+        }
+        by_id.into_values().collect()
+    }
+
+    fn pointed(&self, mut reading: Reading) -> Reading {
+        if let Some(Target::Name(name)) = &self.config.target {
+            for ask in &mut reading.asks {
+                ask.content = Asked::Points { target: Target::Name(name.clone()), kind: None };
+            }
+        }
+        reading
+    }
+
+    fn addresses(&self) -> Vec<Address> {
+        match &self.config.target {
+            Some(Target::Addresses(addresses)) => addresses.clone(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+#[async_trait]
+impl Source for TraefikFiles {
+    fn name(&self) -> &Ident {
+        &self.name
+    }
+
+    fn kind(&self) -> &'static str {
+        "traefik"
+    }
+
+    async fn report(&self) -> Report {
+        let begun = self.clock.wall();
+        self.watch.renew();
+        let (view, routers) = match timeout(PATIENCE, self.look()).await {
+            Ok(Ok(listing)) => {
+                let failed = listing.files.is_empty() && !listing.doubts.is_empty();
+                let (routers, doubts) = self.routers(listing);
+                let mut notes = Notes::default();
+                for doubt in doubts {
+                    notes.say(doubt);
+                }
+                let reason = notes.into_sentences().join("; ");
+                let view = if reason.is_empty() {
+                    View::Complete
+                } else if failed {
+                    View::Failed { reason }
+                } else {
+                    View::Partial { reason }
+                };
+                (view, routers)
+            }
+            Ok(Err(reason)) => (View::Failed { reason }, Vec::new()),
+            Err(_) => (View::Failed { reason: "the files keep changing".into() }, Vec::new()),
+        };
+        let workloads = self.workloads(routers);
+        Report { source: self.name.clone(), view, begun, workloads, ended: Vec::new() }
+    }
+
+    async fn changed(&self) {
+        self.watch.changed().await;
+    }
+}
