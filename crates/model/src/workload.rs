@@ -43,6 +43,9 @@ pub struct Interface {
     pub vlan: Option<u16>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<Address>,
+    /// Its addresses mean something on the workload's own machine alone: they are shown, and nothing is made of them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub local: bool,
 }
 
 /// A name a workload asks for.

@@ -5,8 +5,12 @@
 
 pub mod contract;
 pub mod dialects;
+#[cfg(feature = "docker")]
+pub mod docker;
 pub mod hosts;
 pub mod target;
 pub mod traefik;
 
+#[cfg(feature = "docker")]
+pub use self::docker::Docker;
 pub use self::{hosts::Hosts, traefik::TraefikFiles};

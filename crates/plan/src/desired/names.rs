@@ -140,7 +140,8 @@ fn mapped(
     if domains.0.is_empty() {
         return Vec::new();
     }
-    for address in workload.interfaces.iter().flat_map(|interface| &interface.addresses).copied() {
+    let around = workload.interfaces.iter().filter(|interface| !interface.local);
+    for address in around.flat_map(|interface| &interface.addresses).copied() {
         if address.to_ip().is_none_or(is_private_to_the_machine) {
             continue;
         }

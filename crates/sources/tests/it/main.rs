@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod dialects;
+#[cfg(feature = "docker")]
+mod docker;
 mod hosts;
 mod target;
 mod traefik;

@@ -1,0 +1,200 @@
+//! The few calls to Docker's API that are needed, each bounded in time and size.
+//!
+//! Paths carry no version: the daemon then answers as it does to its own newest client, and what is read here has been
+//! in every version since 1.24. Every one is a GET, so a socket proxy may stand between.
+
+use std::{
+    io,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use http_body_util::{BodyExt as _, Empty, Limited};
+use hyper::{
+    Request, Response, StatusCode,
+    body::{Bytes, Incoming},
+    client::conn::http1::{self, SendRequest},
+};
+use hyper_util::rt::TokioIo;
+use serde::de::DeserializeOwned;
+use tokio::time::timeout;
+
+use super::connect::{Connector, last_words};
+
+/// One call, from connecting to the last byte.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Largest answer that is read: some tens of thousands of containers.
+const MOST_BYTES: usize = 64 << 20;
+/// Connections that are kept for the next call.
+const MOST_IDLE: usize = 4;
+
+type Sender = SendRequest<Empty<Bytes>>;
+
+/// Why a call came to nothing. Each is a sentence for people.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ApiError {
+    #[error("{0}")]
+    Unreachable(String),
+    /// A socket proxy, or an authorisation plugin, stands between.
+    #[error("GET {path} is not allowed (403): {hint}")]
+    Forbidden { path: &'static str, hint: &'static str },
+    #[error("GET {path} answers {status}: {message}")]
+    Status { path: String, status: u16, message: String },
+    #[error("GET {path} answers what cannot be read: {reason}")]
+    Unreadable { path: String, reason: String },
+}
+
+/// A call, and what to allow in a socket proxy for it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Call {
+    pub(super) path: &'static str,
+    hint: &'static str,
+}
+
+pub(super) const CONTAINERS: Call =
+    Call { path: "/containers/json", hint: "allow CONTAINERS in the socket proxy" };
+pub(super) const NETWORKS: Call = Call {
+    path: "/networks",
+    hint: "allow NETWORKS in the socket proxy, or set `target` to something else than `auto`",
+};
+pub(super) const INFO: Call =
+    Call { path: "/info", hint: "allow INFO in the socket proxy, or set `mode = \"standalone\"`" };
+pub(super) const SERVICES: Call =
+    Call { path: "/services", hint: "allow SERVICES in the socket proxy, or set `mode = \"standalone\"`" };
+pub(super) const TASKS: Call =
+    Call { path: "/tasks", hint: "allow TASKS in the socket proxy, or set `mode = \"standalone\"`" };
+pub(super) const EVENTS: Call = Call { path: "/events", hint: "allow EVENTS in the socket proxy" };
+
+/// Speaks to one Docker host.
+#[derive(Debug)]
+pub(super) struct Api {
+    connector: Connector,
+    idle: Mutex<Vec<Sender>>,
+}
+
+impl Api {
+    pub(super) fn new(connector: Connector) -> Self {
+        Self { connector, idle: Mutex::new(Vec::new()) }
+    }
+
+    /// What a call answers; `query` begins with `?` or is empty.
+    pub(super) async fn get<T: DeserializeOwned>(&self, call: Call, query: &str) -> Result<T, ApiError> {
+        let path = format!("{}{query}", call.path);
+        decoded(call.path, &self.bytes(&path, Some(call)).await?)
+    }
+
+    /// The same below `call`'s path, of which one object is asked for.
+    pub(super) async fn get_one<T: DeserializeOwned>(&self, path: &str) -> Result<T, ApiError> {
+        decoded(path, &self.bytes(path, None).await?)
+    }
+
+    async fn bytes(&self, path: &str, call: Option<Call>) -> Result<Bytes, ApiError> {
+        let late = |_| {
+            let reason = format!("{} does not answer within {} s", self.connector.host, PATIENCE.as_secs());
+            ApiError::Unreachable(reason)
+        };
+        timeout(PATIENCE, async {
+            let (sender, response) = self.send(path).await?;
+            let status = response.status();
+            let body = Limited::new(response.into_body(), MOST_BYTES).collect().await;
+            let body = body.map_err(|error| unreadable(path, error.to_string()))?.to_bytes();
+            self.keep(sender);
+            checked(path, call, status, &body)?;
+            Ok(body)
+        })
+        .await
+        .map_err(late)?
+    }
+
+    /// Opens a stream of events; `query` begins with `?`.
+    pub(super) async fn events(&self, query: &str) -> Result<Response<Incoming>, ApiError> {
+        let path = format!("{}{query}", EVENTS.path);
+        let late = |_| ApiError::Unreachable(format!("{} does not answer", self.connector.host));
+        let (sender, response) = timeout(PATIENCE, self.send(&path)).await.map_err(late)??;
+        // The answer never ends by itself, so the connection is not used again.
+        drop(sender);
+        if response.status() != StatusCode::OK {
+            let status = response.status();
+            let body = Limited::new(response.into_body(), MOST_BYTES).collect();
+            let body = timeout(PATIENCE, body).await.map_err(late)?;
+            let body = body.map_err(|error| unreadable(&path, error.to_string()))?.to_bytes();
+            checked(EVENTS.path, Some(EVENTS), status, &body)?;
+            return Err(unreadable(EVENTS.path, format!("status {status}")));
+        }
+        Ok(response)
+    }
+
+    /// Sends a request over a connection that was kept, or else over a new one.
+    async fn send(&self, path: &str) -> Result<(Sender, Response<Incoming>), ApiError> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        if let Some(mut sender) = idle
+            && sender.ready().await.is_ok()
+            && let Ok(response) = sender.send_request(request(path)?).await
+        {
+            return Ok((sender, response));
+        }
+        let connection = self.connector.open().await.map_err(ApiError::Unreachable)?;
+        let mut child = connection.child;
+        let shaken = async {
+            let (mut sender, running) = http1::handshake(TokioIo::new(connection.stream)).await?;
+            tokio::spawn(running);
+            let response = sender.send_request(request(path).map_err(io::Error::other)?).await?;
+            Ok::<_, Box<dyn std::error::Error + Send + Sync>>((sender, response))
+        };
+        match (shaken.await, child.as_mut()) {
+            (Ok(done), _) => {
+                if let Some(mut child) = child {
+                    // It ends when its pipes do; somebody has to see that.
+                    tokio::spawn(async move { child.wait().await });
+                }
+                Ok(done)
+            }
+            (Err(error), Some(child)) => {
+                let words = last_words(child).await.unwrap_or_else(|| error.to_string());
+                Err(ApiError::Unreachable(format!("{} cannot be reached: {words}", self.connector.host)))
+            }
+            (Err(error), None) => {
+                Err(ApiError::Unreachable(format!("{} does not answer: {error}", self.connector.host)))
+            }
+        }
+    }
+
+    fn keep(&self, sender: Sender) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if !sender.is_closed() && idle.len() < MOST_IDLE {
+            idle.push(sender);
+        }
+    }
+}
+
+fn request(path: &str) -> Result<Request<Empty<Bytes>>, ApiError> {
+    let request = Request::get(path).header("Host", "docker").header("User-Agent", "netstead");
+    request.body(Empty::new()).map_err(|error| unreadable(path, error.to_string()))
+}
+
+/// What Docker says beside a status that is none of success.
+#[derive(serde::Deserialize)]
+struct Said {
+    message: String,
+}
+
+fn checked(path: &str, call: Option<Call>, status: StatusCode, body: &[u8]) -> Result<(), ApiError> {
+    if status.is_success() {
+        return Ok(());
+    }
+    if let (StatusCode::FORBIDDEN, Some(Call { path, hint })) = (status, call) {
+        return Err(ApiError::Forbidden { path, hint });
+    }
+    let said = serde_json::from_slice::<Said>(body).map(|said| said.message);
+    let said = said.unwrap_or_else(|_| String::from_utf8_lossy(body).into_owned());
+    let message: String = said.trim().chars().filter(|c| !c.is_control()).take(300).collect();
+    Err(ApiError::Status { path: path.to_owned(), status: status.as_u16(), message })
+}
+
+fn decoded<T: DeserializeOwned>(path: &str, body: &[u8]) -> Result<T, ApiError> {
+    serde_json::from_slice(body).map_err(|error| unreadable(path, error.to_string()))
+}
+
+fn unreadable(path: &str, reason: String) -> ApiError {
+    ApiError::Unreadable { path: path.to_owned(), reason }
+}

@@ -1,0 +1,210 @@
+//! Docker's API as it is recorded, and what is made of it.
+
+mod fake;
+mod swarm;
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use netstead_model::{Content, Report, Source as _, SystemClock, View, Workload};
+use netstead_sources::{
+    Docker, contract,
+    dialects::{Dialect, Reader, Target},
+    docker::{Config, DockerHost, Mode},
+};
+use serde_json::{Value, json};
+
+use self::fake::Fake;
+
+fn config(socket: &Path) -> Config {
+    Config {
+        host: DockerHost::Unix(socket.to_owned()),
+        tls: None,
+        mode: Mode::Auto,
+        reader: Reader::new([Dialect::Netstead]),
+        target: Target::Source,
+        keep_stopped: false,
+        observe: false,
+    }
+}
+
+fn docker(config: Config) -> Docker {
+    Docker::new("dock".parse().unwrap(), config, SystemClock::shared()).unwrap()
+}
+
+/// A container that asks for `NAME.home.test`, on one network.
+fn container(name: &str, network: (&str, &str), address: &str) -> Value {
+    json!({
+        "Id": format!("id-of-{name}"), "Names": [format!("/{name}")], "State": "running",
+        "Labels": { "netstead.hostname": format!("{name}.home.test") },
+        "NetworkSettings": { "Networks": { network.0: {
+            "NetworkID": network.1, "IPAddress": address, "MacAddress": "02:42:ac:11:00:02", "GlobalIPv6Address": ""
+        } } }
+    })
+}
+
+/// `name address…` of every wish.
+fn wishes(report: &Report) -> Vec<String> {
+    let shown = |workload: &Workload| {
+        let of = |content: &Content| match content {
+            Content::Addresses(addresses) => {
+                let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+                [" ", &addresses.join(" ")].concat().trim_end().to_owned()
+            }
+            Content::Records { kind, values } => format!(" {kind} {values:?}"),
+        };
+        workload.wishes.iter().map(|wish| format!("{}{}", wish.name, of(&wish.content))).collect::<Vec<_>>()
+    };
+    report.workloads.iter().flat_map(shown).collect()
+}
+
+fn reason(report: &Report) -> &str {
+    match &report.view {
+        View::Complete => "",
+        View::Partial { reason } | View::Failed { reason } => reason,
+    }
+}
+
+#[tokio::test]
+async fn a_docker_host_keeps_the_contract() {
+    let fake = Fake::start();
+    fake.answers(
+        "/containers/json",
+        &json!([
+            container("web", ("bridge", "n1"), "172.17.0.2"),
+            container("db", ("lan", "n2"), "10.0.3.9")
+        ]),
+    );
+    contract::sees_the_same_twice(&docker(config(&fake.socket()))).await;
+    contract::admits_what_it_cannot_see(&docker(config(Path::new("/nowhere/docker.sock")))).await;
+    fake.says("/containers/json", 500, r#"{"message":"the disk is full"}"#);
+    contract::admits_what_it_cannot_see(&docker(config(&fake.socket()))).await;
+    fake.says("/containers/json", 200, "[{\"Id\":");
+    contract::admits_what_it_cannot_see(&docker(config(&fake.socket()))).await;
+}
+
+#[tokio::test]
+async fn a_name_points_at_what_the_network_around_can_reach() {
+    let fake = Fake::start();
+    let mut restarting = container("slow", ("lan", "n2"), "");
+    restarting["State"] = json!("restarting");
+    fake.answers(
+        "/containers/json",
+        &json!([
+            container("db", ("lan", "n2"), "10.0.3.9"),
+            container("web", ("bridge", "n1"), "172.17.0.2"),
+            restarting
+        ]),
+    );
+    let report = docker(config(&fake.socket())).report().await;
+    let seen = wishes(&report);
+    assert_eq!(seen[0], "db.home.test 10.0.3.9");
+    // It has a place of its own, only not now: never the host's meanwhile.
+    assert_eq!(seen[1], "slow.home.test");
+    assert_eq!(report.workloads[1].why_not, ["it has no address: it has no address on its network now"]);
+    assert!(!seen[2].contains("172.17."), "{seen:?}");
+    let local: Vec<bool> =
+        report.workloads.iter().flat_map(|one| &one.interfaces).map(|one| one.local).collect();
+    assert_eq!(local, [false, true]);
+    assert_eq!(report.workloads[0].interfaces[0].mac.unwrap().to_string(), "02:42:ac:11:00:02");
+
+    let fixed = Target::Addresses(vec!["198.51.100.7".parse().unwrap()]);
+    for (target, wanted) in [
+        (fixed, "web.home.test 198.51.100.7"),
+        (Target::Network("bridge".into()), "web.home.test 172.17.0.2"),
+        (Target::Network("none".into()), "web.home.test"),
+    ] {
+        let report = docker(Config { target, observe: true, ..config(&fake.socket()) }).report().await;
+        assert_eq!(wishes(&report)[2], wanted);
+        assert!(report.workloads.iter().flat_map(|one| &one.interfaces).all(|one| !one.local));
+    }
+}
+
+#[tokio::test]
+async fn five_hundred_containers_cost_four_calls() {
+    let fake = Fake::start();
+    let many: Vec<Value> =
+        (0..500).map(|n| container(&format!("web{n}"), ("bridge", "n1"), "172.17.0.2")).collect();
+    fake.answers("/containers/json", &json!(many));
+    let source = docker(config(&fake.socket()));
+    let report = source.report().await;
+    assert_eq!((report.view.clone(), report.workloads.len()), (View::Complete, 500));
+    fake.followed().await;
+    let mut calls = fake.calls();
+    calls.sort();
+    assert_eq!(calls, ["/containers/json", "/events", "/info", "/networks"]);
+}
+
+#[tokio::test]
+async fn what_a_socket_proxy_keeps_back_is_named() {
+    let fake = Fake::start();
+    let no = "<html><body><h1>403 Forbidden</h1></body></html>";
+    fake.answers("/containers/json", &json!([container("web", ("bridge", "n1"), "172.17.0.2")]));
+    fake.says("/info", 403, no);
+    fake.says("/networks", 403, no);
+    let report = docker(config(&fake.socket())).report().await;
+    assert!(matches!(report.view, View::Partial { .. }));
+    assert_eq!(
+        reason(&report),
+        "GET /info is not allowed (403): allow INFO in the socket proxy, or set `mode = \"standalone\"`; \
+         GET /networks is not allowed (403): allow NETWORKS in the socket proxy, or set `target` to something else \
+         than `auto`"
+    );
+    assert_eq!(report.workloads.len(), 1);
+
+    let target = Target::Addresses(vec!["198.51.100.7".parse().unwrap()]);
+    let mode = Mode::Standalone;
+    let enough = docker(Config { target, mode, ..config(&fake.socket()) }).report().await;
+    assert_eq!(
+        (enough.view.clone(), wishes(&enough)),
+        (View::Complete, vec!["web.home.test 198.51.100.7".to_owned()])
+    );
+
+    fake.says("/containers/json", 403, no);
+    let none = docker(config(&fake.socket())).report().await;
+    assert_eq!(
+        reason(&none),
+        "GET /containers/json is not allowed (403): allow CONTAINERS in the socket proxy"
+    );
+}
+
+#[tokio::test]
+async fn a_removed_container_ended_unless_it_is_back_under_its_name() {
+    let fake = Fake::start();
+    let source = docker(config(&fake.socket()));
+    source.report().await;
+    fake.followed().await;
+    source.changed().await;
+    fake.event("container", "destroy", &json!({ "name": "gone" }));
+    fake.event("container", "destroy", &json!({ "name": "back" }));
+    fake.event("container", "die", &json!({ "name": "stopped" }));
+    source.changed().await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    fake.says("/containers/json", 500, "{}");
+    let failed = source.report().await;
+    assert!(failed.ended.is_empty(), "what could not be reported is kept");
+    fake.answers("/containers/json", &json!([container("back", ("bridge", "n1"), "172.17.0.2")]));
+    let report = source.report().await;
+    let ended: Vec<(String, bool)> = report.ended.iter().map(|end| (end.id.to_string(), end.asked)).collect();
+    assert_eq!(ended, [("gone".to_owned(), false)]);
+    assert!(source.report().await.ended.is_empty(), "an end is told once");
+}
+
+#[tokio::test]
+async fn a_docker_that_comes_back_is_looked_at_again() {
+    let mut fake = Fake::start();
+    let source = Arc::new(docker(config(&fake.socket())));
+    assert_eq!(source.report().await.view, View::Complete);
+    fake.followed().await;
+    source.changed().await;
+    fake.stop().await;
+    let soon = Duration::from_secs(10);
+    tokio::time::timeout(soon, source.changed()).await.expect("the end of the stream is news");
+    let gone = source.report().await;
+    assert_eq!(
+        reason(&gone),
+        format!("there is no {}: is Docker installed and running?", fake.socket().display())
+    );
+    fake.listen();
+    tokio::time::timeout(soon, source.changed()).await.expect("its return is news");
+    assert_eq!(source.report().await.view, View::Complete);
+}
