@@ -6,6 +6,7 @@
 //! returns. `cargo xtask test` is the whole: there the same call fails the test (see [`full`]).
 
 mod dns;
+mod dockerd;
 mod etcd;
 mod gate;
 mod process;
@@ -21,6 +22,7 @@ use std::{
 
 pub use self::{
     dns::{Bind, Knot, Knotd, Make, Named, PowerDns, Primary, SecretiveBind, SecretiveNamed, TsigKey},
+    dockerd::Dockerd,
     etcd::Etcd,
     gate::{Gate, Held},
     process::Process,

@@ -36,6 +36,18 @@ pub(crate) const TESTS: &[Need] = &[
         why: "the store in an etcd is tested against a real one",
     },
     Need { command: "etcdctl", package: "etcd-client", why: "gives etcd its users" },
+    Need {
+        command: "dockerd",
+        package: "docker.io",
+        why: "the source docker is tested against Docker itself",
+    },
+    Need { command: "docker", package: "docker.io", why: "starts the containers of those tests" },
+    Need { command: "containerd", package: "containerd", why: "Docker runs containers with it" },
+    Need { command: "runc", package: "runc", why: "Docker runs containers with it" },
+    Need { command: "iptables", package: "iptables", why: "Docker makes its networks with it" },
+    Need { command: "docker-compose", package: "docker-compose", why: "a stack goes up and down with it" },
+    Need { command: "busybox", package: "busybox-static", why: "the whole of a container in tests" },
+    Need { command: "nsenter", package: "util-linux", why: "a Docker of its own for the tests" },
     Need { command: "mount", package: "mount", why: "a disk small enough to fill is a tmpfs" },
 ];
 
