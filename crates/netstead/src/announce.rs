@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use netstead_ledger::{Freshness, Ledger};
 use tracing::info;
 
-use crate::{cli::URL, config::Found, logging::LogFormat, names::Answering};
+use crate::{cli::URL, config::Found, discovery::Discovery, logging::LogFormat, names::Answering};
 
 #[derive(Debug)]
 pub(crate) struct Announcement<'a> {
@@ -15,6 +15,7 @@ pub(crate) struct Announcement<'a> {
     /// Where the admin token is, if it could be left there.
     pub(crate) credentials: Option<PathBuf>,
     pub(crate) found: &'a Found,
+    pub(crate) discovery: &'a Discovery,
     pub(crate) answering: &'a Answering,
     pub(crate) ledger: &'a Ledger,
 }
@@ -45,13 +46,14 @@ impl Announcement<'_> {
             Found::File { path, .. } => path.display().to_string(),
             Found::Nothing { looked } => {
                 let looked: Vec<_> = looked.iter().map(|path| path.display().to_string()).collect();
-                format!("none, the defaults apply (there is no {})", looked.join(", no "))
+                let looked = looked.join(", no ");
+                format!("none, the defaults apply (there is no {looked}){}", self.discovery)
             }
         };
         let dns = match self.answering {
             Answering::At(addresses) => {
                 let addresses: Vec<_> = addresses.iter().map(ToString::to_string).collect();
-                format!("names of claims are answered for on {}", addresses.join(", "))
+                format!("names are answered for on {}", addresses.join(", "))
             }
             Answering::Not { place, reason } => {
                 format!("no nameserver: {place} cannot be had ({reason}); choose with --dns-listen")

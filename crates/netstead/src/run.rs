@@ -165,6 +165,7 @@ impl House<'_> {
             data: &self.data,
             credentials: kept.is_ok().then(|| credentials.path()),
             found: &self.settings.found,
+            discovery: &self.settings.discovery,
             answering: &names.answering,
             ledger,
         };

@@ -6,7 +6,8 @@ use clap::CommandFactory as _;
 
 use crate::{
     cli::{Cli, Global},
-    config::{self, Config, Found, Problem, StoreConfig},
+    config::{self, Config, Found, Problem, SourceConfig, StoreConfig},
+    discovery::Discovery,
     failure::{Told, tell},
     state_dir::{state_dir, variable},
     store_place::StorePlace,
@@ -17,6 +18,8 @@ use crate::{
 pub(crate) struct Settings {
     pub(crate) config: Config,
     pub(crate) found: Found,
+    /// What was looked for because nothing is configured.
+    pub(crate) discovery: Discovery,
 }
 
 impl Settings {
@@ -44,8 +47,13 @@ impl Settings {
             Found::File { path, text } => Some((path.as_path(), text.as_str())),
             Found::Nothing { .. } => None,
         };
-        let config = config::read(file, environment(), &own_variables())?;
-        Ok(Self { config, found })
+        let mut config = config::read(file, environment(), &own_variables())?;
+        let discovery = match &found {
+            Found::Nothing { .. } if config.sources.is_empty() => Discovery::look(variable),
+            _ => Discovery::Off,
+        };
+        config.sources.extend(SourceConfig::discovered(&discovery));
+        Ok(Self { config, found, discovery })
     }
 
     /// Where the store is: `--data-dir`, the file, or the user's state directory.

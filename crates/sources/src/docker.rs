@@ -125,7 +125,6 @@ impl Docker {
             networks: &networks,
             observe: self.config.observe,
             host: &host,
-            elsewhere: &BTreeMap::new(),
         };
         let none = Environment::new();
         let environment = |container: &Container| environments.get(&container.id).unwrap_or(&none);

@@ -59,8 +59,7 @@ fn understood(global: &Global, settings: &Settings) -> String {
         let _ = writeln!(text, "notify  a person is told");
     }
     for source in sources {
-        let SourceKind::Hosts { path } = &source.kind;
-        let _ = writeln!(text, "source  {}: hosts in {}", source.name, path.display());
+        let _ = writeln!(text, "source  {}: {}", source.name, source_told(&source.kind));
     }
     for provider in providers {
         let _ = writeln!(text, "dns     {}", provider_told(provider));
@@ -70,6 +69,14 @@ fn understood(global: &Global, settings: &Settings) -> String {
         let _ = writeln!(text, "domain  {}: {}", rule.domain, networks.join(" "));
     }
     text
+}
+
+fn source_told(kind: &SourceKind) -> String {
+    match kind {
+        SourceKind::Hosts { path } => format!("hosts in {}", path.display()),
+        #[cfg(feature = "docker")]
+        SourceKind::Docker(docker) => format!("docker at {}, target {}", docker.host, docker.target),
+    }
 }
 
 fn provider_told(provider: &DnsConfig) -> String {

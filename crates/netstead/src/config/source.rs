@@ -1,14 +1,33 @@
 //! `[source.NAME]`: a place to look at what runs.
 
+#[cfg(feature = "docker")]
+pub(crate) mod docker;
+
 use std::path::{Path, PathBuf};
 
 use netstead_model::Ident;
 use serde::Serialize;
 
 use super::{Place, Problems, Section, tree::Table};
+use crate::discovery::Discovery;
 
-pub(super) const KEYS: &[&str] = &["type", "path"];
-const TYPES: [&str; 1] = ["hosts"];
+/// The keys of every type; what a type does not know is told when it is read.
+pub(super) const KEYS: &[&str] = &[
+    "type",
+    "path",
+    "host",
+    "dialects",
+    "mode",
+    "target",
+    "keep_stopped",
+    "observe",
+    "tls",
+    "ca_file",
+    "client_cert",
+    "client_key",
+];
+const TYPES: [&str; 2] = ["hosts", "docker"];
+const HOSTS_KEYS: &[&str] = &["type", "path"];
 /// These are there without being configured.
 const OWN: [&str; 2] = ["ledger", "manual"];
 
@@ -25,6 +44,25 @@ pub(crate) struct SourceConfig {
 pub(crate) enum SourceKind {
     /// Names and addresses that a person wrote into a file.
     Hosts { path: PathBuf },
+    /// Containers and swarm services of one Docker host.
+    #[cfg(feature = "docker")]
+    Docker(docker::DockerConfig),
+}
+
+impl SourceConfig {
+    /// The source for what was found without being configured.
+    #[cfg(feature = "docker")]
+    pub(crate) fn discovered(found: &Discovery) -> Option<Self> {
+        let Discovery::Docker(socket) = found else { return None };
+        let host = netstead_sources::docker::DockerHost::Unix(socket.clone());
+        let kind = SourceKind::Docker(docker::DockerConfig::at(&host));
+        Some(Self { name: "docker".parse().ok()?, kind })
+    }
+
+    #[cfg(not(feature = "docker"))]
+    pub(crate) fn discovered(_: &Discovery) -> Option<Self> {
+        None
+    }
 }
 
 /// The source, unless what is written cannot be one.
@@ -49,8 +87,42 @@ pub(super) fn read(
     if !table.entries.contains_key("type") {
         problems.add(place, format!("{path} has no type"), Some("write `type = \"hosts\"`".into()));
     }
-    let mut section = Section::new(&path, Some(table), KEYS, problems);
-    section.choice("type", &TYPES)?;
-    let file = section.needed("path", "write `path = \"/etc/netstead/hosts\"`")?;
-    Some(SourceConfig { name: ident, kind: SourceKind::Hosts { path: dir.join(file) } })
+    let kind = Section::new(&path, Some(table), KEYS, problems).choice("type", &TYPES)?;
+    let kind = if kind == "docker" {
+        docker(&path, table, dir, problems)?
+    } else {
+        let mut section = only(&path, table, kind, HOSTS_KEYS, problems);
+        let file = section.needed("path", "write `path = \"/etc/netstead/hosts\"`")?;
+        SourceKind::Hosts { path: dir.join(file) }
+    };
+    Some(SourceConfig { name: ident, kind })
+}
+
+#[cfg(feature = "docker")]
+#[expect(clippy::unnecessary_wraps, reason = "a build without Docker has none")]
+fn docker(path: &str, table: &Table, dir: &Path, problems: &mut Problems) -> Option<SourceKind> {
+    let mut section = only(path, table, "docker", docker::KEYS, problems);
+    Some(SourceKind::Docker(docker::read(&mut section, dir)))
+}
+
+#[cfg(not(feature = "docker"))]
+fn docker(path: &str, table: &Table, _: &Path, problems: &mut Problems) -> Option<SourceKind> {
+    problems.add(&table.place, format!("{path}: this build of Netstead has no Docker in it"), None);
+    None
+}
+
+/// The table, with a word about every key that belongs to another type.
+fn only<'t, 'p>(
+    path: &str,
+    table: &'t Table,
+    kind: &str,
+    keys: &[&str],
+    problems: &'p mut Problems,
+) -> Section<'t, 'p> {
+    for (key, entry) in &table.entries {
+        if key != "type" && KEYS.contains(&key.as_str()) && !keys.contains(&key.as_str()) {
+            problems.add(&entry.key, format!("{path}: a source of type {kind} has no `{key}`"), None);
+        }
+    }
+    Section::new(path, Some(table), KEYS, problems)
 }

@@ -95,7 +95,13 @@ impl Reload {
             warn!("The configuration file is gone; what it said stays in force.");
             return;
         }
+        let discovered = matches!(found, Found::Nothing { .. });
         let settings = match Settings::understand(found) {
+            // What was found at the start is looked at for as long as the server runs.
+            Ok(settings) if discovered && settings.config.sources.is_empty() => {
+                let sources = self.config.sources.clone();
+                Settings { config: Config { sources, ..settings.config }, ..settings }
+            }
             Ok(settings) => settings,
             Err(problems) => {
                 for problem in &problems {

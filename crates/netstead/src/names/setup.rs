@@ -133,7 +133,16 @@ pub(super) fn pointing_at(found: &[IpAddr]) -> ProviderTarget {
 
 fn source_setup(config: &SourceConfig) -> anyhow::Result<SourceSetup> {
     let digest = Digest::of([serde_json::to_string(config)?]);
-    let SourceKind::Hosts { path } = &config.kind;
-    let hosts = Hosts::new(config.name.clone(), hosts::Config { path: path.clone() }, SystemClock::shared());
-    Ok(SourceSetup::new(Arc::new(hosts), digest))
+    let name = config.name.clone();
+    let source: Arc<dyn Source> = match &config.kind {
+        SourceKind::Hosts { path } => {
+            Arc::new(Hosts::new(name, hosts::Config { path: path.clone() }, SystemClock::shared()))
+        }
+        #[cfg(feature = "docker")]
+        SourceKind::Docker(docker) => {
+            let built = netstead_sources::Docker::new(name, docker.build()?, SystemClock::shared());
+            Arc::new(built.map_err(anyhow::Error::msg).with_context(|| format!("source.{}", config.name))?)
+        }
+    };
+    Ok(SourceSetup::new(source, digest))
 }

@@ -25,7 +25,11 @@ fn typed(document: &str) {
     let home = tempfile::tempdir().unwrap();
     let listen = SocketAddr::from(([127, 0, 0, 1], free_port().unwrap()));
     let own = |command: &mut Command| {
-        command.current_dir(&home).env("HOME", home.path()).env("XDG_STATE_HOME", home.path().join("state"));
+        command
+            .current_dir(&home)
+            .env("HOME", home.path())
+            .env("XDG_STATE_HOME", home.path().join("state"))
+            .env("DOCKER_HOST", format!("unix://{}", home.path().join("docker.sock").display()));
     };
     let mut run = Command::new(binary);
     own(run

@@ -20,6 +20,7 @@ pub(crate) struct House {
     port: u16,
     dns: u16,
     server: Option<Process>,
+    variables: Vec<(&'static str, String)>,
 }
 
 /// What a command left behind.
@@ -34,13 +35,19 @@ impl House {
     /// Without a server yet.
     pub(crate) fn empty() -> Self {
         let (port, dns) = (free_port().unwrap(), free_port().unwrap());
-        Self { home: tempfile::tempdir().unwrap(), port, dns, server: None }
+        let home = tempfile::tempdir().unwrap();
+        Self { home, port, dns, server: None, variables: Vec::new() }
     }
 
     pub(crate) fn with_server() -> Self {
         let mut house = Self::empty();
         house.start(&[]);
         house
+    }
+
+    /// Every command of this house gets this variable.
+    pub(crate) fn set(&mut self, name: &'static str, value: &str) {
+        self.variables.push((name, value.to_owned()));
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -116,7 +123,10 @@ impl House {
             .env("HOME", self.path())
             .env("XDG_STATE_HOME", self.path().join("state"))
             .env("XDG_CONFIG_HOME", self.path().join("config"))
-            .env("NETSTEAD_URL", self.url());
+            // A Docker of the machine is not part of the house.
+            .env("DOCKER_HOST", format!("unix://{}", self.path().join("docker.sock").display()))
+            .env("NETSTEAD_URL", self.url())
+            .envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }
 

@@ -11,6 +11,8 @@
 mod backend;
 mod bad_input;
 mod configured;
+#[cfg(feature = "docker")]
+mod docker;
 mod doctor;
 mod documents;
 mod formats;

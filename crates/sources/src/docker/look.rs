@@ -29,8 +29,6 @@ pub(super) struct Scene<'a> {
     /// Addresses of the network alone, or also those of bridges.
     pub(super) observe: bool,
     pub(super) host: &'a Result<Vec<Address>, String>,
-    /// Targets that are the same for every workload: `public` and `interface:NAME`.
-    pub(super) elsewhere: &'a BTreeMap<Target, Result<Vec<Address>, String>>,
 }
 
 /// The variables of a container's environment that somebody wants to know.
@@ -184,8 +182,7 @@ impl Scene<'_> {
                 None => Err(format!("it is not on the network {network}")),
             },
             Target::Public | Target::Interface(_) => {
-                let unknown = || Err("this target is not known here".to_owned());
-                self.elsewhere.get(target).cloned().unwrap_or_else(unknown)
+                Err("an address that moves is the `target` of a provider, not of a container".into())
             }
             Target::Name(name) => Err(format!("{name} is a name, and an address is wanted")),
         }
