@@ -33,13 +33,13 @@ fn main() -> ExitCode {
             "--dir" => dir = arguments.next().map_or(dir, PathBuf::from),
             // The bench calls itself, so that what it measures is one process that does nothing else.
             "--open" => return startup::open(&arguments.next().unwrap_or_default()),
-            "--only" => match arguments.next().filter(|part| SECTIONS.contains(&part.as_str())) {
-                Some(part) => only.push(part),
-                None => {
+            "--only" => {
+                let Some(part) = arguments.next().filter(|part| SECTIONS.contains(&part.as_str())) else {
                     eprintln!("error: `--only` takes one of {}", SECTIONS.join(", "));
                     return ExitCode::FAILURE;
-                }
-            },
+                };
+                only.push(part);
+            }
             other => {
                 eprintln!(
                     "error: `{other}` is not known\nhint: --json FILE writes the figures, --dir DIR says on which disk, \
