@@ -6,6 +6,8 @@ mod nameserver;
 mod reload;
 mod setup;
 mod targets;
+#[cfg(test)]
+mod typos;
 mod what_if;
 
 use std::sync::{Arc, PoisonError, RwLock};

@@ -8,3 +8,4 @@ mod screens;
 mod shared;
 mod sources;
 mod trouble;
+mod typos;

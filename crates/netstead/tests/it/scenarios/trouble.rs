@@ -123,3 +123,24 @@ fn one_poison_among_a_thousand_is_parked_on_bind() {
     let Some(daemon) = Bind::start(&ZONES) else { return };
     poison(&rfc2136("lan", daemon.address(), daemon.key(), "reverse = false"), &Server::from(&daemon));
 }
+
+/// The file itself is the same, so only the signal can tell.
+#[test]
+fn a_signal_makes_a_new_secret_known_and_disturbs_nobody() {
+    let (Some(daemon), Some(other)) = (PowerDns::start(&ZONES), PowerDns::start(&ZONES)) else { return };
+    let secret = powerdns("lan", &daemon.api_url(), "").replace("\"netstead-test\"", "{ file = \"key\" }");
+    let mut house = house(&format!("{secret}{}", powerdns("other", &other.api_url(), "")));
+    house.write("key", "wrong\n");
+    house.start(&[]);
+    house.does("record set www.home.test A 10.0.3.9");
+    let (server, other) = (Server::from(&daemon), Server::from(&other));
+    let before = other.until(FORWARD, &["www.home.test A 10.0.3.9"]);
+    let told = until(SOON, || house.does("status").contains("refuses these credentials").then_some(()));
+    assert!(told.is_some(), "{}", house.does("status"));
+
+    house.write("key", "netstead-test\n");
+    house.server().signal("HUP").unwrap();
+    server.until(FORWARD, &["www.home.test A 10.0.3.9"]);
+    house.settles("lan");
+    assert_eq!(other.zone(FORWARD), before);
+}
