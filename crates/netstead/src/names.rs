@@ -96,6 +96,14 @@ impl Names {
         Reader { owner, in_force: Arc::clone(&self.in_force), targets }
     }
 
+    /// The same, but claims are not looked at until the next time: what they are called is about to change, and it must
+    /// be seen that the file changed it.
+    async fn reconfigure_without_claims(&self, config: &Config) -> anyhow::Result<()> {
+        let mut setup = self.parts.setup(config).await?;
+        setup.sources.retain(|source| source.source.name() != self.parts.ledger.name());
+        Ok(self.engine.reconfigure(setup).await?)
+    }
+
     pub(crate) async fn close(self) {
         self.engine.close().await;
         if let Some(nameserver) = self.nameserver {

@@ -125,14 +125,18 @@ impl Reload {
     }
 
     async fn put_in_force(&self, settings: &Settings, names: &Names, ledger: &Ledger) -> anyhow::Result<()> {
-        // Names first: they can still be refused as a whole.
-        names.reconfigure(&settings.config).await?;
-        if settings.config.pools != self.config.pools
-            && let Err(error) = sync_pools(ledger, settings).await
-        {
-            names.reconfigure(&self.config).await.context("the old configuration is only half in force")?;
-            return Err(error);
+        if settings.config.pools != self.config.pools {
+            // Names first: they can still be refused as a whole.
+            names.reconfigure_without_claims(&settings.config).await?;
+            if let Err(error) = sync_pools(ledger, settings).await {
+                names
+                    .reconfigure(&self.config)
+                    .await
+                    .context("the old configuration is only half in force")?;
+                return Err(error);
+            }
         }
+        names.reconfigure(&settings.config).await?;
         Ok(())
     }
 

@@ -39,7 +39,7 @@ struct Server {
 impl Parts {
     pub(super) async fn setup(&self, config: &Config) -> anyhow::Result<Setup> {
         let mut setup = Setup { domains: config.domains.clone(), ..Setup::default() };
-        setup.sources.push(SourceSetup::new(Arc::clone(&self.ledger), Digest::of(["ledger"])));
+        setup.sources.push(SourceSetup::new(Arc::clone(&self.ledger), domains_of_claims(config)));
         for source in &config.sources {
             setup.sources.push(source_setup(source)?);
         }
@@ -129,6 +129,15 @@ impl Parts {
 /// The addresses as a target.
 pub(super) fn pointing_at(found: &[IpAddr]) -> ProviderTarget {
     ProviderTarget::Addresses(found.iter().map(|ip| Address::from(*ip)).collect())
+}
+
+/// The ledger's part of the file: what its claims are called. A name that a typo there takes away was not asked for.
+fn domains_of_claims(config: &Config) -> Digest {
+    let named = config
+        .pools
+        .iter()
+        .filter_map(|pool| Some([pool.name.to_string(), pool.domain.as_ref()?.to_string()]));
+    Digest::of(["ledger".to_owned()].into_iter().chain(named.flatten()))
 }
 
 fn source_setup(config: &SourceConfig) -> anyhow::Result<SourceSetup> {

@@ -58,7 +58,13 @@ impl Standing {
         settings: &Settings,
     ) -> Self {
         match newest {
-            Self::Present if state.commanded => Self::Gone(Cause::Asked, "asked for".into()),
+            // Somebody asked for the new version; unless the configuration did, and that may be a typo.
+            Self::Present if state.commanded && former.config == state.config => {
+                Self::Gone(Cause::Asked, "asked for".into())
+            }
+            Self::Present if state.commanded => {
+                Self::Gone(Cause::Config, format!("the configuration of {name} changed").into())
+            }
             Self::Present => absent(name, state, former.absence, former.config, settings),
             other => other.clone(),
         }

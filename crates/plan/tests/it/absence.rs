@@ -232,6 +232,25 @@ fn a_changed_source_filter_parks_what_it_loses() {
 }
 
 #[test]
+fn what_people_command_changes_at_once_unless_it_was_the_file_that_changed() {
+    let mut world = World::new();
+    (world.settings.reverse, world.settings.marks) = (false, false);
+    let named =
+        |name: &str| netstead_model::Workload { wishes: vec![wish(name, &["10.0.0.1"])], ..bare("web") };
+    world.configure("pve", "one", true);
+    world.sees([named("web.example.com")]).pass();
+    world.wait(1).sees([named("app.example.com")]).pass();
+    assert!(world.has("app.example.com", "A 10.0.0.1") && !world.has("web.example.com", "A 10.0.0.1"));
+    world.configure("pve", "another", true);
+    let plan = world.wait(1).sees([named("typo.example.com")]).pass();
+    assert!(world.has("typo.example.com", "A 10.0.0.1") && world.has("app.example.com", "A 10.0.0.1"));
+    assert_eq!(plan.parked.unwrap().changes.len(), 1);
+    // Whatever is asked for after that goes at once again.
+    world.wait(1).sees([named("web.example.com")]).pass();
+    assert!(!world.has("typo.example.com", "A 10.0.0.1") && world.has("app.example.com", "A 10.0.0.1"));
+}
+
+#[test]
 fn a_value_goes_with_the_last_of_its_reasons() {
     let mut twin = vm("b", &["10.0.0.9"]);
     twin.wishes[0].name = name("a.example.com");

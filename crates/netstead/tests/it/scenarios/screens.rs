@@ -16,6 +16,7 @@ fn steady(house: &House, text: &str) -> String {
             }
             steady += &steady_word(word);
         }
+        steady.truncate(steady.trim_end_matches(' ').len());
         steady.push('\n');
     }
     steady.replace(&house.path().display().to_string(), "HOME")
@@ -38,7 +39,8 @@ fn steady_word(word: &str) -> String {
     } else if front.ends_with("127.0.0.1") && port.bytes().all(|byte| byte.is_ascii_digit()) {
         word.replace(port, "PORT")
     } else if is_age {
-        word.replace(bare, "0s")
+        // As wide as it was, or a slow run would move the columns.
+        word.replace(bare, &format!("{:<1$}", "0s", bare.len()))
     } else {
         word.to_owned()
     }
@@ -91,6 +93,7 @@ fn a_plan_and_the_status_read_well_when_much_is_going_on() {
     });
     let plan = planned.unwrap_or_else(|| panic!("{}", house.netstead(["plan", "lan"]).out));
     insta::assert_snapshot!("plan", steady(&house, &plan));
+    house.settles("builtin");
     insta::assert_snapshot!("status", steady(&house, &house.does("status")));
     let said = house.does("explain shop.home.test");
     insta::assert_snapshot!("explain", steady(&house, &said));
