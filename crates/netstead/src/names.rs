@@ -12,6 +12,7 @@ mod what_if;
 
 use std::sync::{Arc, PoisonError, RwLock};
 
+use anyhow::Context as _;
 use netstead_api::Meter;
 use netstead_engine::{Engine, Options};
 use netstead_ledger::{Ledger, LedgerSource};
@@ -70,6 +71,29 @@ impl Names {
         Ok(())
     }
 
+    /// As [`Names::reconfigure`], with `between` done while claims are not looked at: it changes what they are called, and
+    /// it must be seen that the file did that. If it fails, all stays as it was.
+    async fn reconfigure_around(
+        &self,
+        config: &Config,
+        between: impl AsyncFnOnce() -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let _turn = self.turn.lock().await;
+        let mut setup = self.parts.setup(config).await?;
+        setup.sources.retain(|source| source.source.name() != self.parts.ledger.name());
+        self.engine.reconfigure(setup).await?;
+        let done = between().await;
+        if done.is_ok() {
+            *self.in_force.write().unwrap_or_else(PoisonError::into_inner) = config.clone();
+        }
+        let config = self.in_force.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let whole = async {
+            Ok::<_, anyhow::Error>(self.engine.reconfigure(self.parts.setup(&config).await?).await?)
+        };
+        whole.await.context("the configuration is only half in force")?;
+        done
+    }
+
     /// Follows the targets that move until `stop`.
     pub(crate) async fn follow_targets(&self, stop: &CancellationToken) {
         let moved = async || {
@@ -94,14 +118,6 @@ impl Names {
     pub(crate) fn reader(&self) -> Reader {
         let (owner, targets) = (self.parts.owner.clone(), Arc::clone(&self.parts.targets));
         Reader { owner, in_force: Arc::clone(&self.in_force), targets }
-    }
-
-    /// The same, but claims are not looked at until the next time: what they are called is about to change, and it must
-    /// be seen that the file changed it.
-    async fn reconfigure_without_claims(&self, config: &Config) -> anyhow::Result<()> {
-        let mut setup = self.parts.setup(config).await?;
-        setup.sources.retain(|source| source.source.name() != self.parts.ledger.name());
-        Ok(self.engine.reconfigure(setup).await?)
     }
 
     pub(crate) async fn close(self) {

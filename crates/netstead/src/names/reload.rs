@@ -4,7 +4,6 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use anyhow::Context as _;
 use netstead_ledger::Ledger;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
@@ -125,19 +124,10 @@ impl Reload {
     }
 
     async fn put_in_force(&self, settings: &Settings, names: &Names, ledger: &Ledger) -> anyhow::Result<()> {
-        if settings.config.pools != self.config.pools {
-            // Names first: they can still be refused as a whole.
-            names.reconfigure_without_claims(&settings.config).await?;
-            if let Err(error) = sync_pools(ledger, settings).await {
-                names
-                    .reconfigure(&self.config)
-                    .await
-                    .context("the old configuration is only half in force")?;
-                return Err(error);
-            }
+        if settings.config.pools == self.config.pools {
+            return names.reconfigure(&settings.config).await;
         }
-        names.reconfigure(&settings.config).await?;
-        Ok(())
+        names.reconfigure_around(&settings.config, async || sync_pools(ledger, settings).await).await
     }
 
     /// Says what takes another start.

@@ -5,6 +5,7 @@
 
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 
+use netstead_api::Meter;
 use netstead_engine::{Engine, Options};
 use netstead_model::{DnsProvider as _, Name, RecordData, SystemClock};
 use netstead_providers::{
@@ -15,7 +16,7 @@ use netstead_sources::{Hosts, hosts};
 use netstead_store::{Commit, MAX_WRITES, MemoryStore, Store};
 use netstead_testkit::PowerDns as Server;
 
-use super::setup::Parts;
+use super::{setup::Parts, targets::Targets};
 use crate::config::{self, Config};
 
 const ZONES: [&str; 3] = ["home.test", "lab.test", "3.0.10.in-addr.arpa"];
@@ -124,7 +125,9 @@ fn parts(store: &Arc<dyn Store>, dir: &Path) -> Parts {
     // Claims are no matter of the file; another file stands for them.
     let claims = hosts::Config { path: dir.join("claims.hosts") };
     let ledger = Hosts::new("ledger".parse().unwrap(), claims, SystemClock::shared());
-    Parts { store: Arc::clone(store), owner: "blue".parse().unwrap(), ledger: Arc::new(ledger) }
+    let targets = Arc::new(Targets::new(Arc::clone(store)));
+    let owner = "blue".parse().unwrap();
+    Parts { store: Arc::clone(store), owner, ledger: Arc::new(ledger), meter: Meter::default(), targets }
 }
 
 async fn start(parts: &Parts, config: &Config) -> Engine {
