@@ -3,6 +3,7 @@
 
 mod absence;
 mod approval;
+mod by_name;
 mod crash;
 mod flow;
 mod isolation;

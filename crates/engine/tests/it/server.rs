@@ -36,6 +36,8 @@ pub struct Server {
     pub loses_answer: AtomicBool,
     /// Names it will not have.
     pub rejects: Mutex<BTreeSet<Name>>,
+    /// It hands out no whole zones; the names it was asked for, read by read.
+    pub by_name: Option<Mutex<Vec<BTreeSet<Name>>>>,
     /// What somebody else puts there right before the next write.
     pub intruder: Mutex<Option<(Name, RecordData)>>,
     /// By how much the last write moved each serial, if it says so.
@@ -65,6 +67,7 @@ impl Server {
             fails: Mutex::new(None),
             loses_answer: AtomicBool::new(false),
             rejects: Mutex::default(),
+            by_name: None,
             intruder: Mutex::default(),
             moved: Mutex::default(),
             tells_moves: true,
@@ -188,6 +191,19 @@ impl DnsProvider for Server {
         let held =
             zones.get(zone).ok_or(ProviderError::NoSuchZone { server: "fake".into(), zone: zone.clone() })?;
         Ok(ZoneContent { serial: Some(held.serial), sets: held.sets.values().cloned().collect() })
+    }
+
+    fn reads_by_name(&self) -> bool {
+        self.by_name.is_some()
+    }
+
+    async fn read_names(&self, zone: &Name, names: &BTreeSet<Name>) -> Result<ZoneContent, ProviderError> {
+        let mut content = self.read(zone).await?;
+        if let Some(asked) = &self.by_name {
+            asked.lock().unwrap().push(names.clone());
+            content.sets.retain(|set| names.contains(&set.name));
+        }
+        Ok(content)
     }
 
     async fn write(&self, zone: &Name, request: &WriteRequest) -> Result<Vec<UnitOutcome>, ProviderError> {
