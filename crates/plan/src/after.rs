@@ -66,6 +66,8 @@ pub fn after(
         }
         if let Some(id) = step.approved {
             guard.use_up(id);
+            // A person saw the first plan after a recovery.
+            guard.recovered = false;
         }
         if !step.puts.is_empty() || !step.forgets.is_empty() {
             touched.insert(name.clone());

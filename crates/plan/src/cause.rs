@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 pub enum Cause {
     /// Asked for by name: a released claim, a deleted record, a person's command.
     Asked,
+    /// A person took it over, and what is asked for takes its place.
+    Adopted,
     /// The provider's own target is another one now (`public`, `interface`).
     Target,
     /// The workload has another value in its place.

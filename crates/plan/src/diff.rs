@@ -160,7 +160,8 @@ fn without_zone(name: &Name, sets: &[crate::DesiredSet], ours: &[OwnedValue], no
     let wanted: Vec<_> = values.map(|value| value.data.clone()).collect();
     if !wanted.is_empty() {
         let (name, why) = (name.clone(), "no zone of the server holds it".into());
-        notes.blocked.push(Blocked { name, wanted, found: Vec::new(), why, adopt: false, share: false });
+        let (owner, found) = (None, Vec::new());
+        notes.blocked.push(Blocked { name, wanted, found, why, owner, adopt: false, share: false });
     }
     for value in ours {
         let why = "the server does not hold its zone".into();
@@ -178,6 +179,6 @@ fn loose_marks(marks: &found_marks::Cursor<'_, '_>, notes: &mut Notes) {
 
 impl Removal<'_> {
     fn is_free(&self) -> bool {
-        self.cause == crate::Cause::Asked
+        matches!(self.cause, crate::Cause::Asked | crate::Cause::Adopted)
     }
 }

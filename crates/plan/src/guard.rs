@@ -23,6 +23,18 @@ pub struct Guard {
     /// What was parked and may be approved, the newest last.
     pub offers: Vec<Offer>,
     pub approved: Vec<Approval>,
+    /// Ownership was learned from marks: the first plan after that waits for a person as a whole.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub recovered: bool,
+    /// Added to the store's epoch in every fence: the server has seen later epochs than a store that was restored or
+    /// began anew.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub lift: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over by reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Changes of one zone that count.

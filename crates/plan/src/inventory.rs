@@ -54,18 +54,28 @@ impl Inventory {
         }
     }
 
-    /// Carries what `was` brought over to the source's new name.
+    /// Carries what `was` brought over to the source's new name. What the new name has seen itself is the later word.
     pub fn rename(&mut self, was: &Ident, name: &Ident) {
-        if let Some(state) = self.sources.remove(was) {
-            self.sources.insert(name.clone(), state);
+        let Some(old) = self.sources.remove(was) else { return };
+        match self.sources.get_mut(name) {
+            None => {
+                self.sources.insert(name.clone(), old);
+            }
+            Some(state) => {
+                for (id, entry) in old.entries {
+                    state.entries.entry(id).or_insert(entry);
+                }
+            }
         }
     }
 
-    /// A person wants everything gone that a detached source brought.
-    pub fn clean(&mut self, source: &Ident) {
-        if let Some(state) = self.sources.get_mut(source).filter(|state| state.detached) {
-            state.cleaned = true;
-        }
+    /// A person wants everything gone that a detached source brought; also one of which only what is ours because of
+    /// it is known. False if the source is configured.
+    pub fn clean(&mut self, source: &Ident) -> bool {
+        let unknown = || SourceState { detached: true, ..SourceState::default() };
+        let state = self.sources.entry(source.clone()).or_insert_with(unknown);
+        state.cleaned |= state.detached;
+        state.cleaned
     }
 
     /// Forgets what has been gone for longer than every provider's grace, unless `keep` still needs it: as long as
@@ -75,6 +85,7 @@ impl Inventory {
             let settled = state.settled();
             state.entries.retain(|id, entry| {
                 let gone = match &entry.presence {
+                    _ if state.cleaned => true,
                     Presence::Present => false,
                     Presence::Absent(absence) => settled && absence.passed(longest),
                     Presence::Ended { since } => now.since(*since) >= longest,

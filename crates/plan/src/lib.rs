@@ -18,6 +18,7 @@ pub mod marks;
 mod now;
 mod owned;
 mod plan;
+mod rollback;
 mod settings;
 mod template;
 
@@ -34,5 +35,6 @@ pub use inventory::{Absence, Entry, Inventory, Look, Presence, SourceConfig, Sou
 pub use now::Now;
 pub use owned::{Origin, Owned, OwnedValue};
 pub use plan::{Blocked, Drift, DriftKind, Kept, Line, Parked, ParkedChange, Plan, Sign, Step, wrap};
+pub use rollback::{Past, rollback};
 pub use settings::{DomainMatch, Limits, Mode, OwnerId, ProviderTarget, Settings};
 pub use template::Template;

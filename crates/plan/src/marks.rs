@@ -8,7 +8,7 @@ mod recover;
 
 pub(crate) use self::own::{front, is_below, is_mark_of};
 pub use self::{
-    adopted::{Adoptable, adoptable},
+    adopted::{Adoptable, Tool, adoptable, catalogues},
     own::{Mark, digest_of, is_mark, place, render},
     recover::{Recovered, recover},
 };

@@ -39,6 +39,8 @@ pub enum Origin {
     Discarded,
     /// Ours before, and brought back by a write that came late: it goes.
     Late,
+    /// A rollback put it back.
+    Returned,
 }
 
 impl Origin {
@@ -113,6 +115,12 @@ impl Owned {
                 changed = true;
             }
             if changed {
+                for value in values.iter_mut() {
+                    value.reasons.sort();
+                    value
+                        .reasons
+                        .dedup_by(|one, other| one.source == other.source && one.workload == other.workload);
+                }
                 touched.push(owner.clone());
             }
         }

@@ -116,6 +116,9 @@ pub struct Blocked {
     /// What stands there.
     pub found: Vec<RecordData>,
     pub why: String,
+    /// The installation of Netstead whose marks stand there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// `adopt` takes over what stands there.
     pub adopt: bool,
     /// `share` puts ours beside it.

@@ -5,9 +5,9 @@ use std::{
     sync::Arc,
 };
 
-use netstead_model::{Name, RecordData};
+use netstead_model::{Name, RecordData, RecordType};
 
-use super::{Desired, Reason, candidate::Candidate};
+use super::{Desired, DesiredSet, Reason, candidate::Candidate};
 use crate::{Cause, Inventory, Now, Origin, Owned, OwnedValue, Settings, inventory::Standing};
 
 /// A value of ours that is not desired.
@@ -79,17 +79,28 @@ impl Judge<'_> {
         });
         match (worst, value.origin) {
             (Some(fate), _) => fate,
-            (None, Origin::Adopted) if self.desired.of(name).is_empty() => {
-                Fate::Keep("adopted, and nothing asks for it".into())
+            (None, Origin::Adopted) if self.takes_place(name, value.data.kind()) => {
+                Fate::Go(Cause::Adopted, "adopted".into())
             }
             (None, Origin::Late) => Fate::Go(Cause::Asked, "a late write brought it back".into()),
+            (None, Origin::Adopted) => Fate::Keep("adopted, and nothing asks for it".into()),
             (None, Origin::Discarded) => Fate::Go(Cause::Asked, "another tool's mark".into()),
-            (None, Origin::Adopted) => Fate::Go(Cause::Asked, "adopted".into()),
+            (None, Origin::Returned) => {
+                Fate::Go(Cause::Unknown, "a rollback brought it back, and nothing asks for it".into())
+            }
             (None, Origin::Recovered) => {
                 Fate::Go(Cause::Unknown, "recovered, and nothing asks for it".into())
             }
             (None, Origin::Written) => Fate::Go(Cause::Unknown, "nothing is known about it".into()),
         }
+    }
+
+    /// Whether something asked for cannot stand beside a value of this type: it is of the same type, or one of the two
+    /// is an alias.
+    fn takes_place(&self, name: &Name, kind: RecordType) -> bool {
+        let clashes = |other: RecordType| other == kind || [kind, other].contains(&RecordType::Cname);
+        let comes = |set: &DesiredSet| set.values.iter().any(|value| value.waiting.is_none());
+        self.desired.of(name).iter().any(|set| clashes(set.kind) && comes(set))
     }
 
     fn reason(&self, name: &Name, data: &RecordData, reason: &Reason) -> Fate {
@@ -106,6 +117,9 @@ impl Judge<'_> {
         let Some(state) = self.inventory.source(source) else {
             return Fate::Keep(format!("source {source} is detached").into());
         };
+        if state.cleaned {
+            return Fate::Go(Cause::Asked, "cleaned by a person".into());
+        }
         let Some(entry) = state.entries.get(workload) else {
             if !state.settled() {
                 return Fate::Keep(format!("source {source} has not said all").into());

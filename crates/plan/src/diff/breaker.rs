@@ -14,6 +14,8 @@ pub(super) enum Verdict {
     Approved(Digest),
     /// They wait for a person; the text says why.
     Park(Digest, Arc<str>),
+    /// The same for everything at the name, whatever it is.
+    Hold(Digest, Arc<str>),
 }
 
 /// One verdict for each name, in order.
@@ -24,6 +26,13 @@ pub(super) fn judge(
 ) -> Vec<Verdict> {
     let limits = input.settings.breaker;
     let (guard, now) = (input.guard, input.now);
+    if guard.recovered {
+        let verdict = |name: &NameDiff<'_>| match name.whole_id() {
+            id if guard.allows(id, now) => Verdict::Approved(id),
+            id => Verdict::Hold(id, "ownership was recovered, and this is the first plan after it".into()),
+        };
+        return names.iter().map(verdict).collect();
+    }
     let mut verdicts = Vec::with_capacity(names.len());
     let mut in_zone: BTreeMap<usize, u64> = BTreeMap::new();
     let (mut absent, mut removed, mut added, mut target) = (0u64, 0u64, 0u64, false);

@@ -1,5 +1,7 @@
 //! From the changes of a name to the unit a server takes.
 
+use std::sync::Arc;
+
 use netstead_model::{Name, RecordData, RecordSet, RecordType, SetChange, Unit};
 
 use super::{
@@ -8,7 +10,7 @@ use super::{
     name::{Removal, SetDiff},
 };
 use crate::{
-    DesiredValue, Line, Origin, OwnedValue, ParkedChange, Reason, Sign, Step,
+    DesiredValue, Digest, Line, Origin, OwnedValue, ParkedChange, Reason, Sign, Step,
     marks::{Mark, is_mark_of, place, render},
 };
 
@@ -20,13 +22,14 @@ pub(super) fn build(
     zones: &Zones<'_>,
 ) -> (Option<Step>, Option<ParkedChange>) {
     let (flow, parked) = match &verdict {
+        Verdict::Hold(id, guard) => return (None, Some(held(name, *id, guard.clone()))),
         Verdict::Park(..) => split(name),
         _ => (name.sets.iter().map(Part::of).collect(), Vec::new()),
     };
     let (counted, approved) = match verdict {
         Verdict::Pass(counted) => (counted, None),
         Verdict::Approved(id) => (0, Some(id)),
-        Verdict::Park(..) => (0, None),
+        Verdict::Park(..) | Verdict::Hold(..) => (0, None),
     };
     let parked = match verdict {
         Verdict::Park(id, guard) => {
@@ -39,18 +42,9 @@ pub(super) fn build(
     let unit = unit(name, &flow, input, zones);
     let adopted = name.adopted.iter().map(|value| put(value, Origin::Adopted));
     let added = flow.iter().flat_map(|part| &part.adds).map(|value| put(value, Origin::Written));
-    let mut said: Vec<Line> = flow.iter().flat_map(lines).collect();
-    said.extend(name.adopted.iter().map(|value| {
-        let (kind, text, why) = (Some(value.data.kind()), value.data.to_string(), "adopted".into());
-        Line { sign: Sign::Change, kind, text, why }
-    }));
+    let mut said: Vec<Line> = flow.iter().flat_map(lines).chain(adoptions(name)).collect();
     if said.is_empty() && !unit.changes.is_empty() {
-        said.push(Line {
-            sign: Sign::Change,
-            kind: None,
-            text: "mark".into(),
-            why: "ownership as TXT".into(),
-        });
+        said.push(mark_line());
     }
     let step = Step {
         zone: name.zone.clone(),
@@ -62,6 +56,27 @@ pub(super) fn build(
         approved,
     };
     (Some(step).filter(|step| !step.unit.changes.is_empty() || !step.puts.is_empty()), parked)
+}
+
+/// Everything at a name, waiting for a person.
+fn held(name: &NameDiff<'_>, id: Digest, guard: Arc<str>) -> ParkedChange {
+    let parts: Vec<Part<'_>> = name.sets.iter().map(Part::of).collect();
+    let mut lines: Vec<Line> = parts.iter().flat_map(lines).chain(adoptions(name)).collect();
+    if lines.is_empty() {
+        lines.push(mark_line());
+    }
+    ParkedChange { id, zone: name.zone.clone(), name: name.name.clone(), lines, guard }
+}
+
+fn adoptions(name: &NameDiff<'_>) -> impl Iterator<Item = Line> {
+    name.adopted.iter().map(|value| {
+        let (kind, text, why) = (Some(value.data.kind()), value.data.to_string(), "adopted".into());
+        Line { sign: Sign::Change, kind, text, why }
+    })
+}
+
+fn mark_line() -> Line {
+    Line { sign: Sign::Change, kind: None, text: "mark".into(), why: "ownership as TXT".into() }
 }
 
 fn put(value: &DesiredValue, origin: Origin) -> OwnedValue {

@@ -77,6 +77,19 @@ impl<'a> NameDiff<'a> {
         self.removals().filter(|removal| !removal.is_free()).map(|removal| removal.cause).max()
     }
 
+    /// Names everything that changes here, for when all of it waits.
+    pub(super) fn whole_id(&self) -> Digest {
+        let mut parts = vec![self.zone.to_string(), self.name.to_string()];
+        for set in &self.sets {
+            parts.push(format!("{} {}", set.kind, set.ttl));
+            parts.extend(set.before.iter().flat_map(|set| &set.values).map(|value| format!(" {value}")));
+            parts.extend(set.removes.iter().map(|removal| format!("-{}", removal.data)));
+            parts.extend(set.adds.iter().map(|value| format!("+{}", value.data)));
+        }
+        parts.extend(self.adopted.iter().map(|value| format!("={} {}", value.data.kind(), value.data)));
+        Digest::of(parts)
+    }
+
     /// Names the guarded change: what goes, what comes in its place, and what is expected there once everything that
     /// may happen by itself has happened.
     pub(super) fn id(&self) -> Digest {
@@ -143,7 +156,9 @@ pub(super) fn compare<'a>(
         name.sets.push(set);
     }
     block::foreign(input, place, &mut name, sets, found, &equal, zones, notes);
-    by_mode(input.settings.mode, &mut name, notes);
+    if !input.clean {
+        by_mode(input.settings.mode, &mut name, notes);
+    }
     name.mark = input.settings.marks && super::build::mark_differs(&name, input, zones);
     Some(name).filter(NameDiff::changes_something)
 }
@@ -224,6 +239,11 @@ fn leave<'a>(
         _ if input.clean && there => {
             let (data, why, reasons) = (&own.data, "cleaned by a person".into(), own.reasons.as_slice());
             set.removes.push(Removal { data, cause: Cause::Asked, why, reasons });
+        }
+        _ if input.clean => notes.forgotten.push((name.clone(), own.data.clone())),
+        // Somebody removed what was adopted and is asked for by nobody: it is no longer ours.
+        Fate::Keep(_) if !there && own.reasons.is_empty() => {
+            notes.forgotten.push((name.clone(), own.data.clone()));
         }
         Fate::Keep(_) if !there => {}
         Fate::Keep(why) => {

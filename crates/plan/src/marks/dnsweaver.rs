@@ -1,11 +1,21 @@
 //! dnsweaver's marks: TXT at `_dnsweaver.<name>`.
 //!
 //! The value is `heritage=dnsweaver`, then `instance=<id>` if there is one, then other keys, with commas between. Newer
-//! versions write one mark for each value: `record-version=2`, `record-type`, and `record-target` in base64url.
+//! versions write one mark for each value: `record-version=2`, `record-type`, and `record-target` in base64url. Where it
+//! cannot list a zone it keeps the names it manages in TXT records at `_dnsweaver-catalog-<number>.<zone>`.
 
 use netstead_model::{Name, RecordData, RecordType};
 
 const PREFIX: &str = "_dnsweaver.";
+const CATALOGUE: &str = "_dnsweaver-catalog-";
+
+/// Whether TXT records at `name` list what dnsweaver manages in `zone`.
+pub fn is_catalogue(name: &Name, zone: &Name) -> bool {
+    let number = name.as_str().strip_prefix(CATALOGUE).and_then(|rest| rest.split_once('.'));
+    number.is_some_and(|(number, rest)| {
+        rest == zone.as_str() && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
 
 /// One mark of dnsweaver.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
-use netstead_model::Name;
+use netstead_model::{Ident, Name};
 
 use super::{Blocked, DriftKind, Line, Plan, Sign, wrap};
 use crate::Mode;
@@ -66,7 +66,7 @@ impl Plan {
             writeln!(f, "blocked on {}", self.provider)?;
         }
         for blocked in self.blocked.iter().take(MOST) {
-            block(f, wide, blocked)?;
+            block(f, wide, blocked, &self.provider)?;
         }
         more(f, self.blocked.len())?;
         let mut whys: BTreeMap<&Arc<str>, Vec<_>> = BTreeMap::new();
@@ -133,7 +133,7 @@ fn line(f: &mut fmt::Formatter<'_>, wide: usize, name: &Name, line: &Line) -> fm
     row(f, sign, wide, name, line.kind.map_or("", |kind| kind.as_str()), &line.text, &line.why)
 }
 
-fn block(f: &mut fmt::Formatter<'_>, wide: usize, blocked: &Blocked) -> fmt::Result {
+fn block(f: &mut fmt::Formatter<'_>, wide: usize, blocked: &Blocked, provider: &Ident) -> fmt::Result {
     let first = blocked.wanted.first();
     let kind = first.map_or("", |value| value.kind().as_str());
     let wanted: Vec<String> = blocked.wanted.iter().take(3).map(ToString::to_string).collect();
@@ -144,8 +144,11 @@ fn block(f: &mut fmt::Formatter<'_>, wide: usize, blocked: &Blocked) -> fmt::Res
     if blocked.adopt {
         writeln!(f, "      take it over: netstead adopt {}", blocked.name)?;
     }
+    if let Some(owner) = &blocked.owner {
+        writeln!(f, "      if that was this one with a lost store: netstead recover --owner {owner}")?;
+    }
     if blocked.share {
-        writeln!(f, "      stand beside it: share = true")?;
+        writeln!(f, "      stand beside it: share = true in [dns.{provider}]")?;
     }
     Ok(())
 }

@@ -13,4 +13,5 @@ mod mutations;
 mod properties;
 mod reads_well;
 mod reverse;
+mod verbs;
 mod world;

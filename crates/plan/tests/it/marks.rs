@@ -160,7 +160,7 @@ fn records_of_dnsweaver_and_external_dns_can_be_adopted_and_their_marks_go() {
         world.server.add("example.com", at, value);
     }
     let found = adoptable(&world.server.actual(), &Naming::default());
-    let by: Vec<_> = found.iter().map(|one| format!("{} {} by {}", one.name, one.data, one.by)).collect();
+    let by: Vec<_> = found.iter().map(|one| format!("{} {} by {}", one.name, one.data, one.by())).collect();
     assert_eq!(
         by,
         ["app.example.com 10.0.0.1 by dnsweaver home", "web.example.com 10.0.0.2 by external-dns k8s"]

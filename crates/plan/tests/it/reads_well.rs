@@ -63,7 +63,7 @@ fn a_plan_reads_like_a_diff() {
           somebody else's record stands there
           there: A 192.0.2.25
           take it over: netstead adopt mail.example.com
-          stand beside it: share = true
+          stand beside it: share = true in [dns.lan]
     kept: absent 1m, grace 5m
       = 2.0.0.10.in-addr.arpa             PTR    db.example.com.
       = 5.0.0.10.in-addr.arpa             PTR    slow.example.com.

@@ -49,11 +49,15 @@ pub(super) fn foreign<'a>(
         name.sets.iter().flat_map(|set| &set.adds).map(|value| value.data.clone()).collect();
     let alias = |data: &RecordData| data.kind() == RecordType::Cname;
     let aliased = adds.iter().any(alias) || others.iter().any(|data| alias(data));
+    let owner = zones.others.get(place.name.as_str()).copied();
     let mut blocked = |wanted: Vec<RecordData>, why: String, adopt: bool, share: bool| {
         let found = others.iter().map(|data| (*data).clone()).collect();
-        notes.blocked.push(Blocked { name: place.name.clone(), wanted, found, why, adopt, share });
+        let owner = owner.filter(|_| adopt).map(str::to_owned);
+        // What belongs to a living installation is not adopted; that of a lost one is recovered.
+        let adopt = adopt && owner.is_none();
+        notes.blocked.push(Blocked { name: place.name.clone(), wanted, found, why, owner, adopt, share });
     };
-    let stands = || match zones.others.get(place.name.as_str()) {
+    let stands = || match owner {
         Some(owner) => format!("it belongs to the Netstead installation `{owner}`"),
         None => "somebody else's record stands there".into(),
     };
