@@ -2,6 +2,7 @@
 
 mod configure;
 mod start;
+mod verbs;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -10,6 +11,7 @@ use netstead_model::{Ident, Name, Span};
 use netstead_plan::{Digest, OwnerId, Plan};
 use netstead_store::{Commit, Condition, Store, StoreError};
 
+pub use self::verbs::{Cleaning, Undone};
 use crate::{
     EngineError, EngineStatus, Manual, Options, PassReport, RecordView, Scope, Setup, WorkloadView, explain,
     history::{self, Applied, Happened, Occasion},
@@ -114,8 +116,7 @@ impl Engine {
             None => self.shared.providers().values().cloned().collect(),
             Some(name) => vec![self.provider(name)?],
         };
-        let sources: Vec<_> = self.shared.sources().values().cloned().collect();
-        join_all(sources.iter().map(|source| source.look(LOOK))).await;
+        self.look_everywhere().await;
         let passes = handles
             .iter()
             .map(|handle| async { handle.pass().await.map(|report| (handle.setup.name().clone(), report)) });
@@ -187,6 +188,11 @@ impl Engine {
 
     pub(crate) fn shared(&self) -> &Shared {
         &self.shared
+    }
+
+    async fn look_everywhere(&self) {
+        let sources: Vec<_> = self.shared.sources().values().cloned().collect();
+        join_all(sources.iter().map(|source| source.look(LOOK))).await;
     }
 
     pub(crate) fn provider(&self, name: &Ident) -> Result<ProviderHandle, EngineError> {

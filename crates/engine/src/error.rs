@@ -14,6 +14,25 @@ pub enum EngineError {
     /// Its server did not say what it holds.
     #[error("`{provider}` could not be read: {reason}")]
     Unread { provider: Ident, reason: String },
+    #[error("there is no source `{name}`, and nothing is ours because of one")]
+    NoSuchSource { name: Ident },
+    /// It must be taken out of the configuration first.
+    #[error("source `{name}` is in the configuration: take it out first, then clean up after it")]
+    Attached { name: Ident },
+    /// Its server cannot be reached without its credentials.
+    #[error(
+        "provider `{name}` is no longer in the configuration, so its server cannot be reached: \
+         put it back to clean it, or forget what is ours there with `--forget`"
+    )]
+    Detached { name: Ident },
+    #[error("generation {to} of `{provider}` is not kept: {kept}")]
+    NoSuchGeneration { provider: Ident, to: u64, kept: String },
+    /// Look again, and say so again.
+    #[error("what would be done is no longer what was shown: look again")]
+    NotAsShown,
+    /// The server could not be read or written; nothing was done there.
+    #[error("provider `{name}`: {reason}")]
+    Server { name: Ident, reason: String },
     /// The request itself is wrong.
     #[error("{field}: {reason}")]
     Invalid { field: &'static str, reason: String },

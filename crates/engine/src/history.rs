@@ -63,6 +63,11 @@ pub enum Occasion {
     Late,
     Set,
     Deleted,
+    Adopted,
+    Recovered,
+    Cleaned,
+    #[serde(rename = "rolled-back")]
+    RolledBack,
 }
 
 /// The list of events, as the store has it.

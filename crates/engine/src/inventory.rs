@@ -110,7 +110,8 @@ impl Keeper {
             });
         }
         let gone = inventory.sources().flat_map(|(name, state)| {
-            let gone = state.entries.iter().filter(|(_, entry)| entry.presence != Presence::Present);
+            let is_gone = |entry: &Entry| state.cleaned || entry.presence != Presence::Present;
+            let gone = state.entries.iter().filter(move |(_, entry)| is_gone(entry));
             gone.map(|(id, _)| (name.clone(), id.clone()))
         });
         self.gone = Some((number, gone.collect()));

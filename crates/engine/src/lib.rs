@@ -25,7 +25,7 @@ mod status;
 mod time;
 
 pub use self::{
-    engine::Engine,
+    engine::{Cleaning, Engine, Undone},
     error::EngineError,
     examine::{Finding, Grade},
     history::{Applied, AppliedStep, Happened, Occasion},
@@ -34,7 +34,7 @@ pub use self::{
     manual::{Manual, ManualRecord},
     observe::{Observer, Tally},
     pause::{Pause, Scope},
-    provider::PassReport,
+    provider::{LeftValue, PassReport, Take, Taken, TakenValue},
     records::{RecordState, RecordView},
     setup::{Options, ProviderSetup, Setup, SourceSetup, ZoneOf},
     status::{

@@ -8,6 +8,9 @@ mod lately;
 mod outlook;
 mod pass;
 mod probe;
+mod rise;
+mod take;
+mod undo;
 mod write;
 
 use std::{
@@ -17,19 +20,23 @@ use std::{
 };
 
 use netstead_model::{Ident, Name, Span};
-use netstead_plan::{Case, Digest, Guard, Owned, Settings};
+use netstead_plan::{Case, Digest, Guard, Owned, Plan, Settings};
 use tokio::{
     sync::{Notify, mpsc, oneshot},
     time::sleep,
 };
 use tokio_util::sync::CancellationToken;
 
-pub use self::pass::PassReport;
 use self::{actual::Seen, lately::Lately, write::Poison};
 pub(crate) use self::{
     imagine::World,
     keep::{Known, load_owned},
     outlook::Outlook,
+    undo::Undo,
+};
+pub use self::{
+    pass::PassReport,
+    take::{LeftValue, Take, Taken, TakenValue},
 };
 use crate::{EngineError, ProviderSetup, history::Occasion, running::Running, shared::Shared, shelf::Shelf};
 
@@ -65,7 +72,24 @@ enum Ask {
         by: String,
         done: oneshot::Sender<Result<PassReport, EngineError>>,
     },
+    Take {
+        take: Take,
+        dry: bool,
+        by: String,
+        done: oneshot::Sender<Result<Taken, EngineError>>,
+    },
+    Undo {
+        undo: Undo,
+        dry: bool,
+        done: oneshot::Sender<Result<Undoing, EngineError>>,
+    },
 }
+
+/// A plan that takes something back, and what came of it unless that was only asked for.
+pub(crate) type Undoing = (Arc<Plan>, Option<PassReport>);
+
+/// Who waits for the next pass.
+type Waiting = Vec<Box<dyn FnOnce(&PassReport) + Send>>;
 
 impl ProviderHandle {
     pub(crate) async fn start(shared: &Arc<Shared>, setup: ProviderSetup) -> Result<Self, EngineError> {
@@ -106,6 +130,21 @@ impl ProviderHandle {
         report.await.map_err(|_| EngineError::Closed)?
     }
 
+    /// Takes values over, or says which, and runs a pass.
+    pub(crate) async fn take(&self, take: Take, dry: bool, by: &str) -> Result<Taken, EngineError> {
+        let (done, taken) = oneshot::channel();
+        let ask = Ask::Take { take, dry, by: by.to_owned(), done };
+        self.asks.send(ask).await.map_err(|_| EngineError::Closed)?;
+        taken.await.map_err(|_| EngineError::Closed)?
+    }
+
+    /// Takes something back whatever is paused, or says what that would be.
+    pub(crate) async fn undo(&self, undo: Undo, dry: bool) -> Result<Undoing, EngineError> {
+        let (done, undone) = oneshot::channel();
+        self.asks.send(Ask::Undo { undo, dry, done }).await.map_err(|_| EngineError::Closed)?;
+        undone.await.map_err(|_| EngineError::Closed)?
+    }
+
     /// Ends the loop. A server that keeps it waiting is left as a crash would leave it.
     pub(crate) async fn end(&self) {
         self.running.end().await;
@@ -130,6 +169,10 @@ struct Worker {
     lately: Lately,
     /// Plans in the store.
     plans: BTreeSet<u64>,
+    /// Zones that took a write of ours since this leader began.
+    written: BTreeSet<Name>,
+    /// The renames of sources that our values know of.
+    renamed: Arc<Vec<(Ident, Ident)>>,
     failures: u32,
 }
 
@@ -141,19 +184,12 @@ impl Worker {
     async fn run(mut self, mut inbox: mpsc::Receiver<Ask>, stop: CancellationToken) {
         let mut inventory = self.shared.inventory.subscribe();
         let nudges = self.nudges.clone();
-        let mut waiting: Vec<oneshot::Sender<PassReport>> = Vec::new();
-        let mut approvals = Vec::new();
+        let mut waiting = Waiting::new();
         let mut at_once = 0;
         while !stop.is_cancelled() {
             inventory.mark_unchanged();
             let report = self.pass().await;
-            for done in waiting.drain(..) {
-                let _ = done.send(report.clone());
-            }
-            for done in approvals.drain(..) {
-                let done: oneshot::Sender<Result<PassReport, EngineError>> = done;
-                let _ = done.send(Ok(report.clone()));
-            }
+            waiting.drain(..).for_each(|tell| tell(&report));
             at_once = if report.again && at_once < AT_ONCE { at_once + 1 } else { 0 };
             let pause = if at_once > 0 { Duration::ZERO } else { self.pause(&report) };
             let gated = report.error.is_some();
@@ -161,7 +197,7 @@ impl Worker {
                 biased;
                 () = stop.cancelled() => break,
                 ask = inbox.recv() => match ask {
-                    Some(ask) => self.hear(ask, &mut waiting, &mut approvals).await,
+                    Some(ask) => self.hear(ask, &mut waiting).await,
                     None => break,
                 },
                 changed = inventory.changed(), if !gated => if changed.is_err() { break },
@@ -169,7 +205,7 @@ impl Worker {
                 () = sleep(pause) => {}
             }
             while let Ok(ask) = inbox.try_recv() {
-                self.hear(ask, &mut waiting, &mut approvals).await;
+                self.hear(ask, &mut waiting).await;
             }
         }
     }
@@ -185,21 +221,37 @@ impl Worker {
         report.retry_after.unwrap_or(backoff.min(self.setup.interval.max(Duration::from_secs(1))))
     }
 
-    async fn hear(
-        &mut self,
-        ask: Ask,
-        waiting: &mut Vec<oneshot::Sender<PassReport>>,
-        approvals: &mut Vec<oneshot::Sender<Result<PassReport, EngineError>>>,
-    ) {
+    /// Does what was asked for. Whoever asked hears of it at once when nothing changes, else after the next pass.
+    async fn hear(&mut self, ask: Ask, waiting: &mut Waiting) {
         match ask {
-            Ask::Pass(done) => waiting.push(done),
+            Ask::Pass(done) => waiting.push(Box::new(|report| {
+                let _ = done.send(report.clone());
+            })),
             Ask::Imagine(world, done) => {
                 let _ = done.send(self.imagine(*world).await);
             }
             Ask::Approve { hash, by, done } => match self.approve(hash, &by).await {
-                Ok(()) => approvals.push(done),
+                Ok(()) => waiting.push(Box::new(|report| {
+                    let _ = done.send(Ok(report.clone()));
+                })),
                 Err(error) => {
                     let _ = done.send(Err(error));
+                }
+            },
+            Ask::Take { take, dry, by, done } => match self.take(&take, dry, &by).await {
+                Ok(taken) if !dry => waiting.push(Box::new(|report| {
+                    let _ = done.send(Ok(Taken { report: Some(report.clone()), ..taken }));
+                })),
+                answer => {
+                    let _ = done.send(answer);
+                }
+            },
+            Ask::Undo { undo, dry, done } => match self.undo(&undo, dry).await {
+                Ok(undone) if !dry => waiting.push(Box::new(|_| {
+                    let _ = done.send(Ok(undone));
+                })),
+                answer => {
+                    let _ = done.send(answer);
                 }
             },
         }

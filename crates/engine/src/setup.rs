@@ -79,6 +79,8 @@ pub struct ProviderSetup {
     pub full_interval: Duration,
     /// The name it had before.
     pub was: Option<Ident>,
+    /// The configuration names its owner id: `recover` cannot give it another.
+    pub fixed_owner: bool,
     /// For servers whose zones come into being with their first record (`builtin`).
     pub zone_of: Option<ZoneOf>,
 }
@@ -87,7 +89,8 @@ impl ProviderSetup {
     /// The defaults.
     pub fn new(settings: Settings, provider: Arc<dyn DnsProvider>, config: Digest) -> Self {
         let (interval, full_interval) = (Duration::from_mins(1), Duration::from_hours(1));
-        Self { settings, provider, config, interval, full_interval, was: None, zone_of: None }
+        let (was, zone_of, fixed_owner) = (None, None, false);
+        Self { settings, provider, config, interval, full_interval, was, fixed_owner, zone_of }
     }
 
     pub fn name(&self) -> &Ident {
@@ -111,6 +114,7 @@ impl ProviderSetup {
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         self.settings == other.settings
             && self.config == other.config
+            && self.fixed_owner == other.fixed_owner
             && (self.interval, self.full_interval) == (other.interval, other.full_interval)
             && self.provider.kind() == other.provider.kind()
     }

@@ -54,6 +54,8 @@ pub(crate) struct Shared {
     pub(crate) providers: Mutex<BTreeMap<Ident, ProviderHandle>>,
     /// Providers that are no longer configured, with what is still ours there.
     pub(crate) detached: Mutex<Vec<DetachedStatus>>,
+    /// Sources that are called otherwise now: their former name and the new one.
+    pub(crate) renames: RwLock<Arc<Vec<(Ident, Ident)>>>,
     pub(crate) stop: CancellationToken,
 }
 

@@ -167,6 +167,12 @@ pub trait DnsProvider: Send + Sync + std::fmt::Debug {
         set
     }
 
+    /// Epoch and generation of the newest write with this `owner` that the server knows of in `zone`. None where it keeps
+    /// no fence, or has none yet. A store that was restored learns from it where to go on.
+    async fn fence(&self, _zone: &Name, _owner: &str) -> Result<Option<(u64, u64)>, ProviderError> {
+        Ok(None)
+    }
+
     /// Applies units, each all or nothing, and says what became of each, in order. One bad unit does not stop the
     /// others. Repeating a write changes nothing.
     async fn write(&self, zone: &Name, request: &WriteRequest) -> Result<Vec<UnitOutcome>, ProviderError>;

@@ -26,6 +26,13 @@ pub(super) fn check(setup: &Setup) -> Result<(), EngineError> {
     if sources().any(|name| name.as_ref() == MANUAL) {
         return invalid("source", format!("`{MANUAL}` is the name of the records people set"));
     }
+    let was = || setup.sources.iter().filter_map(|source| source.was.as_ref());
+    if let Some(name) = was().find(|was| sources().any(|name| name == *was)) {
+        return invalid("source", format!("`{name}` is the former name of another source and still there"));
+    }
+    if let Some(name) = twice(was()) {
+        return invalid("source", format!("two sources were called `{name}` before"));
+    }
     if let Some(name) = twice(setup.providers.iter().map(|provider| &provider.settings.provider)) {
         return invalid("provider", format!("two providers are called `{name}`"));
     }
@@ -46,6 +53,10 @@ pub(super) async fn configure(shared: &Arc<Shared>, mut setup: Setup) -> Result<
 }
 
 async fn tell_inventory(shared: &Shared, sources: &[SourceSetup]) {
+    let named = |setup: &SourceSetup| Some((setup.was.clone()?, setup.source.name().clone()));
+    let renames: Vec<(Ident, Ident)> =
+        sources.iter().filter_map(named).filter(|(was, name)| was != name).collect();
+    *shared.renames.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(renames.clone());
     let configs: BTreeMap<Ident, SourceConfig> = sources
         .iter()
         .map(|setup| {
@@ -55,13 +66,8 @@ async fn tell_inventory(shared: &Shared, sources: &[SourceSetup]) {
         .collect();
     shared
         .change_inventory(|inventory, now| {
-            for setup in sources {
-                let name = setup.source.name();
-                if let Some(was) =
-                    setup.was.as_ref().filter(|was| *was != name && inventory.source(name).is_none())
-                {
-                    inventory.rename(was, name);
-                }
+            for (was, name) in &renames {
+                inventory.rename(was, name);
             }
             inventory.configure(&configs, now);
         })
@@ -118,7 +124,7 @@ async fn sources(shared: &Arc<Shared>, wanted: Vec<SourceSetup>) {
 }
 
 /// Providers that the store knows and the configuration does not.
-async fn detached(shared: &Shared) -> Result<(), EngineError> {
+pub(super) async fn detached(shared: &Shared) -> Result<(), EngineError> {
     let shelf = shared.shelf("reader");
     let running: HashSet<String> = shared.providers().keys().map(ToString::to_string).collect();
     let mut found = Vec::new();
@@ -129,7 +135,7 @@ async fn detached(shared: &Shared) -> Result<(), EngineError> {
         }
         let owned = load_owned(&shelf, &ident).await?;
         let reasons = owned.workloads().map(|(source, id)| (source.clone(), id.clone())).collect();
-        let Known { kind, server } = known;
+        let Known { kind, server, .. } = known;
         found.push(DetachedStatus { name: ident, kind, server, owned: owned.len(), reasons });
     }
     *shared.detached.lock().unwrap_or_else(PoisonError::into_inner) = found;

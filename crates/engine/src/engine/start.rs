@@ -58,6 +58,7 @@ pub(super) async fn open(
         sources: Mutex::new(BTreeMap::new()),
         providers: Mutex::new(BTreeMap::new()),
         detached: Mutex::new(Vec::new()),
+        renames: RwLock::default(),
         stop: CancellationToken::new(),
         store,
         clock,

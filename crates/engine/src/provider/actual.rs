@@ -145,6 +145,31 @@ impl Worker {
         Ok((errors, doubts))
     }
 
+    /// Reads zones for a person, all that matter here and are `wanted`, whatever passes need. `near` is a name that may
+    /// lie outside of what is configured. Also the zones that could not be read, and why.
+    pub(super) async fn read_zones(
+        &self,
+        near: Option<&Name>,
+        wanted: impl Fn(&Name) -> bool,
+    ) -> Result<(Actual, Vec<(Name, String)>), ProviderError> {
+        let server = self.setup.provider.server();
+        let desired = self.outlook.read().desired.clone();
+        let mut asked = domains(self, &desired);
+        asked.extend(near.cloned());
+        let listed = in_time(&server, self.setup.provider.zones(&asked)).await?;
+        let (mut zones, mut errors) = (Vec::new(), Vec::new());
+        for Zone { name, .. } in listed.into_iter().filter(|zone| wanted(&zone.name)) {
+            match in_time(&server, self.setup.provider.read(&name)).await {
+                Ok(read) => zones.push(ActualZone { name, serial: read.serial, sets: Some(read.sets) }),
+                Err(error @ (ProviderError::Unreachable { .. } | ProviderError::Denied { .. })) => {
+                    return Err(error);
+                }
+                Err(error) => errors.push((name, error.to_string())),
+            }
+        }
+        Ok((Actual { zones }, errors))
+    }
+
     /// Zones that come into being with their first record.
     pub(super) fn with_new_zones(
         &self,

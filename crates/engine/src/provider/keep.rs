@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use netstead_model::{Ident, Name};
-use netstead_plan::{Guard, Owned, OwnedValue};
+use netstead_plan::{Guard, Owned, OwnedValue, OwnerId};
 use netstead_store::{MAX_BYTES, Write};
 use serde::{Deserialize, Serialize};
 
@@ -15,10 +15,13 @@ use crate::{
 };
 
 /// That a provider exists, for the time when it is no longer configured.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Known {
     pub(crate) kind: String,
     pub(crate) server: String,
+    /// The owner id that its marks carry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) owner: Option<OwnerId>,
 }
 
 /// Our values on a provider, as the store has them.
@@ -41,7 +44,7 @@ impl Worker {
         setup: ProviderSetup,
         nudges: Arc<Nudges>,
     ) -> Result<Self, EngineError> {
-        let settings = Arc::new(setup.effective());
+        let mut settings = setup.effective();
         let name = settings.provider.clone();
         let shelf = shared.shelf(&format!("provider/{name}"));
         if let Some(was) = setup.was.as_ref().filter(|was| **was != name) {
@@ -50,14 +53,22 @@ impl Worker {
         let owned = Arc::new(load_owned(&shelf, &name).await?);
         let guard: Guard = shelf.get(&format!("{}{name}", keys::GUARD)).await?.unwrap_or_default();
         let plans = history::plans(&shelf, &name).await?.into_keys().collect();
-        let known = Known { kind: setup.provider.kind().to_owned(), server: setup.provider.server() };
         let place = format!("{}{name}", keys::PROVIDER);
         let stored: Option<Known> = shelf.get(&place).await?;
-        if stored
-            .is_none_or(|stored| (stored.kind, stored.server) != (known.kind.clone(), known.server.clone()))
-        {
+        if !setup.fixed_owner {
+            // The id its marks carry; a new provider has that of the installation, as it is by now.
+            let owner = match stored.as_ref().and_then(|stored| stored.owner.clone()) {
+                None => shelf.get(keys::OWNER).await?,
+                owner => owner,
+            };
+            settings.owner = owner.unwrap_or(settings.owner);
+        }
+        let (kind, server) = (setup.provider.kind().to_owned(), setup.provider.server());
+        let known = Known { kind, server, owner: Some(settings.owner.clone()) };
+        if stored.is_none_or(|stored| stored != known) {
             shelf.put(vec![Write::Put(place.into(), keys::encode(&known))]).await?;
         }
+        let settings = Arc::new(settings);
         let outlook = Arc::new(Outlook::default());
         let begun = shared.clock.monotonic();
         outlook.change(|seen| {
@@ -68,7 +79,7 @@ impl Worker {
         let seen = Seen::new(begun);
         let lately = Lately::of(&owned, begun);
         let (dirty, poison) = (std::collections::BTreeSet::new(), BTreeMap::new());
-        let guard_dirty = false;
+        let (guard_dirty, written, renamed) = (false, std::collections::BTreeSet::new(), Arc::default());
         Ok(Self {
             shared,
             setup,
@@ -84,6 +95,8 @@ impl Worker {
             poison,
             lately,
             plans,
+            written,
+            renamed,
             failures: 0,
         })
     }
@@ -132,9 +145,8 @@ fn fitting(guard: &Guard) -> Vec<u8> {
 /// Carries everything over to a provider's new name. Done twice it changes nothing.
 async fn rename(shared: &Shared, shelf: &Shelf, was: &Ident, name: &Ident) -> Result<(), EngineError> {
     let known = format!("{}{was}", keys::PROVIDER);
-    if shelf.get::<Known>(&known).await?.is_none() {
-        return Ok(());
-    }
+    let Some(before) = shelf.get::<Known>(&known).await? else { return Ok(()) };
+    shelf.put(vec![Write::Put(format!("{}{name}", keys::PROVIDER).into(), keys::encode(&before))]).await?;
     for prefix in [keys::OWNED, keys::PLAN] {
         let (from, to) = (format!("{prefix}{was}/"), format!("{prefix}{name}/"));
         let mut writes = Vec::new();

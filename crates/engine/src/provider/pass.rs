@@ -1,6 +1,10 @@
 //! One pass: look, decide, act. It takes no hint about what changed, so there is one path to test.
 
-use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{
+    panic::AssertUnwindSafe,
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
 
 use futures::FutureExt;
 use netstead_model::{Ident, Name, UnitOutcome};
@@ -41,7 +45,7 @@ pub struct PassReport {
 }
 
 impl PassReport {
-    fn new(provider: Ident) -> Self {
+    pub(super) fn new(provider: Ident) -> Self {
         Self {
             provider,
             plan: None,
@@ -68,8 +72,8 @@ impl PassReport {
 }
 
 /// Why a pass ended early: for people.
-struct Stopped {
-    reason: String,
+pub(super) struct Stopped {
+    pub(super) reason: String,
     retry_after: Option<Duration>,
 }
 
@@ -140,6 +144,7 @@ impl Worker {
         let newest = self.shared.inventory.borrow().clone();
         let number = newest.number;
         // What an earlier pass could not tell the store comes first.
+        self.rename_sources();
         self.keep().await?;
         let mut wanted = self.desired(newest.inventory.clone()).await?;
         let doubted;
@@ -155,12 +160,26 @@ impl Worker {
             (seen.desired, seen.pending) = (wanted, shown.steps.len());
             seen.plan = Some(shown);
         });
-        let done = self.carry_out(plan, report).await;
+        let done = self.carry_out(plan, report, false).await;
         self.outlook.change(|seen| seen.number = number);
         done
     }
 
-    async fn desired(&self, inventory: Arc<netstead_plan::Inventory>) -> Result<Desired, Stopped> {
+    /// Carries our reasons over to the new names of sources.
+    pub(super) fn rename_sources(&mut self) {
+        let renames = self.shared.renames.read().unwrap_or_else(PoisonError::into_inner).clone();
+        if renames == self.renamed {
+            return;
+        }
+        for (was, name) in renames.iter() {
+            if self.owned.workloads().any(|(source, _)| source == was) {
+                self.dirty.extend(Arc::make_mut(&mut self.owned).rename_source(was, name));
+            }
+        }
+        self.renamed = renames;
+    }
+
+    pub(super) async fn desired(&self, inventory: Arc<netstead_plan::Inventory>) -> Result<Desired, Stopped> {
         let (settings, domains) = (self.settings.clone(), self.shared.domains());
         let (owned, now) = (self.owned.clone(), self.shared.now());
         let provider = self.setup.provider.clone();
@@ -172,7 +191,7 @@ impl Worker {
         blocking(work).await
     }
 
-    async fn plan(&self, desired: Desired) -> Result<(Plan, Desired), Stopped> {
+    pub(super) async fn plan(&self, desired: Desired) -> Result<(Plan, Desired), Stopped> {
         let (settings, actual, owned) = (self.settings.clone(), self.seen.actual.clone(), self.owned.clone());
         let (guard, now) = (self.guard.clone(), self.shared.now());
         let work = move || {
@@ -183,18 +202,33 @@ impl Worker {
         blocking(work).await
     }
 
-    async fn carry_out(&mut self, mut plan: Plan, report: &mut PassReport) -> Result<(), Stopped> {
+    /// Writes what is planned. What a person asks for `by_hand` is not held back by pauses or what was rejected before,
+    /// and leaves what is parked as it is.
+    pub(super) async fn carry_out(
+        &mut self,
+        mut plan: Plan,
+        report: &mut PassReport,
+        by_hand: bool,
+    ) -> Result<(), Stopped> {
         let planned = plan.steps.len();
         if self.shared.options.dry_run || self.settings.mode == Mode::Observe {
             report.held = planned;
             return Ok(());
         }
-        self.hold_back(&mut plan);
+        if !by_hand {
+            self.hold_back(&mut plan);
+        }
         report.held = planned - plan.steps.len();
         let now = self.shared.now();
         let before = self.guard.clone();
         self.remember_forgotten(&plan);
         self.dirty.extend(intend(&plan, Arc::make_mut(&mut self.owned), &mut self.guard, now));
+        if by_hand {
+            self.guard.offers.clone_from(&before.offers);
+        } else if planned == 0 && plan.parked.is_none() && report.zone_errors.is_empty() {
+            // The first plan after a recovery has nothing to wait for.
+            self.guard.recovered = false;
+        }
         self.guard_dirty |= before != self.guard;
         // The store learns first.
         self.keep().await?;

@@ -55,6 +55,7 @@ impl Worker {
             match answer {
                 Ok(answer) => {
                     self.note_written(&zone, group, &answer);
+                    self.written.insert(zone.clone());
                     let mut answer = answer.into_iter();
                     outcomes.extend(group.iter().map(|_| answer.next()));
                 }
@@ -64,6 +65,7 @@ impl Worker {
                     if let ProviderError::Late { .. } = error {
                         let text = format!("{error}: something newer was written before");
                         self.shared.tell(Occasion::Late, Some(self.name()), None, text).await;
+                        report.again |= self.rise(&zone, plan.generation).await;
                     }
                     if let ProviderError::Busy { retry_after, .. } = &error {
                         report.retry_after = *retry_after;
@@ -100,8 +102,7 @@ impl Worker {
         if !fenced {
             self.must_lead(zone).await?;
         }
-        let fence =
-            Fence { owner: self.settings.owner.to_string(), epoch: self.shared.lead.epoch, generation };
+        let fence = Fence { owner: self.settings.owner.to_string(), epoch: self.epoch(), generation };
         let request = WriteRequest { units, fence };
         let answer = timeout(PATIENCE, provider.write(zone, &request)).await.unwrap_or_else(|_| {
             let reason = format!("no answer within {} s", PATIENCE.as_secs());
@@ -114,7 +115,7 @@ impl Worker {
     }
 
     /// Right before a request to a server that cannot refuse a late one: do we still lead?
-    async fn must_lead(&self, zone: &Name) -> Result<(), ProviderError> {
+    pub(super) async fn must_lead(&self, zone: &Name) -> Result<(), ProviderError> {
         let server = self.setup.provider.server();
         match self.shared.lead.holds(&*self.shared.store).await {
             Ok(true) => Ok(()),
@@ -161,7 +162,7 @@ impl Worker {
             }
         }
         // What was written is confirmed by the serial or read back; what had changed is planned anew.
-        report.again = report.applied + report.changed > 0;
+        report.again |= report.applied + report.changed > 0;
     }
 }
 

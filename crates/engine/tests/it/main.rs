@@ -11,4 +11,5 @@ mod late;
 mod manual;
 mod pauses;
 mod server;
+mod verbs;
 mod world;

@@ -206,6 +206,11 @@ impl DnsProvider for Server {
         Ok(content)
     }
 
+    async fn fence(&self, zone: &Name, _owner: &str) -> Result<Option<(u64, u64)>, ProviderError> {
+        self.answer().await?;
+        Ok(self.lock().get(zone).map(|held| held.fence).filter(|fence| self.fenced && *fence > (0, 0)))
+    }
+
     async fn write(&self, zone: &Name, request: &WriteRequest) -> Result<Vec<UnitOutcome>, ProviderError> {
         self.answer().await?;
         self.writes.fetch_add(1, Ordering::SeqCst);

@@ -92,6 +92,16 @@ impl World {
         Self { store, clock, source, servers, options: Options::default() }
     }
 
+    /// Another source that says what a test wants.
+    pub fn called(&self, name: &str) -> Arc<Fake> {
+        Arc::new(Fake {
+            name: name.parse().unwrap(),
+            clock: self.clock.clone(),
+            says: Mutex::new((View::Complete, Vec::new(), Vec::new())),
+            changed: Notify::new(),
+        })
+    }
+
     pub fn server(&self) -> &Server {
         &self.servers[0].1
     }
