@@ -8,6 +8,7 @@ pub(crate) mod names;
 pub(crate) mod plan;
 pub(crate) mod pool;
 pub(crate) mod token;
+pub(crate) mod verbs;
 
 use std::{collections::BTreeMap, fmt::Display, str::FromStr, time::Duration};
 

@@ -19,6 +19,7 @@ pub(crate) mod status;
 pub(crate) mod store;
 pub(crate) mod stream;
 pub(crate) mod tokens;
+pub(crate) mod verbs;
 pub(crate) mod what_if;
 
 use std::sync::Arc;
@@ -93,6 +94,10 @@ fn documented() -> OpenApiRouter<Shared> {
         .routes(routes!(what_if::what_if))
         .routes(routes!(plans::apply))
         .routes(routes!(plans::approve))
+        .routes(routes!(verbs::adopt))
+        .routes(routes!(verbs::recover))
+        .routes(routes!(verbs::clean))
+        .routes(routes!(verbs::rollback))
         .routes(routes!(records::list))
         .routes(routes!(records::put, records::delete))
         .routes(routes!(records::delete_all))

@@ -5,6 +5,7 @@ mod claims;
 mod lists;
 mod names;
 mod pools;
+mod verbs;
 
 pub use self::admin::{CheckOutput, CheckProblem};
 

@@ -11,6 +11,7 @@ mod pool;
 mod problem;
 mod status;
 mod token;
+mod verbs;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -35,6 +36,10 @@ pub use self::{
     problem::Problem,
     status::StatusOutput,
     token::{TokenInput, TokenOutput},
+    verbs::{
+        AdoptInput, CleanInput, FailedOutput, LeftOutput, RecoverInput, RollbackInput, TakeOutput,
+        TakenOutput, UndoOutput, UndoneOutput,
+    },
 };
 
 /// One page of a list. `next` goes into `?after=` of the following call.

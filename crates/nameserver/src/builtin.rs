@@ -248,6 +248,12 @@ impl DnsProvider for Builtin {
         Ok(ZoneContent { serial, sets: entries.iter().filter_map(seen).collect() })
     }
 
+    async fn fence(&self, zone: &Name, _owner: &str) -> Result<Option<(u64, u64)>, ProviderError> {
+        let snapshot = self.store.snapshot().await.map_err(|error| self.failed(&error))?;
+        let head = self.head(snapshot.as_ref(), zone).await?;
+        Ok(head.version.is_some().then_some((head.header.epoch, head.header.generation)))
+    }
+
     async fn write(&self, zone: &Name, request: &WriteRequest) -> Result<Vec<UnitOutcome>, ProviderError> {
         let _turn = self.writing.lock().await;
         for _ in 0..TRIES {

@@ -6,6 +6,7 @@ pub(crate) mod get;
 pub(crate) mod names;
 pub(crate) mod pipam;
 pub(crate) mod pool;
+pub(crate) mod verbs;
 
 #[cfg(test)]
 mod reference;
@@ -150,6 +151,10 @@ pub(crate) enum Command {
     Apply(names::Apply),
     #[command(subcommand)]
     Record(names::Record),
+    Adopt(verbs::Adopt),
+    Recover(verbs::Recover),
+    Clean(verbs::Clean),
+    Rollback(verbs::Rollback),
     Get(get::Get),
     History(get::History),
     Explain(get::Explain),

@@ -16,6 +16,7 @@ pub(crate) mod reserve;
 pub(crate) mod status;
 pub(crate) mod store;
 pub(crate) mod token;
+pub(crate) mod verbs;
 pub(crate) mod watch;
 
 use std::sync::Arc;

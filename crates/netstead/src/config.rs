@@ -187,6 +187,7 @@ fn understand(root: &Table, dir: &Path, problems: &mut Problems) -> Config {
     let pools = each(pools, |name, place, table| pool::read(name, place, table, problems));
     pool::check_together(&pools, problems);
     let sources = each(sources, |name, place, table| source::read(name, place, table, dir, problems));
+    source::check_together(&sources, problems);
     let providers = each(providers, |name, place, table| dns::read(name, place, table, dir, problems));
     dns::check_together(&providers, problems);
     let domains = each(domains, |name, place, table| domain::read(name, place, table, problems));

@@ -153,6 +153,13 @@ fn refusal_hint(problem: &Problem) -> Option<String> {
         "gone" => "start without `--after`",
         "no-such-provider" => "`netstead get providers` lists those there are",
         "no-such-plan" => "`netstead plan` shows what is parked now, and under which hash",
+        "no-such-source" => "`netstead get sources` lists those there are",
+        "no-such-generation" => "`netstead get providers -o wide` shows the newest generation of each",
+        "attached" => "take its table out of the file, which is read again by itself",
+        "detached" => {
+            "put its table back into the file, clean it, then take it out; or leave its records with `--forget`"
+        }
+        "not-as-shown" => "do the same again, and look at what it shows now",
         _ => return None,
     };
     Some(hint.to_owned())

@@ -97,6 +97,10 @@ async fn talk(global: &Global, session: &Session, command: &Command) -> anyhow::
             let get = cli::get::Get { what, watch: false };
             commands::get::get(&Context { format, ..context.clone() }, &get).await?;
         }
+        Command::Adopt(args) => return commands::verbs::adopt(context, args).await,
+        Command::Recover(args) => return commands::verbs::recover(context, args).await,
+        Command::Clean(args) => return commands::verbs::clean(context, args).await,
+        Command::Rollback(args) => return commands::verbs::rollback(context, args).await,
         Command::Pool(args) => commands::pool::pool(context, args).await?,
         Command::Claim(args) => commands::claim::claim(context, args).await?,
         Command::Release(args) => commands::release::release(context, args).await?,

@@ -100,7 +100,8 @@ pub fn rollback(
     for step in &mut plan.steps {
         let returned = step.puts.iter_mut().filter(|value| value.reasons.is_empty());
         returned.for_each(|value| value.origin = Origin::Returned);
-        let silent = step.lines.iter_mut().filter(|line| line.why.is_empty());
+        // What comes again has no reason to tell.
+        let silent = step.lines.iter_mut().filter(|line| line.why.is_empty() || line.why.starts_with(';'));
         silent.for_each(|line| line.why = "rolled back".into());
     }
     plan

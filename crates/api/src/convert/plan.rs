@@ -49,7 +49,7 @@ pub(crate) fn output(plan: &Plan, status: Option<&ProviderStatus>, now: Timestam
     }
 }
 
-fn change(zone: &Name, name: &Name, line: &Line, guard: Option<&str>) -> ChangeOutput {
+pub(crate) fn change(zone: &Name, name: &Name, line: &Line, guard: Option<&str>) -> ChangeOutput {
     let action = match line.sign {
         Sign::Add => "add",
         Sign::Change => "change",
@@ -73,6 +73,7 @@ fn blocked(plan: &Plan) -> Vec<BlockedOutput> {
         wanted: values(&blocked.wanted),
         found: values(&blocked.found),
         why: blocked.why.clone(),
+        owner: blocked.owner.clone(),
         adopt: blocked.adopt,
         share: blocked.share,
     };

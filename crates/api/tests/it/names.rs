@@ -85,3 +85,41 @@ async fn without_an_engine_names_are_not_ready_and_the_rest_is() {
     house.get("/status").go().await.fine();
     house.post("/resume").json(&json!({})).go().await.fine();
 }
+
+#[tokio::test]
+async fn what_is_wrong_with_taking_over_or_back_is_named() {
+    let house = House::with_names().await;
+    for (path, body, status, field) in [
+        ("/adopt", json!({}), 422, "name"),
+        ("/adopt", json!({"name": "www.home.test", "from": "dnsweaver"}), 422, "name"),
+        ("/adopt", json!({"name": "www..test"}), 400, "name"),
+        ("/adopt", json!({"name": "www.home.test", "id": "home"}), 422, "from"),
+        ("/adopt", json!({"from": "dnsweaver", "type": "A"}), 422, "type"),
+        ("/adopt", json!({"from": "octodns"}), 400, "from"),
+        ("/recover", json!({"owner": "default"}), 400, "owner"),
+        ("/recover", json!({"owner": "3f9a0c51", "dry": true}), 400, "dry"),
+        ("/clean", json!({}), 422, "source"),
+        ("/clean", json!({"source": "a", "provider": "b"}), 422, "source"),
+        ("/clean", json!({"source": "a", "forget": true}), 422, "forget"),
+        ("/rollback", json!({"to": 3}), 422, "to"),
+    ] {
+        let (named, told) = house.post(path).json(&body).go().await.invalid(status);
+        assert_eq!(named, field, "{path} {body}: {told}");
+    }
+    for (path, body, problem) in [
+        ("/adopt", json!({"name": "www.home.test", "provider": "lan"}), "no-such-provider"),
+        ("/recover", json!({"owner": "3f9a0c51", "provider": "lan"}), "no-such-provider"),
+        ("/clean", json!({"source": "nobody"}), "no-such-source"),
+        ("/clean", json!({"provider": "nobody"}), "no-such-provider"),
+        ("/clean", json!({"provider": "nobody", "forget": true}), "no-such-provider"),
+        ("/rollback", json!({"to": 3, "provider": "lan"}), "no-such-provider"),
+    ] {
+        house.post(path).json(&body).go().await.problem(404, problem);
+    }
+    house.post("/clean").json(&json!({"source": "manual"})).go().await.problem(409, "attached");
+    // Giving up and recovering concern everything.
+    let token = house.scoped(NewToken::new("ci", Role::Write)).await;
+    for (path, body) in [("/clean", json!({"source": "x"})), ("/recover", json!({"owner": "3f9a0c51"}))] {
+        house.post(path).by(&token).json(&body).go().await.problem(403, "forbidden");
+    }
+}

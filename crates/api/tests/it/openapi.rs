@@ -68,15 +68,19 @@ async fn the_list_of_routes() {
     GET    /api/v1/tokens list_tokens [200 400 401 403 421 503 504]
     GET    /api/v1/workloads list_workloads [200 400 401 403 421 503 504]
     GET    /api/v1/zones list_zones [200 400 401 403 421 503 504]
+    POST   /api/v1/adopt adopt [200 400 401 403 404 409 410 413 415 421 422 503 504]
     POST   /api/v1/apply apply [200 400 401 403 404 409 410 413 415 421 422 503 504]
     POST   /api/v1/apply/{hash} apply_parked [200 400 401 403 404 409 410 413 415 421 422 503 504]
     POST   /api/v1/bulk bulk [200 400 401 403 404 409 410 413 415 421 422 503 504]
     POST   /api/v1/check check_store [200 400 401 403 404 409 410 413 415 421 422 503 504]
     POST   /api/v1/claims claim_from [200 202 400 401 403 404 409 410 413 415 421 422 503 504]
+    POST   /api/v1/clean clean [200 400 401 403 404 409 410 413 415 421 422 503 504]
     POST   /api/v1/pause pause [200 400 401 403 404 409 410 413 415 421 422 503 504]
     POST   /api/v1/pools/{pool}/claims/{key}/move move_claim [200 400 401 403 404 409 410 413 415 421 422 503 504]
     POST   /api/v1/pools/{pool}/claims/{key}/renew renew_claim [200 400 401 403 404 409 410 413 415 421 422 503 504]
+    POST   /api/v1/recover recover [200 400 401 403 404 409 410 413 415 421 422 503 504]
     POST   /api/v1/resume resume [200 400 401 403 404 409 410 413 415 421 422 503 504]
+    POST   /api/v1/rollback rollback [200 400 401 403 404 409 410 413 415 421 422 503 504]
     POST   /api/v1/tokens create_token [201 400 401 403 404 409 410 413 415 421 422 503 504]
     POST   /api/v1/what-if what_if [200 400 401 403 404 409 410 413 415 421 422 503 504]
     PUT    /api/v1/observations/{source} put_observations [200 400 401 403 404 409 410 413 415 421 422 503 504]
@@ -94,7 +98,7 @@ async fn every_documented_route_wants_a_token_and_every_operation_is_described()
     assert_eq!(document["components"]["securitySchemes"]["token"]["scheme"], "bearer");
     assert_eq!(document["security"][0]["token"], Value::Array(vec![]));
     let operations = operations(&document);
-    assert!(operations.len() >= 46);
+    assert!(operations.len() >= 50);
     for (method, path, operation) in operations {
         let method = Method::from_bytes(method.as_bytes()).unwrap();
         let real = path.replace("{pool}", "lan").replace("{key}", "k").replace("{address}", "10.0.0.1");

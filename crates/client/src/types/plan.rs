@@ -58,6 +58,9 @@ pub struct BlockedOutput {
     pub wanted: Vec<String>,
     pub found: Vec<String>,
     pub why: String,
+    /// The installation of Netstead whose marks stand there: `recover` takes over from one that was lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// `adopt` takes over what stands there.
     pub adopt: bool,
     /// `share` puts ours beside it.

@@ -134,6 +134,9 @@ pub(super) async fn detached(shared: &Shared) -> Result<(), EngineError> {
             continue;
         }
         let owned = load_owned(&shelf, &ident).await?;
+        if owned.is_empty() {
+            continue;
+        }
         let reasons = owned.workloads().map(|(source, id)| (source.clone(), id.clone())).collect();
         let Known { kind, server, .. } = known;
         found.push(DetachedStatus { name: ident, kind, server, owned: owned.len(), reasons });

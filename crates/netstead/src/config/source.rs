@@ -15,6 +15,7 @@ use crate::discovery::Discovery;
 pub(super) const KEYS: &[&str] = &[
     "type",
     "path",
+    "was",
     "host",
     "dialects",
     "mode",
@@ -35,6 +36,8 @@ const OWN: [&str; 2] = ["ledger", "manual"];
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct SourceConfig {
     pub(crate) name: Ident,
+    /// What it was called before.
+    pub(crate) was: Option<Ident>,
     #[serde(flatten)]
     pub(crate) kind: SourceKind,
 }
@@ -56,7 +59,7 @@ impl SourceConfig {
         let Discovery::Docker(socket) = found else { return None };
         let host = netstead_sources::docker::DockerHost::Unix(socket.clone());
         let kind = SourceKind::Docker(docker::DockerConfig::at(&host));
-        Some(Self { name: "docker".parse().ok()?, kind })
+        Some(Self { name: "docker".parse().ok()?, was: None, kind })
     }
 
     #[cfg(not(feature = "docker"))]
@@ -87,7 +90,8 @@ pub(super) fn read(
     if !table.entries.contains_key("type") {
         problems.add(place, format!("{path} has no type"), Some("write `type = \"hosts\"`".into()));
     }
-    let kind = Section::new(&path, Some(table), KEYS, problems).choice("type", &TYPES)?;
+    let mut section = Section::new(&path, Some(table), KEYS, problems);
+    let (kind, was) = (section.choice("type", &TYPES)?, section.parsed("was"));
     let kind = if kind == "docker" {
         docker(&path, table, dir, problems)?
     } else {
@@ -95,7 +99,7 @@ pub(super) fn read(
         let file = section.needed("path", "write `path = \"/etc/netstead/hosts\"`")?;
         SourceKind::Hosts { path: dir.join(file) }
     };
-    Some(SourceConfig { name: ident, kind })
+    Some(SourceConfig { name: ident, was, kind })
 }
 
 #[cfg(feature = "docker")]
@@ -120,9 +124,25 @@ fn only<'t, 'p>(
     problems: &'p mut Problems,
 ) -> Section<'t, 'p> {
     for (key, entry) in &table.entries {
-        if key != "type" && KEYS.contains(&key.as_str()) && !keys.contains(&key.as_str()) {
+        if !["type", "was"].contains(&key.as_str()) && KEYS.contains(&key.as_str()) && !keys.contains(&key.as_str()) {
             problems.add(&entry.key, format!("{path}: a source of type {kind} has no `{key}`"), None);
         }
     }
     Section::new(path, Some(table), KEYS, problems)
+}
+
+/// A former name is nobody's present one, and of one source only.
+pub(super) fn check_together(sources: &[(&Place, SourceConfig)], problems: &mut Problems) {
+    for (number, (place, one)) in sources.iter().enumerate() {
+        let Some(was) = &one.was else { continue };
+        if sources.iter().any(|(_, other)| other.name == *was) {
+            let message = format!("source.{}.was: source.{was} is still there", one.name);
+            problems.add(place, message, Some("leave out `was`, or the other table".into()));
+        }
+        let earlier = sources.iter().take(number).find(|(_, other)| other.was.as_ref() == Some(was));
+        if let Some((_, other)) = earlier {
+            let message = format!("source.{}.was: source.{} was `{was}` before too", one.name, other.name);
+            problems.add(place, message, Some("leave out one of them".into()));
+        }
+    }
 }

@@ -34,6 +34,7 @@ mod stopping;
 mod targets;
 mod tls;
 mod tokens;
+mod verbs;
 mod walk_through;
 mod watching;
 mod what_if;

@@ -95,6 +95,10 @@ pub async fn a_late_write_is_refused(subject: &Subject) {
         );
     }
     subject.has(&name, &newer).await;
+    // A store that was restored can learn how far the server is.
+    let known = subject.provider.fence(&subject.zone, &late.owner).await;
+    let above = |fence: &(u64, u64)| *fence > (late.epoch, late.generation);
+    assert!(known.as_ref().is_ok_and(|known| known.as_ref().is_some_and(above)), "{known:?}");
     if subject.stranger.is_none() {
         return subject.change(Some(newer), None).await;
     }

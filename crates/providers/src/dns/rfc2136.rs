@@ -236,6 +236,17 @@ impl DnsProvider for Rfc2136 {
         tidy(set)
     }
 
+    async fn fence(&self, zone: &Name, owner: &str) -> Result<Option<(u64, u64)>, ProviderError> {
+        let mut first = None;
+        for server in &self.servers {
+            match self.fence_at(server, zone, owner).await {
+                Ok(fence) => return Ok(fence),
+                Err(error) => first = first.or(Some(error)),
+            }
+        }
+        Err(first.unwrap_or_else(|| self.nobody()))
+    }
+
     async fn write(&self, zone: &Name, request: &WriteRequest) -> Result<Vec<UnitOutcome>, ProviderError> {
         self.steps.forget(zone);
         let mut first = None;

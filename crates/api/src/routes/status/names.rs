@@ -24,7 +24,7 @@ fn of_provider(provider: &ProviderOutput) -> Vec<String> {
     let mut todo = Vec::new();
     if provider.detached && provider.owned > 0 {
         let values = many(provider.owned, "value");
-        todo.push(format!("Provider `{name}` is no longer configured, and {values} of ours stay there. Configure it again, or remove them by hand."));
+        todo.push(format!("Provider `{name}` is no longer configured, and {values} of ours stay there. Configure it again, or forget them with `netstead clean --provider {name} --forget`."));
     }
     if let Some(error) = &provider.error {
         todo.push(format!("Provider `{name}` fails: {error}. It is tried again; `netstead apply --provider {name}` tries now."));
@@ -118,7 +118,7 @@ mod tests {
         A guard holds back 12 changes on `lan`. `netstead plan lan` shows them, `netstead apply 3f9a0c51d2e84b76` does them.
         1 name is blocked on `lan`. `netstead plan lan` shows why, and the ways out.
         `lan` will not have 2 names: mail.home.test: non-hostname content. It is tried again; `netstead explain mail.home.test` says why it is wanted.
-        Provider `lan` is no longer configured, and 4 values of ours stay there. Configure it again, or remove them by hand.
+        Provider `lan` is no longer configured, and 4 values of ours stay there. Configure it again, or forget them with `netstead clean --provider lan --forget`.
         ");
     }
 }

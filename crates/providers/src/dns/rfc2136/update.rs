@@ -234,10 +234,10 @@ impl From<&Fence> for Mark {
     }
 }
 
-/// Where the fence of `fence.owner` stands.
-pub(super) fn fence_name(fence: &Fence, zone: &Name) -> Result<Name, String> {
-    Name::join(&format!("{FENCE}{}", fence.owner), zone)
-        .map_err(|error| format!("the owner `{}` cannot stand in a name: {error}", fence.owner))
+/// Where the fence of `owner` stands.
+pub(super) fn fence_name(owner: &str, zone: &Name) -> Result<Name, String> {
+    Name::join(&format!("{FENCE}{owner}"), zone)
+        .map_err(|error| format!("the owner `{owner}` cannot stand in a name: {error}"))
 }
 
 /// Whether `set` is the fence of any installation: it is the provider's own, and nobody's record.

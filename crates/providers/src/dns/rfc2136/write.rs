@@ -58,7 +58,8 @@ impl Rfc2136 {
         let harmless = |error| Stop { error, harmless: true };
         let mut connection = self.client.connect(server).await.map_err(harmless)?;
         connection.serial(zone).await.map_err(harmless)?;
-        let fence = fence_name(&request.fence, zone).map_err(|reason| harmless(connection.odd(reason)))?;
+        let fence =
+            fence_name(&request.fence.owner, zone).map_err(|reason| harmless(connection.odd(reason)))?;
         let outcomes = vec![None; request.units.len()];
         let mut job = Job {
             provider: self,
@@ -84,6 +85,22 @@ impl Rfc2136 {
                 Err(Stop { error, harmless: sure && !job.proven })
             }
         }
+    }
+}
+
+impl Rfc2136 {
+    /// What the fence record of `owner` says at one server.
+    pub(super) async fn fence_at(
+        &self,
+        server: &Server,
+        zone: &Name,
+        owner: &str,
+    ) -> Result<Option<(u64, u64)>, ProviderError> {
+        let mut connection = self.client.connect(server).await?;
+        let fence = fence_name(owner, zone).map_err(|reason| connection.odd(reason))?;
+        let texts = connection.texts(&fence).await?;
+        let newest = texts.iter().filter_map(|text| Mark::read(text)).max();
+        Ok(newest.map(|mark| (mark.epoch, mark.generation)))
     }
 }
 

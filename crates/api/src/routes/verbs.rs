@@ -1,0 +1,156 @@
+//! Taking over what others wrote, and taking back what was written here.
+
+use axum::http::StatusCode;
+use netstead_client::types::{AdoptInput, CleanInput, RecoverInput, RollbackInput, TakeOutput, UndoOutput};
+use netstead_engine::{Cleaning, EngineError, Take};
+use netstead_model::{Ident, Name, RecordType};
+use netstead_plan::{
+    OwnerId,
+    marks::{Tool, external_dns::Naming},
+};
+
+use crate::{
+    convert,
+    http::{
+        answer::Answer,
+        body::Json,
+        query::{NoParams, Query},
+        session::{Admin, Asker, Session, Write},
+    },
+    openapi::Changing,
+    problem::Failure,
+};
+
+/// Takes over records that somebody else made: what stands at a name, or what is marked as another tool's. What is asked
+/// for takes their place; what nothing asks for stays as it is.
+#[utoipa::path(post, path = "/adopt", tag = "names", operation_id = "adopt", request_body = AdoptInput,
+    responses((status = 200, description = "What is ours now", body = TakeOutput), Changing))]
+pub(crate) async fn adopt(
+    session: Session<Write>,
+    Query(NoParams {}): Query<NoParams>,
+    Json(input): Json<AdoptInput>,
+) -> Result<Answer<TakeOutput>, Failure> {
+    let name: Option<Name> = convert::maybe("name", input.name.as_ref())?;
+    match &name {
+        Some(name) => session.check_zone(name)?,
+        None => session.check_every_zone()?,
+    }
+    let provider: Option<Ident> = convert::maybe("provider", input.provider.as_ref())?;
+    let kind: Option<RecordType> = convert::maybe("type", input.kind.as_ref())?;
+    let tool: Option<Tool> = convert::maybe("from", input.from.as_ref())?;
+    let zone: Option<Name> = convert::maybe("zone", input.zone.as_ref())?;
+    let naming = Naming {
+        prefix: input.txt_prefix.unwrap_or_default(),
+        suffix: input.txt_suffix.unwrap_or_default(),
+        wildcard: input.txt_wildcard.unwrap_or_default(),
+    };
+    let take = match (name, tool) {
+        (Some(name), None) => {
+            if input.id.is_some() || zone.is_some() || naming != Naming::default() {
+                return Err(Failure::impossible(
+                    "from",
+                    "without it, only a name and a type say what is meant",
+                ));
+            }
+            Take::Name { name, kind }
+        }
+        (None, Some(tool)) => {
+            if kind.is_some() {
+                return Err(Failure::impossible("type", "it goes with a name"));
+            }
+            Take::Tool { tool, id: input.id, naming, zone }
+        }
+        _ => return Err(Failure::impossible("name", "either a name or `from` is needed, not both")),
+    };
+    let (engine, by, dry) = (session.engine()?.clone(), session.grant.subject().to_owned(), input.dry_run);
+    let taken =
+        finish(&session, async move { engine.adopt(take, provider.as_ref(), dry, &by).await }).await?;
+    Ok(Answer::ok(convert::verbs::taken(&taken, session.app.clock.wall())))
+}
+
+/// Makes what the marks of an owner id say is its own ours, after the store was lost. From then on this installation has
+/// that id, and its first plan is parked as a whole.
+#[utoipa::path(post, path = "/recover", tag = "names", operation_id = "recover", request_body = RecoverInput,
+    responses((status = 200, description = "What is ours again", body = TakeOutput), Changing))]
+pub(crate) async fn recover(
+    session: Session<Admin>,
+    Query(NoParams {}): Query<NoParams>,
+    Json(input): Json<RecoverInput>,
+) -> Result<Answer<TakeOutput>, Failure> {
+    session.check_unscoped()?;
+    let owner: OwnerId = convert::parse("owner", &input.owner)?;
+    let provider: Option<Ident> = convert::maybe("provider", input.provider.as_ref())?;
+    let (engine, by, dry) = (session.engine()?.clone(), session.grant.subject().to_owned(), input.dry_run);
+    let recovering = async move { engine.recover(owner, provider.as_ref(), dry, &by).await };
+    let taken = finish(&session, recovering).await?;
+    Ok(Answer::ok(convert::verbs::taken(&taken, session.app.clock.wall())))
+}
+
+/// Removes what a source brought that is no longer configured, or everything of ours on a provider, and pauses the
+/// providers it touches. Or forgets what is ours on a provider that is no longer configured.
+#[utoipa::path(post, path = "/clean", tag = "names", operation_id = "clean", request_body = CleanInput,
+    responses((status = 200, description = "What is gone", body = UndoOutput), Changing))]
+pub(crate) async fn clean(
+    session: Session<Admin>,
+    Query(NoParams {}): Query<NoParams>,
+    Json(input): Json<CleanInput>,
+) -> Result<Answer<UndoOutput>, Failure> {
+    session.check_unscoped()?;
+    let source: Option<Ident> = convert::maybe("source", input.source.as_ref())?;
+    let provider: Option<Ident> = convert::maybe("provider", input.provider.as_ref())?;
+    let (engine, by, dry) = (session.engine()?.clone(), session.grant.subject().to_owned(), input.dry_run);
+    let what = match (source, provider) {
+        (Some(_), None) if input.forget => {
+            return Err(Failure::impossible("forget", "only what is on a provider can be forgotten"));
+        }
+        (None, Some(provider)) if input.forget => {
+            let forgetting = async move { engine.forget(&provider, dry, &by).await };
+            let count = finish(&session, forgetting).await?;
+            let mut output =
+                convert::verbs::undone(&netstead_engine::Undone::default(), session.app.clock.wall());
+            output.forgotten = convert::names::count(count);
+            return Ok(Answer::ok(output));
+        }
+        (Some(source), None) => Cleaning::Source(source),
+        (None, Some(provider)) => Cleaning::Provider(provider),
+        _ => return Err(Failure::impossible("source", "either a source or a provider is needed, not both")),
+    };
+    let cleaning = async move { engine.clean(&what, dry, input.expect.as_deref(), &by).await };
+    let undone = finish(&session, cleaning).await?;
+    Ok(Answer::ok(convert::verbs::undone(&undone, session.app.clock.wall())))
+}
+
+/// Brings a provider back to what one of its last generations had, as a new generation, and pauses it.
+#[utoipa::path(post, path = "/rollback", tag = "names", operation_id = "rollback", request_body = RollbackInput,
+    responses((status = 200, description = "What was taken back", body = UndoOutput), Changing))]
+pub(crate) async fn rollback(
+    session: Session<Write>,
+    Query(NoParams {}): Query<NoParams>,
+    Json(input): Json<RollbackInput>,
+) -> Result<Answer<UndoOutput>, Failure> {
+    session.check_every_zone()?;
+    let provider: Option<Ident> = convert::maybe("provider", input.provider.as_ref())?;
+    let (engine, by) = (session.engine()?.clone(), session.grant.subject().to_owned());
+    let RollbackInput { to, dry_run, expect, .. } = input;
+    let rolling =
+        async move { engine.rollback(to, provider.as_ref(), dry_run, expect.as_deref(), &by).await };
+    let undone = finish(&session, rolling).await?;
+    Ok(Answer::ok(convert::verbs::undone(&undone, session.app.clock.wall())))
+}
+
+/// Waits for as long as the request may. What was begun goes on to its end whatever becomes of the caller.
+async fn finish<T: Send + 'static>(
+    session: &Asker,
+    work: impl Future<Output = Result<T, EngineError>> + Send + 'static,
+) -> Result<T, Failure> {
+    let done = tokio::time::timeout(session.time_left(), tokio::spawn(work)).await;
+    match done {
+        Ok(Ok(answer)) => Ok(answer?),
+        Ok(Err(_)) => Err(Failure::internal("it failed half way; this is a bug".to_owned())),
+        Err(_) => {
+            let told =
+                "it takes longer than the request may; it goes on, and `GET /providers` says how it ended";
+            Err(Failure::new(StatusCode::GATEWAY_TIMEOUT, "too-late", told))
+        }
+    }
+}

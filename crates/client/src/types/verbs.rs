@@ -1,0 +1,165 @@
+//! Taking over what others wrote, and taking back what was written here.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{ChangeOutput, PassOutput};
+
+/// What to take over: what stands at a `name`, or what `from` another tool is marked.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AdoptInput {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Only records of this type at the name.
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// `dnsweaver` or `external-dns`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Only marks of this instance of dnsweaver, or owner of external-dns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// What external-dns was given as `--txt-prefix`, `--txt-suffix` and `--txt-wildcard-replacement`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub txt_prefix: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub txt_suffix: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub txt_wildcard: Option<String>,
+    /// Only on this provider.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// Only what is marked in this zone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
+    /// Only say what would be taken over.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
+/// Whose marks to take over after the store was lost.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RecoverInput {
+    /// The owner id that the marks carry.
+    pub owner: String,
+    /// Only on this provider.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// Only say what would be taken over.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
+/// What was taken over, or would be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TakeOutput {
+    pub taken: Vec<TakenOutput>,
+    /// What was looked at and stays somebody else's.
+    pub left: Vec<LeftOutput>,
+    /// What came of it; empty for a dry run.
+    pub passes: Vec<PassOutput>,
+    /// What would change then, as people read it; only for a dry run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Providers where it could not be done, and why.
+    #[serde(default)]
+    pub failed: Vec<FailedOutput>,
+}
+
+/// A value that is ours now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TakenOutput {
+    pub provider: String,
+    pub name: String,
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub value: String,
+    /// Whose it was, as far as marks say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+}
+
+/// Something that stays somebody else's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LeftOutput {
+    pub provider: String,
+    pub name: String,
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    pub why: String,
+}
+
+/// A provider where it could not be done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FailedOutput {
+    pub provider: String,
+    pub reason: String,
+}
+
+/// What to remove: what a `source` brought that is no longer configured, or everything of ours on a `provider`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CleanInput {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// Leave the records where they are and forget that they are ours, on a provider that is no longer configured.
+    #[serde(default)]
+    pub forget: bool,
+    /// Only say what would be removed.
+    #[serde(default)]
+    pub dry_run: bool,
+    /// The `hash` of a dry run: do exactly that, or nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect: Option<String>,
+}
+
+/// Which generation to go back to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RollbackInput {
+    /// A generation that was carried out, or 0 for what was before the first.
+    pub to: u64,
+    /// Of this provider; may be left out where only one has a past.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// Only say what would change.
+    #[serde(default)]
+    pub dry_run: bool,
+    /// The `hash` of a dry run: do exactly that, or nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect: Option<String>,
+}
+
+/// What was taken back, or would be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct UndoOutput {
+    /// Over all changes.
+    pub hash: String,
+    pub changes: Vec<UndoneOutput>,
+    /// What came of it; empty for a dry run.
+    pub passes: Vec<PassOutput>,
+    /// Providers to which nothing is written until they are resumed.
+    pub paused: Vec<String>,
+    /// How many values are forgotten, or would be.
+    #[serde(default)]
+    pub forgotten: u64,
+    /// What could not be done, a sentence each.
+    #[serde(default)]
+    pub notes: Vec<String>,
+    /// All changes, as people read them.
+    pub text: String,
+}
+
+/// One change of one value on one provider.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct UndoneOutput {
+    pub provider: String,
+    #[serde(flatten)]
+    pub change: ChangeOutput,
+}

@@ -1,0 +1,137 @@
+//! `netstead adopt`, `recover`, `clean` and `rollback`.
+
+use clap::{ArgGroup, Args};
+use netstead_model::{Ident, Name, RecordType};
+use netstead_plan::{OwnerId, marks::Tool};
+
+/// Take over records that somebody else made
+///
+/// By name: everything that stands there is Netstead's from then on. What is asked for takes its place, and what nothing
+/// asks for stays as it is. From another tool: the records its marks cover; the marks go. What belongs to another
+/// installation of Netstead is left.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("what").args(["name", "from"]).required(true))]
+#[command(after_help = "\
+Examples:
+  netstead adopt www.home.test                          a name that `netstead plan` shows as blocked
+  netstead adopt www.home.test A --provider lan
+  netstead adopt --from dnsweaver --dry-run             see what would be taken over
+  netstead adopt --from external-dns --id my-cluster --txt-prefix own-
+
+To take over every record that is equal to what is asked for, set `adopt = true` in the provider's table.")]
+pub(crate) struct Adopt {
+    /// The full name
+    pub(crate) name: Option<Name>,
+    /// Only records of this type
+    #[arg(value_name = "TYPE", requires = "name")]
+    pub(crate) kind: Option<RecordType>,
+    /// What this tool marked: dnsweaver or external-dns
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) from: Option<Tool>,
+    /// Only marks of this instance of dnsweaver, or owner of external-dns
+    #[arg(long, value_name = "ID", requires = "from")]
+    pub(crate) id: Option<String>,
+    /// What external-dns has as --txt-prefix
+    #[arg(long, value_name = "TEXT", requires = "from")]
+    pub(crate) txt_prefix: Option<String>,
+    /// What external-dns has as --txt-suffix
+    #[arg(long, value_name = "TEXT", requires = "from")]
+    pub(crate) txt_suffix: Option<String>,
+    /// What external-dns has as --txt-wildcard-replacement
+    #[arg(long, value_name = "TEXT", requires = "from")]
+    pub(crate) txt_wildcard: Option<String>,
+    /// Only on this provider
+    #[arg(long, value_name = "PROVIDER")]
+    pub(crate) provider: Option<Ident>,
+    /// Only what is marked in this zone
+    #[arg(long, value_name = "ZONE", requires = "from")]
+    pub(crate) zone: Option<Name>,
+    /// Show what would be taken over, and what would change then
+    #[arg(long = "dry-run")]
+    pub(crate) dry: bool,
+}
+
+/// Take over what a lost store had, from the marks on the DNS servers
+///
+/// Every installation marks what it writes with its owner id. After the store was lost, a new one draws a new id and
+/// touches nothing that carries the old. With this it takes the old id as its own, and what is marked with it; the first
+/// plan after that waits for `netstead apply HASH`. Never do it while the other installation still runs.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  netstead recover --owner 3f9a0c51 --dry-run
+  netstead recover --owner 3f9a0c51
+  netstead recover --owner 3f9a0c51 --provider lan
+
+The old id is part of every mark: `_netstead-3f9a0c51.www.home.test`, and `netstead plan` names it.")]
+pub(crate) struct Recover {
+    /// The owner id that the marks carry
+    #[arg(long, value_name = "ID")]
+    pub(crate) owner: OwnerId,
+    /// Only on this provider
+    #[arg(long, value_name = "PROVIDER")]
+    pub(crate) provider: Option<Ident>,
+    /// Show what would be taken over
+    #[arg(long = "dry-run")]
+    pub(crate) dry: bool,
+}
+
+/// Remove the records of a source that is gone, or all records from a provider
+///
+/// What is to go is shown first. The providers it touches are paused, so that nothing comes back by itself; look, then
+/// `netstead resume --provider NAME`.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("what").args(["source", "provider"]).required(true))]
+#[command(after_help = "\
+Examples:
+  netstead clean --source office --dry-run
+  netstead clean --source office           after it was taken out of the configuration
+  netstead clean --provider lan --yes      before it is taken out of the configuration
+  netstead clean --provider lan --forget   after that: its records stay, as somebody else's")]
+pub(crate) struct Clean {
+    /// What this source brought; it must no longer be configured
+    #[arg(long, value_name = "SOURCE")]
+    pub(crate) source: Option<Ident>,
+    /// Everything of ours on this provider
+    #[arg(long, value_name = "PROVIDER")]
+    pub(crate) provider: Option<Ident>,
+    /// Leave the records and forget that they are ours, on a provider that is no longer configured
+    #[arg(long, requires = "provider")]
+    pub(crate) forget: bool,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
+}
+
+/// Bring a provider back to what one of its last generations had
+///
+/// What was written since then is taken back, as a new generation; what was never Netstead's is left. What is to change
+/// is shown first. The provider is paused until `netstead resume --provider NAME`; after that, what was brought back gives
+/// way only with `netstead apply HASH`. The last ten generations are kept; `netstead get providers -o wide` shows the
+/// newest.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  netstead rollback --to 41 --provider lan --dry-run
+  netstead rollback --to 41 --provider lan
+  netstead rollback --to 41 --yes")]
+pub(crate) struct Rollback {
+    /// The generation to go back to
+    #[arg(long, value_name = "GENERATION")]
+    pub(crate) to: u64,
+    /// Of this provider [default: the only one that has a past]
+    #[arg(long, value_name = "PROVIDER")]
+    pub(crate) provider: Option<Ident>,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
+}
+
+/// Whether to go on once it is seen what is to be done.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Consent {
+    /// Do it without asking
+    #[arg(long, conflicts_with = "dry")]
+    pub(crate) yes: bool,
+    /// Only show what would be done
+    #[arg(long = "dry-run")]
+    pub(crate) dry: bool,
+}
