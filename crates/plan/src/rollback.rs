@@ -101,7 +101,7 @@ pub fn rollback(
         let returned = step.puts.iter_mut().filter(|value| value.reasons.is_empty());
         returned.for_each(|value| value.origin = Origin::Returned);
         // What comes again has no reason to tell.
-        let silent = step.lines.iter_mut().filter(|line| line.why.is_empty() || line.why.starts_with(';'));
+        let silent = step.lines.iter_mut().filter(|line| line.why.is_empty() || line.why.starts_with(':'));
         silent.for_each(|line| line.why = "rolled back".into());
     }
     plan

@@ -145,13 +145,20 @@ impl Worker {
         Ok((errors, doubts))
     }
 
+    /// As [`Worker::look`] beside the passes: zones in doubt stay so for the next one, which knows what to do about them.
+    pub(super) async fn look_aside(&mut self, desired: &Desired) -> Result<ZoneErrors, ProviderError> {
+        let (errors, doubts) = self.look(desired).await?;
+        self.nudges.doubts.lock().unwrap_or_else(PoisonError::into_inner).extend(doubts);
+        Ok(errors)
+    }
+
     /// Reads zones for a person, all that matter here and are `wanted`, whatever passes need. `near` is a name that may
     /// lie outside of what is configured. Also the zones that could not be read, and why.
     pub(super) async fn read_zones(
         &self,
         near: Option<&Name>,
         wanted: impl Fn(&Name) -> bool,
-    ) -> Result<(Actual, Vec<(Name, String)>), ProviderError> {
+    ) -> Result<(Actual, ZoneErrors), ProviderError> {
         let server = self.setup.provider.server();
         let desired = self.outlook.read().desired.clone();
         let mut asked = domains(self, &desired);

@@ -131,7 +131,7 @@ impl Worker {
     async fn would_plan(&mut self) -> Result<Plan, Stopped> {
         let inventory = self.shared.inventory.borrow().inventory.clone();
         let wanted = self.desired(inventory).await?;
-        self.look(&wanted).await?;
+        self.look_aside(&wanted).await?;
         Ok(self.plan(wanted).await?.0)
     }
 

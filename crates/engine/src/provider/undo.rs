@@ -51,7 +51,7 @@ impl Worker {
         let refused = |error: netstead_model::ProviderError| stopped(error.into());
         match undo {
             Undo::All => {
-                report.zone_errors = self.look(&Desired::default()).await.map_err(refused)?;
+                report.zone_errors = self.look_aside(&Desired::default()).await.map_err(refused)?;
                 let (desired, actual) = (&Desired::default(), &*self.seen.actual);
                 let (owned, guard, settings) = (&*self.owned, &self.guard, &*self.settings);
                 let now = self.shared.now();
@@ -61,13 +61,13 @@ impl Worker {
                 let mut inventory = (*self.shared.inventory.borrow().inventory).clone();
                 inventory.clean(source);
                 let wanted = self.desired(Arc::new(inventory)).await.map_err(stopped)?;
-                report.zone_errors = self.look(&wanted).await.map_err(refused)?;
+                report.zone_errors = self.look_aside(&wanted).await.map_err(refused)?;
                 let (plan, _) = self.plan(wanted).await.map_err(stopped)?;
                 Ok(only(plan, &self.brought(source), self.guard.generation))
             }
             Undo::To(generation) => {
                 let past = self.past(*generation).await?;
-                report.zone_errors = self.look(&at(past.names())).await.map_err(refused)?;
+                report.zone_errors = self.look_aside(&at(past.names())).await.map_err(refused)?;
                 let (actual, now) = (&self.seen.actual, self.shared.now());
                 Ok(rollback(&past, actual, &self.owned, &self.guard, &self.settings, now))
             }
