@@ -96,7 +96,7 @@ fn sources(old: &Config, new: &Config, notes: &mut Vec<String>) -> Vec<ImaginedS
                 source.name
             ));
         }
-        let digest = || serde_json::to_string(source).map(|text| Digest::of([text])).ok();
+        let digest = || serde_json::to_string(&source.kind).map(|text| Digest::of([text])).ok();
         ImaginedSource { name: source.name.clone(), changed: changed.then(digest).flatten() }
     };
     new.sources.iter().map(imagined).collect()
