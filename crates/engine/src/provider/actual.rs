@@ -161,7 +161,7 @@ impl Worker {
     ) -> Result<(Actual, ZoneErrors), ProviderError> {
         let server = self.setup.provider.server();
         let desired = self.outlook.read().desired.clone();
-        let mut asked = domains(self, &desired);
+        let mut asked = domains(&self.settings, &self.owned, &desired);
         asked.extend(near.cloned());
         let listed = in_time(&server, self.setup.provider.zones(&asked)).await?;
         let (mut zones, mut errors) = (Vec::new(), Vec::new());
