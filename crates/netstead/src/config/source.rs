@@ -124,7 +124,10 @@ fn only<'t, 'p>(
     problems: &'p mut Problems,
 ) -> Section<'t, 'p> {
     for (key, entry) in &table.entries {
-        if !["type", "was"].contains(&key.as_str()) && KEYS.contains(&key.as_str()) && !keys.contains(&key.as_str()) {
+        if !["type", "was"].contains(&key.as_str())
+            && KEYS.contains(&key.as_str())
+            && !keys.contains(&key.as_str())
+        {
             problems.add(&entry.key, format!("{path}: a source of type {kind} has no `{key}`"), None);
         }
     }
