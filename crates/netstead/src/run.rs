@@ -65,7 +65,8 @@ pub(crate) async fn run(global: &Global, args: &Run) -> anyhow::Result<()> {
         meter: Meter::default(),
         named: global.config.clone(),
     };
-    let done = house.open(&store, reload).await;
+    // On the heap: it holds the whole house.
+    let done = Box::pin(house.open(&store, reload)).await;
     store.close().await;
     done
 }

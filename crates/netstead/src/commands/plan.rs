@@ -69,18 +69,7 @@ async fn what_if(context: &Context, file: &Path, args: &Plan) -> anyhow::Result<
 async fn save(context: &Context, file: &Path, provider: Option<&Ident>) -> anyhow::Result<Exit> {
     let provider = match provider {
         Some(provider) => provider.to_string(),
-        None => {
-            let plans = context.client.all(PlanQuery::default()).await?;
-            match plans.as_slice() {
-                [plan] => plan.provider.clone(),
-                _ => {
-                    let names: Vec<_> = plans.iter().map(|plan| plan.provider.as_str()).collect();
-                    let hint =
-                        format!("write `netstead plan PROVIDER --save …`, with one of {}", names.join(", "));
-                    return Err(Failure::new("a case is of one provider").hint(hint).into());
-                }
-            }
-        }
+        None => only_provider(context).await?,
     };
     let case: Case = serde_json::from_value(context.client.case(&provider).await?)
         .context("the server gave a case that cannot be read; are both of one version?")?;
@@ -137,4 +126,15 @@ fn verdict(plans: &[PlanOutput]) -> Exit {
     } else {
         Exit::Fine
     }
+}
+
+/// The one provider that has a plan.
+async fn only_provider(context: &Context) -> anyhow::Result<String> {
+    let plans = context.client.all(PlanQuery::default()).await?;
+    if let [plan] = plans.as_slice() {
+        return Ok(plan.provider.clone());
+    }
+    let names: Vec<_> = plans.iter().map(|plan| plan.provider.as_str()).collect();
+    let hint = format!("write `netstead plan PROVIDER --save …`, with one of {}", names.join(", "));
+    Err(Failure::new("a case is of one provider").hint(hint).into())
 }

@@ -53,15 +53,12 @@ fn file() -> String {
                 row(table, key).unwrap_or_else(|| panic!("[{section}] {key} has no row in configuration.md"));
             text.push('\n');
             wrapped(&mut text, meaning);
-            match literal(default) {
-                Some(value) => drop(writeln!(text, "#{key} = {value}")),
-                None => {
-                    if default != "–" {
-                        wrapped(&mut text, &format!("Default: {default}"));
-                    }
-                    let _ = writeln!(text, "#{key} =");
-                }
+            let value = literal(default);
+            if value.is_none() && default != "–" {
+                wrapped(&mut text, &format!("Default: {default}"));
             }
+            let value = value.map(|value| format!(" {value}")).unwrap_or_default();
+            let _ = writeln!(text, "#{key} ={value}");
         }
     }
     text
