@@ -3,6 +3,7 @@
 pub(crate) mod admin;
 pub(crate) mod claim;
 pub(crate) mod get;
+pub(crate) mod import;
 pub(crate) mod names;
 pub(crate) mod pipam;
 pub(crate) mod pool;
@@ -169,6 +170,8 @@ pub(crate) enum Command {
     Token(admin::Token),
     #[command(subcommand)]
     Config(admin::Config),
+    #[command(subcommand)]
+    Import(import::Import),
     Completions(admin::Completions),
     Man(admin::Man),
     #[command(hide = true)]

@@ -7,6 +7,7 @@ pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod explain;
 pub(crate) mod get;
+pub(crate) mod import;
 pub(crate) mod names;
 pub(crate) mod pages;
 pub(crate) mod plan;

@@ -9,6 +9,7 @@ mod credentials;
 mod discovery;
 mod doctor;
 mod failure;
+mod import;
 mod local;
 mod logging;
 mod names;
@@ -61,6 +62,9 @@ async fn act(cli: Cli) -> anyhow::Result<Exit> {
         Command::Run(args) => return run::run(&global, args).await.map(|()| Exit::Fine),
         Command::Config(cli::admin::Config::Check(args)) => {
             return commands::config::check(&global, args).map(|()| Exit::Fine);
+        }
+        Command::Import(cli::import::Import::Dnsweaver(args)) => {
+            return commands::import::dnsweaver(args).map(|()| Exit::Fine);
         }
         Command::Completions(args) => return commands::pages::completions(args).map(|()| Exit::Fine),
         Command::Man(args) => return commands::pages::man(&args.dir).map(|()| Exit::Fine),
@@ -117,7 +121,11 @@ async fn talk(global: &Global, session: &Session, command: &Command) -> anyhow::
         Command::Pause(args) => commands::names::pause(context, args).await?,
         Command::Resume(args) => commands::names::resume(context, args).await?,
         Command::Export(args) => commands::names::export(context, args).await?,
-        Command::Run(_) | Command::Config(_) | Command::Completions(_) | Command::Man(_) => {}
+        Command::Run(_)
+        | Command::Config(_)
+        | Command::Import(_)
+        | Command::Completions(_)
+        | Command::Man(_) => {}
     }
     Ok(Exit::Fine)
 }

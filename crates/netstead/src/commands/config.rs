@@ -76,6 +76,7 @@ fn source_told(kind: &SourceKind) -> String {
         SourceKind::Hosts { path } => format!("hosts in {}", path.display()),
         #[cfg(feature = "docker")]
         SourceKind::Docker(docker) => format!("docker at {}, target {}", docker.host, docker.target),
+        SourceKind::Traefik(traefik) => format!("Traefik's files in {}", traefik.told()),
     }
 }
 

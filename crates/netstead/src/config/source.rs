@@ -2,12 +2,14 @@
 
 #[cfg(feature = "docker")]
 pub(crate) mod docker;
+mod traefik;
 
 use std::path::{Path, PathBuf};
 
 use netstead_model::Ident;
 use serde::Serialize;
 
+pub(crate) use self::traefik::TraefikConfig;
 use super::{Place, Problems, Section, tree::Table};
 use crate::discovery::Discovery;
 
@@ -26,8 +28,13 @@ pub(super) const KEYS: &[&str] = &[
     "ca_file",
     "client_cert",
     "client_key",
+    "paths",
+    "pattern",
+    "poll",
+    "entrypoints",
+    "default_entrypoints",
 ];
-const TYPES: [&str; 2] = ["hosts", "docker"];
+const TYPES: [&str; 3] = ["hosts", "docker", "traefik"];
 const HOSTS_KEYS: &[&str] = &["type", "path"];
 /// These are there without being configured.
 const OWN: [&str; 2] = ["ledger", "manual"];
@@ -50,6 +57,8 @@ pub(crate) enum SourceKind {
     /// Containers and swarm services of one Docker host.
     #[cfg(feature = "docker")]
     Docker(docker::DockerConfig),
+    /// Traefik's dynamic configuration in files.
+    Traefik(TraefikConfig),
 }
 
 impl SourceConfig {
@@ -94,6 +103,9 @@ pub(super) fn read(
     let (kind, was) = (section.choice("type", &TYPES)?, section.parsed("was"));
     let kind = if kind == "docker" {
         docker(&path, table, dir, problems)?
+    } else if kind == "traefik" {
+        let mut section = only(&path, table, kind, traefik::KEYS, problems);
+        SourceKind::Traefik(traefik::read(&mut section, dir)?)
     } else {
         let mut section = only(&path, table, kind, HOSTS_KEYS, problems);
         let file = section.needed("path", "write `path = \"/etc/netstead/hosts\"`")?;

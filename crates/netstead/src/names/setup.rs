@@ -9,7 +9,7 @@ use netstead_model::{Address, DnsProvider, Ident, Name, Source, SystemClock};
 use netstead_nameserver::{Builtin, zone_of};
 use netstead_plan::{Digest, DomainMatch, OwnerId, ProviderTarget};
 use netstead_providers::dns::{PowerDns, Rfc2136};
-use netstead_sources::{Hosts, hosts};
+use netstead_sources::{Hosts, TraefikFiles, hosts};
 use netstead_store::Store;
 
 use super::{calls::Calls, lost::Lost, targets::Targets};
@@ -145,6 +145,7 @@ fn source_setup(config: &SourceConfig) -> anyhow::Result<SourceSetup> {
     // Without its names: what is called otherwise now looks at the same.
     let digest = Digest::of([serde_json::to_string(&config.kind)?]);
     let name = config.name.clone();
+    let mut interval = None;
     let source: Arc<dyn Source> = match &config.kind {
         SourceKind::Hosts { path } => {
             Arc::new(Hosts::new(name, hosts::Config { path: path.clone() }, SystemClock::shared()))
@@ -154,8 +155,13 @@ fn source_setup(config: &SourceConfig) -> anyhow::Result<SourceSetup> {
             let built = netstead_sources::Docker::new(name, docker.build()?, SystemClock::shared());
             Arc::new(built.map_err(anyhow::Error::msg).with_context(|| format!("source.{}", config.name))?)
         }
+        SourceKind::Traefik(traefik) => {
+            interval = Some(Duration::from(traefik.poll));
+            Arc::new(TraefikFiles::new(name, traefik.source(), SystemClock::shared()))
+        }
     };
     let mut setup = SourceSetup::new(source, digest);
     setup.was.clone_from(&config.was);
+    setup.interval = interval.unwrap_or(setup.interval);
     Ok(setup)
 }

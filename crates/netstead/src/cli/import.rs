@@ -1,0 +1,37 @@
+//! `netstead import`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+/// Make a configuration of another tool's settings
+#[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Example:
+  netstead import dnsweaver --env-file dnsweaver.env --out netstead.toml")]
+pub(crate) enum Import {
+    /// Read dnsweaver's variables or its file, and write a netstead.toml
+    ///
+    /// What could not be carried over stands in it as a comment. Secrets that are variables or files stay where they are
+    /// and are pointed at.
+    #[command(after_help = "\
+Examples:
+  netstead import dnsweaver                                # from the environment, to stdout
+  netstead import dnsweaver --env-file dnsweaver.env --out netstead.toml
+  netstead import dnsweaver --file config.yaml --out netstead.toml
+  netstead config check netstead.toml")]
+    Dnsweaver(Dnsweaver),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Dnsweaver {
+    /// A file of `NAME=value` lines instead of the environment
+    #[arg(long, value_name = "FILE", conflicts_with = "file")]
+    pub(crate) env_file: Option<PathBuf>,
+    /// dnsweaver's YAML file instead of the environment
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// Where to write; a file that is there already stays [default: stdout]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}

@@ -1,0 +1,88 @@
+//! `type = "traefik"`: Traefik's dynamic configuration in files.
+
+use std::path::{Path, PathBuf};
+
+use netstead_model::Span;
+use netstead_sources::{
+    dialects::Target,
+    traefik::{Config, Pattern},
+};
+use serde::Serialize;
+
+use super::Section;
+
+pub(super) const KEYS: &[&str] =
+    &["type", "paths", "pattern", "poll", "entrypoints", "default_entrypoints", "target"];
+
+/// What is looked at when nothing tells that it changed, and how often at most.
+const POLL: Span = Span::from_secs(60);
+const MOST_OFTEN: Span = Span::from_secs(1);
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct TraefikConfig {
+    paths: Vec<PathBuf>,
+    pattern: Vec<Pattern>,
+    pub(crate) poll: Span,
+    entrypoints: Vec<String>,
+    default_entrypoints: Vec<String>,
+    target: Option<Target>,
+}
+
+impl TraefikConfig {
+    /// Where they are, for people.
+    pub(crate) fn told(&self) -> String {
+        let paths: Vec<_> = self.paths.iter().map(|path| path.display().to_string()).collect();
+        paths.join(" ")
+    }
+
+    pub(crate) fn source(&self) -> Config {
+        Config {
+            paths: self.paths.clone(),
+            patterns: self.pattern.clone(),
+            entrypoints: self.entrypoints.clone(),
+            default_entrypoints: self.default_entrypoints.clone(),
+            target: self.target.clone(),
+        }
+    }
+}
+
+pub(super) fn read(section: &mut Section<'_, '_>, dir: &Path) -> Option<TraefikConfig> {
+    let paths: Vec<PathBuf> = section.one_or_more("paths").iter().map(|path| dir.join(path)).collect();
+    if paths.is_empty() {
+        section.wrong("paths", "it is missing", Some("write `paths = [\"/etc/traefik/dynamic\"]`"));
+        return None;
+    }
+    let pattern: Vec<Pattern> =
+        if section.place_of("pattern").is_some() { section.list("pattern") } else { Pattern::usual() };
+    let poll = section.parsed("poll").unwrap_or(POLL);
+    if poll < MOST_OFTEN {
+        section.wrong("poll", "it is under a second", Some("write `1s` or more"));
+    }
+    Some(TraefikConfig {
+        paths,
+        pattern,
+        poll,
+        entrypoints: section.one_or_more("entrypoints"),
+        default_entrypoints: section.one_or_more("default_entrypoints"),
+        target: target(section),
+    })
+}
+
+/// Addresses, or one name: what a file can know.
+fn target(section: &mut Section<'_, '_>) -> Option<Target> {
+    let text = section.one_or_more("target").join(",");
+    if text.is_empty() {
+        return None;
+    }
+    match text.parse() {
+        Ok(target @ (Target::Addresses(_) | Target::Name(_))) => Some(target),
+        Ok(_) => {
+            section.wrong("target", "files know no such target", Some("write addresses, or one name"));
+            None
+        }
+        Err(error) => {
+            section.wrong("target", &error.to_string(), None);
+            None
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! One instance: a DNS server.
+
+use crate::import::{
+    Variables,
+    draft::{Draft, Table},
+};
+
+/// What dnsweaver gives records when nobody says.
+const TTL: &str = "300";
+
+/// One instance and its variables.
+struct Instance<'a> {
+    variables: &'a Variables,
+    prefix: String,
+}
+
+impl<'a> Instance<'a> {
+    fn name(&self, suffix: &str) -> String {
+        format!("{}{suffix}", self.prefix)
+    }
+
+    fn get(&self, suffix: &str) -> Option<&'a str> {
+        self.variables.get(&self.name(suffix))
+    }
+
+    fn list(&self, suffix: &str) -> Vec<&'a str> {
+        self.variables.list(&self.name(suffix))
+    }
+
+    fn flag(&self, suffix: &str) -> Option<bool> {
+        self.variables.flag(&self.name(suffix))
+    }
+
+    fn secret(&self, suffix: &str) -> Option<String> {
+        self.variables.secret(&self.name(suffix))
+    }
+}
+
+pub(super) fn add(draft: &mut Draft, variables: &Variables, name: &str) {
+    let prefix = format!("{}_", name.to_uppercase().replace('-', "_"));
+    let instance = Instance { variables, prefix };
+    let kind = instance.get("TYPE").unwrap_or_default().to_ascii_lowercase();
+    let mut table = Table::new("dns", &name.to_ascii_lowercase());
+    match kind.as_str() {
+        "powerdns" => powerdns(&mut table, &instance),
+        "rfc2136" => rfc2136(&mut table, &instance),
+        "" => return absent(draft, &instance, name, "it has no type"),
+        kind => {
+            let why = format!("Netstead has no provider of type `{kind}` yet");
+            return absent(draft, &instance, name, &why);
+        }
+    }
+    domains(&mut table, &instance);
+    shared(&mut table, &instance);
+    draft.table(&table);
+}
+
+fn absent(draft: &mut Draft, instance: &Instance<'_>, name: &str, why: &str) {
+    draft.space();
+    draft.remark(&format!("The instance `{name}` is left out: {why}."));
+    for line in instance.variables.below(&instance.prefix) {
+        draft.remark(&format!("  {line}"));
+    }
+}
+
+fn powerdns(table: &mut Table, instance: &Instance<'_>) {
+    table.text("type", "powerdns");
+    if let Some(url) = instance.get("URL") {
+        table.text("url", url);
+    }
+    if let Some(key) = instance.secret("API_KEY") {
+        table.raw("api_key", key);
+    }
+    if let Some(id) = instance.get("SERVER_ID") {
+        table.text("server_id", id);
+    }
+    // The zones of the domains are found by themselves.
+    let _ = instance.get("ZONE");
+    for (suffix, key) in [
+        ("TLS_CA_FILE", "ca_file"),
+        ("TLS_CERT_FILE", "client_cert"),
+        ("TLS_KEY_FILE", "client_key"),
+        ("TLS_SERVER_NAME", "server_name"),
+    ] {
+        if let Some(value) = instance.get(suffix) {
+            table.text(key, value);
+        }
+    }
+    let skip = [instance.flag("TLS_SKIP_VERIFY"), instance.flag("INSECURE_SKIP_VERIFY")];
+    if skip.contains(&Some(true)) {
+        table.raw("insecure", "true");
+    }
+    if let Some(version) = instance.get("TLS_MIN_VERSION") {
+        table.remark(&format!("TLS_MIN_VERSION={version}: it is 1.2 here"));
+    }
+}
+
+fn rfc2136(table: &mut Table, instance: &Instance<'_>) {
+    table.text("type", "rfc2136");
+    table.list("servers", &instance.list("SERVER"));
+    if let Some(name) = instance.get("TSIG_KEY_NAME") {
+        table.text("tsig_name", name);
+    }
+    if let Some(algorithm) = instance.get("TSIG_ALGORITHM") {
+        table.text("tsig_algorithm", algorithm.trim_end_matches('.'));
+    }
+    if let Some(secret) = instance.secret("TSIG_SECRET") {
+        table.raw("tsig_secret", secret);
+    }
+    if let Some(zone) = instance.get("ZONE") {
+        table.list("zones", &[zone.trim_end_matches('.')]);
+    }
+    // As dnsweaver does; `transfer` is quicker where the server allows it.
+    table.text("read", "query");
+    for suffix in ["TIMEOUT", "USE_TCP"] {
+        if let Some(value) = instance.get(suffix) {
+            table.remark(&format!("{suffix}={value}: not needed here"));
+        }
+    }
+}
+
+/// A name without a wildcard means itself alone to dnsweaver, and itself with all below it here.
+fn domains(table: &mut Table, instance: &Instance<'_>) {
+    let mut exclude: Vec<String> = Vec::new();
+    let mut domains: Vec<String> = Vec::new();
+    let written = instance.list("DOMAINS");
+    for domain in &written {
+        let domain = domain.trim_end_matches('.').to_ascii_lowercase();
+        let below = format!("*.{domain}");
+        if domain.contains(['?', '[']) {
+            domains.push(format!("/{}/", glob_to_regex(&domain)));
+        } else if domain.contains('*') {
+            domains.push(domain);
+        } else {
+            if !written.iter().any(|other| other.trim_end_matches('.').eq_ignore_ascii_case(&below)) {
+                exclude.push(below);
+            }
+            domains.push(domain);
+        }
+    }
+    // A domain with all below needs no glob beside it.
+    let whole = domains.clone();
+    domains.retain(|domain| {
+        domain.strip_prefix("*.").is_none_or(|plain| !whole.iter().any(|other| other == plain))
+    });
+    domains.extend(instance.get("DOMAINS_REGEX").map(|regex| format!("/{regex}/")));
+    table.list("domains", &domains);
+    for domain in instance.list("EXCLUDE_DOMAINS") {
+        let domain = domain.trim_end_matches('.').to_ascii_lowercase();
+        if domain.contains('*') && !domain.contains(['?', '[']) {
+            exclude.push(domain);
+        } else {
+            exclude.push(format!("/{}/", glob_to_regex(&domain)));
+        }
+    }
+    exclude.extend(instance.get("EXCLUDE_DOMAINS_REGEX").map(|regex| format!("/{regex}/")));
+    if !exclude.is_empty() {
+        table.list("exclude_domains", &exclude);
+    }
+}
+
+/// The whole name; `*` spans dots, `?` is one character but a dot, `[…]` is a class as it stands.
+fn glob_to_regex(glob: &str) -> String {
+    let mut out = String::from("^");
+    for c in glob.chars() {
+        match c {
+            '*' => out.push_str(".*"),
+            '?' => out.push_str("[^.]"),
+            '.' => out.push_str("\\."),
+            c => out.push(c),
+        }
+    }
+    out.push('$');
+    out
+}
+
+fn shared(table: &mut Table, instance: &Instance<'_>) {
+    let variables = instance.variables;
+    let kind = instance.get("RECORD_TYPE").unwrap_or("A").to_ascii_uppercase();
+    table.text("record_type", &kind);
+    match (instance.get("TARGET"), instance.get("TARGET_MODE")) {
+        (_, Some(mode)) => table.text("target", mode),
+        (Some(target), None) => table.text("target", target),
+        (None, None) => {
+            table.remark("dnsweaver needs TARGET here; without it names point at what they belong to");
+        }
+    }
+    for suffix in ["TARGET_REFRESH_INTERVAL", "TARGET_PUBLIC_ENDPOINTS"] {
+        if let Some(value) = instance.get(suffix) {
+            table.remark(&format!("{suffix}={value} is not carried over"));
+        }
+    }
+    table.raw("ttl", instance.get("TTL").or(variables.get("DEFAULT_TTL")).unwrap_or(TTL));
+    let mode = if variables.flag("DRY_RUN") == Some(true) {
+        "observe"
+    } else if variables.flag("CLEANUP_ORPHANS") == Some(false) {
+        "additive"
+    } else {
+        instance.get("MODE").unwrap_or("managed")
+    };
+    let _ = instance.get("MODE");
+    table.text("mode", mode);
+    let adopt = instance.flag("ADOPT_EXISTING").or(variables.flag("ADOPT_EXISTING"));
+    if adopt == Some(true) {
+        table.raw("adopt", "true");
+    }
+    let _ = instance.get("ADOPT_EXISTING_ALLOW_OVERRIDES");
+    // dnsweaver makes no PTR.
+    table.raw("reverse", "false");
+    if let Some(interval) = variables.get("RECONCILE_INTERVAL") {
+        table.text("interval", interval);
+    }
+    if let Some(entrypoints) = instance.get("ENTRYPOINTS") {
+        table.remark(&format!(
+            "ENTRYPOINTS={entrypoints}: which routers count is a matter of the source here, not of the server"
+        ));
+    }
+}

@@ -1,0 +1,87 @@
+//! Where names come from.
+
+use crate::import::{
+    Variables,
+    draft::{Draft, Table},
+};
+
+pub(super) fn add(draft: &mut Draft, variables: &Variables) {
+    let mut sources = variables.list("SOURCES");
+    sources.extend(variables.list("SOURCE"));
+    if sources.is_empty() {
+        sources.push("traefik");
+    }
+    let platform = variables.get("PLATFORM").unwrap_or("docker");
+    if matches!(platform, "docker" | "both") {
+        docker(draft, variables, &sources);
+    }
+    files(draft, variables);
+    if matches!(platform, "kubernetes" | "both") || sources.contains(&"kubernetes") {
+        beyond(draft, variables, "Kubernetes", "K8S_");
+    }
+    for (source, name, prefix) in [("proxmox", "Proxmox VE", "PROXMOX_"), ("incus", "Incus", "INCUS_")] {
+        if sources.contains(&source) {
+            beyond(draft, variables, name, prefix);
+        }
+    }
+}
+
+fn docker(draft: &mut Draft, variables: &Variables, sources: &[&str]) {
+    let mut table = Table::new("source", "docker");
+    table.text("type", "docker");
+    if let Some(host) = variables.get("DOCKER_HOST") {
+        table.text("host", host);
+    }
+    if let Some(mode) = variables.get("DOCKER_MODE").filter(|mode| *mode != "auto") {
+        table.text("mode", mode);
+    }
+    // dnsweaver heeds its own `enabled` whatever the sources are.
+    let mut dialects = vec!["netstead", "dnsweaver"];
+    for dialect in ["traefik", "caddy", "nginx-proxy"] {
+        if sources.contains(&dialect) {
+            dialects.push(dialect);
+        }
+    }
+    table.list("dialects", &dialects);
+    if variables.flag("CLEANUP_ON_STOP") == Some(false) {
+        table.raw("keep_stopped", "true");
+    }
+    if variables.get("DOCKER_CONNECT_TIMEOUT").is_some() {
+        table.remark("DNSWEAVER_DOCKER_CONNECT_TIMEOUT: a Docker that is not there yet is waited for");
+    }
+    draft.table(&table);
+}
+
+fn files(draft: &mut Draft, variables: &Variables) {
+    let paths = variables.list("SOURCE_TRAEFIK_FILE_PATHS");
+    let pattern = variables.list("SOURCE_TRAEFIK_FILE_PATTERN");
+    let poll = variables.get("SOURCE_TRAEFIK_POLL_INTERVAL");
+    let entrypoints = variables.list("SOURCE_TRAEFIK_DEFAULT_ENTRYPOINTS");
+    // inotify with polling beside it, always.
+    let _ = variables.get("SOURCE_TRAEFIK_WATCH_METHOD");
+    if paths.is_empty() {
+        return;
+    }
+    let mut table = Table::new("source", "traefik");
+    table.text("type", "traefik");
+    table.list("paths", &paths);
+    if !pattern.is_empty() {
+        table.list("pattern", &pattern);
+    }
+    if let Some(poll) = poll {
+        table.text("poll", poll);
+    }
+    if !entrypoints.is_empty() {
+        table.list("default_entrypoints", &entrypoints);
+    }
+    draft.table(&table);
+}
+
+/// What Netstead does not look at yet.
+fn beyond(draft: &mut Draft, variables: &Variables, name: &str, prefix: &str) {
+    draft.space();
+    draft.remark(&format!("Netstead has no source for {name} yet:"));
+    for line in variables.below(prefix) {
+        draft.remark(&format!("  {line}"));
+    }
+}

@@ -1,0 +1,121 @@
+//! Coming from dnsweaver.
+
+use crate::{house::House, resolve};
+
+const ENV: &str = "\
+# dnsweaver
+DNSWEAVER_INSTANCES=internal-dns,update,cloud
+DNSWEAVER_SOURCES=traefik,caddy
+DNSWEAVER_LOG_LEVEL=warn
+DNSWEAVER_DEFAULT_TTL=120
+DNSWEAVER_LOG_FILE=/var/log/dnsweaver.log
+DNSWEAVER_TYPO_SETTING=1
+DNSWEAVER_SOURCE_TRAEFIK_FILE_PATHS=/rules
+DNSWEAVER_SOURCE_TRAEFIK_POLL_INTERVAL=30s
+DNSWEAVER_INTERNAL_DNS_TYPE=powerdns
+DNSWEAVER_INTERNAL_DNS_URL=http://pdns:8081
+DNSWEAVER_INTERNAL_DNS_API_KEY=hunter2
+DNSWEAVER_INTERNAL_DNS_ZONE=home.test
+DNSWEAVER_INTERNAL_DNS_TARGET=10.0.3.9
+DNSWEAVER_INTERNAL_DNS_DOMAINS=home.test,*.home.test
+DNSWEAVER_INTERNAL_DNS_EXCLUDE_DOMAINS=secret.home.test
+DNSWEAVER_UPDATE_TYPE=rfc2136
+DNSWEAVER_UPDATE_SERVER=ns1:53
+DNSWEAVER_UPDATE_ZONE=lab.test.
+DNSWEAVER_UPDATE_TSIG_KEY_NAME=weave.
+DNSWEAVER_UPDATE_TSIG_SECRET_FILE=/run/secrets/tsig
+DNSWEAVER_UPDATE_RECORD_TYPE=CNAME
+DNSWEAVER_UPDATE_TARGET=lb.lab.test
+DNSWEAVER_UPDATE_DOMAINS=*.lab.test
+DNSWEAVER_UPDATE_MODE=additive
+DNSWEAVER_CLOUD_TYPE=cloudflare
+DNSWEAVER_CLOUD_TOKEN=hunter3
+DNSWEAVER_CLOUD_DOMAINS=*.example.test
+";
+
+const YAML: &str = "\
+instance_id: here
+reconciler: { interval: 30s, dry_run: true }
+sources:
+  - name: traefik
+    file_discovery: { paths: [/rules], pattern: '*.yml' }
+providers:
+  - name: lan
+    type: powerdns
+    domains: ['*.home.test']
+    record_type: A
+    target: 10.0.3.9
+    ttl: 60
+    config: { url: 'http://pdns:8081', api_key: '${PDNS_KEY}' }
+";
+
+/// What stands in it besides comments and empty lines.
+fn settings(text: &str) -> String {
+    let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn an_env_file_of_dnsweavers_becomes_a_configuration_that_is_valid() {
+    let house = House::empty();
+    let (env, out) = (house.path().join("dnsweaver.env"), house.path().join("netstead.toml"));
+    std::fs::write(&env, ENV).unwrap();
+    house.does(&format!("import dnsweaver --env-file {} --out {}", env.display(), out.display()));
+    let text = std::fs::read_to_string(&out).unwrap();
+    let told = house.does(&format!("config check {}", out.display()));
+    assert!(told.contains("powerdns at http://pdns:8081"), "{told}");
+    assert!(!text.contains("hunter"), "a secret is never copied: {text}");
+    let powerdns = settings(&text);
+    for line in [
+        "[source.traefik]\ntype = \"traefik\"\npaths = [\"/rules\"]\npoll = \"30s\"",
+        "[dns.internal-dns]\ntype = \"powerdns\"\nurl = \"http://pdns:8081\"\napi_key = { env = \"DNSWEAVER_INTERNAL_DNS_API_KEY\" }\ndomains = [\"home.test\"]",
+        "target = \"10.0.3.9\"\nttl = 120\nmode = \"managed\"\nreverse = false",
+        "[dns.update]\ntype = \"rfc2136\"\nservers = [\"ns1:53\"]\ntsig_name = \"weave.\"\ntsig_secret = { file = \"/run/secrets/tsig\" }\nzones = [\"lab.test\"]",
+        "record_type = \"CNAME\"\ntarget = \"lb.lab.test\"\nttl = 120\nmode = \"additive\"",
+    ] {
+        assert!(powerdns.contains(line), "{line}\n is not in\n{text}");
+    }
+    for comment in [
+        "# The instance `cloud` is left out: Netstead has no provider of type `cloudflare` yet.",
+        "#   DNSWEAVER_CLOUD_TOKEN=(a secret)",
+        "#   DNSWEAVER_LOG_FILE=/var/log/dnsweaver.log: logs go to stderr",
+        "#   DNSWEAVER_TYPO_SETTING=1: it has no meaning here",
+    ] {
+        assert!(text.contains(comment), "{comment}\n is not in\n{text}");
+    }
+    let again =
+        house.fails(&format!("import dnsweaver --env-file {} --out {}", env.display(), out.display()));
+    assert!(again.err.contains("cannot make"), "{}", again.err);
+}
+
+#[test]
+fn a_yaml_file_of_dnsweavers_becomes_the_same() {
+    let house = House::empty();
+    let file = house.path().join("config.yaml");
+    std::fs::write(&file, YAML).unwrap();
+    let text = house.does(&format!("import dnsweaver --file {}", file.display()));
+    let found = settings(&text);
+    assert!(found.contains("pattern = [\"*.yml\"]"), "{text}");
+    assert!(found.contains("api_key = { env = \"PDNS_KEY\" }\ndomains = [\"*.home.test\"]"), "{text}");
+    assert!(found.contains("ttl = 60\nmode = \"observe\""), "{text}");
+    assert!(found.contains("interval = \"30s\""), "{text}");
+    assert!(house.fails("import dnsweaver").err.contains("DNSWEAVER_INSTANCES"));
+}
+
+#[test]
+fn without_a_file_the_server_runs_on_dnsweavers_environment() {
+    let mut house = House::empty();
+    let rules = house.path().join("rules");
+    std::fs::create_dir(&rules).unwrap();
+    std::fs::write(rules.join("web.yml"), "http:\n  routers:\n    web:\n      rule: Host(`web.home.test`)\n")
+        .unwrap();
+    let paths = rules.to_str().unwrap().to_owned();
+    house.set("DNSWEAVER_INSTANCES", "gone");
+    house.set("DNSWEAVER_GONE_TYPE", "pihole");
+    house.set("DNSWEAVER_PLATFORM", "none");
+    house.set("DNSWEAVER_SOURCE_TRAEFIK_FILE_PATHS", &paths);
+    house.set("NETSTEAD_SOURCE_TRAEFIK_TARGET", "10.0.3.9");
+    // dnsweaver logs JSON unless told otherwise, and so do we in its place.
+    house.start(&["--log-format", "json"]);
+    resolve::until(&["10.0.3.9"], || resolve::a(house.dns(), "web.home.test"));
+}
