@@ -32,7 +32,7 @@ fn steady_word(word: &str) -> String {
             .is_some_and(|age| !age.is_empty() && age.bytes().all(|b| b.is_ascii_digit()));
     if hex(16) {
         word.replace(bare, "0123456789abcdef")
-    } else if hex(8) && bare.bytes().any(|byte| byte.is_ascii_alphabetic()) {
+    } else if hex(8) {
         word.replace(bare, "01234567")
     } else if bare.ends_with('Z') && bare.contains("T0") | bare.contains("T1") | bare.contains("T2") {
         word.replace(bare, "2026-01-01T00:00:00Z")
