@@ -10,22 +10,10 @@ use serde::Serialize;
 
 use super::{Secret, Section};
 
+/// The first two are of a local store; the rest only an etcd needs.
 pub(super) const KEYS: &[&str] = &[
     "type",
     "path",
-    "endpoints",
-    "prefix",
-    "user",
-    "password",
-    "ca_file",
-    "client_cert",
-    "client_key",
-    "server_name",
-    "timeout",
-];
-
-/// What only an etcd needs.
-const OF_ETCD: &[&str] = &[
     "endpoints",
     "prefix",
     "user",
@@ -74,7 +62,7 @@ pub(super) fn read(mut section: Section<'_, '_>, dir: &Path) -> StoreConfig {
         refuse(&mut section, &["path"], "a store in an etcd has no path");
         return StoreConfig::Etcd(etcd(&mut section, dir));
     }
-    refuse(&mut section, OF_ETCD, "only a store in an etcd has this");
+    refuse(&mut section, KEYS.get(2..).unwrap_or_default(), "only a store in an etcd has this");
     if kind == Some("memory") {
         refuse(&mut section, &["path"], "a store in memory has no path");
         return StoreConfig::Memory;
