@@ -26,45 +26,26 @@ use super::{Place, Problems, Section, tree::Table};
 const TYPES: [&str; 3] = ["builtin", "powerdns", "rfc2136"];
 
 /// All keys of all types, for the environment.
-pub(super) const KEYS: &[&str] = &[
-    "type",
-    "domains",
-    "exclude_domains",
-    "mode",
-    "target",
-    "target_endpoints",
-    "target_interval",
-    "record_type",
-    "ttl",
-    "grace",
-    "ended_grace",
-    "breaker",
-    "adopt",
-    "share",
-    "reverse",
-    "interval",
-    "full_interval",
-    "owner",
-    "was",
-    "url",
-    "api_key",
-    "server_id",
-    "create_zones",
-    "nameservers",
-    "hostmaster",
-    "ca_file",
-    "client_cert",
-    "client_key",
-    "server_name",
-    "fingerprint",
-    "insecure",
-    "servers",
-    "tsig_name",
-    "tsig_algorithm",
-    "tsig_secret",
-    "read",
-    "zones",
-];
+pub(super) const KEYS: &[&str] = &joined::<ALL>(&LISTS);
+const LISTS: [&[&str]; 4] = [common::KEYS, powerdns::KEYS, trust::KEYS, rfc2136::KEYS];
+const ALL: usize = common::KEYS.len() + powerdns::KEYS.len() + trust::KEYS.len() + rfc2136::KEYS.len();
+
+/// Several lists as one. Done by the compiler, which refuses what is out of bounds.
+#[allow(clippy::indexing_slicing, reason = "slices have no iterators in a const")]
+const fn joined<const N: usize>(lists: &[&[&'static str]]) -> [&'static str; N] {
+    let mut all = [""; N];
+    let (mut list, mut at) = (0, 0);
+    while list < lists.len() {
+        let mut key = 0;
+        while key < lists[list].len() {
+            all[at] = lists[list][key];
+            at += 1;
+            key += 1;
+        }
+        list += 1;
+    }
+    all
+}
 
 /// One provider as the file has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -109,13 +90,7 @@ pub(super) fn read(
     dir: &Path,
     problems: &mut Problems,
 ) -> Option<DnsConfig> {
-    let ident: Ident = match name.parse() {
-        Ok(ident) => ident,
-        Err(error) => {
-            problems.add(place, error.to_string(), None);
-            return None;
-        }
-    };
+    let ident: Ident = problems.name(place, name, None)?;
     let path = format!("dns.{name}");
     let kind = kind(&path, place, table, problems)?;
     let own = match kind {

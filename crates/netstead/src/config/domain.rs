@@ -12,13 +12,8 @@ pub(super) const KEYS: &[&str] = &["networks", "template"];
 
 /// The rule, unless what is written cannot be one.
 pub(super) fn read(name: &str, place: &Place, table: &Table, problems: &mut Problems) -> Option<DomainRule> {
-    let domain: Name = match name.parse() {
-        Ok(domain) => domain,
-        Err(error) => {
-            problems.add(place, error.to_string(), Some("write `[domain.\"home.example.com\"]`".into()));
-            return None;
-        }
-    };
+    let hint = "write `[domain.\"home.example.com\"]`";
+    let domain: Name = problems.name(place, name, Some(hint))?;
     let path = format!("domain.\"{name}\"");
     let mut section = Section::new(&path, Some(table), KEYS, problems);
     let template = section.parsed("template").unwrap_or_default();

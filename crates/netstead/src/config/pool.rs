@@ -25,13 +25,7 @@ pub(super) const KEYS: &[&str] = &[
 
 /// The pool, unless what is written cannot be one.
 pub(super) fn read(name: &str, place: &Place, table: &Table, problems: &mut Problems) -> Option<PoolSpec> {
-    let ident: Ident = match name.parse() {
-        Ok(ident) => ident,
-        Err(error) => {
-            problems.add(place, error.to_string(), None);
-            return None;
-        }
-    };
+    let ident: Ident = problems.name(place, name, None)?;
     let path = format!("pool.{name}");
     let mut section = Section::new(&path, Some(table), KEYS, problems);
     let network: Option<Cidr> = section.parsed("network");

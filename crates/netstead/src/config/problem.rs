@@ -1,9 +1,10 @@
 //! What is wrong with the configuration, and where.
 
 use std::{
-    fmt,
+    fmt::{self, Display},
     ops::Range,
     path::{Path, PathBuf},
+    str::FromStr,
 };
 
 /// Where a value stands.
@@ -44,6 +45,16 @@ pub(super) struct Problems {
 impl Problems {
     pub(super) fn new(path: &Path, text: &str) -> Self {
         Self { path: path.to_owned(), text: text.to_owned(), found: Vec::new(), foreign: false }
+    }
+
+    /// The name that a table is keyed by, if it can be one.
+    pub(super) fn name<T: FromStr<Err: Display>>(
+        &mut self,
+        place: &Place,
+        name: &str,
+        hint: Option<&str>,
+    ) -> Option<T> {
+        name.parse().map_err(|error: T::Err| self.add(place, error.to_string(), hint.map(Into::into))).ok()
     }
 
     pub(super) fn add(&mut self, place: &Place, message: impl Into<String>, hint: Option<String>) {

@@ -85,13 +85,7 @@ pub(super) fn read(
     dir: &Path,
     problems: &mut Problems,
 ) -> Option<SourceConfig> {
-    let ident: Ident = match name.parse() {
-        Ok(ident) => ident,
-        Err(error) => {
-            problems.add(place, error.to_string(), None);
-            return None;
-        }
-    };
+    let ident: Ident = problems.name(place, name, None)?;
     let path = format!("source.{name}");
     if OWN.contains(&name) {
         problems.add(place, format!("{path} is Netstead's own"), Some("give it another name".into()));
