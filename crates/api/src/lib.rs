@@ -101,7 +101,16 @@ impl Api {
 
     /// All routes as one listener sees them. Once `stopping` is cancelled `/readyz` fails and streams end.
     fn router(&self, door: Door, max_body: usize, stopping: CancellationToken) -> axum::Router {
-        let app = App {
+        routes::router(&self.app(door, max_body, stopping))
+    }
+
+    /// The few routes of a listener for probes.
+    fn probes(&self, door: Door, stopping: CancellationToken) -> axum::Router {
+        routes::probes::router(&self.app(door, 0, stopping))
+    }
+
+    fn app(&self, door: Door, max_body: usize, stopping: CancellationToken) -> app::Shared {
+        Arc::new(App {
             ledger: self.ledger.clone(),
             engine: self.engine.clone(),
             nameserver: Arc::clone(&self.nameserver),
@@ -115,7 +124,6 @@ impl Api {
             door,
             max_body,
             stopping,
-        };
-        routes::router(&Arc::new(app))
+        })
     }
 }

@@ -13,6 +13,7 @@ pub(crate) mod page;
 pub(crate) mod pauses;
 pub(crate) mod plans;
 pub(crate) mod pools;
+pub(crate) mod probes;
 pub(crate) mod records;
 pub(crate) mod reservations;
 pub(crate) mod status;

@@ -138,9 +138,24 @@ impl Bound {
     /// Once `shutdown` is cancelled, `/readyz` fails at once, streams and waiting claims end, and running requests
     /// have [`ServeOptions::grace`] to do so.
     pub fn serve(self, api: &Api, shutdown: CancellationToken) -> Result<Server, ServeError> {
+        let router = api.router(self.door(), self.options.max_body, shutdown.clone());
+        self.answer(router, shutdown)
+    }
+
+    /// Answers those who ask as they asked dnsweaver: `/health`, `/ready` and `/metrics`, and nothing else.
+    pub fn serve_probes(self, api: &Api, shutdown: CancellationToken) -> Result<Server, ServeError> {
+        let router = api.probes(self.door(), shutdown.clone());
+        self.answer(router, shutdown)
+    }
+
+    fn door(&self) -> Door {
+        let Self { options, tls, address, .. } = self;
+        Door::new(&options.names, &options.listen, tls.is_some(), address.ip().is_loopback())
+    }
+
+    fn answer(self, router: axum::Router, shutdown: CancellationToken) -> Result<Server, ServeError> {
         let Self { options, tls, listener, address } = self;
-        let door = Door::new(&options.names, &options.listen, tls.is_some(), address.ip().is_loopback());
-        let service = api.router(door, options.max_body, shutdown.clone()).into_make_service();
+        let service = router.into_make_service();
         let handle = Handle::new();
         let failed = |source| ServeError::Bind { listen: options.listen.clone(), source };
         let mut server = axum_server::from_tcp(listener).map_err(failed)?.handle(handle.clone());

@@ -56,6 +56,11 @@ impl Client {
         self.get(&["status"], &()).await
     }
 
+    /// Whether it serves, and will go on to. Needs no token.
+    pub async fn ready(&self) -> Result<(), ClientError> {
+        self.transport.ready().await
+    }
+
     /// Looks at everything, servers included, and says what is wrong.
     pub async fn doctor(&self) -> Result<DoctorOutput, ClientError> {
         self.get(&["doctor"], &()).await

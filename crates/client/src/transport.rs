@@ -116,6 +116,11 @@ impl Transport {
         Ok(Answer { value, status: answer.status, etag: answer.etag })
     }
 
+    /// `/readyz`, which stands beside the API.
+    pub(crate) async fn ready(&self) -> Result<(), ClientError> {
+        self.bytes(self.call_below(&["readyz"], Method::GET, Repeat::Read)?).await.map(drop)
+    }
+
     async fn bytes(&self, call: Call) -> Result<Answer<Vec<u8>>, ClientError> {
         let request_id = request_id();
         let begun = SystemClock.monotonic();

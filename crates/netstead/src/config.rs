@@ -81,6 +81,9 @@ pub(crate) struct ApiConfig {
     /// Most bytes of a request's body.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) max_body: Option<u32>,
+    /// Where probes are answered as by dnsweaver.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) probes: Option<Listen>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -119,7 +122,7 @@ impl Default for LedgerConfig {
 /// The tables of the file and their keys. Those of the second list are keyed by a name first: `pool.lan.network`.
 const SECTIONS: [(&str, &[&str]); 6] = [
     ("store", store::KEYS),
-    ("api", &["listen", "hosts", "tls_cert", "tls_key", "max_body"]),
+    ("api", &["listen", "hosts", "tls_cert", "tls_key", "max_body", "probes"]),
     ("log", &["level", "format"]),
     ("ledger", &["retention", "max_events"]),
     ("nameserver", nameserver::KEYS),
@@ -233,7 +236,8 @@ fn api(mut section: Section<'_, '_>, dir: &Path) -> ApiConfig {
         (None, None) => None,
     };
     let max_body = section.number("max_body", 65_536..=1 << 30);
-    ApiConfig { listen, hosts, tls, max_body }
+    let probes = section.parsed("probes");
+    ApiConfig { listen, hosts, tls, max_body, probes }
 }
 
 fn log(mut section: Section<'_, '_>) -> LogConfig {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use netstead_api::{Api, Bound, Meter, ServeError, ServeOptions, TlsFiles, access::Tokens};
+use netstead_api::{Api, Bound, Meter, ServeError, ServeOptions, Server, TlsFiles, access::Tokens};
 use netstead_ledger::{Caller, Command, Ledger, Reply};
 use netstead_model::SystemClock;
 use netstead_store::Store;
@@ -34,6 +34,8 @@ use crate::{
 
 /// How long running work may take to end.
 const FAREWELL: Duration = Duration::from_secs(30);
+/// How long a probe may take to end.
+const PROBES: Duration = Duration::from_secs(5);
 /// What closing everything may take after that.
 const MARGIN: Duration = Duration::from_secs(10);
 
@@ -161,6 +163,7 @@ impl House<'_> {
             warn!(error = format!("{error:#}"), "The admin token could not be left for the command line.");
         }
         let server = bound.serve(&api, self.stop.clone()).map_err(unserved)?;
+        let probes = self.answer_probes(&api).await;
         let announcement = Announcement {
             url: url(&self.api, server.address()),
             data: &self.data,
@@ -172,8 +175,26 @@ impl House<'_> {
         };
         announcement.make(self.format).await;
         server.ended().await?;
+        if let Some(probes) = probes {
+            probes.ended().await?;
+        }
         info!("Stopped.");
         Ok(())
+    }
+
+    /// Where dnsweaver's probes come, if anywhere. Names are worth more than probes: without the port all else goes on.
+    async fn answer_probes(&self, api: &Api) -> Option<Server> {
+        let listen = self.api.probes.as_ref()?.to_string();
+        let options =
+            ServeOptions { names: self.api.hosts.clone(), grace: PROBES, ..ServeOptions::new(&listen) };
+        let served = async { netstead_api::bind(options).await?.serve_probes(api, self.stop.clone()) };
+        match served.await {
+            Ok(server) => Some(server),
+            Err(error) => {
+                warn!(listen, error = format!("{:#}", anyhow::Error::from(error)), "No probes are answered.");
+                None
+            }
+        }
     }
 }
 

@@ -28,9 +28,19 @@ impl Transport {
         if let Some(wrong) = segments.iter().find(|segment| matches!(**segment, "" | "." | "..")) {
             return Err(ClientError::unusable(format!("`{wrong}` cannot be a name in a request")));
         }
+        self.call_below(&[&["api", "v1"], segments].concat(), method, repeat)
+    }
+
+    /// A call of a path from the server's own.
+    pub(super) fn call_below(
+        &self,
+        path: &[&str],
+        method: Method,
+        repeat: Repeat,
+    ) -> Result<Call, ClientError> {
         let mut url = self.base.clone();
         match url.path_segments_mut() {
-            Ok(mut path) => path.pop_if_empty().extend(["api", "v1"]).extend(segments),
+            Ok(mut segments) => segments.pop_if_empty().extend(path),
             Err(()) => return Err(ClientError::unusable(format!("`{}` has no path", self.base))),
         };
         Ok(Call { method, url, repeat, headers: HeaderMap::new(), body: None, wait: Duration::ZERO })

@@ -3,10 +3,15 @@
 mod provider;
 mod sources;
 
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
 use super::{Variables, draft::Draft};
 
+/// Where dnsweaver answers probes unless it is told otherwise.
+const HEALTH_PORT: u16 = 8080;
+
 /// Settings of dnsweaver that have no meaning here, and what does their work instead.
-const INSTEAD: [(&str, &str); 13] = [
+const INSTEAD: [(&str, &str); 10] = [
     ("LOG_FILE", "logs go to stderr; let the service manager or Docker keep and rotate them"),
     ("LOG_MAX_SIZE", "see LOG_FILE"),
     ("LOG_MAX_BACKUPS", "see LOG_FILE"),
@@ -14,9 +19,6 @@ const INSTEAD: [(&str, &str); 13] = [
     ("LOG_COMPRESS", "see LOG_FILE"),
     ("OWNERSHIP_TRACKING", "what is ours is always known, in the store and as TXT marks"),
     ("SHUTDOWN_TIMEOUT", "a stop is bounded by itself"),
-    ("HEALTH_PORT", "health is at /healthz and /readyz of the API"),
-    ("HEALTH_ADDRESS", "see [api] listen"),
-    ("HEALTH_ALLOW_NETWORK", "see [api] listen"),
     ("INSTANCE_ID", "every installation draws an id of its own; `netstead adopt` reads dnsweaver's marks"),
     ("VALIDATE_ONLY", "`netstead config check` does that"),
     ("DOCKER_GID", "the image finds the socket's group by itself"),
@@ -30,6 +32,7 @@ pub(crate) fn convert(variables: &Variables) -> String {
         "Made by `netstead import dnsweaver`. What could not be carried over stands here as a comment.",
     );
     log(&mut draft, variables);
+    probes(&mut draft, variables);
     sources::add(&mut draft, variables);
     let mut instances = variables.list("INSTANCES");
     instances.extend(variables.list("PROVIDERS"));
@@ -57,6 +60,38 @@ fn log(draft: &mut Draft, variables: &Variables) {
     }
     let format = variables.get("LOG_FORMAT").unwrap_or("json");
     table.text("format", if format == "text" { "text" } else { "json" });
+    draft.table(&table);
+}
+
+/// dnsweaver answers probes always, and other machines only if it is told to.
+fn probes(draft: &mut Draft, variables: &Variables) {
+    let mut table = super::draft::Table::top("api");
+    table.remark("/health and /ready as dnsweaver has them; our own are /healthz and /readyz of the API.");
+    let port = match variables.get("HEALTH_PORT").map(str::parse::<u16>) {
+        Some(Ok(port)) => port,
+        Some(Err(_)) => {
+            table.remark("DNSWEAVER_HEALTH_PORT is no port; this is dnsweaver's usual one.");
+            HEALTH_PORT
+        }
+        None => HEALTH_PORT,
+    };
+    let open = variables.flag("HEALTH_ALLOW_NETWORK") == Some(true);
+    let address = match variables.get("HEALTH_ADDRESS").map(|address| (address, address.parse::<IpAddr>())) {
+        Some((_, Ok(address))) if open || address.is_loopback() => address,
+        Some((address, Ok(_))) => {
+            table.remark(&format!(
+                "DNSWEAVER_HEALTH_ADDRESS={address} needs DNSWEAVER_HEALTH_ALLOW_NETWORK=true"
+            ));
+            Ipv4Addr::LOCALHOST.into()
+        }
+        Some((address, Err(_))) => {
+            table.remark(&format!("DNSWEAVER_HEALTH_ADDRESS={address} is no address"));
+            Ipv4Addr::LOCALHOST.into()
+        }
+        None if open => Ipv4Addr::UNSPECIFIED.into(),
+        None => Ipv4Addr::LOCALHOST.into(),
+    };
+    table.text("probes", &SocketAddr::new(address, port).to_string());
     draft.table(&table);
 }
 
