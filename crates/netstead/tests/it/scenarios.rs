@@ -4,6 +4,8 @@ mod lab;
 mod late;
 mod life;
 mod marks;
+#[cfg(feature = "docker")]
+mod moved;
 mod screens;
 mod shared;
 mod sources;
