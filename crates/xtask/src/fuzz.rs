@@ -7,11 +7,11 @@ use crate::shell::{cargo, run};
 
 /// Read random labels and rules in every dialect, in a release build.
 ///
-/// Example: cargo xtask fuzz --cases 1000000
+/// Example: cargo xtask fuzz --cases 10000
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// How many cases each property is tried with.
-    #[arg(long, default_value_t = 400_000)]
+    #[arg(long, default_value_t = 1_000_000)]
     cases: u32,
 }
 

@@ -18,8 +18,11 @@ fn read(labels: &BTreeMap<String, String>, default_rule: Option<&str>) -> Readin
         default_rule: default_rule.and_then(|rule| rule.parse().ok()),
         ..TraefikSettings::default()
     };
+    check(&Reader::default().with_traefik(traefik), labels)
+}
+
+fn check(reader: &Reader, labels: &BTreeMap<String, String>) -> Reading {
     let told = Told { name: "app", labels, environment: labels };
-    let reader = Reader::default().with_traefik(traefik);
     let reading = reader.read(&told);
     assert_eq!(reading, reader.read(&told), "the same labels come to the same");
     let names = reading.asks.iter().map(|ask| &ask.name);
@@ -49,57 +52,123 @@ fn value() -> impl Strategy<Value = String> {
     prop::collection::vec(piece(), 0..12).prop_map(|pieces| pieces.concat())
 }
 
-fn label() -> impl Strategy<Value = String> {
-    let known = select(vec![
-        "netstead.hostname",
-        "netstead.hostnames",
-        "netstead.ttl",
-        "netstead.type",
-        "netstead.target",
-        "netstead.providers",
-        "netstead.enabled",
-        "netstead.pool",
-        "netstead.records.a.hostname",
-        "netstead.records.a.type",
-        "netstead.records.a.value",
-        "netstead.records.a.port",
-        "netstead.records.a.target",
-        "netstead.records.",
-        "dnsweaver.hostname",
-        "dnsweaver.enabled",
-        "dnsweaver.instances",
-        "dnsweaver.records.b.hostname",
-        "dnsweaver.records.b.port",
-        "dnsweaver.records.b.target",
-        "traefik.enable",
-        "traefik.http.routers.r.rule",
-        "traefik.http.routers.r.entrypoints",
-        "traefik.tcp.routers.r.rule",
-        "traefik.http.routers.r.tls.domains[0].main",
-        "traefik.http.routers.r.tls.domains[0].sans",
-        "caddy",
-        "caddy_0",
-        "caddy_1",
-        "VIRTUAL_HOST",
-        "VIRTUAL_HOST_MULTIPORTS",
-        "external-dns.kubernetes.io/hostname",
-        "external-dns.alpha.kubernetes.io/hostname",
-        "external-dns.alpha.kubernetes.io/target",
-        "external-dns.kubernetes.io/ttl",
-    ]);
-    let prefix =
-        select(vec!["netstead.", "dnsweaver.records.", "traefik.", "traefik.http.routers.", "caddy", ""]);
+/// Labels of each dialect, and what they begin with.
+const WORDS: [(Dialect, &[&str], &[&str]); 6] = [
+    (
+        Dialect::Netstead,
+        &[
+            "netstead.hostname",
+            "netstead.hostnames",
+            "netstead.ttl",
+            "netstead.type",
+            "netstead.target",
+            "netstead.providers",
+            "netstead.enabled",
+            "netstead.pool",
+            "netstead.adopt",
+            "netstead.share",
+            "netstead.proxied",
+            "netstead.records.a.hostname",
+            "netstead.records.a.type",
+            "netstead.records.a.value",
+            "netstead.records.a.port",
+            "netstead.records.a.priority",
+            "netstead.records.a.weight",
+            "netstead.records.a.target",
+            "netstead.records.",
+        ],
+        &["netstead.", "netstead.records.", "netstead.records.a."],
+    ),
+    (
+        Dialect::Dnsweaver,
+        &[
+            "dnsweaver.hostname",
+            "dnsweaver.hostnames",
+            "dnsweaver.enabled",
+            "dnsweaver.ttl",
+            "dnsweaver.instances",
+            "dnsweaver.records.b.hostname",
+            "dnsweaver.records.b.type",
+            "dnsweaver.records.b.port",
+            "dnsweaver.records.b.target",
+            "dnsweaver.records.b.provider",
+            "dnsweaver.records.b.meta.x",
+        ],
+        &["dnsweaver.", "dnsweaver.records."],
+    ),
+    (
+        Dialect::ExternalDns,
+        &[
+            "external-dns.kubernetes.io/hostname",
+            "external-dns.alpha.kubernetes.io/hostname",
+            "external-dns.alpha.kubernetes.io/internal-hostname",
+            "external-dns.alpha.kubernetes.io/target",
+            "external-dns.kubernetes.io/ttl",
+            "external-dns.kubernetes.io/controller",
+        ],
+        &["external-dns.", "external-dns.kubernetes.io/", "external-dns.alpha.kubernetes.io/"],
+    ),
+    (
+        Dialect::Traefik,
+        &[
+            "traefik.enable",
+            "traefik.http.routers.r.rule",
+            "traefik.http.routers.r.entrypoints",
+            "traefik.tcp.routers.r.rule",
+            "traefik.http.routers.r.tls.domains[0].main",
+            "traefik.http.routers.r.tls.domains[0].sans",
+        ],
+        &["traefik.", "traefik.http.routers.", "traefik.http.routers.r.tls.domains[", "traefik.tcp.routers."],
+    ),
+    (Dialect::Caddy, &["caddy", "caddy_0", "caddy_1", "caddy.reverse_proxy"], &["caddy", "caddy_"]),
+    (
+        Dialect::NginxProxy,
+        &["VIRTUAL_HOST", "VIRTUAL_HOST_MULTIPORTS", "com.nginx-proxy.virtual_host"],
+        &["VIRTUAL_HOST", "com.nginx-proxy."],
+    ),
+];
+
+fn label(dialects: &[Dialect]) -> impl Strategy<Value = String> + use<> {
+    let words = WORDS.iter().filter(|(dialect, ..)| dialects.contains(dialect));
+    let known: Vec<&str> = words.clone().flat_map(|(_, labels, _)| labels.iter().copied()).collect();
+    let prefixes: Vec<&str> = words.flat_map(|(.., prefixes)| prefixes.iter().copied()).chain([""]).collect();
     prop_oneof![
-        6 => known.prop_map(str::to_owned),
-        1 => (prefix, piece()).prop_map(|(prefix, rest)| format!("{prefix}{rest}")),
+        6 => select(known).prop_map(str::to_owned),
+        1 => (select(prefixes), piece()).prop_map(|(prefix, rest)| format!("{prefix}{rest}")),
     ]
+}
+
+fn labels(dialects: &[Dialect]) -> impl Strategy<Value = BTreeMap<String, String>> + use<> {
+    prop::collection::btree_map(label(dialects), value(), 0..8)
+}
+
+/// One dialect alone, so that the others' labels do not take its cases away.
+macro_rules! fuzz_alone {
+    ($($test:ident: $dialect:ident,)*) => { proptest! {
+        #![proptest_config(config())]
+        $(
+            #[test]
+            fn $test(labels in labels(&[Dialect::$dialect])) {
+                check(&Reader::new([Dialect::$dialect]), &labels);
+            }
+        )*
+    } };
+}
+
+fuzz_alone! {
+    fuzz_netstead: Netstead,
+    fuzz_dnsweaver: Dnsweaver,
+    fuzz_external_dns: ExternalDns,
+    fuzz_traefik: Traefik,
+    fuzz_caddy: Caddy,
+    fuzz_nginx_proxy: NginxProxy,
 }
 
 proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn fuzz_labels_of_all_dialects(labels in prop::collection::btree_map(label(), value(), 0..8), rule in value()) {
+    fn fuzz_labels_of_all_dialects(labels in labels(&Dialect::ALL), rule in value()) {
         read(&labels, Some(&rule));
     }
 
