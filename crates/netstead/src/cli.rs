@@ -25,6 +25,7 @@ use netstead_model::Span;
 use crate::{
     config::Listen,
     logging::{LogFilter, LogFormat},
+    step_down::User,
 };
 
 /// Where the server is unless said otherwise.
@@ -209,6 +210,9 @@ pub(crate) struct Run {
     /// Plan, and write to no DNS server
     #[arg(long = "dry-run")]
     pub(crate) dry: bool,
+    /// When started by root: go on as this user, in the group of Docker's socket; for containers
+    #[arg(long, value_name = "UID[:GID]", env = "NETSTEAD_USER", hide_env = true)]
+    pub(crate) user: Option<User>,
 }
 
 /// Show how things are, on one screen
@@ -217,6 +221,7 @@ pub(crate) struct Run {
 Examples:
   netstead status
   netstead status --check || echo \"somebody must look\"
+  netstead status --ready
 
 With --check: exit code 0 if all is well, 1 if something is wrong or nothing answers, 3 if the ledger is
 paused or a guard holds changes back.")]
@@ -224,6 +229,9 @@ pub(crate) struct Status {
     /// Say it by the exit code
     #[arg(long)]
     pub(crate) check: bool,
+    /// Say only whether it serves, by the exit code: for health checks, which end what fails them
+    #[arg(long, conflicts_with = "check")]
+    pub(crate) ready: bool,
 }
 
 /// Look at everything and say what is wrong, and what to do about it

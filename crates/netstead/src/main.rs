@@ -20,6 +20,7 @@ mod run;
 mod session;
 mod settings;
 mod state_dir;
+mod step_down;
 mod store_place;
 mod turn;
 
@@ -45,6 +46,10 @@ fn main() -> ExitCode {
             return if fine { Exit::Fine } else { Exit::Error }.into();
         }
     };
+    // While there is one thread.
+    if let Err(error) = step_down::as_asked(&cli) {
+        return report(&error).into();
+    }
     let done = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -94,7 +99,9 @@ async fn talk(global: &Global, session: &Session, command: &Command) -> anyhow::
         Command::Store(args) => return commands::store::store(context, args).await,
         Command::Plan(args) => return commands::plan::plan(context, global, args).await,
         Command::Apply(args) => return commands::names::apply(context, args).await,
-        Command::Health(_) => return commands::status::status(context, &cli::Status { check: true }).await,
+        Command::Health(_) => {
+            return commands::status::status(context, &cli::Status { check: true, ready: false }).await;
+        }
         Command::Output(args) => {
             let format = if args.json { Some(cli::Format::Json) } else { context.format };
             let what = cli::get::What::Workloads(cli::get::Workloads::default());

@@ -36,6 +36,11 @@ impl Settings {
         }
     }
 
+    /// The same, and nothing is told: somebody reads again and tells.
+    pub(crate) fn read_silently(named: Option<&Path>) -> Option<Self> {
+        Self::understand(config::find(named, variable).ok()?).ok()
+    }
+
     /// What a text that somebody else sent would say together with the environment. No file it names is looked at.
     pub(crate) fn imagine(name: &Path, text: &str) -> Result<Config, Vec<Problem>> {
         config::read_foreign(name, text, environment(), &own_variables())

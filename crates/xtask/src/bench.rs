@@ -33,6 +33,8 @@ enum Bench {
     Ledger,
     /// Names: planning, into PowerDNS beside bare requests, and answers beside those of Knot.
     Names,
+    /// Docker: from a container's start to the answer for its name.
+    Docker,
 }
 
 impl Bench {
@@ -40,6 +42,7 @@ impl Bench {
         match self {
             Self::Ledger => "ledger",
             Self::Names => "names",
+            Self::Docker => "docker",
         }
     }
 
@@ -48,6 +51,7 @@ impl Bench {
         match self {
             Self::Ledger => "bench --package netstead --bench ledger --",
             Self::Names => "bench --package netstead --bench names --",
+            Self::Docker => "bench --package netstead --bench docker --",
         }
     }
 }
@@ -60,8 +64,10 @@ pub(crate) fn measure(options: &Options) -> Result<bool> {
     if let Some(dir) = file.parent() {
         std::fs::create_dir_all(dir).with_context(|| format!("{} cannot be made", dir.display()))?;
     }
-    if let Bench::Names = options.what {
-        needs::provide(needs::BENCH, options.yes)?;
+    match options.what {
+        Bench::Ledger => {}
+        Bench::Names => needs::provide(needs::BENCH, options.yes)?,
+        Bench::Docker => needs::provide(needs::DOCKER, options.yes)?,
     }
     let mut bench = cargo(options.what.cargo());
     bench.arg("--json").arg(file);

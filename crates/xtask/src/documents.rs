@@ -61,7 +61,7 @@ pub(crate) fn commands_exist() -> Result<bool> {
     Ok(all)
 }
 
-/// The Markdown files of the top directory and of `docs`, with their text.
+/// The Markdown files of the top directory, of `docs` and of `deploy`, with their text.
 fn documents() -> Result<Vec<(PathBuf, String)>> {
     let mut paths = Vec::new();
     for entry in std::fs::read_dir(root())? {
@@ -71,7 +71,9 @@ fn documents() -> Result<Vec<(PathBuf, String)>> {
         }
     }
     paths.sort();
-    collect(&root().join("docs"), "md", &mut paths)?;
+    for dir in ["docs", "deploy"] {
+        collect(&root().join(dir), "md", &mut paths)?;
+    }
     let read = |path: PathBuf| {
         let text = std::fs::read_to_string(&path).with_context(|| shown(&path))?;
         Ok((path, text))

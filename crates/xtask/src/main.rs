@@ -1,8 +1,9 @@
-//! What a contributor types: `cargo xtask test`, `cargo xtask bench` and `cargo xtask fuzz`.
+//! What a contributor types: `cargo xtask test`, `cargo xtask bench`, `cargo xtask fuzz` and `cargo xtask image`.
 
 mod bench;
 mod documents;
 mod fuzz;
+mod image;
 mod lint;
 mod needs;
 mod shell;
@@ -19,6 +20,7 @@ enum Task {
     Test(test::Options),
     Bench(bench::Options),
     Fuzz(fuzz::Options),
+    Image(image::Options),
 }
 
 fn main() -> ExitCode {
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
         Task::Test(options) => Ok(test::run(&options)),
         Task::Bench(options) => bench::measure(&options),
         Task::Fuzz(options) => fuzz::fuzz(&options),
+        Task::Image(options) => image::image(&options),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

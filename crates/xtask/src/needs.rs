@@ -46,9 +46,25 @@ pub(crate) const TESTS: &[Need] = &[
     Need { command: "runc", package: "runc", why: "Docker runs containers with it" },
     Need { command: "iptables", package: "iptables", why: "Docker makes its networks with it" },
     Need { command: "docker-compose", package: "docker-compose", why: "a stack goes up and down with it" },
+    Need {
+        command: "update-ca-certificates",
+        package: "ca-certificates",
+        why: "the roots of TLS go into the image",
+    },
     Need { command: "busybox", package: "busybox-static", why: "the whole of a container in tests" },
     Need { command: "nsenter", package: "util-linux", why: "a Docker of its own for the tests" },
     Need { command: "mount", package: "mount", why: "a disk small enough to fill is a tmpfs" },
+];
+
+/// What `bench docker` starts its containers with.
+pub(crate) const DOCKER: &[Need] = &[
+    Need { command: "dockerd", package: "docker.io", why: "starts containers and tells of it" },
+    Need { command: "docker", package: "docker.io", why: "asks for containers" },
+    Need { command: "containerd", package: "containerd", why: "Docker runs containers with it" },
+    Need { command: "runc", package: "runc", why: "Docker runs containers with it" },
+    Need { command: "iptables", package: "iptables", why: "Docker makes its networks with it" },
+    Need { command: "busybox", package: "busybox-static", why: "the whole of a container" },
+    Need { command: "nsenter", package: "util-linux", why: "a Docker of its own" },
 ];
 
 /// What `bench names` measures against, and with.
@@ -115,7 +131,7 @@ mod tests {
 
     #[test]
     fn each_need_has_a_package_and_a_reason() {
-        for need in TESTS.iter().chain(BENCH) {
+        for need in TESTS.iter().chain(BENCH).chain(DOCKER) {
             assert!(!need.package.is_empty() && !need.why.is_empty(), "{need:?}");
         }
     }

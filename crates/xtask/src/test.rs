@@ -11,7 +11,7 @@ use self::{
     summary::{Outcome, Row, Summary},
 };
 use crate::{
-    documents, lint, needs,
+    documents, image, lint, needs,
     shell::{beside_us, cargo, is_root, run as run_step, run_watched, timed},
 };
 
@@ -106,8 +106,13 @@ fn tests(options: &Options, counts: &mut Counts) -> Result<bool> {
         }
         _ => {}
     }
+    let image = beside_us("image")?;
+    if !image::lay_out(&image, image::Arch::HERE, true)? {
+        return Ok(false);
+    }
     let mut command = cargo("test --workspace --no-fail-fast");
     command.env("NETSTEAD_TEST_SKIPS", &skips).env_remove("NETSTEAD_TEST_FULL");
+    command.env("NETSTEAD_TEST_IMAGE", image);
     if is_root() {
         command.env("NETSTEAD_TEST_FULL", "1");
     } else {

@@ -13,6 +13,10 @@ use crate::{
 };
 
 pub(crate) async fn status(context: &Context, args: &Status) -> anyhow::Result<Exit> {
+    if args.ready {
+        context.client.ready().await?;
+        return Ok(Exit::Fine);
+    }
     let status = context.client.status().await?;
     match context.format {
         Some(format @ (Format::Json | Format::Yaml)) => output::document(&status, format)?,

@@ -90,11 +90,18 @@ pub(super) fn read(
     if OWN.contains(&name) {
         problems.add(place, format!("{path} is Netstead's own"), Some("give it another name".into()));
     }
-    if !table.entries.contains_key("type") {
+    // `[source.docker]` says it already.
+    let telling = TYPES.into_iter().find(|kind| *kind == name);
+    let telling = telling.filter(|_| !table.entries.contains_key("type"));
+    if telling.is_none() && !table.entries.contains_key("type") {
         problems.add(place, format!("{path} has no type"), Some("write `type = \"hosts\"`".into()));
     }
     let mut section = Section::new(&path, Some(table), KEYS, problems);
-    let (kind, was) = (section.choice("type", &TYPES)?, section.parsed("was"));
+    let kind = match telling {
+        Some(kind) => kind,
+        None => section.choice("type", &TYPES)?,
+    };
+    let was = section.parsed("was");
     let kind = if kind == "docker" {
         docker(&path, table, dir, problems)?
     } else if kind == "traefik" {

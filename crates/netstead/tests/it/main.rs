@@ -18,6 +18,8 @@ mod documents;
 mod formats;
 mod full_disk;
 mod house;
+#[cfg(feature = "docker")]
+mod image;
 mod import;
 mod kill;
 mod local;
@@ -25,6 +27,8 @@ mod lost_answers;
 mod names;
 mod notified;
 mod numbers;
+#[cfg(feature = "docker")]
+mod plain_http;
 mod racing;
 mod reload;
 mod resolve;

@@ -1,0 +1,139 @@
+//! From root to an ordinary user: how a container starts.
+//!
+//! Docker's socket belongs to a group whose number differs from host to host, so an image cannot name it. Root looks
+//! whose it is, makes a new data directory the user's, joins that group and is root no more.
+
+use std::{
+    fmt, io,
+    os::unix::fs::{MetadataExt as _, chown},
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+
+use anyhow::Context as _;
+use nix::unistd::{Gid, Uid, geteuid, getgroups, setgid, setgroups, setuid};
+
+use crate::{
+    cli::{Cli, Command, Global},
+    settings::Settings,
+    state_dir::{credentials_dir, make_private, variable},
+    store_place::StorePlace,
+};
+
+/// A user and a group by their numbers: an image has no list of names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct User {
+    uid: u32,
+    gid: u32,
+}
+
+impl FromStr for User {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (uid, gid) = text.split_once(':').unwrap_or((text, text));
+        let number = |part: &str| {
+            // All ones mean "no change" to the system.
+            let number = part.parse().ok().filter(|number| *number != 0 && *number != u32::MAX);
+            number.ok_or_else(|| format!("`{part}` is no number of a user or group other than root's"))
+        };
+        Ok(Self { uid: number(uid)?, gid: number(gid)? })
+    }
+}
+
+impl fmt::Display for User {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.uid, self.gid)
+    }
+}
+
+/// Goes on as the user that was asked for. Who is not root stays who they are: somebody else has seen to it.
+pub(crate) fn as_asked(cli: &Cli) -> anyhow::Result<()> {
+    if !geteuid().is_root() {
+        return Ok(());
+    }
+    if let Command::Run(args) = &cli.command {
+        return args.user.map_or(Ok(()), |user| before_running(user, &cli.global));
+    }
+    // What is typed beside a server that did so reads that user's token. Who cannot become one goes on without.
+    let user = variable("NETSTEAD_USER").and_then(|user| user.parse().ok());
+    let _ = user.map(|user| become_user(user, &[]));
+    Ok(())
+}
+
+fn before_running(user: User, global: &Global) -> anyhow::Result<()> {
+    // What is wrong with the configuration is told when it is read as that user.
+    let settings = Settings::read_silently(global.config.as_deref());
+    let mut groups: Vec<Gid> = getgroups().unwrap_or_default();
+    groups.retain(|group| group.as_raw() != 0);
+    if let Some(settings) = &settings {
+        groups.extend(sockets(settings).iter().filter_map(|socket| group_of(socket)));
+        if let StorePlace::Local(dir) = settings.store(global) {
+            hand_over(&dir, user);
+        }
+        hand_over(&credentials_dir(&variable), user);
+    }
+    groups.sort_unstable_by_key(|group| group.as_raw());
+    groups.dedup();
+    become_user(user, &groups).with_context(|| {
+        format!("cannot become user {user}; a container needs the capabilities SETUID and SETGID for it")
+    })
+}
+
+fn become_user(user: User, groups: &[Gid]) -> nix::Result<()> {
+    setgroups(groups)?;
+    setgid(Gid::from_raw(user.gid))?;
+    setuid(Uid::from_raw(user.uid))
+}
+
+/// The sockets of Docker hosts on this machine.
+#[cfg(feature = "docker")]
+fn sockets(settings: &Settings) -> Vec<PathBuf> {
+    use crate::config::SourceKind;
+    use netstead_sources::docker::DockerHost;
+
+    let socket = |kind: &SourceKind| match kind {
+        SourceKind::Docker(docker) => match docker.host.parse() {
+            Ok(DockerHost::Unix(path)) => Some(path),
+            _ => None,
+        },
+        _ => None,
+    };
+    settings.config.sources.iter().filter_map(|source| socket(&source.kind)).collect()
+}
+
+#[cfg(not(feature = "docker"))]
+fn sockets(_: &Settings) -> Vec<PathBuf> {
+    Vec::new()
+}
+
+fn group_of(socket: &Path) -> Option<Gid> {
+    std::fs::metadata(socket).ok().map(|found| Gid::from_raw(found.gid()))
+}
+
+/// Makes a directory the user's if it is root's and nothing is in it yet: a new volume. If that fails, opening what is
+/// in it says so.
+fn hand_over(dir: &Path, user: User) {
+    let fresh = || -> io::Result<bool> {
+        make_private(dir)?;
+        Ok(std::fs::metadata(dir)?.uid() == 0 && std::fs::read_dir(dir)?.next().is_none())
+    };
+    if fresh().unwrap_or_default() {
+        let _ = chown(dir, Some(user.uid), Some(user.gid));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_is_a_number_and_never_root() {
+        let read = |text: &str| text.parse::<User>().map(|user| user.to_string());
+        assert_eq!(read("1000").as_deref(), Ok("1000:1000"));
+        assert_eq!(read("1000:100").as_deref(), Ok("1000:100"));
+        for text in ["", "0", "1000:0", "root", "-1", "4294967295", "1:2:3"] {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+}
