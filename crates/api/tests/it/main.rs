@@ -17,6 +17,7 @@ mod health;
 mod names;
 mod openapi;
 mod pools;
+mod probes;
 mod races;
 mod repeats;
 mod roles;
