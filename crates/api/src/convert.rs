@@ -4,6 +4,7 @@ pub(crate) mod address;
 pub(crate) mod bulk;
 pub(crate) mod claim;
 pub(crate) mod event;
+pub(crate) mod history;
 pub(crate) mod names;
 pub(crate) mod plan;
 pub(crate) mod pool;

@@ -2,6 +2,7 @@
 
 pub(crate) mod addresses;
 pub(crate) mod bulk;
+pub(crate) mod changes;
 pub(crate) mod claiming;
 pub(crate) mod claims;
 pub(crate) mod doctor;
@@ -99,6 +100,7 @@ fn documented() -> OpenApiRouter<Shared> {
         .routes(routes!(verbs::recover))
         .routes(routes!(verbs::clean))
         .routes(routes!(verbs::rollback))
+        .routes(routes!(changes::list))
         .routes(routes!(records::list))
         .routes(routes!(records::put, records::delete))
         .routes(routes!(records::delete_all))

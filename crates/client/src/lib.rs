@@ -21,8 +21,8 @@ pub use self::{
     options::Options,
     page::Paged,
     query::{
-        AddressQuery, ClaimQuery, EventQuery, ObservationQuery, Order, PlanQuery, PoolQuery, ProviderQuery,
-        RecordQuery, ReservationQuery, SourceQuery, WorkloadQuery, ZoneQuery,
+        AddressQuery, ChangeQuery, ClaimQuery, EventQuery, ObservationQuery, Order, PlanQuery, PoolQuery,
+        ProviderQuery, RecordQuery, ReservationQuery, SourceQuery, WorkloadQuery, ZoneQuery,
     },
     stream::{EventStream, Streamed},
     transport::canonical_url,

@@ -13,6 +13,8 @@ pub trait Paged: Serialize + Send + Sync {
     fn go_on_after(&mut self, cursor: String);
     /// Asks for as much per page as the server gives, unless a limit is set.
     fn ask_for_most(&mut self);
+    /// Asks for at most so much per page.
+    fn ask_for(&mut self, most: u32);
 }
 
 impl Client {

@@ -5,12 +5,12 @@ use serde::Serialize;
 use crate::{
     page::Paged,
     types::{
-        AddressOutput, ClaimOutput, EventOutput, PlanOutput, PoolOutput, ProviderOutput, RecordOutput,
-        ReservationOutput, SourceOutput, WorkloadOutput, ZoneOutput,
+        AddressOutput, ClaimOutput, EventOutput, HistoryOutput, PlanOutput, PoolOutput, ProviderOutput,
+        RecordOutput, ReservationOutput, SourceOutput, WorkloadOutput, ZoneOutput,
     },
 };
 
-/// Which way a list of events runs.
+/// Which way a list of what happened runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
@@ -47,6 +47,10 @@ macro_rules! query {
             fn ask_for_most(&mut self) {
                 self.limit.get_or_insert(1000);
             }
+
+            fn ask_for(&mut self, most: u32) {
+                self.limit = Some(most);
+            }
         }
     };
 }
@@ -70,6 +74,16 @@ query!(EventQuery of "events" is EventOutput {
     since: jiff::Timestamp,
     until: jiff::Timestamp,
     what: String,
+    order: Order,
+});
+query!(ChangeQuery of "changes" is HistoryOutput {
+    provider: String,
+    zone: String,
+    name: String,
+    /// `applied`, `rejected`, `parked`, `late`, …
+    what: String,
+    since: jiff::Timestamp,
+    until: jiff::Timestamp,
     order: Order,
 });
 query!(SourceQuery of "sources" is SourceOutput {});

@@ -5,6 +5,7 @@ mod bulk;
 mod claim;
 mod doctor;
 mod event;
+mod history;
 mod names;
 mod plan;
 mod pool;
@@ -24,6 +25,7 @@ pub use self::{
     claim::{ClaimFrom, ClaimInput, ClaimOutput, MoveInput, ReleaseOutput, RenewInput},
     doctor::{DoctorOutput, FindingOutput},
     event::EventOutput,
+    history::HistoryOutput,
     names::{
         ManualOutput, NameOutput, ParkedOutput, PassOutput, PauseInput, PauseOutput, ProviderOutput,
         RecordInput, RecordOutput, RejectionOutput, ResumeInput, SourceOutput, WorkloadOutput, ZoneOutput,

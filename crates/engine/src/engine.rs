@@ -4,7 +4,11 @@ mod configure;
 mod start;
 mod verbs;
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use futures::future::join_all;
 use netstead_model::{Ident, Name, Span};
@@ -13,8 +17,9 @@ use netstead_store::{Commit, Condition, Store, StoreError};
 
 pub use self::verbs::{Cleaning, Undone};
 use crate::{
-    EngineError, EngineStatus, Manual, Options, PassReport, RecordView, Scope, Setup, WorkloadView, explain,
-    history::{self, Applied, Happened, Occasion},
+    EngineError, EngineStatus, Manual, Options, PassReport, RecordQuery, RecordView, Scope, Setup,
+    WorkloadView, explain,
+    history::{self, Applied, ChangePage, ChangeQuery, Happened, Occasion},
     keys,
     provider::ProviderHandle,
     records,
@@ -86,8 +91,19 @@ impl Engine {
         self.shared.providers().iter().filter_map(plan).collect()
     }
 
+    /// All records that matter here.
     pub fn records(&self) -> Vec<RecordView> {
-        records::records(&self.shared)
+        self.list_records(&RecordQuery::default())
+    }
+
+    /// Those that are asked for, in the order of their places.
+    pub fn list_records(&self, query: &RecordQuery) -> Vec<RecordView> {
+        records::list(&self.shared, query)
+    }
+
+    /// By provider and zone: how many values are known beside foreign ones, and how many of them are not as they should be.
+    pub fn count_zones(&self) -> BTreeMap<(Ident, Name), (u64, u64)> {
+        records::count_zones(&self.shared)
     }
 
     pub fn workloads(&self) -> Vec<WorkloadView> {
@@ -102,6 +118,16 @@ impl Engine {
     /// The newest events first.
     pub async fn events(&self, most: usize) -> Vec<Happened> {
         self.shared.history.newest(most).await
+    }
+
+    /// One page of all that was changed and noticed.
+    pub async fn changes(&self, query: &ChangeQuery) -> Result<ChangePage, EngineError> {
+        history::list(&self.shared, query).await
+    }
+
+    /// The number of the oldest event that is still kept.
+    pub async fn oldest_event(&self) -> u64 {
+        self.shared.history.oldest().await
     }
 
     /// The plans of a provider that were carried out, the newest last.
@@ -148,22 +174,22 @@ impl Engine {
         reason: Option<String>,
         by: &str,
     ) -> Result<(), EngineError> {
-        let provider = self.check_scope(&scope)?;
+        self.check_scope(&scope)?;
         let text = match &reason {
             Some(reason) => format!("{scope} is paused: {reason}"),
             None => format!("{scope} is paused"),
         };
-        self.shared.pauses.pause(scope, lasts, reason, by, self.shared.now()).await?;
-        self.shared.tell(Occasion::Paused, provider.as_ref(), Some(by), text).await;
+        self.shared.pauses.pause(scope.clone(), lasts, reason, by, self.shared.now()).await?;
+        self.shared.tell(about(Happened::new(Occasion::Paused, text).by(by), &scope)).await;
         Ok(())
     }
 
     /// Ends a pause; [`Scope::All`] ends every one.
     pub async fn resume(&self, scope: Scope, by: &str) -> Result<(), EngineError> {
-        let provider = self.check_scope(&scope)?;
+        self.check_scope(&scope)?;
         if self.shared.pauses.resume(&scope, self.shared.now()).await? {
-            let text = format!("{scope} goes on");
-            self.shared.tell(Occasion::Resumed, provider.as_ref(), Some(by), text).await;
+            let event = Happened::new(Occasion::Resumed, format!("{scope} goes on")).by(by);
+            self.shared.tell(about(event, &scope)).await;
         }
         self.shared.providers().values().for_each(ProviderHandle::wake);
         Ok(())
@@ -200,11 +226,20 @@ impl Engine {
         found.ok_or_else(|| EngineError::NoSuchProvider { name: name.clone() })
     }
 
-    fn check_scope(&self, scope: &Scope) -> Result<Option<Ident>, EngineError> {
+    fn check_scope(&self, scope: &Scope) -> Result<(), EngineError> {
         match scope {
-            Scope::All => Ok(None),
-            Scope::Provider(name) | Scope::Zone(name, _) => self.provider(name).map(|_| Some(name.clone())),
+            Scope::All => Ok(()),
+            Scope::Provider(name) | Scope::Zone(name, _) => self.provider(name).map(drop),
         }
+    }
+}
+
+/// With the place that is paused or goes on.
+fn about(event: Happened, scope: &Scope) -> Happened {
+    match scope {
+        Scope::All => event,
+        Scope::Provider(provider) => event.on(provider),
+        Scope::Zone(provider, zone) => event.on(provider).in_zone(zone),
     }
 }
 

@@ -1,41 +1,30 @@
-//! What happened: the last plans of each provider that were carried out, and a list of events.
+//! What happened: a list of events, and the plans that were carried out with what became of each change.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+mod changes;
+mod plans;
+
+use std::{collections::VecDeque, fmt};
 
 use jiff::Timestamp;
-use netstead_model::{Ident, Name, UnitOutcome};
-use netstead_plan::{Digest, Plan, Step};
+use netstead_model::{Ident, Name};
 use netstead_store::Write;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 
+pub(crate) use self::{
+    changes::list,
+    plans::{Stored, plan_writes, plans, surplus},
+};
+pub use self::{
+    changes::{Change, ChangePage, ChangeQuery, Place},
+    plans::{Applied, AppliedStep},
+};
 use crate::{EngineError, keys, shelf::Shelf};
 
-/// So many plans of a provider are kept.
-pub(crate) const MOST_PLANS: usize = 10;
 /// So many events are kept.
-const MOST_EVENTS: u64 = 1000;
-/// Bytes of steps in one stored part of a plan.
-const PART: usize = 256 << 10;
-
-/// A plan that was carried out. A large one is stored in several parts, each with some of its steps.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Applied {
-    pub provider: Ident,
-    pub generation: u64,
-    pub hash: Digest,
-    pub at: Timestamp,
-    pub steps: Vec<AppliedStep>,
-}
-
-/// One name's changes and what became of them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AppliedStep {
-    #[serde(flatten)]
-    pub step: Step,
-    /// `applied`, `changed`, `unknown`, or the server's reason to reject it.
-    pub outcome: String,
-}
+const MOST_EVENTS: u64 = 10_000;
+/// So many surplus ones go with each new one.
+const TRIM: u64 = 50;
 
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,11 +34,59 @@ pub struct Happened {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<Ident>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Ident>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<Name>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<Name>,
+    /// The plan that was carried out, and in how many parts it is stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<PlanOf>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// A sentence.
     pub text: String,
+}
+
+/// Where the changes of a plan are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanOf {
+    pub generation: u64,
+    pub parts: u32,
+}
+
+impl Happened {
+    /// The time is filled in when it is told.
+    pub(crate) fn new(what: Occasion, text: impl Into<String>) -> Self {
+        let (at, text) = (Timestamp::UNIX_EPOCH, text.into());
+        let (provider, source, zone, name) = (None, None, None, None);
+        Self { at, what, provider, source, zone, name, plan: None, by: None, text }
+    }
+
+    pub(crate) fn on(mut self, provider: &Ident) -> Self {
+        self.provider = Some(provider.clone());
+        self
+    }
+
+    pub(crate) fn of_source(mut self, source: &Ident) -> Self {
+        self.source = Some(source.clone());
+        self
+    }
+
+    pub(crate) fn in_zone(mut self, zone: &Name) -> Self {
+        self.zone = Some(zone.clone());
+        self
+    }
+
+    pub(crate) fn at_name(mut self, name: &Name) -> Self {
+        self.name = Some(name.clone());
+        self
+    }
+
+    pub(crate) fn by(mut self, by: &str) -> Self {
+        self.by = Some(by.to_owned());
+        self
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,8 +96,20 @@ pub enum Occasion {
     Approved,
     Paused,
     Resumed,
-    /// The server refused a write because a newer one was there before.
+    /// A write came after a newer one: the server refused it, or it is taken back.
     Late,
+    /// It is not known whether a zone took a write; it is read before anything else is planned there.
+    Doubtful,
+    /// A guard holds changes back.
+    Parked,
+    /// Nothing is held back any more, without anybody having agreed to it.
+    Unparked,
+    /// A source lost so much at once that it must say so again, and is believed again.
+    Suspect,
+    Believed,
+    /// A provider or a source does not do what it should, and does again.
+    Failing,
+    Working,
     Set,
     Deleted,
     Adopted,
@@ -68,6 +117,37 @@ pub enum Occasion {
     Cleaned,
     #[serde(rename = "rolled-back")]
     RolledBack,
+}
+
+impl Occasion {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Applied => "applied",
+            Self::Approved => "approved",
+            Self::Paused => "paused",
+            Self::Resumed => "resumed",
+            Self::Late => "late",
+            Self::Doubtful => "doubtful",
+            Self::Parked => "parked",
+            Self::Unparked => "unparked",
+            Self::Suspect => "suspect",
+            Self::Believed => "believed",
+            Self::Failing => "failing",
+            Self::Working => "working",
+            Self::Set => "set",
+            Self::Deleted => "deleted",
+            Self::Adopted => "adopted",
+            Self::Recovered => "recovered",
+            Self::Cleaned => "cleaned",
+            Self::RolledBack => "rolled-back",
+        }
+    }
+}
+
+impl fmt::Display for Occasion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
 }
 
 /// The list of events, as the store has it.
@@ -81,17 +161,18 @@ pub(crate) struct History {
 struct Events {
     next: u64,
     oldest: u64,
-    newest: VecDeque<Happened>,
+    /// With their numbers, which only grow.
+    kept: VecDeque<(u64, Happened)>,
 }
 
 impl History {
     pub(crate) async fn load(shelf: Shelf) -> Result<Self, EngineError> {
         let stored = shelf.all::<Happened>(keys::HISTORY).await?;
-        let number = |text: &str| u64::from_str_radix(text, 16).ok();
-        let oldest = stored.first().and_then(|(key, _)| number(key)).unwrap_or_default();
-        let next = stored.last().and_then(|(key, _)| number(key)).map_or(0, |last| last + 1);
-        let newest = stored.into_iter().map(|(_, event)| event).collect();
-        Ok(Self { shelf, events: Mutex::new(Events { next, oldest, newest }) })
+        let numbered = |(key, event): (String, Happened)| Some((u64::from_str_radix(&key, 16).ok()?, event));
+        let kept: VecDeque<(u64, Happened)> = stored.into_iter().filter_map(numbered).collect();
+        let oldest = kept.front().map(|(number, _)| *number).unwrap_or_default();
+        let next = kept.back().map_or(0, |(number, _)| number + 1);
+        Ok(Self { shelf, events: Mutex::new(Events { next, oldest, kept }) })
     }
 
     /// Adds an event. It is for people, so a store that does not take it stops nothing.
@@ -99,71 +180,41 @@ impl History {
         let mut events = self.events.lock().await;
         let key = |number: u64| format!("{}{number:016x}", keys::HISTORY).into_bytes();
         let mut writes = vec![Write::Put(key(events.next), keys::encode(&event))];
-        let oldest = events.oldest.max((events.next + 1).saturating_sub(MOST_EVENTS));
-        writes.extend((events.oldest..oldest).take(50).map(|number| Write::Delete(key(number))));
+        let surplus = (events.next + 1).saturating_sub(MOST_EVENTS);
+        let oldest = events.oldest.max(surplus).min(events.oldest + TRIM);
+        writes.extend((events.oldest..oldest).map(|number| Write::Delete(key(number))));
         if let Err(error) = self.shelf.put(writes).await {
             tracing::warn!(%error, text = event.text, "An event could not be stored.");
             return;
         }
-        events.next += 1;
-        events.oldest = oldest.min(events.oldest + 50);
-        events.newest.push_back(event);
-        while events.newest.len() as u64 > MOST_EVENTS {
-            events.newest.pop_front();
+        let number = events.next;
+        (events.next, events.oldest) = (number + 1, oldest);
+        events.kept.push_back((number, event));
+        while events.kept.front().is_some_and(|(number, _)| *number < oldest) {
+            events.kept.pop_front();
         }
     }
 
     /// The newest first.
     pub(crate) async fn newest(&self, most: usize) -> Vec<Happened> {
-        self.events.lock().await.newest.iter().rev().take(most).cloned().collect()
+        let events = self.events.lock().await;
+        events.kept.iter().rev().take(most).map(|(_, event)| event.clone()).collect()
     }
-}
 
-/// A plan that was carried out, as the store keeps it.
-pub(crate) fn plan_writes(plan: &Plan, outcomes: &[Option<UnitOutcome>], at: Timestamp) -> Vec<Write> {
-    let mut parts: Vec<Vec<AppliedStep>> = vec![Vec::new()];
-    let mut bytes = 0;
-    for (step, outcome) in plan.steps.iter().zip(outcomes) {
-        let outcome = match outcome {
-            Some(UnitOutcome::Applied) => "applied".into(),
-            Some(UnitOutcome::Changed) => "changed".into(),
-            Some(UnitOutcome::Rejected { reason }) => format!("rejected: {reason}"),
-            None => "unknown".into(),
-        };
-        let step = AppliedStep { step: step.clone(), outcome };
-        bytes += serde_json::to_vec(&step).map_or(0, |json| json.len());
-        if bytes > PART {
-            bytes = 0;
-            parts.push(Vec::new());
+    /// Some events with their numbers, from number `from` on, towards the older ones or the newer ones.
+    async fn some(&self, from: Option<u64>, newest_first: bool, most: usize) -> Vec<(u64, Happened)> {
+        let events = self.events.lock().await;
+        let kept = &events.kept;
+        if newest_first {
+            let end = from.map_or(kept.len(), |from| kept.partition_point(|(number, _)| *number <= from));
+            return kept.range(..end).rev().take(most).cloned().collect();
         }
-        if let Some(part) = parts.last_mut() {
-            part.push(step);
-        }
+        let begin = from.map_or(0, |from| kept.partition_point(|(number, _)| *number < from));
+        kept.range(begin..).take(most).cloned().collect()
     }
-    let Plan { provider, generation, hash, .. } = plan;
-    let part = |(number, steps)| {
-        let key = keys::plan(provider, *generation, number);
-        let (provider, generation, hash) = (provider.clone(), *generation, *hash);
-        Write::Put(key, keys::encode(&Applied { provider, generation, hash, at, steps }))
-    };
-    parts.into_iter().enumerate().map(part).collect()
-}
 
-/// The plans of a provider in the store, with the number of their parts.
-pub(crate) async fn plans(shelf: &Shelf, provider: &Ident) -> Result<BTreeMap<u64, Applied>, EngineError> {
-    let mut found: BTreeMap<u64, Applied> = BTreeMap::new();
-    for (_, part) in shelf.all::<Applied>(&format!("{}{provider}/", keys::PLAN)).await? {
-        match found.get_mut(&part.generation) {
-            Some(plan) => plan.steps.extend(part.steps),
-            None => {
-                found.insert(part.generation, part);
-            }
-        }
+    /// The number of the oldest event that is kept.
+    pub(crate) async fn oldest(&self) -> u64 {
+        self.events.lock().await.oldest
     }
-    Ok(found)
-}
-
-/// The generations that are one too many.
-pub(crate) fn surplus(generations: &BTreeSet<u64>) -> Vec<u64> {
-    generations.iter().rev().skip(MOST_PLANS).copied().collect()
 }

@@ -31,6 +31,8 @@ pub(crate) const PLAN: &str = "engine/plan/";
 pub(crate) const HISTORY: &str = "engine/history/";
 /// `engine/doubt/<provider>/<zone>`: somebody who no longer leads may have written there.
 pub(crate) const DOUBT: &str = "engine/doubt/";
+/// `engine/lately/<provider>/<name>`: values that were ours a moment ago, on a server that cannot refuse a late write.
+pub(crate) const LATELY: &str = "engine/lately/";
 /// `engine/pause/<scope>`.
 pub(crate) const PAUSE: &str = "engine/pause/";
 /// `engine/manual/<name>/<type>`.
@@ -40,6 +42,10 @@ const FORMAT: u8 = b'1';
 
 pub(crate) fn owned(provider: &Ident, name: &Name) -> Vec<u8> {
     format!("{OWNED}{provider}/{name}").into_bytes()
+}
+
+pub(crate) fn lately(provider: &Ident, name: &Name) -> Vec<u8> {
+    format!("{LATELY}{provider}/{name}").into_bytes()
 }
 
 pub(crate) fn plan(provider: &Ident, generation: u64, part: usize) -> Vec<u8> {

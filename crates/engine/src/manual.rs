@@ -15,7 +15,12 @@ use netstead_store::Write;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 
-use crate::{EngineError, keys, shelf::Shelf};
+use crate::{
+    EngineError,
+    history::{Happened, History, Occasion},
+    keys,
+    shelf::Shelf,
+};
 
 /// A record set that a person set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +44,7 @@ struct Inner {
     source: Ident,
     shelf: Shelf,
     clock: Arc<dyn Clock>,
+    history: Arc<History>,
     records: Mutex<Records>,
     /// Changes follow one another, in the store as here.
     turn: AsyncMutex<()>,
@@ -58,13 +64,14 @@ impl Manual {
         source: Ident,
         shelf: Shelf,
         clock: Arc<dyn Clock>,
+        history: Arc<History>,
     ) -> Result<Self, EngineError> {
         let stored = shelf.all::<ManualRecord>(keys::MANUAL).await?;
         let all =
             stored.into_iter().map(|(_, record)| ((record.name.clone(), record.kind), record)).collect();
         let records = Mutex::new(Records { all, ended: Vec::new() });
         let (turn, changed) = (AsyncMutex::new(()), Notify::new());
-        Ok(Self(Arc::new(Inner { source, shelf, clock, records, turn, changed })))
+        Ok(Self(Arc::new(Inner { source, shelf, clock, history, records, turn, changed })))
     }
 
     /// Sets the records of one type at a name, in place of those set before.
@@ -98,8 +105,14 @@ impl Manual {
         let record = ManualRecord { name, kind, values, ttl, by: by.to_owned(), at };
         let key = keys::manual(&record.name, kind);
         self.0.shelf.put(vec![Write::Put(key, keys::encode(&record))]).await?;
-        self.lock().all.insert((record.name.clone(), kind), record.clone());
+        let before = self.lock().all.insert((record.name.clone(), kind), record.clone());
         self.0.changed.notify_one();
+        let asks = |record: &ManualRecord| (record.values.clone(), record.ttl);
+        if before.as_ref().map(asks) != Some(asks(&record)) {
+            let values: Vec<String> = record.values.iter().map(ToString::to_string).collect();
+            let text = format!("{kind} {} was set by hand", values.join(", "));
+            self.tell(Occasion::Set, text, &record.name, by).await;
+        }
         Ok(record)
     }
 
@@ -114,20 +127,28 @@ impl Manual {
         let writes = found.iter().map(|(name, kind)| Write::Delete(keys::manual(name, *kind))).collect();
         self.0.shelf.put(writes).await?;
         tracing::info!(%name, by, "A record that was set by hand is deleted.");
-        let mut records = self.lock();
-        for place in found {
-            let ended = id_of(&place.0, place.1).map(|id| Ended { id, asked: true });
-            records.ended.extend(ended);
-            records.all.remove(&place);
+        {
+            let mut records = self.lock();
+            for place in found {
+                let ended = id_of(&place.0, place.1).map(|id| Ended { id, asked: true });
+                records.ended.extend(ended);
+                records.all.remove(&place);
+            }
         }
-        drop(records);
         self.0.changed.notify_one();
+        let what = kind.map_or("everything".to_owned(), |kind| format!("the {kind} record"));
+        self.tell(Occasion::Deleted, format!("{what} that was set by hand is deleted"), name, by).await;
         Ok(true)
     }
 
     /// Everything that is set, by name and type.
     pub fn list(&self) -> Vec<ManualRecord> {
         self.lock().all.values().cloned().collect()
+    }
+
+    async fn tell(&self, what: Occasion, text: String, name: &Name, by: &str) {
+        let event = Happened::new(what, text).of_source(&self.0.source).at_name(name).by(by);
+        self.0.history.add(Happened { at: self.0.clock.wall(), ..event }).await;
     }
 
     fn lock(&self) -> MutexGuard<'_, Records> {

@@ -31,14 +31,20 @@ use self::{actual::Seen, lately::Lately, write::Poison};
 pub(crate) use self::{
     imagine::World,
     keep::{Known, load_owned},
-    outlook::Outlook,
+    outlook::{Outlook, Seen as SeenOutlook},
     undo::Undo,
 };
 pub use self::{
     pass::PassReport,
     take::{LeftValue, Take, Taken, TakenValue},
 };
-use crate::{EngineError, ProviderSetup, history::Occasion, running::Running, shared::Shared, shelf::Shelf};
+use crate::{
+    EngineError, ProviderSetup,
+    history::{Happened, Occasion, Stored},
+    running::Running,
+    shared::Shared,
+    shelf::Shelf,
+};
 
 /// How often a pass follows at once because the one before changed something.
 const AT_ONCE: u32 = 3;
@@ -168,7 +174,7 @@ struct Worker {
     poison: BTreeMap<(Name, Name), Poison>,
     lately: Lately,
     /// Plans in the store.
-    plans: BTreeSet<u64>,
+    plans: Stored,
     /// Zones that took a write of ours since this leader began.
     written: BTreeSet<Name>,
     /// The renames of sources that our values know of.
@@ -269,7 +275,7 @@ impl Worker {
             return Err(error);
         }
         let text = format!("{by} approved {hash} on {}", self.name());
-        self.shared.tell(Occasion::Approved, Some(self.name()), Some(by), text).await;
+        self.shared.tell(Happened::new(Occasion::Approved, text).on(self.name()).by(by)).await;
         Ok(())
     }
 }

@@ -1,13 +1,14 @@
 //! Every record that matters here, and how it stands.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-};
+mod noted;
+
+use std::{collections::BTreeMap, fmt, ops::Bound};
 
 use netstead_model::{Ident, Name, RecordData, RecordType};
-use netstead_plan::{DriftKind, Reason, Sign};
+use netstead_plan::Reason;
 
+use self::noted::Look;
+pub(crate) use self::noted::Noted;
 use crate::{provider::ProviderHandle, shared::Shared};
 
 /// One value on one provider.
@@ -22,6 +23,13 @@ pub struct RecordView {
     pub value: RecordData,
     pub state: RecordState,
     pub reasons: Vec<String>,
+}
+
+impl RecordView {
+    /// Where it stands among all records; no two have the same.
+    pub fn place(&self) -> String {
+        format!("{} {} {} {}", self.name, self.kind, self.provider, self.value)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,6 +48,11 @@ pub enum RecordState {
     Foreign,
 }
 
+impl RecordState {
+    pub const ALL: [Self; 6] =
+        [Self::Ok, Self::Pending, Self::Parked, Self::Blocked, Self::Drift, Self::Foreign];
+}
+
 impl fmt::Display for RecordState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
@@ -53,94 +66,100 @@ impl fmt::Display for RecordState {
     }
 }
 
-pub(crate) fn records(shared: &Shared) -> Vec<RecordView> {
-    let handles: Vec<ProviderHandle> = shared.providers().values().cloned().collect();
-    handles.iter().flat_map(of_provider).collect()
+/// What to list. What is `None` does not narrow it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RecordQuery {
+    pub provider: Option<Ident>,
+    pub zone: Option<Name>,
+    pub name: Option<Name>,
+    pub state: Option<RecordState>,
+    /// Only names in one of these zones.
+    pub within: Option<Vec<Name>>,
+    /// Go on after this [`RecordView::place`].
+    pub after: Option<String>,
+    /// At most so many.
+    pub limit: Option<usize>,
 }
 
-type Found = BTreeMap<(Name, RecordData), (RecordState, Vec<String>)>;
+impl RecordQuery {
+    fn wants_name(&self, name: &Name) -> bool {
+        let inside = |zone: &Name| name.is_subdomain_of(zone);
+        self.name.as_ref().is_none_or(|wanted| wanted == name)
+            && self.zone.as_ref().is_none_or(inside)
+            && self.within.as_ref().is_none_or(|zones| zones.iter().any(inside))
+    }
 
-fn of_provider(handle: &ProviderHandle) -> Vec<RecordView> {
-    let seen = handle.outlook.read().clone();
-    let mut found = Found::new();
-    let said = |reasons: &[Reason]| reasons.iter().map(reason).collect::<Vec<_>>();
-    for (name, values) in seen.owned.iter() {
-        for value in values {
-            let state = if value.pending { RecordState::Pending } else { RecordState::Ok };
-            found.insert((name.clone(), value.data.clone()), (state, said(&value.reasons)));
-        }
+    fn wants(&self, view: &RecordView) -> bool {
+        self.zone.is_none() | (self.zone == view.zone)
+            && self.state.is_none_or(|state| state == view.state)
+            && self.after.as_ref().is_none_or(|after| view.place() > *after)
     }
-    if let Some(plan) = &seen.plan {
-        for step in plan.steps.iter().filter(|_| seen.pending > 0) {
-            let puts = step.puts.iter().map(|value| (&value.data, said(&value.reasons)));
-            let goes = step.forgets.iter().map(|data| (data, Vec::new()));
-            for (data, reasons) in puts.chain(goes) {
-                mark(&mut found, &step.unit.name, data, RecordState::Pending, reasons);
-            }
-        }
-        for blocked in &plan.blocked {
-            for data in &blocked.wanted {
-                mark(&mut found, &blocked.name, data, RecordState::Blocked, vec![blocked.why.clone()]);
-            }
-        }
-        for drift in &plan.drift {
-            let (state, why) = match drift.kind {
-                DriftKind::Missing => (RecordState::Drift, "somebody removed it"),
-                DriftKind::Foreign => (RecordState::Foreign, "somebody else's"),
-                DriftKind::Mark => (RecordState::Foreign, "a mark that the store does not know"),
-            };
-            mark(&mut found, &drift.name, &drift.value, state, vec![why.to_owned()]);
-        }
-        let parked = plan.parked.iter().flat_map(|parked| &parked.changes);
-        let parked: BTreeMap<&Name, _> = parked.map(|change| (&change.name, change)).collect();
-        for ((name, data), (state, reasons)) in &mut found {
-            let Some(change) = parked.get(name) else { continue };
-            let text = data.to_string();
-            let meant = |line: &&netstead_plan::Line| {
-                line.kind == Some(data.kind())
-                    && (line.text == text
-                        || line.sign == Sign::Change && line.text.starts_with(&format!("{text} →")))
-            };
-            if change.lines.iter().any(|line| meant(&line)) {
-                *state = RecordState::Parked;
-                reasons.push(format!("parked: {}", change.guard));
-            }
-        }
-    }
-    let rejected: BTreeMap<&Name, &String> = seen.rejected.iter().map(|(_, name, why)| (name, why)).collect();
-    let zones: BTreeSet<&str> = seen.zones.iter().map(|zone| zone.name.as_str()).collect();
-    let view =
-        |((name, value), (mut state, mut reasons)): ((Name, RecordData), (RecordState, Vec<String>))| {
-            if let Some(why) = rejected.get(&name).filter(|_| state == RecordState::Pending) {
-                state = RecordState::Blocked;
-                reasons.push(format!("the server rejects it: {why}"));
-            }
-            let kind = value.kind();
-            let ttl = seen.desired.of(&name).iter().find(|set| set.kind == kind).map(|set| set.ttl);
-            let (provider, zone) = (handle.setup.name().clone(), zone_of(&zones, &name));
-            RecordView { provider, zone, name, kind, ttl, value, state, reasons }
+}
+
+/// Records in the order of their places. Only the names that are listed are looked at, and those that filters pass over.
+pub(crate) fn list(shared: &Shared, query: &RecordQuery) -> Vec<RecordView> {
+    let looks = looks(shared, query.provider.as_ref());
+    // Whatever is not simply as it should be is noted.
+    let noted_only = query.state.is_some_and(|state| state != RecordState::Ok);
+    let limit = query.limit.unwrap_or(usize::MAX);
+    let mut from = match (&query.name, &query.after) {
+        (Some(name), _) => Some(name.clone()),
+        (None, Some(after)) => after.split(' ').next().and_then(|name| name.parse().ok()),
+        (None, None) => None,
+    };
+    let mut found = Vec::new();
+    let mut fresh = true;
+    while found.len() < limit {
+        let bound = match &from {
+            Some(name) if fresh => Bound::Included(name),
+            Some(name) => Bound::Excluded(name),
+            None => Bound::Unbounded,
         };
-    found.into_iter().map(view).collect()
+        let Some(name) = looks.iter().filter_map(|look| look.next(bound, noted_only)).min().cloned() else {
+            break;
+        };
+        if query.name.as_ref().is_some_and(|wanted| *wanted != name) {
+            break;
+        }
+        if query.wants_name(&name) {
+            let mut views: Vec<RecordView> = looks.iter().flat_map(|look| look.at(&name)).collect();
+            views.retain(|view| query.wants(view));
+            views.sort_by_cached_key(RecordView::place);
+            found.extend(views);
+        }
+        (from, fresh) = (Some(name), false);
+    }
+    found.truncate(limit);
+    found
 }
 
-fn mark(found: &mut Found, name: &Name, data: &RecordData, state: RecordState, reasons: Vec<String>) {
-    let slot = found.entry((name.clone(), data.clone())).or_insert((state, Vec::new()));
-    slot.0 = state;
-    for reason in reasons {
-        if !slot.1.contains(&reason) {
-            slot.1.push(reason);
+/// How many values each zone has beside foreign ones, and how many of them are not as they should be.
+pub(crate) fn count_zones(shared: &Shared) -> BTreeMap<(Ident, Name), (u64, u64)> {
+    let mut counts: BTreeMap<(Ident, Name), (u64, u64)> = BTreeMap::new();
+    for look in looks(shared, None) {
+        let mut from: Option<Name> = None;
+        loop {
+            let bound = from.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+            let Some(name) = look.next(bound, false).cloned() else { break };
+            if let Some(zone) = look.zone_of(&name) {
+                let slot = counts.entry((look.provider().clone(), zone)).or_default();
+                for state in look.states(&name) {
+                    slot.0 += u64::from(state != RecordState::Foreign);
+                    slot.1 += u64::from(matches!(state, RecordState::Pending | RecordState::Drift));
+                }
+            }
+            from = Some(name);
         }
     }
+    counts
+}
+
+fn looks(shared: &Shared, provider: Option<&Ident>) -> Vec<Look> {
+    let handles: Vec<ProviderHandle> = shared.providers().values().cloned().collect();
+    let wanted = handles.iter().filter(|handle| provider.is_none_or(|name| name == handle.setup.name()));
+    wanted.map(Look::new).collect()
 }
 
 pub(crate) fn reason(reason: &Reason) -> String {
     format!("{}/{}: {}", reason.source, reason.workload, reason.why)
-}
-
-fn zone_of(zones: &BTreeSet<&str>, name: &Name) -> Option<Name> {
-    let mut rest = name.as_str();
-    while !zones.contains(rest) {
-        rest = rest.split_once('.')?.1;
-    }
-    rest.parse().ok()
 }

@@ -6,8 +6,9 @@ use std::{
     time::Duration,
 };
 
-use netstead_model::{Clock, Ident, Key, Report, Span};
-use netstead_plan::{Domains, Inventory, Look, Now, Taken};
+use jiff::Timestamp;
+use netstead_model::{Clock, Ident, Key, Report, Span, View};
+use netstead_plan::{Domains, Inventory, Look, Now, SourceState, Taken};
 use netstead_store::Store;
 use tokio::sync::{Mutex as AsyncMutex, watch};
 use tokio_util::sync::CancellationToken;
@@ -48,7 +49,7 @@ pub(crate) struct Shared {
     pub(crate) pruned: Mutex<Duration>,
     pub(crate) domains: RwLock<Arc<Domains>>,
     pub(crate) pauses: Pauses,
-    pub(crate) history: History,
+    pub(crate) history: Arc<History>,
     pub(crate) manual: Manual,
     pub(crate) sources: Mutex<BTreeMap<Ident, SourceHandle>>,
     pub(crate) providers: Mutex<BTreeMap<Ident, ProviderHandle>>,
@@ -85,10 +86,18 @@ impl Shared {
         let source = report.source.clone();
         let mut taken = Taken::Stale;
         let began = began.millis;
-        self.change_inventory(|inventory, now| taken = inventory.take(report, Look { now, began, session }))
-            .await;
+        let mut events = Vec::new();
+        self.change_inventory(|inventory, now| {
+            let before = inventory.source(&source).map(standing);
+            taken = inventory.take(report, Look { now, began, session });
+            events = noticed(&source, before, inventory.source(&source));
+        })
+        .await;
         if taken == Taken::Stale {
             tracing::debug!(%source, "A report is too old to be looked at.");
+        }
+        for event in events {
+            self.tell(event).await;
         }
         taken
     }
@@ -140,21 +149,46 @@ impl Shared {
         keeper.prune(inventory, number, passed, longest, now, reasons);
     }
 
-    pub(crate) async fn tell(
-        &self,
-        what: Occasion,
-        provider: Option<&Ident>,
-        by: Option<&str>,
-        text: String,
-    ) {
-        let event = Happened {
-            at: self.clock.wall(),
-            what,
-            provider: provider.cloned(),
-            zone: None,
-            by: by.map(str::to_owned),
-            text,
-        };
-        self.history.add(event).await;
+    /// Adds an event of this moment.
+    pub(crate) async fn tell(&self, event: Happened) {
+        self.history.add(Happened { at: self.clock.wall(), ..event }).await;
     }
+}
+
+/// Whether a source shows everything, and is believed.
+fn standing(state: &SourceState) -> (bool, bool) {
+    // One that never reported is not known to fail.
+    (state.view == View::Complete || state.begun == Timestamp::MIN, state.suspect.is_none())
+}
+
+/// What people should know about a source since its last report.
+fn noticed(source: &Ident, before: Option<(bool, bool)>, state: Option<&SourceState>) -> Vec<Happened> {
+    let Some(state) = state else { return Vec::new() };
+    let (was_whole, was_believed) = before.unwrap_or((true, true));
+    let (whole, believed) = standing(state);
+    let mut events = Vec::new();
+    let mut notice = |what, text: String| events.push(Happened::new(what, text).of_source(source));
+    match &state.view {
+        View::Partial { reason } | View::Failed { reason } if was_whole => {
+            notice(Occasion::Failing, format!("{source} does not show everything: {reason}"));
+        }
+        View::Complete if !was_whole && whole => {
+            notice(Occasion::Working, format!("{source} shows everything again"));
+        }
+        _ => {}
+    }
+    match state.suspect {
+        Some(suspicion) if was_believed => {
+            let (missing, of) = (suspicion.missing, suspicion.of);
+            let text = format!(
+                "{missing} of {of} vanished from {source} at once; nothing goes until it says so again"
+            );
+            notice(Occasion::Suspect, text);
+        }
+        None if !was_believed && believed => {
+            notice(Occasion::Believed, format!("what {source} says is believed again"));
+        }
+        _ => {}
+    }
+    events
 }

@@ -1,6 +1,7 @@
 //! One module per command.
 
 pub(crate) mod bulk;
+pub(crate) mod changes;
 pub(crate) mod claim;
 pub(crate) mod config;
 pub(crate) mod doctor;

@@ -65,6 +65,11 @@ impl Owned {
         self.0.iter().map(|(name, values)| (name, values.as_slice()))
     }
 
+    /// The next name at which something is ours, from `from` on.
+    pub fn next_name(&self, from: std::ops::Bound<&Name>) -> Option<&Name> {
+        self.0.range::<Name, _>((from, std::ops::Bound::Unbounded)).next().map(|(name, _)| name)
+    }
+
     /// How many values are ours.
     pub fn len(&self) -> usize {
         self.0.values().map(Vec::len).sum()

@@ -87,6 +87,17 @@ pub enum Sign {
     Remove,
 }
 
+impl Sign {
+    /// As a diff shows it.
+    pub fn as_char(self) -> char {
+        match self {
+            Self::Add => '+',
+            Self::Change => '~',
+            Self::Remove => '-',
+        }
+    }
+}
+
 /// Changes a guard holds back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parked {

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use axum::http::StatusCode;
+use netstead_engine::{Engine, Place};
 use netstead_ledger::Ledger;
 use netstead_model::Ident;
 
@@ -61,6 +62,39 @@ impl EventCursor {
             return Err(gone(&format!("the events after {} are kept from {oldest} on only", self.seq)));
         }
         Ok(self.seq)
+    }
+}
+
+/// A place in the history of names: `<ledger id>:<event>.<part>.<step>`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ChangeCursor {
+    pub(crate) ledger: u32,
+    pub(crate) place: Place,
+}
+
+impl ChangeCursor {
+    /// The place, if the cursor is of this ledger and everything after it is still there.
+    pub(crate) async fn read(
+        text: &str,
+        ledger: &Ledger,
+        engine: &Engine,
+        oldest_first: bool,
+    ) -> Result<Place, Failure> {
+        let (of, place) = text.split_once(':').ok_or_else(|| wrong(text))?;
+        let place: Place = place.parse().map_err(|_| wrong(text))?;
+        // The rest is as in any cursor of this ledger.
+        EventCursor::read("after", &format!("{of}:{}", place.event))?.of(ledger)?;
+        let oldest = engine.oldest_event().await;
+        if oldest_first && place.event.saturating_add(1) < oldest {
+            return Err(gone(&format!("what happened after {place} is kept from {oldest} on only")));
+        }
+        Ok(place)
+    }
+}
+
+impl fmt::Display for ChangeCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:08x}:{}", self.ledger, self.place)
     }
 }
 

@@ -77,27 +77,35 @@ pub(crate) async fn list(
 fn query(params: &ListParams, clock: &dyn Clock) -> Result<EventQuery, Failure> {
     let address = params.address.as_deref().map(convert::place).transpose();
     let what = params.what.as_deref().map(convert::event::kind).transpose();
-    let newest_first = match params.order.as_deref() {
-        None | Some("newest") => true,
-        Some("oldest") => false,
-        Some(_) => return Err(Failure::unreadable("order", "use `newest` or `oldest`")),
-    };
     Ok(EventQuery {
         address: address.map_err(|error| Failure::unreadable("address", error))?.map(|(address, _)| address),
         key: maybe("key", params.key.as_ref())?,
         pool: maybe("pool", params.pool.as_ref())?,
         pools: None,
         what: what.map_err(|error| Failure::unreadable("what", error))?,
-        since: moment("since", params.since.as_ref(), clock)?,
-        until: moment("until", params.until.as_ref(), clock)?,
+        since: moment("since", params.since.as_deref(), clock)?,
+        until: moment("until", params.until.as_deref(), clock)?,
         after: None,
-        newest_first,
+        newest_first: !oldest_first(params.order.as_deref())?,
         limit: limit(params.limit.as_ref())?,
     })
 }
 
+/// Which way a list of what happened runs.
+pub(super) fn oldest_first(order: Option<&str>) -> Result<bool, Failure> {
+    match order {
+        None | Some("newest") => Ok(false),
+        Some("oldest") => Ok(true),
+        Some(_) => Err(Failure::unreadable("order", "use `newest` or `oldest`")),
+    }
+}
+
 /// A time of day, or one so long ago.
-fn moment(field: &str, text: Option<&String>, clock: &dyn Clock) -> Result<Option<Timestamp>, Failure> {
+pub(super) fn moment(
+    field: &str,
+    text: Option<&str>,
+    clock: &dyn Clock,
+) -> Result<Option<Timestamp>, Failure> {
     let Some(text) = text else { return Ok(None) };
     if let Ok(at) = text.parse() {
         return Ok(Some(at));

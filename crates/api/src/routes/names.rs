@@ -1,10 +1,8 @@
 //! Where names come from, where they go, and why.
 
-use std::collections::BTreeMap;
-
 use netstead_client::types::{NameOutput, Page, ProviderOutput, SourceOutput, WorkloadOutput, ZoneOutput};
-use netstead_engine::{RecordState, Scope};
-use netstead_model::{Ident, Name};
+use netstead_engine::{RecordQuery, Scope};
+use netstead_model::Ident;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -118,14 +116,7 @@ pub(crate) async fn zones(
     let provider: Option<Ident> = maybe("provider", params.provider.as_ref())?;
     let engine = session.engine()?;
     let (status, scopes) = (engine.status(), session.scopes());
-    let mut counts: BTreeMap<(Ident, Name), (u64, u64)> = BTreeMap::new();
-    for record in engine.records() {
-        if let Some(zone) = record.zone {
-            let (records, pending) = counts.entry((record.provider, zone)).or_default();
-            *records += u64::from(record.state != RecordState::Foreign);
-            *pending += u64::from(matches!(record.state, RecordState::Pending | RecordState::Drift));
-        }
-    }
+    let counts = engine.count_zones();
     let mut zones = Vec::new();
     for one in status.providers.iter().filter(|one| provider.as_ref().is_none_or(|name| *name == one.name)) {
         for zone in one.zones.iter().filter(|zone| scopes.allows_zone(&zone.name)) {
@@ -152,7 +143,7 @@ pub(crate) async fn explain(
 ) -> Result<Answer<NameOutput>, Failure> {
     session.check_zone(&name)?;
     let engine = session.engine()?;
-    let records = engine.records();
-    let records = records.iter().filter(|record| record.name == name).map(convert::names::record).collect();
+    let query = RecordQuery { name: Some(name.clone()), ..RecordQuery::default() };
+    let records = engine.list_records(&query).iter().map(convert::names::record).collect();
     Ok(Answer::ok(NameOutput { name: name.to_string(), why: engine.explain(&name), records }))
 }

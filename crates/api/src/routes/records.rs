@@ -1,26 +1,24 @@
 //! What stands at each name, and what people set by hand.
 
 use netstead_client::types::{ManualOutput, Page, RecordInput, RecordOutput};
-use netstead_engine::RecordView;
+use netstead_engine::{RecordQuery, RecordState, RecordView};
 use netstead_model::{Ident, Name, RecordData, RecordType};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::page_of;
+use super::cut;
 use crate::{
     convert,
     http::{
         answer::Answer,
         body::Json,
         path::{NamePath, RecordPath},
-        query::{NoParams, Query, maybe},
+        query::{NoParams, Query, limit, maybe},
         session::{Asker, Read, Session, Write},
     },
     openapi::{Changing, Ending, Listing},
     problem::Failure,
 };
-
-const STATES: [&str; 6] = ["ok", "pending", "parked", "blocked", "drift", "foreign"];
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -57,20 +55,23 @@ pub(crate) async fn list(
     let zone: Option<Name> = maybe("zone", params.zone.as_ref())?;
     let name: Option<Name> = maybe("name", params.name.as_ref())?;
     let provider: Option<Ident> = maybe("provider", params.provider.as_ref())?;
-    if params.state.as_ref().is_some_and(|state| !STATES.contains(&state.as_str())) {
-        return Err(Failure::unreadable("state", format!("it is one of {}", STATES.join(", "))));
-    }
-    let scopes = session.scopes();
-    let wanted = |view: &&RecordView| {
-        zone.as_ref().is_none_or(|zone| view.zone.as_ref() == Some(zone))
-            && name.as_ref().is_none_or(|name| *name == view.name)
-            && provider.as_ref().is_none_or(|provider| *provider == view.provider)
-            && params.state.as_ref().is_none_or(|state| *state == view.state.to_string())
-            && scopes.allows_zone(&view.name)
-    };
-    let records = session.engine()?.records().iter().filter(wanted).map(convert::names::record).collect();
-    let place = |one: &RecordOutput| format!("{} {} {} {}", one.name, one.kind, one.provider, one.value);
-    page_of(&session, records, place, params.after.as_ref(), params.limit.as_ref())
+    let state = params.state.as_deref().map(state).transpose()?;
+    let most = limit(params.limit.as_ref())?;
+    let (within, after) = (session.scopes().only_zones(), params.after);
+    let query = RecordQuery { provider, zone, name, state, within, after, limit: Some(most + 1) };
+    let mut records = session.engine()?.list_records(&query);
+    let next = cut(&mut records, most, RecordView::place);
+    let items = records.iter().map(convert::names::record).collect();
+    let seq = session.app.ledger.health().seq;
+    Ok(Answer::ok(Page { items, next, seq }).at(seq))
+}
+
+fn state(text: &str) -> Result<RecordState, Failure> {
+    let known = RecordState::ALL.into_iter().find(|state| state.to_string() == text);
+    known.ok_or_else(|| {
+        let names: Vec<String> = RecordState::ALL.iter().map(ToString::to_string).collect();
+        Failure::unreadable("state", format!("it is one of {}", names.join(", ")))
+    })
 }
 
 /// Sets all values of one type at a name, in place of those set by hand before. A repeat changes nothing.

@@ -123,3 +123,60 @@ async fn what_is_wrong_with_taking_over_or_back_is_named() {
         house.post(path).by(&token).json(&body).go().await.problem(403, "forbidden");
     }
 }
+
+#[tokio::test]
+async fn what_happened_to_names_is_listed_in_pages() {
+    let house = House::with_names().await;
+    for (name, address) in [("www", "10.0.3.9"), ("db", "10.0.3.8"), ("www", "10.0.3.7")] {
+        let record = json!({"values": [address]});
+        house.put(&format!("/records/{name}.home.test/A")).json(&record).go().await.fine();
+    }
+    house.put("/records/www.other.test/A").json(&json!({"values": ["10.0.3.6"]})).go().await.fine();
+    house.post("/pause").json(&json!({"reason": "moving"})).go().await.fine();
+    let texts = |body: &serde_json::Value| -> Vec<String> {
+        let items = body["items"].as_array().unwrap().iter();
+        items.map(|item| item["text"].as_str().unwrap().to_owned()).collect()
+    };
+    let all = house.get("/changes").go().await;
+    let all = all.fine();
+    assert_eq!(texts(all).len(), 5);
+    let paused = &all["items"][0];
+    assert_eq!((&paused["what"], &paused["by"]), (&json!("paused"), &json!("root")));
+    assert!(paused["at"].is_string() && paused["id"].is_string(), "{paused}");
+    let of_www = house.get("/changes?name=www.home.test&order=oldest").go().await;
+    assert_eq!(texts(of_www.fine()), ["A 10.0.3.9 was set by hand", "A 10.0.3.7 was set by hand"]);
+    let ours = house.get("/changes?what=set&since=1h").go().await;
+    assert_eq!(texts(ours.fine()).len(), 4);
+    assert_eq!(texts(house.get("/changes?until=1h").go().await.fine()).len(), 0);
+
+    let (mut paged, mut place) = (Vec::new(), String::new());
+    loop {
+        let page = house.get(&format!("/changes?limit=2{place}")).go().await;
+        paged.extend(texts(page.fine()));
+        let Some(next) = page.fine()["next"].as_str() else { break };
+        place = format!("&after={next}");
+    }
+    assert_eq!(paged, texts(all));
+    for (query, field) in [
+        ("after=17.0.0", "after"),
+        ("after=x:17.0.0", "after"),
+        ("what=nonsense", "what"),
+        ("order=up", "order"),
+        ("since=yesterday", "since"),
+        ("provider=a%20b", "provider"),
+        ("zone=a..b", "zone"),
+        ("limit=0", "limit"),
+        ("zoen=home.test", "zoen"),
+    ] {
+        let (named, told) = house.get(&format!("/changes?{query}")).go().await.invalid(400);
+        assert_eq!(named, field, "{query}: {told}");
+    }
+    house.get("/changes?after=00000000:1.0.0").go().await.problem(410, "gone");
+
+    // Whoever is for one zone learns nothing of the others.
+    let zones = vec!["home.test".parse().unwrap()];
+    let scopes = Scopes { zones, ..Scopes::default() };
+    let token = house.scoped(NewToken { scopes, ..NewToken::new("ci", Role::Read) }).await;
+    let seen = house.get("/changes").by(&token).go().await;
+    assert_eq!(texts(seen.fine()).len(), 3, "{:?}", seen.fine());
+}

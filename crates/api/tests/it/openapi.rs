@@ -47,6 +47,7 @@ async fn the_list_of_routes() {
     GET    /api/v1/addresses list_addresses [200 400 401 403 421 503 504]
     GET    /api/v1/addresses/{address} explain_address [200 400 401 403 421 503 504]
     GET    /api/v1/backup backup [200 400 401 403 421 503 504]
+    GET    /api/v1/changes list_changes [200 400 401 403 410 421 503 504]
     GET    /api/v1/claims list_claims [200 400 401 403 421 503 504]
     GET    /api/v1/doctor doctor [200 400 401 403 421 503 504]
     GET    /api/v1/events list_events [200 400 401 403 410 421 503 504]

@@ -47,10 +47,11 @@ pub(super) async fn open(
         reason: error.to_string(),
     })?;
     let newest = Newest { number: 1, inventory: Arc::new(inventory) };
+    let history = Arc::new(History::load(shelf("history")).await?);
     Ok(Arc::new(Shared {
-        manual: Manual::load(manual, shelf("manual"), clock.clone()).await?,
+        manual: Manual::load(manual, shelf("manual"), clock.clone(), history.clone()).await?,
         pauses: Pauses::load(shelf("pause")).await?,
-        history: History::load(shelf("history")).await?,
+        history,
         pruned: Mutex::new(clock.monotonic()),
         inventory: watch::Sender::new(newest),
         keeper: AsyncMutex::new(keeper),

@@ -13,7 +13,7 @@ use self::meant::{answers_for, cannot_recover};
 use super::{Engine, configure};
 use crate::{
     EngineError, PassReport, Scope, Take, Taken,
-    history::Occasion,
+    history::{Happened, Occasion},
     keys,
     provider::{ProviderHandle, Undo},
     shelf::entries,
@@ -121,11 +121,17 @@ impl Engine {
             undone.notes.extend(self.out_of_reach(name));
         }
         if !dry {
-            let text = match what {
-                Cleaning::Provider(name) => format!("everything of ours on {name} was to go"),
-                Cleaning::Source(name) => format!("everything that {name} brought was to go"),
-            };
-            self.shared.tell(Occasion::Cleaned, None, Some(by), text).await;
+            let told = |text: String| Happened::new(Occasion::Cleaned, text).by(by);
+            self.shared
+                .tell(match what {
+                    Cleaning::Provider(name) => {
+                        told(format!("everything of ours on {name} was to go")).on(name)
+                    }
+                    Cleaning::Source(name) => {
+                        told(format!("everything that {name} brought was to go")).of_source(name)
+                    }
+                })
+                .await;
         }
         Ok(undone)
     }
@@ -143,7 +149,7 @@ impl Engine {
         }
         let mut gone =
             vec![format!("{}{provider}", keys::GUARD).into(), format!("{}{provider}", keys::PROVIDER).into()];
-        for prefix in [keys::OWNED, keys::PLAN] {
+        for prefix in [keys::OWNED, keys::PLAN, keys::LATELY] {
             let found = entries(&*self.shared.store, &format!("{prefix}{provider}/")).await?;
             gone.splice(0..0, found.into_iter().map(|entry| entry.key));
         }
@@ -151,7 +157,7 @@ impl Engine {
         shelf.put(gone.into_iter().map(Write::Delete).collect()).await?;
         configure::detached(&self.shared).await?;
         let text = format!("{owned} values on {provider}, which is no longer configured, are forgotten");
-        self.shared.tell(Occasion::Cleaned, Some(provider), Some(by), text).await;
+        self.shared.tell(Happened::new(Occasion::Cleaned, text).on(provider).by(by)).await;
         Ok(owned)
     }
 
@@ -172,7 +178,7 @@ impl Engine {
         let undone = self.undo(&[handle], &Undo::To(to), dry, expect, by).await?;
         if !dry {
             let text = format!("{name} was brought back to generation {to}");
-            self.shared.tell(Occasion::RolledBack, Some(&name), Some(by), text).await;
+            self.shared.tell(Happened::new(Occasion::RolledBack, text).on(&name).by(by)).await;
         }
         Ok(undone)
     }

@@ -12,7 +12,11 @@ use netstead_store::Write;
 use tokio::time::timeout;
 
 use super::Worker;
-use crate::{history::Occasion, keys, status::ZoneStatus};
+use crate::{
+    history::{Happened, Occasion},
+    keys,
+    status::ZoneStatus,
+};
 
 /// A server that says nothing for this long is taken for gone.
 pub(super) const PATIENCE: Duration = Duration::from_mins(2);
@@ -207,7 +211,7 @@ impl Worker {
                 tracing::warn!(%error, %zone, "A doubt could not be taken back; the zone is read once more.");
             }
             let text = format!("{zone} was read anew: somebody who no longer led wrote to it late");
-            self.shared.tell(Occasion::Late, Some(self.name()), None, text).await;
+            self.shared.tell(Happened::new(Occasion::Late, text).on(self.name()).in_zone(zone)).await;
         }
     }
 

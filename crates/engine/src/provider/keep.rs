@@ -52,7 +52,8 @@ impl Worker {
         }
         let owned = Arc::new(load_owned(&shelf, &name).await?);
         let guard: Guard = shelf.get(&format!("{}{name}", keys::GUARD)).await?.unwrap_or_default();
-        let plans = history::plans(&shelf, &name).await?.into_keys().collect();
+        let plans = history::plans(&shelf, &name).await?;
+        let plans = plans.into_iter().map(|(generation, plan)| (generation, plan.steps.len())).collect();
         let place = format!("{}{name}", keys::PROVIDER);
         let stored: Option<Known> = shelf.get(&place).await?;
         if !setup.fixed_owner {
@@ -77,7 +78,7 @@ impl Worker {
             seen.succeeded = Some(begun);
         });
         let seen = Seen::new(begun);
-        let lately = Lately::of(&owned, begun);
+        let lately = Lately::load(&shelf, &name, &owned, shared.now().millis).await?;
         let (dirty, poison) = (std::collections::BTreeSet::new(), BTreeMap::new());
         let (guard_dirty, written, renamed) = (false, std::collections::BTreeSet::new(), Arc::default());
         Ok(Self {
@@ -114,12 +115,14 @@ impl Worker {
                 Write::Put(key, keys::encode(&values))
             });
         }
+        writes.extend(self.lately.writes(&provider));
         if self.guard_dirty {
             writes.push(Write::Put(format!("{}{provider}", keys::GUARD).into(), fitting(&self.guard)));
             writes.push(self.shared.time.write());
         }
         self.shelf.put(writes).await?;
         self.dirty.clear();
+        self.lately.kept();
         self.guard_dirty = false;
         Ok(())
     }
@@ -147,7 +150,7 @@ async fn rename(shared: &Shared, shelf: &Shelf, was: &Ident, name: &Ident) -> Re
     let known = format!("{}{was}", keys::PROVIDER);
     let Some(before) = shelf.get::<Known>(&known).await? else { return Ok(()) };
     shelf.put(vec![Write::Put(format!("{}{name}", keys::PROVIDER).into(), keys::encode(&before))]).await?;
-    for prefix in [keys::OWNED, keys::PLAN] {
+    for prefix in [keys::OWNED, keys::PLAN, keys::LATELY] {
         let (from, to) = (format!("{prefix}{was}/"), format!("{prefix}{name}/"));
         let mut writes = Vec::new();
         for entry in entries(&*shared.store, &from).await? {
@@ -160,7 +163,7 @@ async fn rename(shared: &Shared, shelf: &Shelf, was: &Ident, name: &Ident) -> Re
         shelf.put(vec![Write::Put(format!("{}{name}", keys::GUARD).into(), fitting(&guard))]).await?;
     }
     let mut gone = vec![Write::Delete(format!("{}{was}", keys::GUARD).into()), Write::Delete(known.into())];
-    for prefix in [keys::OWNED, keys::PLAN] {
+    for prefix in [keys::OWNED, keys::PLAN, keys::LATELY] {
         let old = entries(&*shared.store, &format!("{prefix}{was}/")).await?;
         gone.splice(0..0, old.into_iter().map(|entry| Write::Delete(entry.key)));
     }

@@ -2,51 +2,117 @@
 //!
 //! A server that cannot refuse a late write may still get one that was sent before what it holds now: by a leader before
 //! us, or by us, when no answer came. What such a write brings back was ours when it was sent, and is not somebody
-//! else's.
+//! else's. The store remembers it, because whoever sent it may be gone when it arrives.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
-    time::Duration,
 };
 
-use netstead_model::{Name, RecordData, UnitOutcome};
+use netstead_model::{Ident, Name, ParseError, RecordData, UnitOutcome};
 use netstead_plan::{Origin, Owned, OwnedValue, Plan};
+use netstead_store::Write;
+use serde::{Deserialize, Serialize};
 
 use super::{Worker, write::PATIENCE};
-use crate::history::Occasion;
+use crate::{
+    EngineError,
+    history::{Happened, Occasion},
+    keys,
+    shelf::Shelf,
+};
 
 /// Values that were ours a moment ago.
 #[derive(Debug, Default)]
-pub(super) struct Lately(BTreeMap<(Name, RecordData), Forgotten>);
+pub(super) struct Lately {
+    values: BTreeMap<Name, Vec<Forgotten>>,
+    /// Names of which the store knows something else.
+    dirty: BTreeSet<Name>,
+}
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Forgotten {
-    /// Monotonic time.
-    at: Duration,
+    data: RecordData,
+    /// Engine time.
+    at: u64,
     /// It was sent, and not known to have arrived.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     sent: bool,
 }
 
 impl Lately {
-    /// What a leader before us may have sent: whatever stands at a name with a value that the server may not know yet,
-    /// because sets are replaced as a whole.
-    pub(super) fn of(owned: &Owned, at: Duration) -> Self {
+    /// What the store remembers, and what a leader before us may have sent: whatever stands at a name with a value that
+    /// the server may not know yet, because sets are replaced as a whole.
+    pub(super) async fn load(
+        shelf: &Shelf,
+        provider: &Ident,
+        owned: &Owned,
+        now: u64,
+    ) -> Result<Self, EngineError> {
+        let prefix = format!("{}{provider}/", keys::LATELY);
         let mut lately = Self::default();
+        for (name, values) in shelf.all::<Vec<Forgotten>>(&prefix).await? {
+            let damaged = |error: ParseError| EngineError::Damaged {
+                key: format!("{prefix}{name}"),
+                reason: error.to_string(),
+            };
+            lately.values.insert(name.parse().map_err(damaged)?, values);
+        }
         let unknown = owned.iter().filter(|(_, values)| values.iter().any(|value| value.pending));
-        unknown.for_each(|(name, values)| lately.sent(name, values, at));
-        lately
+        unknown.for_each(|(name, values)| lately.sent(name, values, now));
+        // Those are in the store as what is ours.
+        lately.dirty.clear();
+        Ok(lately)
     }
 
-    fn sent(&mut self, name: &Name, values: &[OwnedValue], at: Duration) {
+    fn sent(&mut self, name: &Name, values: &[OwnedValue], at: u64) {
         for value in values {
             self.remember(name, &value.data, true, at);
         }
     }
 
-    fn remember(&mut self, name: &Name, data: &RecordData, sent: bool, at: Duration) {
-        let slot = self.0.entry((name.clone(), data.clone())).or_insert(Forgotten { at, sent });
-        (slot.at, slot.sent) = (at, slot.sent || sent);
+    fn remember(&mut self, name: &Name, data: &RecordData, sent: bool, at: u64) {
+        let values = self.values.entry(name.clone()).or_default();
+        match values.iter_mut().find(|known| known.data == *data) {
+            Some(known) => (known.at, known.sent) = (at, known.sent || sent),
+            None => values.push(Forgotten { data: data.clone(), at, sent }),
+        }
+        self.dirty.insert(name.clone());
+    }
+
+    /// After a while nothing arrives any more.
+    fn forget_old(&mut self, now: u64) {
+        let patience = u64::try_from(PATIENCE.as_millis()).unwrap_or(u64::MAX);
+        let dirty = &mut self.dirty;
+        self.values.retain(|name, values| {
+            let before = values.len();
+            values.retain(|known| now.saturating_sub(known.at) < patience);
+            if values.len() < before {
+                dirty.insert(name.clone());
+            }
+            !values.is_empty()
+        });
+    }
+
+    fn get(&self, name: &Name, data: &RecordData) -> Option<&Forgotten> {
+        self.values.get(name)?.iter().find(|known| known.data == *data)
+    }
+
+    /// What the store does not know yet.
+    pub(super) fn writes(&self, provider: &Ident) -> Vec<Write> {
+        let write = |name: &Name| {
+            let key = keys::lately(provider, name);
+            match self.values.get(name) {
+                Some(values) => Write::Put(key, keys::encode(values)),
+                None => Write::Delete(key),
+            }
+        };
+        self.dirty.iter().map(write).collect()
+    }
+
+    /// Now it does.
+    pub(super) fn kept(&mut self) {
+        self.dirty.clear();
     }
 }
 
@@ -56,8 +122,8 @@ impl Worker {
         if self.setup.provider.capabilities().fenced {
             return;
         }
-        let now = self.shared.clock.monotonic();
-        self.lately.0.retain(|_, forgotten| now.saturating_sub(forgotten.at) < PATIENCE);
+        let now = self.shared.now().millis;
+        self.lately.forget_old(now);
         for (name, data) in &plan.forgotten {
             let sent = self.owned.get(name, data).is_some_and(|own| own.pending);
             self.lately.remember(name, data, sent, now);
@@ -69,7 +135,7 @@ impl Worker {
         if self.setup.provider.capabilities().fenced {
             return;
         }
-        let now = self.shared.clock.monotonic();
+        let now = self.shared.now().millis;
         for (step, outcome) in plan.steps.iter().zip(outcomes) {
             let name = &step.unit.name;
             match outcome {
@@ -85,7 +151,7 @@ impl Worker {
     /// Takes back what a late write brought: values that were sent without an answer, and in zones where somebody is
     /// known to have written late, all that were ours a moment ago. They go with the next plan. Whether there are any.
     pub(super) async fn take_back(&mut self, doubted: &BTreeSet<Name>) -> bool {
-        if self.lately.0.values().all(|forgotten| !forgotten.sent) && doubted.is_empty() {
+        if self.lately.values.values().flatten().all(|known| !known.sent) && doubted.is_empty() {
             return false;
         }
         let actual = Arc::clone(&self.seen.actual);
@@ -93,9 +159,8 @@ impl Worker {
         for zone in &actual.zones {
             for set in zone.sets.iter().flatten() {
                 for data in &set.values {
-                    let place = (set.name.clone(), data.clone());
-                    let suspect = |forgotten: &Forgotten| forgotten.sent || doubted.contains(&zone.name);
-                    if !self.lately.0.get(&place).is_some_and(suspect)
+                    let suspect = |known: &Forgotten| known.sent || doubted.contains(&zone.name);
+                    if !self.lately.get(&set.name, data).is_some_and(suspect)
                         || self.owned.get(&set.name, data).is_some()
                     {
                         continue;
@@ -115,7 +180,7 @@ impl Worker {
         for zone in zones.difference(doubted) {
             tracing::warn!(provider = %self.name(), %zone, "A write arrived late; it is taken back.");
             let text = format!("{zone} got a write that arrived late; it is taken back");
-            self.shared.tell(Occasion::Late, Some(self.name()), None, text).await;
+            self.shared.tell(Happened::new(Occasion::Late, text).on(self.name()).in_zone(zone)).await;
         }
         !zones.is_empty()
     }

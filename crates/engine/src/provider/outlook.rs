@@ -1,14 +1,17 @@
 //! What others may see of a provider while its loop works.
 
 use std::{
-    sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
+    sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard},
     time::Duration,
 };
 
 use netstead_model::Name;
 use netstead_plan::{Desired, Guard, Owned, Plan};
 
-use crate::status::{LastPass, ZoneStatus};
+use crate::{
+    records::Noted,
+    status::{LastPass, ZoneStatus},
+};
 
 #[derive(Debug, Default)]
 pub(crate) struct Outlook(RwLock<Seen>);
@@ -21,6 +24,7 @@ pub(crate) struct Seen {
     pub(crate) guard: Arc<Guard>,
     pub(crate) desired: Arc<Desired>,
     pub(crate) plan: Option<Arc<Plan>>,
+    /// Sorted by name.
     pub(crate) zones: Arc<Vec<ZoneStatus>>,
     /// Units the server will not have: zone, name, reason.
     pub(crate) rejected: Arc<Vec<(Name, Name, String)>>,
@@ -32,6 +36,8 @@ pub(crate) struct Seen {
     pub(crate) error: Option<String>,
     /// Monotonic time at which the running pass began.
     pub(crate) passing: Option<Duration>,
+    /// What the plan says, by name: made when somebody asks, and anew after every change.
+    pub(crate) noted: Arc<OnceLock<Arc<Noted>>>,
 }
 
 impl Outlook {
@@ -40,6 +46,8 @@ impl Outlook {
     }
 
     pub(crate) fn change(&self, change: impl FnOnce(&mut Seen)) {
-        change(&mut self.0.write().unwrap_or_else(PoisonError::into_inner));
+        let mut seen = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        change(&mut seen);
+        seen.noted = Arc::default();
     }
 }

@@ -8,12 +8,12 @@ use std::{
 
 use futures::FutureExt;
 use netstead_model::{Ident, Name, UnitOutcome};
-use netstead_plan::{Desired, Input, Mode, Plan, after, desired, diff, intend};
+use netstead_plan::{Desired, Guard, Input, Mode, Plan, after, desired, diff, intend};
 use netstead_store::Write;
 
 use super::Worker;
 use crate::{
-    history::{self, Occasion},
+    history::{self, Happened, Occasion, PlanOf},
     keys,
     observe::Tally,
     status::LastPass,
@@ -119,6 +119,10 @@ impl Worker {
             report.error.clone().or_else(|| report.zone_errors.first().map(|(_, error)| error.clone()));
         if let Some(observer) = &self.shared.options.observer {
             observer.passed(&report);
+        }
+        if !self.shared.lead.is_deposed() {
+            let before = self.outlook.read().error.clone();
+            self.tell_failing(before.as_ref(), error.as_ref()).await;
         }
         let succeeded = error.is_none().then(|| clock.monotonic());
         self.outlook.change(|seen| {
@@ -232,6 +236,9 @@ impl Worker {
         self.guard_dirty |= before != self.guard;
         // The store learns first.
         self.keep().await?;
+        if !by_hand {
+            self.tell_parked(&plan, &before).await;
+        }
         if plan.steps.is_empty() {
             return Ok(());
         }
@@ -248,8 +255,10 @@ impl Worker {
 
     /// Keeps the plan and an event. They are for people: a store that does not take them stops nothing.
     async fn remember(&mut self, plan: &Plan, outcomes: &[Option<UnitOutcome>], report: &PassReport) {
-        let mut writes = history::plan_writes(plan, outcomes, self.shared.clock.wall());
-        self.plans.insert(plan.generation);
+        let at = self.shared.clock.wall();
+        let mut writes = history::plan_writes(plan, outcomes, at);
+        let parts = u32::try_from(writes.len()).unwrap_or(u32::MAX);
+        self.plans.insert(plan.generation, plan.steps.len());
         let surplus = history::surplus(&self.plans);
         for generation in &surplus {
             writes.extend(self.parts(*generation).await);
@@ -265,7 +274,47 @@ impl Worker {
             rejected = report.rejected, "A plan was carried out."
         );
         let text = format!("generation {}: {}", plan.generation, outcome(report));
-        self.shared.tell(Occasion::Applied, Some(self.name()), None, text).await;
+        let event = Happened::new(Occasion::Applied, text).on(self.name());
+        let plan = Some(PlanOf { generation: plan.generation, parts });
+        // The same time as the plan has: that is how they are known to belong together.
+        self.shared.history.add(Happened { at, plan, ..event }).await;
+    }
+
+    /// What a guard began to hold back, or no longer does.
+    async fn tell_parked(&self, plan: &Plan, before: &Guard) {
+        let name = self.name();
+        let event = match &plan.parked {
+            Some(parked) if before.offers.iter().all(|offer| offer.hash != parked.hash) => {
+                let mut guards: Vec<&str> = parked.changes.iter().map(|change| &*change.guard).collect();
+                guards.sort_unstable();
+                guards.dedup();
+                let changes = parked.changes.len();
+                let text = format!("{changes} parked under {}: {}", parked.hash, guards.join("; "));
+                let event = Happened::new(Occasion::Parked, text).on(name);
+                let mut zones = parked.changes.iter().map(|change| &change.zone);
+                let first = zones.next();
+                match first.filter(|first| zones.all(|zone| zone == *first)) {
+                    Some(zone) => event.in_zone(zone),
+                    None => event,
+                }
+            }
+            None if before.offers.iter().any(|offer| offer.current) => {
+                Happened::new(Occasion::Unparked, format!("nothing is parked on {name} any more")).on(name)
+            }
+            _ => return,
+        };
+        self.shared.tell(event).await;
+    }
+
+    /// That passes begin to fail, or no longer do.
+    async fn tell_failing(&self, before: Option<&String>, error: Option<&String>) {
+        let name = self.name();
+        let event = match (before, error) {
+            (None, Some(error)) => Happened::new(Occasion::Failing, format!("{name} fails: {error}")),
+            (Some(_), None) => Happened::new(Occasion::Working, format!("{name} works again")),
+            _ => return,
+        };
+        self.shared.tell(event.on(name)).await;
     }
 
     /// The deletion of a stored plan.

@@ -7,7 +7,7 @@ use netstead_model::Name;
 use tokio::time::timeout;
 
 use super::{Worker, actual::PATIENCE};
-use crate::history::Occasion;
+use crate::history::{Happened, Occasion};
 
 impl Worker {
     /// The epoch in fences: the store's, and what a server was ahead of it.
@@ -40,7 +40,7 @@ impl Worker {
             "{zone} on {provider} has seen epoch {epoch}, generation {newest}, and the store is behind that, \
              as after a restore: it goes on above"
         );
-        self.shared.tell(Occasion::Late, Some(self.name()), None, text).await;
+        self.shared.tell(Happened::new(Occasion::Late, text).on(self.name()).in_zone(zone)).await;
         true
     }
 }

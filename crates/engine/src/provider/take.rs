@@ -12,7 +12,11 @@ use netstead_plan::{
 use netstead_store::Write;
 
 use super::{Known, PassReport, Worker, pass::Stopped};
-use crate::{EngineError, history::Occasion, keys};
+use crate::{
+    EngineError,
+    history::{Happened, Occasion},
+    keys,
+};
 
 /// What is taken over.
 #[derive(Debug, Clone)]
@@ -151,6 +155,13 @@ impl Worker {
             Take::Name { name, .. } => (Occasion::Adopted, format!("{count} values at {name} on {provider}")),
         };
         tracing::info!(%provider, count, by, "Values were taken over.");
-        self.shared.tell(what, Some(provider), Some(by), format!("{text} are ours from now on")).await;
+        let event = Happened::new(what, format!("{text} are ours from now on")).on(provider).by(by);
+        self.shared
+            .tell(match take {
+                Take::Name { name, .. } => event.at_name(name),
+                Take::Tool { zone: Some(zone), .. } => event.in_zone(zone),
+                _ => event,
+            })
+            .await;
     }
 }

@@ -8,7 +8,10 @@ use netstead_store::Commit;
 use tokio::time::timeout;
 
 use super::{PassReport, Worker};
-use crate::{history::Occasion, keys, observe};
+use crate::{
+    history::{Happened, Occasion},
+    keys, observe,
+};
 
 /// A write that takes this long may have taken effect or not.
 pub(super) const PATIENCE: Duration = Duration::from_mins(5);
@@ -62,9 +65,8 @@ impl Worker {
                 Err(error) => {
                     self.seen.doubt(&zone);
                     tracing::warn!(provider = %self.name(), %zone, %error, "A zone could not be changed.");
+                    self.tell_unwritten(&zone, plan.generation, &error).await;
                     if let ProviderError::Late { .. } = error {
-                        let text = format!("{error}: something newer was written before");
-                        self.shared.tell(Occasion::Late, Some(self.name()), None, text).await;
                         report.again |= self.rise(&zone, plan.generation).await;
                     }
                     if let ProviderError::Busy { retry_after, .. } = &error {
@@ -88,6 +90,21 @@ impl Worker {
         }
         let taken = group.iter().zip(answer).filter(|(_, outcome)| **outcome == UnitOutcome::Applied);
         self.seen.wrote(zone, taken.flat_map(|(step, _)| &step.unit.changes));
+    }
+
+    /// What people should know about a write without a clear answer.
+    async fn tell_unwritten(&self, zone: &Name, generation: u64, error: &ProviderError) {
+        let (what, text) = match error {
+            ProviderError::Late { .. } => {
+                (Occasion::Late, format!("{error}: something newer was written before"))
+            }
+            ProviderError::Unknown { .. } => {
+                let text = format!("nobody knows whether {zone} has generation {generation}: {error}");
+                (Occasion::Doubtful, text)
+            }
+            _ => return,
+        };
+        self.shared.tell(Happened::new(what, text).on(self.name()).in_zone(zone)).await;
     }
 
     async fn write_zone(

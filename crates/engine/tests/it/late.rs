@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
+use netstead_model::View;
 use netstead_store::MemoryStore;
 
 use crate::{
@@ -87,5 +88,37 @@ async fn a_zone_somebody_wrote_to_late_is_read_at_once() {
     soon(|| world.server().has("web.example.com", "A 10.0.0.1")).await;
     engine.apply(None).await.unwrap();
     assert!(world.store.get(b"engine/doubt/lan/example.com").await.unwrap().is_none());
+    engine.close().await;
+}
+
+/// A server that cannot refuse, and a value that was ours a moment ago, before a restart.
+#[tokio::test]
+async fn what_a_late_write_brings_back_is_known_after_a_restart() {
+    let server = Server { fenced: false, ..Server::new(&["example.com", "0.10.in-addr.arpa"]) };
+    let world = World::with(Arc::new(MemoryStore::new()), vec![("lan", server)]);
+    world.source.sees([vm("web", "10.0.0.1"), vm("db", "10.0.0.2")]);
+    let engine = world.start().await;
+    world.source.says(View::Complete, [vm("db", "10.0.0.2")], &["web"]);
+    engine.apply(None).await.unwrap();
+    assert!(!world.server().has("web.example.com", "A 10.0.0.1"));
+    engine.close().await;
+
+    world.store.lead().await.unwrap();
+    let engine = world.start().await;
+    let come_late = async || {
+        world.server().add("web.example.com", "A 10.0.0.1");
+        let doubt = netstead_store::Commit::new().put("engine/doubt/lan/example.com", "1null");
+        world.store.commit(doubt).await.unwrap();
+    };
+    come_late().await;
+    soon(|| !world.server().has("web.example.com", "A 10.0.0.1")).await;
+    assert!(world.server().has("db.example.com", "A 10.0.0.2"));
+    // Nothing that was sent before arrives after this long: now it is somebody else's, and stays.
+    world.minutes(&engine, 6).await;
+    let remembered = world.store.snapshot().await.unwrap().range(b"engine/lately/", None, 10).await.unwrap();
+    assert!(remembered.is_empty(), "{remembered:?}");
+    come_late().await;
+    world.minutes(&engine, 2).await;
+    assert!(world.server().has("web.example.com", "A 10.0.0.1"));
     engine.close().await;
 }

@@ -4,10 +4,12 @@
 mod absence;
 mod approval;
 mod by_name;
+mod changes;
 mod crash;
 mod flow;
 mod isolation;
 mod late;
+mod listing;
 mod manual;
 mod pauses;
 mod server;

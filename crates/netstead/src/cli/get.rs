@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use netstead_model::{Ident, Key, Name, Range, Selector};
 
 pub(crate) use self::{
-    names::{Drift, Plans, Providers, Records, Sources, Workloads, Zones},
+    names::{Changes, Drift, Plans, Providers, Records, Sources, Workloads, Zones},
     period::{Moment, Period},
 };
 
@@ -88,6 +88,17 @@ Examples:
   netstead get records --provider lan --state blocked -o wide"
     )]
     Records(Records),
+    /// What was changed at which name, what came of it, and what was noticed
+    #[command(
+        visible_alias = "change",
+        after_help = "\
+Examples:
+  netstead get changes --name web-1.home.test
+  netstead get changes --provider lan --since 1h -o wide
+  netstead get changes --what rejected
+  netstead get changes --watch"
+    )]
+    Changes(Changes),
     /// The zones of the DNS servers
     #[command(
         visible_alias = "zone",

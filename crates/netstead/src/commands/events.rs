@@ -3,12 +3,12 @@
 use std::io::{BufWriter, Write as _};
 
 use anyhow::Context as _;
-use netstead_client::{EventQuery, Order, types::EventOutput};
+use netstead_client::{EventQuery, Order};
 use netstead_model::{Address, Cidr};
 
 use super::{
     Context, say,
-    watch::{Wake, check},
+    watch::{Wake, check, newest, print_news},
 };
 use crate::{
     cli::{
@@ -58,24 +58,6 @@ fn within(context: &Context, period: &Period) -> EventQuery {
     EventQuery { since: period.since.map(resolve), until: period.until.map(resolve), ..EventQuery::default() }
 }
 
-/// The newest so many, or all if that is 0; oldest first, as one reads a log.
-async fn newest(context: &Context, mut query: EventQuery, most: usize) -> anyhow::Result<Vec<EventOutput>> {
-    let mut events = Vec::new();
-    query.order = Some(Order::Newest);
-    loop {
-        let left = if most == 0 { usize::MAX } else { most.saturating_sub(events.len()) };
-        query.limit = Some(u32::try_from(left.min(1000))?);
-        let page = context.client.page(&query).await?;
-        events.extend(page.items);
-        query.after = page.next;
-        if query.after.is_none() || (most > 0 && events.len() >= most) {
-            break;
-        }
-    }
-    events.reverse();
-    Ok(events)
-}
-
 async fn watch(context: &Context, query: EventQuery, most: usize) -> anyhow::Result<()> {
     let format = context.format.unwrap_or(Format::Table);
     check(format)?;
@@ -83,7 +65,7 @@ async fn watch(context: &Context, query: EventQuery, most: usize) -> anyhow::Res
     let mut printer = Printer::new(format, context.now());
     let listed = newest(context, query.clone(), most).await?;
     let mut seen = listed.last().map_or(0, |event| event.seq).max(wake.seq);
-    print(&mut printer, format, &listed, true)?;
+    print_news(&mut printer, format, &listed, true)?;
     loop {
         wake.changed().await?;
         // The server filters; the stream only says when to ask.
@@ -91,21 +73,7 @@ async fn watch(context: &Context, query: EventQuery, most: usize) -> anyhow::Res
         let news = EventQuery { after, order: Some(Order::Oldest), since: None, ..query.clone() };
         let events = context.client.all(news).await?;
         seen = events.last().map_or(seen, |event| event.seq);
-        print(&mut printer, format, &events, false)?;
-    }
-}
-
-fn print(printer: &mut Printer, format: Format, events: &[EventOutput], first: bool) -> anyhow::Result<()> {
-    match format {
-        Format::Json => {
-            for event in events {
-                output::emit(&(serde_json::to_string(event)? + "\n"))?;
-            }
-            Ok(())
-        }
-        Format::Name => output::emit(&output::names(events)),
-        _ if first => output::emit(&printer.table(events)),
-        _ => output::emit(&printer.more(events)),
+        print_news(&mut printer, format, &events, false)?;
     }
 }
 

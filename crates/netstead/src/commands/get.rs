@@ -6,7 +6,7 @@ use netstead_client::{
     SourceQuery, WorkloadQuery, ZoneQuery,
 };
 
-use super::{Context, events, token, watch};
+use super::{Context, changes, events, token, watch};
 use crate::{
     cli::get::{Addresses, Claims, Drift, Get, Pools, Records, Reservations, What},
     failure::Failure,
@@ -20,6 +20,7 @@ pub(crate) async fn get(context: &Context, args: &Get) -> anyhow::Result<()> {
         What::Addresses(filter) => show(context, addresses(filter), args.watch).await,
         What::Reservations(filter) => show(context, reservations(filter), args.watch).await,
         What::Events(filter) => events::get(context, filter, args.watch).await,
+        What::Changes(filter) => changes::get(context, filter, args.watch).await,
         What::Records(filter) => show(context, records(filter), args.watch).await,
         What::Zones(filter) => {
             let query = ZoneQuery { provider: text(filter.provider.as_ref()), ..ZoneQuery::default() };

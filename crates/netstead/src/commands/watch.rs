@@ -19,7 +19,7 @@ use crate::{
 const QUIET: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(1);
 /// What no event tells of, such as a DNS server, is looked at this often.
-const LOOK: Duration = Duration::from_secs(2);
+pub(super) const LOOK: Duration = Duration::from_secs(2);
 
 /// Says when something happened, from a known moment on.
 #[derive(Debug)]
@@ -115,6 +115,47 @@ fn print<T: Row>(
             output::emit(&text)
         }
         _ => output::emit(&printer.changes(changes, first)),
+    }
+}
+
+/// The newest so many, or all if that is 0; oldest first, as one reads a log.
+pub(super) async fn newest<Q: Paged>(
+    context: &Context,
+    mut query: Q,
+    most: usize,
+) -> anyhow::Result<Vec<Q::Item>> {
+    let mut items = Vec::new();
+    loop {
+        let left = if most == 0 { usize::MAX } else { most.saturating_sub(items.len()) };
+        query.ask_for(u32::try_from(left.min(1000))?);
+        let page = context.client.page(&query).await?;
+        items.extend(page.items);
+        match page.next {
+            Some(next) if most == 0 || items.len() < most => query.go_on_after(next),
+            _ => break,
+        }
+    }
+    items.reverse();
+    Ok(items)
+}
+
+/// Shows what came to a list that only grows.
+pub(super) fn print_news<T: Row>(
+    printer: &mut Printer,
+    format: Format,
+    items: &[T],
+    first: bool,
+) -> anyhow::Result<()> {
+    match format {
+        Format::Json => {
+            for item in items {
+                output::emit(&(serde_json::to_string(item)? + "\n"))?;
+            }
+            Ok(())
+        }
+        Format::Name => output::emit(&output::names(items)),
+        _ if first => output::emit(&printer.table(items)),
+        _ => output::emit(&printer.more(items)),
     }
 }
 

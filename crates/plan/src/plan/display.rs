@@ -125,11 +125,7 @@ impl Plan {
 }
 
 fn line(f: &mut fmt::Formatter<'_>, wide: usize, name: &Name, line: &Line) -> fmt::Result {
-    let sign = match line.sign {
-        Sign::Add => '+',
-        Sign::Change => '~',
-        Sign::Remove => '-',
-    };
+    let sign = line.sign.as_char();
     row(f, sign, wide, name, line.kind.map_or("", |kind| kind.as_str()), &line.text, &line.why)
 }
 

@@ -3,6 +3,8 @@
 use clap::{Args, ValueEnum};
 use netstead_model::{Ident, Name};
 
+use super::Period;
+
 #[derive(Debug, Default, Args)]
 pub(crate) struct Records {
     /// Only those of this zone
@@ -34,6 +36,27 @@ pub(crate) enum RecordState {
     Drift,
     /// Somebody else's
     Foreign,
+}
+
+#[derive(Debug, Default, Args)]
+pub(crate) struct Changes {
+    /// Only those on this provider
+    #[arg(long)]
+    pub(crate) provider: Option<Ident>,
+    /// Only those in this zone
+    #[arg(long)]
+    pub(crate) zone: Option<Name>,
+    /// Only those at this name
+    #[arg(long)]
+    pub(crate) name: Option<Name>,
+    /// Only this: applied, changed, rejected, unknown, parked, late, paused, …
+    #[arg(long)]
+    pub(crate) what: Option<String>,
+    #[command(flatten)]
+    pub(crate) period: Period,
+    /// At most this many, the newest; 0 for all
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub(crate) limit: usize,
 }
 
 #[derive(Debug, Default, Args)]

@@ -1,7 +1,8 @@
 //! How names, and what keeps them, look in a table.
 
 use netstead_client::types::{
-    DriftOutput, PlanOutput, ProviderOutput, RecordOutput, SourceOutput, WorkloadOutput, ZoneOutput,
+    DriftOutput, HistoryOutput, PlanOutput, ProviderOutput, RecordOutput, SourceOutput, WorkloadOutput,
+    ZoneOutput,
 };
 
 use super::{Look, Row, text};
@@ -174,6 +175,33 @@ impl Row for WorkloadOutput {
 
     fn name(&self) -> String {
         format!("{}/{}", self.source, self.id)
+    }
+}
+
+impl Row for HistoryOutput {
+    const COLUMNS: Columns =
+        (&["AT", "WHAT", "PROVIDER", "NAME", "CHANGE"], &["GENERATION", "ZONE", "BY", "WHY", "REASON", "ID"]);
+
+    fn cells(&self, _: Look) -> Vec<String> {
+        let mut whys: Vec<&str> = self.changes.iter().map(|change| change.why.as_str()).collect();
+        whys.dedup();
+        vec![
+            format!("{:.0}", self.at),
+            self.what.clone(),
+            text(self.provider.as_ref().or(self.source.as_ref())),
+            text(self.name.as_ref().or(self.zone.as_ref())),
+            self.text.clone(),
+            self.generation.map(|generation| generation.to_string()).unwrap_or_default(),
+            text(self.zone.as_ref()),
+            text(self.by.as_ref()),
+            whys.join("; "),
+            text(self.reason.as_ref()),
+            self.id.clone(),
+        ]
+    }
+
+    fn name(&self) -> String {
+        self.id.clone()
     }
 }
 

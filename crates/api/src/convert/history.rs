@@ -1,0 +1,41 @@
+//! What was done to names, and what was noticed.
+
+use netstead_client::types::{ChangeOutput, HistoryOutput};
+use netstead_engine::Change;
+use netstead_plan::Line;
+
+use super::plan;
+
+pub(crate) fn output(change: &Change) -> HistoryOutput {
+    let lines: Vec<String> = change.lines.iter().map(said).collect();
+    let (text, reason) = match &change.text {
+        text if !lines.is_empty() => (lines.join(", "), text.clone()),
+        text => (text.clone().unwrap_or_default(), None),
+    };
+    let changes: Vec<ChangeOutput> = match (&change.zone, &change.name) {
+        (Some(zone), Some(name)) => {
+            change.lines.iter().map(|line| plan::change(zone, name, line, None)).collect()
+        }
+        _ => Vec::new(),
+    };
+    HistoryOutput {
+        id: change.place.to_string(),
+        at: change.at,
+        what: change.what.to_owned(),
+        provider: change.provider.as_ref().map(ToString::to_string),
+        source: change.source.as_ref().map(ToString::to_string),
+        zone: change.zone.as_ref().map(ToString::to_string),
+        name: change.name.as_ref().map(ToString::to_string),
+        generation: change.generation,
+        by: change.by.clone(),
+        text,
+        reason,
+        changes,
+    }
+}
+
+/// As a plan shows it.
+fn said(line: &Line) -> String {
+    let kind = line.kind.map(|kind| format!("{kind} ")).unwrap_or_default();
+    format!("{} {kind}{}", line.sign.as_char(), line.text)
+}

@@ -1,0 +1,42 @@
+//! What was done to names, and what was noticed.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::ChangeOutput;
+
+/// A change of one name on one provider with what became of it, or something that was noticed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct HistoryOutput {
+    /// Its place in the history. With the ledger's id in front it is a cursor.
+    #[schema(example = "17.0.3")]
+    pub id: String,
+    #[schema(value_type = String, format = "date-time")]
+    pub at: Timestamp,
+    /// What became of a change: `applied`; `changed`, something else stood there and it was planned anew; `rejected` by
+    /// the server; `unknown`. Or what happened: `parked`, `late`, `paused`, …
+    pub what: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The plan it was part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<u64>,
+    /// Who asked for it, if somebody did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// What changed, or what happened.
+    pub text: String,
+    /// Why the server rejected it, in its own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Value by value, with why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<ChangeOutput>,
+}

@@ -1,0 +1,279 @@
+//! The history as a list: every change of a name, and every event.
+
+use std::{fmt, str::FromStr};
+
+use jiff::Timestamp;
+use netstead_model::{Ident, Name};
+use netstead_plan::Line;
+
+use super::{Applied, AppliedStep, Happened, Occasion, PlanOf};
+use crate::{EngineError, keys, shared::Shared};
+
+/// So many events are looked at before the history is let go for a moment.
+const SOME: usize = 256;
+
+/// Where in the history something stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    pub event: u64,
+    /// Of a plan that is stored in parts.
+    pub part: u32,
+    pub step: u32,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.event, self.part, self.step)
+    }
+}
+
+impl FromStr for Place {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let digits = |part: &&str| part.bytes().all(|byte| byte.is_ascii_digit());
+        let parts: Vec<&str> = text.split('.').filter(digits).collect();
+        let read = || match parts.as_slice() {
+            [event, part, step] if text.matches('.').count() == 2 => {
+                Some(Self { event: event.parse().ok()?, part: part.parse().ok()?, step: step.parse().ok()? })
+            }
+            _ => None,
+        };
+        read().ok_or_else(|| "a place looks like `17.0.3`".to_owned())
+    }
+}
+
+/// A change of one name, or an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    pub place: Place,
+    pub at: Timestamp,
+    /// One of [`Change::KINDS`].
+    pub what: &'static str,
+    pub provider: Option<Ident>,
+    pub source: Option<Ident>,
+    pub zone: Option<Name>,
+    pub name: Option<Name>,
+    pub generation: Option<u64>,
+    pub by: Option<String>,
+    /// What was to change; nothing for an event.
+    pub lines: Vec<Line>,
+    /// What an event is about, or why the server rejected a change.
+    pub text: Option<String>,
+}
+
+impl Change {
+    /// What became of a change of a name: it was made; something else stood there, so it was planned anew; the server will
+    /// not have it; nobody knows.
+    const OUTCOMES: [&str; 4] = ["applied", "changed", "rejected", "unknown"];
+
+    /// Everything `what` can be.
+    pub const KINDS: [&str; 21] = [
+        "applied",
+        "changed",
+        "rejected",
+        "unknown",
+        "approved",
+        "paused",
+        "resumed",
+        "late",
+        "doubtful",
+        "parked",
+        "unparked",
+        "suspect",
+        "believed",
+        "failing",
+        "working",
+        "set",
+        "deleted",
+        "adopted",
+        "recovered",
+        "cleaned",
+        "rolled-back",
+    ];
+
+    fn of_event(number: u64, event: &Happened) -> Self {
+        let Happened { at, what, provider, source, zone, name, plan, by, text } = event.clone();
+        let place = Place { event: number, part: 0, step: 0 };
+        let (generation, lines) = (plan.map(|plan| plan.generation), Vec::new());
+        let (what, text) = (what.as_str(), Some(text));
+        Self { place, at, what, provider, source, zone, name, generation, by, lines, text }
+    }
+
+    fn of_step(place: Place, plan: &Applied, applied: &AppliedStep) -> Self {
+        let AppliedStep { step, outcome } = applied;
+        let (outcome, reason) = match outcome.split_once(": ") {
+            Some((outcome, reason)) => (outcome, Some(reason.to_owned())),
+            None => (outcome.as_str(), None),
+        };
+        Self {
+            place,
+            at: plan.at,
+            what: Self::OUTCOMES.into_iter().find(|known| *known == outcome).unwrap_or("unknown"),
+            provider: Some(plan.provider.clone()),
+            source: None,
+            zone: Some(step.zone.clone()),
+            name: Some(step.unit.name.clone()),
+            generation: Some(plan.generation),
+            by: None,
+            lines: step.lines.clone(),
+            text: reason,
+        }
+    }
+}
+
+/// What to list. What is `None` does not narrow it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ChangeQuery {
+    pub provider: Option<Ident>,
+    pub zone: Option<Name>,
+    pub name: Option<Name>,
+    /// One of [`Change::KINDS`].
+    pub what: Option<String>,
+    pub since: Option<Timestamp>,
+    pub until: Option<Timestamp>,
+    /// Only what lies in one of these zones: what else happened is not the asker's to know.
+    pub within: Option<Vec<Name>>,
+    /// Go on after this place.
+    pub after: Option<Place>,
+    pub oldest_first: bool,
+    pub limit: usize,
+}
+
+impl ChangeQuery {
+    /// Whether anything of an event may be wanted.
+    fn may_want(&self, event: &Happened) -> bool {
+        let is_step = |what: &String| Change::OUTCOMES.contains(&what.as_str());
+        let kind = match &self.what {
+            None => true,
+            Some(what) if event.what == Occasion::Applied => is_step(what),
+            Some(what) => what == event.what.as_str(),
+        };
+        kind && self.provider.is_none() | (self.provider == event.provider)
+            && self.since.is_none_or(|since| event.at >= since)
+            && self.until.is_none_or(|until| event.at < until)
+    }
+
+    fn wants(&self, change: &Change) -> bool {
+        let place = change.name.as_ref().or(change.zone.as_ref());
+        let beyond = |after: Place| match self.oldest_first {
+            true => change.place > after,
+            false => change.place < after,
+        };
+        self.after.is_none_or(beyond)
+            && self.what.as_ref().is_none_or(|what| what == change.what)
+            && self.zone.is_none() | (self.zone == change.zone)
+            && self.name.is_none() | (self.name == change.name)
+            && self.within.as_ref().is_none_or(|zones| {
+                place.is_some_and(|place| zones.iter().any(|zone| place.is_subdomain_of(zone)))
+            })
+    }
+}
+
+/// One page of the history.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ChangePage {
+    pub changes: Vec<Change>,
+    /// Where the next page goes on, if there is more.
+    pub next: Option<Place>,
+}
+
+impl ChangePage {
+    /// Takes a change if it is wanted; whether the page is full.
+    fn take(&mut self, query: &ChangeQuery, change: Change) -> bool {
+        if !query.wants(&change) {
+            return false;
+        }
+        if self.changes.len() < query.limit {
+            self.changes.push(change);
+            return false;
+        }
+        self.next = self.changes.last().map(|last| last.place);
+        true
+    }
+}
+
+/// One page, which costs what is on it and what is passed over: of a large plan only the parts that are needed are read.
+pub(crate) async fn list(shared: &Shared, query: &ChangeQuery) -> Result<ChangePage, EngineError> {
+    let mut page = ChangePage::default();
+    let mut from = query.after.map(|after| after.event);
+    loop {
+        let events = shared.history.some(from, !query.oldest_first, SOME).await;
+        for (number, event) in events.iter().filter(|(_, event)| query.may_want(event)) {
+            if add(shared, query, *number, event, &mut page).await? {
+                return Ok(page);
+            }
+        }
+        from = match events.last() {
+            Some((last, _)) if query.oldest_first => Some(last + 1),
+            Some((1.., _)) => events.last().map(|(last, _)| last - 1),
+            _ => return Ok(page),
+        };
+    }
+}
+
+/// Adds what an event is about; whether the page is full.
+async fn add(
+    shared: &Shared,
+    query: &ChangeQuery,
+    number: u64,
+    event: &Happened,
+    page: &mut ChangePage,
+) -> Result<bool, EngineError> {
+    let (Some(PlanOf { generation, parts }), Some(provider)) = (event.plan, &event.provider) else {
+        return Ok(page.take(query, Change::of_event(number, event)));
+    };
+    let begun = query.after.filter(|after| after.event == number).map(|after| after.part);
+    let mut order: Vec<u32> = match (begun, query.oldest_first) {
+        (Some(begun), true) => (begun..parts).collect(),
+        (Some(begun), false) => (0..parts.min(begun + 1)).collect(),
+        (None, _) => (0..parts).collect(),
+    };
+    if !query.oldest_first {
+        order.reverse();
+    }
+    let shelf = shared.shelf("reader");
+    for part in order {
+        let key = keys::plan(provider, generation, usize::try_from(part).unwrap_or(usize::MAX));
+        let stored: Option<Applied> = shelf.get(&String::from_utf8_lossy(&key)).await?;
+        // The number may have been given again since, after a provider was forgotten.
+        let Some(plan) = stored.filter(|plan| plan.at == event.at) else {
+            // Too old: how it ended is all that is left.
+            return Ok(page.take(query, Change::of_event(number, event)));
+        };
+        let mut steps: Vec<(u32, &AppliedStep)> = (0..).zip(&plan.steps).collect();
+        if !query.oldest_first {
+            steps.reverse();
+        }
+        for (step, applied) in steps {
+            let place = Place { event: number, part, step };
+            if page.take(query, Change::of_step(place, &plan, applied)) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_reads_as_it_is_written() {
+        let place = Place { event: 17, part: 0, step: 3 };
+        assert_eq!(place.to_string(), "17.0.3");
+        assert_eq!("17.0.3".parse(), Ok(place));
+        for text in ["", "17", "17.0", "17.0.", "17.0.3.1", "+17.0.3", "a.b.c", "-1.0.0"] {
+            assert!(text.parse::<Place>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_occasion_is_a_kind() {
+        for what in [Occasion::Late, Occasion::Doubtful, Occasion::RolledBack, Occasion::Believed] {
+            assert!(Change::KINDS.contains(&what.as_str()), "{what}");
+        }
+        assert!(Change::OUTCOMES.iter().all(|outcome| Change::KINDS.contains(outcome)));
+    }
+}

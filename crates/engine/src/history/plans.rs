@@ -1,0 +1,110 @@
+//! Plans that were carried out, as the store keeps them.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use netstead_model::{Ident, UnitOutcome};
+use netstead_plan::{Digest, Plan, Step};
+use netstead_store::Write;
+use serde::{Deserialize, Serialize};
+
+use crate::{EngineError, keys, shelf::Shelf};
+
+/// So many plans of a provider are kept whatever their size…
+const FEWEST_PLANS: usize = 10;
+/// …and more, up to so many with so many names in all.
+const MOST_PLANS: usize = 1000;
+const MOST_STEPS: usize = 10_000;
+/// Bytes of steps in one stored part of a plan.
+const PART: usize = 256 << 10;
+
+/// The generations of a provider that are stored, with how many names each changed.
+pub(crate) type Stored = BTreeMap<u64, usize>;
+
+/// A plan that was carried out. A large one is stored in several parts, each with some of its steps.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Applied {
+    pub provider: Ident,
+    pub generation: u64,
+    pub hash: Digest,
+    pub at: Timestamp,
+    pub steps: Vec<AppliedStep>,
+}
+
+/// One name's changes and what became of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AppliedStep {
+    #[serde(flatten)]
+    pub step: Step,
+    /// `applied`, `changed`, `unknown`, or `rejected: ` and the server's reason.
+    pub outcome: String,
+}
+
+/// A plan that was carried out, as the store keeps it: one write per part.
+pub(crate) fn plan_writes(plan: &Plan, outcomes: &[Option<UnitOutcome>], at: Timestamp) -> Vec<Write> {
+    let mut parts: Vec<Vec<AppliedStep>> = vec![Vec::new()];
+    let mut bytes = 0;
+    for (step, outcome) in plan.steps.iter().zip(outcomes) {
+        let outcome = match outcome {
+            Some(UnitOutcome::Applied) => "applied".into(),
+            Some(UnitOutcome::Changed) => "changed".into(),
+            Some(UnitOutcome::Rejected { reason }) => format!("rejected: {reason}"),
+            None => "unknown".into(),
+        };
+        let step = AppliedStep { step: step.clone(), outcome };
+        bytes += serde_json::to_vec(&step).map_or(0, |json| json.len());
+        if bytes > PART {
+            bytes = 0;
+            parts.push(Vec::new());
+        }
+        if let Some(part) = parts.last_mut() {
+            part.push(step);
+        }
+    }
+    let Plan { provider, generation, hash, .. } = plan;
+    let part = |(number, steps)| {
+        let key = keys::plan(provider, *generation, number);
+        let (provider, generation, hash) = (provider.clone(), *generation, *hash);
+        Write::Put(key, keys::encode(&Applied { provider, generation, hash, at, steps }))
+    };
+    parts.into_iter().enumerate().map(part).collect()
+}
+
+/// The plans of a provider in the store.
+pub(crate) async fn plans(shelf: &Shelf, provider: &Ident) -> Result<BTreeMap<u64, Applied>, EngineError> {
+    let mut found: BTreeMap<u64, Applied> = BTreeMap::new();
+    for (_, part) in shelf.all::<Applied>(&format!("{}{provider}/", keys::PLAN)).await? {
+        match found.get_mut(&part.generation) {
+            Some(plan) => plan.steps.extend(part.steps),
+            None => {
+                found.insert(part.generation, part);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The generations that are too many.
+pub(crate) fn surplus(stored: &Stored) -> Vec<u64> {
+    let mut steps = 0;
+    let newest_first = stored.iter().rev().enumerate();
+    let gone = newest_first.filter(|(place, (_, changed))| {
+        steps += **changed;
+        *place >= FEWEST_PLANS && (*place >= MOST_PLANS || steps > MOST_STEPS)
+    });
+    gone.map(|(_, (generation, _))| *generation).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_plans_are_kept_for_long_and_large_ones_ten_deep() {
+        let stored = |plans: u64, names: usize| (1..=plans).map(|number| (number, names)).collect::<Stored>();
+        assert!(surplus(&stored(1000, 1)).is_empty());
+        assert_eq!(surplus(&stored(1002, 1)), [2, 1]);
+        assert_eq!(surplus(&stored(12, 100_000)), [2, 1]);
+        assert_eq!(surplus(&stored(14, 900)), [3, 2, 1]);
+    }
+}
