@@ -29,6 +29,8 @@ pub struct Imagined {
 #[derive(Debug, Clone)]
 pub struct ImaginedSource {
     pub name: Ident,
+    /// The name it had before.
+    pub was: Option<Ident>,
     /// Its table differs from the one in force; it is not looked at anew all the same.
     pub changed: Option<Digest>,
 }
@@ -68,10 +70,15 @@ impl Engine {
     /// no server is asked but those of running providers.
     pub async fn imagine(&self, imagined: Imagined) -> Result<Vec<ImaginedPlan>, EngineError> {
         let shared = self.shared();
-        let (inventory, domains) =
-            (imagined_inventory(shared, &imagined.sources), Arc::new(imagined.domains));
+        let renames: Vec<(Ident, Ident)> = imagined
+            .sources
+            .iter()
+            .filter_map(|source| Some((source.was.clone()?, source.name.clone())))
+            .collect();
+        let inventory = imagined_inventory(shared, &imagined.sources, &renames);
+        let (renames, domains) = (Arc::new(renames), Arc::new(imagined.domains));
         let plans = imagined.providers.into_iter().map(|provider| {
-            let (inventory, domains) = (inventory.clone(), domains.clone());
+            let (inventory, domains, renames) = (inventory.clone(), domains.clone(), renames.clone());
             async move {
                 let running = match &provider.running {
                     Some(name) => Some(self.provider(name)?),
@@ -83,6 +90,7 @@ impl Engine {
                         let ask = World {
                             inventory: Some(inventory),
                             domains: Some(domains),
+                            renames,
                             settings: Some(provider.settings),
                             elsewhere: !provider.same_server,
                         };
@@ -122,8 +130,15 @@ fn bare(workload: &mut Workload, adjust: impl Fn(RecordSet) -> RecordSet) {
 }
 
 /// What the sources said, under other tables.
-fn imagined_inventory(shared: &Shared, sources: &[ImaginedSource]) -> Arc<Inventory> {
-    let newest = shared.inventory.borrow().inventory.clone();
+fn imagined_inventory(
+    shared: &Shared,
+    sources: &[ImaginedSource],
+    renames: &[(Ident, Ident)],
+) -> Arc<Inventory> {
+    let mut newest = (*shared.inventory.borrow().inventory).clone();
+    for (was, name) in renames {
+        newest.rename(was, name);
+    }
     let config = |source: &ImaginedSource| {
         let state = newest.source(&source.name)?;
         let config = source.changed.unwrap_or(state.config);
@@ -137,9 +152,8 @@ fn imagined_inventory(shared: &Shared, sources: &[ImaginedSource]) -> Arc<Invent
             .filter(|(_, state)| state.commanded && !state.detached)
             .map(|(name, state)| (name.clone(), SourceConfig { config: state.config, commanded: true })),
     );
-    let mut inventory = (*newest).clone();
-    inventory.configure(&configs, shared.now());
-    Arc::new(inventory)
+    newest.configure(&configs, shared.now());
+    Arc::new(newest)
 }
 
 /// A provider that does not run yet: nothing is ours there, and its zones are taken to be empty.

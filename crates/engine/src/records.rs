@@ -90,7 +90,7 @@ impl RecordQuery {
     }
 
     fn wants(&self, view: &RecordView) -> bool {
-        self.zone.is_none() | (self.zone == view.zone)
+        (self.zone.is_none() || self.zone == view.zone)
             && self.state.is_none_or(|state| state == view.state)
             && self.after.as_ref().is_none_or(|after| view.place() > *after)
     }

@@ -47,7 +47,7 @@ struct Notes {
 
 /// Compares what should be with what is and what is ours. Linear in all three.
 pub fn diff(input: &Input<'_>) -> Plan {
-    let zones = Zones::new(input.actual, &input.settings.owner);
+    let zones = Zones::new(input.actual, &input.settings.owner, input.owned);
     let mut notes = Notes::default();
     let mut owned_in: BTreeMap<usize, u64> = BTreeMap::new();
     let mut names: Vec<NameDiff<'_>> = Vec::new();

@@ -10,5 +10,5 @@ pub(crate) use self::own::{front, is_below, is_mark_of};
 pub use self::{
     adopted::{Adoptable, Tool, adoptable, catalogues},
     own::{Mark, digest_of, is_mark, place, render},
-    recover::{Recovered, recover},
+    recover::{Recovered, recover, superseded},
 };

@@ -35,7 +35,7 @@ pub enum Origin {
     Adopted,
     /// Learned from marks after the store was lost.
     Recovered,
-    /// Taken over only to be removed: the marks of another tool.
+    /// Taken over only to be removed: the marks of another tool, or of an id that was ours before.
     Discarded,
     /// Ours before, and brought back by a write that came late: it goes.
     Late,

@@ -149,21 +149,19 @@ impl ChangeQuery {
             Some(what) if event.what == Occasion::Applied => is_step(what),
             Some(what) => what == event.what.as_str(),
         };
-        kind && self.provider.is_none() | (self.provider == event.provider)
+        kind && (self.provider.is_none() || self.provider == event.provider)
             && self.since.is_none_or(|since| event.at >= since)
             && self.until.is_none_or(|until| event.at < until)
     }
 
     fn wants(&self, change: &Change) -> bool {
         let place = change.name.as_ref().or(change.zone.as_ref());
-        let beyond = |after: Place| match self.oldest_first {
-            true => change.place > after,
-            false => change.place < after,
-        };
+        let beyond =
+            |after: Place| if self.oldest_first { change.place > after } else { change.place < after };
         self.after.is_none_or(beyond)
             && self.what.as_ref().is_none_or(|what| what == change.what)
-            && self.zone.is_none() | (self.zone == change.zone)
-            && self.name.is_none() | (self.name == change.name)
+            && (self.zone.is_none() || self.zone == change.zone)
+            && (self.name.is_none() || self.name == change.name)
             && self.within.as_ref().is_none_or(|zones| {
                 place.is_some_and(|place| zones.iter().any(|zone| place.is_subdomain_of(zone)))
             })

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use netstead_model::{Name, ProviderError, Zone};
+use netstead_model::{Ident, Name, ProviderError, Zone};
 use netstead_plan::{Actual, ActualZone, Case, Desired, Domains, Inventory, Settings, desired};
 use tokio::sync::oneshot;
 
@@ -22,6 +22,8 @@ pub(crate) struct World {
     pub(crate) inventory: Option<Arc<Inventory>>,
     pub(crate) domains: Option<Arc<Domains>>,
     pub(crate) settings: Option<Settings>,
+    /// Sources that are called otherwise: their former name and the new one.
+    pub(crate) renames: Arc<Vec<(Ident, Ident)>>,
     /// The server is another one, and is not asked.
     pub(crate) elsewhere: bool,
 }
@@ -45,15 +47,19 @@ impl Worker {
         let inventory = world.inventory.unwrap_or_else(|| self.shared.inventory.borrow().inventory.clone());
         let rules = world.domains.unwrap_or_else(|| self.shared.domains());
         let now = self.shared.now();
-        let wanted = desired(&inventory, &settings, &rules, &self.owned, now);
+        let mut owned = (*self.owned).clone();
+        for (was, name) in world.renames.iter() {
+            owned.rename_source(was, name);
+        }
+        let wanted = desired(&inventory, &settings, &rules, &owned, now);
         let actual = if world.elsewhere {
             let names = wanted.sets.iter().map(|set| set.name.clone());
-            empty(&settings, &names.chain(self.owned.iter().map(|(name, _)| name.clone())).collect())
+            empty(&settings, &names.chain(owned.iter().map(|(name, _)| name.clone())).collect())
         } else {
             self.survey(&settings, &wanted).await.map_err(|error| error.to_string())?
         };
         let (inventory, domains) = ((*inventory).clone(), (*rules).clone());
-        let (owned, guard) = ((*self.owned).clone(), self.guard.clone());
+        let guard = self.guard.clone();
         let (looks, clean, expect) = (Vec::new(), false, Vec::new());
         Ok(Case { settings, domains, inventory, looks, actual, owned, guard, now, clean, expect })
     }

@@ -121,6 +121,19 @@ async fn a_lost_store_is_recovered_from_marks_and_its_first_plan_waits() {
     assert!(!world.server().has("w5.example.com", "A 10.0.0.5"));
     assert!(world.server().has("w2.example.com", "A 10.0.0.2"));
     assert!(world.server().has("hand.example.com", "A 192.0.2.2"));
+    // What the drawn id had marked carries the recovered one now, and nothing says otherwise.
+    let marks = |owner: &str| {
+        let place = format!("_netstead-{owner}.");
+        let zones = world.server().lock();
+        let names = zones.values().flat_map(|zone| zone.sets.keys());
+        names
+            .filter(|(name, _)| name.as_str().starts_with(&place))
+            .map(|(name, _)| name.to_string())
+            .collect()
+    };
+    let (green, blue_ones): (Vec<String>, Vec<String>) = (marks("green"), marks("blue"));
+    assert!(green.is_empty(), "{green:?}");
+    assert!(blue_ones.contains(&"_netstead-blue.new.example.com".to_owned()), "{blue_ones:?}");
     engine.close().await;
     // The id stays what it is now, though the configuration still brings the drawn one.
     assert_eq!(Engine::owner(&*other.store).await.unwrap(), blue());

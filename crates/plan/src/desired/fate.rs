@@ -8,7 +8,9 @@ use std::{
 use netstead_model::{Name, RecordData, RecordType};
 
 use super::{Desired, DesiredSet, Reason, candidate::Candidate};
-use crate::{Cause, Inventory, Now, Origin, Owned, OwnedValue, Settings, inventory::Standing};
+use crate::{
+    Cause, Inventory, Now, Origin, Owned, OwnedValue, Settings, inventory::Standing, marks::is_mark,
+};
 
 /// A value of ours that is not desired.
 #[derive(Debug, Clone)]
@@ -84,6 +86,9 @@ impl Judge<'_> {
             }
             (None, Origin::Late) => Fate::Go(Cause::Asked, "a late write brought it back".into()),
             (None, Origin::Adopted) => Fate::Keep("adopted, and nothing asks for it".into()),
+            (None, Origin::Discarded) if is_mark(name.as_str()).is_some() => {
+                Fate::Go(Cause::Asked, "the mark of a former id".into())
+            }
             (None, Origin::Discarded) => Fate::Go(Cause::Asked, "another tool's mark".into()),
             (None, Origin::Returned) => {
                 Fate::Go(Cause::Unknown, "a rollback brought it back, and nothing asks for it".into())

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use netstead_model::{Name, RecordSet, RecordType};
 
 use super::found_marks::FoundMarks;
-use crate::{Actual, ActualZone, OwnerId, marks::is_mark};
+use crate::{Actual, ActualZone, Owned, OwnerId, marks::is_mark};
 
 #[derive(Debug)]
 pub(super) struct Zones<'a> {
@@ -13,7 +13,7 @@ pub(super) struct Zones<'a> {
     by_name: HashMap<&'a str, usize>,
     /// The length of the longest name of a zone.
     longest: usize,
-    /// All sets but marks, with the number of their zone, by name and type.
+    /// All sets but marks that stay, with the number of their zone, by name and type.
     pub(super) sets: Vec<(usize, &'a RecordSet)>,
     /// Our own marks by name.
     pub(super) marks: FoundMarks<'a>,
@@ -24,7 +24,7 @@ pub(super) struct Zones<'a> {
 }
 
 impl<'a> Zones<'a> {
-    pub(super) fn new(actual: &'a Actual, owner: &OwnerId) -> Self {
+    pub(super) fn new(actual: &'a Actual, owner: &OwnerId, owned: &Owned) -> Self {
         // With marks, every second set is one.
         let half = actual.zones.iter().filter_map(|zone| zone.sets.as_ref()).map(Vec::len).sum::<usize>() / 2;
         let mut this = Self {
@@ -47,6 +47,8 @@ impl<'a> Zones<'a> {
                 let name = set.name.as_str();
                 match Some(name).filter(|_| set.kind == RecordType::Txt).and_then(is_mark) {
                     Some(other) if other == owner.as_str() => marks.push(set),
+                    // A mark of an id that was ours before is on its way out, as any value of ours.
+                    Some(_) if !owned.of(&set.name).is_empty() => this.sets.push((index, set)),
                     Some(other) => {
                         let marked = name.split_once('.').map_or("", |(_, rest)| rest);
                         this.others.insert(marked, other);

@@ -1,6 +1,6 @@
 //! Ownership after the store was lost.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use netstead_model::{Name, RecordData, RecordType};
 
@@ -44,4 +44,23 @@ pub fn recover(owner: &OwnerId, actual: &Actual) -> Recovered {
         recovered.loose.extend(loose.filter(|set| set.kind == RecordType::Txt).map(|set| set.name.clone()));
     }
     recovered
+}
+
+/// The marks that `owner` left at names where something is ours: once we go by another id, they say nothing any more and go
+/// with the next plan.
+pub fn superseded(owner: &OwnerId, owned: &Owned, actual: &Actual) -> Vec<(Name, OwnedValue)> {
+    let mut found = Vec::new();
+    for zone in &actual.zones {
+        let inside = owned.iter().map(|(name, _)| name).filter(|name| name.is_subdomain_of(&zone.name));
+        let places: BTreeSet<String> =
+            inside.flat_map(|name| [false, true].map(|cut| place(owner, name, &zone.name, cut))).collect();
+        let texts = zone.sets.iter().flatten().filter(|set| set.kind == RecordType::Txt);
+        for set in texts.filter(|set| places.contains(set.name.as_str())) {
+            for data in set.values.iter().filter(|data| Mark::parse(data).is_some()) {
+                let (data, reasons, origin) = (data.clone(), Vec::new(), Origin::Discarded);
+                found.push((set.name.clone(), OwnedValue { data, reasons, origin, pending: false }));
+            }
+        }
+    }
+    found
 }

@@ -3,7 +3,7 @@
 use netstead_model::{Name, ProviderError, RecordData, RecordType};
 use netstead_plan::{
     ActualZone, Origin, OwnedValue, OwnerId,
-    marks::{Mark, Tool, adoptable, catalogues, external_dns::Naming, is_mark, place, recover},
+    marks::{Mark, Tool, adoptable, catalogues, external_dns::Naming, is_mark, place, recover, superseded},
 };
 
 use super::{Found, LeftValue, Take, TakenValue};
@@ -87,6 +87,9 @@ impl Worker {
                 found.values.push(TakenValue { name: name.clone(), data: value.data.clone(), by });
                 found.puts.push((name.clone(), value.clone()));
             }
+        }
+        if *owner != self.settings.owner {
+            found.puts.extend(superseded(&self.settings.owner, &self.owned, &actual));
         }
         let why = "a mark that fits nothing that stands there";
         let loose = |name| LeftValue { name, data: None, why: why.into() };
