@@ -70,10 +70,14 @@ impl Notifier {
     pub(crate) async fn run(mut self, stop: &CancellationToken) {
         self.load().await;
         while stop.run_until_cancelled(sleep(TICK)).await.is_some() {
+            // A matter counts from when there is somebody to tell.
             let config = self.in_force.read().unwrap_or_else(PoisonError::into_inner).notify.clone();
+            let Some(config) = config else { continue };
             let matters = matter::all(&self.engine.status(), &self.engine.plans(), &self.ledger.health());
             let due = self.notice(matters, SystemClock.monotonic());
-            let Some(config) = config.filter(|_| !due.is_empty()) else { continue };
+            if due.is_empty() {
+                continue;
+            }
             let telling = self.tell(&config, due);
             if stop.run_until_cancelled(telling).await.is_none() {
                 return;

@@ -106,8 +106,8 @@ pub(crate) struct Clean {
 ///
 /// What was written since then is taken back, as a new generation; what was never Netstead's is left. What is to change
 /// is shown first. The provider is paused until `netstead resume --provider NAME`; after that, what was brought back gives
-/// way only with `netstead apply HASH`. The last ten generations are kept; `netstead get providers -o wide` shows the
-/// newest.
+/// way only with `netstead apply HASH`. At least the last ten generations are kept, and up to a thousand while they are
+/// small; `netstead get changes -o wide` shows what each of them did.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

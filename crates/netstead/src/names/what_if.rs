@@ -13,7 +13,7 @@ use netstead_plan::{Digest, OwnerId};
 
 use super::{setup::pointing_at, targets::Targets};
 use crate::{
-    config::{Config, DnsConfig, ServerConfig},
+    config::{Config, DnsConfig, ServerConfig, SourceConfig},
     settings::Settings,
 };
 
@@ -67,10 +67,16 @@ fn compare(old: &Config, new: &Config, owner: &OwnerId) -> Understood {
     let mut notes = Vec::new();
     let sources = sources(old, new, &mut notes);
     let providers = providers(old, new, owner, &mut notes);
-    for pool in &new.pools {
-        if !old.pools.contains(pool) {
-            notes.push(format!("pool.{} differs: what that means for its claims is not shown.", pool.name));
-        }
+    for pool in new.pools.iter().filter(|pool| !old.pools.contains(pool)) {
+        let name = &pool.name;
+        notes.push(match old.pools.iter().find(|other| other.name == *name) {
+            None => format!("pool.{name} is new: no claim and no name comes of that alone."),
+            Some(known) if known.domain != pool.domain => format!(
+                "pool.{name} has another domain: its claims would get other names, which are not shown, and the \
+                 names they have would be parked."
+            ),
+            Some(_) => format!("pool.{name} differs: what that means for its claims is not shown."),
+        });
     }
     let gone = |name| !new.pools.iter().any(|pool| pool.name == name);
     for pool in old.pools.iter().filter(|pool| gone(pool.name.clone())) {
@@ -81,14 +87,17 @@ fn compare(old: &Config, new: &Config, owner: &OwnerId) -> Understood {
 }
 
 fn sources(old: &Config, new: &Config, notes: &mut Vec<String>) -> Vec<ImaginedSource> {
+    let named = |name: &Ident| old.sources.iter().find(|other| other.name == *name);
+    // As in force: the name it has, else the one it had before.
+    let before = |source: &SourceConfig| named(&source.name).or_else(|| named(source.was.as_ref()?));
     for source in &old.sources {
-        if !new.sources.iter().any(|other| other.name == source.name) {
+        if !new.sources.iter().filter_map(before).any(|other| other.name == source.name) {
             notes.push(format!("source.{} is missing: what it brought would stay.", source.name));
         }
     }
-    let imagined = |source: &crate::config::SourceConfig| {
-        let known = old.sources.iter().find(|other| other.name == source.name);
-        let changed = known.is_none_or(|known| known != source);
+    let imagined = |source: &SourceConfig| {
+        let known = before(source);
+        let changed = known.is_none_or(|known| known.kind != source.kind);
         if changed {
             let what = if known.is_some() { "differs" } else { "is new" };
             notes.push(format!(
@@ -97,7 +106,8 @@ fn sources(old: &Config, new: &Config, notes: &mut Vec<String>) -> Vec<ImaginedS
             ));
         }
         let digest = || serde_json::to_string(&source.kind).map(|text| Digest::of([text])).ok();
-        ImaginedSource { name: source.name.clone(), changed: changed.then(digest).flatten() }
+        let was = known.map(|known| known.name.clone()).filter(|was| *was != source.name);
+        ImaginedSource { name: source.name.clone(), was, changed: changed.then(digest).flatten() }
     };
     new.sources.iter().map(imagined).collect()
 }

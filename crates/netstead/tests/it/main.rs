@@ -40,6 +40,7 @@ mod targets;
 mod tls;
 mod tokens;
 mod traefik;
+mod typing;
 mod verbs;
 mod walk_through;
 mod watching;

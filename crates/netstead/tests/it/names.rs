@@ -151,3 +151,57 @@ fn a_dry_run_writes_nothing() {
     assert_eq!(house.netstead(["plan"]).code, 2);
     assert!(resolve::a(house.dns(), "www.home.test").values.is_empty());
 }
+
+#[test]
+fn what_was_done_to_a_name_can_be_looked_up() {
+    let mut house = House::with_server();
+    house.does("record set www.home.test A 10.0.3.9");
+    resolve::until(&["10.0.3.9"], || resolve::a(house.dns(), "www.home.test"));
+    house.does("record set www.home.test A 10.0.3.10");
+    resolve::until(&["10.0.3.10"], || resolve::a(house.dns(), "www.home.test"));
+    house.does("pause --reason moving");
+    let of_it = |house: &House| {
+        let text = house.does("get changes --name www.home.test");
+        let lines = text.lines().skip(1).map(|line| {
+            let words: Vec<&str> = line.split_whitespace().skip(1).collect();
+            words.join(" ")
+        });
+        lines.collect::<Vec<String>>()
+    };
+    let done = [
+        "set manual www.home.test A 10.0.3.9 was set by hand",
+        "applied builtin www.home.test + A 10.0.3.9",
+        "set manual www.home.test A 10.0.3.10 was set by hand",
+        "applied builtin www.home.test ~ A 10.0.3.9 \u{2192} 10.0.3.10",
+    ];
+    let mut found = of_it(&house);
+    let mut wanted = done.map(str::to_owned).to_vec();
+    // What a person asked for and what was done about it are told side by side.
+    found.sort();
+    wanted.sort();
+    assert_eq!(found, wanted);
+    let newest = house.does("get changes --limit 1");
+    assert!(newest.contains("paused") && newest.contains("all is paused: moving"), "{newest}");
+    assert!(newest.lines().all(|line| line.chars().count() <= 80), "{newest}");
+    let wide = house.does("get changes --what applied -o wide");
+    assert!(wide.contains("GENERATION") && wide.contains("record set by admin"), "{wide}");
+    let json: serde_json::Value =
+        serde_json::from_str(&house.does("get changes --what applied --provider builtin -o json")).unwrap();
+    assert_eq!(json[0]["changes"][0]["action"], "add", "{json}");
+    assert_eq!(json[0]["zone"], json[0]["changes"][0]["zone"], "{json}");
+    assert!(house.does("get changes -o yaml").contains("what: paused"));
+    assert_eq!(house.does("get changes --since 1h --until 30m -o name"), "");
+    assert!(house.fails("get changes --what nonsense").err.contains("it is one of applied, changed"));
+    let before = of_it(&house);
+    house.stop();
+    house.start(&[]);
+    assert_eq!(of_it(&house), before, "a restart forgets nothing and tells nothing twice");
+
+    let mut watching = house.command();
+    watching.args(["get", "changes", "--watch", "--name", "www.home.test"]);
+    let mut watching = Process::start("watch", &mut watching).unwrap();
+    watching.wait_for_line("10.0.3.10", SOON).unwrap();
+    house.does("resume");
+    house.does("record set www.home.test A 10.0.3.11");
+    watching.wait_for_line("~ A 10.0.3.10", SOON).unwrap();
+}

@@ -3,13 +3,16 @@
 use std::time::Duration;
 
 use netstead_model::{Clock as _, SystemClock};
-use netstead_testkit::{Etcd, Process};
+use netstead_testkit::{Etcd, Gate, Process};
 
-use crate::house::{House, SOON};
+use crate::{
+    house::{House, SOON},
+    resolve,
+};
 
 /// Two users' worth of servers whose configuration names one etcd.
 struct Pair {
-    _etcd: Etcd,
+    etcd: Etcd,
     first: House,
     second: House,
 }
@@ -23,7 +26,7 @@ impl Pair {
             std::fs::write(house.path().join("netstead.toml"), &text).unwrap();
         }
         let [first, second] = houses;
-        Some(Self { _etcd: etcd, first, second })
+        Some(Self { etcd, first, second })
     }
 }
 
@@ -84,6 +87,70 @@ fn a_leader_that_slept_through_its_end_does_nothing_more() {
     assert_eq!(first.wait(SOON).unwrap().code(), Some(1));
     first.wait_for_line("another Netstead leads this store now", SOON).unwrap();
     assert_eq!(pair.second.does("claim lan web-2"), "10.0.3.51\n", "nothing of the late one landed");
+}
+
+/// A commit to the zone `home.test` with this address.
+fn is_late_write(bytes: &[u8]) -> bool {
+    let has = |part: &[u8]| bytes.windows(part.len()).any(|window| window == part);
+    has(b"dns/zone/home.test") && has(b"10.0.3.10")
+}
+
+/// Epoch and generation of the newest write to the zone.
+fn fence(etcd: &Etcd) -> (u64, u64) {
+    let text = etcd.ctl(&["get", "--print-value-only", "--prefix", ""]).unwrap();
+    let header =
+        text.lines().find_map(|line| line.strip_prefix('1').filter(|line| line.contains("\"visible\"")));
+    let header: serde_json::Value = serde_json::from_str(header.unwrap_or("{}")).unwrap();
+    (header["epoch"].as_u64().unwrap(), header["generation"].as_u64().unwrap())
+}
+
+/// An applier has looked, has found everything as expected, and is stopped on its way to the store. Another takes the
+/// lead and applies a newer plan. Then the first goes on.
+#[test]
+fn a_late_write_to_our_own_zones_is_refused() {
+    let Some(pair) = Pair::new() else { return };
+    let etcd = pair.etcd.endpoints()[0].strip_prefix("http://").unwrap().parse().unwrap();
+    let gate = Gate::before(etcd, is_late_write).unwrap();
+    let zones = "[dns.own]\ntype = \"builtin\"\ndomains = [\"home.test\"]\nreverse = false\n";
+    for (house, endpoint) in [(&pair.first, gate.address()), (&pair.second, etcd)] {
+        let store = format!("[store]\ntype = \"etcd\"\nendpoints = [\"http://{endpoint}\"]\n");
+        std::fs::write(house.path().join("netstead.toml"), format!("{store}{zones}")).unwrap();
+    }
+    let mut first = run(&pair.first);
+    first.wait_for_line("is ready", SOON).unwrap();
+    let of = |house: &House| resolve::a(house.dns(), "www.home.test");
+    // That a write of this kind is held and lands when the gate opens, so that the one below is not simply lost.
+    gate.shut();
+    pair.first.does("record set www.home.test A 10.0.3.10");
+    assert!(gate.holds_one(SOON));
+    gate.open();
+    resolve::until(&["10.0.3.10"], || of(&pair.first));
+    pair.first.does("record set www.home.test A 10.0.3.9");
+    resolve::until(&["10.0.3.9"], || of(&pair.first));
+    let mut second = run(&pair.second);
+    second.wait_for_line("Another Netstead leads this store", SOON).unwrap();
+
+    gate.shut();
+    pair.first.does("record set www.home.test A 10.0.3.10");
+    assert!(gate.holds_one(SOON));
+    let before = fence(&pair.etcd);
+    first.signal("STOP").unwrap();
+    second.wait_for_line("is ready", SOON).unwrap();
+    pair.second.does("record set www.home.test A 10.0.3.11");
+    resolve::until(&["10.0.3.11"], || of(&pair.second));
+    let newer = fence(&pair.etcd);
+    assert!(newer > before, "{before:?} {newer:?}");
+
+    let passed = gate.passed();
+    first.signal("CONT").unwrap();
+    gate.open();
+    assert_eq!(first.wait(SOON).unwrap().code(), Some(1), "{}", first.log());
+    assert!(gate.passed() > passed, "the late write did go on its way");
+    assert_eq!(of(&pair.second).values, ["10.0.3.11"]);
+    pair.second.does("apply");
+    assert_eq!(of(&pair.second).values, ["10.0.3.11"]);
+    assert!(fence(&pair.etcd) >= newer);
+    assert_eq!(pair.second.netstead(["plan"]).code, 0);
 }
 
 #[test]

@@ -51,6 +51,26 @@ fn a_file_is_planned_without_being_in_force() {
     assert_eq!(gone.code, 0, "{gone:?}");
     assert!(gone.err.contains("source.office is missing: what it brought would stay."), "{}", gone.err);
 
+    // Called otherwise now, which is said: nothing goes, and nothing comes.
+    let renamed = with(&house, &FILE.replace("[source.office]\n", "[source.desk]\nwas = \"office\"\n"));
+    assert_eq!(
+        (renamed.code, renamed.out.as_str(), renamed.err.as_str()),
+        (0, "own: nothing to change\n", ""),
+        "{renamed:?}"
+    );
+    // The same without a word about it: another source, which nobody has looked at yet.
+    let other = with(&house, &FILE.replace("[source.office]", "[source.desk]"));
+    assert_eq!(other.code, 0, "{other:?}");
+    for told in ["source.office is missing", "source.desk is new: it was not looked at"] {
+        assert!(other.err.contains(told), "{}", other.err);
+    }
+    let moved = with(&house, &FILE.replace("[dns.own]\n", "[dns.mine]\nwas = \"own\"\n"));
+    assert_eq!((moved.code, moved.out.as_str()), (0, "mine: nothing to change\n"), "{moved:?}");
+
+    let pool = "[pool.lan]\nnetwork = \"10.0.3.0/24\"\n";
+    let pool = with(&house, &format!("{FILE}{pool}"));
+    assert!(pool.err.contains("pool.lan is new: no claim and no name comes of that alone."), "{}", pool.err);
+
     let wrong = with(&house, &FILE.replace("domains", "domians"));
     assert_eq!(wrong.code, 1);
     assert!(
