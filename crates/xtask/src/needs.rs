@@ -30,6 +30,8 @@ pub(crate) const TESTS: &[Need] = &[
     Need { command: "sqlite3", package: "sqlite3", why: "makes the database of PowerDNS" },
     Need { command: "named", package: "bind9", why: "DNS UPDATE is tested against BIND" },
     Need { command: "knotd", package: "knot", why: "DNS UPDATE is tested against Knot" },
+    Need { command: "dnsmasq", package: "dnsmasq-base", why: "the guide's line for it is tried" },
+    Need { command: "unbound", package: "unbound", why: "the guide's line for it is tried" },
     Need {
         command: "etcd",
         package: "etcd-server",

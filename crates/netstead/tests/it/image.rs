@@ -103,6 +103,14 @@ fn the_image_runs_as_an_ordinary_user_and_answers_for_its_neighbour() {
 
     docker.docker(&["stop", "-t", "20", "netstead"]);
     assert_eq!(docker.docker(&["inspect", "-f", "{{.State.ExitCode}}", "netstead"]), "0", "{}", log());
+
+    // With a volume, no Docker to look at, and as somebody from the start.
+    let volume = ["-v", "data:/var/lib/netstead", "netstead:test"];
+    docker.docker(
+        &[&["run", "-d", "--name", "again", "--user", "1000", "--cap-drop", "ALL"], &volume[..]].concat(),
+    );
+    let ready = || docker.try_docker(&["exec", "again", "netstead", "status", "--ready"]).ok();
+    assert!(until(SOON, ready).is_some(), "{}", docker.docker(&["logs", "again"]));
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod docker;
 mod doctor;
 mod documents;
 mod formats;
+mod forwarding;
 mod full_disk;
 mod house;
 #[cfg(feature = "docker")]

@@ -38,6 +38,11 @@ pub(crate) fn a(port: u16, name: &str) -> Answer {
     ask(port, name, A)
 }
 
+/// The same of a server that may not be there yet.
+pub(crate) fn try_a(port: u16, name: &str) -> Option<Answer> {
+    try_ask(port, name, A)
+}
+
 /// The name of an address.
 pub(crate) fn ptr(port: u16, address: Ipv4Addr) -> Answer {
     let [a, b, c, d] = address.octets();
@@ -58,7 +63,12 @@ pub(crate) fn until(wanted: &[&str], look: impl Fn() -> Answer) -> Duration {
 }
 
 fn ask(port: u16, name: &str, kind: u16) -> Answer {
-    let mut query = vec![0x4e, 0x53, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0];
+    try_ask(port, name, kind).unwrap_or_else(|| panic!("no answer from port {port}"))
+}
+
+fn try_ask(port: u16, name: &str, kind: u16) -> Option<Answer> {
+    // With the wish that others be asked, as clients of a network have it.
+    let mut query = vec![0x4e, 0x53, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
     for label in name.split('.') {
         query.push(u8::try_from(label.len()).unwrap());
         query.extend_from_slice(label.as_bytes());
@@ -68,10 +78,11 @@ fn ask(port: u16, name: &str, kind: u16) -> Answer {
     query.extend_from_slice(&[0, 1]);
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-    socket.send_to(&query, ("127.0.0.1", port)).unwrap();
+    socket.connect(("127.0.0.1", port)).unwrap();
+    socket.send(&query).ok()?;
     let mut bytes = [0; 4096];
-    let length = socket.recv(&mut bytes).unwrap();
-    read(&bytes[..length], query.len(), kind)
+    let length = socket.recv(&mut bytes).ok()?;
+    Some(read(&bytes[..length], query.len(), kind))
 }
 
 fn read(bytes: &[u8], question: usize, kind: u16) -> Answer {
