@@ -69,6 +69,7 @@ impl Engine {
         let engine = Self { shared, turn: Arc::default() };
         configure::configure(&engine.shared, setup).await?;
         start::watch_doubts(&engine.shared).await?;
+        crate::addresses::start(&engine.shared);
         Ok(engine)
     }
 
@@ -143,6 +144,7 @@ impl Engine {
             Some(name) => vec![self.provider(name)?],
         };
         self.look_everywhere().await;
+        crate::addresses::pass(&self.shared).await;
         let passes = handles
             .iter()
             .map(|handle| async { handle.pass().await.map(|report| (handle.setup.name().clone(), report)) });
@@ -207,6 +209,7 @@ impl Engine {
         join_all(sources.iter().map(crate::look::SourceHandle::end)).await;
         let providers: Vec<ProviderHandle> = self.shared.providers().values().cloned().collect();
         join_all(providers.iter().map(ProviderHandle::end)).await;
+        self.shared.addresses.end().await;
         if let Err(error) = self.shared.shelf("time").put(vec![self.shared.time.write()]).await {
             tracing::debug!(%error, "The time could not be stored at the end.");
         }

@@ -20,6 +20,8 @@ pub(crate) fn explain(shared: &Shared, name: &Name) -> Vec<String> {
             let own = name.labels().next() == Some(workload.name.as_str());
             if asks || own {
                 said.extend(workload.why_not.iter().map(|why| format!("{source}/{id}: {why}.")));
+                let troubles = shared.addresses.troubles(source, id);
+                said.extend(troubles.iter().map(|why| format!("{source}/{id}: {why}.")));
             }
         }
     }

@@ -3,6 +3,7 @@
 //! One task per source puts what it sees into the inventory; one per provider brings its server in line with the newest
 //! inventory. What they must not forget is in the store before anything depends on it.
 
+mod addresses;
 mod engine;
 mod error;
 mod examine;

@@ -166,6 +166,9 @@ impl Manual {
             adopt: false,
             share: false,
             main: matches!(kind, RecordType::A | RecordType::Aaaa) && !name.is_wildcard(),
+            borrowed: false,
+            moves: false,
+            proxied: None,
         };
         Some(Workload {
             id: id_of(name, *kind)?,
@@ -178,6 +181,8 @@ impl Manual {
             interfaces: Vec::new(),
             wishes: vec![wish],
             why_not: Vec::new(),
+            unclear: false,
+            pool: None,
         })
     }
 }

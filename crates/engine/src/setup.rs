@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use netstead_ledger::Ledger;
 use netstead_model::{DnsProvider, Ident, Name, Source};
 use netstead_plan::{Digest, Domains, Settings};
 
@@ -102,6 +103,7 @@ impl ProviderSetup {
         let can = self.provider.capabilities();
         let mut settings = self.settings.clone();
         settings.marks &= can.marks;
+        settings.proxies = can.proxies;
         if settings.types.is_empty() {
             settings.types = can.types;
         } else {
@@ -142,6 +144,8 @@ pub struct Options {
     pub debounce_most: Duration,
     /// Who is told of every pass.
     pub observer: Option<Arc<dyn Observer>>,
+    /// Who learns which addresses are in use, and keeps the claims that workloads ask for.
+    pub ledger: Option<Ledger>,
 }
 
 impl Default for Options {
@@ -151,6 +155,7 @@ impl Default for Options {
             debounce_quiet: Duration::from_millis(100),
             debounce_most: Duration::from_secs(1),
             observer: None,
+            ledger: None,
         }
     }
 }

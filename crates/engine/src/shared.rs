@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Options,
+    addresses::Addresses,
     history::{Happened, History, Occasion},
     inventory::{Keeper, differs},
     look::SourceHandle,
@@ -57,6 +58,7 @@ pub(crate) struct Shared {
     pub(crate) detached: Mutex<Vec<DetachedStatus>>,
     /// Sources that are called otherwise now: their former name and the new one.
     pub(crate) renames: RwLock<Arc<Vec<(Ident, Ident)>>>,
+    pub(crate) addresses: Addresses,
     pub(crate) stop: CancellationToken,
 }
 

@@ -188,11 +188,14 @@ pub(crate) fn workloads(shared: &Shared) -> Vec<WorkloadView> {
     let newest = shared.inventory.borrow().clone();
     let entries = newest.inventory.sources().flat_map(|(_, state)| state.entries.values());
     entries
-        .map(|entry| WorkloadView {
-            workload: entry.workload.clone(),
-            first: entry.first_at,
-            last: entry.last_at,
-            presence: entry.presence.clone(),
+        .map(|entry| {
+            let mut workload = entry.workload.clone();
+            let troubles = shared.addresses.troubles(&workload.source, &workload.id);
+            if !troubles.is_empty() {
+                std::sync::Arc::make_mut(&mut workload).why_not.extend(troubles);
+            }
+            let (first, last, presence) = (entry.first_at, entry.last_at, entry.presence.clone());
+            WorkloadView { workload, first, last, presence }
         })
         .collect()
 }

@@ -75,6 +75,9 @@ impl LedgerSource {
                 adopt: false,
                 share: false,
                 main: place == 0,
+                borrowed: false,
+                moves: false,
+                proxied: None,
             })
             .collect();
         let why_not = if wishes.is_empty() { vec![found.reason.to_owned()] } else { Vec::new() };
@@ -89,6 +92,8 @@ impl LedgerSource {
             interfaces: vec![Interface { addresses: vec![claim.address], ..Interface::default() }],
             wishes,
             why_not,
+            unclear: false,
+            pool: None,
         })
     }
 

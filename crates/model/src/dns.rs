@@ -21,6 +21,8 @@ pub struct Capabilities {
     pub atomic: bool,
     /// A value somebody else writes between our read and our write survives.
     pub keeps_foreign: bool,
+    /// It can stand in front of what a name leads to, and says of every set whether it does.
+    pub proxies: bool,
 }
 
 /// A zone the server holds.

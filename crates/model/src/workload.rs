@@ -30,6 +30,12 @@ pub struct Workload {
     /// Why something about it gave no name, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub why_not: Vec<String>,
+    /// Something it asks for cannot be read. Nobody knows then what it no longer asks for, so all of that stays.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unclear: bool,
+    /// The pool in which the address it has shall be recorded as a claim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<Ident>,
 }
 
 /// One network interface of a workload.
@@ -50,6 +56,7 @@ pub struct Interface {
 
 /// A name a workload asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "independent things that labels say")]
 pub struct Wish {
     pub name: Name,
     pub content: Content,
@@ -69,6 +76,17 @@ pub struct Wish {
     /// The address's PTR shall be this name: its claim's first hostname, or the workload's own name.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub main: bool,
+    /// Its addresses are not the workload's own but those of a place that many share: the machine it runs on, a proxy,
+    /// the public address. None of them gets its name as PTR.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub borrowed: bool,
+    /// Those addresses are found out while Netstead runs (`public`, `interface`): new ones are one change, however many
+    /// names follow.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub moves: bool,
+    /// Whether a provider that can stand in front of the target shall do so; none leaves that to the provider.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proxied: Option<bool>,
 }
 
 /// What shall stand at a wished name.

@@ -201,6 +201,7 @@ impl DnsProvider for Builtin {
             fenced: true,
             atomic: true,
             keeps_foreign: true,
+            proxies: false,
         }
     }
 

@@ -7,7 +7,9 @@ mod dns;
 mod domain;
 mod environment;
 mod find;
+mod joined;
 mod listen;
+mod moving;
 mod nameserver;
 mod notify;
 mod pool;
@@ -28,9 +30,10 @@ use netstead_plan::Domains;
 use serde::Serialize;
 
 pub(crate) use self::{
-    dns::{DnsConfig, Moving, MovingPlace, ServerConfig},
+    dns::{DnsConfig, ServerConfig},
     find::{Found, find},
     listen::Listen,
+    moving::{Finding, Moving, MovingPlace},
     nameserver::NameserverConfig,
     notify::{NotifyConfig, NotifyFormat},
     problem::Problem,
@@ -40,6 +43,7 @@ pub(crate) use self::{
 };
 use self::{
     environment::Environment,
+    joined::joined,
     problem::{Place, Problems},
     section::Section,
     tree::Table,

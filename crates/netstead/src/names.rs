@@ -3,6 +3,8 @@
 mod calls;
 mod lost;
 mod nameserver;
+#[cfg(feature = "docker")]
+mod places;
 mod reload;
 mod setup;
 mod targets;
@@ -55,7 +57,12 @@ impl Names {
         let targets = Arc::new(Targets::new(Arc::clone(store)));
         let parts = Parts { store: store_of, owner, ledger: Arc::new(source), meter: meter_of, targets };
         let (nameserver, answering) = nameserver::start(store, &config.nameserver, listen).await?;
-        let options = Options { dry_run, observer: Some(Arc::new(meter.clone())), ..Options::default() };
+        let options = Options {
+            dry_run,
+            observer: Some(Arc::new(meter.clone())),
+            ledger: Some(ledger.clone()),
+            ..Options::default()
+        };
         let setup = parts.setup(config).await?;
         let engine = Engine::start(Arc::clone(store), SystemClock::shared(), setup, options).await?;
         let in_force = Arc::new(RwLock::new(config.clone()));

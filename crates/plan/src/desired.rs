@@ -38,6 +38,8 @@ pub struct DesiredSet {
     pub adopt: bool,
     /// Stand beside somebody else's values.
     pub share: bool,
+    /// Whether the server shall stand in front of what it leads to; none leaves that as it is.
+    pub proxied: Option<bool>,
 }
 
 impl DesiredSet {
@@ -84,9 +86,10 @@ impl Desired {
     pub fn adjust(&mut self, adjust: impl Fn(RecordSet) -> RecordSet) {
         for set in &mut self.sets {
             for value in &mut set.values {
-                let one = RecordSet::new(set.name.clone(), set.kind, set.ttl, [value.data.clone()]);
+                let mut one = RecordSet::new(set.name.clone(), set.kind, set.ttl, [value.data.clone()]);
+                one.proxied = set.proxied;
                 let mut one = adjust(one);
-                set.ttl = one.ttl;
+                (set.ttl, set.proxied) = (one.ttl, one.proxied);
                 if let Some(data) = one.values.pop_first() {
                     value.data = data;
                 }

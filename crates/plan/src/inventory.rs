@@ -1,5 +1,6 @@
 //! What all sources said, and what may be believed to be gone.
 
+mod alive;
 mod bare;
 mod entry;
 mod source;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use self::standing::Standing;
 pub use self::{
+    alive::{Alive, Grace},
     entry::{Absence, Entry, Former, Presence},
     source::{SourceConfig, SourceState, Suspicion},
     take::{Look, Taken},

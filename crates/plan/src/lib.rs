@@ -31,7 +31,9 @@ pub use diff::{Input, diff};
 pub use digest::Digest;
 pub use domains::{DomainRule, Domains, Network};
 pub use guard::{Approval, ApproveError, Counted, Guard, Offer};
-pub use inventory::{Absence, Entry, Inventory, Look, Presence, SourceConfig, SourceState, Suspicion, Taken};
+pub use inventory::{
+    Absence, Alive, Entry, Grace, Inventory, Look, Presence, SourceConfig, SourceState, Suspicion, Taken,
+};
 pub use now::Now;
 pub use owned::{Origin, Owned, OwnedValue};
 pub use plan::{Blocked, Drift, DriftKind, Kept, Line, Parked, ParkedChange, Plan, Sign, Step, wrap};

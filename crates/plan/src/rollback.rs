@@ -135,7 +135,8 @@ fn one(
     let ttl = before.or(there).map_or(settings.ttl, |set| set.ttl);
     if !values.is_empty() {
         let (name, adopt, share) = (name.clone(), false, settings.share);
-        desired.sets.push(DesiredSet { name, kind, ttl, values, adopt, share });
+        let proxied = before.or(there).and_then(|set| set.proxied);
+        desired.sets.push(DesiredSet { name, kind, ttl, values, adopt, share, proxied });
     }
     let leaving = go.iter().map(|own| {
         let fate = Fate::Go(crate::Cause::Asked, "rolled back".into());

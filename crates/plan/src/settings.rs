@@ -7,6 +7,7 @@ use netstead_model::{Address, Ident, Name, RecordType, Span};
 use serde::{Deserialize, Serialize};
 
 pub use self::{domain_match::DomainMatch, owner::OwnerId};
+use crate::Grace;
 
 /// The settings all DNS providers share. No secrets are among them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,6 +59,9 @@ pub struct Settings {
     /// Mirror ownership as TXT; off where the server cannot hold them.
     #[serde(default = "yes")]
     pub marks: bool,
+    /// The server can stand in front of what a name leads to.
+    #[serde(default)]
+    pub proxies: bool,
 }
 
 impl Settings {
@@ -81,7 +85,13 @@ impl Settings {
             share: false,
             reverse: true,
             marks: true,
+            proxies: false,
         }
+    }
+
+    /// How long what is gone may be missed.
+    pub fn graces(&self) -> Grace {
+        Grace { absent: self.grace, ended: self.ended_grace }
     }
 
     /// Whether `name` is this provider's: excludes first.

@@ -97,7 +97,8 @@ impl Reader {
         let complete = |ask| defaults.iter().try_fold(ask, |ask, defaults| defaults.complete(ask));
         let asks = pile.merged().into_iter().filter_map(complete).collect();
         let pool = defaults.iter_mut().find_map(|defaults| defaults.pool.take());
-        Reading { asks, why_not: notes.into_sentences(), pool, silenced: false }
+        let unclear = notes.is_unclear();
+        Reading { asks, why_not: notes.into_sentences(), pool, unclear, silenced: false }
     }
 }
 

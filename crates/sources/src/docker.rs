@@ -9,6 +9,7 @@ mod connect;
 mod host;
 mod look;
 mod network;
+mod places;
 mod tls;
 mod types;
 mod watch;
@@ -34,7 +35,10 @@ use self::{
     watch::{Watch, encoded},
 };
 pub use self::{host::DockerHost, tls::Tls};
-use crate::dialects::{Reader, Target};
+use crate::{
+    dialects::{Reader, Target},
+    target::Places,
+};
 
 /// A whole look.
 const PATIENCE: Duration = Duration::from_secs(25);
@@ -80,6 +84,8 @@ pub struct Config {
     pub keep_stopped: bool,
     /// Addresses of bridge networks are seen by the ledger too.
     pub observe: bool,
+    /// Who knows the targets that move; without it there are none.
+    pub places: Option<Arc<dyn Places>>,
 }
 
 /// One Docker host.
@@ -118,6 +124,9 @@ impl Docker {
         let (services, tasks) = if manager { self.services().await? } else { Default::default() };
         let node = Some(swarm.node_addr.as_str()).filter(|node| !node.is_empty());
         let host = address::of_host(&self.config.host, node, &networks).await;
+        let services_told = services.iter().map(|one| &one.spec.labels);
+        let told = containers.iter().map(|one| &one.labels).chain(services_told);
+        let places = places::find(self.config.places.as_deref(), &self.config.target, told).await;
         let scene = Scene {
             source: &self.name,
             reader: &self.config.reader,
@@ -125,6 +134,7 @@ impl Docker {
             networks: &networks,
             observe: self.config.observe,
             host: &host,
+            places: &places,
         };
         let none = Environment::new();
         let environment = |container: &Container| environments.get(&container.id).unwrap_or(&none);
@@ -288,6 +298,12 @@ impl Source for Docker {
     }
 
     async fn changed(&self) {
-        self.watch().changed().await;
+        match &self.config.places {
+            None => self.watch().changed().await,
+            Some(places) => tokio::select! {
+                () = self.watch().changed() => {}
+                () = places.moved() => {}
+            },
+        }
     }
 }

@@ -131,6 +131,8 @@ impl Hosts {
             interfaces: Vec::new(),
             wishes: host.wishes,
             why_not: Vec::new(),
+            unclear: false,
+            pool: None,
         })
     }
 }

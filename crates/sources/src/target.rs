@@ -3,6 +3,7 @@
 //! The last good answer stays until there is another one, so a place that cannot be asked changes nothing.
 
 mod interface;
+mod place;
 mod public;
 
 use std::{
@@ -15,6 +16,7 @@ use async_trait::async_trait;
 
 pub use self::{
     interface::Interface,
+    place::{Place, Places},
     public::{ENDPOINTS, Public},
 };
 

@@ -121,8 +121,15 @@ impl TraefikFiles {
                 interfaces: Vec::new(),
                 wishes: Vec::new(),
                 why_not: Vec::new(),
+                unclear: false,
+                pool: None,
             });
-            let (wishes, why_not) = self.pointed(router.reading).wishes(|_| Ok(self.addresses()));
+            workload.unclear |= router.reading.unclear;
+            let (mut wishes, why_not) = self.pointed(router.reading).wishes(|_| Ok(self.addresses()));
+            // Where Traefik listens, which is nothing of the router's own.
+            for wish in &mut wishes {
+                wish.borrowed = true;
+            }
             workload.wishes.extend(wishes);
             workload.why_not.extend(why_not);
         }

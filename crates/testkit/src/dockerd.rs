@@ -6,13 +6,16 @@
 use std::{
     fs, io,
     io::{BufRead as _, BufReader},
+    net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream},
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    thread,
     time::Duration,
 };
 
 use crate::{
+    pipe::copy,
     process::Process,
     skip::{has_command, skip},
     stopwatch::until,
@@ -34,6 +37,8 @@ pub struct Dockerd {
     /// The first process in the namespaces.
     inner: u32,
     daemon: Option<Process>,
+    /// What the daemon is told beside the usual.
+    more: Vec<String>,
 }
 
 impl Dockerd {
@@ -42,17 +47,29 @@ impl Dockerd {
     /// # Panics
     ///
     /// When it does not start.
-    #[expect(clippy::panic, reason = "this is how a test fails")]
     pub fn start() -> Option<Self> {
+        Self::start_with(|_| Vec::new())
+    }
+
+    /// The same with more arguments for the daemon; `prepare` may put files into its directory.
+    ///
+    /// # Panics
+    ///
+    /// When it does not start.
+    #[expect(clippy::panic, reason = "this is how a test fails")]
+    pub fn start_with(prepare: impl FnOnce(&Path) -> Vec<String>) -> Option<Self> {
         if let Some(missing) = PROGRAMS.into_iter().find(|program| !has_command(program)) {
             skip(&format!("`{missing}` is not installed"));
             return None;
         }
         match Self::hold() {
-            Ok(mut docker) => match docker.resume().and_then(|()| docker.import_image()) {
-                Ok(()) => Some(docker),
-                Err(error) => panic!("Docker does not start: {error}"),
-            },
+            Ok(mut docker) => {
+                docker.more = prepare(&docker.dir);
+                match docker.resume().and_then(|()| docker.import_image()) {
+                    Ok(()) => Some(docker),
+                    Err(error) => panic!("Docker does not start: {error}"),
+                }
+            }
             Err(error) => {
                 skip(&format!("no namespaces can be made: {error}"));
                 None
@@ -63,7 +80,7 @@ impl Dockerd {
     fn hold() -> io::Result<Self> {
         let dir = tempfile::Builder::new().prefix("netstead-docker-").tempdir()?.keep();
         let (holder, inner) = hold(&dir)?;
-        Ok(Self { dir, holder, inner, daemon: None })
+        Ok(Self { dir, holder, inner, daemon: None, more: Vec::new() })
     }
 
     pub fn socket(&self) -> PathBuf {
@@ -91,7 +108,7 @@ impl Dockerd {
             format!("--pidfile={dir}/docker.pid"),
             format!("--cgroup-parent={}", cgroup(&self.dir)),
         ]);
-        command.args(["--shutdown-timeout=1", "--log-level=warn"]);
+        command.args(["--shutdown-timeout=1", "--log-level=warn"]).args(&self.more);
         let mut daemon = Process::start("dockerd", &mut command)?;
         let answers = until(SOON, || (self.try_docker(&["info"]).is_ok() || !daemon.running()).then_some(()));
         if answers.is_none() || !daemon.running() {
@@ -113,6 +130,31 @@ impl Dockerd {
             let _ = fs::remove_file(self.dir.join(file));
         }
         Ok(())
+    }
+
+    /// Ends everything in there at once, as when the machine loses power. [`Dockerd::resume`] is its next boot.
+    pub fn lose_power(&mut self) -> io::Result<()> {
+        self.kill()?;
+        // What runs there was started there: the first process inherits whatever loses its parent.
+        let mut rest = children(self.inner)?;
+        while let Some(pid) = rest.pop() {
+            rest.extend(children(pid).unwrap_or_default());
+            let _ = run(Command::new("sh").args(["-c", r#"kill -9 "$1""#, "sh", &pid.to_string()]));
+        }
+        Ok(())
+    }
+
+    /// A port of this machine's loopback that leads to a port of the daemon's.
+    pub fn reach(&self, port: u16) -> io::Result<SocketAddr> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let address = listener.local_addr()?;
+        let inner = self.inner;
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                thread::spawn(move || relay(&client, inner, port));
+            }
+        });
+        Ok(address)
     }
 
     /// What `docker` and these words print.
@@ -138,9 +180,7 @@ impl Dockerd {
 
     /// A program that runs where the daemon does.
     pub fn inside(&self, program: &str) -> Command {
-        let mut command = Command::new("nsenter");
-        command.args(["--target", &self.inner.to_string(), "--net", "--mount", "--pid", "--", program]);
-        command
+        inside(self.inner, program)
     }
 
     fn import_image(&self) -> io::Result<()> {
@@ -164,6 +204,28 @@ impl Drop for Dockerd {
         drop(self.holder.stdin.take());
         let _ = self.holder.wait();
     }
+}
+
+fn inside(inner: u32, program: &str) -> Command {
+    let mut command = Command::new("nsenter");
+    command.args(["--target", &inner.to_string(), "--net", "--mount", "--pid", "--", program]);
+    command
+}
+
+/// Connects a client with a port in there, until either ends.
+fn relay(client: &TcpStream, inner: u32, port: u16) {
+    let mut command = inside(inner, "busybox");
+    command.args(["nc", "127.0.0.1", &port.to_string()]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let Ok(mut server) = command.spawn() else { return };
+    let (Some(into), Some(out)) = (server.stdin.take(), server.stdout.take()) else { return };
+    thread::scope(|scope| {
+        scope.spawn(move || copy(client, into, |_| {}));
+        copy(out, client, |_| {});
+        let _ = client.shutdown(Shutdown::Both);
+        let _ = server.kill();
+    });
+    let _ = server.wait();
 }
 
 /// A process that holds new namespaces, and the id of the first process in them.

@@ -1,14 +1,14 @@
 //! A way to a server that can be closed for some requests, to let them arrive late.
 
 use std::{
-    io::{self, Read, Write},
+    io,
     net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
     time::Duration,
 };
 
-use crate::stopwatch::until;
+use crate::{pipe::copy, stopwatch::until};
 
 /// Which requests are held back, by how they begin on the wire.
 pub type Held = fn(&[u8]) -> bool;
@@ -112,20 +112,10 @@ fn join(client: &TcpStream, server: &TcpStream, shared: &Shared, holds: Held) {
     });
 }
 
-/// Until either end is done.
-fn copy(mut from: &TcpStream, mut to: &TcpStream, before: impl Fn(&[u8])) {
-    let mut buffer = vec![0; 64 << 10];
-    while let Ok(length @ 1..) = from.read(&mut buffer) {
-        let Some(bytes) = buffer.get(..length) else { return };
-        before(bytes);
-        if to.write_all(bytes).is_err() {
-            return;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+
     use super::*;
 
     const SOON: Duration = Duration::from_secs(20);

@@ -9,7 +9,9 @@ mod dns;
 mod dockerd;
 mod etcd;
 mod gate;
+mod pipe;
 mod process;
+mod recorder;
 mod skip;
 mod stopwatch;
 mod tmpfs;
@@ -26,6 +28,7 @@ pub use self::{
     etcd::Etcd,
     gate::{Gate, Held},
     process::Process,
+    recorder::Recorder,
     skip::{full, has_command, skip},
     stopwatch::until,
     tmpfs::Tmpfs,

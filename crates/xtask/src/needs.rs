@@ -53,6 +53,8 @@ pub(crate) const TESTS: &[Need] = &[
         package: "ca-certificates",
         why: "the roots of TLS go into the image",
     },
+    Need { command: "sshd", package: "openssh-server", why: "a Docker host is reached through ssh" },
+    Need { command: "ssh", package: "openssh-client", why: "a Docker host is reached through ssh" },
     Need { command: "busybox", package: "busybox-static", why: "the whole of a container in tests" },
     Need { command: "nsenter", package: "util-linux", why: "a Docker of its own for the tests" },
     Need { command: "mount", package: "mount", why: "a disk small enough to fill is a tmpfs" },

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::configure;
 use crate::{
     EngineError, Manual, Options, Setup,
+    addresses::Addresses,
     history::History,
     inventory::Keeper,
     keys,
@@ -60,6 +61,7 @@ pub(super) async fn open(
         providers: Mutex::new(BTreeMap::new()),
         detached: Mutex::new(Vec::new()),
         renames: RwLock::default(),
+        addresses: Addresses::default(),
         stop: CancellationToken::new(),
         store,
         clock,

@@ -127,6 +127,7 @@ fn at(names: BTreeSet<&Name>) -> Desired {
         values: Vec::new(),
         adopt: false,
         share: false,
+        proxied: None,
     };
     let mut desired = Desired::default();
     desired.sets.extend(names.into_iter().map(set));

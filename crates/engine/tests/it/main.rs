@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests are tests")]
 
 mod absence;
+mod addresses;
 mod approval;
 mod by_name;
 mod changes;

@@ -172,7 +172,14 @@ impl DnsProvider for Server {
 
     fn capabilities(&self) -> Capabilities {
         let types = RecordType::ALL.to_vec();
-        Capabilities { types, marks: true, fenced: self.fenced, atomic: true, keeps_foreign: true }
+        Capabilities {
+            types,
+            marks: true,
+            fenced: self.fenced,
+            atomic: true,
+            keeps_foreign: true,
+            proxies: false,
+        }
     }
 
     async fn zones(&self, domains: &[Name]) -> Result<Vec<Zone>, ProviderError> {

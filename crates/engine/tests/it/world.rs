@@ -176,6 +176,9 @@ pub fn vm(id: &str, address: &str) -> Workload {
         adopt: false,
         share: false,
         main: true,
+        borrowed: false,
+        moves: false,
+        proxied: None,
     };
     Workload {
         id: id.parse().unwrap(),
@@ -188,6 +191,8 @@ pub fn vm(id: &str, address: &str) -> Workload {
         interfaces: Vec::new(),
         wishes: vec![wish],
         why_not: Vec::new(),
+        unclear: false,
+        pool: None,
     }
 }
 

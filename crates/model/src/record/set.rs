@@ -16,13 +16,16 @@ pub struct RecordSet {
     pub kind: RecordType,
     pub ttl: u32,
     pub values: Values,
+    /// Whether the server stands in front of what it leads to; none where no server could, or nobody says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proxied: Option<bool>,
 }
 
 impl RecordSet {
     /// The set of those `values` that are of type `kind`: others cannot be part of it.
     pub fn new(name: Name, kind: RecordType, ttl: u32, values: impl IntoIterator<Item = RecordData>) -> Self {
         let values = values.into_iter().filter(|value| value.kind() == kind).collect();
-        Self { name, kind, ttl, values }
+        Self { name, kind, ttl, values, proxied: None }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -50,18 +53,20 @@ struct Stored {
     kind: RecordType,
     ttl: u32,
     values: Values,
+    #[serde(default)]
+    proxied: Option<bool>,
 }
 
 impl TryFrom<Stored> for RecordSet {
     type Error = String;
 
     fn try_from(stored: Stored) -> Result<Self, String> {
-        let Stored { name, kind, ttl, values } = stored;
+        let Stored { name, kind, ttl, values, proxied } = stored;
         match values.iter().find(|value| value.kind() != kind) {
             Some(value) => {
                 Err(format!("the {} value `{value}` stands in a set of type {kind}", value.kind()))
             }
-            None => Ok(Self { name, kind, ttl, values }),
+            None => Ok(Self { name, kind, ttl, values, proxied }),
         }
     }
 }

@@ -95,6 +95,9 @@ pub fn workload(number: u32) -> Workload {
         adopt: false,
         share: false,
         main: true,
+        borrowed: false,
+        moves: false,
+        proxied: None,
     };
     Workload {
         id: name.parse().expect("a key"),
@@ -107,5 +110,7 @@ pub fn workload(number: u32) -> Workload {
         interfaces: Vec::new(),
         wishes: vec![wish],
         why_not: Vec::new(),
+        unclear: false,
+        pool: None,
     }
 }

@@ -3,7 +3,6 @@
 //! The keys that all types share are read here; what is left belongs to the type.
 
 mod common;
-mod moving;
 mod powerdns;
 mod rfc2136;
 mod together;
@@ -15,13 +14,8 @@ use netstead_model::Ident;
 use serde::Serialize;
 
 pub(super) use self::together::check as check_together;
-pub(crate) use self::{
-    common::Common,
-    moving::{Moving, MovingPlace},
-    powerdns::PowerDnsConfig,
-    rfc2136::Rfc2136Config,
-};
-use super::{Place, Problems, Section, tree::Table};
+pub(crate) use self::{common::Common, powerdns::PowerDnsConfig, rfc2136::Rfc2136Config};
+use super::{Place, Problems, Section, joined, tree::Table};
 
 const TYPES: [&str; 3] = ["builtin", "powerdns", "rfc2136"];
 
@@ -29,23 +23,6 @@ const TYPES: [&str; 3] = ["builtin", "powerdns", "rfc2136"];
 pub(super) const KEYS: &[&str] = &joined::<ALL>(&LISTS);
 const LISTS: [&[&str]; 4] = [common::KEYS, powerdns::KEYS, trust::KEYS, rfc2136::KEYS];
 const ALL: usize = common::KEYS.len() + powerdns::KEYS.len() + trust::KEYS.len() + rfc2136::KEYS.len();
-
-/// Several lists as one. Done by the compiler, which refuses what is out of bounds.
-#[allow(clippy::indexing_slicing, reason = "slices have no iterators in a const")]
-const fn joined<const N: usize>(lists: &[&[&'static str]]) -> [&'static str; N] {
-    let mut all = [""; N];
-    let (mut list, mut at) = (0, 0);
-    while list < lists.len() {
-        let mut key = 0;
-        while key < lists[list].len() {
-            all[at] = lists[list][key];
-            at += 1;
-            key += 1;
-        }
-        list += 1;
-    }
-    all
-}
 
 /// One provider as the file has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "docker")]
 pub(crate) mod docker;
+mod hosts;
 mod traefik;
 
 use std::path::{Path, PathBuf};
@@ -10,32 +11,37 @@ use netstead_model::Ident;
 use serde::Serialize;
 
 pub(crate) use self::traefik::TraefikConfig;
-use super::{Place, Problems, Section, tree::Table};
+use super::{Place, Problems, Section, joined, moving, tree::Table};
 use crate::discovery::Discovery;
 
-/// The keys of every type; what a type does not know is told when it is read.
-pub(super) const KEYS: &[&str] = &[
-    "type",
-    "path",
-    "was",
+/// The keys of all types, each once; what a type does not know is told when it is read.
+pub(super) const KEYS: &[&str] = &joined::<ALL>(&LISTS);
+const LISTS: [&[&str]; 6] = [COMMON, hosts::KEYS, DOCKER_KEYS, SHARED, moving::KEYS, traefik::KEYS];
+const ALL: usize = COMMON.len()
+    + hosts::KEYS.len()
+    + SHARED.len()
+    + moving::KEYS.len()
+    + DOCKER_KEYS.len()
+    + traefik::KEYS.len();
+/// Of every source.
+const COMMON: &[&str] = &["type", "was"];
+/// Of Docker and of Traefik's files.
+const SHARED: &[&str] = &["target", "entrypoints", "default_entrypoints"];
+/// Also known to a build without Docker: it says what it lacks, not that the key is mistyped.
+const DOCKER_KEYS: &[&str] = &[
     "host",
     "dialects",
     "mode",
-    "target",
     "keep_stopped",
     "observe",
+    "exposed_by_default",
+    "default_rule",
     "tls",
     "ca_file",
     "client_cert",
     "client_key",
-    "paths",
-    "pattern",
-    "poll",
-    "entrypoints",
-    "default_entrypoints",
 ];
 const TYPES: [&str; 3] = ["hosts", "docker", "traefik"];
-const HOSTS_KEYS: &[&str] = &["type", "path"];
 /// These are there without being configured.
 const OWN: [&str; 2] = ["ledger", "manual"];
 
@@ -105,12 +111,11 @@ pub(super) fn read(
     let kind = if kind == "docker" {
         docker(&path, table, dir, problems)?
     } else if kind == "traefik" {
-        let mut section = only(&path, table, kind, traefik::KEYS, problems);
+        let mut section = only(&path, table, kind, &[traefik::KEYS, SHARED], problems);
         SourceKind::Traefik(traefik::read(&mut section, dir)?)
     } else {
-        let mut section = only(&path, table, kind, HOSTS_KEYS, problems);
-        let file = section.needed("path", "write `path = \"/etc/netstead/hosts\"`")?;
-        SourceKind::Hosts { path: dir.join(file) }
+        let mut section = only(&path, table, kind, &[hosts::KEYS], problems);
+        SourceKind::Hosts { path: hosts::read(&mut section, dir)? }
     };
     Some(SourceConfig { name: ident, was, kind })
 }
@@ -118,7 +123,7 @@ pub(super) fn read(
 #[cfg(feature = "docker")]
 #[expect(clippy::unnecessary_wraps, reason = "a build without Docker has none")]
 fn docker(path: &str, table: &Table, dir: &Path, problems: &mut Problems) -> Option<SourceKind> {
-    let mut section = only(path, table, "docker", docker::KEYS, problems);
+    let mut section = only(path, table, "docker", &[DOCKER_KEYS, SHARED, moving::KEYS], problems);
     Some(SourceKind::Docker(docker::read(&mut section, dir)))
 }
 
@@ -133,14 +138,12 @@ fn only<'t, 'p>(
     path: &str,
     table: &'t Table,
     kind: &str,
-    keys: &[&str],
+    keys: &[&[&str]],
     problems: &'p mut Problems,
 ) -> Section<'t, 'p> {
     for (key, entry) in &table.entries {
-        if !["type", "was"].contains(&key.as_str())
-            && KEYS.contains(&key.as_str())
-            && !keys.contains(&key.as_str())
-        {
+        let key = key.as_str();
+        if KEYS.contains(&key) && !COMMON.contains(&key) && !keys.iter().any(|keys| keys.contains(&key)) {
             problems.add(&entry.key, format!("{path}: a source of type {kind} has no `{key}`"), None);
         }
     }

@@ -1,3 +1,5 @@
+#[cfg(feature = "docker")]
+mod docker;
 mod names;
 mod reference;
 

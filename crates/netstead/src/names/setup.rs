@@ -5,14 +5,20 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 use anyhow::Context as _;
 use netstead_api::Meter;
 use netstead_engine::{ProviderSetup, Setup, SourceSetup};
-use netstead_model::{Address, DnsProvider, Ident, Name, Source, SystemClock};
+use netstead_model::{Address, DnsProvider, Name, Source, SystemClock};
 use netstead_nameserver::{Builtin, zone_of};
 use netstead_plan::{Digest, DomainMatch, OwnerId, ProviderTarget};
 use netstead_providers::dns::{PowerDns, Rfc2136};
 use netstead_sources::{Hosts, TraefikFiles, hosts};
 use netstead_store::Store;
 
-use super::{calls::Calls, lost::Lost, targets::Targets};
+#[cfg(feature = "docker")]
+use super::places::SourcePlaces;
+use super::{
+    calls::Calls,
+    lost::Lost,
+    targets::{Targets, Whose},
+};
 use crate::{
     config::{Config, DnsConfig, Secret, ServerConfig, SourceConfig, SourceKind},
     state_dir::variable,
@@ -41,16 +47,46 @@ impl Parts {
         let mut setup = Setup { domains: config.domains.clone(), ..Setup::default() };
         setup.sources.push(SourceSetup::new(Arc::clone(&self.ledger), domains_of_claims(config)));
         for source in &config.sources {
-            setup.sources.push(source_setup(source)?);
+            let built = self.source_setup(source);
+            setup.sources.push(built.with_context(|| format!("source.{}", source.name))?);
         }
-        let moves = |name: &Ident| {
-            config.providers.iter().any(|one| one.name == *name && one.common.moving.is_some())
-        };
-        self.targets.keep(moves);
+        self.targets.keep(|whose| match whose {
+            Whose::Provider(name) => {
+                config.providers.iter().any(|one| one.name == *name && one.common.moving.is_some())
+            }
+            Whose::Source(name, _) => config.sources.iter().any(|one| one.name == *name),
+        });
         for provider in &config.all_providers() {
             let built = self.provider_setup(provider, config).await;
             setup.providers.push(built.with_context(|| format!("dns.{}", provider.name))?);
         }
+        Ok(setup)
+    }
+
+    fn source_setup(&self, config: &SourceConfig) -> anyhow::Result<SourceSetup> {
+        // Without its names: what is called otherwise now looks at the same.
+        let digest = Digest::of([serde_json::to_string(&config.kind)?]);
+        let name = config.name.clone();
+        let mut interval = None;
+        let source: Arc<dyn Source> = match &config.kind {
+            SourceKind::Hosts { path } => {
+                Arc::new(Hosts::new(name, hosts::Config { path: path.clone() }, SystemClock::shared()))
+            }
+            #[cfg(feature = "docker")]
+            SourceKind::Docker(docker) => {
+                let places = SourcePlaces::new(name.clone(), docker.finding.clone(), &self.targets);
+                let config = docker.build(Arc::new(places))?;
+                let built = netstead_sources::Docker::new(name, config, SystemClock::shared());
+                Arc::new(built.map_err(anyhow::Error::msg)?)
+            }
+            SourceKind::Traefik(traefik) => {
+                interval = Some(Duration::from(traefik.poll));
+                Arc::new(TraefikFiles::new(name, traefik.source(), SystemClock::shared()))
+            }
+        };
+        let mut setup = SourceSetup::new(source, digest);
+        setup.was.clone_from(&config.was);
+        setup.interval = interval.unwrap_or(setup.interval);
         Ok(setup)
     }
 
@@ -61,7 +97,7 @@ impl Parts {
         settings.marks = config.server != ServerConfig::Builtin;
         if let Some(moving) = &config.common.moving {
             settings.target_moves = true;
-            let found = self.targets.of(&config.name, moving).await;
+            let found = self.targets.of(&Whose::Provider(config.name.clone()), moving).await;
             settings.target = Some(pointing_at(found.as_deref().unwrap_or_default()));
             if let Err(reason) = found {
                 provider = Arc::new(Lost { provider, target: moving.place.to_string(), reason });
@@ -139,29 +175,4 @@ fn domains_of_claims(config: &Config) -> Digest {
         .iter()
         .filter_map(|pool| Some([pool.name.to_string(), pool.domain.as_ref()?.to_string()]));
     Digest::of(["ledger".to_owned()].into_iter().chain(named.flatten()))
-}
-
-fn source_setup(config: &SourceConfig) -> anyhow::Result<SourceSetup> {
-    // Without its names: what is called otherwise now looks at the same.
-    let digest = Digest::of([serde_json::to_string(&config.kind)?]);
-    let name = config.name.clone();
-    let mut interval = None;
-    let source: Arc<dyn Source> = match &config.kind {
-        SourceKind::Hosts { path } => {
-            Arc::new(Hosts::new(name, hosts::Config { path: path.clone() }, SystemClock::shared()))
-        }
-        #[cfg(feature = "docker")]
-        SourceKind::Docker(docker) => {
-            let built = netstead_sources::Docker::new(name, docker.build()?, SystemClock::shared());
-            Arc::new(built.map_err(anyhow::Error::msg).with_context(|| format!("source.{}", config.name))?)
-        }
-        SourceKind::Traefik(traefik) => {
-            interval = Some(Duration::from(traefik.poll));
-            Arc::new(TraefikFiles::new(name, traefik.source(), SystemClock::shared()))
-        }
-    };
-    let mut setup = SourceSetup::new(source, digest);
-    setup.was.clone_from(&config.was);
-    setup.interval = interval.unwrap_or(setup.interval);
-    Ok(setup)
 }

@@ -2,21 +2,25 @@
 
 use std::{
     collections::BTreeMap,
+    fmt,
     net::IpAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use netstead_model::{Clock as _, Ident, SystemClock};
-use netstead_sources::target::{Interface, Locate, Public, Target};
+use netstead_sources::target::{Interface, Locate, Place, Public, Target};
 use netstead_store::{Commit, Store};
-use tokio::time::{sleep, timeout};
+use tokio::{
+    sync::watch,
+    time::{sleep, timeout},
+};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::config::{Moving, MovingPlace};
 
-/// `engine/target/<provider>`: the last good addresses.
+/// `engine/target/<provider>` and `engine/target/source/<source>/<place>`: the last good addresses.
 const KEY: &str = "engine/target/";
 /// The version of what stands there.
 const FORMAT: u8 = b'1';
@@ -24,11 +28,30 @@ const FORMAT: u8 = b'1';
 const FIRST: Duration = Duration::from_secs(5);
 const TICK: Duration = Duration::from_millis(500);
 
-/// The moving targets of all providers.
+/// The moving targets of all providers, and of the sources whose names ask for one.
 #[derive(Debug)]
 pub(super) struct Targets {
     store: Arc<dyn Store>,
-    followed: Mutex<BTreeMap<Ident, Followed>>,
+    followed: Mutex<BTreeMap<Whose, Followed>>,
+    /// Counts how often a target of a source moved.
+    moved: watch::Sender<u64>,
+}
+
+/// Who has the target.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Whose {
+    Provider(Ident),
+    /// A place that names of this source point at.
+    Source(Ident, Place),
+}
+
+impl fmt::Display for Whose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Provider(name) => write!(f, "{name}"),
+            Self::Source(name, place) => write!(f, "source/{name}/{place}"),
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -41,19 +64,19 @@ struct Followed {
 
 impl Targets {
     pub(super) fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, followed: Mutex::default() }
+        Self { store, followed: Mutex::default(), moved: watch::Sender::default() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Ident, Followed>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Whose, Followed>> {
         self.followed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where a provider's names point now, or why that is not known. It is followed from now on.
-    pub(super) async fn of(&self, provider: &Ident, moving: &Moving) -> Result<Vec<IpAddr>, String> {
-        let known = self.lock().get(provider).filter(|followed| followed.moving == *moving).cloned();
+    /// Where its names point now, or why that is not known. It is followed from now on.
+    pub(super) async fn of(&self, whose: &Whose, moving: &Moving) -> Result<Vec<IpAddr>, String> {
+        let known = self.lock().get(whose).filter(|followed| followed.moving == *moving).cloned();
         let target = match known {
             Some(followed) => followed.target,
-            None => self.follow_anew(provider, moving).await?,
+            None => self.follow_anew(whose, moving).await?,
         };
         let found = target.addresses();
         if found.is_empty() {
@@ -64,53 +87,62 @@ impl Targets {
 
     /// The last good addresses of a provider that is followed; none if it is not.
     pub(super) fn known(&self, provider: &Ident) -> Vec<IpAddr> {
-        self.lock().get(provider).map(|followed| followed.target.addresses()).unwrap_or_default()
+        let whose = Whose::Provider(provider.clone());
+        self.lock().get(&whose).map(|followed| followed.target.addresses()).unwrap_or_default()
     }
 
-    /// Providers that are no longer configured so are no longer followed.
-    pub(super) fn keep(&self, wanted: impl Fn(&Ident) -> bool) {
-        self.lock().retain(|provider, _| wanted(provider));
+    /// What is no longer configured so is no longer followed.
+    pub(super) fn keep(&self, wanted: impl Fn(&Whose) -> bool) {
+        self.lock().retain(|whose, _| wanted(whose));
     }
 
-    async fn follow_anew(&self, provider: &Ident, moving: &Moving) -> Result<Arc<Target>, String> {
+    /// Told when a target of a source moves.
+    pub(super) fn moves(&self) -> watch::Receiver<u64> {
+        self.moved.subscribe()
+    }
+
+    async fn follow_anew(&self, whose: &Whose, moving: &Moving) -> Result<Arc<Target>, String> {
         let locate: Arc<dyn Locate> = match &moving.place {
             MovingPlace::Public(endpoints) => Arc::new(Public::new(endpoints)?),
             MovingPlace::Interface(name) => Arc::new(Interface::new(name)),
         };
-        let target = Arc::new(Target::new(locate, self.load(provider, &moving.place).await));
+        let target = Arc::new(Target::new(locate, self.load(whose, &moving.place).await));
         if timeout(FIRST, target.refresh()).await == Ok(true) {
-            self.save(provider, &moving.place, &target.addresses()).await;
+            self.save(whose, &moving.place, &target.addresses()).await;
         }
         let due = SystemClock.monotonic() + Duration::from(moving.interval);
         let followed = Followed { moving: moving.clone(), target: Arc::clone(&target), due };
-        self.lock().insert(provider.clone(), followed);
+        self.lock().insert(whose.clone(), followed);
         Ok(target)
     }
 
-    /// Looks again when it is time, until `stop`; calls `moved` when any of them points elsewhere.
+    /// Looks again when it is time, until `stop`; calls `moved` when that of a provider points elsewhere.
     pub(super) async fn follow(&self, moved: impl AsyncFn(), stop: &CancellationToken) {
         while stop.run_until_cancelled(sleep(TICK)).await.is_some() {
             let now = SystemClock.monotonic();
-            let due: Vec<(Ident, Followed)> = {
+            let due: Vec<(Whose, Followed)> = {
                 let mut followed = self.lock();
                 let due = followed.iter_mut().filter(|(_, one)| one.due <= now);
-                due.map(|(provider, one)| {
+                due.map(|(whose, one)| {
                     one.due = now + Duration::from(one.moving.interval);
-                    (provider.clone(), one.clone())
+                    (whose.clone(), one.clone())
                 })
                 .collect()
             };
             let mut any = false;
-            for (provider, followed) in due {
+            for (whose, followed) in due {
                 let before = followed.target.error();
                 if followed.target.refresh().await {
                     let found = followed.target.addresses();
-                    info!(%provider, target = ?found, "The target moved.");
-                    self.save(&provider, &followed.moving.place, &found).await;
-                    any = true;
+                    info!(of = %whose, target = ?found, "The target moved.");
+                    self.save(&whose, &followed.moving.place, &found).await;
+                    match &whose {
+                        Whose::Provider(_) => any = true,
+                        Whose::Source(..) => self.moved.send_modify(|times| *times += 1),
+                    }
                 }
                 if let Some(reason) = followed.target.error().filter(|_| before.is_none()) {
-                    warn!(%provider, reason, "The target cannot be found; the last one stays.");
+                    warn!(of = %whose, reason, "The target cannot be found; the last one stays.");
                 }
             }
             if any {
@@ -119,8 +151,8 @@ impl Targets {
         }
     }
 
-    async fn load(&self, provider: &Ident, place: &MovingPlace) -> Vec<IpAddr> {
-        let entry = self.store.get(format!("{KEY}{provider}").as_bytes()).await.ok().flatten();
+    async fn load(&self, whose: &Whose, place: &MovingPlace) -> Vec<IpAddr> {
+        let entry = self.store.get(format!("{KEY}{whose}").as_bytes()).await.ok().flatten();
         let stored = entry.and_then(|entry| match entry.value.split_first() {
             Some((&FORMAT, json)) => serde_json::from_slice::<(String, Vec<IpAddr>)>(json).ok(),
             _ => None,
@@ -129,11 +161,11 @@ impl Targets {
         stored.filter(|(of, _)| *of == place.to_string()).map(|(_, found)| found).unwrap_or_default()
     }
 
-    async fn save(&self, provider: &Ident, place: &MovingPlace, found: &[IpAddr]) {
+    async fn save(&self, whose: &Whose, place: &MovingPlace, found: &[IpAddr]) {
         let mut value = vec![FORMAT];
         let _ = serde_json::to_writer(&mut value, &(place.to_string(), found));
-        if let Err(error) = self.store.commit(Commit::new().put(format!("{KEY}{provider}"), value)).await {
-            warn!(%provider, %error, "The target could not be stored; after a restart it is found anew.");
+        if let Err(error) = self.store.commit(Commit::new().put(format!("{KEY}{whose}"), value)).await {
+            warn!(of = %whose, %error, "The target could not be stored; after a restart it is found anew.");
         }
     }
 }

@@ -1,5 +1,11 @@
 //! Containers of a real Docker, and the names they get.
 
+mod boot;
+mod dialects;
+mod many;
+mod pools;
+mod remote;
+
 use std::{
     net::UdpSocket,
     sync::{

@@ -9,6 +9,7 @@ use crate::{Domains, Inventory, Now, Settings, inventory::Standing};
 
 /// One value one version of a workload asks for.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "independent things that workloads say")]
 pub(super) struct Candidate<'a> {
     pub(super) name: Name,
     pub(super) data: RecordData,
@@ -24,8 +25,11 @@ pub(super) struct Candidate<'a> {
     pub(super) first: u64,
     pub(super) adopt: bool,
     pub(super) share: bool,
+    pub(super) proxied: Option<bool>,
     /// The value is the provider's target.
     pub(super) target: bool,
+    /// The value is of a place that moves, by the workload's own word or its source's.
+    pub(super) moves: bool,
     /// How much the name is the address's own; none for names that get no PTR.
     pub(super) rank: Option<u8>,
 }
@@ -91,7 +95,7 @@ pub(super) fn all<'a>(
     let mut ignored = Vec::new();
     for (source, state) in inventory.sources() {
         for (id, entry) in &state.entries {
-            let newest = Standing::of(source, state, entry, settings, now);
+            let newest = Standing::of(source, state, entry, settings.graces(), now);
             let mut add = |workload: &Workload, standing: &Standing, version, why_not: &mut Vec<WhyNot>| {
                 names::of(workload, settings, domains, why_not, |wished| {
                     candidates.push(Candidate {
@@ -107,7 +111,9 @@ pub(super) fn all<'a>(
                         first: entry.first,
                         adopt: wished.adopt,
                         share: wished.share,
+                        proxied: wished.proxied,
                         target: wished.target,
+                        moves: wished.moves,
                         rank: wished.rank,
                     });
                 });
@@ -115,7 +121,7 @@ pub(super) fn all<'a>(
             let heard = if newest == Standing::Present { &mut *why_not } else { &mut ignored };
             add(&entry.workload, &newest, 0, heard);
             for (index, former) in entry.former.iter().rev().enumerate() {
-                let standing = Standing::of_former(source, state, former, &newest, settings);
+                let standing = Standing::of_former(source, state, entry, former, &newest, settings.graces());
                 add(&former.workload, &standing, index + 1, &mut ignored);
             }
             ignored.clear();

@@ -76,7 +76,11 @@ fn superseded<'a>(live: Vec<Candidate<'a>>, gone: &mut Vec<Candidate<'a>>) -> Ve
     let mut stay = Vec::with_capacity(live.len());
     for (mut candidate, replaced) in live.into_iter().zip(replaced) {
         if replaced {
-            let gone_now = Standing::Gone(Cause::Updated, "replaced by its workload".into());
+            let gone_now = if candidate.moves {
+                Standing::Gone(Cause::Target, "the target moved".into())
+            } else {
+                Standing::Gone(Cause::Updated, "replaced by its workload".into())
+            };
             candidate.replaced = Some(std::mem::replace(&mut candidate.standing, gone_now));
             gone.push(candidate);
         } else {
@@ -141,5 +145,9 @@ pub(super) fn one(
     let asks = |flag: fn(&Candidate<'_>) -> bool| candidates.iter().any(|one| flag(one) && !one.waits());
     let adopt = settings.adopt || asks(|one| one.adopt);
     let share = settings.share || asks(|one| one.share);
-    Some(DesiredSet { name, kind, ttl, values, adopt, share })
+    // Of several that say it, the first that came.
+    let proxied = candidates.iter().filter_map(|one| one.proxied.map(|proxied| (one, proxied)));
+    let proxied = proxied.min_by_key(|(one, _)| (one.waits(), one.first, one.source, one.id));
+    let proxied = proxied.map(|(_, proxied)| proxied);
+    Some(DesiredSet { name, kind, ttl, values, adopt, share, proxied })
 }

@@ -131,7 +131,7 @@ impl Judge<'_> {
             }
             return Fate::Go(Cause::Unknown, format!("{source}/{workload} is not known").into());
         };
-        match Standing::of(source, state, entry, self.settings, self.now) {
+        match Standing::of(source, state, entry, self.settings.graces(), self.now) {
             Standing::Gone(cause, why) => Fate::Go(cause, why),
             Standing::Waiting(why) => Fate::Keep(why),
             Standing::Present if reason.target && self.settings.target_moves => {

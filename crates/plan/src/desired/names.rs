@@ -8,6 +8,7 @@ use super::WhyNot;
 use crate::{Domains, ProviderTarget, Settings};
 
 /// One value at one name.
+#[expect(clippy::struct_excessive_bools, reason = "independent things that workloads say")]
 pub(super) struct Wished {
     pub(super) name: Name,
     pub(super) data: RecordData,
@@ -15,7 +16,9 @@ pub(super) struct Wished {
     pub(super) why: Arc<str>,
     pub(super) adopt: bool,
     pub(super) share: bool,
+    pub(super) proxied: Option<bool>,
     pub(super) target: bool,
+    pub(super) moves: bool,
     pub(super) rank: Option<u8>,
 }
 
@@ -76,7 +79,7 @@ fn one(
         return Err("it has no address of a type this provider writes".into());
     }
     let rank = match &wish.content {
-        _ if target || name.is_wildcard() => None,
+        _ if target || wish.borrowed || name.is_wildcard() => None,
         Content::Addresses(_) if wish.main && workload.kind == "claim" => Some(1),
         _ => Some(if wish.main { 2 } else { 3 }),
     };
@@ -91,9 +94,16 @@ fn one(
         let rank = rank.filter(|_| data.to_address().is_some());
         let (name, why) = (name.clone(), why.clone());
         let (ttl, adopt, share) = (wish.ttl, wish.adopt, wish.share);
-        found(Wished { name, data, ttl, why, adopt, share, target, rank });
+        let proxied = wish.proxied.filter(|_| settings.proxies && can_be_proxied(data.kind()));
+        let moves = wish.moves && !target;
+        found(Wished { name, data, ttl, why, adopt, share, proxied, target, moves, rank });
     }
     Ok(())
+}
+
+/// Whether somebody could stand in front of what records of this type lead to.
+fn can_be_proxied(kind: RecordType) -> bool {
+    matches!(kind, RecordType::A | RecordType::Aaaa | RecordType::Cname)
 }
 
 /// PTR records asked for exactly lie outside the domains; the server's reverse zones decide.
@@ -173,7 +183,10 @@ fn mapped(
     let wish = |((name, rank), (addresses, reason)): ((Name, Option<u8>), (Vec<Address>, String))| {
         let content = Content::Addresses(addresses);
         let (ttl, providers, adopt, share, main) = (None, Vec::new(), false, false, rank.is_some());
-        (Wish { name, content, ttl, providers, reason, adopt, share, main }, rank)
+        let (borrowed, moves, proxied) = (false, false, None);
+        let wish =
+            Wish { name, content, ttl, providers, reason, adopt, share, main, borrowed, moves, proxied };
+        (wish, rank)
     };
     own.into_iter().map(wish).collect()
 }

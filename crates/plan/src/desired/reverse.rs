@@ -22,6 +22,7 @@ pub(super) fn pointer<'a>(candidate: &Candidate<'a>, settings: &Settings) -> Opt
         data: RecordData::Ptr(candidate.name.clone()),
         adopt: false,
         share: false,
+        proxied: None,
         standing: candidate.replaced.clone().unwrap_or_else(|| candidate.standing.clone()),
         ..candidate.clone()
     })

@@ -100,7 +100,8 @@ impl<'a> Part<'a> {
         let before = self.set.before.iter().flat_map(|before| &before.values);
         let stays = before.filter(|data| self.removes.iter().all(|removal| removal.data != *data));
         let adds = self.adds.iter().map(|value| &value.data);
-        let set = RecordSet::new(owner.clone(), self.set.kind, self.set.ttl, stays.chain(adds).cloned());
+        let mut set = RecordSet::new(owner.clone(), self.set.kind, self.set.ttl, stays.chain(adds).cloned());
+        set.proxied = self.set.proxied;
         Some(set).filter(|set| !set.values.is_empty())
     }
 }
@@ -262,6 +263,11 @@ fn lines(part: &Part<'_>) -> Vec<Line> {
     }
     if let Some(before) = part.set.before.filter(|before| lines.is_empty() && before.ttl != part.set.ttl) {
         let text = format!("TTL {} → {}", before.ttl, part.set.ttl);
+        lines.push(Line { sign: Sign::Change, kind, text, why: "".into() });
+    }
+    let turned = |before: &&RecordSet| part.set.proxied.filter(|_| before.proxied != part.set.proxied);
+    if let Some(proxied) = part.set.before.as_ref().and_then(turned) {
+        let text = if proxied { "proxied" } else { "no longer proxied" }.to_owned();
         lines.push(Line { sign: Sign::Change, kind, text, why: "".into() });
     }
     lines

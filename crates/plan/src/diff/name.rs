@@ -43,6 +43,7 @@ pub(super) struct SetDiff<'a> {
     pub(super) before: Option<&'a RecordSet>,
     /// What the set shall have; none leaves it as it is.
     pub(super) ttl: u32,
+    pub(super) proxied: Option<bool>,
     pub(super) adds: Vec<&'a DesiredValue>,
     pub(super) removes: Vec<Removal<'a>>,
 }
@@ -57,8 +58,14 @@ pub(super) struct Removal<'a> {
 }
 
 impl SetDiff<'_> {
+    /// Whether something about the set changes beside its values.
     pub(super) fn retimes(&self) -> bool {
-        self.before.is_some_and(|before| before.ttl != self.ttl)
+        self.before.is_some_and(|before| before.ttl != self.ttl || before.proxied != self.proxied)
+    }
+
+    /// What is said about the set beside its values stays as it is.
+    pub(super) fn keep_as(&mut self, before: &RecordSet) {
+        (self.ttl, self.proxied) = (before.ttl, before.proxied);
     }
 }
 
@@ -82,6 +89,7 @@ impl<'a> NameDiff<'a> {
         let mut parts = vec![self.zone.to_string(), self.name.to_string()];
         for set in &self.sets {
             parts.push(format!("{} {}", set.kind, set.ttl));
+            parts.extend(set.proxied.map(|proxied| format!("proxied {proxied}")));
             parts.extend(set.before.iter().flat_map(|set| &set.values).map(|value| format!(" {value}")));
             parts.extend(set.removes.iter().map(|removal| format!("-{}", removal.data)));
             parts.extend(set.adds.iter().map(|value| format!("+{}", value.data)));
@@ -141,7 +149,8 @@ pub(super) fn compare<'a>(
         let wanted = sets.iter().find(|set| set.kind == kind);
         let before = found.iter().copied().find(|set| set.kind == kind);
         let ttl = wanted.map(|set| set.ttl).or(before.map(|set| set.ttl)).unwrap_or(input.settings.ttl);
-        let mut set = SetDiff { kind, before, ttl, adds: Vec::new(), removes: Vec::new() };
+        let proxied = wanted.and_then(|set| set.proxied).or(before.and_then(|set| set.proxied));
+        let mut set = SetDiff { kind, before, ttl, proxied, adds: Vec::new(), removes: Vec::new() };
         for value in wanted.into_iter().flat_map(|set| &set.values) {
             let there = before.is_some_and(|before| before.values.contains(&value.data));
             let own = ours.binary_search_by(|own| own.data.cmp(&value.data)).ok().and_then(|at| ours.get(at));
@@ -175,6 +184,7 @@ fn is_settled(sets: &[DesiredSet], ours: &[OwnedValue], found: &[&RecordSet]) ->
     let is_there = |(set, found): (&DesiredSet, &&RecordSet)| {
         set.kind == found.kind
             && set.ttl == found.ttl
+            && (set.proxied.is_none() || set.proxied == found.proxied)
             && set.values.iter().map(|value| &value.data).eq(&found.values)
     };
     wanted.zip(ours).all(is_ours) && sets.iter().zip(found).all(is_there)
@@ -279,7 +289,7 @@ fn by_mode(mode: Mode, name: &mut NameDiff<'_>, notes: &mut Notes) {
         });
         if let (Mode::CreateOnly, Some(before)) = (mode, set.before) {
             set.adds.clear();
-            set.ttl = before.ttl;
+            set.keep_as(before);
         }
     }
     if mode == Mode::CreateOnly && turns {

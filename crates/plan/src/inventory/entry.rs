@@ -88,6 +88,7 @@ pub(super) fn asks_the_same(one: &Workload, other: &Workload) -> bool {
         && one.kind == other.kind
         && one.hostname == other.hostname
         && one.wishes == other.wishes
+        && one.pool == other.pool
         && one
             .interfaces
             .iter()

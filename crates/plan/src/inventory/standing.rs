@@ -1,11 +1,11 @@
-//! What is to be believed about a version of a workload, under one provider's grace.
+//! What is to be believed about a version of a workload, under somebody's grace.
 
 use std::sync::Arc;
 
 use netstead_model::{Ident, View};
 
-use super::{Absence, Entry, Former, Presence, SourceState};
-use crate::{Cause, Digest, Now, Settings, now::spoken};
+use super::{Absence, Entry, Former, Grace, Presence, SourceState};
+use crate::{Cause, Digest, Now, now::spoken};
 
 /// Present, not yet to be given up, or gone; the text ends a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,13 +17,7 @@ pub(crate) enum Standing {
 
 impl Standing {
     /// Of the newest version.
-    pub(crate) fn of(
-        name: &Ident,
-        state: &SourceState,
-        entry: &Entry,
-        settings: &Settings,
-        now: Now,
-    ) -> Self {
+    pub(crate) fn of(name: &Ident, state: &SourceState, entry: &Entry, grace: Grace, now: Now) -> Self {
         if state.cleaned {
             return Self::Gone(Cause::Asked, "cleaned by a person".into());
         }
@@ -33,16 +27,16 @@ impl Standing {
         match &entry.presence {
             Presence::Present => Self::Present,
             Presence::Asked => Self::Gone(Cause::Asked, "asked for".into()),
-            Presence::Absent(absence) => absent(name, state, *absence, entry.config, settings),
+            Presence::Absent(absence) => absent(name, state, *absence, entry.config, grace),
             Presence::Ended { since } => {
                 if let Some(doubt) = doubt(name, state) {
                     return Self::Waiting(doubt);
                 }
                 let ago = now.since(*since);
-                if ago >= settings.ended_grace {
+                if ago >= grace.ended {
                     Self::Gone(Cause::Ended, format!("ended {} ago", spoken(ago)).into())
                 } else {
-                    let grace = spoken(settings.ended_grace);
+                    let grace = spoken(grace.ended);
                     Self::Waiting(format!("ended {} ago, grace {grace}", spoken(ago)).into())
                 }
             }
@@ -53,9 +47,10 @@ impl Standing {
     pub(crate) fn of_former(
         name: &Ident,
         state: &SourceState,
+        entry: &Entry,
         former: &Former,
         newest: &Self,
-        settings: &Settings,
+        grace: Grace,
     ) -> Self {
         match newest {
             // Somebody asked for the new version; unless the configuration did, and that may be a typo.
@@ -65,25 +60,22 @@ impl Standing {
             Self::Present if state.commanded => {
                 Self::Gone(Cause::Config, format!("the configuration of {name} changed").into())
             }
-            Self::Present => absent(name, state, former.absence, former.config, settings),
+            Self::Present if entry.workload.unclear => {
+                Self::Waiting("something it asks for now cannot be read".into())
+            }
+            Self::Present => absent(name, state, former.absence, former.config, grace),
             other => other.clone(),
         }
     }
 }
 
-fn absent(
-    name: &Ident,
-    state: &SourceState,
-    absence: Absence,
-    config: Digest,
-    settings: &Settings,
-) -> Standing {
+fn absent(name: &Ident, state: &SourceState, absence: Absence, config: Digest, grace: Grace) -> Standing {
     if let Some(doubt) = doubt(name, state) {
         return Standing::Waiting(doubt);
     }
     let waited = spoken(absence.waited);
-    if !absence.passed(settings.grace) {
-        let grace = spoken(settings.grace);
+    if !absence.passed(grace.absent) {
+        let grace = spoken(grace.absent);
         return Standing::Waiting(format!("absent {waited}, grace {grace}").into());
     }
     if config != state.config {

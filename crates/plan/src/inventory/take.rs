@@ -93,8 +93,12 @@ impl SourceState {
     /// What a Complete report does not have.
     fn lack(&mut self, seen: &BTreeMap<Key, Workload>, step: Span, now: Now) {
         for (id, entry) in &mut self.entries {
-            entry.former.iter_mut().for_each(|former| former.absence.tick(step));
-            if seen.contains_key(id) {
+            let now_seen = seen.get(id);
+            // What it asks for cannot be told, so it cannot be told either what it no longer asks for.
+            if now_seen.is_none_or(|workload| !workload.unclear) {
+                entry.former.iter_mut().for_each(|former| former.absence.tick(step));
+            }
+            if now_seen.is_some() {
                 continue;
             }
             match &mut entry.presence {

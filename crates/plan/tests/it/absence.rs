@@ -284,3 +284,36 @@ fn an_inventory_survives_the_store() {
     assert_eq!(serde_json::from_str::<netstead_plan::Inventory>(&text).unwrap(), world.inventory);
     assert!(Cause::Absent.may_empty() && !Cause::Updated.may_empty());
 }
+
+#[test]
+fn what_a_workload_asked_for_stays_while_its_labels_cannot_be_read() {
+    let all = [vm("a", &["10.0.0.9"]), vm("b", &["10.0.0.8"])];
+    let mut world = settled(&all);
+    let unreadable = netstead_model::Workload { unclear: true, ..bare("a") };
+    world.goes_on(60 * 30, &[unreadable]);
+    assert!(world.has("a.example.com", "A 10.0.0.9"), "nobody knows what it asks for now");
+    assert!(!world.has("b.example.com", "A 10.0.0.8"), "the others go on as ever");
+    let kept = world.plan().kept.into_iter().find(|kept| kept.name == name("a.example.com")).unwrap();
+    assert_eq!(&*kept.why, "something it asks for now cannot be read");
+    world.goes_on(10, &[bare("a")]);
+    assert!(!world.has("a.example.com", "A 10.0.0.9"));
+}
+
+#[test]
+fn what_may_still_be_there_is_told_to_others() {
+    let mut world = settled(&[vm("a", &["10.0.0.9"]), vm("b", &["10.0.0.8"])]);
+    let alive = |world: &World| {
+        let pve = "pve".parse().unwrap();
+        let alive = world.inventory.alive(&pve, world.settings.graces(), world.now());
+        let all = world.inventory.source(&pve).unwrap().says_all();
+        (alive.iter().map(|one| (one.id.to_string(), one.present)).collect::<Vec<_>>(), all)
+    };
+    let both = |b: bool| vec![("a".to_owned(), true), ("b".to_owned(), b)];
+    assert_eq!(alive(&world), (both(true), true));
+    world.goes_on(2, &[vm("a", &["10.0.0.9"])]);
+    assert_eq!(alive(&world), (both(false), true));
+    world.report("pve", View::Failed { reason: "away".into() }, vec![], &[]);
+    assert!(!alive(&world).1);
+    world.goes_on(10, &[vm("a", &["10.0.0.9"])]);
+    assert_eq!(alive(&world), (both(true)[..1].to_vec(), true));
+}

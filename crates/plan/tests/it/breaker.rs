@@ -134,3 +134,23 @@ fn a_target_that_is_configured_is_parked() {
     let plan = world.wait(60).pass();
     assert_eq!((plan.steps.len(), plan.parked.unwrap().changes.len()), (0, 3));
 }
+
+#[test]
+fn a_target_of_a_source_that_moves_counts_once() {
+    let moving = |address: &str, moves: bool| {
+        let pointing = |mut workload: netstead_model::Workload| {
+            workload.wishes[0] = wish(workload.wishes[0].name.as_str(), &[address]);
+            (workload.wishes[0].borrowed, workload.wishes[0].moves) = (true, moves);
+            workload
+        };
+        fleet(0..20).into_iter().map(pointing).collect::<Vec<_>>()
+    };
+    for (moves, passes) in [(true, true), (false, false)] {
+        let mut world = World::new();
+        world.sees(moving("203.0.113.7", moves)).pass();
+        let plan = world.wait(60).sees(moving("203.0.113.8", moves)).pass();
+        assert_eq!(plan.parked.is_none(), passes, "moves: {moves}");
+        assert_eq!(world.has("w7.example.com", "A 203.0.113.8"), passes);
+        assert_eq!(world.has("w7.example.com", "A 203.0.113.7"), !passes);
+    }
+}

@@ -11,6 +11,7 @@ mod marks;
 mod modes;
 mod mutations;
 mod properties;
+mod proxied;
 mod reads_well;
 mod reverse;
 mod verbs;

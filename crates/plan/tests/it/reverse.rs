@@ -118,3 +118,18 @@ fn an_address_that_a_wish_names_gets_no_second_name() {
     assert!(world.has("web.home.example.com", "A 10.0.1.1"));
     assert!(!world.has("x.home.example.com", "A 10.0.1.1"));
 }
+
+#[test]
+fn an_address_that_many_share_is_not_called_after_any_of_them() {
+    let mut world = World::new();
+    let borrowed = |id: &str| {
+        let mut workload = named(id, "container", false);
+        workload.wishes[0].borrowed = true;
+        workload
+    };
+    world.sees([borrowed("app"), borrowed("web")]).pass();
+    assert!(world.has("app.example.com", "A 10.0.0.1") && world.owned.of(&name(AT)).is_empty());
+    // The machine itself still is.
+    world.wait(60).sees([borrowed("app"), borrowed("web"), named("host", "vm", true)]).pass();
+    assert!(world.has(AT, "PTR host.example.com."));
+}

@@ -194,6 +194,8 @@ pub fn bare(id: &str) -> Workload {
         interfaces: Vec::new(),
         wishes: Vec::new(),
         why_not: Vec::new(),
+        unclear: false,
+        pool: None,
     }
 }
 
@@ -207,6 +209,9 @@ pub fn wish(name: &str, addresses: &[&str]) -> Wish {
         adopt: false,
         share: false,
         main: false,
+        borrowed: false,
+        moves: false,
+        proxied: None,
     }
 }
 

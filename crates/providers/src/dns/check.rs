@@ -24,6 +24,7 @@ impl Found {
             kind,
             ttl,
             values: Values::default(),
+            proxied: None,
         });
         set.ttl = set.ttl.min(ttl);
         set.values.insert(value);

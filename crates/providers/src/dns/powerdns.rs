@@ -225,6 +225,7 @@ impl DnsProvider for PowerDns {
             fenced: false,
             atomic: true,
             keeps_foreign: false,
+            proxies: false,
         }
     }
 

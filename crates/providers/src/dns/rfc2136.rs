@@ -194,6 +194,7 @@ impl DnsProvider for Rfc2136 {
             fenced: true,
             atomic: true,
             keeps_foreign: true,
+            proxies: false,
         }
     }
 

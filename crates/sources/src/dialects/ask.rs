@@ -74,6 +74,7 @@ impl Ask {
             }
             Asked::Points { target, kind } => contents(target, *kind, found)?,
         };
+        let moves = matches!(&self.content, Asked::Points { target, .. } if target.moves());
         let wish = |content| Wish {
             name: self.name.clone(),
             content,
@@ -83,6 +84,9 @@ impl Ask {
             adopt: self.adopt.unwrap_or(false),
             share: self.share.unwrap_or(false),
             main: false,
+            borrowed: false,
+            moves,
+            proxied: self.proxied,
         };
         Ok(contents.into_iter().map(wish).collect())
     }

@@ -50,24 +50,31 @@ impl<'a> Fields<'a> {
         notes.say(format!("{}: {problem}", self.label(field)));
     }
 
+    /// Notes a field that is there and cannot be used.
+    pub(super) fn unusable(
+        &self,
+        field: &str,
+        problem: impl std::fmt::Display,
+        notes: &mut Notes,
+    ) -> Unusable {
+        notes.unreadable(format!("{}: {problem}", self.label(field)));
+        Unusable
+    }
+
     /// A field of any type that reads itself; none when it is not there.
     pub(super) fn parsed<T: FromStr>(&self, field: &str, notes: &mut Notes) -> Result<Option<T>, Unusable>
     where
         T::Err: std::fmt::Display,
     {
         let Some(text) = self.text(field) else { return Ok(None) };
-        text.parse().map(Some).map_err(|error: T::Err| {
-            self.note(field, error, notes);
-            Unusable
-        })
+        text.parse().map(Some).map_err(|error: T::Err| self.unusable(field, error, notes))
     }
 
     /// A number; one that cannot be read is noted and [`Unusable`].
     pub(super) fn number(&self, field: &str, notes: &mut Notes) -> Result<Option<u16>, Unusable> {
         let Some(text) = self.text(field) else { return Ok(None) };
         text.parse().map(Some).map_err(|_| {
-            self.note(field, format!("`{}` is not a number of at most 65535", shown(text)), notes);
-            Unusable
+            self.unusable(field, format!("`{}` is not a number of at most 65535", shown(text)), notes)
         })
     }
 
@@ -106,19 +113,14 @@ impl<'a> Fields<'a> {
                 match word.to_ascii_lowercase().parse::<Ident>() {
                     Ok(provider) if providers.contains(&provider) => {}
                     Ok(provider) => providers.push(provider),
-                    Err(error) => {
-                        self.note(field, error, notes);
-                        return Err(Unusable);
-                    }
+                    Err(error) => return Err(self.unusable(field, error, notes)),
                 }
                 if providers.len() > MOST_PROVIDERS {
-                    self.note(field, format!("more than {MOST_PROVIDERS} providers"), notes);
-                    return Err(Unusable);
+                    return Err(self.unusable(field, format!("more than {MOST_PROVIDERS} providers"), notes));
                 }
             }
             if providers.len() == before && before == 0 {
-                self.note(field, "it names no provider", notes);
-                return Err(Unusable);
+                return Err(self.unusable(field, "it names no provider", notes));
             }
         }
         Ok(providers)
@@ -132,7 +134,7 @@ impl<'a> Fields<'a> {
             for word in list::words(self.values.get(field).copied().unwrap_or_default()) {
                 match word.parse::<Name>() {
                     Ok(name) => names.push((name, label.clone())),
-                    Err(error) => notes.say(format!("{label}: {error}")),
+                    Err(error) => notes.unreadable(format!("{label}: {error}")),
                 }
             }
         }

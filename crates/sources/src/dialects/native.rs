@@ -83,7 +83,7 @@ impl Native {
         }
         let defaults = (self.defaults)(&short, notes);
         if defaults.unusable {
-            notes.say(format!("no name is made while a label of {}* cannot be read", self.prefix));
+            notes.unreadable(format!("no name is made while a label of {}* cannot be read", self.prefix));
         }
         (asks, defaults)
     }

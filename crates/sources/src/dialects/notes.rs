@@ -9,6 +9,7 @@ const SHOWN: usize = 80;
 pub(crate) struct Notes {
     sentences: Vec<String>,
     more: usize,
+    unclear: bool,
 }
 
 impl Notes {
@@ -21,6 +22,16 @@ impl Notes {
         if !self.sentences.contains(&sentence) {
             self.sentences.push(sentence);
         }
+    }
+
+    /// As [`Notes::say`], of something that asks for names nobody can read: what was asked for before is not given up.
+    pub(crate) fn unreadable(&mut self, sentence: impl Into<String>) {
+        self.unclear = true;
+        self.say(sentence);
+    }
+
+    pub(crate) fn is_unclear(&self) -> bool {
+        self.unclear
     }
 
     pub(crate) fn into_sentences(mut self) -> Vec<String> {

@@ -13,6 +13,8 @@ pub struct Reading {
     pub why_not: Vec<String>,
     /// The pool in which the workload's address shall be claimed.
     pub pool: Option<Ident>,
+    /// Something that asks for names cannot be read, so nobody knows what is no longer asked for.
+    pub unclear: bool,
     /// A label says that nothing of this workload shall be read.
     pub silenced: bool,
 }

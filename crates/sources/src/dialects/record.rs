@@ -54,14 +54,10 @@ fn content(fields: &Fields<'_>, notes: &mut Notes) -> Result<Asked, Unusable> {
         return exactly(kind, text, "value", fields, notes);
     }
     match kind {
-        None if fields.has("value") => {
-            fields.note("value", "it has no type beside it", notes);
-            Err(Unusable)
-        }
+        None if fields.has("value") => Err(fields.unusable("value", "it has no type beside it", notes)),
         None | Some(RecordType::A | RecordType::Aaaa) => match fields.target(notes)? {
             Some(Target::Name(_)) if kind.is_some() => {
-                fields.note("target", "a record of this type needs an address", notes);
-                Err(Unusable)
+                Err(fields.unusable("target", "a record of this type needs an address", notes))
             }
             target => Ok(Asked::Points { target: target.unwrap_or(Target::Source), kind }),
         },
@@ -104,13 +100,9 @@ fn exactly(
     fields: &Fields<'_>,
     notes: &mut Notes,
 ) -> Result<Asked, Unusable> {
-    RecordData::parse(kind, text).map(of).map_err(|error| {
-        fields.note(field, error, notes);
-        Unusable
-    })
+    RecordData::parse(kind, text).map(of).map_err(|error| fields.unusable(field, error, notes))
 }
 
 fn missing(field: &str, fields: &Fields<'_>, notes: &mut Notes) -> Result<Asked, Unusable> {
-    fields.note(field, "it is missing, and a record of this type needs it", notes);
-    Err(Unusable)
+    Err(fields.unusable(field, "it is missing, and a record of this type needs it", notes))
 }

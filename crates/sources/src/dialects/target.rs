@@ -5,6 +5,7 @@ use std::{fmt, str::FromStr};
 use netstead_model::{Address, Kind, Name, ParseError};
 
 use super::list::parts;
+use crate::target::Place;
 
 /// Where a name shall point. Only the source that knows the workload can tell the addresses of most.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,6 +24,21 @@ pub enum Target {
     Interface(String),
 }
 
+impl Target {
+    /// The place it is found at, if it is found out while Netstead runs.
+    pub fn place(&self) -> Option<Place> {
+        match self {
+            Self::Public => Some(Place::Public),
+            Self::Interface(name) => Some(Place::Interface(name.clone())),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn moves(&self) -> bool {
+        matches!(self, Self::Public | Self::Interface(_))
+    }
+}
+
 impl FromStr for Target {
     type Err = ParseError;
 
@@ -33,6 +49,10 @@ impl FromStr for Target {
         match text.split_once(':') {
             Some(("network", "")) => return refuse("write the network's name after `network:`"),
             Some(("interface", "")) => return refuse("write the interface's name after `interface:`"),
+            // As long as the kernel lets it be.
+            Some(("interface", name)) if name.len() > 15 || name.contains(['/', ' ', '\t', '\n']) => {
+                return refuse("no interface is called so");
+            }
             Some(("network", name)) => return Ok(Self::Network(name.into())),
             Some(("interface", name)) => return Ok(Self::Interface(name.into())),
             _ => {}

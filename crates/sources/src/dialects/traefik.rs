@@ -72,7 +72,7 @@ pub(super) fn read(settings: &TraefikSettings, told: &Told<'_>, notes: &mut Note
         let default_rule = default_rule.as_deref().filter(|_| *kind == "http");
         match router.asks(settings, default_rule, notes) {
             Ok(more) => asks.extend(more),
-            Err(trouble) => notes.say(format!("{}: {trouble}", router.label)),
+            Err(trouble) => notes.unreadable(format!("{}: {trouble}", router.label)),
         }
     }
     asks

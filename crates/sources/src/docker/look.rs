@@ -5,10 +5,11 @@ use std::{
     collections::{BTreeMap, HashMap},
 };
 
-use netstead_model::{Address, Content, Ident, Interface, Key, Wish, Workload};
+use netstead_model::{Address, Content, Ident, Interface, Key, RecordData, Wish, Workload};
 
 use super::{
     network::{Networks, without_length},
+    places::Found,
     types::{Container, Service, Task},
 };
 use crate::dialects::{Reader, Target, Told};
@@ -29,6 +30,8 @@ pub(super) struct Scene<'a> {
     /// Addresses of the network alone, or also those of bridges.
     pub(super) observe: bool,
     pub(super) host: &'a Result<Vec<Address>, String>,
+    /// The targets that move, as far as somebody asks for them.
+    pub(super) places: &'a Found,
 }
 
 /// The variables of a container's environment that somebody wants to know.
@@ -138,6 +141,7 @@ impl Scene<'_> {
     fn workload(&self, thing: Thing<'_>) -> Workload {
         let told = Told { name: thing.name, labels: thing.labels, environment: thing.environment };
         let reading = self.reader.read(&told);
+        let (unclear, pool) = (reading.unclear, reading.pool.clone());
         let unknown: RefCell<Option<String>> = RefCell::default();
         let (mut wishes, mut why_not) = reading.wishes(|target| match target {
             // Without an address the name stands all the same: a provider may have a target of its own.
@@ -148,8 +152,12 @@ impl Scene<'_> {
             target => self.resolve(target, &thing),
         });
         why_not.extend(unknown.into_inner().map(|why| format!("it has no address: {why}")));
-        let own: Vec<Address> = thing.own_addresses().collect();
-        mark_main(&mut wishes, &own);
+        for wish in &mut wishes {
+            wish.borrowed = !thing.has_all(&wish.content);
+            // Only what names of the source do by themselves is left as addresses.
+            wish.moves |= self.target.moves() && matches!(wish.content, Content::Addresses(_));
+        }
+        mark_main(&mut wishes);
         let mut interfaces = thing.interfaces;
         if self.observe {
             for interface in &mut interfaces {
@@ -168,6 +176,8 @@ impl Scene<'_> {
             interfaces,
             wishes,
             why_not,
+            unclear,
+            pool,
         }
     }
 
@@ -181,9 +191,11 @@ impl Scene<'_> {
                 Some(_) => Err(format!("it has no address on the network {network} now")),
                 None => Err(format!("it is not on the network {network}")),
             },
-            Target::Public | Target::Interface(_) => {
-                Err("an address that moves is the `target` of a provider, not of a container".into())
-            }
+            Target::Public | Target::Interface(_) => match target.place().and_then(|at| self.places.get(&at))
+            {
+                Some(found) => found.clone(),
+                None => Err(format!("{target} is not followed here")),
+            },
             Target::Name(name) => Err(format!("{name} is a name, and an address is wanted")),
         }
     }
@@ -203,15 +215,24 @@ impl Thing<'_> {
         let own = self.interfaces.iter().filter(|interface| !interface.local);
         own.flat_map(|interface| &interface.addresses).copied()
     }
+
+    /// Whether every address here is one of its own, wherever that can be reached.
+    fn has_all(&self, content: &Content) -> bool {
+        let has = |address: Address| self.interfaces.iter().any(|one| one.addresses.contains(&address));
+        match content {
+            Content::Addresses(addresses) => addresses.iter().all(|address| has(*address)),
+            Content::Records { values, .. } => {
+                values.iter().filter_map(RecordData::to_address).all(|ip| has(ip.into()))
+            }
+        }
+    }
 }
 
-/// The first name of an address that is the workload's alone is what the address is called.
-fn mark_main(wishes: &mut [Wish], own: &[Address]) {
+/// The first name of the workload's own addresses is what they are called.
+fn mark_main(wishes: &mut [Wish]) {
     let of_itself = |wish: &&mut Wish| {
-        let alone = |addresses: &Vec<Address>| {
-            !addresses.is_empty() && addresses.iter().all(|address| own.contains(address))
-        };
-        !wish.name.is_wildcard() && matches!(&wish.content, Content::Addresses(addresses) if alone(addresses))
+        let some = matches!(&wish.content, Content::Addresses(addresses) if !addresses.is_empty());
+        some && !wish.borrowed && !wish.name.is_wildcard()
     };
     if let Some(wish) = wishes.iter_mut().find(of_itself) {
         wish.main = true;

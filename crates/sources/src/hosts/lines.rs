@@ -62,6 +62,9 @@ pub(super) fn read(text: &str) -> Content {
                 adopt: false,
                 share: false,
                 main,
+                borrowed: false,
+                moves: false,
+                proxied: None,
             }],
         })
         .collect();

@@ -48,6 +48,9 @@ pub(super) fn read(text: &str) -> Result<Content, String> {
             adopt: entry.adopt,
             share: entry.share,
             main,
+            borrowed: false,
+            moves: false,
+            proxied: None,
         };
         let mut wishes = Vec::new();
         if !entry.addresses.is_empty() {

@@ -21,7 +21,8 @@ pub(super) struct Found {
 }
 
 /// The routers of a file, or why it says nothing that can be believed: it may be half written, so a file that is empty,
-/// no YAML or TOML, or has a rule that cannot be read is believed in nothing.
+/// no YAML or TOML, or ends in the middle of a rule is believed in nothing. Any other rule that cannot be read is a matter
+/// of its router alone.
 pub(super) fn read(path: &Path, text: &str, settings: &TraefikSettings) -> Result<Vec<Found>, String> {
     if text.trim().is_empty() {
         return Err("it is empty".into());
@@ -41,16 +42,31 @@ pub(super) fn read(path: &Path, text: &str, settings: &TraefikSettings) -> Resul
             let place = format!("{}: {kind}.routers.{}.rule", shown(&file), shown(name));
             let mut notes = Notes::default();
             let router = router(place, entry);
-            let asks = router.asks(settings, None, &mut notes);
-            let mut asks = asks.map_err(|trouble| format!("{kind}.routers.{}: {trouble}", shown(name)))?;
+            let mut asks = match router.asks(settings, None, &mut notes) {
+                Ok(asks) => asks,
+                Err(trouble) => {
+                    let trouble = format!("{kind}.routers.{}: {trouble}", shown(name));
+                    if is_cut_off(text, router.rule) {
+                        return Err(trouble);
+                    }
+                    notes.unreadable(trouble);
+                    Vec::new()
+                }
+            };
             asks.sort_by(|a, b| a.name.cmp(&b.name));
             asks.dedup_by(|a, b| a.name == b.name);
-            let reading = Reading { asks, why_not: notes.into_sentences(), ..Reading::default() };
+            let unclear = notes.is_unclear();
+            let reading = Reading { asks, why_not: notes.into_sentences(), unclear, ..Reading::default() };
             let id = format!("{kind}/{name}").parse().map_err(|error: ParseError| error.to_string())?;
             all.push(Found { id, name: name.clone(), reading });
         }
     }
     Ok(all)
+}
+
+/// Whether the file ends with this rule: the rest of it, and more routers, may be still to come.
+fn is_cut_off(text: &str, rule: Option<&str>) -> bool {
+    rule.is_some_and(|rule| text.trim_end().ends_with(rule.trim_end()))
 }
 
 fn parse(path: &Path, text: &str) -> Result<Value, String> {

@@ -1,6 +1,7 @@
 //! Docker's API as it is recorded, and what is made of it.
 
 mod fake;
+mod places;
 mod swarm;
 
 use std::{path::Path, sync::Arc, time::Duration};
@@ -24,6 +25,7 @@ fn config(socket: &Path) -> Config {
         target: Target::Source,
         keep_stopped: false,
         observe: false,
+        places: None,
     }
 }
 
@@ -207,4 +209,55 @@ async fn a_docker_that_comes_back_is_looked_at_again() {
     fake.listen();
     tokio::time::timeout(soon, source.changed()).await.expect("its return is news");
     assert_eq!(source.report().await.view, View::Complete);
+}
+
+#[tokio::test]
+async fn only_an_address_of_its_own_is_called_after_a_container() {
+    let fake = Fake::start();
+    let mut fixed = container("fixed", ("bridge", "n1"), "172.17.0.3");
+    fixed["Labels"]["netstead.target"] = json!("198.51.100.9");
+    fixed["Labels"]["netstead.proxied"] = json!("true");
+    fake.answers(
+        "/containers/json",
+        &json!([
+            container("db", ("lan", "n2"), "10.0.3.9"),
+            fixed,
+            container("web", ("bridge", "n1"), "172.17.0.2"),
+        ]),
+    );
+    let target = Target::Addresses(vec!["198.51.100.7".parse().unwrap()]);
+    for (target, wanted) in [
+        (Target::Source, [("db", false, true), ("fixed", true, false), ("web", true, false)]),
+        (target, [("db", true, false), ("fixed", true, false), ("web", true, false)]),
+        (Target::Host, [("db", true, false), ("fixed", true, false), ("web", true, false)]),
+    ] {
+        let report = docker(Config { target, ..config(&fake.socket()) }).report().await;
+        let wishes = report.workloads.iter().flat_map(|one| one.wishes.iter().map(move |wish| (one, wish)));
+        let seen: Vec<(&str, bool, bool)> =
+            wishes.clone().map(|(one, wish)| (one.name.as_str(), wish.borrowed, wish.main)).collect();
+        assert_eq!(seen, wanted);
+        let proxied: Vec<Option<bool>> = wishes.map(|(_, wish)| wish.proxied).collect();
+        assert_eq!(proxied, [None, Some(true), None]);
+    }
+}
+
+#[tokio::test]
+async fn a_label_that_cannot_be_read_is_a_matter_of_its_container_alone() {
+    let fake = Fake::start();
+    let mut bad = container("bad", ("bridge", "n1"), "172.17.0.3");
+    bad["Labels"] = json!({ "traefik.http.routers.r.rule": "Host(`bad.home.test" });
+    let mut pooled = container("pooled", ("lan", "n2"), "10.0.3.8");
+    pooled["Labels"]["netstead.pool"] = json!("lan");
+    fake.answers("/containers/json", &json!([bad, pooled, container("web", ("bridge", "n1"), "172.17.0.2")]));
+    let reader = Reader::default();
+    fake.answers("/containers/", &json!({ "Config": { "Env": [] } }));
+    let report = docker(Config { reader, ..config(&fake.socket()) }).report().await;
+    assert_eq!(report.view, View::Complete);
+    let seen: Vec<_> = report
+        .workloads
+        .iter()
+        .map(|one| (one.name.as_str(), one.unclear, one.pool.as_ref().map(ToString::to_string)))
+        .collect();
+    assert_eq!(seen, [("bad", true, None), ("pooled", false, Some("lan".to_owned())), ("web", false, None)]);
+    assert!(report.workloads[0].why_not[0].contains("traefik.http.routers.r.rule"), "{report:?}");
 }

@@ -103,6 +103,29 @@ async fn a_file_that_may_be_half_written_keeps_its_names() {
 }
 
 #[tokio::test]
+async fn a_rule_that_cannot_be_read_is_a_matter_of_its_router_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("web.yml");
+    let bad = YAML.replace("|| Host(`www.test`)", "|| Host(`www.te");
+    fs::write(&path, bad + "    db:\n      rule: Host(`db.test`)\n").unwrap();
+    let text = fs::read_to_string(&path).unwrap().replace("  services: {}\n", "");
+    fs::write(&path, text).unwrap();
+    let report = files(&path, None).report().await;
+    assert_eq!(report.view, View::Complete);
+    let unclear: Vec<(String, bool)> =
+        report.workloads.iter().map(|one| (one.id.to_string(), one.unclear)).collect();
+    assert_eq!(
+        unclear,
+        [("http/any".into(), false), ("http/db".into(), false), ("http/web".into(), true)],
+        "what it asked for before stays"
+    );
+    assert!(
+        names(&report).iter().any(|line| line.starts_with("http/web ! http.routers.web: ")),
+        "{report:?}"
+    );
+}
+
+#[tokio::test]
 async fn what_is_not_there_is_never_taken_for_nothing() {
     let dir = tempfile::tempdir().unwrap();
     contract::admits_what_it_cannot_see(&files(&dir.path().join("missing"), None)).await;

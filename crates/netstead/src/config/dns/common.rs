@@ -5,8 +5,8 @@ use netstead_plan::{DomainMatch, Limits, Mode, OwnerId, ProviderTarget, Settings
 use serde::Serialize;
 
 use super::{
+    super::moving::{self, Moving},
     Section,
-    moving::{self, Moving},
 };
 
 pub(super) const KEYS: &[&str] = &[

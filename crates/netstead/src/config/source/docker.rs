@@ -1,27 +1,18 @@
 //! `[source.NAME]` with `type = "docker"`: containers and swarm services of one host.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use netstead_sources::{
-    dialects::{Dialect, Reader, Target},
+    dialects::{DefaultRule, Dialect, Reader, Target, TraefikSettings},
     docker::{self, DockerHost, Mode, Tls},
+    target::Places,
 };
 use serde::Serialize;
 
-use super::super::Section;
-
-pub(in crate::config) const KEYS: &[&str] = &[
-    "host",
-    "dialects",
-    "mode",
-    "target",
-    "keep_stopped",
-    "observe",
-    "tls",
-    "ca_file",
-    "client_cert",
-    "client_key",
-];
+use super::super::{Section, moving::Finding};
 
 /// One Docker host as the file has it. Every text was understood once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -33,6 +24,35 @@ pub(crate) struct DockerConfig {
     pub(crate) keep_stopped: bool,
     pub(crate) observe: bool,
     pub(crate) tls: Option<DockerTls>,
+    /// How targets that move are found.
+    #[serde(flatten)]
+    pub(crate) finding: Finding,
+    /// What Traefik was told in its own configuration.
+    #[serde(flatten)]
+    pub(crate) traefik: TraefikKeys,
+}
+
+/// What the rules of Traefik's labels leave to its own configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct TraefikKeys {
+    exposed_by_default: bool,
+    entrypoints: Vec<String>,
+    default_entrypoints: Vec<String>,
+    default_rule: Option<DefaultRule>,
+}
+
+impl From<TraefikSettings> for TraefikKeys {
+    fn from(settings: TraefikSettings) -> Self {
+        let TraefikSettings { exposed_by_default, entrypoints, default_entrypoints, default_rule } = settings;
+        Self { exposed_by_default, entrypoints, default_entrypoints, default_rule }
+    }
+}
+
+impl From<TraefikKeys> for TraefikSettings {
+    fn from(keys: TraefikKeys) -> Self {
+        let TraefikKeys { exposed_by_default, entrypoints, default_entrypoints, default_rule } = keys;
+        Self { exposed_by_default, entrypoints, default_entrypoints, default_rule }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -52,10 +72,12 @@ impl DockerConfig {
             keep_stopped: false,
             observe: false,
             tls: None,
+            finding: Finding::default(),
+            traefik: TraefikSettings::default().into(),
         }
     }
 
-    pub(crate) fn build(&self) -> anyhow::Result<docker::Config> {
+    pub(crate) fn build(&self, places: Arc<dyn Places>) -> anyhow::Result<docker::Config> {
         let dialects: Result<Vec<Dialect>, _> = self.dialects.iter().map(|name| name.parse()).collect();
         Ok(docker::Config {
             host: self.host.parse()?,
@@ -64,10 +86,11 @@ impl DockerConfig {
                 .as_ref()
                 .map(|tls| Tls { ca_file: tls.ca_file.clone(), client: tls.client.clone() }),
             mode: self.mode.parse()?,
-            reader: Reader::new(dialects?),
+            reader: Reader::new(dialects?).with_traefik(self.traefik.clone().into()),
             target: self.target.parse()?,
             keep_stopped: self.keep_stopped,
             observe: self.observe,
+            places: Some(places),
         })
     }
 }
@@ -82,16 +105,27 @@ pub(super) fn read(section: &mut Section<'_, '_>, dir: &Path) -> DockerConfig {
     let observe = section.flag("observe").unwrap_or_default();
     let tls = tls(section, dir, &usual.host);
     let dialects = if asked { dialects.iter().map(ToString::to_string).collect() } else { usual.dialects };
-    DockerConfig { host: usual.host, dialects, mode, target, keep_stopped, observe, tls }
+    let (finding, traefik) = (Finding::read(section), traefik(section));
+    DockerConfig { host: usual.host, dialects, mode, target, keep_stopped, observe, tls, finding, traefik }
+}
+
+fn traefik(section: &mut Section<'_, '_>) -> TraefikKeys {
+    let usual = TraefikSettings::default();
+    TraefikKeys {
+        exposed_by_default: section.flag("exposed_by_default").unwrap_or(usual.exposed_by_default),
+        entrypoints: section.one_or_more("entrypoints"),
+        default_entrypoints: section.one_or_more("default_entrypoints"),
+        default_rule: section.parsed("default_rule"),
+    }
 }
 
 fn target(section: &mut Section<'_, '_>) -> Option<String> {
     let target = section.parsed::<Target>("target")?;
-    if matches!(target, Target::Name(_) | Target::Public | Target::Interface(_)) {
+    if matches!(target, Target::Name(_)) {
         section.wrong(
             "target",
-            "a source points at `auto`, `host`, addresses or `network:NAME`",
-            Some("set it at the provider, as `target` of its `[dns.NAME]`"),
+            "a source points at addresses, `auto`, `host`, `network:NAME`, `public` or `interface:NAME`",
+            Some("set a name at the provider, as `target` of its `[dns.NAME]`"),
         );
         return None;
     }

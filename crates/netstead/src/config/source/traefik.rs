@@ -11,8 +11,7 @@ use serde::Serialize;
 
 use super::Section;
 
-pub(super) const KEYS: &[&str] =
-    &["type", "paths", "pattern", "poll", "entrypoints", "default_entrypoints", "target"];
+pub(super) const KEYS: &[&str] = &["paths", "pattern", "poll"];
 
 /// What is looked at when nothing tells that it changed, and how often at most.
 const POLL: Span = Span::from_secs(60);

@@ -31,7 +31,7 @@ pub(super) fn foreign<'a>(
         let shared = set.before.is_some_and(|before| before.values.iter().any(|data| others.contains(&data)));
         if let Some(before) = set.before.filter(|_| shared) {
             // The TTL of a set that also holds somebody else's values stays theirs.
-            set.ttl = before.ttl;
+            set.keep_as(before);
         }
     }
     let wanted = sets.iter().any(|set| set.values.iter().any(|value| value.waiting.is_none()));
@@ -95,7 +95,9 @@ fn replace<'a>(name: &mut NameDiff<'a>, found: &[&'a RecordSet], others: &mut Ve
         let before = found.iter().copied().find(|set| set.kind == kind);
         if !name.sets.iter().any(|set| set.kind == kind) {
             let ttl = before.map_or(0, |before| before.ttl);
-            name.sets.push(super::SetDiff { kind, before, ttl, adds: Vec::new(), removes: Vec::new() });
+            let proxied = before.and_then(|before| before.proxied);
+            let (adds, removes) = (Vec::new(), Vec::new());
+            name.sets.push(super::SetDiff { kind, before, ttl, proxied, adds, removes });
         }
         for set in name.sets.iter_mut().filter(|set| set.kind == kind) {
             let (cause, why) = (Cause::Updated, "the mode is authoritative".into());

@@ -1,0 +1,68 @@
+//! What may still be there, for those who hold something for it.
+
+use netstead_model::{Ident, Key, Span, Workload};
+
+use super::{Inventory, Standing};
+use crate::{Now, SourceState};
+
+/// How long something may be missed before it is believed to be gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grace {
+    /// What is merely absent.
+    pub absent: Span,
+    /// What was seen to end.
+    pub ended: Span,
+}
+
+impl Default for Grace {
+    fn default() -> Self {
+        Self { absent: Span::from_secs(300), ended: Span::from_secs(30) }
+    }
+}
+
+impl Grace {
+    /// The longer of both.
+    #[must_use]
+    pub fn or_longer(self, other: Self) -> Self {
+        Self { absent: self.absent.max(other.absent), ended: self.ended.max(other.ended) }
+    }
+}
+
+/// A version of a workload that may still be there.
+#[derive(Debug, Clone, Copy)]
+pub struct Alive<'a> {
+    pub id: &'a Key,
+    pub workload: &'a Workload,
+    /// It is there; otherwise nobody may believe yet that it is not.
+    pub present: bool,
+}
+
+impl SourceState {
+    /// Whether what it does not show is not there: all it brought may be given up that is not alive.
+    pub fn says_all(&self) -> bool {
+        self.cleaned || (!self.detached && self.settled())
+    }
+}
+
+impl Inventory {
+    /// Everything of a source that may still be there, by the caution that keeps names: the newest versions first.
+    pub fn alive(&self, source: &Ident, grace: Grace, now: Now) -> Vec<Alive<'_>> {
+        let Some(state) = self.source(source) else { return Vec::new() };
+        let (mut newest, mut older) = (Vec::new(), Vec::new());
+        for (id, entry) in &state.entries {
+            let standing = Standing::of(source, state, entry, grace, now);
+            for former in entry.former.iter().rev() {
+                let stands = Standing::of_former(source, state, entry, former, &standing, grace);
+                if !matches!(stands, Standing::Gone(..)) {
+                    older.push(Alive { id, workload: &former.workload, present: false });
+                }
+            }
+            if !matches!(standing, Standing::Gone(..)) {
+                let present = standing == Standing::Present;
+                newest.push(Alive { id, workload: &entry.workload, present });
+            }
+        }
+        newest.append(&mut older);
+        newest
+    }
+}
