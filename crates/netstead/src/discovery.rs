@@ -2,7 +2,9 @@
 //!
 //! Only when there is no configuration at all. A file, even an empty one, says all there is to look at.
 
-use std::{fmt, path::PathBuf};
+use std::fmt;
+#[cfg(feature = "docker")]
+use std::path::PathBuf;
 
 /// What was found on this machine, for people and for the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,6 +12,7 @@ pub(crate) enum Discovery {
     /// The configuration says what to look at.
     Off,
     /// Docker's socket is there.
+    #[cfg(feature = "docker")]
     Docker(PathBuf),
     /// It is not.
     Nothing {
@@ -22,6 +25,7 @@ impl fmt::Display for Discovery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Off => Ok(()),
+            #[cfg(feature = "docker")]
             Self::Docker(socket) => write!(f, "; Docker is looked at through {}", socket.display()),
             Self::Nothing { why } => write!(f, "; no Docker: {why}"),
         }

@@ -3,7 +3,6 @@
 mod calls;
 mod lost;
 mod nameserver;
-#[cfg(feature = "docker")]
 mod places;
 mod reload;
 mod setup;

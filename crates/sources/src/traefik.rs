@@ -22,7 +22,10 @@ use self::{
     files::{Listing, list},
     watch::Watch,
 };
-use crate::dialects::{Asked, Reading, Target, TraefikSettings, notes::Notes};
+use crate::{
+    dialects::{Asked, Reading, Target, TraefikSettings, notes::Notes},
+    target::Places,
+};
 
 /// Files must look the same for this long before they are believed: an editor may be in the middle of one.
 const SETTLE: Duration = Duration::from_millis(200);
@@ -38,8 +41,10 @@ pub struct Config {
     pub entrypoints: Vec<String>,
     /// Where routers are that name no entrypoint.
     pub default_entrypoints: Vec<String>,
-    /// Where the names point, for providers without a target of their own: addresses, or one name.
+    /// Where the names point, for providers without a target of their own: addresses, one name, or a place that moves.
     pub target: Option<Target>,
+    /// Who knows the targets that move; without it there are none.
+    pub places: Option<Arc<dyn Places>>,
 }
 
 /// The routers in Traefik's files.
@@ -106,7 +111,8 @@ impl TraefikFiles {
         (now.into_values().flatten().collect(), doubts)
     }
 
-    fn workloads(&self, routers: Vec<Found>) -> Vec<Workload> {
+    fn workloads(&self, routers: Vec<Found>, at: &Result<Vec<Address>, String>) -> Vec<Workload> {
+        let moves = self.config.target.as_ref().is_some_and(Target::moves);
         let mut by_id: BTreeMap<Key, Workload> = BTreeMap::new();
         for router in routers {
             let id = router.id;
@@ -125,10 +131,10 @@ impl TraefikFiles {
                 pool: None,
             });
             workload.unclear |= router.reading.unclear;
-            let (mut wishes, why_not) = self.pointed(router.reading).wishes(|_| Ok(self.addresses()));
+            let (mut wishes, why_not) = self.pointed(router.reading).wishes(|_| at.clone());
             // Where Traefik listens, which is nothing of the router's own.
             for wish in &mut wishes {
-                wish.borrowed = true;
+                (wish.borrowed, wish.moves) = (true, moves);
             }
             workload.wishes.extend(wishes);
             workload.why_not.extend(why_not);
@@ -145,10 +151,17 @@ impl TraefikFiles {
         reading
     }
 
-    fn addresses(&self) -> Vec<Address> {
-        match &self.config.target {
-            Some(Target::Addresses(addresses)) => addresses.clone(),
-            _ => Vec::new(),
+    /// Where the names point, if they point at addresses.
+    async fn addresses(&self) -> Result<Vec<Address>, String> {
+        match (&self.config.target, &self.config.places) {
+            (Some(Target::Addresses(addresses)), _) => Ok(addresses.clone()),
+            (Some(target), Some(places)) => match target.place() {
+                Some(place) => {
+                    places.at(&place).await.map(|ips| ips.into_iter().map(Address::from).collect())
+                }
+                None => Ok(Vec::new()),
+            },
+            _ => Ok(Vec::new()),
         }
     }
 }
@@ -187,11 +200,17 @@ impl Source for TraefikFiles {
             Ok(Err(reason)) => (View::Failed { reason }, Vec::new()),
             Err(_) => (View::Failed { reason: "the files keep changing".into() }, Vec::new()),
         };
-        let workloads = self.workloads(routers);
+        let workloads = self.workloads(routers, &self.addresses().await);
         Report { source: self.name.clone(), view, begun, workloads, ended: Vec::new() }
     }
 
     async fn changed(&self) {
-        self.watch.changed().await;
+        match &self.config.places {
+            None => self.watch.changed().await,
+            Some(places) => tokio::select! {
+                () = self.watch.changed() => {}
+                () = places.moved() => {}
+            },
+        }
     }
 }

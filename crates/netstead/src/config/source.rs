@@ -111,7 +111,7 @@ pub(super) fn read(
     let kind = if kind == "docker" {
         docker(&path, table, dir, problems)?
     } else if kind == "traefik" {
-        let mut section = only(&path, table, kind, &[traefik::KEYS, SHARED], problems);
+        let mut section = only(&path, table, kind, &[traefik::KEYS, SHARED, moving::KEYS], problems);
         SourceKind::Traefik(traefik::read(&mut section, dir)?)
     } else {
         let mut section = only(&path, table, kind, &[hosts::KEYS], problems);

@@ -5,22 +5,21 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 use anyhow::Context as _;
 use netstead_api::Meter;
 use netstead_engine::{ProviderSetup, Setup, SourceSetup};
-use netstead_model::{Address, DnsProvider, Name, Source, SystemClock};
+use netstead_model::{Address, DnsProvider, Ident, Name, Source, SystemClock};
 use netstead_nameserver::{Builtin, zone_of};
 use netstead_plan::{Digest, DomainMatch, OwnerId, ProviderTarget};
 use netstead_providers::dns::{PowerDns, Rfc2136};
-use netstead_sources::{Hosts, TraefikFiles, hosts};
+use netstead_sources::{Hosts, TraefikFiles, hosts, target::Places};
 use netstead_store::Store;
 
-#[cfg(feature = "docker")]
-use super::places::SourcePlaces;
 use super::{
     calls::Calls,
     lost::Lost,
+    places::SourcePlaces,
     targets::{Targets, Whose},
 };
 use crate::{
-    config::{Config, DnsConfig, Secret, ServerConfig, SourceConfig, SourceKind},
+    config::{Config, DnsConfig, Finding, Secret, ServerConfig, SourceConfig, SourceKind},
     state_dir::variable,
 };
 
@@ -74,20 +73,26 @@ impl Parts {
             }
             #[cfg(feature = "docker")]
             SourceKind::Docker(docker) => {
-                let places = SourcePlaces::new(name.clone(), docker.finding.clone(), &self.targets);
-                let config = docker.build(Arc::new(places))?;
+                let places = self.places(&name, &docker.finding);
+                let config = docker.build(places)?;
                 let built = netstead_sources::Docker::new(name, config, SystemClock::shared());
                 Arc::new(built.map_err(anyhow::Error::msg)?)
             }
             SourceKind::Traefik(traefik) => {
                 interval = Some(Duration::from(traefik.poll));
-                Arc::new(TraefikFiles::new(name, traefik.source(), SystemClock::shared()))
+                let places = self.places(&name, &traefik.finding);
+                Arc::new(TraefikFiles::new(name, traefik.source(places), SystemClock::shared()))
             }
         };
         let mut setup = SourceSetup::new(source, digest);
         setup.was.clone_from(&config.was);
         setup.interval = interval.unwrap_or(setup.interval);
         Ok(setup)
+    }
+
+    /// Who follows the targets that move for this source.
+    fn places(&self, source: &Ident, finding: &Finding) -> Arc<dyn Places> {
+        Arc::new(SourcePlaces::new(source.clone(), finding.clone(), &self.targets))
     }
 
     async fn provider_setup(&self, config: &DnsConfig, whole: &Config) -> anyhow::Result<ProviderSetup> {

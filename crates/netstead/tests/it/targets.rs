@@ -92,3 +92,40 @@ fn names_may_point_to_an_interface() {
     house.does("claim lan web-1");
     resolve::until(&["127.0.0.1"], || resolve::a(house.dns(), "web-1.home.test"));
 }
+
+#[test]
+fn names_of_a_source_follow_the_public_address_all_at_once() {
+    let endpoint = Endpoint::start();
+    let config = format!(
+        "[source.files]\ntype = \"traefik\"\npaths = [\"web.yml\"]\ntarget = \"public\"\ntarget_endpoints = [\"{}\"]\n\
+         target_interval = \"1s\"\n[dns.own]\ntype = \"builtin\"\ndomains = [\"office.test\"]\n",
+        endpoint.1
+    );
+    // More than the breaker lets pass one by one.
+    let file = (1..=15).fold(String::from("http:\n  routers:\n"), |mut text, number| {
+        let _ = writeln!(text, "    r{number}: {{ rule: 'Host(`host-{number}.office.test`)' }}");
+        text
+    });
+    let mut house = House::empty();
+    std::fs::write(house.path().join("netstead.toml"), config).unwrap();
+    std::fs::write(house.path().join("web.yml"), file).unwrap();
+    house.start(&[]);
+    let dns = house.dns();
+    let asked = |number: u8| resolve::a(dns, &format!("host-{number}.office.test"));
+    house.does("apply");
+    assert!(asked(9).values.is_empty());
+    let said = house.does("explain host-9.office.test");
+    assert!(said.contains("its own address is not known"), "{said}");
+    for address in ["203.0.113.7", "203.0.113.8"] {
+        endpoint.says(Some(address));
+        for number in [1, 9, 15] {
+            resolve::until(&[address], || asked(number));
+        }
+    }
+    endpoint.says(None);
+    house.stop();
+    house.start(&[]);
+    house.does("apply");
+    assert_eq!(asked(9).values, ["203.0.113.8"], "the last good one stays through a restart");
+    assert_eq!(house.does("plan"), "own: nothing to change\n");
+}

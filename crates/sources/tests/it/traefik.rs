@@ -18,6 +18,7 @@ fn files(path: &Path, target: Option<&str>) -> TraefikFiles {
         entrypoints: Vec::new(),
         default_entrypoints: Vec::new(),
         target: target.map(|target| target.parse().unwrap()),
+        places: None,
     };
     TraefikFiles::new("files".parse().unwrap(), config, SystemClock::shared())
 }

@@ -1,15 +1,19 @@
 //! `type = "traefik"`: Traefik's dynamic configuration in files.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use netstead_model::Span;
 use netstead_sources::{
     dialects::Target,
+    target::Places,
     traefik::{Config, Pattern},
 };
 use serde::Serialize;
 
-use super::Section;
+use super::{super::moving::Finding, Section};
 
 pub(super) const KEYS: &[&str] = &["paths", "pattern", "poll"];
 
@@ -25,6 +29,9 @@ pub(crate) struct TraefikConfig {
     entrypoints: Vec<String>,
     default_entrypoints: Vec<String>,
     target: Option<Target>,
+    /// How a target that moves is found.
+    #[serde(flatten)]
+    pub(crate) finding: Finding,
 }
 
 impl TraefikConfig {
@@ -34,13 +41,14 @@ impl TraefikConfig {
         paths.join(" ")
     }
 
-    pub(crate) fn source(&self) -> Config {
+    pub(crate) fn source(&self, places: Arc<dyn Places>) -> Config {
         Config {
             paths: self.paths.clone(),
             patterns: self.pattern.clone(),
             entrypoints: self.entrypoints.clone(),
             default_entrypoints: self.default_entrypoints.clone(),
             target: self.target.clone(),
+            places: Some(places),
         }
     }
 }
@@ -64,21 +72,23 @@ pub(super) fn read(section: &mut Section<'_, '_>, dir: &Path) -> Option<TraefikC
         entrypoints: section.one_or_more("entrypoints"),
         default_entrypoints: section.one_or_more("default_entrypoints"),
         target: target(section),
+        finding: Finding::read(section),
     })
 }
 
-/// Addresses, or one name: what a file can know.
+/// Addresses, one name, or a place that moves: what can be known of a router in a file.
 fn target(section: &mut Section<'_, '_>) -> Option<Target> {
     let text = section.one_or_more("target").join(",");
     if text.is_empty() {
         return None;
     }
     match text.parse() {
-        Ok(target @ (Target::Addresses(_) | Target::Name(_))) => Some(target),
-        Ok(_) => {
-            section.wrong("target", "files know no such target", Some("write addresses, or one name"));
+        Ok(Target::Source | Target::Host | Target::Network(_)) => {
+            let hint = "write addresses, one name, `public` or `interface:NAME`";
+            section.wrong("target", "files know no such target", Some(hint));
             None
         }
+        Ok(target) => Some(target),
         Err(error) => {
             section.wrong("target", &error.to_string(), None);
             None

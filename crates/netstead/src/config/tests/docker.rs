@@ -28,6 +28,6 @@ fn what_is_wrong_with_a_docker_host_is_told() {
         let told = told(&format!("{HOST}{line}\n"), &[]);
         assert!(told.contains(wanted), "{line}: {told}");
     }
-    let told = told("[source.files]\ntype = \"traefik\"\npaths = [\"x\"]\ntarget_interval = \"1m\"\n", &[]);
-    assert!(told.contains("a source of type traefik has no `target_interval`"), "{told}");
+    let told = told("[source.files]\ntype = \"traefik\"\npaths = [\"x\"]\nmode = \"auto\"\n", &[]);
+    assert!(told.contains("a source of type traefik has no `mode`"), "{told}");
 }
