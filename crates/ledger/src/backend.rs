@@ -100,6 +100,7 @@ impl From<LedgerError> for BackendError {
             LedgerError::Unavailable { .. }
             | LedgerError::TooLate
             | LedgerError::Gone { .. }
+            | LedgerError::Moved { .. }
             | LedgerError::Damaged { .. } => Self::Unavailable { message },
         }
     }

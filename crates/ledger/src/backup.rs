@@ -14,6 +14,7 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt, BufRea
 
 use crate::{
     load::RESTORING_KEY,
+    migrate::SEALED_KEY,
     record::{self, EventGroup, HEAD_KEY, Head, event_key},
 };
 
@@ -159,7 +160,8 @@ pub async fn restore(
             head = Some(record::decode(&key, &value).map_err(malformed)?);
             continue;
         }
-        if key == RESTORING_KEY || !keep(&key, &value) {
+        // What a store says of itself alone is not the ledger's.
+        if key == RESTORING_KEY || key == SEALED_KEY || !keep(&key, &value) {
             continue;
         }
         let size = key.len() + value.len();
@@ -263,7 +265,7 @@ impl Lines {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
         // Writing into a String cannot fail.

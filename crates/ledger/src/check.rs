@@ -10,6 +10,7 @@ use netstead_store::{Commit, EPOCH_KEY, Entry, MAX_WRITES, Store, StoreError, Wr
 
 use crate::{
     load::{RESTORING_KEY, each_entry},
+    migrate::SEALED_KEY,
     record::{self, EVENT, EventGroup, HEAD_KEY, Head, Malformed, Record, Slot, Space, event_seq},
 };
 
@@ -82,6 +83,13 @@ impl Check {
             return self.problem(
                 key,
                 "a restore was interrupted: empty the store and restore again",
+                Vec::new(),
+            );
+        }
+        if key.as_bytes() == SEALED_KEY {
+            return self.problem(
+                key,
+                "everything was moved to another store, and this one is sealed",
                 Vec::new(),
             );
         }

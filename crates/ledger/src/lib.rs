@@ -11,6 +11,7 @@ pub mod command;
 mod events;
 mod ledger;
 mod load;
+pub mod migrate;
 mod options;
 pub mod record;
 pub mod refusal;

@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 
 use crate::{
     book::Book,
+    migrate::{Seal, seal_of},
     record::{self, HEAD_KEY, Head, Malformed, Record, Slot},
     refusal::LedgerError,
 };
@@ -38,6 +39,9 @@ pub(crate) async fn load(store: &dyn Store) -> Result<Option<Loaded>, LedgerErro
         return Err(LedgerError::Damaged {
             reason: "a restore was interrupted; empty the store and restore again".into(),
         });
+    }
+    if let Some(Seal { to, at }) = seal_of(&*snapshot).await? {
+        return Err(LedgerError::Moved { to, at });
     }
     let Some(entry) = snapshot.get(HEAD_KEY.as_bytes()).await? else { return Ok(None) };
     let head: Head = record::decode(&entry.key, &entry.value).map_err(damaged)?;

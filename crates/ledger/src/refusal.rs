@@ -103,6 +103,9 @@ pub enum LedgerError {
     /// The asked sequence number, or cursor, is of another ledger or older than what is kept.
     #[error("{reason}; start again from a list")]
     Gone { reason: String },
+    /// Everything in this store was moved to another one.
+    #[error("this store was moved to {to} at {at:.0} and is sealed; set `[store]` to the new one")]
+    Moved { to: String, at: Timestamp },
     /// What is stored cannot be understood. A person must act.
     #[error("the stored ledger is damaged: {reason}; run `netstead store check`")]
     Damaged { reason: String },

@@ -9,6 +9,7 @@ pub(crate) mod events;
 pub(crate) mod explain;
 pub(crate) mod get;
 pub(crate) mod import;
+pub(crate) mod migrate;
 pub(crate) mod names;
 pub(crate) mod pages;
 pub(crate) mod plan;

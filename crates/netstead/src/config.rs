@@ -39,7 +39,7 @@ pub(crate) use self::{
     problem::Problem,
     secret::Secret,
     source::{SourceConfig, SourceKind},
-    store::{EtcdConfig, StoreConfig},
+    store::{BACKUPS, EtcdConfig, StoreConfig},
 };
 use self::{
     environment::Environment,

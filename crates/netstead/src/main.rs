@@ -6,6 +6,7 @@ mod cli;
 mod commands;
 mod config;
 mod credentials;
+mod daily;
 mod discovery;
 mod doctor;
 mod failure;

@@ -21,6 +21,7 @@ use crate::{
     cli::{Global, Run},
     config::{ApiConfig, Found},
     credentials::Credentials,
+    daily::Daily,
     doctor::Examiner,
     failure::Failure,
     local::open_ledger,
@@ -62,6 +63,7 @@ pub(crate) async fn run(global: &Global, args: &Run) -> anyhow::Result<()> {
         api,
         data,
         shared: place.is_shared(),
+        backups: settings.backups(&place),
         format,
         stop: stop_on_signal()?,
         meter: Meter::default(),
@@ -82,6 +84,8 @@ struct House<'a> {
     data: String,
     /// Whether others may lead the same store.
     shared: bool,
+    /// Beside which directory backups are kept, and of how many days.
+    backups: Option<(PathBuf, usize)>,
     format: LogFormat,
     stop: CancellationToken,
     meter: Meter,
@@ -126,6 +130,7 @@ impl House<'_> {
             () = async {
                 let notifier = Notifier::new(&names.engine, ledger, store, names.in_force());
                 tokio::join!(
+                    self.back_up_daily(&**store),
                     reload.follow(&names, ledger, &self.stop),
                     names.follow_targets(&self.stop),
                     notifier.run(&self.stop),
@@ -135,6 +140,12 @@ impl House<'_> {
         };
         names.close().await;
         done
+    }
+
+    async fn back_up_daily(&self, store: &dyn Store) {
+        if let Some((dir, keep)) = &self.backups {
+            Daily::new(store, dir, *keep).run(&self.stop).await;
+        }
     }
 
     async fn serve(

@@ -1,12 +1,12 @@
 //! The configuration as a command gets it: the file, the environment and the flags together.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::CommandFactory as _;
 
 use crate::{
     cli::{Cli, Global},
-    config::{self, Config, Found, Problem, SourceConfig, StoreConfig},
+    config::{self, BACKUPS, Config, Found, Problem, SourceConfig, StoreConfig},
     discovery::Discovery,
     failure::{Told, tell},
     state_dir::{state_dir, variable},
@@ -66,8 +66,24 @@ impl Settings {
         if let Some(dir) = &global.data_dir {
             return StorePlace::Local(dir.clone());
         }
+        self.place()
+    }
+
+    /// The directory of a local store and of how many days backups are kept beside it, if of any.
+    pub(crate) fn backups(&self, place: &StorePlace) -> Option<(PathBuf, usize)> {
+        let StorePlace::Local(dir) = place else { return None };
+        let keep = match self.config.store {
+            StoreConfig::Local { backups, .. } => backups,
+            // `--data-dir` goes before a store elsewhere.
+            StoreConfig::Memory | StoreConfig::Etcd(_) => BACKUPS,
+        };
+        (keep > 0).then(|| (dir.clone(), keep))
+    }
+
+    /// Where the file alone has the store.
+    pub(crate) fn place(&self) -> StorePlace {
         match &self.config.store {
-            StoreConfig::Local { path } => {
+            StoreConfig::Local { path, .. } => {
                 StorePlace::Local(path.clone().unwrap_or_else(|| state_dir(&variable)))
             }
             StoreConfig::Memory => StorePlace::Memory,

@@ -13,6 +13,7 @@ mod faults;
 mod hazards;
 mod history;
 mod idle;
+mod migrate;
 mod model;
 mod names;
 mod pools;

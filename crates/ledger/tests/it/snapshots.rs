@@ -117,6 +117,10 @@ fn every_error_says_whether_something_was_done() {
         LedgerError::Unavailable { reason: reason() },
         LedgerError::TooLate,
         LedgerError::Gone { reason: "events up to 17 were trimmed, and 3 is older".into() },
+        LedgerError::Moved {
+            to: "etcd at http://127.0.0.1:2379 below /netstead/".into(),
+            at: jiff::Timestamp::UNIX_EPOCH,
+        },
         LedgerError::Damaged { reason: "`ledger/head`: its value is empty".into() },
     ];
     assert_snapshot!(errors.map(|error| error.to_string()).join("\n"), @r"
@@ -124,6 +128,7 @@ fn every_error_says_whether_something_was_done() {
     the ledger cannot answer now: the disk is full; nothing was changed
     the deadline of the request has passed; nothing was changed
     events up to 17 were trimmed, and 3 is older; start again from a list
+    this store was moved to etcd at http://127.0.0.1:2379 below /netstead/ at 1970-01-01T00:00:00Z and is sealed; set `[store]` to the new one
     the stored ledger is damaged: `ledger/head`: its value is empty; run `netstead store check`
     ");
 }

@@ -33,7 +33,7 @@ pub(crate) struct Export {
     pub(crate) after: Option<String>,
 }
 
-/// Back up, restore and check what is stored
+/// Back up, restore, move and check what is stored
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 Examples:
@@ -55,6 +55,15 @@ Example:
 
 The restored ledger hands out nothing by itself until `netstead resume`.")]
     Restore(Restore),
+    /// Move everything to another kind of store, or another place; no server may be running on either
+    #[command(after_help = "\
+Examples:
+  netstead store migrate with-etcd.toml
+  netstead store migrate /srv/netstead --data-dir /var/lib/netstead
+
+All keys are copied and compared, then the old store is sealed: no server opens it any more. If it breaks off, type
+the same again.")]
+    Migrate(Migrate),
     /// Compare what is stored with what may be stored
     #[command(after_help = "\
 Examples:
@@ -77,6 +86,13 @@ pub(crate) struct Restore {
     /// The file to read; `-` is stdin
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Migrate {
+    /// A configuration file whose `[store]` is the new one, or a directory for files on this machine
+    #[arg(value_name = "TO")]
+    pub(crate) to: PathBuf,
 }
 
 #[derive(Debug, Args)]
@@ -162,7 +178,7 @@ Examples:
   netstead config check
   netstead config check ./netstead.toml -o json
 
-Settings: store.type, store.path, api.listen, api.hosts, api.tls_cert, api.tls_key, log.level,
+Settings: store.type, store.path, store.backups, api.listen, api.hosts, api.tls_cert, api.tls_key, log.level,
 log.format, ledger.retention, ledger.max_events, nameserver.listen, and tables of [pool.NAME], [source.NAME],
 [dns.NAME] and [domain.\"NAME\"]; docs/reference/configuration.md has all of them. In [pool.NAME]: family, vrf, network, ranges, exclude,
 gateway, use_reserved, length, domain, order, cooldown, cooldown_min, sticky, max_per_owner, labels, description.

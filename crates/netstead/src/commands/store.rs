@@ -1,4 +1,4 @@
-//! `netstead store backup|restore|check`
+//! `netstead store backup|restore|migrate|check`
 
 use std::{
     cell::Cell,
@@ -31,6 +31,7 @@ use crate::{
 pub(crate) async fn directly(global: &Global, command: &Store) -> Option<anyhow::Result<Exit>> {
     match command {
         Store::Restore(args) => Some(restore(global, args).await.map(|()| Exit::Fine)),
+        Store::Migrate(args) => Some(super::migrate::migrate(global, args).await.map(|()| Exit::Fine)),
         Store::Backup(args) if global.local => Some(backup_local(global, args).await.map(|()| Exit::Fine)),
         Store::Check(args) if global.local => Some(check_local(global, args).await),
         Store::Check(Check { repair: true }) => {
@@ -46,7 +47,7 @@ pub(crate) async fn store(context: &Context, command: &Store) -> anyhow::Result<
     match command {
         Store::Backup(args) => backup_remote(context, args).await.map(|()| Exit::Fine),
         Store::Check(_) => checked(&context.client.check().await?, context.format),
-        Store::Restore(_) => Ok(Exit::Error),
+        Store::Restore(_) | Store::Migrate(_) => Ok(Exit::Error),
     }
 }
 

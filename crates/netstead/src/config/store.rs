@@ -10,10 +10,11 @@ use serde::Serialize;
 
 use super::{Secret, Section};
 
-/// The first two are of a local store; the rest only an etcd needs.
+/// The first three are of a local store; the rest only an etcd needs.
 pub(super) const KEYS: &[&str] = &[
     "type",
     "path",
+    "backups",
     "endpoints",
     "prefix",
     "user",
@@ -25,12 +26,22 @@ pub(super) const KEYS: &[&str] = &[
     "timeout",
 ];
 
+/// What only a local store has.
+const LOCAL: &[&str] = &["path", "backups"];
+
+/// Of how many days backups are kept, unless said otherwise.
+pub(crate) const BACKUPS: usize = 7;
+
 /// Where everything durable lives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub(crate) enum StoreConfig {
     /// Files on this machine; in the user's state directory unless a path is given.
-    Local { path: Option<PathBuf> },
+    Local {
+        path: Option<PathBuf>,
+        /// Of how many days backups are kept beside it.
+        backups: usize,
+    },
     /// Nothing is durable: for trying things out.
     Memory,
     /// In an etcd that others may use as well.
@@ -52,22 +63,23 @@ pub(crate) struct EtcdConfig {
 
 impl Default for StoreConfig {
     fn default() -> Self {
-        Self::Local { path: None }
+        Self::Local { path: None, backups: BACKUPS }
     }
 }
 
 pub(super) fn read(mut section: Section<'_, '_>, dir: &Path) -> StoreConfig {
     let kind = section.choice("type", &["local", "memory", "etcd"]);
     if kind == Some("etcd") {
-        refuse(&mut section, &["path"], "a store in an etcd has no path");
+        refuse(&mut section, LOCAL, "only a store in files on this machine has this");
         return StoreConfig::Etcd(etcd(&mut section, dir));
     }
-    refuse(&mut section, KEYS.get(2..).unwrap_or_default(), "only a store in an etcd has this");
+    refuse(&mut section, KEYS.get(1 + LOCAL.len()..).unwrap_or_default(), "only a store in an etcd has this");
     if kind == Some("memory") {
-        refuse(&mut section, &["path"], "a store in memory has no path");
+        refuse(&mut section, LOCAL, "only a store in files on this machine has this");
         return StoreConfig::Memory;
     }
-    StoreConfig::Local { path: section.text("path").map(|path| dir.join(path)) }
+    let path = section.text("path").map(|path| dir.join(path));
+    StoreConfig::Local { path, backups: section.number("backups", 0..=366).unwrap_or(BACKUPS) }
 }
 
 fn etcd(section: &mut Section<'_, '_>, dir: &Path) -> EtcdConfig {

@@ -134,7 +134,7 @@ fn nothing_at_all_is_fine() {
     assert_eq!(read(None, [], &[]), Ok(Config::default()));
     let defaults = Config::default();
     assert_eq!(defaults.api.listen.to_string(), "127.0.0.1:5301");
-    assert_eq!(defaults.store, StoreConfig::Local { path: None });
+    assert_eq!(defaults.store, StoreConfig::default());
 }
 
 #[test]

@@ -197,3 +197,43 @@ fn a_local_store_moves_into_an_etcd_by_backup_and_restore() {
     assert_eq!(pair.first.does("claim lan web-2"), "10.0.3.51\n");
     assert!(pair.first.netstead(["store", "check"]).err.contains("all well"));
 }
+
+#[test]
+fn everything_moves_into_an_etcd_and_back_and_what_it_left_is_sealed() {
+    let Some(pair) = Pair::new() else { return };
+    let mut house = House::with_server();
+    house.does("pool create lan --range 10.0.3.50-10.0.3.200");
+    assert_eq!(house.does("claim lan web-1"), "10.0.3.50\n");
+    let etcd = pair.first.path().join("netstead.toml");
+    let etcd = etcd.to_str().unwrap();
+    let busy = house.netstead(["store", "migrate", etcd, "--data-dir", house.data().to_str().unwrap()]);
+    assert!(busy.code == 1 && busy.err.contains("stop it first"), "{}", busy.err);
+    house.stop();
+    let data = house.data();
+    let data = data.to_str().unwrap();
+    let moved = house.netstead(["store", "migrate", etcd, "--data-dir", data]);
+    assert_eq!(moved.code, 0, "{}", moved.err);
+    assert!(moved.err.contains("to etcd at ") && moved.err.contains("sha256"), "{}", moved.err);
+    let sealed = house.netstead(["run", "--data-dir", data, "--listen", "127.0.0.1:0"]);
+    assert!(sealed.code == 1 && sealed.err.contains("this store was moved to etcd at"), "{}", sealed.err);
+    let again = house.netstead(["store", "migrate", etcd, "--data-dir", data]);
+    assert!(again.code == 1 && again.err.contains("already"), "{}", again.err);
+
+    let mut server = run(&pair.first);
+    server.wait_for_line("is ready", SOON).unwrap();
+    assert_eq!(pair.first.does("claim lan web-1"), "10.0.3.50\n");
+    assert_eq!(pair.first.does("claim lan web-2"), "10.0.3.51\n", "it does not wait for `resume`");
+    let home = pair.second.path().join("home");
+    let home = home.to_str().unwrap();
+    let led = pair.second.netstead(["store", "migrate", home]);
+    assert!(led.code == 1 && led.err.contains("a Netstead is running"), "{}", led.err);
+    server.terminate().unwrap();
+    assert_eq!(server.wait(SOON).unwrap().code(), Some(0));
+    let back = pair.second.netstead(["store", "migrate", home]);
+    assert_eq!(back.code, 0, "{}", back.err);
+    let claims = pair.second.netstead(["get", "claims", "--local", "--data-dir", home, "-o", "json"]);
+    assert!(claims.out.contains("10.0.3.51"), "{} {}", claims.out, claims.err);
+    let mut late = run(&pair.first);
+    assert_eq!(late.wait(SOON).unwrap().code(), Some(1), "the etcd is sealed as well");
+    late.wait_for_line("this store was moved to local in", SOON).unwrap();
+}

@@ -1,0 +1,176 @@
+//! Moving everything to another store.
+//!
+//! All keys are copied and compared, the old store is sealed, and only then does the new one open: at no moment can both
+//! be used, and whatever moment the mover dies at, moving again ends it. Nothing can have been handed out in between, so
+//! unlike a restored ledger a moved one is the same ledger: it keeps its id and its tokens, and does not pause.
+
+use jiff::Timestamp;
+use netstead_model::Clock;
+use netstead_store::{Commit, Condition, Entry, MAX_BYTES, MAX_WRITES, Snapshot, Store, StoreError, Write};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    check::check,
+    load::{RESTORING_KEY, each_entry},
+    record::{self, HEAD_KEY, Malformed},
+};
+
+/// Stands in a store whose content was moved; nobody leads it any more.
+pub(crate) const SEALED_KEY: &[u8] = b"meta/sealed";
+
+/// Where the content of a sealed store is now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seal {
+    /// In words, as `netstead status` has it.
+    pub to: String,
+    pub at: Timestamp,
+}
+
+/// What was moved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Migrated {
+    pub entries: u64,
+    /// Over all keys and values, the same in both stores.
+    pub sha256: String,
+}
+
+/// Why nothing was moved. The old store is as it was, unless it is said otherwise.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MigrateError {
+    #[error("the old store: {0}")]
+    From(StoreError),
+    #[error("the new store: {0}")]
+    To(StoreError),
+    #[error("the store holds no ledger yet: there is nothing to move")]
+    NothingThere,
+    #[error("the new store is not empty: everything is moved into an empty one only")]
+    NotEmpty,
+    #[error("this store was moved to {to} at {at:.0} already", to = .0.to, at = .0.at)]
+    MovedAlready(Seal),
+    #[error("`{key}`: {problem}; nothing is moved that is not sound")]
+    Unsound { key: String, problem: String },
+    #[error("the new store does not hold what was written to it")]
+    Differs,
+    #[error("the old store changed while it was copied")]
+    Changed,
+}
+
+/// Moves everything in `from`, which the caller leads, into `to`, which is empty. `name` is what `to` is called.
+pub async fn migrate(
+    from: &dyn Store,
+    to: &dyn Store,
+    clock: &dyn Clock,
+    name: &str,
+) -> Result<Migrated, MigrateError> {
+    let old = from.snapshot().await.map_err(MigrateError::From)?;
+    let head = old.get(HEAD_KEY.as_bytes()).await.map_err(MigrateError::From)?;
+    let head = head.ok_or(MigrateError::NothingThere)?;
+    let seal = seal_of(&*old).await.map_err(MigrateError::From)?;
+    if let Some(seal) = seal.as_ref().filter(|seal| seal.to != name) {
+        return Err(MigrateError::MovedAlready(seal.clone()));
+    }
+    let report = check(from).await.map_err(MigrateError::From)?;
+    if let Some(problem) = report.problems.into_iter().find(|problem| problem.key.as_bytes() != SEALED_KEY) {
+        return Err(MigrateError::Unsound { key: problem.key, problem: problem.problem });
+    }
+    if !make_room(to).await.map_err(MigrateError::To)? {
+        return Err(seal.map_or(MigrateError::NotEmpty, MigrateError::MovedAlready));
+    }
+    copy(&*old, to).await?;
+    let new = to.snapshot().await.map_err(MigrateError::To)?;
+    let migrated = digest(&*old).await.map_err(MigrateError::From)?;
+    if digest(&*new).await.map_err(MigrateError::To)? != migrated {
+        return Err(MigrateError::Differs);
+    }
+    if seal.is_none() {
+        let seal = Seal { to: name.to_owned(), at: clock.wall() };
+        // The head is written anew as well: a commit that somebody has under way must not land behind the seal.
+        let commit = Commit::new()
+            .when(Condition::Version(head.key.clone(), head.version))
+            .put(head.key, head.value)
+            .put(SEALED_KEY, record::encode(&seal));
+        from.commit(commit).await.map_err(|error| match error {
+            StoreError::Refused { .. } => MigrateError::Changed,
+            error => MigrateError::From(error),
+        })?;
+    }
+    to.commit(Commit::new().delete(RESTORING_KEY)).await.map_err(MigrateError::To)?;
+    Ok(migrated)
+}
+
+/// Where the content of a store went, if it did.
+pub(crate) async fn seal_of(snapshot: &dyn Snapshot) -> Result<Option<Seal>, StoreError> {
+    let Some(entry) = snapshot.get(SEALED_KEY).await? else { return Ok(None) };
+    let damaged = |error: Malformed| StoreError::Damaged { reason: error.to_string() };
+    record::decode(&entry.key, &entry.value).map(Some).map_err(damaged)
+}
+
+/// Marks the store as half filled. What an earlier try left goes first; `false` if there is anything else.
+async fn make_room(store: &dyn Store) -> Result<bool, StoreError> {
+    let snapshot = store.snapshot().await?;
+    if snapshot.get(RESTORING_KEY).await?.is_none() {
+        if !snapshot.range(b"", None, 1).await?.is_empty() {
+            return Ok(false);
+        }
+        store.commit(Commit::new().put(RESTORING_KEY, "1")).await?;
+        return Ok(true);
+    }
+    let mut left: Vec<Write> = Vec::new();
+    each_entry(&*snapshot, "", |entry| {
+        left.extend((entry.key != RESTORING_KEY).then(|| Write::Delete(entry.key.clone())));
+        Ok::<(), StoreError>(())
+    })
+    .await?;
+    for writes in left.chunks(MAX_WRITES) {
+        store.commit(Commit { conditions: Vec::new(), writes: writes.to_vec() }).await?;
+    }
+    Ok(true)
+}
+
+async fn copy(old: &dyn Snapshot, to: &dyn Store) -> Result<(), MigrateError> {
+    const PAGE: usize = 1000;
+    let (mut commit, mut bytes) = (Commit::new(), 0);
+    let mut after: Option<Vec<u8>> = None;
+    loop {
+        let page = old.range(b"", after.as_deref(), PAGE).await.map_err(MigrateError::From)?;
+        after = page.last().map(|last| last.key.clone());
+        let last_page = page.len() < PAGE;
+        for Entry { key, value, .. } in page.into_iter().filter(is_moved) {
+            let size = key.len() + value.len();
+            if commit.writes.len() == MAX_WRITES || bytes + size > MAX_BYTES {
+                to.commit(std::mem::take(&mut commit)).await.map_err(MigrateError::To)?;
+                bytes = 0;
+            }
+            bytes += size;
+            commit = commit.put(key, value);
+        }
+        if last_page {
+            to.commit(commit).await.map_err(MigrateError::To)?;
+            return Ok(());
+        }
+    }
+}
+
+/// What stands only for the move itself stays where it is.
+fn is_moved(entry: &Entry) -> bool {
+    entry.key != RESTORING_KEY && entry.key != SEALED_KEY
+}
+
+async fn digest(snapshot: &dyn Snapshot) -> Result<Migrated, StoreError> {
+    let (mut entries, mut digest) = (0, Sha256::new());
+    each_entry(snapshot, "", |entry| {
+        if is_moved(entry) {
+            entries += 1;
+            for part in [&entry.key, &entry.value] {
+                // Its length first, so that nothing can slip from one part into the next.
+                digest.update((part.len() as u64).to_be_bytes());
+                digest.update(part);
+            }
+        }
+        Ok::<(), StoreError>(())
+    })
+    .await?;
+    Ok(Migrated { entries, sha256: crate::backup::hex(&digest.finalize()) })
+}

@@ -1,0 +1,129 @@
+//! A backup a day, beside a local store: for the day on which somebody says `rm`, or a disk lies.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::Context as _;
+use jiff::civil::Date;
+use netstead_ledger::backup;
+use netstead_model::{Clock, SystemClock};
+use netstead_store::Store;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::state_dir::make_private;
+
+/// A start is busy enough.
+const FIRST: Duration = Duration::from_mins(1);
+/// How often it is looked whether a new day has begun, or a backup that failed works now.
+const LOOK: Duration = Duration::from_mins(15);
+
+/// How a backup is called is its day, so that they sort by age.
+const PREFIX: &str = "netstead-";
+const SUFFIX: &str = ".backup";
+
+pub(crate) struct Daily<'a> {
+    store: &'a dyn Store,
+    dir: PathBuf,
+    /// How many are kept.
+    keep: usize,
+}
+
+impl<'a> Daily<'a> {
+    /// Backups of `store`, which lies in `data_dir`.
+    pub(crate) fn new(store: &'a dyn Store, data_dir: &Path, keep: usize) -> Self {
+        Self { store, dir: data_dir.join("backups"), keep }
+    }
+
+    pub(crate) async fn run(&self, stop: &CancellationToken) {
+        let mut pause = FIRST;
+        while stop.run_until_cancelled(sleep(pause)).await.is_some() {
+            pause = LOOK;
+            let today = SystemClock.wall().to_zoned(jiff::tz::TimeZone::UTC).date();
+            // An end in the middle leaves nothing behind but what the next day removes.
+            match stop.run_until_cancelled(self.back_up(today)).await {
+                Some(Ok(Some(file))) => info!(file = %file.display(), "The backup of the day is written."),
+                Some(Ok(None)) | None => {}
+                Some(Err(error)) => {
+                    warn!(error = format!("{error:#}"), "The backup of the day could not be written.");
+                }
+            }
+        }
+    }
+
+    /// Writes the backup of `today` unless it is there, and removes those that are too many.
+    async fn back_up(&self, today: Date) -> anyhow::Result<Option<PathBuf>> {
+        let file = self.dir.join(format!("{PREFIX}{today}{SUFFIX}"));
+        if tokio::fs::try_exists(&file).await? {
+            return Ok(None);
+        }
+        make_private(&self.dir)?;
+        let fresh = tempfile::Builder::new().prefix(".fresh").tempfile_in(&self.dir)?;
+        let mut out = tokio::fs::File::from_std(fresh.reopen()?);
+        backup::write(self.store, &SystemClock, &mut out).await?;
+        out.sync_all().await?;
+        backup::verify(fresh.path()).await.context("it is not sound")?;
+        fresh.persist(&file)?;
+        self.remove_old()?;
+        Ok(Some(file))
+    }
+
+    fn remove_old(&self) -> io::Result<()> {
+        let mut days = Vec::new();
+        for entry in std::fs::read_dir(&self.dir)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let Some(name) = name.to_str() else { continue };
+            // Nothing but our own: somebody may keep other files here, as one they want to have for longer.
+            let day = name.strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(SUFFIX));
+            days.extend(day.and_then(|day| day.parse::<Date>().ok()).map(|day| (day, entry.path())));
+        }
+        days.sort();
+        let old = days.len().saturating_sub(self.keep);
+        days.iter().take(old).try_for_each(|(_, path)| std::fs::remove_file(path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use jiff::ToSpan as _;
+    use netstead_ledger::{Ledger, Options};
+    use netstead_store::MemoryStore;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_last_seven_days_are_kept_and_nothing_of_others_goes() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Arc::new(MemoryStore::new());
+        let daily = Daily::new(&*store, dir.path(), 7);
+        let first = jiff::civil::date(2026, 2, 25);
+        assert!(daily.back_up(first).await.is_err(), "there is no ledger yet");
+        let ledger = Ledger::open(store.clone(), SystemClock::shared(), Options::default()).await.unwrap();
+        let backups = dir.path().join("backups");
+        std::fs::write(backups.join("netstead-before-the-move.backup"), "mine").unwrap();
+        for day in 0..10 {
+            let today = first.checked_add(day.days()).unwrap();
+            assert!(daily.back_up(today).await.unwrap().is_some());
+            assert_eq!(daily.back_up(today).await.unwrap(), None, "one a day");
+        }
+        ledger.close().await;
+        let mut names: Vec<_> = std::fs::read_dir(&backups)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        assert_eq!(names.len(), 8, "{names:?}");
+        assert_eq!(names[0], "netstead-2026-02-28.backup");
+        assert_eq!(names[6], "netstead-2026-03-06.backup");
+        assert_eq!(names[7], "netstead-before-the-move.backup");
+        let summary = backup::verify(&backups.join(&names[6])).await.unwrap();
+        assert!(summary.entries > 0);
+    }
+}
