@@ -105,8 +105,11 @@ fn a_container_keeps_its_name_through_restart_rename_and_recreation_and_loses_it
     stays(&["198.51.100.7"], &house, &host, Duration::from_millis(700));
     docker.docker(&["stop", "-t", "0", &other]);
     stays(&["198.51.100.7"], &house, &host, Duration::from_millis(500));
-    let seen = house.does("get workloads");
-    assert!(seen.lines().any(|line| line.contains(&other) && line.contains("absent")), "{seen}");
+    let begun = Stopwatch::start();
+    let seen = || house.does("get workloads");
+    while !seen().lines().any(|line| line.contains(&other) && line.contains("absent")) {
+        assert!(begun.elapsed() < SOON, "{}", seen());
+    }
     docker.docker(&["rm", "-f", &other]);
 }
 
