@@ -14,5 +14,6 @@ mod listing;
 mod manual;
 mod pauses;
 mod server;
+mod staleness;
 mod verbs;
 mod world;

@@ -9,6 +9,7 @@ mod denials;
 mod garbage;
 mod house;
 mod provider;
+mod racing;
 mod restart;
 mod swaps;
 mod tools;

@@ -205,3 +205,25 @@ fn what_was_done_to_a_name_can_be_looked_up() {
     house.does("record set www.home.test A 10.0.3.11");
     watching.wait_for_line("~ A 10.0.3.10", SOON).unwrap();
 }
+
+/// What keeps names must not need the names it keeps: the only one who knows `ns1.home.test` is the server itself.
+#[test]
+fn the_names_it_keeps_are_not_needed_to_start() {
+    let mut house = House::empty();
+    let file = "[dns.far]\ntype = \"powerdns\"\nurl = \"http://ns1.home.test:8081\"\napi_key = \"x\"\n\
+                domains = [\"home.test\"]\n[dns.own]\ntype = \"builtin\"\ndomains = [\"home.test\"]\n";
+    std::fs::write(house.path().join("netstead.toml"), file).unwrap();
+    house.start(&[]);
+    house.does("record set ns1.home.test A 127.0.0.1");
+    resolve::until(&["127.0.0.1"], || resolve::a(house.dns(), "ns1.home.test"));
+    assert!(house.does("export --zonefile --provider own").contains("ns1.home.test. 300 IN A 127.0.0.1"));
+    house.stop();
+    house.start(&[]);
+    resolve::until(&["127.0.0.1"], || resolve::a(house.dns(), "ns1.home.test"));
+    let begun = Stopwatch::start();
+    while !house.netstead(["status"]).out.contains("Provider `far` fails") {
+        assert!(begun.elapsed() < SOON, "{}", house.netstead(["status"]).out);
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert!(house.does("export --zonefile --provider own").contains("ns1.home.test. 300 IN A 127.0.0.1"));
+}

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use netstead_model::{Name, RecordData, View, Workload};
+use netstead_model::{Content, Name, RecordData, View, Workload};
+use netstead_plan::Presence;
 use proptest::prelude::*;
 
 use crate::world::*;
@@ -69,6 +70,22 @@ fn by_hand(world: &mut World, at: u8, value: u8, hand: &mut Values) {
     }
 }
 
+/// The names for which something that runs asks for something.
+fn asked_for(world: &World) -> BTreeSet<Name> {
+    let entries = world.inventory.sources().flat_map(|(_, state)| state.entries.values());
+    let present = entries.filter(|entry| entry.presence == Presence::Present);
+    let wishes = present.flat_map(|entry| &entry.workload.wishes);
+    let asks = wishes.filter(|wish| match &wish.content {
+        Content::Addresses(addresses) => !addresses.is_empty(),
+        Content::Records { values, .. } => !values.is_empty(),
+    });
+    asks.map(|wish| wish.name.clone()).collect()
+}
+
+fn names(values: &Values) -> BTreeSet<Name> {
+    values.iter().map(|(name, _)| name.clone()).collect()
+}
+
 fn step(world: &mut World, event: Happens, hand: &mut Values) {
     match event {
         Happens::Complete(workloads, ended, asked) => {
@@ -101,6 +118,10 @@ fn step(world: &mut World, event: Happens, hand: &mut Values) {
             let plan = world.pass();
             let lost: Values = before.difference(&world.server.values()).cloned().collect();
             assert!(lost.is_subset(&owned), "only what is ours goes");
+            let emptied: BTreeSet<Name> =
+                names(&before).difference(&names(&world.server.values())).cloned().collect();
+            let asked = asked_for(world);
+            assert!(emptied.is_disjoint(&asked), "{emptied:?} stood there and is asked for:\n{plan}");
             let counted: u32 = plan.steps.iter().map(|step| step.counted).sum();
             assert!(counted <= 200);
             let again = world.plan();

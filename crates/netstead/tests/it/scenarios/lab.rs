@@ -107,6 +107,16 @@ pub(super) fn rfc2136(name: &str, address: SocketAddr, key: &TsigKey, more: &str
     )
 }
 
+/// A DNS update on its way, by the opcode in the header, which follows the length.
+pub(super) fn is_update(bytes: &[u8]) -> bool {
+    bytes.get(4).is_some_and(|flags| flags & 0x78 == 0x28)
+}
+
+/// A change on its way to the API of PowerDNS.
+pub(super) fn is_patch(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"PATCH ")
+}
+
 /// A house that is about to start with this configuration.
 pub(super) fn house(config: &str) -> House {
     let house = House::empty();

@@ -9,17 +9,8 @@ use netstead_providers::{Secret, dns::powerdns as provider};
 use netstead_store::{MemoryStore, Store};
 use netstead_testkit::{Bind, Gate, Knot, Make, PowerDns, Primary, until};
 
-use super::lab::{FORWARD, SOON, Server, ZONES, house, powerdns, rfc2136};
+use super::lab::{FORWARD, SOON, Server, ZONES, house, is_patch, is_update, powerdns, rfc2136};
 use crate::resolve::Stopwatch;
-
-/// The opcode in the header, which follows the length.
-fn is_update(bytes: &[u8]) -> bool {
-    bytes.get(4).is_some_and(|flags| flags & 0x78 == 0x28)
-}
-
-fn is_patch(bytes: &[u8]) -> bool {
-    bytes.starts_with(b"PATCH ")
-}
 
 /// What a replicated store would give a successor: everything that was durable.
 fn copy(from: &Path, to: &Path) {
