@@ -14,7 +14,7 @@ type Order = (u64, u64, u64);
 fn order(write: &Write) -> Option<Order> {
     let Write::Put(key, value) = write else { return None };
     let header: serde_json::Value = serde_json::from_slice(value.get(1..)?).ok()?;
-    let number = |field: &str| header[field].as_u64();
+    let number = |field: &str| header.get(field)?.as_u64();
     (key == b"dns/zone/example.test").then_some(())?;
     Some((number("epoch")?, number("generation")?, number("serial")?))
 }
