@@ -249,6 +249,12 @@ impl Worker {
         self.dirty.extend(after(&plan, &outcomes, owned, &mut self.guard, &self.settings, now));
         self.guard_dirty = true;
         self.keep().await?;
+        // What is done is seen before it is history.
+        let (owned, left) = (self.owned.clone(), planned.saturating_sub(report.applied));
+        self.outlook.change(|seen| {
+            seen.owned = owned;
+            seen.pending = if by_hand { seen.pending } else { left };
+        });
         self.remember(&plan, &outcomes, report).await;
         Ok(())
     }

@@ -93,6 +93,7 @@ fn a_plan_and_the_status_read_well_when_much_is_going_on() {
     });
     let plan = planned.unwrap_or_else(|| panic!("{}", house.netstead(["plan", "lan"]).out));
     insta::assert_snapshot!("plan", steady(&house, &plan));
+    house.netstead(["apply", "--provider", "builtin"]);
     house.settles("builtin");
     insta::assert_snapshot!("status", steady(&house, &house.does("status")));
     let said = house.does("explain shop.home.test");
