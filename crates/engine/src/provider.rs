@@ -10,6 +10,7 @@ mod pass;
 mod probe;
 mod rise;
 mod take;
+mod tell;
 mod undo;
 mod write;
 

@@ -8,7 +8,7 @@ use std::{
 
 use futures::FutureExt;
 use netstead_model::{Ident, Name, UnitOutcome};
-use netstead_plan::{Desired, Guard, Input, Mode, Plan, after, desired, diff, intend};
+use netstead_plan::{Desired, Input, Mode, Plan, after, desired, diff, intend};
 use netstead_store::Write;
 
 use super::Worker;
@@ -284,43 +284,6 @@ impl Worker {
         let plan = Some(PlanOf { generation: plan.generation, parts });
         // The same time as the plan has: that is how they are known to belong together.
         self.shared.history.add(Happened { at, plan, ..event }).await;
-    }
-
-    /// What a guard began to hold back, or no longer does.
-    async fn tell_parked(&self, plan: &Plan, before: &Guard) {
-        let name = self.name();
-        let event = match &plan.parked {
-            Some(parked) if before.offers.iter().all(|offer| offer.hash != parked.hash) => {
-                let mut guards: Vec<&str> = parked.changes.iter().map(|change| &*change.guard).collect();
-                guards.sort_unstable();
-                guards.dedup();
-                let changes = parked.changes.len();
-                let text = format!("{changes} parked under {}: {}", parked.hash, guards.join("; "));
-                let event = Happened::new(Occasion::Parked, text).on(name);
-                let mut zones = parked.changes.iter().map(|change| &change.zone);
-                let first = zones.next();
-                match first.filter(|first| zones.all(|zone| zone == *first)) {
-                    Some(zone) => event.in_zone(zone),
-                    None => event,
-                }
-            }
-            None if before.offers.iter().any(|offer| offer.current) => {
-                Happened::new(Occasion::Unparked, format!("nothing is parked on {name} any more")).on(name)
-            }
-            _ => return,
-        };
-        self.shared.tell(event).await;
-    }
-
-    /// That passes begin to fail, or no longer do.
-    async fn tell_failing(&self, before: Option<&String>, error: Option<&String>) {
-        let name = self.name();
-        let event = match (before, error) {
-            (None, Some(error)) => Happened::new(Occasion::Failing, format!("{name} fails: {error}")),
-            (Some(_), None) => Happened::new(Occasion::Working, format!("{name} works again")),
-            _ => return,
-        };
-        self.shared.tell(event.on(name)).await;
     }
 
     /// The deletion of a stored plan.
