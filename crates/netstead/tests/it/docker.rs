@@ -3,6 +3,7 @@
 mod boot;
 mod dialects;
 mod many;
+mod on_the_lan;
 mod pools;
 mod remote;
 
