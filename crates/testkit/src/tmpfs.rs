@@ -58,7 +58,10 @@ impl Tmpfs {
 
     /// Gives the space back that [`Tmpfs::fill`] took.
     pub fn free(&self) -> io::Result<()> {
-        fs::remove_file(self.path().join(FILLER))
+        let filler = self.path().join(FILLER);
+        // Emptied first: a process that another test is just starting may hold the file for a moment longer.
+        File::options().write(true).open(&filler)?.set_len(0)?;
+        fs::remove_file(filler)
     }
 }
 
