@@ -7,20 +7,20 @@ use std::{io, path::Path};
 
 use jiff::Timestamp;
 use netstead_model::{Clock, Event, EventKind};
-use netstead_store::{Commit, Entry, MAX_BYTES, MAX_WRITES, Snapshot, Store, StoreError};
+use netstead_store::{Commit, Entry, Snapshot, Store, StoreError};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 
 use crate::{
-    load::RESTORING_KEY,
+    filling::Filling,
+    load::{Pages, RESTORING_KEY},
     migrate::SEALED_KEY,
     record::{self, EventGroup, HEAD_KEY, Head, event_key},
 };
 
 /// The version of the file this binary writes, and the newest it reads.
 pub const FORMAT: u32 = 1;
-const PAGE: usize = 1000;
 
 /// What went into a file, or came out of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,16 +90,11 @@ pub async fn write(
     let mut digest = Sha256::new();
     let header = Header { format: FORMAT, ledger: format!("{:08x}", head.ledger), seq: head.seq, created };
     put_line(out, &mut digest, &header).await?;
-    let mut after: Option<Vec<u8>> = None;
-    loop {
-        let page = snapshot.range(b"", after.as_deref(), PAGE).await?;
+    let mut pages = Pages::new("");
+    while let Some(page) = pages.next(&*snapshot).await? {
         for entry in &page {
             put_line(out, &mut digest, &line_of(entry)).await?;
             summary.entries += 1;
-        }
-        match page.last() {
-            Some(last) if page.len() == PAGE => after = Some(last.key.clone()),
-            _ => break,
         }
     }
     let footer = Footer { entries: summary.entries, sha256: hex(&digest.finalize_reset()) };
@@ -152,7 +147,7 @@ pub async fn restore(
     store.commit(Commit::new().put(RESTORING_KEY, "1")).await?;
     let mut lines = Lines::open(path).await?;
     let mut head: Option<Head> = None;
-    let (mut commit, mut bytes) = (Commit::new(), 0);
+    let mut filling = Filling::new(store);
     while let Some((key, value)) = lines.next().await? {
         if key == HEAD_KEY.as_bytes() {
             let malformed =
@@ -164,15 +159,9 @@ pub async fn restore(
         if key == RESTORING_KEY || key == SEALED_KEY || !keep(&key, &value) {
             continue;
         }
-        let size = key.len() + value.len();
-        if commit.writes.len() == MAX_WRITES || bytes + size > MAX_BYTES {
-            store.commit(std::mem::take(&mut commit)).await?;
-            bytes = 0;
-        }
-        bytes += size;
-        commit = commit.put(key, value);
+        filling.put(key, value).await?;
     }
-    store.commit(commit).await?;
+    filling.finish().await?;
     let head = head.ok_or(BackupError::NothingThere)?;
     store.commit(final_commit(&head, clock, &summary)).await?;
     Ok(summary)

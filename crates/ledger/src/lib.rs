@@ -9,6 +9,7 @@ pub mod book;
 pub mod check;
 pub mod command;
 mod events;
+mod filling;
 mod ledger;
 mod load;
 pub mod migrate;

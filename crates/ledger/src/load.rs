@@ -121,7 +121,7 @@ pub(crate) async fn each_entry<E: From<StoreError>>(
 }
 
 /// All entries with a prefix, in pages of about the same bytes.
-struct Pages<'a> {
+pub(crate) struct Pages<'a> {
     prefix: &'a str,
     after: Option<Vec<u8>>,
     limit: usize,
@@ -129,11 +129,12 @@ struct Pages<'a> {
 }
 
 impl<'a> Pages<'a> {
-    fn new(prefix: &'a str) -> Self {
+    pub fn new(prefix: &'a str) -> Self {
         Self { prefix, after: None, limit: FIRST_PAGE, ended: false }
     }
 
-    async fn next(&mut self, snapshot: &dyn Snapshot) -> Result<Option<Vec<Entry>>, StoreError> {
+    /// The next page; `None` behind the last.
+    pub async fn next(&mut self, snapshot: &dyn Snapshot) -> Result<Option<Vec<Entry>>, StoreError> {
         if self.ended {
             return Ok(None);
         }

@@ -6,13 +6,14 @@
 
 use jiff::Timestamp;
 use netstead_model::Clock;
-use netstead_store::{Commit, Condition, Entry, MAX_BYTES, MAX_WRITES, Snapshot, Store, StoreError, Write};
+use netstead_store::{Commit, Condition, Entry, MAX_WRITES, Snapshot, Store, StoreError, Write};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::{
     check::check,
-    load::{RESTORING_KEY, each_entry},
+    filling::Filling,
+    load::{Pages, RESTORING_KEY, each_entry},
     record::{self, HEAD_KEY, Malformed},
 };
 
@@ -130,27 +131,13 @@ async fn make_room(store: &dyn Store) -> Result<bool, StoreError> {
 }
 
 async fn copy(old: &dyn Snapshot, to: &dyn Store) -> Result<(), MigrateError> {
-    const PAGE: usize = 1000;
-    let (mut commit, mut bytes) = (Commit::new(), 0);
-    let mut after: Option<Vec<u8>> = None;
-    loop {
-        let page = old.range(b"", after.as_deref(), PAGE).await.map_err(MigrateError::From)?;
-        after = page.last().map(|last| last.key.clone());
-        let last_page = page.len() < PAGE;
+    let (mut pages, mut filling) = (Pages::new(""), Filling::new(to));
+    while let Some(page) = pages.next(old).await.map_err(MigrateError::From)? {
         for Entry { key, value, .. } in page.into_iter().filter(is_moved) {
-            let size = key.len() + value.len();
-            if commit.writes.len() == MAX_WRITES || bytes + size > MAX_BYTES {
-                to.commit(std::mem::take(&mut commit)).await.map_err(MigrateError::To)?;
-                bytes = 0;
-            }
-            bytes += size;
-            commit = commit.put(key, value);
-        }
-        if last_page {
-            to.commit(commit).await.map_err(MigrateError::To)?;
-            return Ok(());
+            filling.put(key, value).await.map_err(MigrateError::To)?;
         }
     }
+    filling.finish().await.map_err(MigrateError::To)
 }
 
 /// What stands only for the move itself stays where it is.
