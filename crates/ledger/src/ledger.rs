@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     book::Book,
+    chance::Chance,
     command::{Caller, Command, Reply},
     events::{self, EventIndex, EventPage, EventQuery},
     load::{self, Loaded},
@@ -130,7 +131,7 @@ impl Ledger {
         options: Options,
     ) -> Result<Self, LedgerError> {
         let epoch = store.lead().await?.0;
-        let (loaded, snapshot) = take_over(&*store, epoch, None, &mut false).await?;
+        let (loaded, snapshot) = take_over(&*store, &options.chance, epoch, None, &mut false).await?;
         let (requests, inbox) = mpsc::channel(QUEUE);
         let shared = Arc::new(Shared {
             durable: watch::Sender::new(Durable { seq: loaded.head.seq, rewinds: 0 }),
@@ -379,6 +380,7 @@ fn add_up(sum: Option<Reply>, reply: Reply) -> (Reply, bool) {
 /// of a later epoch, somebody else leads.
 pub(crate) async fn take_over(
     store: &dyn Store,
+    chance: &Chance,
     epoch: u64,
     own: Option<u64>,
     landed: &mut bool,
@@ -391,9 +393,9 @@ pub(crate) async fn take_over(
         }
         let (condition, mut loaded) = match loaded {
             Some(loaded) => (Condition::Version(HEAD_KEY.into(), loaded.version), loaded),
-            None => (Condition::Absent(HEAD_KEY.into()), new_ledger()),
+            None => (Condition::Absent(HEAD_KEY.into()), new_ledger(chance)),
         };
-        loaded.head = Head { epoch, batch: rand::random(), seq: loaded.head.seq + 1, ..loaded.head };
+        loaded.head = Head { epoch, batch: chance.number(), seq: loaded.head.seq + 1, ..loaded.head };
         loaded.book.count_silent_commit();
         let commit =
             netstead_store::Commit::new().when(condition).put(HEAD_KEY, record::encode(&loaded.head));
@@ -410,9 +412,9 @@ pub(crate) async fn take_over(
     Err(LedgerError::Unavailable { reason: "the head of the ledger keeps changing under us".into() })
 }
 
-fn new_ledger() -> Loaded {
+fn new_ledger(chance: &Chance) -> Loaded {
     let head = Head {
-        ledger: rand::random(),
+        ledger: chance.id(),
         seq: 0,
         epoch: 0,
         batch: 0,

@@ -6,6 +6,7 @@
 mod backend;
 pub mod backup;
 pub mod book;
+mod chance;
 pub mod check;
 pub mod command;
 mod events;
@@ -25,6 +26,7 @@ pub use self::{
         AddressCursor, AddressFilter, AddressState, AddressView, Book, ClaimCursor, ClaimFilter, ClaimView,
         Moment,
     },
+    chance::Chance,
     command::{Caller, Command, MOST_ENTRIES, Outcome, Reply, Report, Sighting},
     events::{EventPage, EventQuery},
     ledger::{Done, Freshness, Ledger, Seen},

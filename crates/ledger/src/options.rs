@@ -4,6 +4,8 @@ use std::{sync::atomic::AtomicU64, time::Duration};
 
 use netstead_model::Span;
 
+use crate::chance::Chance;
+
 /// How long the ledger keeps events, and how patient it is.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -15,6 +17,8 @@ pub struct Options {
     pub learn_timeout: Duration,
     /// How often ledger time is stored while something depends on it.
     pub time_interval: Duration,
+    /// Where ids and the order `random` come from.
+    pub chance: Chance,
 }
 
 impl Default for Options {
@@ -24,6 +28,7 @@ impl Default for Options {
             max_events: 1_000_000,
             learn_timeout: Duration::from_secs(5),
             time_interval: Duration::from_secs(10),
+            chance: Chance::default(),
         }
     }
 }

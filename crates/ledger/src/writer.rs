@@ -9,7 +9,7 @@ mod recovery;
 mod retention;
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{BTreeMap, VecDeque},
     sync::Arc,
     time::Duration,
 };
@@ -66,7 +66,7 @@ pub(crate) struct Writer {
     head_mono: Duration,
     last_commit: Duration,
     retention: Retention,
-    waiters: HashMap<u64, Vec<Waiter>>,
+    waiters: BTreeMap<u64, Vec<Waiter>>,
 }
 
 impl Writer {
@@ -78,7 +78,7 @@ impl Writer {
             head_mono: now,
             last_commit: now,
             retention: Retention::default(),
-            waiters: HashMap::new(),
+            waiters: BTreeMap::new(),
             shared,
             inbox,
             head,
@@ -134,7 +134,11 @@ impl Writer {
     }
 
     fn moment(&self) -> Moment {
-        Moment { now: self.ledger_time(), wall: self.shared.clock.wall(), random: rand::random() }
+        Moment {
+            now: self.ledger_time(),
+            wall: self.shared.clock.wall(),
+            random: self.shared.options.chance.number(),
+        }
     }
 
     /// Takes in what arrived.

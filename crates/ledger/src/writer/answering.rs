@@ -79,7 +79,7 @@ impl Writer {
             return;
         }
         let book = self.shared.book();
-        let gone = self.waiters.extract_if(|place, _| !book.is_waiting(*place));
+        let gone = self.waiters.extract_if(.., |place, _| !book.is_waiting(*place));
         for waiter in gone.flat_map(|(_, waiters)| waiters) {
             let Reply::Queued(waiting) = &waiter.queued else { continue };
             let claims = waiting.pools.iter().filter_map(|pool| book.claim(pool, &waiting.key));
@@ -103,7 +103,7 @@ impl Writer {
         for request in self.put_off.drain(..) {
             let _ = request.answer.send(Err(error.clone()));
         }
-        for waiter in self.waiters.drain().flat_map(|(_, waiters)| waiters) {
+        for waiter in std::mem::take(&mut self.waiters).into_values().flatten() {
             let _ = waiter.request.answer.send(Err(error.clone()));
         }
     }

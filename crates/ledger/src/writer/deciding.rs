@@ -45,7 +45,7 @@ impl Writer {
                 continue;
             }
             let (mark, size) = (book.mark(&group.batch), group.size());
-            let moment = Moment { random: rand::random(), ..moment };
+            let moment = Moment { random: shared.options.chance.number(), ..moment };
             let result = book.run(&mut group.batch, moment, &request.caller, &request.command);
             group.encode_new(&size);
             if group.fits() {

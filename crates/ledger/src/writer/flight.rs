@@ -52,7 +52,7 @@ impl Writer {
         let head = Head {
             seq,
             epoch: self.shared.epoch,
-            batch: rand::random(),
+            batch: self.shared.options.chance.number(),
             time: self.ledger_time(),
             paused,
             ..self.head.clone()

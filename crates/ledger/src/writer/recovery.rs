@@ -27,7 +27,15 @@ impl Writer {
         let stop = self.shared.stop.clone();
         let mut landed = false;
         let learned = loop {
-            match take_over(&*self.shared.store, self.shared.epoch, batch, &mut landed).await {
+            match take_over(
+                &*self.shared.store,
+                &self.shared.options.chance,
+                self.shared.epoch,
+                batch,
+                &mut landed,
+            )
+            .await
+            {
                 Ok((loaded, _)) => break loaded,
                 Err(error) if error == deposed() => {
                     self.deposed(group.unwrap_or_default());

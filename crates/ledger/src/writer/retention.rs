@@ -139,7 +139,7 @@ impl Writer {
         self.shared.book_mut().count_silent_commit();
         let head = Head {
             seq: self.shared.book().seq(),
-            batch: rand::random(),
+            batch: self.shared.options.chance.number(),
             oldest: step.oldest,
             ..self.head.clone()
         };
@@ -162,7 +162,7 @@ impl Writer {
             before: None,
             after: None,
         });
-        let head = Head { seq, batch: rand::random(), ..self.head.clone() };
+        let head = Head { seq, batch: self.shared.options.chance.number(), ..self.head.clone() };
         let group = EventGroup { events: vec![event.clone()] };
         self.commit_plain(Commit::new().put(event_key(seq), record::encode(&group)), head, Some(event)).await
     }
