@@ -58,7 +58,7 @@ where
         ranges: ranges_are_in_order_of_keys pages_join_without_gap_or_overlap prefixes_end_where_they_should
             edges_outside_of_the_prefix_are_understood;
         snapshots: a_snapshot_stays_as_it_was a_snapshot_has_what_was_acknowledged
-            a_snapshot_is_whole_under_load;
+            an_own_snapshot_is_whole_and_stays_as_it_was a_snapshot_is_whole_under_load;
         concurrency: no_increment_is_lost only_one_of_many_wins many_commits_at_once_all_land
             a_read_sees_what_was_acknowledged;
         watches: commits_come_in_order_and_once only_the_prefix_is_seen only_what_comes_after_is_seen

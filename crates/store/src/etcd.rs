@@ -129,6 +129,20 @@ impl Shared {
         Ok(self.range(question).await?.header.map_or(0, |header| header.revision))
     }
 
+    /// The revision the member that answers has itself. That it answers says nothing about a majority.
+    async fn own_revision(&self) -> Result<i64, StoreError> {
+        self.open_still()?;
+        let question = RangeRequest {
+            key: self.leader.clone(),
+            keys_only: true,
+            serializable: true,
+            ..RangeRequest::default()
+        };
+        let answer: RangeResponse =
+            self.client.read(KV_RANGE, question).await.map_err(|status| self.unavailable(&status))?;
+        Ok(answer.header.map_or(0, |header| header.revision))
+    }
+
     async fn range(&self, question: RangeRequest) -> Result<RangeResponse, StoreError> {
         self.open_still()?;
         let answer =
@@ -200,7 +214,12 @@ impl Store for EtcdStore {
 
     async fn snapshot(&self) -> Result<Arc<dyn Snapshot>, StoreError> {
         let revision = self.shared.revision().await?;
-        Ok(Arc::new(EtcdSnapshot { shared: Arc::clone(&self.shared), revision }))
+        Ok(Arc::new(EtcdSnapshot { shared: Arc::clone(&self.shared), revision, serializable: false }))
+    }
+
+    async fn own_snapshot(&self) -> Result<Arc<dyn Snapshot>, StoreError> {
+        let revision = self.shared.own_revision().await?;
+        Ok(Arc::new(EtcdSnapshot { shared: Arc::clone(&self.shared), revision, serializable: true }))
     }
 
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {

@@ -133,6 +133,11 @@ impl Store for FaultyStore {
         self.inner.snapshot().await
     }
 
+    /// As of the wrapped store, outage or not: it stands for what is at hand when nobody else is.
+    async fn own_snapshot(&self) -> Result<Arc<dyn Snapshot>, StoreError> {
+        self.inner.own_snapshot().await
+    }
+
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
         self.check()?;
         commit.validate()?;

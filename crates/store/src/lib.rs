@@ -145,6 +145,12 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// A view of all keys at one moment: it sees every commit acknowledged before the call and none begun after it.
     async fn snapshot(&self) -> Result<Arc<dyn Snapshot>, StoreError>;
 
+    /// A view of all keys at one moment as this process' nearest copy has them: whole, however old, and there also when
+    /// no majority is. For those who would rather answer with something old than with nothing, and say so.
+    async fn own_snapshot(&self) -> Result<Arc<dyn Snapshot>, StoreError> {
+        self.snapshot().await
+    }
+
     /// Makes `commit` durable, or says why not. Commits that wait at the same time share one flush to disk.
     /// Who stops waiting does not stop the commit.
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError>;

@@ -44,6 +44,22 @@ pub async fn a_snapshot_has_what_was_acknowledged(store: Arc<dyn Store>) {
     }
 }
 
+pub async fn an_own_snapshot_is_whole_and_stays_as_it_was(store: Arc<dyn Store>) {
+    ok(store.commit(Commit::new().put("a", "1").put("b", "1")).await);
+    // It may be behind, yet what this process was told is there soon.
+    let own = loop {
+        let own = ok(store.own_snapshot().await);
+        if !everything(&*own).await.is_empty() {
+            break own;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    };
+    let before = everything(&*own).await;
+    assert_eq!(before.len(), 2, "all of a commit or nothing");
+    put(&*store, "a", "2").await;
+    assert_eq!(everything(&*own).await, before, "the same again");
+}
+
 /// Keys that every commit sets to the same value, so that half a commit shows.
 const TOGETHER: usize = 20;
 

@@ -42,6 +42,9 @@ pub(super) struct RangeRequest {
     pub revision: i64,
     #[prost(enumeration = "SortOrder", tag = "5")]
     pub sort_order: i32,
+    /// The member that is asked answers from its own copy, with or without a majority behind it.
+    #[prost(bool, tag = "7")]
+    pub serializable: bool,
     #[prost(bool, tag = "8")]
     pub keys_only: bool,
 }

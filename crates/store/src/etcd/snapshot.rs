@@ -18,11 +18,14 @@ const PAGE: usize = 256;
 pub(super) struct EtcdSnapshot {
     pub(super) shared: Arc<Shared>,
     pub(super) revision: i64,
+    /// Answers come from one member's own copy.
+    pub(super) serializable: bool,
 }
 
 impl EtcdSnapshot {
     async fn ask(&self, mut question: RangeRequest) -> Result<RangeResponse, StoreError> {
         question.revision = self.revision;
+        question.serializable = self.serializable;
         let answer = self.shared.client.read(KV_RANGE, question).await;
         answer.map_err(|status| {
             if compacted(&status) {

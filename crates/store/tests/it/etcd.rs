@@ -238,6 +238,10 @@ async fn without_a_quorum_reads_and_commits_are_errors_and_it_heals() {
     let commit = store.commit(Commit::new().put("b", "1")).await;
     assert!(matches!(commit, Err(StoreError::Unknown { .. } | StoreError::Unavailable { .. })), "{commit:?}");
     assert!(matches!(store.health(), Health::Failed { .. }));
+    let own = store.own_snapshot().await.unwrap();
+    assert_eq!(own.get(b"a").await.unwrap().unwrap().value, b"1", "the member that is left has its copy");
+    assert_eq!(own.range(b"", None, 9).await.unwrap().len(), 1);
+    assert!(matches!(store.health(), Health::Failed { .. }), "and that says nothing about a majority");
     etcd.restart(0).unwrap();
     healed(&store).await;
     assert_eq!(store.get(b"a").await.unwrap().unwrap().value, b"1");
