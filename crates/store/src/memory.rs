@@ -25,14 +25,14 @@ pub struct MemoryStore {
 }
 
 #[derive(Debug, Default)]
-struct State {
-    revision: u64,
-    keys: Arc<Keys>,
+pub(crate) struct State {
+    pub(crate) revision: u64,
+    pub(crate) keys: Arc<Keys>,
     closed: bool,
 }
 
 /// Keys and values are shared, so copying the map copies no bytes of theirs.
-type Keys = BTreeMap<Bytes, (Version, Bytes)>;
+pub(crate) type Keys = BTreeMap<Bytes, (Version, Bytes)>;
 type Bytes = Arc<[u8]>;
 
 impl Default for MemoryStore {
@@ -56,6 +56,34 @@ impl MemoryStore {
     }
 }
 
+impl State {
+    /// Does what a commit says if its conditions hold.
+    pub(crate) fn apply(&mut self, commit: &Commit) -> Result<Committed, StoreError> {
+        let standing =
+            |key: &Vec<u8>| Ok::<_, Infallible>(self.keys.get(key.as_slice()).map(|(version, _)| *version));
+        if let Ok(Some(key)) = commit.refusal(standing) {
+            return Err(StoreError::Refused { key: key.clone() });
+        }
+        if commit.writes.is_empty() {
+            return Ok(Committed { version: Version(self.revision) });
+        }
+        self.revision += 1;
+        let version = Version(self.revision);
+        let keys = Arc::make_mut(&mut self.keys);
+        for write in &commit.writes {
+            match write {
+                Write::Put(key, value) => {
+                    keys.insert(key.as_slice().into(), (version, value.as_slice().into()));
+                }
+                Write::Delete(key) => {
+                    keys.remove(key.as_slice());
+                }
+            }
+        }
+        Ok(Committed { version })
+    }
+}
+
 #[async_trait]
 impl Store for MemoryStore {
     async fn get(&self, key: &[u8]) -> Result<Option<Entry>, StoreError> {
@@ -72,26 +100,9 @@ impl Store for MemoryStore {
         tokio::task::yield_now().await;
 
         let mut state = self.open_state()?;
-        let standing =
-            |key: &Vec<u8>| Ok::<_, Infallible>(state.keys.get(key.as_slice()).map(|(version, _)| *version));
-        if let Ok(Some(key)) = commit.refusal(standing) {
-            return Err(StoreError::Refused { key: key.clone() });
-        }
+        let Committed { version } = state.apply(&commit)?;
         if commit.writes.is_empty() {
-            return Ok(Committed { version: Version(state.revision) });
-        }
-        state.revision += 1;
-        let version = Version(state.revision);
-        let keys = Arc::make_mut(&mut state.keys);
-        for write in &commit.writes {
-            match write {
-                Write::Put(key, value) => {
-                    keys.insert(key.as_slice().into(), (version, value.as_slice().into()));
-                }
-                Write::Delete(key) => {
-                    keys.remove(key.as_slice());
-                }
-            }
+            return Ok(Committed { version });
         }
         self.watchers.tell(version, commit.writes); // Still under the lock, so in the order of commits.
         Ok(Committed { version })
@@ -122,8 +133,8 @@ impl Store for MemoryStore {
 }
 
 #[derive(Debug)]
-struct MemorySnapshot {
-    keys: Arc<Keys>,
+pub(crate) struct MemorySnapshot {
+    pub(crate) keys: Arc<Keys>,
 }
 
 #[async_trait]
@@ -153,7 +164,7 @@ impl Snapshot for MemorySnapshot {
     }
 }
 
-fn find(keys: &Keys, key: &[u8]) -> Option<Entry> {
+pub(crate) fn find(keys: &Keys, key: &[u8]) -> Option<Entry> {
     keys.get_key_value(key).map(entry)
 }
 
