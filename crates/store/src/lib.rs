@@ -10,6 +10,7 @@ pub mod etcd;
 pub mod faults;
 pub mod local;
 pub mod memory;
+pub mod simulated;
 mod span;
 mod watch;
 

@@ -63,7 +63,7 @@ pub(crate) fn channel(prefix: &[u8]) -> (Watcher, Watch) {
 
 impl Watcher {
     /// Queues a commit if it concerns this watcher. `false` means that it is to be dropped: it is gone or lost.
-    fn tell(&self, version: Version, writes: &Arc<Vec<Write>>) -> bool {
+    pub(crate) fn tell(&self, version: Version, writes: &Arc<Vec<Write>>) -> bool {
         let ours = |write: &&Write| write.key().starts_with(&self.prefix);
         let count = writes.iter().filter(ours).count();
         if count == 0 {

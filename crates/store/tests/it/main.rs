@@ -19,4 +19,5 @@ mod kill;
 mod lock;
 mod model;
 mod rates;
+mod simulated;
 mod support;
