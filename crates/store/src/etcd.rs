@@ -13,7 +13,7 @@ mod watch;
 use std::{
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, AtomicI64, Ordering},
+        atomic::{AtomicI64, Ordering},
     },
     time::Duration,
 };
@@ -59,8 +59,6 @@ struct Shared {
     leader: Key,
     lease: Duration,
     leading: Mutex<Option<Leading>>,
-    /// Another process led since we did; final.
-    is_deposed: AtomicBool,
     /// The highest revision of a commit of ours.
     last: AtomicI64,
     health: tokio_watch::Sender<Health>,
@@ -93,7 +91,6 @@ impl EtcdStore {
             leader,
             lease: options.lease,
             leading: Mutex::new(None),
-            is_deposed: AtomicBool::new(false),
             last: AtomicI64::new(0),
             health: tokio_watch::Sender::new(Health::Ready),
             closed: CancellationToken::new(),
@@ -168,9 +165,9 @@ impl Shared {
         self.set_health(Health::Ready);
     }
 
-    /// One who was deposed or closed stays so.
+    /// One who was closed stays so.
     fn set_health(&self, new: Health) {
-        if self.is_deposed.load(Ordering::Relaxed) || self.closed.is_cancelled() {
+        if self.closed.is_cancelled() {
             return;
         }
         self.health.send_if_modified(|health| {

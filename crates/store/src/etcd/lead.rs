@@ -4,7 +4,7 @@
 //! epoch: every commit of a leader is conditional on it still being the one it raised.
 
 use std::{
-    sync::{Arc, PoisonError, atomic::Ordering},
+    sync::{Arc, PoisonError},
     time::Duration,
 };
 
@@ -19,7 +19,7 @@ use super::{
     },
     watch::Questions,
 };
-use crate::{EPOCH_KEY, Epoch, Health, StoreError, epoch};
+use crate::{EPOCH_KEY, Epoch, StoreError, epoch};
 
 const GRANT: &str = "/etcdserverpb.Lease/LeaseGrant";
 const REVOKE: &str = "/etcdserverpb.Lease/LeaseRevoke";
@@ -43,7 +43,8 @@ struct Standing {
     number: u64,
 }
 
-/// Waits until nobody else leads, then leads with a new epoch. One who leads already only raises the epoch.
+/// Waits until nobody else leads, then leads with a new epoch. One who leads already only raises the epoch; one who was
+/// deposed waits like everybody else.
 pub(super) async fn lead(shared: &Arc<Shared>) -> Result<Epoch, StoreError> {
     if let Some(leading) = shared.leading() {
         return raise(shared, leading).await;
@@ -56,7 +57,7 @@ pub(super) async fn lead(shared: &Arc<Shared>) -> Result<Epoch, StoreError> {
             if let Some(fence) = take(shared, &standing, lease, Some(number)).await? {
                 let leading = Leading { lease, fence };
                 shared.set_leading(Some(leading));
-                tokio::spawn(keep(Arc::clone(shared)));
+                tokio::spawn(keep(Arc::clone(shared), lease));
                 return Ok(Epoch(number));
             }
             continue;
@@ -135,18 +136,22 @@ async fn take(
 }
 
 /// Keeps the lease alive. One that ran out while nobody else led is replaced; otherwise this store has been deposed.
-async fn keep(shared: Arc<Shared>) {
+async fn keep(shared: Arc<Shared>, mut lease: i64) {
     let pause = shared.lease / 3;
     loop {
         tokio::select! {
             () = shared.closed.cancelled() => return,
             () = sleep(pause) => {}
         }
-        let Some(leading) = shared.leading() else { return };
+        // One who was deposed and leads again has another lease, and somebody else who keeps it.
+        let Some(leading) = shared.leading().filter(|leading| leading.lease == lease) else { return };
         match renew(&shared, leading.lease).await {
             Ok(0) => match take_again(&shared, leading).await {
-                Ok(true) => tracing::warn!("The lease of the lead had run out; nobody else took it."),
-                Ok(false) => return shared.deposed(),
+                Ok(Some(new)) => {
+                    lease = new;
+                    tracing::warn!("The lease of the lead had run out; nobody else took it.");
+                }
+                Ok(None) => return shared.deposed(),
                 Err(error) => tracing::debug!(%error, "The lead could not be taken again yet."),
             },
             Ok(_) => shared.well(),
@@ -157,10 +162,10 @@ async fn keep(shared: Arc<Shared>) {
     }
 }
 
-async fn take_again(shared: &Shared, leading: Leading) -> Result<bool, StoreError> {
+async fn take_again(shared: &Shared, leading: Leading) -> Result<Option<i64>, StoreError> {
     let standing = look(shared).await?;
     if standing.epoch != leading.fence {
-        return Ok(false);
+        return Ok(None);
     }
     if standing.leader != 0 {
         return Err(StoreError::Unavailable { reason: "the old lease still stands".into() });
@@ -170,7 +175,7 @@ async fn take_again(shared: &Shared, leading: Leading) -> Result<bool, StoreErro
         return Err(StoreError::Unavailable { reason: "somebody else was faster".into() });
     }
     shared.set_leading(Some(Leading { lease, ..leading }));
-    Ok(true)
+    Ok(Some(lease))
 }
 
 /// Gives the lead to whoever waits for it.
@@ -223,9 +228,10 @@ impl Shared {
         *self.leading.lock().unwrap_or_else(PoisonError::into_inner) = leading;
     }
 
-    /// Another process leads now. The fence stays, so that no commit of ours can land.
+    /// Another process leads now. What was begun while this one led is refused by its fence; from now on this store is
+    /// that of one who follows, and may wait for its turn again.
     pub(super) fn deposed(&self) {
-        self.set_health(Health::Failed { reason: "another Netstead leads this store now".into() });
-        self.is_deposed.store(true, Ordering::Relaxed);
+        tracing::debug!("Another process leads this etcd now.");
+        self.set_leading(None);
     }
 }
