@@ -1,4 +1,5 @@
-//! What a contributor types: `cargo xtask test`, `cargo xtask bench`, `cargo xtask fuzz` and `cargo xtask image`.
+//! What a contributor types: `cargo xtask test`, `cargo xtask bench`, `cargo xtask fuzz`, `cargo xtask simulate` and
+//! `cargo xtask image`.
 
 mod bench;
 mod documents;
@@ -7,6 +8,7 @@ mod image;
 mod lint;
 mod needs;
 mod shell;
+mod simulate;
 mod test;
 
 use std::process::ExitCode;
@@ -20,6 +22,7 @@ enum Task {
     Test(test::Options),
     Bench(bench::Options),
     Fuzz(fuzz::Options),
+    Simulate(simulate::Options),
     Image(image::Options),
 }
 
@@ -28,6 +31,7 @@ fn main() -> ExitCode {
         Task::Test(options) => Ok(test::run(&options)),
         Task::Bench(options) => bench::measure(&options),
         Task::Fuzz(options) => fuzz::fuzz(&options),
+        Task::Simulate(options) => simulate::simulate(&options),
         Task::Image(options) => image::image(&options),
     };
     match done {

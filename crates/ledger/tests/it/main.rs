@@ -23,6 +23,7 @@ mod queueing;
 mod rebuild;
 mod repeats;
 mod schedules;
+mod simulation;
 mod snapshots;
 mod steps;
 mod support;

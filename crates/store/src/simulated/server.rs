@@ -155,8 +155,10 @@ impl World {
         let (now, post) = (self.now, &self.post);
         let cut = |machine| post.is_cut(machine, Way::Back) || post.is_cut(machine, Way::There);
         self.server.watches.retain_mut(|watched| cut(watched.machine) || watched.tell(now));
+        // Those whose reads are to be old have not heard for a while.
+        let heard = if self.rules.broken == Some(Broken::Freshness) { 3 } else { 300 };
         for (machine, copy) in self.server.copies.iter_mut().enumerate() {
-            if !cut(machine) && self.dice.hits(300) {
+            if !cut(machine) && self.dice.hits(heard) {
                 *copy = Arc::clone(&self.server.state.keys);
             }
         }

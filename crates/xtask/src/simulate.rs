@@ -1,0 +1,39 @@
+//! `cargo xtask simulate`: machines, a network and clients that never were, and all that can go wrong between them.
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::shell::{cargo, run};
+
+/// Play histories of several ledgers on one store, each from its seed, and judge what everybody was told.
+///
+/// The same seed gives the same history. One that shows something wrong goes into
+/// crates/ledger/tests/it/simulation/seeds.txt, whose seeds are played in each test run.
+///
+/// Example: cargo xtask simulate --seeds 1000
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// How many seeds to play.
+    #[arg(long, default_value_t = 200)]
+    seeds: u64,
+    /// The first of them.
+    #[arg(long, default_value_t = 0)]
+    from: u64,
+    /// Play this one alone.
+    #[arg(long, conflicts_with_all = ["seeds", "from"])]
+    seed: Option<u64>,
+    /// Print everything that happens.
+    #[arg(long)]
+    trace: bool,
+}
+
+pub(crate) fn simulate(options: &Options) -> Result<bool> {
+    let (from, seeds) = options.seed.map_or((options.from, options.seeds), |seed| (seed, 1));
+    let mut tests =
+        cargo("test --package netstead-ledger --test it -- simulation::whatever_happens --nocapture");
+    tests.env("SIMULATION_FROM", from.to_string()).env("SIMULATION_SEEDS", seeds.to_string());
+    if options.trace {
+        tests.env("SIMULATION_TRACE", "1");
+    }
+    run(&mut tests)
+}
