@@ -9,6 +9,7 @@ mod messages;
 mod options;
 mod snapshot;
 mod watch;
+mod words;
 
 use std::{
     sync::{
@@ -25,7 +26,7 @@ use tonic::{Code, Status};
 
 pub use self::options::{EtcdOptions, EtcdTls};
 use self::{
-    client::{Client, whole},
+    client::Client,
     lead::Leading,
     messages::{
         Compare, CompareTarget, DeleteRangeRequest, KeyValue, Nothing, Operand, Operation, PutRequest,
@@ -33,6 +34,7 @@ use self::{
     },
     snapshot::EtcdSnapshot,
     watch::Follow,
+    words::{first_words, words},
 };
 use crate::{
     Commit, Committed, Condition, EPOCH_KEY, Entry, Epoch, Health, Key, Snapshot, Store, StoreError, Version,
@@ -95,7 +97,12 @@ impl EtcdStore {
             health: tokio_watch::Sender::new(Health::Ready),
             closed: CancellationToken::new(),
         });
-        shared.revision().await?;
+        shared.revision().await.map_err(|error| match error {
+            StoreError::Unavailable { reason } => {
+                StoreError::Unavailable { reason: first_words(reason, shared.client.url()) }
+            }
+            other => other,
+        })?;
         Ok(Self { shared })
     }
 
@@ -350,24 +357,4 @@ fn never_left(status: &Status) -> bool {
         next = error.source();
     }
     false
-}
-
-const NO_USER: &str = "; set `user` and `password`";
-
-/// What went wrong, in words a person can act on.
-fn words(status: &Status) -> String {
-    let said = match std::error::Error::source(status) {
-        Some(source) => whole(source),
-        None => status.message().to_owned(),
-    };
-    let advice = match status.code() {
-        _ if said.contains("database space exceeded") => {
-            "; its quota is used up: compact, defragment, then `etcdctl alarm disarm`"
-        }
-        Code::Unauthenticated => NO_USER,
-        _ if said.contains("user name is empty") => NO_USER,
-        Code::PermissionDenied => "; the user needs read and write on the whole prefix",
-        _ => "",
-    };
-    format!("{said}{advice}")
 }

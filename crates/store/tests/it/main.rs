@@ -14,6 +14,7 @@ mod contract_suite;
 mod damage;
 mod disk_full;
 mod etcd;
+mod etcd_access;
 mod first_start;
 mod kill;
 mod lock;
