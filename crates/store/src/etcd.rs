@@ -4,8 +4,10 @@
 //! come is unknown, and said so.
 
 mod client;
+mod examine;
 mod lead;
 mod messages;
+mod metrics;
 mod options;
 mod snapshot;
 mod watch;
@@ -29,21 +31,20 @@ use self::{
     client::Client,
     lead::Leading,
     messages::{
-        Compare, CompareTarget, DeleteRangeRequest, KeyValue, Nothing, Operand, Operation, PutRequest,
-        RangeRequest, RangeResponse, RequestOp, StatusResponse, TxnRequest, TxnResponse,
+        Compare, CompareTarget, DeleteRangeRequest, KeyValue, Operand, Operation, PutRequest, RangeRequest,
+        RangeResponse, RequestOp, TxnRequest, TxnResponse,
     },
     snapshot::EtcdSnapshot,
     watch::Follow,
     words::{first_words, words},
 };
 use crate::{
-    Commit, Committed, Condition, EPOCH_KEY, Entry, Epoch, Health, Key, Snapshot, Store, StoreError, Version,
-    Watch, Write, span, watch::channel,
+    Commit, Committed, Condition, EPOCH_KEY, Entry, Epoch, Health, Key, Remark, Snapshot, Store, StoreError,
+    Version, Watch, Write, span, watch::channel,
 };
 
 const KV_RANGE: &str = "/etcdserverpb.KV/Range";
 const KV_TXN: &str = "/etcdserverpb.KV/Txn";
-const STATUS: &str = "/etcdserverpb.Maintenance/Status";
 
 /// A store in an etcd that others may use as well: only keys below our prefix are touched.
 #[derive(Debug)]
@@ -65,15 +66,6 @@ struct Shared {
     last: AtomicI64,
     health: tokio_watch::Sender<Health>,
     closed: CancellationToken,
-}
-
-/// What etcd says of itself, for people who ask whether all is well.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EtcdStatus {
-    pub version: String,
-    /// Bytes of its file, and of those how many are in use.
-    pub size: u64,
-    pub in_use: u64,
 }
 
 impl EtcdStore {
@@ -104,21 +96,6 @@ impl EtcdStore {
             other => other,
         })?;
         Ok(Self { shared })
-    }
-
-    /// What the etcd that answers says of itself.
-    pub async fn status(&self) -> Result<EtcdStatus, StoreError> {
-        let answer: StatusResponse = self
-            .shared
-            .client
-            .read(STATUS, Nothing {})
-            .await
-            .map_err(|status| self.shared.unavailable(&status))?;
-        Ok(EtcdStatus {
-            version: answer.version,
-            size: answer.db_size.unsigned_abs(),
-            in_use: answer.db_size_in_use.unsigned_abs(),
-        })
     }
 }
 
@@ -262,6 +239,10 @@ impl Store for EtcdStore {
 
     fn health_changes(&self) -> tokio_watch::Receiver<Health> {
         self.shared.health.subscribe()
+    }
+
+    async fn examine(&self) -> Vec<Remark> {
+        examine::examine(&self.shared).await
     }
 
     async fn close(&self) {

@@ -16,7 +16,8 @@ use tokio::{
 };
 
 use crate::{
-    Commit, Committed, Entry, Epoch, Health, Snapshot, Store, StoreError, Watch, epoch, watch::channel,
+    Commit, Committed, Entry, Epoch, Health, Remark, Snapshot, Store, StoreError, Watch, epoch,
+    watch::channel,
 };
 
 /// What happens to one commit.
@@ -204,6 +205,10 @@ impl Store for FaultyStore {
     /// Only what [`FaultyStore::set_outage`] does; the wrapped store's own changes are not in it.
     fn health_changes(&self) -> watch::Receiver<Health> {
         self.outage.subscribe()
+    }
+
+    async fn examine(&self) -> Vec<Remark> {
+        self.inner.examine().await
     }
 
     async fn close(&self) {

@@ -10,6 +10,7 @@ pub mod etcd;
 pub mod faults;
 pub mod local;
 pub mod memory;
+mod remark;
 pub mod simulated;
 mod span;
 mod watch;
@@ -20,7 +21,13 @@ use async_trait::async_trait;
 
 #[cfg(feature = "etcd")]
 pub use self::etcd::{EtcdOptions, EtcdStore, EtcdTls};
-pub use self::{faults::FaultyStore, local::LocalStore, memory::MemoryStore, watch::Watch};
+pub use self::{
+    faults::FaultyStore,
+    local::LocalStore,
+    memory::MemoryStore,
+    remark::{Remark, RemarkGrade},
+    watch::Watch,
+};
 
 /// Most writes a commit may carry, on every store: the smallest of their limits.
 pub const MAX_WRITES: usize = 100;
@@ -168,6 +175,11 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// Resolves once [`Store::health`] has changed since the last call on this receiver.
     fn health_changes(&self) -> tokio::sync::watch::Receiver<Health>;
+
+    /// What the engine below has to say of itself, to a person who asks whether all is well. Nothing is changed.
+    async fn examine(&self) -> Vec<Remark> {
+        Vec::new()
+    }
 
     /// Ends all work and gives the files back. Nothing may be asked of the store afterwards.
     async fn close(&self);

@@ -9,6 +9,7 @@ mod dns;
 mod dockerd;
 mod etcd;
 mod gate;
+pub mod history;
 mod pipe;
 mod process;
 mod recorder;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use netstead_client::types::{DoctorOutput, FindingOutput};
 use netstead_engine::Grade;
-use netstead_store::Health;
+use netstead_store::{Health, Remark, RemarkGrade};
 
 use crate::{
     http::{
@@ -34,6 +34,7 @@ pub(crate) async fn get(
         findings.extend(examiner.examine().await);
     }
     findings.extend(house(&session));
+    findings.extend(session.app.ledger.store().examine().await.into_iter().map(remark));
     findings.push(clock(&session).await);
     match &session.app.engine {
         Some(engine) => findings.extend(engine.examine().await.into_iter().map(output)),
@@ -50,6 +51,16 @@ fn output(finding: netstead_engine::Finding) -> FindingOutput {
     };
     let netstead_engine::Finding { about, text, hint, .. } = finding;
     FindingOutput { state: state.to_owned(), about, text, hint }
+}
+
+/// What the store says of the engine below it.
+fn remark(remark: Remark) -> FindingOutput {
+    let state = match remark.grade {
+        RemarkGrade::Fine => "ok",
+        RemarkGrade::Note => "note",
+        RemarkGrade::Problem => "problem",
+    };
+    FindingOutput { state: state.to_owned(), about: "store".to_owned(), text: remark.text, hint: remark.hint }
 }
 
 /// The store, the ledger and the listener.

@@ -1,8 +1,11 @@
 //! What is wrong, and what to do about it.
 
-use netstead_testkit::{Bind, TsigKey};
+use netstead_testkit::{Bind, Etcd, TsigKey};
 
-use crate::house::House;
+use crate::{
+    house::{House, SOON},
+    shared_store,
+};
 
 fn rfc2136(port: u16, key: &TsigKey, domains: &str) -> String {
     format!(
@@ -82,5 +85,27 @@ fn each_thing_that_is_wrong_is_found_and_says_what_to_do() {
         said.out.contains("the file is wrong") && said.out.contains("netstead config check"),
         "{}",
         said.out
+    );
+}
+
+#[test]
+fn an_etcd_that_nobody_looks_after_is_told() {
+    let Some(etcd) = Etcd::start_with(1, "http", &["--quota-backend-bytes", "16777216"]) else { return };
+    let config = format!("[store]\ntype = \"etcd\"\nendpoints = [\"{}\"]\n", etcd.endpoints()[0]);
+    let house = House::empty();
+    std::fs::write(house.path().join("netstead.toml"), config).unwrap();
+    let mut server = shared_store::run(&house);
+    server.wait_for_line("is ready", SOON).unwrap();
+    let said = house.netstead(["doctor"]);
+    assert!(said.out.contains("MiB of 16.0 MiB"), "{said:?}");
+    assert_eq!(said.code, 0, "{said:?}");
+    for key in 0..100 {
+        etcd.ctl(&["put", &format!("/others/{key}"), &"x".repeat(100_000)]).unwrap();
+    }
+    let said = house.netstead(["doctor"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(
+        said.out.contains("problem  store") && said.out.contains("more than half of its quota"),
+        "{said:?}"
     );
 }

@@ -31,7 +31,7 @@ impl Pair {
 }
 
 /// A server whose store the configuration names.
-fn run(house: &House) -> Process {
+pub(crate) fn run(house: &House) -> Process {
     let listen = house.url().replace("http://", "");
     let dns = format!("127.0.0.1:{}", house.dns());
     let mut command = house.command();

@@ -94,6 +94,27 @@ impl Client {
         Err(last.unwrap_or_else(|| Status::unavailable("no endpoint")))
     }
 
+    /// Asks every endpoint the same; each answers for itself.
+    pub(super) async fn each<Q, A>(
+        &self,
+        path: &'static str,
+        question: Q,
+    ) -> Vec<(String, Channel, Result<A, Status>)>
+    where
+        Q: Message + Clone + 'static,
+        A: Message + Default + 'static,
+    {
+        let mut answers = Vec::new();
+        for end in &self.ends {
+            let answer = async {
+                self.have_token().await?;
+                bounded(self.timeout, unary(end, path, self.request(question.clone())?)).await
+            };
+            answers.push((end.url.clone(), end.channel.clone(), answer.await));
+        }
+        answers
+    }
+
     /// Asks one endpoint, once. The next call goes elsewhere if this one fails.
     pub(super) async fn once<Q, A>(&self, path: &'static str, question: Q) -> Result<A, Status>
     where

@@ -254,6 +254,12 @@ pub(super) struct StatusResponse {
     pub db_size: i64,
     #[prost(uint64, tag = "4")]
     pub leader: u64,
+    /// Alarms, and that there is no leader.
+    #[prost(string, repeated, tag = "8")]
+    pub errors: Vec<String>,
     #[prost(int64, tag = "9")]
     pub db_size_in_use: i64,
+    /// Since 3.6.
+    #[prost(int64, tag = "12")]
+    pub db_size_quota: i64,
 }

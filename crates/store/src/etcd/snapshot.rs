@@ -119,6 +119,6 @@ fn next_key(mut key: Key) -> Key {
     key
 }
 
-fn compacted(status: &Status) -> bool {
+pub(super) fn compacted(status: &Status) -> bool {
     status.code() == tonic::Code::OutOfRange && status.message().contains("compacted")
 }

@@ -66,7 +66,10 @@ impl Authority {
 
     /// The flag that makes etcd ask for certificates of ours.
     fn asks(&self) -> [String; 2] {
-        ["--client-cert-auth".into(), format!("--trusted-ca-file={}", self.dir.path().join("ca.pem").display())]
+        [
+            "--client-cert-auth".into(),
+            format!("--trusted-ca-file={}", self.dir.path().join("ca.pem").display()),
+        ]
     }
 
     fn trusts(&self) -> EtcdTls {
@@ -107,6 +110,10 @@ async fn behind_tls_everything_works_for_those_who_trust_its_authority() {
     let authority = Authority::new();
     let Some(etcd) = authority.etcd("127.0.0.1", &[]) else { return };
     works(&options(&etcd, authority.trusts())).await;
+    let store = EtcdStore::open(&options(&etcd, authority.trusts())).await.unwrap();
+    let remarks = store.examine().await;
+    assert!(remarks[0].text.ends_with("MiB of 2.0 GiB"), "its metrics are behind TLS too: {remarks:?}");
+    store.close().await;
 
     let machine = refusal(&options(&etcd, EtcdTls::default())).await;
     assert!(machine.contains("UnknownIssuer") && machine.contains("`ca_file`"), "{machine}");

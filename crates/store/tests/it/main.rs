@@ -15,6 +15,7 @@ mod damage;
 mod disk_full;
 mod etcd;
 mod etcd_access;
+mod etcd_examined;
 mod first_start;
 mod kill;
 mod lock;
