@@ -98,6 +98,7 @@ impl From<LedgerError> for BackendError {
             LedgerError::Refused(_) => Self::Refused { message },
             LedgerError::Unknown { .. } => Self::Unknown { message },
             LedgerError::Unavailable { .. }
+            | LedgerError::NotLeading
             | LedgerError::TooLate
             | LedgerError::Gone { .. }
             | LedgerError::Moved { .. }

@@ -78,6 +78,8 @@ pub struct Book {
     heard: HashMap<u64, u64>,
     /// Pools that lie in a prefix claim.
     carried: HashMap<ClaimId, BTreeSet<Ident>>,
+    /// Whether it knows how long leases run: renewals are not stored, so only the Book of one who leads does.
+    knows_leases: bool,
 }
 
 impl Book {
@@ -97,6 +99,34 @@ impl Book {
             waiting: BTreeMap::new(),
             heard: HashMap::default(),
             carried: HashMap::default(),
+            knows_leases: true,
+        }
+    }
+
+    /// Takes in what another process committed, in any order; `head` is what the ledger's head became by it.
+    pub fn follow(&mut self, head: &Head, records: Vec<Record>) {
+        self.advance(head.time);
+        self.knows_leases = false;
+        // Pools first, as at a start: the rest finds its place in them.
+        let (pools, rest): (Vec<_>, Vec<_>) =
+            records.into_iter().partition(|record| matches!(record, Record::Pool(..)));
+        for record in pools.into_iter().chain(rest) {
+            self.absorb(record);
+        }
+        self.seq = head.seq;
+        self.paused = head.paused;
+    }
+
+    /// What a new leader does, however its Book came to be: each lease gets its full time again, as do those who wait
+    /// in the queue, and what reports lack is missed from now on.
+    pub fn begin_to_lead(&mut self) {
+        self.knows_leases = true;
+        self.missing.clear();
+        for pool in self.pools.values_mut() {
+            pool.renew_all(self.now);
+        }
+        for heard in self.heard.values_mut() {
+            *heard = self.now;
         }
     }
 

@@ -170,3 +170,25 @@ pub enum Outcome {
     /// It was there; labels, hostnames, description, time to live or owner changed.
     Updated,
 }
+
+/// Long work takes several commits: adds the answers up, and says whether there is more to do.
+pub(crate) fn add_up(sum: Option<Reply>, reply: Reply) -> (Reply, bool) {
+    match (sum, reply) {
+        (Some(Reply::PoolDeleted { released: before, .. }), Reply::PoolDeleted { released, left }) => {
+            (Reply::PoolDeleted { released: before + released, left }, left > 0)
+        }
+        (_, reply @ Reply::PoolDeleted { left, .. }) => (reply, left > 0),
+        (Some(first @ Reply::Observed { .. }), Reply::Observed { more, .. }) => (first, more),
+        (
+            Some(Reply::Synced { created: mut c, updated: mut u, detached: mut d, .. }),
+            Reply::Synced { created, updated, detached, more },
+        ) => {
+            c.extend(created);
+            u.extend(updated);
+            d.extend(detached);
+            (Reply::Synced { created: c, updated: u, detached: d, more }, more)
+        }
+        (_, reply @ (Reply::Observed { more, .. } | Reply::Synced { more, .. })) => (reply, more),
+        (_, reply) => (reply, false),
+    }
+}

@@ -79,6 +79,26 @@ pub(crate) async fn find(
     }
 }
 
+/// The events behind number `after`, and whether those are all: of very many only the first come.
+pub(crate) async fn behind(
+    snapshot: &dyn Snapshot,
+    after: u64,
+) -> Result<(Vec<Arc<Event>>, bool), LedgerError> {
+    let mut position = event_key(after).into_bytes();
+    let mut events = Vec::new();
+    loop {
+        let groups = snapshot.range(EVENT.as_bytes(), Some(&position), GROUPS).await?;
+        events.extend(decode_groups(&groups)?);
+        match groups.last() {
+            Some(last) if groups.len() == GROUPS => position.clone_from(&last.key),
+            _ => return Ok((events, true)),
+        }
+        if events.len() >= SCANNED_AT_MOST {
+            return Ok((events, false));
+        }
+    }
+}
+
 async fn by_number(
     snapshot: &dyn Snapshot,
     mut numbers: Vec<u64>,

@@ -1,12 +1,12 @@
 //! The ledger as the other rooms see it.
 
 use std::{
-    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    sync::{Arc, atomic::Ordering::Relaxed},
     time::Duration,
 };
 
 use netstead_model::{Clock, Event};
-use netstead_store::{Condition, Snapshot, Store, StoreError};
+use netstead_store::{Epoch, Store};
 use tokio::{
     sync::{
         Mutex, broadcast,
@@ -16,24 +16,23 @@ use tokio::{
     task::JoinHandle,
     time::timeout,
 };
-use tokio_util::sync::CancellationToken;
 
 use crate::{
     book::Book,
-    chance::Chance,
-    command::{Caller, Command, Reply},
-    events::{self, EventIndex, EventPage, EventQuery},
-    load::{self, Loaded},
-    options::{Health, LiveCounters, Options},
+    command::{Caller, Command, Reply, add_up},
+    events::{self, EventPage, EventQuery},
+    follower::Follower,
+    keeper::{Keeper, Turn},
+    load,
+    options::{Health, Options},
     record::{self, HEAD_KEY, Head},
     refusal::{LedgerError, Refusal},
-    writer::{Request, Writer},
+    shared::{Shared, State},
+    writer::Request,
 };
 
 /// Requests that may wait for the writer before callers have to wait for a place.
 const QUEUE: usize = 4096;
-/// Events a slow subscriber may be behind before it has to read them from the store.
-const EVENT_BACKLOG: usize = 4096;
 /// How long a fresh read waits for the store.
 const READ_PATIENCE: Duration = Duration::from_secs(10);
 /// Longest a caller may wait in the queue with one request.
@@ -71,55 +70,17 @@ pub struct Seen<T> {
 pub struct Ledger {
     shared: Arc<Shared>,
     requests: mpsc::Sender<Request>,
-    writer: Arc<Mutex<Option<JoinHandle<()>>>>,
+    turns: mpsc::Sender<Turn>,
+    keeper: Arc<Mutex<Option<JoinHandle<()>>>>,
 }
 
-/// How far what is in the Book is durable. A read that saw more waits.
+/// What this process does for the ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Durable {
-    pub seq: u64,
-    /// Raised when the Book was taken back: what was read before then may never have been.
-    pub rewinds: u64,
-}
-
-/// Whether the writer works, and if not, why.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum State {
-    Ready,
-    Recovering {
-        reason: String,
-    },
-    /// Another process leads this store.
-    Deposed,
-    Closed,
-}
-
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub store: Arc<dyn Store>,
-    pub clock: Arc<dyn Clock>,
-    pub options: Options,
-    pub book: RwLock<Book>,
-    pub durable: watch::Sender<Durable>,
-    pub state: watch::Sender<State>,
-    /// Monotonic time at which the store last confirmed the head.
-    pub confirmed: watch::Sender<Duration>,
-    pub events: broadcast::Sender<Arc<Event>>,
-    pub index: EventIndex,
-    pub counters: LiveCounters,
-    pub epoch: u64,
-    pub oldest: watch::Sender<u64>,
-    pub stop: CancellationToken,
-}
-
-impl Shared {
-    pub fn book(&self) -> RwLockReadGuard<'_, Book> {
-        self.book.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub fn book_mut(&self) -> RwLockWriteGuard<'_, Book> {
-        self.book.write().unwrap_or_else(PoisonError::into_inner)
-    }
+pub enum Role {
+    /// It reads what the leader commits. It may be about to lead.
+    Following,
+    /// It decides, for everybody.
+    Leading { epoch: u64 },
 }
 
 impl Ledger {
@@ -130,33 +91,47 @@ impl Ledger {
         clock: Arc<dyn Clock>,
         options: Options,
     ) -> Result<Self, LedgerError> {
-        let epoch = store.lead().await?.0;
-        let (loaded, snapshot) = take_over(&*store, &options.chance, epoch, None, &mut false).await?;
-        let (requests, inbox) = mpsc::channel(QUEUE);
-        let shared = Arc::new(Shared {
-            durable: watch::Sender::new(Durable { seq: loaded.head.seq, rewinds: 0 }),
-            state: watch::Sender::new(State::Ready),
-            confirmed: watch::Sender::new(clock.monotonic()),
-            events: broadcast::Sender::new(EVENT_BACKLOG),
-            index: EventIndex::new(loaded.head.oldest),
-            counters: LiveCounters::default(),
-            oldest: watch::Sender::new(loaded.head.oldest),
-            stop: CancellationToken::new(),
-            book: RwLock::new(loaded.book),
-            store,
-            clock,
-            options,
-            epoch,
-        });
-        let writer = Writer::new(shared.clone(), inbox, loaded.head, loaded.version);
-        let writer = tokio::spawn(writer.run());
-        let indexed = shared.clone();
-        tokio::spawn(async move {
-            if let Err(error) = indexed.index.build(&*snapshot).await {
-                tracing::error!(%error, "The index of events could not be built; history does not answer.");
+        let ledger = Self::follow(store, clock, options).await?;
+        match ledger.lead().await {
+            Ok(_) => Ok(ledger),
+            Err(error) => {
+                ledger.close().await;
+                Err(error)
             }
-        });
-        Ok(Self { shared, requests, writer: Arc::new(Mutex::new(Some(writer))) })
+        }
+    }
+
+    /// Opens the ledger in `store` without leading: what others commit is followed and can be read. If there is no ledger
+    /// yet, it is empty until somebody makes one. Where the store cannot be asked, its own copy of it must do.
+    pub async fn follow(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        options: Options,
+    ) -> Result<Self, LedgerError> {
+        let (requests, inbox) = mpsc::channel(QUEUE);
+        let (turns, waiting_turns) = mpsc::channel(1);
+        let shared = Arc::new(Shared::new(store, clock, options));
+        let mut follower = Follower::new(shared.clone());
+        follower.connect().await?;
+        let keeper = tokio::spawn(Keeper::new(shared.clone(), inbox, waiting_turns, follower).run());
+        Ok(Self { shared, requests, turns, keeper: Arc::new(Mutex::new(Some(keeper))) })
+    }
+
+    /// Waits for this process' turn to lead the store, and leads: from then on [`Ledger::submit`] works, until another
+    /// process takes over. Then it follows again, and this may be called anew.
+    ///
+    /// Who stops waiting may still come to lead.
+    pub async fn lead(&self) -> Result<Epoch, LedgerError> {
+        let epoch = self.shared.store.lead().await?;
+        let (answer, answered) = oneshot::channel();
+        self.turns.send(Turn { epoch: epoch.0, answer }).await.map_err(|_| closed())?;
+        answered.await.map_err(|_| closed())??;
+        Ok(epoch)
+    }
+
+    /// Whether this process leads; changes wake.
+    pub fn role(&self) -> watch::Receiver<Role> {
+        self.shared.role.subscribe()
     }
 
     /// Does what is asked, durably, or says why not. A claim that waits does so beside `patience`.
@@ -188,6 +163,10 @@ impl Ledger {
         command: Command,
         patience: Duration,
     ) -> Result<Done, LedgerError> {
+        if !self.shared.leads() {
+            let over = *self.shared.state.borrow() == State::Closed;
+            return Err(if over { closed() } else { LedgerError::NotLeading });
+        }
         let wait = match &command {
             Command::Claim(request) => request.wait.map_or(Duration::ZERO, Duration::from).min(LONGEST_WAIT),
             _ => Duration::ZERO,
@@ -256,18 +235,23 @@ impl Ledger {
 
     /// Asks the store where the ledger stands, so that an answer cannot be that of a leader who is none any more.
     async fn confirm_head(&self) -> Result<u64, LedgerError> {
-        match &*self.shared.state.borrow() {
-            State::Deposed => return Err(deposed()),
-            State::Closed => return Err(closed()),
-            State::Ready | State::Recovering { .. } => {}
+        let shared = &self.shared;
+        if *shared.state.borrow() == State::Closed {
+            return Err(closed());
         }
-        let entry = self.shared.store.get(HEAD_KEY.as_bytes()).await?;
-        let entry = entry.ok_or_else(|| LedgerError::Damaged { reason: "its head is gone".into() })?;
+        let asked_at = shared.clock.monotonic();
+        let Some(entry) = shared.store.get(HEAD_KEY.as_bytes()).await? else {
+            // Nobody has made a ledger yet.
+            return if shared.book().seq() == 0 {
+                Ok(0)
+            } else {
+                Err(LedgerError::Damaged { reason: "its head is gone".into() })
+            };
+        };
         let head: Head = record::decode(&entry.key, &entry.value).map_err(load::damaged)?;
-        if head.epoch > self.shared.epoch {
-            return Err(deposed());
+        if shared.durable.borrow().seq >= head.seq {
+            shared.confirmed.send_replace(asked_at);
         }
-        self.shared.confirmed.send_replace(self.shared.clock.monotonic());
         Ok(head.seq)
     }
 
@@ -301,11 +285,10 @@ impl Ledger {
         let state = self.shared.state.borrow().clone();
         let store = self.shared.store.health();
         let reason = match (state, store) {
-            (State::Ready, netstead_store::Health::Ready) => None,
+            (State::Ready | State::Following, netstead_store::Health::Ready) => None,
             (_, netstead_store::Health::Failed { reason }) | (State::Recovering { reason }, _) => {
                 Some(reason)
             }
-            (State::Deposed, _) => Some(deposed().to_string()),
             (State::Closed, _) => Some("it is shutting down".into()),
         };
         let (seq, paused) = {
@@ -316,7 +299,7 @@ impl Ledger {
             ready: reason.is_none(),
             reason,
             seq,
-            epoch: self.shared.epoch,
+            epoch: self.shared.epoch.load(Relaxed),
             paused,
             events: self.shared.index.count(),
             waiting_requests: QUEUE - self.requests.capacity(),
@@ -332,98 +315,19 @@ impl Ledger {
         &self.shared.clock
     }
 
-    /// Ends the writer once its running commit is answered. The store stays open: it is the caller's.
+    /// Ends leading or following, once a running commit is answered. The store stays open: it is the caller's.
     pub async fn close(&self) {
         self.shared.stop.cancel();
-        if let Some(writer) = self.writer.lock().await.take()
-            && let Err(error) = writer.await
+        if let Some(keeper) = self.keeper.lock().await.take()
+            && let Err(error) = keeper.await
         {
-            tracing::error!(%error, "The ledger's writer ended badly.");
+            tracing::error!(%error, "The ledger's task ended badly.");
         }
     }
-}
-
-pub(crate) fn deposed() -> LedgerError {
-    LedgerError::Unavailable { reason: "another Netstead leads this store now".into() }
 }
 
 fn closed() -> LedgerError {
     LedgerError::Unavailable { reason: "it is shutting down".into() }
-}
-
-/// Long work takes several commits: adds the answers up, and says whether there is more to do.
-fn add_up(sum: Option<Reply>, reply: Reply) -> (Reply, bool) {
-    match (sum, reply) {
-        (Some(Reply::PoolDeleted { released: before, .. }), Reply::PoolDeleted { released, left }) => {
-            (Reply::PoolDeleted { released: before + released, left }, left > 0)
-        }
-        (_, reply @ Reply::PoolDeleted { left, .. }) => (reply, left > 0),
-        (Some(first @ Reply::Observed { .. }), Reply::Observed { more, .. }) => (first, more),
-        (
-            Some(Reply::Synced { created: mut c, updated: mut u, detached: mut d, .. }),
-            Reply::Synced { created, updated, detached, more },
-        ) => {
-            c.extend(created);
-            u.extend(updated);
-            d.extend(detached);
-            (Reply::Synced { created: c, updated: u, detached: d, more }, more)
-        }
-        (_, reply @ (Reply::Observed { more, .. } | Reply::Synced { more, .. })) => (reply, more),
-        (_, reply) => (reply, false),
-    }
-}
-
-/// Loads the ledger and replaces its head, so that no commit begun before can land any more.
-///
-/// `own` is the batch this process last tried, and `landed` becomes true once it was seen at the head. It stays so over
-/// several calls: after a take-over whose answer was lost, the head is that of the take-over. When the stored head is
-/// of a later epoch, somebody else leads.
-pub(crate) async fn take_over(
-    store: &dyn Store,
-    chance: &Chance,
-    epoch: u64,
-    own: Option<u64>,
-    landed: &mut bool,
-) -> Result<(Loaded, Arc<dyn Snapshot>), LedgerError> {
-    for _ in 0..16 {
-        let loaded = load::load(store).await?;
-        *landed |= loaded.as_ref().is_some_and(|loaded| Some(loaded.head.batch) == own);
-        if loaded.as_ref().is_some_and(|loaded| loaded.head.epoch > epoch) {
-            return Err(deposed());
-        }
-        let (condition, mut loaded) = match loaded {
-            Some(loaded) => (Condition::Version(HEAD_KEY.into(), loaded.version), loaded),
-            None => (Condition::Absent(HEAD_KEY.into()), new_ledger(chance)),
-        };
-        loaded.head = Head { epoch, batch: chance.number(), seq: loaded.head.seq + 1, ..loaded.head };
-        loaded.book.count_silent_commit();
-        let commit =
-            netstead_store::Commit::new().when(condition).put(HEAD_KEY, record::encode(&loaded.head));
-        match store.commit(commit).await {
-            Ok(committed) => {
-                loaded.version = committed.version;
-                return Ok((loaded, store.snapshot().await?));
-            }
-            // Somebody was quicker, or it is not known: look again.
-            Err(StoreError::Refused { .. } | StoreError::Unknown { .. }) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Err(LedgerError::Unavailable { reason: "the head of the ledger keeps changing under us".into() })
-}
-
-fn new_ledger(chance: &Chance) -> Loaded {
-    let head = Head {
-        ledger: chance.id(),
-        seq: 0,
-        epoch: 0,
-        batch: 0,
-        time: 0,
-        paused: false,
-        oldest: 0,
-        calendar: None,
-    };
-    Loaded { book: Book::new(&head), head, version: netstead_store::Version(0) }
 }
 
 impl LedgerError {

@@ -11,13 +11,17 @@ pub mod check;
 pub mod command;
 mod events;
 mod filling;
+mod follower;
+mod keeper;
 mod ledger;
 mod load;
 pub mod migrate;
 mod options;
 pub mod record;
 pub mod refusal;
+mod shared;
 mod source;
+mod take_over;
 mod writer;
 
 pub use self::{
@@ -29,7 +33,7 @@ pub use self::{
     chance::Chance,
     command::{Caller, Command, MOST_ENTRIES, Outcome, Reply, Report, Sighting},
     events::{EventPage, EventQuery},
-    ledger::{Done, Freshness, Ledger, Seen},
+    ledger::{Done, Freshness, Ledger, Role, Seen},
     options::{Counters, Health, Options},
     refusal::{LedgerError, Refusal},
     source::LedgerSource,

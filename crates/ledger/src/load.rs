@@ -3,7 +3,7 @@
 use std::{collections::HashSet, hash::Hash, sync::Arc};
 
 use netstead_model::Ident;
-use netstead_store::{Entry, Snapshot, Store, StoreError, Version};
+use netstead_store::{Entry, Snapshot, StoreError, Version};
 use tokio::sync::mpsc;
 
 use crate::{
@@ -32,9 +32,8 @@ pub(crate) struct Loaded {
     pub version: Version,
 }
 
-/// Reads the whole ledger at one moment; `None` when there is none yet.
-pub(crate) async fn load(store: &dyn Store) -> Result<Option<Loaded>, LedgerError> {
-    let snapshot = store.snapshot().await?;
+/// Reads the whole ledger at the moment of `snapshot`; `None` when there is none yet.
+pub(crate) async fn load(snapshot: Arc<dyn Snapshot>) -> Result<Option<Loaded>, LedgerError> {
     if snapshot.get(RESTORING_KEY).await?.is_some() {
         return Err(LedgerError::Damaged {
             reason: "a restore was interrupted; empty the store and restore again".into(),

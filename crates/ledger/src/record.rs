@@ -4,6 +4,7 @@
 //! have a default.
 
 mod event_json;
+mod removed;
 
 use std::sync::Arc;
 
@@ -50,6 +51,13 @@ pub struct Head {
     /// The calendar by which events grow old; none before they were looked through for the first time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calendar: Option<Calendar>,
+}
+
+impl Head {
+    /// Before there is a ledger.
+    pub(crate) fn nowhere() -> Self {
+        Self { ledger: 0, seq: 0, epoch: 0, batch: 0, time: 0, paused: false, oldest: 0, calendar: None }
+    }
 }
 
 /// Wall time as the age of events follows it: after a jump forward no faster than [`Calendar::PACE`] times ledger time,
@@ -238,6 +246,11 @@ impl Record {
             return Err(Malformed::new(key, "its value belongs under another key"));
         }
         Ok(Some(record))
+    }
+
+    /// What stood under `key` and is gone; `None` for keys of the ledger that no Book is made of.
+    pub fn removed(key: &[u8]) -> Result<Option<Self>, Malformed> {
+        removed::record(key)
     }
 }
 

@@ -97,6 +97,9 @@ pub enum LedgerError {
     /// Nothing was done.
     #[error("the ledger cannot answer now: {reason}; nothing was changed")]
     Unavailable { reason: String },
+    /// Nothing was done: another process decides.
+    #[error("another Netstead leads this store now; nothing was changed")]
+    NotLeading,
     /// The request's deadline passed before the ledger came to it. Nothing was done.
     #[error("the deadline of the request has passed; nothing was changed")]
     TooLate,

@@ -20,13 +20,15 @@ use tokio::{
     time::sleep,
 };
 
-use self::retention::Retention;
+use self::{group::Group, retention::Retention};
 use crate::{
     book::{Book, Moment},
     command::{Caller, Command, Reply},
-    ledger::{Done, Shared, State},
+    keeper::Succession,
+    ledger::Done,
     record::Head,
     refusal::{LedgerError, Refusal},
+    shared::{Shared, State},
 };
 
 /// One command on its way, with the one who asked for it.
@@ -57,6 +59,11 @@ const PRESENCE: Duration = Duration::from_secs(5);
 pub(crate) struct Writer {
     shared: Arc<Shared>,
     inbox: mpsc::Receiver<Request>,
+    /// Of its own reign.
+    epoch: u64,
+    succession: Succession,
+    /// Another process leads.
+    deposed: bool,
     /// Decided last time but one too many for the commit.
     put_off: VecDeque<Request>,
     head: Head,
@@ -73,6 +80,9 @@ impl Writer {
     pub fn new(shared: Arc<Shared>, inbox: mpsc::Receiver<Request>, head: Head, version: Version) -> Self {
         let now = shared.clock.monotonic();
         Self {
+            epoch: head.epoch,
+            succession: Succession::new(shared.store.clone(), head.epoch),
+            deposed: false,
             put_off: VecDeque::new(),
             head_time: head.time,
             head_mono: now,
@@ -86,13 +96,19 @@ impl Writer {
         }
     }
 
-    pub async fn run(mut self) {
+    /// Leads until it is told to stop or another process takes over. What comes back is who still asks, and the last
+    /// head that is known to be durable.
+    pub async fn run(mut self) -> (mpsc::Receiver<Request>, Head, Version) {
         let stop = self.shared.stop.clone();
-        loop {
+        while !self.deposed {
             let pause = self.pause();
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
+                () = self.succession.over() => {
+                    self.step_down(Group::default());
+                    break;
+                }
                 () = std::future::ready(()), if !self.put_off.is_empty() => {}
                 request = self.inbox.recv() => match request {
                     Some(request) => self.put_off.push_back(request),
@@ -102,15 +118,15 @@ impl Writer {
             }
             self.turn().await;
         }
-        self.shared.state.send_replace(State::Closed);
-        self.refuse_all("it is shutting down");
+        if !self.deposed {
+            self.shared.state.send_replace(State::Closed);
+            self.refuse_all(&LedgerError::Unavailable { reason: "it is shutting down".into() });
+        }
+        (self.inbox, self.head, self.version)
     }
 
     /// How long nothing needs to happen if nobody asks.
     fn pause(&self) -> Duration {
-        if *self.shared.state.borrow() == State::Deposed {
-            return Duration::from_hours(1);
-        }
         let book = self.shared.book();
         let now = self.ledger_time();
         let due = book.next_due().map(|due| Duration::from_millis(due.saturating_sub(now).max(1)));
@@ -154,9 +170,6 @@ impl Writer {
     /// Groups, one after the other, until nobody asks any more: decide, commit, answer.
     async fn turn(&mut self) {
         self.gather();
-        if *self.shared.state.borrow() == State::Deposed {
-            return self.refuse_all("another Netstead leads this store now");
-        }
         let mut group = self.begin();
         self.take_in(&mut group, GROUP);
         let tick = self.until_tick(self.shared.book().depends_on_time()).is_zero();

@@ -167,7 +167,7 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// A receiver that falls too far behind gets [`WatchItem::Lost`] and must start from a snapshot.
     async fn watch(&self, prefix: &[u8]) -> Result<Watch, StoreError>;
 
-    /// Waits until this process should lead and raises the epoch, which is a counter under [`EPOCH_KEY`].
+    /// Waits until this process should lead, be it again, and raises the epoch, which is a counter under [`EPOCH_KEY`].
     async fn lead(&self) -> Result<Epoch, StoreError>;
 
     /// Whether commits can be expected to work, without doing one.

@@ -18,6 +18,8 @@ impl From<LedgerError> for Failure {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", told)
                     .retry_after(Duration::from_secs(1))
             }
+            LedgerError::NotLeading => Self::new(StatusCode::SERVICE_UNAVAILABLE, "not-leading", told)
+                .retry_after(Duration::from_secs(1)),
             LedgerError::Gone { .. } => Self::new(StatusCode::GONE, "gone", told),
             LedgerError::Moved { .. } => Self::new(StatusCode::SERVICE_UNAVAILABLE, "moved", told),
             LedgerError::Damaged { .. } => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "damaged", told),

@@ -217,6 +217,14 @@ impl PoolState {
         }
     }
 
+    /// Gives every lease its full time from `now` on.
+    pub(super) fn renew_all(&mut self, now: u64) {
+        let numbers: Vec<u128> = self.lease_ends.keys().copied().collect();
+        for number in numbers {
+            self.renew(number, now);
+        }
+    }
+
     pub fn lease_end(&self, number: u128) -> Option<u64> {
         self.lease_ends.get(&number).copied()
     }

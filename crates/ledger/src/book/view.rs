@@ -116,7 +116,7 @@ impl Book {
     }
 
     fn claim_view(&self, state: &PoolState, claim: &Arc<Claim>) -> ClaimView {
-        let end = state.lease_end(claim.address.number());
+        let end = state.lease_end(claim.address.number()).filter(|_| self.knows_leases);
         let left = end.map(|end| Duration::from_millis(end.saturating_sub(self.now)));
         ClaimView { claim: claim.clone(), left }
     }

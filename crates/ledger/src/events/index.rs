@@ -27,6 +27,10 @@ pub(crate) struct EventIndex {
     built: watch::Sender<bool>,
 }
 
+/// Which building is meant: one that was begun again in the meantime comes to nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Building(u64);
+
 #[derive(Debug, Default)]
 struct Inner {
     addresses: Postings<AtAddress>,
@@ -38,6 +42,8 @@ struct Inner {
     oldest: u64,
     /// Events that were spared as the newest of their address, and since then something happened there.
     outlived: BTreeSet<u64>,
+    /// How often it was begun.
+    begun: u64,
 }
 
 /// Bits of a sequence number: a million millions.
@@ -76,17 +82,33 @@ impl EventIndex {
         Self { inner: Mutex::new(Inner { oldest, ..Inner::default() }), built: watch::Sender::new(false) }
     }
 
-    /// Reads every event of `snapshot`, which must be older than the first event that is added beside.
-    pub async fn build(&self, snapshot: &dyn Snapshot) -> Result<(), LedgerError> {
+    /// Forgets all events; those before `oldest` were trimmed.
+    pub fn begin(&self, oldest: u64) -> Building {
+        let mut inner = self.lock();
+        *inner = Inner { oldest, begun: inner.begun + 1, ..Inner::default() };
+        self.built.send_replace(false);
+        Building(inner.begun)
+    }
+
+    /// Reads the events of `snapshot` up to number `last`, none of which is added beside.
+    pub async fn build(
+        &self,
+        Building(number): Building,
+        snapshot: &dyn Snapshot,
+        last: u64,
+    ) -> Result<(), LedgerError> {
         let mut stored = Stored::default();
         each_entry(snapshot, EVENT, |entry| {
             let group: EventGroup = record::decode(&entry.key, &entry.value).map_err(damaged)?;
-            group.events.iter().for_each(|event| stored.add(event));
+            group.events.iter().filter(|event| event.seq <= last).for_each(|event| stored.add(event));
             Ok::<(), LedgerError>(())
         })
         .await?;
-        self.lock().take_in(stored);
-        self.built.send_replace(true);
+        let mut inner = self.lock();
+        if inner.begun == number {
+            inner.take_in(stored);
+            self.built.send_replace(true);
+        }
         Ok(())
     }
 

@@ -1,34 +1,23 @@
 //! What callers, readers and subscribers hear once a group is durable, or will never be.
 
-use std::sync::{Arc, atomic::Ordering::Relaxed};
-
-use netstead_model::Event;
+use std::sync::atomic::Ordering::Relaxed;
 
 use super::{Waiter, Writer, group::Group};
 use crate::{
     command::{Outcome, Reply},
-    ledger::{Done, Durable, State, deposed},
+    ledger::{Done, Role},
     record::Head,
     refusal::LedgerError,
+    shared::State,
 };
 
 impl Writer {
     /// A commit of ours is durable: this is where the ledger stands now.
     pub(super) fn landed(&mut self, head: Head) {
         self.last_commit = self.shared.clock.monotonic();
-        self.shared.confirmed.send_replace(self.last_commit);
         self.shared.counters.commits.fetch_add(1, Relaxed);
-        self.shared.oldest.send_replace(head.oldest);
-        self.shared.durable.send_modify(|durable| durable.seq = head.seq);
+        self.shared.stands_at(&head);
         self.head = head;
-    }
-
-    pub(super) fn publish(&self, events: &[Arc<Event>]) {
-        self.shared.index.add(events);
-        for event in events {
-            // Nobody may be listening.
-            let _ = self.shared.events.send(event.clone());
-        }
     }
 
     /// The Book goes back to what is known to be durable, so that nobody reads what may never have been.
@@ -95,8 +84,7 @@ impl Writer {
         }
     }
 
-    pub(super) fn refuse_all(&mut self, reason: &str) {
-        let error = LedgerError::Unavailable { reason: reason.to_owned() };
+    pub(super) fn refuse_all(&mut self, error: &LedgerError) {
         while let Ok(request) = self.inbox.try_recv() {
             self.put_off.push_back(request);
         }
@@ -108,15 +96,16 @@ impl Writer {
         }
     }
 
-    pub(super) fn deposed(&mut self, group: Group) {
-        self.shared.state.send_replace(State::Deposed);
+    /// Another process leads now.
+    pub(super) fn step_down(&mut self, group: Group) {
+        self.deposed = true;
+        // In this order: nobody may be told that it leads no more while it still takes requests.
+        self.shared.role.send_replace(Role::Following);
+        self.shared.state.send_replace(State::Following);
         // Whoever leads now replaced the head, so whether our last commit landed before that cannot be learned here.
-        let error = if group.unsure { unlearned("another Netstead leads this store now") } else { deposed() };
-        group.fail(&error);
-        self.refuse_all("another Netstead leads this store now");
-        // Readers wait for a Book that is durable; this one is as durable as it will get.
-        let seq = self.shared.book().seq();
-        self.shared.durable.send_modify(|durable: &mut Durable| durable.seq = seq);
+        let unsure = group.unsure.then(|| unlearned("another Netstead leads this store now"));
+        group.fail(&unsure.unwrap_or(LedgerError::NotLeading));
+        self.refuse_all(&LedgerError::NotLeading);
     }
 }
 

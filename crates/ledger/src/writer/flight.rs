@@ -51,7 +51,7 @@ impl Writer {
         };
         let head = Head {
             seq,
-            epoch: self.shared.epoch,
+            epoch: self.epoch,
             batch: self.shared.options.chance.number(),
             time: self.ledger_time(),
             paused,
@@ -123,7 +123,7 @@ impl Writer {
                     silent => (None, silent),
                 };
                 self.shared.counters.requests.fetch_add(flight.group.answers.len() as u64, Relaxed);
-                self.publish(flight.group.batch.events());
+                self.shared.publish(flight.group.batch.events());
                 self.answer(flight.group);
                 if let Some(group) = unwritten {
                     self.confirm(group).await;

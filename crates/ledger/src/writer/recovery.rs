@@ -5,10 +5,7 @@ use std::{sync::atomic::Ordering::Relaxed, time::Duration};
 use tokio::time::sleep;
 
 use super::{Writer, answering::unlearned, group::Group};
-use crate::{
-    ledger::{State, deposed, take_over},
-    refusal::LedgerError,
-};
+use crate::{refusal::LedgerError, shared::State, take_over::take_over};
 
 const FIRST_BACKOFF: Duration = Duration::from_millis(20);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(2);
@@ -27,18 +24,12 @@ impl Writer {
         let stop = self.shared.stop.clone();
         let mut landed = false;
         let learned = loop {
-            match take_over(
-                &*self.shared.store,
-                &self.shared.options.chance,
-                self.shared.epoch,
-                batch,
-                &mut landed,
-            )
-            .await
+            match take_over(&*self.shared.store, &self.shared.options.chance, self.epoch, batch, &mut landed)
+                .await
             {
-                Ok((loaded, _)) => break loaded,
-                Err(error) if error == deposed() => {
-                    self.deposed(group.unwrap_or_default());
+                Ok(loaded) => break loaded,
+                Err(LedgerError::NotLeading) => {
+                    self.step_down(group.unwrap_or_default());
                     return landed;
                 }
                 Err(error) => {
@@ -50,11 +41,15 @@ impl Writer {
                             let error = if group.unsure { unlearned(&reason) } else { nothing };
                             group.fail(&error);
                         }
-                        self.refuse_all(&reason);
+                        self.refuse_all(&LedgerError::Unavailable { reason });
                     }
                 }
             }
             tokio::select! {
+                () = self.succession.over() => {
+                    self.step_down(group.unwrap_or_default());
+                    return landed;
+                }
                 () = stop.cancelled() => {
                     if let Some(group) = group.take() {
                         group.fail(&unlearned("it is shutting down"));
@@ -70,12 +65,11 @@ impl Writer {
         self.head_time = learned.head.time;
         self.head_mono = self.shared.clock.monotonic();
         self.version = learned.version;
-        *self.shared.book_mut() = learned.book;
-        self.shared.durable.send_modify(|durable| durable.rewinds += 1);
+        self.shared.replace_book(learned.book);
         self.landed(learned.head);
         self.shared.state.send_replace(State::Ready);
         if landed {
-            self.publish(&events);
+            self.shared.publish(&events);
         }
         let Some(mut group) = group else { return landed };
         if landed {

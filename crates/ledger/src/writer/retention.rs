@@ -180,7 +180,7 @@ impl Writer {
             Ok(committed) => {
                 self.version = committed.version;
                 self.landed(head);
-                self.publish(event.as_slice());
+                self.shared.publish(event.as_slice());
                 Ok(())
             }
             Err(error) => {

@@ -65,7 +65,12 @@ impl World {
     async fn insist(&self, who: &str, command: &Command) -> Result<Reply, LedgerError> {
         for _ in 0..2000 {
             match self.once(who, command).await {
-                Err(LedgerError::Unknown { .. } | LedgerError::Unavailable { .. } | LedgerError::TooLate) => {
+                Err(
+                    LedgerError::Unknown { .. }
+                    | LedgerError::Unavailable { .. }
+                    | LedgerError::NotLeading
+                    | LedgerError::TooLate,
+                ) => {
                     sleep(Duration::from_millis(100)).await;
                 }
                 answer => return answer,
@@ -148,7 +153,10 @@ async fn try_claim(world: &World, who: &str, name: &str, choice: u64, dice: &mut
         _ => (Command::Bulk(vec![any("lan", name), any("lan", &other)]), vec![name, &other]),
     };
     let mut answer = world.once(who, &command).await;
-    let nothing = matches!(answer, Err(LedgerError::Unavailable { .. } | LedgerError::TooLate));
+    let nothing = matches!(
+        answer,
+        Err(LedgerError::Unavailable { .. } | LedgerError::NotLeading | LedgerError::TooLate)
+    );
     // A place in the queue may be taken before the ledger is heard of no more.
     if nothing && choice != 2 && dice.below(2) == 0 {
         for name in names {
@@ -182,7 +190,7 @@ async fn try_release(world: &World, who: &str, claim: Claim, dice: &mut Dice) ->
     world.let_go(&claim);
     let command = Command::Release(target("lan", claim.key.as_str(), Some(claim.id)));
     let answer = world.once(who, &command).await;
-    if let Err(LedgerError::Unavailable { .. } | LedgerError::TooLate) = answer
+    if let Err(LedgerError::Unavailable { .. } | LedgerError::NotLeading | LedgerError::TooLate) = answer
         && dice.below(2) == 0
     {
         let there = world.look(&claim.key).await.map(|there| there.id);

@@ -10,6 +10,7 @@
 mod ahead;
 mod chance;
 mod faults;
+mod following;
 mod hazards;
 mod history;
 mod idle;

@@ -64,7 +64,7 @@ impl Pair {
         self.now += by;
         let mut batch = Batch::default();
         let served = self.book.housekeep(&mut batch, self.moment());
-        self.stored.keep(&batch);
+        self.stored.keep(&batch, &self.book);
         let expected = self.model.housekeep(self.now, &served);
         let got: Vec<_> =
             served.iter().map(|Served { waiting, claim }| (*waiting, (**claim).clone())).collect();
@@ -80,7 +80,7 @@ impl Pair {
         let who = format!("{}{}", caller.owner(), if caller.manager { "!" } else { "" });
         self.trail.push(format!("{:>7} {who}: {command:?} -> {got:?}", self.now));
         prop_assert!(got.is_ok() || batch.is_empty(), "a refusal wrote something");
-        self.stored.keep(&batch);
+        self.stored.keep(&batch, &self.book);
         let random = || self.model.pools.values().any(|pool| pool.spec.order == Order::Random);
         if got.is_err() && matches!(command, Command::Bulk(_)) && random() {
             // Nobody can tell what it drew before it was refused.

@@ -14,9 +14,12 @@ use proptest::{prelude::*, test_runner::TestCaseError};
 
 use crate::properties::{LEDGER, wall};
 
-/// What the store would hold.
+/// What the store would hold, and the Book of somebody who follows it commit by commit.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Stored(BTreeMap<Vec<u8>, Vec<u8>>);
+pub(crate) struct Stored {
+    keys: BTreeMap<Vec<u8>, Vec<u8>>,
+    follower: Option<Book>,
+}
 
 /// All that can be seen of a Book, and what it would do next.
 #[derive(Debug, PartialEq)]
@@ -99,29 +102,34 @@ fn probes(book: &Book) -> Vec<(Ident, Result<Reply, Refusal>)> {
 }
 
 impl Stored {
-    pub fn keep(&mut self, batch: &Batch) {
+    /// `batch` is committed, and brought the Book to where it is.
+    pub fn keep(&mut self, batch: &Batch, book: &Book) {
+        // A commit names each key once, and followers hear of its writes in any order.
+        let mut writes: BTreeMap<Vec<u8>, Write> = BTreeMap::new();
         for write in batch.records().iter().filter_map(Record::write) {
-            match write {
-                Write::Put(key, value) => self.0.insert(key, value),
-                Write::Delete(key) => self.0.remove(&key),
-            };
+            writes.insert(write.key().clone(), write);
         }
+        let mut records = Vec::new();
+        for write in writes.into_values().rev() {
+            match write {
+                Write::Put(key, value) => {
+                    records.extend(Record::decode(&key, &value).unwrap());
+                    self.keys.insert(key, value);
+                }
+                Write::Delete(key) => {
+                    records.extend(Record::removed(&key).unwrap());
+                    self.keys.remove(&key);
+                }
+            }
+        }
+        let head = head_of(book);
+        self.follower.get_or_insert_with(|| Book::new(&head)).follow(&head, records);
     }
 
     fn load(&self, book: &Book) -> Book {
-        let (seq, time, paused) = (book.seq(), book.now(), book.paused());
-        let mut loaded = Book::new(&Head {
-            ledger: LEDGER,
-            seq,
-            epoch: 1,
-            batch: 1,
-            time,
-            paused,
-            oldest: 0,
-            calendar: None,
-        });
+        let mut loaded = Book::new(&head_of(book));
         for prefix in ["ledger/pool/", "ledger/reserved/", "ledger/addr/", "ledger/seen/", "ledger/wait/"] {
-            for (key, value) in self.0.iter().filter(|(key, _)| key.starts_with(prefix.as_bytes())) {
+            for (key, value) in self.keys.iter().filter(|(key, _)| key.starts_with(prefix.as_bytes())) {
                 loaded.absorb(Record::decode(key, value).unwrap().unwrap());
             }
         }
@@ -132,6 +140,14 @@ impl Stored {
     pub fn check(&self, book: &Book, moment: Moment) -> Result<(), TestCaseError> {
         let mut loaded = self.load(book);
         prop_assert_eq!(face(&loaded, false), face(book, false), "built anew, the Book is another");
+        if let Some(mut follower) = self.follower.clone() {
+            follower.advance(book.now());
+            prop_assert_eq!(face(&follower, false), face(book, false), "who follows has another Book");
+            follower.begin_to_lead();
+            let mut living = book.clone();
+            living.begin_to_lead();
+            prop_assert_eq!(face(&follower, true), face(&living, true), "who takes over has another Book");
+        }
         let mut living = book.clone();
         let later = Moment { now: moment.now + 45_000, ..moment };
         // Sightings missed and callers heard are not stored, nor are leases: only rests are looked at here.
@@ -140,4 +156,9 @@ impl Stored {
         prop_assert_eq!(face(&loaded, false), face(&living, false), "later, the Book is another");
         Ok(())
     }
+}
+
+fn head_of(book: &Book) -> Head {
+    let (seq, time, paused) = (book.seq(), book.now(), book.paused());
+    Head { ledger: LEDGER, seq, epoch: 1, batch: 1, time, paused, oldest: 0, calendar: None }
 }

@@ -115,6 +115,7 @@ fn every_error_says_whether_something_was_done() {
     let errors = [
         LedgerError::Unknown { reason: reason() },
         LedgerError::Unavailable { reason: reason() },
+        LedgerError::NotLeading,
         LedgerError::TooLate,
         LedgerError::Gone { reason: "events up to 17 were trimmed, and 3 is older".into() },
         LedgerError::Moved {
@@ -126,6 +127,7 @@ fn every_error_says_whether_something_was_done() {
     assert_snapshot!(errors.map(|error| error.to_string()).join("\n"), @r"
     it is unknown whether this was done (the disk is full): ask again with the same key
     the ledger cannot answer now: the disk is full; nothing was changed
+    another Netstead leads this store now; nothing was changed
     the deadline of the request has passed; nothing was changed
     events up to 17 were trimmed, and 3 is older; start again from a list
     this store was moved to etcd at http://127.0.0.1:2379 below /netstead/ at 1970-01-01T00:00:00Z and is sealed; set `[store]` to the new one

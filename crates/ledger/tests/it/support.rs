@@ -43,6 +43,14 @@ impl House {
         Self::on(self.store.clone(), self.options.clone()).await
     }
 
+    /// Another process on the same store, which does not lead.
+    pub async fn follower(&self) -> Self {
+        let clock = ManualClock::default();
+        let (store, options) = (self.store.clone(), self.options.clone());
+        let ledger = Ledger::follow(store.clone(), clock.shared(), options.clone()).await.unwrap();
+        Self { store, clock, ledger, options }
+    }
+
     pub async fn restart(self) -> Self {
         self.ledger.close().await;
         self.successor().await

@@ -1,0 +1,240 @@
+//! Following a ledger that another process leads: the Book is loaded once and then fed by the store's watch, so that
+//! reads can be answered here, and so that taking over takes one commit and not another start.
+
+use std::{sync::Arc, time::Duration};
+
+use netstead_model::Event;
+use netstead_store::{Commit, Condition, Snapshot, StoreError, Version, Watch, WatchItem, Write};
+use tokio::time::timeout;
+
+use crate::{
+    events,
+    load::{self, Loaded, RESTORING_KEY},
+    migrate::SEALED_KEY,
+    record::{self, EVENT, EventGroup, HEAD_KEY, Head, Malformed, PREFIX, Record, event_seq},
+    refusal::LedgerError,
+    shared::Shared,
+    take_over::new_ledger,
+};
+
+/// How long one who takes over waits for the watch to bring what the store has; then it loads everything anew.
+const CATCH_UP: Duration = Duration::from_millis(1500);
+/// How often the head may change while it is being taken over.
+const ATTEMPTS: usize = 16;
+/// Commits that trim events after which the index of a follower is built anew, to forget them.
+const TRIMMED: usize = 1000;
+
+pub(crate) struct Follower {
+    shared: Arc<Shared>,
+    /// Where the Book stands; none before there is a ledger.
+    place: Option<(Head, Version)>,
+    watch: Option<Watch>,
+    /// Commits that trimmed events, which the index still knows.
+    trims: usize,
+}
+
+/// What one commit of the leader brought.
+struct News {
+    head: Head,
+    records: Vec<Record>,
+    events: Vec<Arc<Event>>,
+    trimmed: bool,
+}
+
+impl Follower {
+    pub fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, place: None, watch: None, trims: 0 }
+    }
+
+    pub fn is_connected(&self) -> bool {
+        self.watch.is_some()
+    }
+
+    /// This process led, up to here: what came after is still to be learned.
+    pub fn go_on_from(&mut self, head: Head, version: Version) {
+        self.place = Some((head, version));
+        self.watch = None;
+    }
+
+    /// Loads the ledger and begins to follow it from there.
+    pub async fn connect(&mut self) -> Result<(), LedgerError> {
+        let store = self.shared.store.clone();
+        let watch = store.watch(PREFIX.as_bytes()).await?;
+        let snapshot = match store.snapshot().await {
+            Ok(snapshot) => snapshot,
+            // What is here is better than nothing; reads say how old it is.
+            Err(error) => store.own_snapshot().await.map_err(|_| error)?,
+        };
+        match load::load(snapshot.clone()).await? {
+            Some(loaded) => self.adopt(loaded, snapshot).await?,
+            None => self.shared.index_anew(snapshot, 0, 0),
+        }
+        self.watch = Some(watch);
+        Ok(())
+    }
+
+    async fn adopt(&mut self, loaded: Loaded, snapshot: Arc<dyn Snapshot>) -> Result<(), LedgerError> {
+        let Loaded { mut book, head, version } = loaded;
+        book.follow(&head, Vec::new());
+        let known = self.place.as_ref().map(|(known, _)| known).filter(|known| known.ledger == head.ledger);
+        let missed = match known {
+            Some(known) if known.seq > head.seq => {
+                return Err(LedgerError::Unavailable {
+                    reason: "the store is behind what it told before".into(),
+                });
+            }
+            Some(known) => events::behind(&*snapshot, known.seq).await?,
+            None => (Vec::new(), false),
+        };
+        self.shared.replace_book(book);
+        self.shared.stands_at(&head);
+        // A subscriber that cannot be told everything notices: it is told more than it can keep.
+        let (events, whole) = missed;
+        self.shared.publish(&events);
+        if !whole {
+            self.trims = 0;
+            self.shared.index_anew(snapshot, head.oldest, head.seq);
+        }
+        self.place = Some((head, version));
+        Ok(())
+    }
+
+    /// Takes in the next commit of the leader; waits for one. Dropping the future loses nothing.
+    pub async fn hear(&mut self) {
+        if self.trims >= TRIMMED {
+            self.forget_trimmed().await;
+        }
+        let Some(watch) = &mut self.watch else { return };
+        let taken = match watch.next().await {
+            Some(WatchItem::Changed { version, writes }) => self.take_in(version, &writes),
+            Some(WatchItem::Lost) | None => Ok(false),
+        };
+        match taken {
+            Ok(true) => {}
+            Ok(false) => self.watch = None,
+            Err(error) => {
+                tracing::error!(%error, "What the leader wrote cannot be understood; the ledger is loaded anew.");
+                self.watch = None;
+            }
+        }
+    }
+
+    /// Whether it could be taken in; if not, only loading anew tells where the ledger stands.
+    fn take_in(&mut self, version: Version, writes: &[Write]) -> Result<bool, Malformed> {
+        let known = self.place.as_ref().map_or(0, |(head, _)| head.seq);
+        let Some(news) = read(writes, known)? else { return Ok(false) };
+        match &self.place {
+            Some((head, _)) if head.ledger == news.head.ledger => {
+                if news.head.seq <= head.seq {
+                    return Ok(true); // Loaded already.
+                }
+            }
+            // A ledger that was just made, or restored.
+            _ => return Ok(false),
+        }
+        self.shared.book_mut().follow(&news.head, news.records);
+        self.shared.stands_at(&news.head);
+        self.shared.publish(&news.events);
+        self.trims += usize::from(news.trimmed);
+        self.place = Some((news.head, version));
+        Ok(true)
+    }
+
+    /// Builds the index of events without those that are no more.
+    async fn forget_trimmed(&mut self) {
+        self.trims = 0;
+        if let (Some((head, _)), Ok(snapshot)) = (&self.place, self.shared.store.snapshot().await) {
+            self.shared.index_anew(snapshot, head.oldest, head.seq);
+        }
+    }
+
+    /// Replaces the head, so that no commit begun before can land any more, once the Book stands where the store does.
+    pub async fn take_over(&mut self, epoch: u64) -> Result<(Head, Version), LedgerError> {
+        for _ in 0..ATTEMPTS {
+            self.catch_up().await?;
+            let (head, condition) = match &self.place {
+                Some((head, version)) => (head.clone(), Condition::Version(HEAD_KEY.into(), *version)),
+                None => (new_ledger(&self.shared.options.chance).head, Condition::Absent(HEAD_KEY.into())),
+            };
+            if head.epoch > epoch {
+                return Err(LedgerError::NotLeading);
+            }
+            let batch = self.shared.options.chance.number();
+            let head = Head { epoch, batch, seq: head.seq + 1, ..head };
+            let commit = Commit::new()
+                .when(condition)
+                .when(Condition::Absent(RESTORING_KEY.to_vec()))
+                .when(Condition::Absent(SEALED_KEY.to_vec()))
+                .put(HEAD_KEY, record::encode(&head));
+            match self.shared.store.commit(commit).await {
+                Ok(committed) => return self.lead_from(head, committed.version).await,
+                // Somebody was quicker, or it is not known, or it was sealed: look again.
+                Err(StoreError::Refused { key }) if key == RESTORING_KEY || key == SEALED_KEY => {
+                    self.connect().await?;
+                }
+                Err(StoreError::Refused { .. } | StoreError::Unknown { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(LedgerError::Unavailable { reason: "the head of the ledger keeps changing under us".into() })
+    }
+
+    /// Brings the Book to where the store stands now.
+    async fn catch_up(&mut self) -> Result<(), LedgerError> {
+        let stored = self.shared.store.get(HEAD_KEY.as_bytes()).await?.map(|entry| entry.version);
+        let hearing = async {
+            while self.is_connected() && self.place.as_ref().map(|(_, version)| *version) != stored {
+                self.hear().await;
+            }
+        };
+        let late = timeout(CATCH_UP, hearing).await.is_err();
+        if late || !self.is_connected() {
+            self.connect().await?;
+        }
+        Ok(())
+    }
+
+    async fn lead_from(&mut self, head: Head, version: Version) -> Result<(Head, Version), LedgerError> {
+        self.watch = None;
+        {
+            let mut book = self.shared.book_mut();
+            if self.place.is_none() {
+                *book = crate::book::Book::new(&head);
+            }
+            book.follow(&head, Vec::new());
+            book.begin_to_lead();
+        }
+        self.shared.stands_at(&head);
+        if self.place.is_none() || self.trims > 0 {
+            let snapshot = self.shared.store.snapshot().await?;
+            self.trims = 0;
+            self.shared.index_anew(snapshot, head.oldest, head.seq);
+        }
+        self.place = Some((head.clone(), version));
+        Ok((head, version))
+    }
+}
+
+/// What the writes of one commit mean for one who knows of events up to `known`; none when they are no commit of a leader.
+fn read(writes: &[Write], known: u64) -> Result<Option<News>, Malformed> {
+    let (mut head, mut records, mut events, mut trimmed) = (None, Vec::new(), Vec::new(), false);
+    for write in writes {
+        match write {
+            Write::Put(key, value) if key == HEAD_KEY.as_bytes() => head = Some(record::decode(key, value)?),
+            Write::Put(key, value) if key.starts_with(EVENT.as_bytes()) => {
+                // What stands below is rewritten when some of its events were trimmed.
+                if event_seq(key).is_some_and(|first| first > known) {
+                    let group: EventGroup = record::decode(key, value)?;
+                    events.extend(group.events);
+                } else {
+                    trimmed = true;
+                }
+            }
+            Write::Put(key, value) => records.extend(Record::decode(key, value)?),
+            Write::Delete(key) if key == HEAD_KEY.as_bytes() => return Ok(None),
+            Write::Delete(key) if key.starts_with(EVENT.as_bytes()) => trimmed = true,
+            Write::Delete(key) => records.extend(Record::removed(key)?),
+        }
+    }
+    Ok(head.map(|head| News { head, records, events, trimmed }))
+}
