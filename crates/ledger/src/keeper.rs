@@ -78,12 +78,14 @@ impl Keeper {
         loop {
             if !self.follower.is_connected() {
                 let connected = tokio::select! {
+                    biased;
                     () = stop.cancelled() => return None,
                     connected = self.follower.connect() => connected,
                 };
                 if let Err(error) = connected {
                     tracing::debug!(%error, "The store cannot be followed now.");
                     tokio::select! {
+                        biased;
                         () = stop.cancelled() => return None,
                         () = sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
                     }

@@ -46,6 +46,7 @@ impl Writer {
                 }
             }
             tokio::select! {
+                biased;
                 () = self.succession.over() => {
                     self.step_down(group.unwrap_or_default());
                     return landed;
