@@ -3,7 +3,6 @@
 mod address;
 mod bulk;
 mod claim;
-mod cluster;
 mod doctor;
 mod event;
 mod history;
@@ -24,7 +23,6 @@ pub use self::{
     },
     bulk::{BulkEntry, BulkInput, BulkMove, BulkOutput, BulkRenew, BulkResult, TargetInput},
     claim::{ClaimFrom, ClaimInput, ClaimOutput, MoveInput, ReleaseOutput, RenewInput},
-    cluster::{ClusterOutput, LeaderOutput, MemberOutput},
     doctor::{DoctorOutput, FindingOutput},
     event::EventOutput,
     history::HistoryOutput,

@@ -24,7 +24,6 @@ mod shared;
 mod shelf;
 mod status;
 mod time;
-mod warm;
 
 pub use self::{
     engine::{Cleaning, Engine, Undone},
@@ -43,5 +42,4 @@ pub use self::{
         DetachedStatus, EngineStatus, LastPass, ParkedStatus, ProviderStatus, SourceStatus, WorkloadView,
         ZoneStatus,
     },
-    warm::keep_warm,
 };

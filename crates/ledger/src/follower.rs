@@ -56,20 +56,21 @@ impl Follower {
         self.watch = None;
     }
 
-    /// Loads the ledger and begins to follow it from there.
+    /// Loads the ledger and begins to follow it from there. From an old copy it is not connected: to be tried again.
     pub async fn connect(&mut self) -> Result<(), LedgerError> {
         let store = self.shared.store.clone();
         let watch = store.watch(PREFIX.as_bytes()).await?;
-        let snapshot = match store.snapshot().await {
-            Ok(snapshot) => snapshot,
+        let (snapshot, current) = match store.snapshot().await {
+            Ok(snapshot) => (snapshot, true),
             // What is here is better than nothing; reads say how old it is.
-            Err(error) => store.own_snapshot().await.map_err(|_| error)?,
+            Err(error) => (store.own_snapshot().await.map_err(|_| error)?, false),
         };
         match load::load(snapshot.clone()).await? {
             Some(loaded) => self.adopt(loaded, snapshot).await?,
             None => self.shared.index_anew(snapshot, 0, 0),
         }
-        self.watch = Some(watch);
+        // An old copy ends before the watch begins, and nobody tells what lies between.
+        self.watch = current.then_some(watch);
         Ok(())
     }
 
@@ -127,6 +128,11 @@ impl Follower {
             Some((head, _)) if head.ledger == news.head.ledger => {
                 if news.head.seq <= head.seq {
                     return Ok(true); // Loaded already.
+                }
+                // Numbers leave nothing out, so what is not the next one says that something was missed.
+                let first = news.events.first().map_or(news.head.seq, |event| event.seq);
+                if first != head.seq + 1 {
+                    return Ok(false);
                 }
             }
             // A ledger that was just made, or restored.

@@ -82,8 +82,10 @@ impl Keeper {
                     () = stop.cancelled() => return None,
                     connected = self.follower.connect() => connected,
                 };
-                if let Err(error) = connected {
+                if let Err(error) = &connected {
                     tracing::debug!(%error, "The store cannot be followed now.");
+                }
+                if !self.follower.is_connected() {
                     tokio::select! {
                         biased;
                         () = stop.cancelled() => return None,

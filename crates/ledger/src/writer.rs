@@ -182,7 +182,9 @@ impl Writer {
             let Some(next) = self.land(flight, ahead).await else { break };
             flight = next;
         }
-        self.trim_if_due().await;
+        if !self.deposed {
+            self.trim_if_due().await;
+        }
     }
 }
 

@@ -14,7 +14,6 @@ mod import;
 mod local;
 mod logging;
 mod names;
-mod node;
 mod notify;
 mod output;
 mod progress;
@@ -24,7 +23,7 @@ mod settings;
 mod state_dir;
 mod step_down;
 mod store_place;
-mod turns;
+mod turn;
 
 use std::process::ExitCode;
 
@@ -125,7 +124,6 @@ async fn talk(global: &Global, session: &Session, command: &Command) -> anyhow::
         Command::History(args) => commands::events::history(context, args).await?,
         Command::Explain(args) => commands::explain::explain(context, args).await?,
         Command::Events(cli::admin::Events::Export(args)) => commands::events::export(context, args).await?,
-        Command::Cluster(args) => commands::cluster::cluster(context, args).await?,
         Command::Token(args) => commands::token::token(context, args).await?,
         Command::Record(args) => commands::names::record(context, args).await?,
         Command::Pause(args) => commands::names::pause(context, args).await?,

@@ -60,8 +60,7 @@ fn check_type(headers: &HeaderMap) -> Result<(), Failure> {
     ))
 }
 
-/// The whole body, if it is not too large.
-pub(super) async fn read(body: Body, headers: &HeaderMap, most: usize) -> Result<Vec<u8>, Failure> {
+async fn read(body: Body, headers: &HeaderMap, most: usize) -> Result<Vec<u8>, Failure> {
     let declared = body.size_hint().lower();
     let asks_first = headers
         .get(header::EXPECT)
@@ -103,7 +102,7 @@ fn oversized(most: usize) -> Failure {
     Failure::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", told).fact("most_bytes", most)
 }
 
-pub(super) fn too_slow() -> Failure {
+fn too_slow() -> Failure {
     Failure::new(
         StatusCode::REQUEST_TIMEOUT,
         "too-slow",

@@ -128,8 +128,7 @@ mod tests {
         let (store, clock) = (Arc::new(MemoryStore::new()), SystemClock::shared());
         Arc::new(App {
             ledger: Ledger::open(store.clone(), clock.clone(), Options::default()).await.unwrap(),
-            stage: crate::cluster::Stage::default(),
-            cluster: None,
+            engine: None,
             nameserver: Arc::from([]),
             reader: None,
             examiner: None,

@@ -185,8 +185,10 @@ impl Writer {
             }
             Err(error) => {
                 let reason = error.to_string();
-                let mut group = super::group::Group::default();
+                let mut group = super::group::Group { before: head.seq - 1, ..Default::default() };
                 group.batch.events.extend(event);
+                // The number was counted already, and what it stands for may never come to be.
+                self.take_back(&mut group);
                 let landed = self.recover(Some(head.batch), group, &reason).await;
                 if landed { Ok(()) } else { Err(LedgerError::Unavailable { reason }) }
             }

@@ -47,11 +47,11 @@ impl Dice {
         (self.0 >> 11) % limit
     }
 
-    pub fn fault(&mut self, percent: u64) -> Fault {
+    pub fn fault(&mut self, percent: u64, pace: u32) -> Fault {
         if self.below(100) >= percent {
             return Fault::Pass;
         }
-        let time = Duration::from_millis(1 + self.below(4000));
+        let time = Duration::from_millis(1 + self.below(4000)) / pace;
         match self.below(5) {
             0 => Fault::Fail,
             1 => Fault::LandUnknown,

@@ -1,7 +1,8 @@
 //! A store that fails, delays, loses answers and lands late, leaders that come and go, and callers that never give up:
 //! nobody is ever lied to.
 //!
-//! Time is tokio's paused clock, so a run is as fast as its decisions. A failing run prints its seed;
+//! On memory, time is tokio's paused clock, so a run is as fast as its decisions; on other stores it is real, and goes
+//! by faster. A failing run prints its seed;
 //! `LEDGER_SEED=17 cargo test -p netstead-ledger --test it faults` plays that one alone, `LEDGER_SEEDS=2000` many.
 
 use std::{
@@ -12,17 +13,21 @@ use std::{
 
 use netstead_ledger::{Caller, ClaimFilter, Command, Freshness, Ledger, LedgerError, Options, Reply, check};
 use netstead_model::{Address, Claim, ClaimId, EventKind, Key, Released, Span};
-use netstead_store::{FaultyStore, MemoryStore, faults::Fault};
+use netstead_store::{FaultyStore, Store, faults::Fault};
 use tokio::time::sleep;
 
 use crate::{
     chance::{Dice, TokioClock},
+    ground::Ground,
     support::{any, claim, create, exact, key, living, target},
 };
 
 /// What all callers share: the ledger that leads now, and who holds what for certain.
 struct World {
-    store: Arc<FaultyStore>,
+    /// The store as each process has it; the first is the one that leads now.
+    stores: Mutex<Vec<Arc<FaultyStore>>>,
+    /// How many times as fast as they say everybody does everything.
+    pace: u32,
     ledger: Mutex<Ledger>,
     certain: Mutex<BTreeMap<Address, (Key, ClaimId)>>,
     released: Mutex<Vec<ClaimId>>,
@@ -30,17 +35,23 @@ struct World {
 }
 
 impl World {
-    async fn new(seed: u64) -> Arc<Self> {
-        let store = Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())));
+    async fn new(seed: u64, handles: Vec<Arc<dyn Store>>, pace: u32) -> Arc<Self> {
         let mut dice = Dice::new(seed);
         let percent = [5, 20, 40, 70][usize::try_from(dice.below(4)).unwrap()];
         let learn_timeout = Duration::from_millis([0, 50, 5000][usize::try_from(dice.below(3)).unwrap()]);
         let options = Options { learn_timeout, ..Options::default() };
         // In a slow store groups are decided while others are on their way.
-        store.slow_down(Duration::from_millis([0, 30, 400][usize::try_from(dice.below(3)).unwrap()]));
-        store.decide(move |_, _| dice.fault(percent));
-        let ledger = Mutex::new(open(&store, &options).await);
-        let world = Self { store, ledger, certain: Mutex::default(), released: Mutex::default(), options };
+        let slowness = Duration::from_millis([0, 30, 400][usize::try_from(dice.below(3)).unwrap()]);
+        let mut stores = Vec::new();
+        for (store, number) in handles.into_iter().zip(0..) {
+            let (store, mut dice) = (FaultyStore::new(store), Dice::new(seed * 7 + number));
+            store.slow_down(slowness / pace);
+            store.decide(move |_, _| dice.fault(percent, pace));
+            stores.push(Arc::new(store));
+        }
+        let ledger = Mutex::new(open(&stores[0], &options).await);
+        let (stores, certain, released) = (Mutex::new(stores), Mutex::default(), Mutex::default());
+        let world = Self { stores, pace, ledger, certain, released, options };
         let pool = create("lan", "10.0.0.1-10.0.0.20", |spec| spec.cooldown = Span::from_secs(1));
         world.insist("admin", &pool).await.unwrap();
         Arc::new(world)
@@ -52,8 +63,17 @@ impl World {
 
     /// Another process takes over; the old one is left running and finds out.
     async fn take_over(&self) {
-        let new = open(&self.store, &self.options).await;
+        let store = {
+            let mut stores = self.stores.lock().unwrap();
+            stores.rotate_left(1);
+            stores[0].clone()
+        };
+        let new = open(&store, &self.options).await;
         *self.ledger.lock().unwrap() = new;
+    }
+
+    async fn rest(&self, time: Duration) {
+        sleep(time / self.pace).await;
     }
 
     async fn once(&self, who: &str, command: &Command) -> Result<Reply, LedgerError> {
@@ -71,7 +91,7 @@ impl World {
                     | LedgerError::NotLeading
                     | LedgerError::TooLate,
                 ) => {
-                    sleep(Duration::from_millis(100)).await;
+                    self.rest(Duration::from_millis(100)).await;
                 }
                 answer => return answer,
             }
@@ -85,7 +105,7 @@ impl World {
             let seen = self.ledger().read(Freshness::Fresh, |book| book.claim(&pool, key)).await;
             match seen {
                 Ok(seen) => return seen.value.map(|view| Claim::clone(&view.claim)),
-                Err(_) => sleep(Duration::from_millis(100)).await,
+                Err(_) => self.rest(Duration::from_millis(100)).await,
             }
         }
     }
@@ -114,7 +134,7 @@ async fn open(store: &Arc<FaultyStore>, options: &Options) -> Ledger {
 async fn live(world: Arc<World>, who: String, mut dice: Dice) -> BTreeMap<Key, Claim> {
     let mut mine: BTreeMap<Key, Claim> = BTreeMap::new();
     for turn in 0..12 {
-        sleep(Duration::from_millis(dice.below(1500))).await;
+        world.rest(Duration::from_millis(dice.below(1500))).await;
         let name = format!("{who}-{}", dice.below(3));
         match (mine.remove(&key(&name)), dice.below(4)) {
             (None, choice) => {
@@ -204,22 +224,24 @@ async fn try_release(world: &World, who: &str, claim: Claim, dice: &mut Dice) ->
     None
 }
 
-async fn play(seed: u64) {
-    let world = World::new(seed).await;
+async fn play(seed: u64, handles: Vec<Arc<dyn Store>>, pace: u32) {
+    let world = World::new(seed, handles, pace).await;
     let mut dice = Dice::new(seed + 1);
     let callers: Vec<_> = (0..6)
         .map(|n| tokio::spawn(live(world.clone(), format!("caller{n}"), Dice::new(seed * 31 + n))))
         .collect();
     for _ in 0..dice.below(5) {
-        sleep(Duration::from_millis(dice.below(8000))).await;
+        world.rest(Duration::from_millis(dice.below(8000))).await;
         world.take_over().await;
     }
     let mut expected: Vec<Claim> = Vec::new();
     for caller in callers {
         expected.extend(caller.await.unwrap().into_values());
     }
-    world.store.decide(|_, _| Fault::Pass);
-    sleep(Duration::from_mins(1)).await;
+    for store in world.stores.lock().unwrap().iter() {
+        store.decide(|_, _| Fault::Pass);
+    }
+    world.rest(Duration::from_mins(1)).await;
     settle(&world, expected).await;
 }
 
@@ -228,7 +250,8 @@ async fn settle(world: &World, mut expected: Vec<Claim>) {
     let leading = world.ledger();
     let before =
         leading.read(Freshness::Fresh, |book| book.claims(&ClaimFilter::default(), None, 1000)).await;
-    let fresh = Ledger::open(world.store.clone(), TokioClock::shared(), Options::default()).await.unwrap();
+    let store = world.stores.lock().unwrap()[0].clone();
+    let fresh = Ledger::open(store.clone(), TokioClock::shared(), Options::default()).await.unwrap();
     let now =
         fresh.read(Freshness::Fresh, |book| book.claims(&ClaimFilter::default(), None, 1000)).await.unwrap();
     let plain = |views: &[netstead_ledger::ClaimView]| -> Vec<Claim> {
@@ -237,7 +260,7 @@ async fn settle(world: &World, mut expected: Vec<Claim>) {
     assert_eq!(plain(&before.unwrap().value), plain(&now.value), "a fresh Book is another");
     expected.sort_by_key(|claim| claim.address);
     assert_eq!(plain(&now.value), expected, "what was told is not what is");
-    let report = check::check(&*world.store).await.unwrap();
+    let report = check::check(&*store).await.unwrap();
     assert_eq!(report.problems, []);
 
     let query = netstead_ledger::EventQuery { limit: 100_000, ..Default::default() };
@@ -262,7 +285,21 @@ fn nobody_is_ever_lied_to() {
     for seed in seeds {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| runtime.block_on(play(seed))));
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            runtime.block_on(async { play(seed, Ground::memory().handles(2).await, 1).await });
+        }));
         assert!(result.is_ok(), "it failed with LEDGER_SEED={seed}");
+    }
+}
+
+/// The same on a store that takes real time, with threads that really run at once.
+pub(crate) fn nobody_is_lied_to_on(ground: &Arc<Ground>, seeds: u64) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    for seed in 0..seeds {
+        let done = runtime.block_on(async {
+            let handles = ground.handles(3).await;
+            tokio::spawn(play(seed, handles, 20)).await
+        });
+        assert!(done.is_ok(), "it failed with seed {seed}");
     }
 }

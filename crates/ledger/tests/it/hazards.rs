@@ -6,14 +6,17 @@ use insta::assert_snapshot;
 use netstead_ledger::{Caller, Command, EventQuery, LedgerError, Options, Reply, Role, backup};
 use netstead_model::{ClaimRequest, Span};
 use netstead_store::{
-    FaultyStore, Health, MemoryStore, Store as _,
+    FaultyStore, Health, Store as _,
     faults::Fault::{Delay, LandUnknown, LoseUnknown},
 };
 
-use crate::support::{House, PATIENCE, any, claim, exact, key, living, restless, said, seen, spec, target};
+use crate::{
+    ground,
+    support::{House, PATIENCE, any, claim, exact, key, living, restless, said, seen, spec, target},
+};
 
 #[tokio::test]
-async fn a1_a_second_leader_fences_the_first() {
+pub(crate) async fn a1_a_second_leader_fences_the_first() {
     let first = House::with_lan().await;
     first.claim("ann", "lan", "web").await;
     let second = first.successor().await;
@@ -24,8 +27,8 @@ async fn a1_a_second_leader_fences_the_first() {
 }
 
 #[tokio::test]
-async fn a1_a_commit_that_landed_unnoticed_is_noticed() {
-    let store = Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())));
+pub(crate) async fn a1_a_commit_that_landed_unnoticed_is_noticed() {
+    let store = ground::faulty().await;
     let house = House::on(store.clone(), Options::default()).await;
     house.make("lan", "10.0.3.50-10.0.3.59").await;
     // The commit lands, its answer is lost; so is that of the commit with which the writer makes sure.
@@ -40,8 +43,8 @@ async fn a1_a_commit_that_landed_unnoticed_is_noticed() {
 }
 
 #[tokio::test]
-async fn a1_what_a_deposed_leader_cannot_learn_is_unknown() {
-    let inner = Arc::new(MemoryStore::new());
+pub(crate) async fn a1_what_a_deposed_leader_cannot_learn_is_unknown() {
+    let inner = ground::store().await;
     let store = Arc::new(FaultyStore::new(inner.clone()));
     let first = House::on(store.clone(), Options::default()).await;
     first.make("lan", "10.0.3.50-10.0.3.59").await;
@@ -66,7 +69,7 @@ async fn a1_what_a_deposed_leader_cannot_learn_is_unknown() {
 }
 
 #[tokio::test]
-async fn a2_a_repeat_on_a_stale_leader_is_refused() {
+pub(crate) async fn a2_a_repeat_on_a_stale_leader_is_refused() {
     let first = House::new().await;
     first.make_so("lan", "10.0.3.50-10.0.3.59", restless).await;
     first.claim("ann", "lan", "web").await;
@@ -81,8 +84,8 @@ async fn a2_a_repeat_on_a_stale_leader_is_refused() {
 }
 
 #[tokio::test]
-async fn a2_a_repeat_waits_for_the_commit_it_repeats() {
-    let store = Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())));
+pub(crate) async fn a2_a_repeat_waits_for_the_commit_it_repeats() {
+    let store = ground::faulty().await;
     let house = House::on(store.clone(), Options::default()).await;
     house.make("lan", "10.0.3.50-10.0.3.59").await;
     store.script([Delay(Duration::from_millis(80))]);
@@ -105,8 +108,8 @@ async fn a2_a_repeat_waits_for_the_commit_it_repeats() {
 }
 
 #[tokio::test]
-async fn a4_a_request_that_comes_too_late_is_dropped() {
-    let store = Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())));
+pub(crate) async fn a4_a_request_that_comes_too_late_is_dropped() {
+    let store = ground::faulty().await;
     let house = House::on(store.clone(), Options::default()).await;
     house.make("lan", "10.0.3.50-10.0.3.59").await;
     store.script([Delay(Duration::from_millis(80))]);
@@ -124,7 +127,7 @@ async fn a4_a_request_that_comes_too_late_is_dropped() {
 }
 
 #[tokio::test]
-async fn a5_ledger_time_stands_still_while_nobody_leads() {
+pub(crate) async fn a5_ledger_time_stands_still_while_nobody_leads() {
     let house = House::with_lan().await;
     house.ask("ann", claim("lan", "web", living(60))).await.unwrap();
     house.claim("ann", "lan", "db").await;
@@ -144,7 +147,7 @@ async fn a5_ledger_time_stands_still_while_nobody_leads() {
 }
 
 #[tokio::test]
-async fn a6_many_hosts_may_report_one_address() {
+pub(crate) async fn a6_many_hosts_may_report_one_address() {
     let house = House::new().await;
     house.make("docker", "172.17.0.0/24").await;
     let hosts = ["h1", "h2", "h3", "h4", "h5"];
@@ -165,7 +168,7 @@ async fn a6_many_hosts_may_report_one_address() {
 }
 
 #[tokio::test]
-async fn a8_sixty_four_entries_are_one_commit_and_more_are_refused() {
+pub(crate) async fn a8_sixty_four_entries_are_one_commit_and_more_are_refused() {
     let house = House::new().await;
     house.make("lan", "10.0.0.0/24").await;
     let entries = |count: u32| Command::Bulk((0..count).map(|n| any("lan", &format!("k{n}"))).collect());
@@ -177,7 +180,7 @@ async fn a8_sixty_four_entries_are_one_commit_and_more_are_refused() {
 }
 
 #[tokio::test]
-async fn a8_a_bulk_fits_however_many_ask_beside_it() {
+pub(crate) async fn a8_a_bulk_fits_however_many_ask_beside_it() {
     let house = House::new().await;
     house.make("lan", "10.0.0.0/16").await;
     let bulk = |name: &str| Command::Bulk((0..64).map(|n| any("lan", &format!("{name}-{n}"))).collect());
@@ -197,7 +200,7 @@ async fn a8_a_bulk_fits_however_many_ask_beside_it() {
 }
 
 #[tokio::test]
-async fn a8_a_bulk_is_all_or_none() {
+pub(crate) async fn a8_a_bulk_is_all_or_none() {
     let house = House::with_lan().await;
     house.claim("bob", "lan", "taken").await;
     let bulk = Command::Bulk(vec![any("lan", "a"), claim("lan", "b", exact("10.0.3.50")), any("lan", "c")]);
@@ -206,14 +209,14 @@ async fn a8_a_bulk_is_all_or_none() {
 }
 
 #[tokio::test]
-async fn a10_a_restored_ledger_hands_out_nothing_by_itself_until_it_is_resumed() {
+pub(crate) async fn a10_a_restored_ledger_hands_out_nothing_by_itself_until_it_is_resumed() {
     let house = House::with_lan().await;
     house.claim("ann", "lan", "web").await;
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("backup");
     let mut file = tokio::fs::File::create(&path).await.unwrap();
     backup::write(&*house.store, &house.clock, &mut file).await.unwrap();
-    let store = Arc::new(MemoryStore::new());
+    let store = ground::store().await;
     backup::restore(&*store, &house.clock, &path, |_, _| true).await.unwrap();
     let restored = House::on(store, Options::default()).await;
     assert_ne!(restored.ledger.id(), house.ledger.id());
@@ -235,8 +238,8 @@ async fn a10_a_restored_ledger_hands_out_nothing_by_itself_until_it_is_resumed()
 }
 
 #[tokio::test]
-async fn a16_an_outage_is_told_and_heals() {
-    let store = Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())));
+pub(crate) async fn a16_an_outage_is_told_and_heals() {
+    let store = ground::faulty().await;
     let options = Options { learn_timeout: Duration::ZERO, ..Options::default() };
     let house = House::on(store.clone(), options).await;
     house.make("lan", "10.0.3.50-10.0.3.59").await;
@@ -260,7 +263,7 @@ async fn a16_an_outage_is_told_and_heals() {
 }
 
 #[tokio::test]
-async fn a11_what_is_large_still_goes_in_time() {
+pub(crate) async fn a11_what_is_large_still_goes_in_time() {
     let house = House::new().await;
     house.make("lan", "10.0.0.0/24").await;
     let words = |n: usize| {

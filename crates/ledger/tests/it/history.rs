@@ -5,9 +5,11 @@ use std::{sync::Arc, time::Duration};
 use insta::assert_snapshot;
 use netstead_ledger::{Caller, Command, EventQuery, LedgerError, Options};
 use netstead_model::{Event, EventKind, Labels, Span};
-use netstead_store::MemoryStore;
 
-use crate::support::{House, PATIENCE, any, claim, key, living, restless, seen, spec, target};
+use crate::{
+    ground,
+    support::{House, PATIENCE, any, claim, key, living, restless, seen, spec, target},
+};
 
 /// One line per event: what, by whom, from whom to whom.
 fn told(events: &[Arc<Event>]) -> String {
@@ -30,7 +32,7 @@ fn told(events: &[Arc<Event>]) -> String {
 }
 
 #[tokio::test]
-async fn every_change_of_a_holder_or_a_pool_leaves_an_event() {
+pub(crate) async fn every_change_of_a_holder_or_a_pool_leaves_an_event() {
     let house = House::with_lan().await;
     let mut wider = spec("lan", "10.0.3.50-10.0.3.69");
     wider.description = Some("wider".into());
@@ -69,7 +71,7 @@ async fn every_change_of_a_holder_or_a_pool_leaves_an_event() {
 }
 
 #[tokio::test]
-async fn renewals_repeats_and_sightings_leave_none() {
+pub(crate) async fn renewals_repeats_and_sightings_leave_none() {
     let house = House::with_lan().await;
     house.ask("ann", claim("lan", "web", living(60))).await.unwrap();
     for _ in 0..20 {
@@ -82,7 +84,7 @@ async fn renewals_repeats_and_sightings_leave_none() {
 }
 
 #[tokio::test]
-async fn an_event_says_who_asked_with_which_request() {
+pub(crate) async fn an_event_says_who_asked_with_which_request() {
     let house = House::with_lan().await;
     let mut caller = Caller::new("terraform");
     (caller.behalf, caller.request) = (Some("web-team".into()), Some("req-1".into()));
@@ -95,7 +97,7 @@ async fn an_event_says_who_asked_with_which_request() {
 }
 
 #[tokio::test]
-async fn history_is_found_by_address_by_key_and_by_time() {
+pub(crate) async fn history_is_found_by_address_by_key_and_by_time() {
     let house = House::with_lan().await;
     house.claim("ann", "lan", "web").await;
     house.claim("ann", "lan", "other").await;
@@ -141,7 +143,7 @@ async fn history_is_found_by_address_by_key_and_by_time() {
 }
 
 #[tokio::test]
-async fn pages_of_events_go_on_where_they_ended() {
+pub(crate) async fn pages_of_events_go_on_where_they_ended() {
     let house = House::new().await;
     house.make("lan", "10.0.0.0/24").await;
     let many = |from: u32| Command::Bulk((from..from + 50).map(|n| any("lan", &format!("k{n}"))).collect());
@@ -168,7 +170,7 @@ async fn pages_of_events_go_on_where_they_ended() {
 }
 
 #[tokio::test]
-async fn who_listens_hears_every_event_once_and_in_order() {
+pub(crate) async fn who_listens_hears_every_event_once_and_in_order() {
     let house = House::with_lan().await;
     let mut heard = house.ledger.subscribe();
     for name in ["a", "b", "c"] {
@@ -183,9 +185,9 @@ async fn who_listens_hears_every_event_once_and_in_order() {
 }
 
 #[tokio::test]
-async fn old_events_go_but_the_newest_of_each_address_stays() {
+pub(crate) async fn old_events_go_but_the_newest_of_each_address_stays() {
     let options = Options { max_events: 10, ..Options::default() };
-    let house = House::on(Arc::new(MemoryStore::new()), options).await;
+    let house = House::on(ground::store().await, options).await;
     house.make("lan", "10.0.3.50-10.0.3.59").await;
     house.claim("ann", "lan", "settled").await;
     for _ in 0..30 {
@@ -211,9 +213,9 @@ async fn old_events_go_but_the_newest_of_each_address_stays() {
 }
 
 #[tokio::test]
-async fn events_older_than_they_are_kept_for_go() {
+pub(crate) async fn events_older_than_they_are_kept_for_go() {
     let options = Options { retention: Span::from_secs(3600), ..Options::default() };
-    let house = House::on(Arc::new(MemoryStore::new()), options).await;
+    let house = House::on(ground::store().await, options).await;
     house.make("lan", "10.0.3.50-10.0.3.59").await;
     house.claim("ann", "lan", "web").await;
     house.release("ann", "lan", "web").await;
@@ -224,9 +226,9 @@ async fn events_older_than_they_are_kept_for_go() {
 }
 
 #[tokio::test]
-async fn what_was_spared_goes_once_something_newer_happened_there() {
+pub(crate) async fn what_was_spared_goes_once_something_newer_happened_there() {
     let options = Options { max_events: 10, ..Options::default() };
-    let house = House::on(Arc::new(MemoryStore::new()), options).await;
+    let house = House::on(ground::store().await, options).await;
     house.make("lan", "10.0.3.50-10.0.3.59").await;
     house.make("busy", "10.0.4.1").await;
     house.claim("ann", "lan", "settled").await;
@@ -254,9 +256,9 @@ async fn what_was_spared_goes_once_something_newer_happened_there() {
 }
 
 #[tokio::test]
-async fn the_newest_of_an_address_stays_in_each_vrf() {
+pub(crate) async fn the_newest_of_an_address_stays_in_each_vrf() {
     let options = Options { max_events: 10, ..Options::default() };
-    let house = House::on(Arc::new(MemoryStore::new()), options).await;
+    let house = House::on(ground::store().await, options).await;
     house.make_so("quiet", "10.0.3.50-10.0.3.59", |spec| spec.vrf = "lab".parse().unwrap()).await;
     house.make_so("busy", "10.0.3.50-10.0.3.59", restless).await;
     house.claim("ann", "quiet", "settled").await;
@@ -276,9 +278,9 @@ async fn the_newest_of_an_address_stays_in_each_vrf() {
 }
 
 #[tokio::test]
-async fn a_clock_that_jumps_a_year_ahead_costs_no_history() {
+pub(crate) async fn a_clock_that_jumps_a_year_ahead_costs_no_history() {
     let options = Options { retention: Span::from_secs(400 * 24 * 3600), ..Options::default() };
-    let house = House::on(Arc::new(MemoryStore::new()), options).await;
+    let house = House::on(ground::store().await, options).await;
     house.make("lan", "10.0.3.50-10.0.3.59").await;
     house.claim("ann", "lan", "web").await;
     house.release("ann", "lan", "web").await;

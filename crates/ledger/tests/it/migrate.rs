@@ -8,13 +8,13 @@ use netstead_ledger::{
     migrate::{MigrateError, migrate},
 };
 use netstead_model::ManualClock;
-use netstead_store::{Commit, Entry, FaultyStore, MemoryStore, Store, faults::Fault};
+use netstead_store::{Commit, Entry, FaultyStore, Store, faults::Fault};
 
-use crate::support::House;
+use crate::{ground, support::House};
 
 /// A store with more than one commit's worth of keys that nobody leads.
 async fn filled() -> Arc<FaultyStore> {
-    let store = Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())));
+    let store = ground::faulty().await;
     let house = House::on(store.clone(), Options::default()).await;
     house.make("lan", "10.0.0.0/16").await;
     for number in 0..150 {
@@ -24,8 +24,8 @@ async fn filled() -> Arc<FaultyStore> {
     store
 }
 
-fn empty() -> Arc<FaultyStore> {
-    Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())))
+async fn empty() -> Arc<FaultyStore> {
+    ground::faulty().await
 }
 
 async fn content(store: &FaultyStore) -> Vec<(Vec<u8>, Vec<u8>)> {
@@ -49,8 +49,8 @@ async fn opens(store: &Arc<FaultyStore>) -> bool {
 }
 
 #[tokio::test]
-async fn a_moved_ledger_is_the_same_ledger() {
-    let (from, to, clock) = (filled().await, empty(), ManualClock::default());
+pub(crate) async fn a_moved_ledger_is_the_same_ledger() {
+    let (from, to, clock) = (filled().await, empty().await, ManualClock::default());
     let before = content(&from).await;
     let moved = migrate(&*from, &*to, &clock, "elsewhere").await.unwrap();
     assert_eq!(content(&to).await, before);
@@ -66,15 +66,15 @@ async fn a_moved_ledger_is_the_same_ledger() {
 
     let again = migrate(&*from, &*to, &clock, "elsewhere").await.unwrap_err();
     assert!(matches!(again, MigrateError::MovedAlready(_)), "{again}");
-    let third = migrate(&*from, &*empty(), &clock, "a third").await.unwrap_err();
+    let third = migrate(&*from, &*empty().await, &clock, "a third").await.unwrap_err();
     assert!(matches!(third, MigrateError::MovedAlready(_)), "{third}");
 }
 
 #[tokio::test]
-async fn whatever_commit_breaks_one_store_opens_at_most_and_moving_again_ends_it() {
+pub(crate) async fn whatever_commit_breaks_one_store_opens_at_most_and_moving_again_ends_it() {
     for fault in [Fault::Fail, Fault::LandUnknown, Fault::LoseUnknown] {
         for (at_old, number) in (0..8).map(|number| (false, number)).chain([(true, 0)]) {
-            let (from, to, clock) = (filled().await, empty(), ManualClock::default());
+            let (from, to, clock) = (filled().await, empty().await, ManualClock::default());
             let broken = if at_old { &from } else { &to };
             let mut faults = vec![Fault::Pass; number];
             faults.push(fault);
@@ -95,17 +95,17 @@ async fn whatever_commit_breaks_one_store_opens_at_most_and_moving_again_ends_it
 }
 
 #[tokio::test]
-async fn what_is_not_empty_or_not_sound_is_left_alone() {
+pub(crate) async fn what_is_not_empty_or_not_sound_is_left_alone() {
     let (from, clock) = (filled().await, ManualClock::default());
     let other = filled().await;
     let before = content(&other).await;
     let refused = migrate(&*from, &*other, &clock, "other").await.unwrap_err();
     assert!(matches!(refused, MigrateError::NotEmpty), "{refused}");
     assert_eq!(content(&other).await, before);
-    let nothing = migrate(&*empty(), &*empty(), &clock, "other").await.unwrap_err();
+    let nothing = migrate(&*empty().await, &*empty().await, &clock, "other").await.unwrap_err();
     assert!(matches!(nothing, MigrateError::NothingThere), "{nothing}");
     from.commit(Commit::new().put("ledger/nonsense", "1")).await.unwrap();
-    let unsound = migrate(&*from, &*empty(), &clock, "other").await.unwrap_err();
+    let unsound = migrate(&*from, &*empty().await, &clock, "other").await.unwrap_err();
     assert!(matches!(unsound, MigrateError::Unsound { .. }), "{unsound}");
     assert!(opens(&from).await);
 }

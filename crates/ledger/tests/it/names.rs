@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use crate::support::{House, any, claim};
 
 #[tokio::test]
-async fn a_name_is_the_hostname_else_the_key_else_there_is_none_with_a_reason() {
+pub(crate) async fn a_name_is_the_hostname_else_the_key_else_there_is_none_with_a_reason() {
     let house = House::new().await;
     house
         .make_so("lan", "10.0.3.50-10.0.3.59", |spec| spec.domain = Some("home.test".parse().unwrap()))

@@ -15,7 +15,7 @@ fn update(spec: PoolSpec, if_version: Option<u64>) -> Command {
 }
 
 #[tokio::test]
-async fn pools_of_one_vrf_never_overlap() {
+pub(crate) async fn pools_of_one_vrf_never_overlap() {
     let house = House::with_lan().await;
     assert_snapshot!(house.say("admin", create("lan2", "10.0.3.59-10.0.3.70", |_| {})).await, @"refused: the ranges of pool `lan2` and of pool `lan` overlap at 10.0.3.59-10.0.3.70, and both are in VRF `default`");
     assert_snapshot!(house.say("admin", create("net", "10.0.0.0/16", prefixes(24))).await, @"refused: the ranges of pool `net` and of pool `lan` overlap at 10.0.0.0/16, and both are in VRF `default`");
@@ -24,7 +24,7 @@ async fn pools_of_one_vrf_never_overlap() {
 }
 
 #[tokio::test]
-async fn a_pool_may_lie_inside_a_held_prefix_which_then_stays() {
+pub(crate) async fn a_pool_may_lie_inside_a_held_prefix_which_then_stays() {
     let house = House::new().await;
     house.make_so("sites", "fd00:2::/48", prefixes(64)).await;
     assert_snapshot!(house.say("admin", create("lan6", "fd00:2::/64", |_| {})).await, @"refused: the ranges of pool `lan6` and of pool `sites` overlap at fd00:2::/64, and both are in VRF `default`");
@@ -41,7 +41,7 @@ async fn a_pool_may_lie_inside_a_held_prefix_which_then_stays() {
 }
 
 #[tokio::test]
-async fn the_lease_of_a_prefix_with_a_pool_in_it_goes_on() {
+pub(crate) async fn the_lease_of_a_prefix_with_a_pool_in_it_goes_on() {
     let house = House::new().await;
     house.make_so("sites", "10.1.0.0/16", prefixes(24)).await;
     house.ask("ann", claim("sites", "home", crate::support::living(60))).await.unwrap();
@@ -54,7 +54,7 @@ async fn the_lease_of_a_prefix_with_a_pool_in_it_goes_on() {
 }
 
 #[tokio::test]
-async fn a_change_that_would_strand_a_holder_is_refused() {
+pub(crate) async fn a_change_that_would_strand_a_holder_is_refused() {
     let house = House::with_lan().await;
     house.ask("ann", claim("lan", "web", exact("10.0.3.57"))).await.unwrap();
     assert_snapshot!(house.say("admin", update(spec("lan", "10.0.3.50-10.0.3.56"), None)).await, @"refused: 10.0.3.57, held by `web` of `ann`, would fall outside pool `lan`; release it first");
@@ -66,7 +66,7 @@ async fn a_change_that_would_strand_a_holder_is_refused() {
 }
 
 #[tokio::test]
-async fn a_change_names_the_version_it_was_made_from() {
+pub(crate) async fn a_change_names_the_version_it_was_made_from() {
     let house = House::with_lan().await;
     let version = house.pool("lan").await.pool.version;
     let change = |text: &str| {
@@ -82,7 +82,7 @@ async fn a_change_names_the_version_it_was_made_from() {
 }
 
 #[tokio::test]
-async fn a_pool_in_use_stays_unless_forced_with_a_reason() {
+pub(crate) async fn a_pool_in_use_stays_unless_forced_with_a_reason() {
     let house = House::new().await;
     house.make("lan", "10.0.0.0/23").await;
     for from in (0..300).step_by(60) {
@@ -101,7 +101,7 @@ async fn a_pool_in_use_stays_unless_forced_with_a_reason() {
 }
 
 #[tokio::test]
-async fn what_rests_goes_on_resting_under_another_pool() {
+pub(crate) async fn what_rests_goes_on_resting_under_another_pool() {
     let house = House::with_lan().await;
     house.claim("ann", "lan", "web").await;
     house.release("ann", "lan", "web").await;
@@ -122,7 +122,7 @@ async fn what_rests_goes_on_resting_under_another_pool() {
 }
 
 #[tokio::test]
-async fn pools_of_the_file_are_changed_by_the_file_only() {
+pub(crate) async fn pools_of_the_file_are_changed_by_the_file_only() {
     let house = House::new().await;
     let pool = |n: usize| spec(&format!("p{n}"), &format!("10.0.{n}.0/24"));
     let all: Vec<PoolSpec> = (0..150).map(pool).collect();
@@ -139,7 +139,7 @@ async fn pools_of_the_file_are_changed_by_the_file_only() {
 }
 
 #[tokio::test]
-async fn a_reserved_range_is_for_its_owner_by_name() {
+pub(crate) async fn a_reserved_range_is_for_its_owner_by_name() {
     let house = House::with_lan().await;
     let (pool, range): (Ident, _) = ("lan".parse().unwrap(), "10.0.3.50-10.0.3.51".parse().unwrap());
     let reserve = Command::Reserve { pool, key: crate::support::key("spare"), range, description: None };
@@ -151,7 +151,7 @@ async fn a_reserved_range_is_for_its_owner_by_name() {
 }
 
 #[tokio::test]
-async fn only_the_owner_or_a_manager_touches_a_claim() {
+pub(crate) async fn only_the_owner_or_a_manager_touches_a_claim() {
     let house = House::new().await;
     house.make_so("lan", "10.0.3.50-10.0.3.59", restless).await;
     house.claim("ann", "lan", "web").await;
@@ -162,7 +162,7 @@ async fn only_the_owner_or_a_manager_touches_a_claim() {
 }
 
 #[tokio::test]
-async fn a_prefix_over_the_seam_of_two_ranges_is_as_good_as_any() {
+pub(crate) async fn a_prefix_over_the_seam_of_two_ranges_is_as_good_as_any() {
     let house = House::new().await;
     house
         .make_so("sites", "10.4.0.0/24", |spec| {

@@ -8,7 +8,7 @@ use netstead_model::{Labels, Order, PoolChoice, Span, Want};
 use crate::support::{House, any, claim, exact, key, living, restless, seen, target};
 
 #[tokio::test]
-async fn asking_again_returns_the_same_address() {
+pub(crate) async fn asking_again_returns_the_same_address() {
     let house = House::with_lan().await;
     assert_snapshot!(house.say("ann", any("lan", "web")).await, @"10.0.3.50 for web of ann, new");
     assert_snapshot!(house.say("ann", any("lan", "web")).await, @"10.0.3.50 for web of ann, again");
@@ -16,7 +16,7 @@ async fn asking_again_returns_the_same_address() {
 }
 
 #[tokio::test]
-async fn another_owner_hears_who_holds_the_key_unless_it_adopts() {
+pub(crate) async fn another_owner_hears_who_holds_the_key_unless_it_adopts() {
     let house = House::with_lan().await;
     house.claim("ann", "lan", "web").await;
     assert_snapshot!(house.say("bob", any("lan", "web")).await, @"refused: `web` in pool `lan` belongs to `ann`, who holds 10.0.3.50 with it; use another key, or adopt it");
@@ -28,7 +28,7 @@ async fn another_owner_hears_who_holds_the_key_unless_it_adopts() {
 }
 
 #[tokio::test]
-async fn a_repeat_with_other_labels_changes_them_and_leaves_an_event() {
+pub(crate) async fn a_repeat_with_other_labels_changes_them_and_leaves_an_event() {
     let house = House::with_lan().await;
     let first = house.claimed("ann", "lan", "web").await;
     let labelled = claim("lan", "web", |request| {
@@ -45,7 +45,7 @@ async fn a_repeat_with_other_labels_changes_them_and_leaves_an_event() {
 }
 
 #[tokio::test]
-async fn a_past_claim_is_already_gone_and_its_address_stays_with_the_next() {
+pub(crate) async fn a_past_claim_is_already_gone_and_its_address_stays_with_the_next() {
     let house = House::with_lan().await;
     let first = house.claimed("ann", "lan", "web").await;
     house.release("ann", "lan", "web").await;
@@ -66,7 +66,7 @@ async fn a_past_claim_is_already_gone_and_its_address_stays_with_the_next() {
 }
 
 #[tokio::test]
-async fn a_released_address_rests_and_its_own_key_gets_it_back() {
+pub(crate) async fn a_released_address_rests_and_its_own_key_gets_it_back() {
     let house = House::with_lan().await;
     house.claim("ann", "lan", "web").await;
     house.release("ann", "lan", "web").await;
@@ -82,7 +82,7 @@ async fn a_released_address_rests_and_its_own_key_gets_it_back() {
 }
 
 #[tokio::test]
-async fn force_takes_what_rests_but_never_what_is_held() {
+pub(crate) async fn force_takes_what_rests_but_never_what_is_held() {
     let house = House::with_lan().await;
     house.claim("ann", "lan", "web").await;
     let forced = || {
@@ -98,7 +98,7 @@ async fn force_takes_what_rests_but_never_what_is_held() {
 }
 
 #[tokio::test]
-async fn when_nothing_else_is_free_what_rested_longest_goes_early() {
+pub(crate) async fn when_nothing_else_is_free_what_rested_longest_goes_early() {
     let house = House::new().await;
     house.make("lan", "10.0.3.50-10.0.3.51").await;
     house.claim("ann", "lan", "a").await;
@@ -113,7 +113,7 @@ async fn when_nothing_else_is_free_what_rested_longest_goes_early() {
 }
 
 #[tokio::test]
-async fn the_order_of_the_pool_decides() {
+pub(crate) async fn the_order_of_the_pool_decides() {
     let house = House::new().await;
     for (name, third, order) in
         [("lowest", 1, Order::Lowest), ("next", 2, Order::Next), ("freed", 3, Order::FreedFirst)]
@@ -148,7 +148,7 @@ async fn the_order_of_the_pool_decides() {
 }
 
 #[tokio::test]
-async fn the_first_of_several_pools_with_room_wins_and_the_key_is_one_over_all() {
+pub(crate) async fn the_first_of_several_pools_with_room_wins_and_the_key_is_one_over_all() {
     let house = House::new().await;
     house.make("small", "10.0.1.1").await;
     house.make("large", "10.0.2.1-10.0.2.9").await;
@@ -164,7 +164,7 @@ async fn the_first_of_several_pools_with_room_wins_and_the_key_is_one_over_all()
 }
 
 #[tokio::test]
-async fn a_lease_is_renewed_or_expires_into_rest() {
+pub(crate) async fn a_lease_is_renewed_or_expires_into_rest() {
     let house = House::with_lan().await;
     house.ask("ann", claim("lan", "web", living(60))).await.unwrap();
     house.pass(59).await;
@@ -180,7 +180,7 @@ async fn a_lease_is_renewed_or_expires_into_rest() {
 }
 
 #[tokio::test]
-async fn a_clock_that_jumps_a_year_either_way_expires_nothing() {
+pub(crate) async fn a_clock_that_jumps_a_year_either_way_expires_nothing() {
     let house = House::with_lan().await;
     house.ask("ann", claim("lan", "web", living(60))).await.unwrap();
     house.claim("ann", "lan", "db").await;
@@ -195,7 +195,7 @@ async fn a_clock_that_jumps_a_year_either_way_expires_nothing() {
 }
 
 #[tokio::test]
-async fn what_was_seen_is_handed_out_to_nobody_and_never_ends_by_age() {
+pub(crate) async fn what_was_seen_is_handed_out_to_nobody_and_never_ends_by_age() {
     let house = House::with_lan().await;
     house.ask("proxmox", seen("pve", true, &["10.0.3.50", "192.0.2.7"])).await.unwrap();
     assert_eq!(house.claim("ann", "lan", "web").await, "10.0.3.51");
@@ -216,7 +216,7 @@ async fn what_was_seen_is_handed_out_to_nobody_and_never_ends_by_age() {
 }
 
 #[tokio::test]
-async fn a_sighting_ends_when_complete_reports_lack_it_beyond_grace() {
+pub(crate) async fn a_sighting_ends_when_complete_reports_lack_it_beyond_grace() {
     let house = House::with_lan().await;
     house.ask("proxmox", seen("pve", true, &["10.0.3.50"])).await.unwrap();
     house.ask("proxmox", seen("pve", true, &[])).await.unwrap();
@@ -229,7 +229,7 @@ async fn a_sighting_ends_when_complete_reports_lack_it_beyond_grace() {
 }
 
 #[tokio::test]
-async fn what_was_seen_before_there_was_a_pool_is_not_handed_out_by_one_made_later() {
+pub(crate) async fn what_was_seen_before_there_was_a_pool_is_not_handed_out_by_one_made_later() {
     let house = House::with_lan().await;
     house.ask("proxmox", seen("pve", true, &["10.0.3.50", "192.0.2.1"])).await.unwrap();
     house.make("later", "192.0.2.1-192.0.2.9").await;
@@ -244,7 +244,7 @@ async fn what_was_seen_before_there_was_a_pool_is_not_handed_out_by_one_made_lat
 }
 
 #[tokio::test]
-async fn only_who_may_write_forces_its_way_over_a_reservation() {
+pub(crate) async fn only_who_may_write_forces_its_way_over_a_reservation() {
     let house = House::with_lan().await;
     let range = "10.0.3.54-10.0.3.55".parse().unwrap();
     let reserve =
@@ -260,7 +260,7 @@ async fn only_who_may_write_forces_its_way_over_a_reservation() {
 }
 
 #[tokio::test]
-async fn an_owner_gets_no_more_than_its_share() {
+pub(crate) async fn an_owner_gets_no_more_than_its_share() {
     let house = House::new().await;
     house.make_so("lan", "10.0.3.50-10.0.3.59", |spec| spec.max_per_owner = Some(2)).await;
     house.claim("ann", "lan", "a").await;
@@ -271,7 +271,7 @@ async fn an_owner_gets_no_more_than_its_share() {
 }
 
 #[tokio::test]
-async fn a_restart_keeps_everything() {
+pub(crate) async fn a_restart_keeps_everything() {
     let house = House::with_lan().await;
     house.make_so("free", "10.0.4.1-10.0.4.9", restless).await;
     for name in ["a", "b", "c"] {
@@ -291,7 +291,7 @@ async fn a_restart_keeps_everything() {
 }
 
 #[tokio::test]
-async fn answers_carry_the_number_they_know_of() {
+pub(crate) async fn answers_carry_the_number_they_know_of() {
     let house = House::with_lan().await;
     let caller = netstead_ledger::Caller::new("ann");
     let done = house.ledger.submit(caller, any("lan", "web"), crate::support::PATIENCE).await.unwrap();

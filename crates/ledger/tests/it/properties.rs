@@ -2,6 +2,8 @@
 //!
 //! `PROPTEST_CASES=5000 cargo test -p netstead-ledger --test it properties` looks longer.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use netstead_ledger::{
     Book, Caller, ClaimFilter, ClaimView, Command, Moment, Refusal, Reply,
@@ -9,11 +11,15 @@ use netstead_ledger::{
     record::Head,
 };
 use netstead_model::{ClaimId, Ident, Observation, Order, Reservation, Usage, Waiting};
-use proptest::{prelude::*, test_runner::TestCaseError};
+use proptest::{
+    prelude::*,
+    test_runner::{TestCaseError, TestRunner},
+};
 
 use crate::{
+    ground::Ground,
     model::Model,
-    rebuild::{Stored, face},
+    rebuild::{Place, Stored, face},
     steps::{Run, Setting, Step, run, tussle},
     universe,
 };
@@ -37,13 +43,13 @@ pub(crate) fn wall() -> Timestamp {
 }
 
 impl Pair {
-    fn new(paused: bool) -> Self {
+    fn new(paused: bool, stored: Stored) -> Self {
         let head =
             Head { ledger: LEDGER, seq: 0, epoch: 1, batch: 1, time: 0, paused, oldest: 0, calendar: None };
         Self {
             book: Book::new(&head),
             model: Model::new(LEDGER, wall(), paused),
-            stored: Stored::default(),
+            stored,
             now: 0,
             random: 1,
             ids: Vec::new(),
@@ -199,8 +205,8 @@ fn hush(refusal: &mut Refusal) {
     }
 }
 
-fn play(run: &Run) -> Result<(), TestCaseError> {
-    let mut pair = Pair::new(run.paused);
+fn play(run: &Run, stored: Stored) -> Result<(), TestCaseError> {
+    let mut pair = Pair::new(run.paused, stored);
     let told = |error, trail: &[String]| TestCaseError::fail(format!("{error}\nafter\n{}", trail.join("\n")));
     play_on(run, &mut pair).map_err(|error| told(error, &pair.trail))
 }
@@ -226,16 +232,32 @@ fn play_on(run: &Run, pair: &mut Pair) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// Every step is stored where `ground` makes stores, and the Book is built anew from there.
+pub(crate) fn the_book_comes_back_from(ground: &Ground, cases: u32) {
+    let runtime = Arc::new(tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap());
+    let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
+    let done = TestRunner::new(config).run(&run(), |run| {
+        let store = runtime.block_on(ground.handles(1)).remove(0);
+        let place = Place { runtime: runtime.clone(), store: store.clone() };
+        let done = play(&run, Stored::on(place));
+        runtime.block_on(store.close());
+        done
+    });
+    if let Err(error) = done {
+        panic!("{error}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_book_answers_as_a_naive_ledger_does(run in run()) {
-        play(&run)?;
+        play(&run, Stored::default())?;
     }
 
     #[test]
     fn prefixes_that_are_fought_over_have_one_holder(run in tussle()) {
-        play(&run)?;
+        play(&run, Stored::default())?;
     }
 }

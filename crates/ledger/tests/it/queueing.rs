@@ -38,7 +38,7 @@ async fn full() -> House {
 }
 
 #[tokio::test]
-async fn whoever_came_first_is_served_first() {
+pub(crate) async fn whoever_came_first_is_served_first() {
     let house = full().await;
     let first = waits(&house, "bob", "one", "first");
     until_waiting(&house, "one", 1).await;
@@ -54,7 +54,7 @@ async fn whoever_came_first_is_served_first() {
 }
 
 #[tokio::test]
-async fn the_end_of_a_rest_wakes_the_queue() {
+pub(crate) async fn the_end_of_a_rest_wakes_the_queue() {
     let house = House::new().await;
     house.make("one", "10.0.0.1").await;
     house.claim("ann", "one", "holder").await;
@@ -71,7 +71,7 @@ async fn the_end_of_a_rest_wakes_the_queue() {
 }
 
 #[tokio::test]
-async fn a_place_in_the_queue_survives_a_new_leader() {
+pub(crate) async fn a_place_in_the_queue_survives_a_new_leader() {
     let house = full().await;
     let old: Vec<_> = ["first", "second", "third"].map(|name| (name, "bob")).into();
     for (count, (name, who)) in old.iter().enumerate() {
@@ -95,7 +95,7 @@ async fn a_place_in_the_queue_survives_a_new_leader() {
 }
 
 #[tokio::test]
-async fn whose_caller_went_away_leaves_the_queue_unless_it_keeps_its_place() {
+pub(crate) async fn whose_caller_went_away_leaves_the_queue_unless_it_keeps_its_place() {
     let house = full().await;
     let gone = claim("one", "gone", |request| request.wait = Some(Span::ZERO));
     let kept = claim("one", "kept", |request| (request.wait, request.keep) = (Some(Span::ZERO), true));
@@ -112,7 +112,7 @@ async fn whose_caller_went_away_leaves_the_queue_unless_it_keeps_its_place() {
 }
 
 #[tokio::test]
-async fn waiting_ends_with_exhausted_when_its_time_is_over() {
+pub(crate) async fn waiting_ends_with_exhausted_when_its_time_is_over() {
     let house = full().await;
     let waiter = waits(&house, "bob", "one", "web");
     until_waiting(&house, "one", 1).await;
@@ -124,7 +124,7 @@ async fn waiting_ends_with_exhausted_when_its_time_is_over() {
 }
 
 #[tokio::test]
-async fn hundreds_whose_time_is_over_at_once_all_hear_the_same() {
+pub(crate) async fn hundreds_whose_time_is_over_at_once_all_hear_the_same() {
     let house = full().await;
     let waiters: Vec<_> = (0..250).map(|n| waits(&house, "bob", "one", &format!("k{n}"))).collect();
     until_waiting(&house, "one", 250).await;
@@ -136,7 +136,7 @@ async fn hundreds_whose_time_is_over_at_once_all_hear_the_same() {
 }
 
 #[tokio::test]
-async fn whose_place_is_given_up_hears_of_it_at_once() {
+pub(crate) async fn whose_place_is_given_up_hears_of_it_at_once() {
     let house = full().await;
     let (pool, name) = ("one".parse().unwrap(), key("web"));
     let abandoned = waits(&house, "bob", "one", "web");
@@ -166,7 +166,7 @@ async fn whose_place_is_given_up_hears_of_it_at_once() {
 }
 
 #[tokio::test]
-async fn the_pool_named_first_serves_if_several_can() {
+pub(crate) async fn the_pool_named_first_serves_if_several_can() {
     let house = full().await;
     house.make_so("a-second", "10.0.1.1", restless).await;
     house.claim("ann", "a-second", "holder").await;
@@ -182,7 +182,7 @@ async fn the_pool_named_first_serves_if_several_can() {
 }
 
 #[tokio::test]
-async fn who_may_have_no_more_holds_up_nobody() {
+pub(crate) async fn who_may_have_no_more_holds_up_nobody() {
     let house = House::new().await;
     house
         .make_so("two", "10.0.0.1-10.0.0.2", |spec| {
@@ -202,7 +202,7 @@ async fn who_may_have_no_more_holds_up_nobody() {
 }
 
 #[tokio::test]
-async fn a_ledger_that_closes_tells_those_who_wait() {
+pub(crate) async fn a_ledger_that_closes_tells_those_who_wait() {
     let house = full().await;
     let waiter = waits(&house, "bob", "one", "web");
     until_waiting(&house, "one", 1).await;

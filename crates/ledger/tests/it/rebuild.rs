@@ -1,6 +1,6 @@
 //! A Book is a function of what the store holds: built anew from the stored bytes it does what the living one does.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use netstead_ledger::{
     AddressFilter, AddressState, AddressView, Book, Caller, ClaimFilter, ClaimView, Command, Moment, Refusal,
@@ -9,16 +9,43 @@ use netstead_ledger::{
     record::{Head, Record},
 };
 use netstead_model::{ClaimRequest, Ident, Key, Observation, PoolStatus, Reservation, Waiting, Want};
-use netstead_store::Write;
+use netstead_store::{Commit, MAX_WRITES, Store, Write};
 use proptest::{prelude::*, test_runner::TestCaseError};
+use tokio::runtime::Runtime;
 
 use crate::properties::{LEDGER, wall};
 
 /// What the store would hold, and the Book of somebody who follows it commit by commit.
-#[derive(Debug, Clone, Default)]
+#[derive(Default)]
 pub(crate) struct Stored {
     keys: BTreeMap<Vec<u8>, Vec<u8>>,
     follower: Option<Book>,
+    /// Where it stands as well, if this is about a store.
+    place: Option<Place>,
+}
+
+/// A store, and the means to wait for it.
+pub(crate) struct Place {
+    pub runtime: Arc<Runtime>,
+    pub store: Arc<dyn Store>,
+}
+
+impl Place {
+    fn keep(&self, writes: BTreeMap<Vec<u8>, Write>) {
+        let writes: Vec<Write> = writes.into_values().collect();
+        for chunk in writes.chunks(MAX_WRITES) {
+            let commit = Commit { conditions: Vec::new(), writes: chunk.to_vec() };
+            self.runtime.block_on(self.store.commit(commit)).unwrap();
+        }
+    }
+
+    fn everything(&self) -> BTreeMap<Vec<u8>, Vec<u8>> {
+        let all = self.runtime.block_on(async {
+            let snapshot = self.store.snapshot().await.unwrap();
+            snapshot.range(b"", None, usize::MAX).await.unwrap()
+        });
+        all.into_iter().map(|entry| (entry.key, entry.value)).collect()
+    }
 }
 
 /// All that can be seen of a Book, and what it would do next.
@@ -102,12 +129,19 @@ fn probes(book: &Book) -> Vec<(Ident, Result<Reply, Refusal>)> {
 }
 
 impl Stored {
+    pub fn on(place: Place) -> Self {
+        Self { place: Some(place), ..Self::default() }
+    }
+
     /// `batch` is committed, and brought the Book to where it is.
     pub fn keep(&mut self, batch: &Batch, book: &Book) {
         // A commit names each key once, and followers hear of its writes in any order.
         let mut writes: BTreeMap<Vec<u8>, Write> = BTreeMap::new();
         for write in batch.records().iter().filter_map(Record::write) {
             writes.insert(write.key().clone(), write);
+        }
+        if let Some(place) = &self.place {
+            place.keep(writes.clone());
         }
         let mut records = Vec::new();
         for write in writes.into_values().rev() {
@@ -138,6 +172,9 @@ impl Stored {
 
     /// Builds a Book out of the bytes and compares it with the living one.
     pub fn check(&self, book: &Book, moment: Moment) -> Result<(), TestCaseError> {
+        if let Some(place) = &self.place {
+            prop_assert_eq!(place.everything(), self.keys.clone(), "the store holds something else");
+        }
         let mut loaded = self.load(book);
         prop_assert_eq!(face(&loaded, false), face(book, false), "built anew, the Book is another");
         if let Some(mut follower) = self.follower.clone() {

@@ -22,7 +22,7 @@ fn reserve(pool: &str, name: &str, range: &str) -> Command {
 }
 
 #[tokio::test]
-async fn behind_a_resting_prefix_there_may_be_a_holder() {
+pub(crate) async fn behind_a_resting_prefix_there_may_be_a_holder() {
     let house = House::new().await;
     house.make_so("sites", "10.1.0.0/24", prefixes(26)).await;
     house.claim("ann", "sites", "first").await;
@@ -37,7 +37,7 @@ async fn behind_a_resting_prefix_there_may_be_a_holder() {
 }
 
 #[tokio::test]
-async fn a_resting_prefix_does_not_come_back_over_what_was_forced_out_of_it() {
+pub(crate) async fn a_resting_prefix_does_not_come_back_over_what_was_forced_out_of_it() {
     let house = House::new().await;
     house.make_so("sites", "10.1.0.0/24", prefixes(24)).await;
     house.claim("ann", "sites", "all").await;
@@ -50,7 +50,7 @@ async fn a_resting_prefix_does_not_come_back_over_what_was_forced_out_of_it() {
 }
 
 #[tokio::test]
-async fn a_pool_inside_a_prefix_leaves_the_prefix_alone_when_it_goes() {
+pub(crate) async fn a_pool_inside_a_prefix_leaves_the_prefix_alone_when_it_goes() {
     let house = House::new().await;
     house.make_so("sites", "10.1.0.0/16", prefixes(24)).await;
     house.claim("ann", "sites", "home").await;
@@ -70,7 +70,7 @@ async fn a_pool_inside_a_prefix_leaves_the_prefix_alone_when_it_goes() {
 }
 
 #[tokio::test]
-async fn a_refused_bulk_leaves_no_claim_behind_in_a_pool_inside_a_prefix() {
+pub(crate) async fn a_refused_bulk_leaves_no_claim_behind_in_a_pool_inside_a_prefix() {
     let house = House::new().await;
     house.make_so("a-sites", "10.1.0.0/24", prefixes(26)).await;
     house.ask("ann", claim("a-sites", "small", exact("10.1.0.64"))).await.unwrap();
@@ -84,7 +84,7 @@ async fn a_refused_bulk_leaves_no_claim_behind_in_a_pool_inside_a_prefix() {
 }
 
 #[tokio::test]
-async fn reservations_of_pools_inside_each_other_are_kept_apart() {
+pub(crate) async fn reservations_of_pools_inside_each_other_are_kept_apart() {
     let house = House::new().await;
     house.make_so("sites", "10.1.0.0/16", prefixes(24)).await;
     house.claim("ann", "sites", "home").await;
@@ -97,7 +97,7 @@ async fn reservations_of_pools_inside_each_other_are_kept_apart() {
 }
 
 #[tokio::test]
-async fn a_prefix_over_two_reservations_is_for_neither_owner() {
+pub(crate) async fn a_prefix_over_two_reservations_is_for_neither_owner() {
     let house = House::new().await;
     house.make_so("sites", "10.1.0.0/24", prefixes(24)).await;
     house.ask("ann", reserve("sites", "hers", "10.1.0.0/26")).await.unwrap();
@@ -106,7 +106,7 @@ async fn a_prefix_over_two_reservations_is_for_neither_owner() {
 }
 
 #[tokio::test]
-async fn a_prefix_may_lie_over_the_seam_of_two_ranges() {
+pub(crate) async fn a_prefix_may_lie_over_the_seam_of_two_ranges() {
     let house = House::new().await;
     let seam = |spec: &mut netstead_model::PoolSpec| {
         prefixes(29)(spec);
@@ -126,7 +126,7 @@ async fn a_prefix_may_lie_over_the_seam_of_two_ranges() {
 }
 
 #[tokio::test]
-async fn the_last_of_several_addresses_comes_back_whoever_leads() {
+pub(crate) async fn the_last_of_several_addresses_comes_back_whoever_leads() {
     let house = House::with_lan().await;
     house.ask("ann", claim("lan", "web", exact("10.0.3.55"))).await.unwrap();
     house.release("ann", "lan", "web").await;
@@ -145,7 +145,7 @@ async fn the_last_of_several_addresses_comes_back_whoever_leads() {
 }
 
 #[tokio::test]
-async fn what_is_refused_lengthens_no_lease() {
+pub(crate) async fn what_is_refused_lengthens_no_lease() {
     let house = House::with_lan().await;
     house.ask("ann", claim("lan", "web", living(60))).await.unwrap();
     house.pass(50).await;
@@ -160,7 +160,7 @@ async fn what_is_refused_lengthens_no_lease() {
 }
 
 #[tokio::test]
-async fn many_machines_on_one_address_are_one_sighting() {
+pub(crate) async fn many_machines_on_one_address_are_one_sighting() {
     let house = House::new().await;
     house.make("docker", "172.17.0.0/24").await;
     // Every address twice, with another note each: more changes than one commit takes.
@@ -183,7 +183,7 @@ async fn many_machines_on_one_address_are_one_sighting() {
 }
 
 #[tokio::test]
-async fn who_waits_for_a_prefix_is_not_given_an_address() {
+pub(crate) async fn who_waits_for_a_prefix_is_not_given_an_address() {
     let house = House::new().await;
     house.make_so("sites", "10.1.0.0/26", prefixes(26)).await;
     house.make_so("lan", "10.2.0.1", restless).await;
@@ -200,7 +200,7 @@ async fn who_waits_for_a_prefix_is_not_given_an_address() {
 }
 
 #[tokio::test]
-async fn what_did_not_fit_beside_a_resume_is_not_written() {
+pub(crate) async fn what_did_not_fit_beside_a_resume_is_not_written() {
     let house = House::new().await;
     house.make("lan", "10.0.0.0/16").await;
     house.ledger.close().await;

@@ -70,6 +70,8 @@ impl World {
             max_events: if dice.hits(300) { 20 } else { 1_000_000 },
             ..Options::default()
         };
+        // Where nothing says whose turn it is, somebody has to wait.
+        let humility = Duration::from_millis(if rules.lease.is_some() { 50 } else { 3000 });
         let network = Network::new(dice.number(), count, rules);
         let judge = Arc::new(Mutex::new(Judge::default()));
         let witness = judge.clone();
@@ -77,8 +79,9 @@ impl World {
             witness.lock().unwrap().committed(at, machine, commit);
         }));
         let mut chaos = Chaos::new(seed, Dice::new(dice.number()), network.clone());
-        let mut machines: Vec<Machine> =
-            (0..count).map(|number| Machine::new(number, network.clone(), options.clone())).collect();
+        let mut machines: Vec<Machine> = (0..count)
+            .map(|number| Machine::new(number, network.clone(), judge.clone(), options.clone(), humility))
+            .collect();
         let directory = machines.iter_mut().map(|machine| chaos.start(machine)).collect();
         let outside = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         let directory = Arc::new(Mutex::new(directory));
@@ -95,6 +98,9 @@ impl World {
         let (before, behind) = self.machines.split_at_mut(first);
         for machine in behind.iter_mut().chain(before) {
             machine.tick(by);
+        }
+        for machine in &self.machines {
+            machine.answers.bring();
         }
         self.outside.block_on(async { sleep(Duration::from_millis(by)).await });
     }
@@ -162,12 +168,7 @@ impl World {
         let mut last = self.client("last".into(), Duration::MAX);
         let seen = self.until(async move {
             last.insist(&Command::Resume).await;
-            loop {
-                if let Some(seen) = last.see().await {
-                    break seen;
-                }
-                sleep(Duration::from_millis(200)).await;
-            }
+            last.see_all().await
         })?;
         self.judge.lock().unwrap().settle(seen.0, &seen.1);
         let store = self.network.process(0);

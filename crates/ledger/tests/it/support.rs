@@ -9,7 +9,9 @@ use netstead_model::{
     Claim, ClaimId, ClaimRequest, Event, Family, Ident, Key, ManualClock, PoolSpec, PoolStatus, Released,
     Span, Target,
 };
-use netstead_store::{MemoryStore, Store};
+use netstead_store::Store;
+
+use crate::ground;
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -22,7 +24,7 @@ pub(crate) struct House {
 
 impl House {
     pub async fn new() -> Self {
-        Self::on(Arc::new(MemoryStore::new()), Options::default()).await
+        Self::on(ground::store().await, Options::default()).await
     }
 
     pub async fn on(store: Arc<dyn Store>, options: Options) -> Self {

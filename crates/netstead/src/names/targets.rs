@@ -4,10 +4,7 @@ use std::{
     collections::BTreeMap,
     fmt,
     net::IpAddr,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -35,8 +32,6 @@ const TICK: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub(super) struct Targets {
     store: Arc<dyn Store>,
-    /// Whether what is found may be stored: one node does that.
-    leading: AtomicBool,
     followed: Mutex<BTreeMap<Whose, Followed>>,
     /// Counts how often a target of a source moved.
     moved: watch::Sender<u64>,
@@ -69,18 +64,7 @@ struct Followed {
 
 impl Targets {
     pub(super) fn new(store: Arc<dyn Store>) -> Self {
-        Self {
-            store,
-            leading: AtomicBool::new(true),
-            followed: Mutex::default(),
-            moved: watch::Sender::default(),
-        }
-    }
-
-    /// Whoever begins to lead looks anew, from what the leader before it knew; who only follows stores nothing.
-    pub(super) fn lead(&self, leading: bool) {
-        self.leading.store(leading, Ordering::Relaxed);
-        self.lock().clear();
+        Self { store, followed: Mutex::default(), moved: watch::Sender::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Whose, Followed>> {
@@ -178,9 +162,6 @@ impl Targets {
     }
 
     async fn save(&self, whose: &Whose, place: &MovingPlace, found: &[IpAddr]) {
-        if !self.leading.load(Ordering::Relaxed) {
-            return;
-        }
         let mut value = vec![FORMAT];
         let _ = serde_json::to_writer(&mut value, &(place.to_string(), found));
         if let Err(error) = self.store.commit(Commit::new().put(format!("{KEY}{whose}"), value)).await {

@@ -10,7 +10,6 @@
 
 mod backend;
 mod bad_input;
-mod cluster;
 mod configured;
 #[cfg(feature = "docker")]
 mod docker;

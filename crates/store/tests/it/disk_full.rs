@@ -17,12 +17,12 @@ use tokio::time::{sleep, timeout};
 use crate::support::{open, put, until_failed, until_ready};
 
 /// A small file system in memory, gone with this value.
-pub(crate) struct SmallDisk {
+struct SmallDisk {
     dir: TempDir,
 }
 
 impl SmallDisk {
-    pub(crate) fn mount(megabytes: u32) -> Option<Self> {
+    fn mount(megabytes: u32) -> Option<Self> {
         let dir = tempdir().unwrap();
         let mounted = Command::new("mount")
             .args(["-t", "tmpfs", "-o", &format!("size={megabytes}m"), "tmpfs"])
@@ -36,12 +36,12 @@ impl SmallDisk {
         None
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    fn path(&self) -> &Path {
         self.dir.path()
     }
 
     /// Writes a file until nothing more fits.
-    pub(crate) fn fill(&self) -> PathBuf {
+    fn fill(&self) -> PathBuf {
         let path = self.path().join("ballast");
         let mut file = File::create(&path).unwrap();
         for size in [1 << 20, 4096] {

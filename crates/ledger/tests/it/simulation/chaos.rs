@@ -33,7 +33,7 @@ impl Chaos {
     pub fn start(&mut self, machine: &mut Machine) -> (u64, super::machine::Calls) {
         self.processes += 1;
         let seed = self.seed.wrapping_mul(0x1_0000_0001).wrapping_add(self.processes);
-        (self.processes, machine.start(seed))
+        (self.processes, machine.start(seed, self.processes))
     }
 
     /// Foul weather of some kind.

@@ -17,7 +17,7 @@ use tokio::{
 use super::{
     history::Claims,
     judge::{ADDRESSES, Attempt, Judge, claims_in},
-    machine::{Call, Calls},
+    machine::{Call, Calls, What},
 };
 use crate::support::{claim, key, target};
 
@@ -85,12 +85,21 @@ impl Client {
         }
     }
 
-    /// All claims, from whichever machine has a fresh view of them.
-    pub async fn see(&mut self) -> Option<(u64, Claims)> {
-        let machine = self.any_machine();
-        let (attempt, process, _, seen) = self.read(machine, Freshness::Fresh).await?;
-        self.judge().saw(&attempt, process, true, seen.seq, &seen.value);
-        Some((seen.seq, seen.value))
+    /// All claims as every machine shows them in the end; what the last one showed.
+    pub async fn see_all(&mut self) -> (u64, Claims) {
+        let mut last = (0, Claims::new());
+        let count = self.machines.lock().unwrap().len();
+        for machine in 0..count {
+            let (attempt, process, _, seen) = loop {
+                if let Some(read) = self.read(machine, Freshness::Fresh).await {
+                    break read;
+                }
+                sleep(Duration::from_millis(200)).await;
+            };
+            self.judge().saw(&attempt, process, true, seen.seq, &seen.value);
+            last = (seen.seq, seen.value);
+        }
+        last
     }
 
     async fn read(
@@ -104,7 +113,7 @@ impl Client {
             (judge.attempt(&self.name), judge.shown(process))
         };
         let (answer, answered) = oneshot::channel();
-        calls.send(Call::Read(freshness, answer)).ok()?;
+        calls.send(Call { number: attempt.number, what: What::Read(freshness, answer) }).ok()?;
         let seen = timeout(PATIENCE, answered).await.ok()?.ok()?.ok()?;
         Some((attempt, process, shown, seen))
     }
@@ -127,7 +136,8 @@ impl Client {
         let (answer, answered) = oneshot::channel();
         let calls = self.machines.lock().unwrap()[machine].1.clone();
         let patience = Duration::from_millis([500, 2000, 3000][usize::try_from(self.dice.below(3)).unwrap()]);
-        let sent = calls.send(Call::Submit(caller, command.clone(), patience, answer)).is_ok();
+        let what = What::Submit(caller, command.clone(), patience, answer);
+        let sent = calls.send(Call { number: attempt.number, what }).is_ok();
         let lost = !sent || self.dice.hits(30);
         // A claim that waits is answered later.
         let answer = timeout(PATIENCE * 2, answered).await;

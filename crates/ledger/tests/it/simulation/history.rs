@@ -33,6 +33,7 @@ pub(super) struct History {
     /// By sequence number.
     pub states: BTreeMap<u64, State>,
     pub lives: BTreeMap<ClaimId, Life>,
+    pub events: BTreeMap<u64, Arc<Event>>,
     slots: BTreeMap<Vec<u8>, Slot>,
     waiting: BTreeMap<u64, Key>,
 }
@@ -52,12 +53,17 @@ impl History {
         let last = self.seq();
         let head = self.replace_head(commit)?;
         let events = events_of(commit, last)?;
+        // Followers rely on it that numbers leave nothing out; a commit without events counts as one.
         let mut before = last;
+        if events.is_empty() && head.seq != last + 1 {
+            return Err(format!("the head went from {last} to {} without events", head.seq));
+        }
         for event in &events {
-            if event.seq <= before || event.seq > head.seq {
+            if event.seq != before + 1 || event.seq > head.seq {
                 return Err(format!("event {} came after {before}, under head {}", event.seq, head.seq));
             }
             before = event.seq;
+            self.events.insert(event.seq, event.clone());
         }
         for write in commit.writes.iter().filter(ours) {
             self.write(now, write, &events)?;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use netstead_ledger::{Done, LedgerError, Outcome, Refusal, Reply};
-use netstead_model::{Address, Claim, ClaimId, EventKind, Key, Released, Want};
+use netstead_model::{Address, Claim, ClaimId, Event, EventKind, Key, Released, Want};
 use netstead_store::Commit;
 
 use super::history::{Claims, History};
@@ -23,6 +23,7 @@ pub(super) fn at_least(ttl: Duration) -> Duration {
 /// One try to get something done.
 #[derive(Debug, Clone)]
 pub(super) struct Attempt {
+    pub number: u64,
     pub request: Arc<str>,
     pub sent: Duration,
     /// Where the store stood when it was sent.
@@ -51,6 +52,8 @@ pub(super) struct Judge {
     relied: BTreeMap<Address, Reliance>,
     /// What each process has shown of the past.
     shown: BTreeMap<u64, u64>,
+    /// The last event each process was heard to tell of.
+    heard: BTreeMap<u64, u64>,
     /// Until when a lease cannot have ended.
     leases: BTreeMap<ClaimId, Duration>,
 }
@@ -92,7 +95,7 @@ impl Judge {
         }
     }
 
-    fn happened(&mut self, at: Duration, event: &netstead_model::Event) {
+    fn happened(&mut self, at: Duration, event: &Event) {
         if let Some(request) = &event.request {
             self.done.insert(request.clone());
             let undone = self.undone.contains(request);
@@ -109,7 +112,7 @@ impl Judge {
     pub fn attempt(&mut self, who: &str) -> Attempt {
         self.attempts += 1;
         let request = format!("{who}-{}", self.attempts).into();
-        Attempt { request, sent: self.now, head: self.history.seq() }
+        Attempt { number: self.attempts, request, sent: self.now, head: self.history.seq() }
     }
 
     /// A claim was answered.
@@ -263,6 +266,24 @@ impl Judge {
     /// What a process has shown; who asks it later sees no less.
     pub fn shown(&self, process: u64) -> u64 {
         self.shown.get(&process).copied().unwrap_or_default()
+    }
+
+    /// A process told those who listen of an event: a durable one, and none is left out.
+    pub fn heard(&mut self, process: u64, event: &Arc<Event>) {
+        let stored = self.history.events.get(&event.seq);
+        let same = stored.is_some_and(|stored| stored == event);
+        self.expect(same, || format!("{process} told of event {}, which is not stored", event.seq));
+        if let Some(last) = self.heard.insert(process, event.seq) {
+            let next = self.history.events.range(last + 1..).next().map(|(seq, _)| *seq);
+            self.expect(next == Some(event.seq), || {
+                format!("{process} told of event {} after {last}, and not of {next:?}", event.seq)
+            });
+        }
+    }
+
+    /// It told that there is more than it can tell of.
+    pub fn overheard(&mut self, process: u64) {
+        self.heard.remove(&process);
     }
 
     /// In the end everything that was acknowledged is there.

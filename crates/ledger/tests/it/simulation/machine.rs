@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicI64, Ordering::Relaxed},
     },
     time::Duration,
@@ -10,22 +10,49 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use netstead_ledger::{
-    Caller, Chance, ClaimFilter, Command, Done, Freshness, Ledger, LedgerError, Options, Seen,
+    Caller, Chance, ClaimFilter, Command, Done, Freshness, Ledger, LedgerError, Options, Role, Seen,
 };
 use netstead_model::Clock;
-use netstead_store::simulated::Network;
+use netstead_store::simulated::{Network, SimulatedStore};
 use tokio::{
     runtime::{Builder, Runtime},
-    sync::{mpsc, oneshot, watch},
+    sync::{broadcast, mpsc, oneshot, watch},
     time::{Instant, sleep},
 };
 
-use super::history::Claims;
+use super::{history::Claims, judge::Judge};
 
-/// What a client sends to a machine.
-pub(super) enum Call {
+/// What a client sends to a machine, under a number of its own.
+pub(super) struct Call {
+    pub number: u64,
+    pub what: What,
+}
+
+pub(super) enum What {
     Submit(Caller, Command, Duration, oneshot::Sender<Result<Done, LedgerError>>),
     Read(Freshness, oneshot::Sender<Result<Seen<Claims>, LedgerError>>),
+}
+
+/// Answers on their way to clients. In which order tokio wakes those who wait for the same thing is drawn anew in each
+/// run, so those of one step are brought in the order of their numbers.
+#[derive(Clone, Default)]
+pub(super) struct Answers(Arc<Mutex<Vec<(u64, Bring)>>>);
+
+type Bring = Box<dyn FnOnce() + Send>;
+
+impl Answers {
+    fn send<T: Send + 'static>(&self, number: u64, answer: oneshot::Sender<T>, value: T) {
+        let bring = Box::new(move || drop(answer.send(value)));
+        self.0.lock().unwrap().push((number, bring));
+    }
+
+    pub fn bring(&self) {
+        let mut all = std::mem::take(&mut *self.0.lock().unwrap());
+        all.sort_by_key(|(number, _)| *number);
+        for (_, bring) in all {
+            bring();
+        }
+    }
 }
 
 pub(super) type Calls = mpsc::UnboundedSender<Call>;
@@ -33,13 +60,28 @@ pub(super) type Calls = mpsc::UnboundedSender<Call>;
 pub(super) struct Machine {
     number: usize,
     network: Network,
+    judge: Arc<Mutex<Judge>>,
+    pub answers: Answers,
     options: Options,
+    /// How long one who was deposed lets others lead.
+    humility: Duration,
     wall: Arc<AtomicI64>,
     runtime: Option<Runtime>,
     /// Out of a thousand: how fast its clock goes.
     pub rate: u64,
     owed: u64,
     stopped_for: Option<u64>,
+}
+
+/// What a process is started with.
+struct Node {
+    store: Arc<SimulatedStore>,
+    clock: Arc<MachineClock>,
+    options: Options,
+    judge: Arc<Mutex<Judge>>,
+    process: u64,
+    humility: Duration,
+    answers: Answers,
 }
 
 /// The time of the machine's runtime, and a time of day that may be wrong.
@@ -62,11 +104,20 @@ impl Clock for MachineClock {
 }
 
 impl Machine {
-    pub fn new(number: usize, network: Network, options: Options) -> Self {
+    pub fn new(
+        number: usize,
+        network: Network,
+        judge: Arc<Mutex<Judge>>,
+        options: Options,
+        humility: Duration,
+    ) -> Self {
         Self {
             number,
             network,
+            judge,
+            answers: Answers::default(),
             options,
+            humility,
             wall: Arc::default(),
             runtime: None,
             rate: 1000,
@@ -76,17 +127,18 @@ impl Machine {
     }
 
     /// Starts a process; what its clients send arrives at what is returned.
-    pub fn start(&mut self, seed: u64) -> Calls {
+    pub fn start(&mut self, seed: u64, process: u64) -> Calls {
         let (calls, inbox) = mpsc::unbounded_channel();
         let options = Options { chance: Chance::seeded(seed), ..self.options.clone() };
-        let (network, number, wall) = (self.network.clone(), self.number, self.wall.clone());
+        let (store, wall) = (self.network.process(self.number), self.wall.clone());
+        let (judge, humility, answers) = (self.judge.clone(), self.humility, self.answers.clone());
         // The old process is gone, with all it was doing.
         self.runtime = None;
         let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         runtime.spawn(async move {
             #[allow(clippy::disallowed_methods, reason = "this is a clock")]
             let clock = Arc::new(MachineClock { start: Instant::now(), wall });
-            run(network, number, clock, options, inbox).await;
+            run(Node { store, clock, options, judge, process, humility, answers }, inbox).await;
         });
         self.runtime = Some(runtime);
         self.stopped_for = None;
@@ -137,46 +189,59 @@ impl Machine {
     }
 }
 
-/// A process: it leads when its turn comes and answers who calls.
-async fn run(
-    network: Network,
-    number: usize,
-    clock: Arc<dyn Clock>,
-    options: Options,
-    mut inbox: mpsc::UnboundedReceiver<Call>,
-) {
+/// A process: it follows, leads when its turn comes, and answers who calls.
+async fn run(node: Node, mut inbox: mpsc::UnboundedReceiver<Call>) {
     let (current, ledger) = watch::channel(None::<Ledger>);
+    let answers = node.answers.clone();
     tokio::spawn(async move {
-        loop {
-            let store = network.process(number);
-            let opened = Ledger::open(store.clone(), clock.clone(), options.clone()).await;
-            if let Ok(ledger) = opened {
-                current.send_replace(Some(ledger.clone()));
-                while !ledger.health().reason.is_some_and(|reason| reason.contains("another Netstead")) {
-                    sleep(Duration::from_millis(100)).await;
-                }
-                ledger.close().await;
+        let ledger = loop {
+            let options = node.options.clone();
+            match Ledger::follow(node.store.clone(), node.clock.clone(), options).await {
+                Ok(ledger) => break ledger,
+                Err(_) => sleep(Duration::from_millis(100)).await,
             }
-            sleep(Duration::from_millis(50)).await;
+        };
+        tokio::spawn(listen(ledger.clone(), node.process, node.judge.clone()));
+        current.send_replace(Some(ledger.clone()));
+        let mut role = ledger.role();
+        loop {
+            if ledger.lead().await.is_ok() {
+                let _ = role.wait_for(|role| *role == Role::Following).await;
+            }
+            // Who was just deposed lets the other lead for a while.
+            sleep(node.humility).await;
         }
     });
     while let Some(call) = inbox.recv().await {
         let ledger = ledger.borrow().clone();
-        tokio::spawn(answer(ledger, call));
+        tokio::spawn(answer(ledger, call, answers.clone()));
     }
 }
 
-async fn answer(ledger: Option<Ledger>, call: Call) {
-    let nobody = || LedgerError::Unavailable { reason: "this machine does not lead".into() };
-    match call {
-        Call::Submit(caller, command, patience, answer) => {
+/// Hears every event, once and in order.
+async fn listen(ledger: Ledger, process: u64, judge: Arc<Mutex<Judge>>) {
+    let mut events = ledger.subscribe();
+    loop {
+        match events.recv().await {
+            Ok(event) => judge.lock().unwrap().heard(process, &event),
+            Err(broadcast::error::RecvError::Lagged(_)) => judge.lock().unwrap().overheard(process),
+            Err(broadcast::error::RecvError::Closed) => return,
+        }
+    }
+}
+
+async fn answer(ledger: Option<Ledger>, call: Call, answers: Answers) {
+    let number = call.number;
+    let nobody = || LedgerError::Unavailable { reason: "this machine knows no ledger yet".into() };
+    match call.what {
+        What::Submit(caller, command, patience, answer) => {
             let result = match ledger {
                 Some(ledger) => ledger.submit(caller, command, patience).await,
                 None => Err(nobody()),
             };
-            let _ = answer.send(result);
+            answers.send(number, answer, result);
         }
-        Call::Read(freshness, answer) => {
+        What::Read(freshness, answer) => {
             let look = |book: &netstead_ledger::Book| -> Claims {
                 let views = book.claims(&ClaimFilter::default(), None, usize::MAX);
                 views.into_iter().map(|view| (view.claim.address, view.claim)).collect()
@@ -185,7 +250,7 @@ async fn answer(ledger: Option<Ledger>, call: Call) {
                 Some(ledger) => ledger.read(freshness, look).await,
                 None => Err(nobody()),
             };
-            let _ = answer.send(result);
+            answers.send(number, answer, result);
         }
     }
 }

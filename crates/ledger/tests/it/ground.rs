@@ -1,0 +1,94 @@
+//! The store that tests stand on: memory, unless they are told otherwise.
+//!
+//! A test asks [`store`] for one that is new and empty. `stores.rs` runs the same tests again where that is a directory,
+//! or an etcd.
+
+use std::{
+    cell::RefCell,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering::Relaxed},
+    },
+};
+
+use netstead_store::{EtcdOptions, EtcdStore, FaultyStore, LocalStore, MemoryStore, Store};
+use netstead_testkit::Etcd;
+use tempfile::TempDir;
+
+/// A place where stores can be made.
+pub(crate) struct Ground {
+    kind: Kind,
+    made: AtomicU32,
+}
+
+enum Kind {
+    Memory,
+    Local(TempDir),
+    Etcd(Etcd),
+}
+
+thread_local! {
+    static HERE: RefCell<Arc<Ground>> = RefCell::new(Ground::memory());
+}
+
+impl Ground {
+    fn of(kind: Kind) -> Arc<Self> {
+        Arc::new(Self { kind, made: AtomicU32::new(0) })
+    }
+
+    pub fn memory() -> Arc<Self> {
+        Self::of(Kind::Memory)
+    }
+
+    pub fn local() -> Arc<Self> {
+        Self::of(Kind::Local(tempfile::tempdir().unwrap()))
+    }
+
+    /// `None`, and the test is skipped, where there is no etcd.
+    pub fn etcd(members: usize) -> Option<Arc<Self>> {
+        Some(Self::of(Kind::Etcd(Etcd::start(members)?)))
+    }
+
+    /// One new and empty store, as so many processes have it.
+    pub async fn handles(&self, count: usize) -> Vec<Arc<dyn Store>> {
+        let number = self.made.fetch_add(1, Relaxed);
+        match &self.kind {
+            Kind::Memory => {
+                std::iter::repeat_n(Arc::new(MemoryStore::new()) as Arc<dyn Store>, count).collect()
+            }
+            Kind::Local(dir) => {
+                // Only one process can have it, with everything in it.
+                let store = LocalStore::open(&dir.path().join(number.to_string())).await.unwrap();
+                std::iter::repeat_n(Arc::new(store) as Arc<dyn Store>, count).collect()
+            }
+            Kind::Etcd(etcd) => {
+                let prefix = format!("/test/{number}/");
+                let options = EtcdOptions { prefix, ..EtcdOptions::new(etcd.endpoints()) };
+                let mut stores: Vec<Arc<dyn Store>> = Vec::new();
+                for _ in 0..count {
+                    stores.push(Arc::new(EtcdStore::open(&options).await.unwrap()));
+                }
+                stores
+            }
+        }
+    }
+
+    /// Runs a test with its stores made here.
+    pub fn stand(self: &Arc<Self>, test: impl FnOnce()) {
+        let before = HERE.replace(self.clone());
+        // The same lines are met on each store.
+        insta::allow_duplicates! { test() };
+        HERE.set(before);
+    }
+}
+
+/// A new and empty store.
+pub(crate) async fn store() -> Arc<dyn Store> {
+    let here = HERE.with_borrow(Clone::clone);
+    here.handles(1).await.remove(0)
+}
+
+/// One that can be told to misbehave.
+pub(crate) async fn faulty() -> Arc<FaultyStore> {
+    Arc::new(FaultyStore::new(store().await))
+}

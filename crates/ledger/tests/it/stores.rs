@@ -1,0 +1,115 @@
+//! The same promises on every store: what elsewhere is tried in memory, tried on a disk and in an etcd.
+
+use std::sync::Arc;
+
+use crate::{faults::nobody_is_lied_to_on, ground::Ground, properties::the_book_comes_back_from};
+
+macro_rules! tests {
+    ($($module:ident: $($test:ident)*;)*) => {
+        &[$($((concat!(stringify!($module), "::", stringify!($test)), crate::$module::$test as fn())),*),*]
+    };
+}
+
+/// All that is not about time which passes by command.
+const TESTS: &[(&str, fn())] = tests! {
+    hazards: a1_a_second_leader_fences_the_first a1_a_commit_that_landed_unnoticed_is_noticed
+        a1_what_a_deposed_leader_cannot_learn_is_unknown a2_a_repeat_on_a_stale_leader_is_refused
+        a2_a_repeat_waits_for_the_commit_it_repeats a4_a_request_that_comes_too_late_is_dropped
+        a5_ledger_time_stands_still_while_nobody_leads a6_many_hosts_may_report_one_address
+        a8_sixty_four_entries_are_one_commit_and_more_are_refused
+        a8_a_bulk_fits_however_many_ask_beside_it a8_a_bulk_is_all_or_none
+        a10_a_restored_ledger_hands_out_nothing_by_itself_until_it_is_resumed
+        a16_an_outage_is_told_and_heals a11_what_is_large_still_goes_in_time;
+    history: every_change_of_a_holder_or_a_pool_leaves_an_event
+        renewals_repeats_and_sightings_leave_none an_event_says_who_asked_with_which_request
+        history_is_found_by_address_by_key_and_by_time pages_of_events_go_on_where_they_ended
+        who_listens_hears_every_event_once_and_in_order
+        old_events_go_but_the_newest_of_each_address_stays events_older_than_they_are_kept_for_go
+        what_was_spared_goes_once_something_newer_happened_there
+        the_newest_of_an_address_stays_in_each_vrf a_clock_that_jumps_a_year_ahead_costs_no_history;
+    migrate: a_moved_ledger_is_the_same_ledger what_is_not_empty_or_not_sound_is_left_alone;
+    names: a_name_is_the_hostname_else_the_key_else_there_is_none_with_a_reason;
+    pools: pools_of_one_vrf_never_overlap a_pool_may_lie_inside_a_held_prefix_which_then_stays
+        the_lease_of_a_prefix_with_a_pool_in_it_goes_on
+        a_change_that_would_strand_a_holder_is_refused a_change_names_the_version_it_was_made_from
+        a_pool_in_use_stays_unless_forced_with_a_reason
+        what_rests_goes_on_resting_under_another_pool pools_of_the_file_are_changed_by_the_file_only
+        a_reserved_range_is_for_its_owner_by_name only_the_owner_or_a_manager_touches_a_claim
+        a_prefix_over_the_seam_of_two_ranges_is_as_good_as_any;
+    promises: asking_again_returns_the_same_address
+        another_owner_hears_who_holds_the_key_unless_it_adopts
+        a_repeat_with_other_labels_changes_them_and_leaves_an_event
+        a_past_claim_is_already_gone_and_its_address_stays_with_the_next
+        a_released_address_rests_and_its_own_key_gets_it_back
+        force_takes_what_rests_but_never_what_is_held
+        when_nothing_else_is_free_what_rested_longest_goes_early the_order_of_the_pool_decides
+        the_first_of_several_pools_with_room_wins_and_the_key_is_one_over_all
+        a_lease_is_renewed_or_expires_into_rest a_clock_that_jumps_a_year_either_way_expires_nothing
+        what_was_seen_is_handed_out_to_nobody_and_never_ends_by_age
+        a_sighting_ends_when_complete_reports_lack_it_beyond_grace
+        what_was_seen_before_there_was_a_pool_is_not_handed_out_by_one_made_later
+        only_who_may_write_forces_its_way_over_a_reservation an_owner_gets_no_more_than_its_share
+        a_restart_keeps_everything answers_carry_the_number_they_know_of;
+    queueing: whoever_came_first_is_served_first the_end_of_a_rest_wakes_the_queue
+        a_place_in_the_queue_survives_a_new_leader
+        whose_caller_went_away_leaves_the_queue_unless_it_keeps_its_place
+        waiting_ends_with_exhausted_when_its_time_is_over
+        hundreds_whose_time_is_over_at_once_all_hear_the_same
+        whose_place_is_given_up_hears_of_it_at_once the_pool_named_first_serves_if_several_can
+        who_may_have_no_more_holds_up_nobody a_ledger_that_closes_tells_those_who_wait;
+    restoring: what_was_given_out_after_the_backup_is_given_to_nobody_else
+        who_lost_something_gets_it_back_by_name_and_an_old_id_touches_nothing;
+    schedules: behind_a_resting_prefix_there_may_be_a_holder
+        a_resting_prefix_does_not_come_back_over_what_was_forced_out_of_it
+        a_pool_inside_a_prefix_leaves_the_prefix_alone_when_it_goes
+        a_refused_bulk_leaves_no_claim_behind_in_a_pool_inside_a_prefix
+        reservations_of_pools_inside_each_other_are_kept_apart
+        a_prefix_over_two_reservations_is_for_neither_owner
+        a_prefix_may_lie_over_the_seam_of_two_ranges
+        the_last_of_several_addresses_comes_back_whoever_leads what_is_refused_lengthens_no_lease
+        many_machines_on_one_address_are_one_sighting who_waits_for_a_prefix_is_not_given_an_address
+        what_did_not_fit_beside_a_resume_is_not_written;
+};
+
+fn promises_hold_on(ground: &Arc<Ground>, some: fn(&str) -> bool) {
+    for (name, test) in TESTS.iter().filter(|(name, _)| some(name)) {
+        println!("{name}");
+        ground.stand(test);
+    }
+}
+
+#[test]
+fn the_promises_hold_on_a_disk() {
+    promises_hold_on(&Ground::local(), |_| true);
+}
+
+#[test]
+fn on_a_disk_the_book_comes_back_and_nobody_is_lied_to() {
+    let ground = Ground::local();
+    the_book_comes_back_from(&ground, 6);
+    nobody_is_lied_to_on(&ground, 6);
+}
+
+#[test]
+fn the_promises_hold_in_an_etcd() {
+    let Some(ground) = Ground::etcd(1) else { return };
+    promises_hold_on(&ground, |_| true);
+}
+
+#[test]
+fn in_an_etcd_the_book_comes_back_and_nobody_is_lied_to() {
+    let Some(ground) = Ground::etcd(1) else { return };
+    the_book_comes_back_from(&ground, 4);
+    nobody_is_lied_to_on(&ground, 4);
+}
+
+#[test]
+fn in_three_etcds_the_promises_hold_and_nobody_is_lied_to() {
+    let Some(ground) = Ground::etcd(3) else { return };
+    // Each commit takes three disks and a network here.
+    promises_hold_on(&ground, |name| {
+        ["hazards", "queueing", "restoring"].iter().any(|m| name.starts_with(m))
+    });
+    the_book_comes_back_from(&ground, 1);
+    nobody_is_lied_to_on(&ground, 2);
+}
