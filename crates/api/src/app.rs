@@ -3,12 +3,17 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use netstead_engine::Engine;
 use netstead_ledger::Ledger;
 use netstead_model::Clock;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Examine, Understand, access::Tokens, http::door::Door, metrics::Metrics};
+use crate::{
+    Examine, Understand,
+    access::Tokens,
+    cluster::{Cluster, Peers, Stage},
+    http::door::Door,
+    metrics::Metrics,
+};
 
 pub(crate) type Shared = Arc<App>;
 
@@ -16,8 +21,10 @@ pub(crate) type Shared = Arc<App>;
 #[derive(Debug)]
 pub(crate) struct App {
     pub(crate) ledger: Ledger,
-    /// What keeps names; not there when only the ledger is open.
-    pub(crate) engine: Option<Engine>,
+    /// What keeps names; empty when only the ledger is open, and while another node leads.
+    pub(crate) stage: Stage,
+    /// The other nodes; none when only the ledger is open.
+    pub(crate) cluster: Option<(Cluster, Peers)>,
     /// Where the nameserver of this process answers.
     pub(crate) nameserver: Arc<[String]>,
     /// Who understands configuration files.

@@ -6,6 +6,7 @@ pub(crate) mod body;
 pub(crate) mod cursor;
 pub(crate) mod door;
 pub(crate) mod etag;
+pub(crate) mod forward;
 pub(crate) mod frame;
 pub(crate) mod path;
 pub(crate) mod query;

@@ -6,6 +6,7 @@
 pub mod access;
 mod app;
 mod around;
+pub mod cluster;
 mod convert;
 mod feed;
 mod http;
@@ -24,7 +25,13 @@ use netstead_model::Clock;
 use tokio_util::sync::CancellationToken;
 
 pub use self::serve::{Bound, ServeError, ServeOptions, Server, TlsFiles, bind, serve};
-use self::{access::Tokens, app::App, http::door::Door, metrics::Metrics};
+use self::{
+    access::Tokens,
+    app::App,
+    cluster::{Cluster, Peers, Stage},
+    http::door::Door,
+    metrics::Metrics,
+};
 pub use self::{
     around::{Examine, Understand, Understood},
     metrics::Meter,
@@ -34,7 +41,8 @@ pub use self::{
 #[derive(Debug, Clone)]
 pub struct Api {
     ledger: Ledger,
-    engine: Option<Engine>,
+    stage: Stage,
+    cluster: Option<(Cluster, Peers)>,
     nameserver: Arc<[String]>,
     reader: Option<Arc<dyn Understand>>,
     examiner: Option<Arc<dyn Examine>>,
@@ -49,10 +57,12 @@ impl Api {
     /// `store` says for people what kind of store it is: `local at /var/lib/netstead`.
     pub fn new(ledger: Ledger, tokens: Tokens, clock: Arc<dyn Clock>, store: &str) -> Self {
         let (metrics, started) = (Arc::new(Metrics::default()), clock.wall());
-        let (engine, nameserver, reader, examiner) = (None, Arc::from([]), None, None);
+        let (stage, cluster) = (Stage::default(), None);
+        let (nameserver, reader, examiner) = (Arc::from([]), None, None);
         Self {
             ledger,
-            engine,
+            stage,
+            cluster,
             nameserver,
             reader,
             examiner,
@@ -66,8 +76,22 @@ impl Api {
 
     /// With names. Without this, whatever concerns them is answered with 503.
     #[must_use]
-    pub fn with_engine(mut self, engine: Engine) -> Self {
-        self.engine = Some(engine);
+    pub fn with_engine(self, engine: Engine) -> Self {
+        self.stage.enter(engine);
+        self
+    }
+
+    /// With a place where the engine comes and goes.
+    #[must_use]
+    pub fn with_stage(mut self, stage: &Stage) -> Self {
+        self.stage = stage.clone();
+        self
+    }
+
+    /// As one node among others: what only their leader can answer is sent to it.
+    #[must_use]
+    pub fn with_cluster(mut self, cluster: &Cluster, peers: &Peers) -> Self {
+        self.cluster = Some((cluster.clone(), peers.clone()));
         self
     }
 
@@ -112,7 +136,8 @@ impl Api {
     fn app(&self, door: Door, max_body: usize, stopping: CancellationToken) -> app::Shared {
         Arc::new(App {
             ledger: self.ledger.clone(),
-            engine: self.engine.clone(),
+            stage: self.stage.clone(),
+            cluster: self.cluster.clone(),
             nameserver: Arc::clone(&self.nameserver),
             reader: self.reader.clone(),
             examiner: self.examiner.clone(),

@@ -2,6 +2,7 @@
 
 mod meter;
 mod names;
+mod node;
 mod scrape;
 
 use std::{sync::atomic::AtomicU64, time::Duration};
@@ -14,7 +15,7 @@ use prometheus_client::{
 };
 
 pub use self::meter::Meter;
-pub(crate) use self::scrape::scrape;
+pub(crate) use self::{node::Node, scrape::scrape};
 
 /// Seconds: a claim takes a flush to disk, a waiting one up to minutes.
 const BUCKETS: [f64; 13] =
@@ -26,6 +27,7 @@ pub(crate) struct Metrics {
     registry: Registry,
     requests: Family<RequestLabels, Counter<u64, AtomicU64>>,
     durations: Family<RouteLabels, Histogram>,
+    forwarded: Counter<u64, AtomicU64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -54,8 +56,14 @@ impl Metrics {
         registry.register("requests", "Requests answered, by the template of their route", requests.clone());
         let help = "How long requests took, by the template of their route";
         registry.register_with_unit("request_duration", help, Unit::Seconds, durations.clone());
+        let forwarded = Counter::default();
+        registry.register("forwarded_requests", "Requests that were sent to the leader", forwarded.clone());
         meter.register(&mut registry);
-        Self { registry, requests, durations }
+        Self { registry, requests, durations, forwarded }
+    }
+
+    pub(crate) fn forwarded(&self) {
+        self.forwarded.inc();
     }
 
     pub(crate) fn count(&self, route: &str, method: &Method, status: StatusCode, took: Duration) {

@@ -1,6 +1,7 @@
 //! Every error as problem details (RFC 9457).
 
 mod access;
+mod cluster;
 mod engine;
 mod ledger;
 mod refusal;
@@ -57,6 +58,14 @@ impl Failure {
 
     pub(crate) fn forbidden(reason: impl Into<String>) -> Self {
         Self::new(StatusCode::FORBIDDEN, "forbidden", reason)
+    }
+
+    /// What is known here cannot be compared with the store.
+    pub(crate) fn unfresh(reason: &str) -> Self {
+        let told = format!(
+            "it cannot be known whether what is known here is still so: {reason}; `?stale=ok` answers with what is known"
+        );
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", told).retry_after(Duration::from_secs(1))
     }
 
     pub(crate) fn not_found(slug: &'static str, reason: impl Into<String>) -> Self {

@@ -5,6 +5,7 @@ pub(crate) mod bulk;
 pub(crate) mod changes;
 pub(crate) mod claiming;
 pub(crate) mod claims;
+pub(crate) mod cluster;
 pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod health;
@@ -37,7 +38,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use crate::{
     access::Scopes,
     app::Shared,
-    http::{answer::Answer, auth, door, frame, query::limit, session::Asker},
+    http::{answer::Answer, auth, door, forward, frame, query::limit, session::Asker},
     openapi::Document,
     problem::Failure,
 };
@@ -45,7 +46,10 @@ use crate::{
 /// All routes with everything around them.
 pub(crate) fn router(app: &Shared) -> Router {
     let (api, document) = documented().split_for_parts();
-    let api = api.route_layer(middleware::from_fn_with_state(Arc::clone(app), auth::authenticate));
+    // The last one is the first to see a request.
+    let api = api
+        .route_layer(middleware::from_fn_with_state(Arc::clone(app), forward::to_leader))
+        .route_layer(middleware::from_fn_with_state(Arc::clone(app), auth::authenticate));
     let open = Router::new()
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))
@@ -61,10 +65,12 @@ pub(crate) fn router(app: &Shared) -> Router {
 }
 
 /// What needs a token, and is in the `OpenAPI` document.
-fn documented() -> OpenApiRouter<Shared> {
+pub(crate) fn documented() -> OpenApiRouter<Shared> {
     let v1 = OpenApiRouter::new()
         .routes(routes!(status::get))
         .routes(routes!(doctor::get))
+        .routes(routes!(cluster::get))
+        .routes(routes!(cluster::remove))
         .routes(routes!(pools::list))
         .routes(routes!(pools::get, pools::put, pools::delete))
         .routes(routes!(claims::get, claiming::put, claiming::release))

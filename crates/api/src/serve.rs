@@ -133,6 +133,13 @@ impl Bound {
         self.address
     }
 
+    /// Answers to this name too.
+    #[must_use]
+    pub fn also_called(mut self, name: Option<String>) -> Self {
+        self.options.names.extend(name);
+        self
+    }
+
     /// Answers, from now on.
     ///
     /// Once `shutdown` is cancelled, `/readyz` fails at once, streams and waiting claims end, and running requests

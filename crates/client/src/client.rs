@@ -44,6 +44,8 @@ pub struct Tagged<T> {
 }
 
 impl Client {
+    /// `url` is where the server is. For a cluster it may be several URLs with commas between them: when one takes no
+    /// connection, the next is asked.
     pub fn new(url: &str, token: Option<&str>, options: Options) -> Result<Self, ClientError> {
         Transport::new(url, token, options).map(|transport| Self { transport })
     }

@@ -1,6 +1,12 @@
 //! One call: its deadline, its id, its repetitions, and what its end means.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use netstead_model::{Clock as _, SystemClock};
 use reqwest::{
@@ -54,14 +60,17 @@ pub(crate) struct Answer<T> {
 #[derive(Clone)]
 pub(crate) struct Transport {
     http: reqwest::Client,
-    base: Url,
+    /// The nodes that may be asked. Calls are made for the first, and moved to the one that answers.
+    bases: Arc<[Url]>,
+    /// Which of them answered last.
+    current: Arc<AtomicUsize>,
     token: Option<HeaderValue>,
     pub(crate) options: Arc<Options>,
 }
 
 impl std::fmt::Debug for Transport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Transport").field("base", &self.base.as_str()).finish_non_exhaustive()
+        f.debug_struct("Transport").field("base", &self.base().as_str()).finish_non_exhaustive()
     }
 }
 
@@ -101,8 +110,17 @@ impl Call {
 }
 
 impl Transport {
+    /// Whom calls go to at the moment.
     pub(crate) fn base(&self) -> &Url {
-        &self.base
+        self.bases.get(self.current.load(Ordering::Relaxed)).unwrap_or_else(|| self.first())
+    }
+
+    /// Asks another node from now on, if there is one.
+    fn move_on(&self, from: &Url) {
+        if let Some(place) = self.bases.iter().position(|base| base == from) {
+            let next = (place + 1) % self.bases.len().max(1);
+            let _ = self.current.compare_exchange(place, next, Ordering::Relaxed, Ordering::Relaxed);
+        }
     }
 
     /// Sends `call`, again if that is safe and helps, and reads the JSON that comes back.
@@ -110,7 +128,7 @@ impl Transport {
         let answer = self.bytes(call).await?;
         let body = if answer.value.is_empty() { b"null".as_slice() } else { &answer.value };
         let value = serde_json::from_slice(body).map_err(|error| ClientError::Foreign {
-            url: self.base.clone(),
+            url: self.base().clone(),
             reason: format!("its answer cannot be read ({error})"),
         })?;
         Ok(Answer { value, status: answer.status, etag: answer.etag })
@@ -138,6 +156,10 @@ impl Transport {
                 return Err(failure);
             }
             tracing::debug!(%request_id, error = %failure, retry_in = ?wait, "Request is repeated.");
+            if let ClientError::Unavailable { url, .. } = &failure {
+                // It did nothing; another one may.
+                self.move_on(url);
+            }
             tokio::time::sleep(wait).await;
             left -= 1;
             pause = pause.saturating_mul(2);
@@ -167,7 +189,7 @@ impl Transport {
         let sent = self.send(&call, patience, &id, None);
         let response = tokio::time::timeout(patience, sent)
             .await
-            .map_err(|_| ClientError::Slow { url: self.base.clone() })??;
+            .map_err(|_| ClientError::Slow { url: self.base().clone() })??;
         let status = response.status();
         if status.is_success() {
             return Ok(response);
@@ -176,8 +198,36 @@ impl Transport {
         Err(self.refused(&call, status, &body))
     }
 
+    /// Sends it to the first node that takes a connection. What may have arrived at one is sent to no other.
     async fn send(
         &self,
+        call: &Call,
+        patience: Duration,
+        id: &str,
+        timeout: Option<Duration>,
+    ) -> Result<Response, ClientError> {
+        let mut left = self.bases.len();
+        loop {
+            let base = self.base().clone();
+            let failure = match self.send_to(&base, call, patience, id, timeout).await {
+                Ok(response) => return Ok(response),
+                Err(failure) => failure,
+            };
+            left = left.saturating_sub(1);
+            let nobody = matches!(&failure, ClientError::Unreachable { source, .. } if source.is_connect());
+            if nobody {
+                self.move_on(&base);
+            }
+            if !nobody || left == 0 {
+                return Err(failure);
+            }
+            tracing::debug!(%base, error = %failure, "Nothing answers there; the next one is asked.");
+        }
+    }
+
+    async fn send_to(
+        &self,
+        base: &Url,
         call: &Call,
         patience: Duration,
         id: &str,
@@ -186,7 +236,7 @@ impl Transport {
         let seconds = patience.as_millis().div_ceil(1000).max(1);
         let mut request = self
             .http
-            .request(call.method.clone(), call.url.clone())
+            .request(call.method.clone(), self.moved(&call.url, base)?)
             .headers(call.headers.clone())
             .header("Netstead-Timeout", seconds.to_string())
             .header("X-Request-Id", id);
@@ -204,7 +254,7 @@ impl Transport {
 
     /// What it means that no whole answer came.
     fn broken(&self, call: &Call, error: reqwest::Error) -> ClientError {
-        let url = self.base.clone();
+        let url = self.base().clone();
         if error.is_builder() {
             return ClientError::unusable(error.without_url().to_string());
         }
@@ -226,7 +276,7 @@ impl Transport {
 
     /// What an answer other than success means.
     fn refused(&self, call: &Call, status: StatusCode, body: &[u8]) -> ClientError {
-        let url = self.base.clone();
+        let url = self.base().clone();
         let Ok(problem) = serde_json::from_slice::<Problem>(body).map(Box::new) else {
             let reason = format!("it says {status}");
             return if status.is_server_error() && call.writes() {

@@ -3,6 +3,7 @@
 mod address;
 mod bulk;
 mod claim;
+mod cluster;
 mod doctor;
 mod event;
 mod history;
@@ -23,6 +24,7 @@ pub use self::{
     },
     bulk::{BulkEntry, BulkInput, BulkMove, BulkOutput, BulkRenew, BulkResult, TargetInput},
     claim::{ClaimFrom, ClaimInput, ClaimOutput, MoveInput, ReleaseOutput, RenewInput},
+    cluster::{ClusterOutput, LeaderOutput, MemberOutput},
     doctor::{DoctorOutput, FindingOutput},
     event::EventOutput,
     history::HistoryOutput,

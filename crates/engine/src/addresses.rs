@@ -58,6 +58,12 @@ impl Addresses {
         troubles.get(&(source.clone(), id.clone())).cloned().unwrap_or_default()
     }
 
+    pub(crate) async fn leave(&self) {
+        if let Some(running) = self.running.get() {
+            running.leave().await;
+        }
+    }
+
     pub(crate) async fn end(&self) {
         if let Some(running) = self.running.get() {
             running.end().await;

@@ -215,6 +215,20 @@ impl Engine {
         }
     }
 
+    /// Ends all loops because another process leads. Nothing more is begun, here or on any server; what is on its way
+    /// to a server comes to its end, and where it may have landed is told to whoever leads.
+    pub async fn step_down(&self) {
+        self.shared.lead.depose();
+        self.shared.stop.cancel();
+        let sources: Vec<_> = self.shared.sources().values().cloned().collect();
+        let providers: Vec<ProviderHandle> = self.shared.providers().values().cloned().collect();
+        tokio::join!(
+            join_all(sources.iter().map(crate::look::SourceHandle::leave)),
+            join_all(providers.iter().map(ProviderHandle::leave)),
+            self.shared.addresses.leave(),
+        );
+    }
+
     pub(crate) fn shared(&self) -> &Shared {
         &self.shared
     }

@@ -24,6 +24,7 @@ mod shared;
 mod shelf;
 mod status;
 mod time;
+mod warm;
 
 pub use self::{
     engine::{Cleaning, Engine, Undone},
@@ -42,4 +43,5 @@ pub use self::{
         DetachedStatus, EngineStatus, LastPass, ParkedStatus, ProviderStatus, SourceStatus, WorkloadView,
         ZoneStatus,
     },
+    warm::keep_warm,
 };

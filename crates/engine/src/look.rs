@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{SourceSetup, running::Running, shared::Shared};
 
 /// A source that does not answer for this long is taken for failed.
-const PATIENCE: Duration = Duration::from_mins(2);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 
 /// The running loop of one source.
 #[derive(Debug, Clone)]
@@ -39,6 +39,10 @@ impl SourceHandle {
         if self.asks.send(done).await.is_ok() {
             let _ = timeout(patience, looked).await;
         }
+    }
+
+    pub(crate) async fn leave(&self) {
+        self.running.leave().await;
     }
 
     pub(crate) async fn end(&self) {

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use netstead_model::{Name, UnitOutcome};
+use netstead_model::{Ident, Name, UnitOutcome};
 use netstead_plan::DomainMatch;
 
 use crate::{PassReport, ProviderSetup};
@@ -10,6 +10,9 @@ use crate::{PassReport, ProviderSetup};
 /// Told of every pass. It must return at once.
 pub trait Observer: Send + Sync + Debug {
     fn passed(&self, report: &PassReport);
+
+    /// Something was written, or was about to be, after another process had taken the lead.
+    fn late(&self, _provider: &Ident) {}
 }
 
 /// Changes of one zone that ended alike.

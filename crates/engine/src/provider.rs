@@ -152,6 +152,17 @@ impl ProviderHandle {
         undone.await.map_err(|_| EngineError::Closed)?
     }
 
+    /// Tells the loop to end. A write that is on its way ends by itself: whoever leads is told of it then.
+    pub(crate) async fn leave(&self) {
+        self.running.leave().await;
+    }
+
+    /// How many zones may hold something else than what is known of them.
+    pub(crate) fn doubtful(&self) -> usize {
+        let told = self.nudges.doubts.lock().unwrap_or_else(PoisonError::into_inner).len();
+        told.max(self.outlook.read().doubtful)
+    }
+
     /// Ends the loop. A server that keeps it waiting is left as a crash would leave it.
     pub(crate) async fn end(&self) {
         self.running.end().await;

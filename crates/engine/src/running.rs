@@ -21,6 +21,14 @@ impl Running {
         Self { stop, task: Arc::new(Mutex::new(Some(tokio::spawn(work)))) }
     }
 
+    /// Tells the loop to end, and lets what it is in the middle of come to its own end.
+    pub(crate) async fn leave(&self) {
+        self.stop.cancel();
+        if let Some(task) = self.task.lock().await.take() {
+            let _ = timeout(PATIENCE, task).await;
+        }
+    }
+
     /// Ends the loop. Whatever keeps it waiting is left as a crash would leave it.
     pub(crate) async fn end(&self) {
         self.stop.cancel();

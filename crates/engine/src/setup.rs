@@ -146,6 +146,8 @@ pub struct Options {
     pub observer: Option<Arc<dyn Observer>>,
     /// Who learns which addresses are in use, and keeps the claims that workloads ask for.
     pub ledger: Option<Ledger>,
+    /// The epoch in which this process leads. Without it, whoever starts the engine leads.
+    pub epoch: Option<u64>,
 }
 
 impl Default for Options {
@@ -156,6 +158,7 @@ impl Default for Options {
             debounce_most: Duration::from_secs(1),
             observer: None,
             ledger: None,
+            epoch: None,
         }
     }
 }

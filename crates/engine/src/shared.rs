@@ -151,8 +151,19 @@ impl Shared {
         keeper.prune(inventory, number, passed, longest, now, reasons);
     }
 
+    pub(crate) fn count_late(&self, provider: &Ident) {
+        if let Some(observer) = &self.options.observer {
+            observer.late(provider);
+        }
+    }
+
     /// Adds an event of this moment.
     pub(crate) async fn tell(&self, event: Happened) {
+        if event.what == Occasion::Late
+            && let Some(provider) = &event.provider
+        {
+            self.count_late(provider);
+        }
         self.history.add(Happened { at: self.clock.wall(), ..event }).await;
     }
 }

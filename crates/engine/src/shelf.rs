@@ -31,9 +31,9 @@ pub(crate) struct Lead {
 }
 
 impl Lead {
-    /// The leadership that the store knows of; takes it if nobody ever has.
-    pub(crate) async fn current(store: &dyn Store) -> Result<Self, EngineError> {
-        if store.get(EPOCH_KEY).await?.is_none() {
+    /// The leadership that the store knows of, if it is that of `ours`; without one, takes it if nobody ever has.
+    pub(crate) async fn current(store: &dyn Store, ours: Option<u64>) -> Result<Self, EngineError> {
+        if ours.is_none() && store.get(EPOCH_KEY).await?.is_none() {
             store.lead().await?;
         }
         let entry = store.get(EPOCH_KEY).await?.ok_or(EngineError::Deposed)?;
@@ -42,7 +42,15 @@ impl Lead {
             key: String::from_utf8_lossy(EPOCH_KEY).into_owned(),
             reason: "it is not a number".into(),
         })?;
+        if ours.is_some_and(|ours| ours != epoch) {
+            return Err(EngineError::Deposed);
+        }
         Ok(Self { epoch, version: entry.version, deposed: AtomicBool::new(false) })
+    }
+
+    /// Nothing is written from now on.
+    pub(crate) fn depose(&self) {
+        self.deposed.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn is_deposed(&self) -> bool {
@@ -53,9 +61,9 @@ impl Lead {
     pub(crate) async fn holds(&self, store: &dyn Store) -> Result<bool, StoreError> {
         let holds = store.get(EPOCH_KEY).await?.is_some_and(|entry| entry.version == self.version);
         if !holds {
-            self.deposed.store(true, Ordering::Relaxed);
+            self.depose();
         }
-        Ok(holds)
+        Ok(holds && !self.is_deposed())
     }
 
     fn condition(&self) -> Condition {
@@ -132,7 +140,7 @@ impl Shelf {
                     return Ok(());
                 }
                 Err(StoreError::Refused { key }) if key == EPOCH_KEY => {
-                    self.lead.deposed.store(true, Ordering::Relaxed);
+                    self.lead.depose();
                     return Err(EngineError::Deposed);
                 }
                 Err(StoreError::Refused { .. }) => {}

@@ -67,6 +67,8 @@ pub struct ProviderStatus {
     pub rejected: Vec<(Name, Name, String)>,
     pub paused: Option<Pause>,
     pub error: Option<String>,
+    /// Zones that may hold something else than what is known of them; they are read before anything else is planned there.
+    pub doubtful: usize,
 }
 
 #[derive(Debug, Clone)]
@@ -179,6 +181,7 @@ fn provider(shared: &Shared, handle: &ProviderHandle) -> ProviderStatus {
         drift: count(|plan| plan.drift.len()),
         rejected: (*seen.rejected).clone(),
         paused: shared.pauses.of(handle.setup.name(), now),
+        doubtful: handle.doubtful(),
         last: seen.last,
         error: seen.error,
     }

@@ -14,8 +14,11 @@ use crate::{
     record::{self, EVENT, EventGroup, HEAD_KEY, Head, Malformed, Record, Slot, Space, event_seq},
 };
 
-/// Where access tokens, the engine and the builtin zones keep theirs; other rooms write them.
-const OTHER_ROOMS: [&str; 3] = ["access/token/", "engine/", "dns/"];
+/// Where access tokens, the engine, the builtin zones and the nodes keep theirs; other rooms write them.
+const OTHER_ROOMS: [&str; 4] = ["access/token/", "engine/", "dns/", "cluster/"];
+
+/// The format in which everything is written, as decimal text.
+const FORMAT_KEY: &str = "meta/format";
 
 /// One thing that is not as it should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,6 +80,13 @@ impl Check {
         self.report.keys += 1;
         let key = String::from_utf8_lossy(&entry.key).into_owned();
         if key.as_bytes() == EPOCH_KEY || OTHER_ROOMS.iter().any(|prefix| key.starts_with(prefix)) {
+            return;
+        }
+        if key == FORMAT_KEY {
+            let number = std::str::from_utf8(&entry.value).ok().and_then(|text| text.parse::<u32>().ok());
+            if number.is_none() {
+                self.problem(key, "it is no number: restore from a backup", Vec::new());
+            }
             return;
         }
         if key.as_bytes() == RESTORING_KEY {

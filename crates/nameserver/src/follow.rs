@@ -9,7 +9,8 @@ use std::{
 };
 
 use netstead_model::Name;
-use netstead_store::{Store, StoreError, WatchItem, Write};
+use netstead_store::{Store, StoreError, Watch, WatchItem, Write};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
@@ -23,6 +24,9 @@ use crate::{
 
 /// How long to wait before the store is asked again.
 const RETRY: Duration = Duration::from_secs(1);
+
+/// How long a start waits for the store as a whole before this node's own copy has to do.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Follows the store and exchanges zones.
 #[derive(Debug)]
@@ -55,11 +59,31 @@ impl Follower {
         Self { store, zones, host, notifier, held: HashMap::new() }
     }
 
+    /// Loads everything and returns the watch that goes on from there. Without the agreement of other nodes this one's
+    /// own copy is answered, however old, and there is nothing to go on from yet.
+    pub(crate) async fn begin(&mut self) -> Result<Option<Watch>, StoreError> {
+        if let Ok(Ok(watch)) = timeout(PATIENCE, self.load()).await {
+            return Ok(Some(watch));
+        }
+        let own = self.store.own_snapshot().await?;
+        let loaded = load::load(&*own, &self.host).await?;
+        self.replace(loaded);
+        warn!("Zones are answered from this node's own copy: the store as a whole cannot be read.");
+        Ok(None)
+    }
+
     /// Loads everything and returns the watch that goes on from there.
-    pub(crate) async fn load(&mut self) -> Result<netstead_store::Watch, StoreError> {
+    async fn load(&mut self) -> Result<Watch, StoreError> {
         // Watch first: what changes while we load is seen twice rather than not at all, and counted by its edit.
         let watch = self.store.watch(stored::PREFIX).await?;
-        let loaded = load::load(self.store.as_ref(), &self.host).await?;
+        let whole = self.store.snapshot().await?;
+        let loaded = load::load(&*whole, &self.host).await?;
+        self.replace(loaded);
+        Ok(watch)
+    }
+
+    /// Answers from these zones and no others.
+    fn replace(&mut self, loaded: BTreeMap<Name, Held>) {
         let mut held = HashMap::with_capacity(loaded.len());
         let mut picture = crate::sharded::Sharded::new();
         for (name, mut new) in loaded {
@@ -75,15 +99,20 @@ impl Follower {
         }
         self.held = held;
         self.zones.store(picture);
-        Ok(watch)
     }
 
     /// Follows until told to stop. While the store cannot be had, the last known zones are answered.
-    pub(crate) async fn run(mut self, mut watch: netstead_store::Watch, stop: CancellationToken) {
+    pub(crate) async fn run(mut self, mut watch: Option<Watch>, stop: CancellationToken) {
         loop {
+            let next = async {
+                match &mut watch {
+                    Some(watch) => watch.next().await,
+                    None => None,
+                }
+            };
             let item = tokio::select! {
                 () = stop.cancelled() => return,
-                item = watch.next() => item,
+                item = next => item,
             };
             let followed = match item {
                 Some(WatchItem::Changed { writes, .. }) => self.apply(&writes),
@@ -94,7 +123,7 @@ impl Follower {
             }
             watch = loop {
                 match self.load().await {
-                    Ok(watch) => break watch,
+                    Ok(watch) => break Some(watch),
                     Err(error) => {
                         warn!(%error, retry_in = ?RETRY, "Zones cannot be read; the last known are answered.");
                     }

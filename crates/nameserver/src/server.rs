@@ -67,7 +67,7 @@ impl NameServer {
         let host = options.hostname.clone().unwrap_or_else(default_host);
         let notifier = Notifier::start(&options.notify, &stop);
         let mut follower = Follower::new(store, Arc::clone(&zones), host, notifier);
-        let watch = follower.load().await?;
+        let watch = follower.begin().await?;
         let shared = Arc::new(Shared {
             zones: Arc::clone(&zones),
             connections: options.connections,

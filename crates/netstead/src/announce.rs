@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use netstead_api::cluster::{Cluster, Stand};
 use netstead_ledger::{Freshness, Ledger};
 use tracing::info;
 
@@ -18,6 +19,8 @@ pub(crate) struct Announcement<'a> {
     pub(crate) discovery: &'a Discovery,
     pub(crate) answering: &'a Answering,
     pub(crate) ledger: &'a Ledger,
+    /// The other nodes, where there may be some.
+    pub(crate) cluster: Option<&'a Cluster>,
 }
 
 impl Announcement<'_> {
@@ -30,7 +33,8 @@ impl Announcement<'_> {
         let paused = self.ledger.health().paused;
         if format == LogFormat::Json {
             let dns = self.answering.addresses();
-            info!(url = self.url, data = self.data, ?dns, pools, claims, paused, "Ready.");
+            let role = self.cluster.map(role);
+            info!(url = self.url, data = self.data, ?dns, pools, claims, paused, role, "Ready.");
             return;
         }
         anstream::eprint!("{}", self.lines(self.ledger.id(), pools, claims, paused));
@@ -65,14 +69,24 @@ impl Announcement<'_> {
             (false, 0) => "pool create lan --range 10.0.3.50-10.0.3.200",
             (false, _) => "status",
         };
+        let role = self.cluster.map(|cluster| format!("  role    {}\n", role(cluster))).unwrap_or_default();
         format!(
             "\x1b[1mNetstead {} is ready.\x1b[0m\n  data    {}: ledger {id:08x}, {}, {}\n  api     {}, {token}\n  dns     {dns}\n  \
-             config  {config}\n  next    netstead{url} {next}\n",
+             config  {config}\n{role}  next    netstead{url} {next}\n",
             env!("CARGO_PKG_VERSION"),
             self.data,
             of(pools, "pool"),
             of(claims, "claim"),
             self.url,
         )
+    }
+}
+
+/// What this node does among the others.
+fn role(cluster: &Cluster) -> String {
+    match (cluster.stand(), cluster.leader()) {
+        (Stand::Leading { epoch }, _) => format!("leading, in epoch {epoch}"),
+        (Stand::Following, Some(leader)) => format!("following {}", leader.url),
+        (Stand::Following, None) => "following; nobody leads yet".to_owned(),
     }
 }

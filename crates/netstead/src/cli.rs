@@ -2,6 +2,7 @@
 
 pub(crate) mod admin;
 pub(crate) mod claim;
+pub(crate) mod cluster;
 pub(crate) mod get;
 pub(crate) mod import;
 pub(crate) mod names;
@@ -60,7 +61,7 @@ pub(crate) struct Global {
         value_name = "URL",
         env = "NETSTEAD_URL",
         hide_env = true,
-        help = "The server to talk to [default: http://127.0.0.1:5301]"
+        help = "The server to talk to; several nodes of a cluster with commas between them [default: http://127.0.0.1:5301]"
     )]
     pub(crate) url: Option<String>,
     /// Your token; without it the one that `netstead run` left for you is used
@@ -167,6 +168,8 @@ pub(crate) enum Command {
     Export(names::Export),
     #[command(subcommand)]
     Store(admin::Store),
+    #[command(subcommand)]
+    Cluster(cluster::Cluster),
     #[command(subcommand)]
     Token(admin::Token),
     #[command(subcommand)]

@@ -3,6 +3,7 @@
 pub(crate) mod bulk;
 pub(crate) mod changes;
 pub(crate) mod claim;
+pub(crate) mod cluster;
 pub(crate) mod config;
 pub(crate) mod doctor;
 pub(crate) mod events;

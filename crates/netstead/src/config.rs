@@ -88,6 +88,12 @@ pub(crate) struct ApiConfig {
     /// Where probes are answered as by dnsweaver.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) probes: Option<Listen>,
+    /// Where other nodes on the same store find this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) advertise: Option<String>,
+    /// Who signed their certificates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) peer_ca_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -126,7 +132,7 @@ impl Default for LedgerConfig {
 /// The tables of the file and their keys. Those of the second list are keyed by a name first: `pool.lan.network`.
 const SECTIONS: [(&str, &[&str]); 6] = [
     ("store", store::KEYS),
-    ("api", &["listen", "hosts", "tls_cert", "tls_key", "max_body", "probes"]),
+    ("api", &["listen", "hosts", "tls_cert", "tls_key", "max_body", "probes", "advertise", "peer_ca_file"]),
     ("log", &["level", "format"]),
     ("ledger", &["retention", "max_events"]),
     ("nameserver", nameserver::KEYS),
@@ -241,7 +247,28 @@ fn api(mut section: Section<'_, '_>, dir: &Path) -> ApiConfig {
     };
     let max_body = section.number("max_body", 65_536..=1 << 30);
     let probes = section.parsed("probes");
-    ApiConfig { listen, hosts, tls, max_body, probes }
+    let advertise = section.text("advertise").map(|url| url.trim_end_matches('/').to_owned());
+    if let Some(url) = &advertise
+        && let Err(reason) = advertised(url)
+    {
+        section.wrong("advertise", &reason, Some("write `advertise = \"http://10.0.0.1:5301\"`"));
+    }
+    let peer_ca_file = section.text("peer_ca_file").map(|path| dir.join(path));
+    ApiConfig { listen, hosts, tls, max_body, probes, advertise, peer_ca_file }
+}
+
+/// A URL that other machines can use.
+fn advertised(text: &str) -> Result<(), String> {
+    let url = reqwest::Url::parse(text).map_err(|error| format!("`{text}` is no URL: {error}"))?;
+    let host = url.host_str().unwrap_or_default();
+    let plain = url.path() == "/" && url.query().is_none() && url.username().is_empty();
+    match url.scheme() {
+        "http" | "https" if host == "0.0.0.0" || host == "[::]" => {
+            Err(format!("nobody finds this node at `{host}`: name one of its addresses"))
+        }
+        "http" | "https" if plain && !host.is_empty() => Ok(()),
+        _ => Err(format!("`{text}` is not the URL of a server: its scheme, host and port, and nothing else")),
+    }
 }
 
 fn log(mut section: Section<'_, '_>) -> LogConfig {

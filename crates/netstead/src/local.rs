@@ -26,9 +26,16 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The ledger in a store.
 pub(crate) async fn open_ledger(store: &Arc<dyn Store>, config: &LedgerConfig) -> anyhow::Result<Ledger> {
-    let options =
-        Options { retention: config.retention, max_events: config.max_events, ..Options::default() };
-    Ok(Ledger::open(Arc::clone(store), SystemClock::shared(), options).await?)
+    Ok(Ledger::open(Arc::clone(store), SystemClock::shared(), options(config)).await?)
+}
+
+/// The same without taking the lead.
+pub(crate) async fn follow_ledger(store: &Arc<dyn Store>, config: &LedgerConfig) -> anyhow::Result<Ledger> {
+    Ok(Ledger::follow(Arc::clone(store), SystemClock::shared(), options(config)).await?)
+}
+
+fn options(config: &LedgerConfig) -> Options {
+    Options { retention: config.retention, max_events: config.max_events, ..Options::default() }
 }
 
 /// The API on a port of loopback that nobody knows, for one command: the same path as with a server that runs.

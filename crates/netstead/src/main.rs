@@ -14,6 +14,7 @@ mod import;
 mod local;
 mod logging;
 mod names;
+mod node;
 mod notify;
 mod output;
 mod progress;
@@ -23,7 +24,7 @@ mod settings;
 mod state_dir;
 mod step_down;
 mod store_place;
-mod turn;
+mod turns;
 
 use std::process::ExitCode;
 
@@ -124,6 +125,7 @@ async fn talk(global: &Global, session: &Session, command: &Command) -> anyhow::
         Command::History(args) => commands::events::history(context, args).await?,
         Command::Explain(args) => commands::explain::explain(context, args).await?,
         Command::Events(cli::admin::Events::Export(args)) => commands::events::export(context, args).await?,
+        Command::Cluster(args) => commands::cluster::cluster(context, args).await?,
         Command::Token(args) => commands::token::token(context, args).await?,
         Command::Record(args) => commands::names::record(context, args).await?,
         Command::Pause(args) => commands::names::pause(context, args).await?,

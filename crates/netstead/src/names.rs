@@ -1,4 +1,6 @@
 //! The wiring of names: sources, providers and the nameserver, as the configuration has them.
+//!
+//! The nameserver answers on every node. The engine runs where the lead is; elsewhere the sources are kept warm.
 
 mod calls;
 mod lost;
@@ -14,14 +16,15 @@ mod what_if;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use anyhow::Context as _;
-use netstead_api::Meter;
-use netstead_engine::{Engine, Options};
+use netstead_api::{Meter, cluster::Stage};
+use netstead_engine::{Engine, Options, SourceSetup, keep_warm};
 use netstead_ledger::{Ledger, LedgerSource};
-use netstead_model::SystemClock;
+use netstead_model::{PoolSpec, SystemClock};
 use netstead_nameserver::NameServer;
 use netstead_store::Store;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-use tracing::error;
+use tracing::{error, warn};
 
 use self::what_if::Reader;
 pub(crate) use self::{nameserver::Answering, reload::Reload};
@@ -31,49 +34,118 @@ use crate::config::Config;
 /// Everything that keeps names.
 #[derive(Debug)]
 pub(crate) struct Names {
-    pub(crate) engine: Engine,
     pub(crate) answering: Answering,
+    /// Where the engine is while this node leads.
+    stage: Stage,
     nameserver: Option<NameServer>,
-    parts: Parts,
+    parts: Arc<Parts>,
     in_force: Arc<RwLock<Config>>,
-    /// Configurations follow one another.
+    /// Counts how often another configuration came into force.
+    news: watch::Sender<u64>,
+    /// Configurations, and changes of the lead, follow one another.
     turn: tokio::sync::Mutex<()>,
 }
 
 impl Names {
-    /// Starts to keep names; `listen` was asked for on the command line.
+    /// Answers for names from now on; `listen` was asked for on the command line.
     pub(crate) async fn start(
         store: &Arc<dyn Store>,
         ledger: &Ledger,
         config: &Config,
         listen: &[std::net::SocketAddr],
-        dry_run: bool,
         meter: &Meter,
     ) -> anyhow::Result<Self> {
-        let owner = Engine::owner(&**store).await?;
         let source = LedgerSource::new("ledger".parse()?, ledger.clone());
-        let (store_of, meter_of) = (Arc::clone(store), meter.clone());
         let targets = Arc::new(Targets::new(Arc::clone(store)));
-        let parts = Parts { store: store_of, owner, ledger: Arc::new(source), meter: meter_of, targets };
+        let parts = Parts::new(Arc::clone(store), Arc::new(source), meter.clone(), targets);
+        // What is wrong with a source is told at the start, whoever leads.
+        parts.sources(config)?;
         let (nameserver, answering) = nameserver::start(store, &config.nameserver, listen).await?;
+        let in_force = Arc::new(RwLock::new(config.clone()));
+        Ok(Self {
+            answering,
+            stage: Stage::default(),
+            nameserver,
+            parts: Arc::new(parts),
+            in_force,
+            news: watch::Sender::default(),
+            turn: tokio::sync::Mutex::default(),
+        })
+    }
+
+    /// Keeps names from now on: this node leads in `epoch`.
+    pub(crate) async fn lead(&self, ledger: &Ledger, epoch: u64, dry_run: bool) -> anyhow::Result<Engine> {
+        let _turn = self.turn.lock().await;
+        let Parts { store, owner, targets, meter, .. } = &*self.parts;
+        let drawn = Engine::owner(&**store).await?;
+        let _ = owner.set(drawn);
+        targets.lead(true);
         let options = Options {
             dry_run,
             observer: Some(Arc::new(meter.clone())),
             ledger: Some(ledger.clone()),
+            epoch: Some(epoch),
             ..Options::default()
         };
-        let setup = parts.setup(config).await?;
+        let config = self.config();
+        let setup = self.parts.setup(&config).await?;
         let engine = Engine::start(Arc::clone(store), SystemClock::shared(), setup, options).await?;
-        let in_force = Arc::new(RwLock::new(config.clone()));
-        Ok(Self { engine, answering, nameserver, parts, in_force, turn: tokio::sync::Mutex::default() })
+        self.stage.enter(engine.clone());
+        Ok(engine)
     }
 
-    /// Goes on with another configuration, if all of it can be had.
+    /// Another node leads: nothing more is written. What is on its way to a server comes to its own end.
+    pub(crate) async fn step_down(&self) {
+        let engine = self.stage.leave();
+        let _turn = self.turn.lock().await;
+        self.parts.targets.lead(false);
+        if let Some(engine) = engine {
+            engine.step_down().await;
+        }
+    }
+
+    /// Looks at the sources while another node leads, so that a takeover finds them ready. Until `stop`.
+    pub(crate) async fn keep_sources_warm(&self, stop: &CancellationToken) {
+        let mut news = self.news.subscribe();
+        while !stop.is_cancelled() {
+            news.mark_unchanged();
+            let sources = self.parts.sources(&self.config());
+            let sources: Vec<SourceSetup> = sources.unwrap_or_else(|error| {
+                warn!(
+                    error = format!("{error:#}"),
+                    "The sources cannot be looked at while another node leads."
+                );
+                Vec::new()
+            });
+            tokio::select! {
+                () = keep_warm(&sources, stop) => {}
+                _ = news.changed() => {}
+            }
+        }
+    }
+
+    fn config(&self) -> Config {
+        self.in_force.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The pools that the file has.
+    pub(crate) fn pools(&self) -> Vec<PoolSpec> {
+        self.config().pools
+    }
+
+    fn put_in_force(&self, config: &Config) {
+        *self.in_force.write().unwrap_or_else(PoisonError::into_inner) = config.clone();
+        self.news.send_modify(|times| *times += 1);
+    }
+
+    /// Goes on with another configuration, if all of it can be had. While another node leads, that is its sources.
     async fn reconfigure(&self, config: &Config) -> anyhow::Result<()> {
         let _turn = self.turn.lock().await;
-        let setup = self.parts.setup(config).await?;
-        self.engine.reconfigure(setup).await?;
-        *self.in_force.write().unwrap_or_else(PoisonError::into_inner) = config.clone();
+        match self.stage.engine() {
+            Some(engine) => engine.reconfigure(self.parts.setup(config).await?).await?,
+            None => drop(self.parts.sources(config)?),
+        }
+        self.put_in_force(config);
         Ok(())
     }
 
@@ -84,18 +156,22 @@ impl Names {
         config: &Config,
         between: impl AsyncFnOnce() -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        let _turn = self.turn.lock().await;
+        let turn = self.turn.lock().await;
+        let Some(engine) = self.stage.engine() else {
+            drop(turn);
+            // Whoever leads does what the file says of pools.
+            return self.reconfigure(config).await;
+        };
         let mut setup = self.parts.setup(config).await?;
         setup.sources.retain(|source| source.source.name() != self.parts.ledger.name());
-        self.engine.reconfigure(setup).await?;
+        engine.reconfigure(setup).await?;
         let done = between().await;
         if done.is_ok() {
-            *self.in_force.write().unwrap_or_else(PoisonError::into_inner) = config.clone();
+            self.put_in_force(config);
         }
-        let config = self.in_force.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let whole = async {
-            Ok::<_, anyhow::Error>(self.engine.reconfigure(self.parts.setup(&config).await?).await?)
-        };
+        let config = self.config();
+        let whole =
+            async { Ok::<_, anyhow::Error>(engine.reconfigure(self.parts.setup(&config).await?).await?) };
         whole.await.context("the configuration is only half in force")?;
         done
     }
@@ -104,10 +180,10 @@ impl Names {
     pub(crate) async fn follow_targets(&self, stop: &CancellationToken) {
         let moved = async || {
             let _turn = self.turn.lock().await;
-            let config = self.in_force.read().unwrap_or_else(PoisonError::into_inner).clone();
-            let done = async {
-                Ok::<_, anyhow::Error>(self.engine.reconfigure(self.parts.setup(&config).await?).await?)
-            };
+            let Some(engine) = self.stage.engine() else { return };
+            let config = self.config();
+            let done =
+                async { Ok::<_, anyhow::Error>(engine.reconfigure(self.parts.setup(&config).await?).await?) };
             if let Err(error) = done.await {
                 error!(error = format!("{error:#}"), "The new target cannot be used; the old one stays.");
             }
@@ -120,14 +196,20 @@ impl Names {
         Arc::clone(&self.in_force)
     }
 
+    /// Where the engine is while this node leads.
+    pub(crate) fn stage(&self) -> &Stage {
+        &self.stage
+    }
+
     /// Says what other configurations would mean.
     pub(crate) fn reader(&self) -> Reader {
-        let (owner, targets) = (self.parts.owner.clone(), Arc::clone(&self.parts.targets));
-        Reader { owner, in_force: Arc::clone(&self.in_force), targets }
+        Reader { parts: Arc::clone(&self.parts), in_force: Arc::clone(&self.in_force) }
     }
 
     pub(crate) async fn close(self) {
-        self.engine.close().await;
+        if let Some(engine) = self.stage.leave() {
+            engine.close().await;
+        }
         if let Some(nameserver) = self.nameserver {
             nameserver.shutdown().await;
         }

@@ -7,9 +7,12 @@ use std::{
     time::Duration,
 };
 
-use anyhow::Context as _;
-use netstead_api::{Api, Bound, Meter, ServeError, ServeOptions, Server, TlsFiles, access::Tokens};
-use netstead_ledger::{Caller, Command, Ledger, Reply};
+use netstead_api::{
+    Api, Bound, Meter, ServeError, ServeOptions, Server, TlsFiles,
+    access::Tokens,
+    cluster::{Cluster, Stand},
+};
+use netstead_ledger::Ledger;
 use netstead_model::SystemClock;
 use netstead_store::Store;
 use tokio_util::sync::CancellationToken;
@@ -24,19 +27,21 @@ use crate::{
     daily::Daily,
     doctor::Examiner,
     failure::Failure,
-    local::open_ledger,
+    local::follow_ledger,
     logging::{self, LogFilter, LogFormat},
     names::{Names, Reload},
-    notify::Notifier,
+    node::{self, Node},
     settings::Settings,
     state_dir::{credentials_dir, variable},
-    turn,
+    turns::Turns,
 };
 
 /// How long running work may take to end.
 const FAREWELL: Duration = Duration::from_secs(30);
 /// How long a probe may take to end.
 const PROBES: Duration = Duration::from_secs(5);
+/// How long a start waits to know whether it leads.
+const SETTLE: Duration = Duration::from_secs(1);
 /// What closing everything may take after that.
 const MARGIN: Duration = Duration::from_secs(10);
 
@@ -63,14 +68,14 @@ pub(crate) async fn run(global: &Global, args: &Run) -> anyhow::Result<()> {
         api,
         data,
         shared: place.is_shared(),
+        node: Node::of(&place),
         backups: settings.backups(&place),
         format,
         stop: stop_on_signal()?,
         meter: Meter::default(),
         named: global.config.clone(),
     };
-    // On the heap: it holds the whole house.
-    let done = Box::pin(house.open(&store, reload)).await;
+    let done = house.open(&store, reload).await;
     store.close().await;
     done
 }
@@ -84,6 +89,7 @@ struct House<'a> {
     data: String,
     /// Whether others may lead the same store.
     shared: bool,
+    node: Node,
     /// Beside which directory backups are kept, and of how many days.
     backups: Option<(PathBuf, usize)>,
     format: LogFormat,
@@ -95,51 +101,59 @@ struct House<'a> {
 
 impl House<'_> {
     async fn open(&self, store: &Arc<dyn Store>, reload: Reload) -> anyhow::Result<()> {
-        let Some(ledger) = self.lead(store).await? else { return Ok(()) };
-        let done = tokio::select! {
-            done = self.keep_names(store, &ledger, reload) => done,
-            () = turn::over(&**store), if self.shared => Err(turn::lost()),
-        };
+        // Before anything else begins: an address that is taken must not leave half a server behind.
+        let bound = netstead_api::bind(serve_options(&self.api)).await.map_err(unserved)?;
+        let url = node::advertised(&self.api, bound.address(), self.shared);
+        let bound = bound.also_called(node::host_of(&url));
+        let cluster = self.node.join(store, url).await?;
+        let ledger = follow_ledger(store, &self.settings.config.ledger).await?;
+        // On the heap: it holds the whole house.
+        let done = Box::pin(self.live(store, &ledger, &cluster, bound, reload)).await;
         ledger.close().await;
         done
     }
 
-    /// The ledger, once it is this process' turn to lead; `None` when it is to stop before.
-    async fn lead(&self, store: &Arc<dyn Store>) -> anyhow::Result<Option<Ledger>> {
-        tokio::select! {
-            ledger = open_ledger(store, &self.settings.config.ledger) => Ok(Some(ledger?)),
-            () = self.stop.cancelled() => Ok(None),
-            () = turn::say_that_it_waits() => Ok(None),
-        }
-    }
-
-    async fn keep_names(
+    async fn live(
         &self,
         store: &Arc<dyn Store>,
         ledger: &Ledger,
+        cluster: &Cluster,
+        bound: Bound,
         reload: Reload,
     ) -> anyhow::Result<()> {
-        sync_pools(ledger, self.settings).await?;
-        // Before anything else begins: an address that is taken must not leave half a server behind.
-        let bound = netstead_api::bind(serve_options(&self.api)).await.map_err(unserved)?;
         let Run { dns_listen, dry, .. } = self.args;
-        let names = Names::start(store, ledger, &self.settings.config, dns_listen, *dry, &self.meter).await?;
-        let done = tokio::select! {
-            done = self.serve(store, ledger, &names, bound) => done,
+        let names = Names::start(store, ledger, &self.settings.config, dns_listen, &self.meter).await?;
+        let turns = Turns {
+            store,
+            ledger,
+            names: &names,
+            cluster,
+            shared: self.shared,
+            dry_run: *dry,
+            stop: &self.stop,
+        };
+        let done = Box::pin(self.work(&turns, bound, reload)).await;
+        names.close().await;
+        done
+    }
+
+    async fn work(&self, turns: &Turns<'_>, bound: Bound, reload: Reload) -> anyhow::Result<()> {
+        let Turns { store, ledger, names, .. } = turns;
+        // Where nobody else can lead, nobody is answered before everything is in order.
+        let begun = if self.shared { None } else { Some(turns.begin().await?) };
+        tokio::select! {
+            done = self.serve(turns, bound) => done,
+            done = turns.take(begun) => done,
+            done = turns.stay_in_touch() => done,
             // It ends only when the server is about to.
             () = async {
-                let notifier = Notifier::new(&names.engine, ledger, store, names.in_force());
                 tokio::join!(
-                    self.back_up_daily(&**store),
-                    reload.follow(&names, ledger, &self.stop),
-                    names.follow_targets(&self.stop),
-                    notifier.run(&self.stop),
+                    self.back_up_daily(&***store),
+                    reload.follow(names, ledger, &self.stop),
                 );
                 std::future::pending::<()>().await;
             } => Ok(()),
-        };
-        names.close().await;
-        done
+        }
     }
 
     async fn back_up_daily(&self, store: &dyn Store) {
@@ -148,13 +162,8 @@ impl House<'_> {
         }
     }
 
-    async fn serve(
-        &self,
-        store: &Arc<dyn Store>,
-        ledger: &Ledger,
-        names: &Names,
-        bound: Bound,
-    ) -> anyhow::Result<()> {
+    async fn serve(&self, turns: &Turns<'_>, bound: Bound) -> anyhow::Result<()> {
+        let Turns { store, ledger, names, cluster, .. } = *turns;
         let tokens = Tokens::open(Arc::clone(store), SystemClock::shared()).await?;
         let api = Api::new(ledger.clone(), tokens.clone(), SystemClock::shared(), &self.data)
             .with_meter(&self.meter)
@@ -165,7 +174,8 @@ impl House<'_> {
                 nameserver: names.answering.addresses().to_vec(),
                 silent: names.answering.silent(),
             }))
-            .with_engine(names.engine.clone())
+            .with_stage(names.stage())
+            .with_cluster(cluster, &node::peers(&self.api)?)
             .with_nameserver(names.answering.addresses());
         // The address is ours, so nobody else's token is replaced; and nobody is answered before theirs is there.
         let credentials = Credentials::in_dir(credentials_dir(&variable));
@@ -175,6 +185,9 @@ impl House<'_> {
         }
         let server = bound.serve(&api, self.stop.clone()).map_err(unserved)?;
         let probes = self.answer_probes(&api).await;
+        if self.shared {
+            self.settle(cluster).await;
+        }
         let announcement = Announcement {
             url: url(&self.api, server.address()),
             data: &self.data,
@@ -183,6 +196,7 @@ impl House<'_> {
             discovery: &self.settings.discovery,
             answering: &names.answering,
             ledger,
+            cluster: self.shared.then_some(cluster),
         };
         announcement.make(self.format).await;
         server.ended().await?;
@@ -191,6 +205,13 @@ impl House<'_> {
         }
         info!("Stopped.");
         Ok(())
+    }
+
+    /// Waits a moment until it is known whether this node leads, so that people are told so at once.
+    async fn settle(&self, cluster: &Cluster) {
+        let mut stands = cluster.stands();
+        let leads = stands.wait_for(|stand| matches!(stand, Stand::Leading { .. }));
+        let _ = self.stop.run_until_cancelled(tokio::time::timeout(SETTLE, leads)).await;
     }
 
     /// Where dnsweaver's probes come, if anywhere. Names are worth more than probes: without the port all else goes on.
@@ -226,25 +247,6 @@ fn serve_options(api: &ApiConfig) -> ServeOptions {
         max_body: api.max_body.and_then(|most| usize::try_from(most).ok()).unwrap_or(usual.max_body),
         ..usual
     }
-}
-
-/// Makes the pools of the file what the file says.
-pub(crate) async fn sync_pools(ledger: &Ledger, settings: &Settings) -> anyhow::Result<()> {
-    let command = Command::SyncFilePools(settings.config.pools.clone());
-    let done = ledger.submit(Caller::new("netstead").manager(), command, Duration::from_mins(1)).await;
-    let reply = done.context("the pools of the configuration cannot be taken over")?.reply;
-    if let Reply::Synced { created, updated, detached, .. } = reply {
-        let names = |pools: &[netstead_model::Ident]| {
-            pools.iter().map(std::string::ToString::to_string).collect::<Vec<_>>()
-        };
-        if !created.is_empty() || !updated.is_empty() {
-            info!(created = ?names(&created), updated = ?names(&updated), "Pools of the configuration taken over.");
-        }
-        if !detached.is_empty() {
-            warn!(pools = ?names(&detached), "Pools are no longer in the configuration; they stay and can be changed.");
-        }
-    }
-    Ok(())
 }
 
 /// Where a client on this machine finds the server.

@@ -29,7 +29,8 @@ impl Session {
         }
         let url = global.url.clone().or_else(|| url_of(&variable("NETSTEAD_LISTEN")?));
         let url = url.as_deref().unwrap_or(URL);
-        if global.token.is_none() && global.token_file.is_none() {
+        let several = url.contains(',');
+        if global.token.is_none() && global.token_file.is_none() && !several {
             await_start(global, url).await?;
         }
         let token = token(global, url)?;
@@ -98,10 +99,13 @@ fn token(global: &Global, url: &str) -> anyhow::Result<Option<String>> {
     if let Some(secret) = given {
         return secret.reveal(variable).map(Some);
     }
-    let url = canonical_url(url)?;
-    for dir in credentials_dirs(&variable) {
-        if let Some(token) = Credentials::in_dir(dir).token(&url)? {
-            return Ok(Some(token));
+    // All of several nodes have the same tokens.
+    for url in url.split(',') {
+        let url = canonical_url(url.trim())?;
+        for dir in credentials_dirs(&variable) {
+            if let Some(token) = Credentials::in_dir(dir).token(&url)? {
+                return Ok(Some(token));
+            }
         }
     }
     Ok(None)

@@ -61,10 +61,12 @@ impl StorePlace {
     }
 }
 
-/// The user's state directory may hold credentials and no store.
+/// The user's state directory may hold credentials and the id of a node, and no store.
 fn holds_a_store(dir: &Path) -> bool {
     let of_a_store = |entry: std::io::Result<std::fs::DirEntry>| {
-        entry.is_ok_and(|entry| !entry.file_name().to_string_lossy().contains("credentials"))
+        let name = entry.map(|entry| entry.file_name()).unwrap_or_default();
+        let name = name.to_string_lossy();
+        !(name.is_empty() || name.contains("credentials") || name.starts_with("node-id"))
     };
     std::fs::read_dir(dir).is_ok_and(|mut entries| entries.any(of_a_store))
 }

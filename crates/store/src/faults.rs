@@ -211,6 +211,11 @@ impl Store for FaultyStore {
         self.inner.examine().await
     }
 
+    #[cfg(feature = "raft")]
+    fn as_node(&self) -> Option<&crate::RaftStore> {
+        self.inner.as_node()
+    }
+
     async fn close(&self) {
         self.inner.close().await;
     }

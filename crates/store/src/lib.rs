@@ -10,6 +10,8 @@ pub mod etcd;
 pub mod faults;
 pub mod local;
 pub mod memory;
+#[cfg(feature = "raft")]
+pub mod raft;
 mod remark;
 pub mod simulated;
 mod span;
@@ -21,6 +23,8 @@ use async_trait::async_trait;
 
 #[cfg(feature = "etcd")]
 pub use self::etcd::{EtcdOptions, EtcdStore, EtcdTls};
+#[cfg(feature = "raft")]
+pub use self::raft::{RaftOptions, RaftSecurity, RaftStore, RaftTimings};
 pub use self::{
     faults::FaultyStore,
     local::LocalStore,
@@ -179,6 +183,12 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// What the engine below has to say of itself, to a person who asks whether all is well. Nothing is changed.
     async fn examine(&self) -> Vec<Remark> {
         Vec::new()
+    }
+
+    /// The node of a cluster that this is, if it is one: who is in the cluster is seen and changed there.
+    #[cfg(feature = "raft")]
+    fn as_node(&self) -> Option<&RaftStore> {
+        None
     }
 
     /// Ends all work and gives the files back. Nothing may be asked of the store afterwards.

@@ -16,15 +16,17 @@
 //! acknowledged before it began.
 
 mod data_dir;
-mod engine;
-mod group;
+pub(crate) mod engine;
+pub(crate) mod group;
 mod heal;
 mod housekeeper;
 mod journals;
 mod mark;
+#[cfg(feature = "raft")]
+mod raw;
 mod shared;
 mod trouble;
-mod view;
+pub(crate) mod view;
 mod writer;
 
 use std::{
@@ -78,6 +80,20 @@ impl LocalStore {
     /// [`StoreError::Locked`]: another process has it. [`StoreError::Damaged`]: it is not as it was left, and
     /// serving it could hand out what somebody holds.
     pub async fn open(dir: &Path) -> Result<Self, StoreError> {
+        let store = Self::open_whoever(dir).await?;
+        if store.shared.read(|engine, _| engine.is_of_a_cluster())? {
+            store.close().await;
+            let reason = format!(
+                "{} holds a node of a cluster, not a store of its own; say `type = \"raft\"`, or name another directory",
+                dir.display()
+            );
+            return Err(StoreError::Unavailable { reason });
+        }
+        Ok(store)
+    }
+
+    /// As [`LocalStore::open`], also where the directory is a node of a cluster.
+    pub(crate) async fn open_whoever(dir: &Path) -> Result<Self, StoreError> {
         let dir = dir.to_path_buf();
         tokio::task::spawn_blocking(move || Self::open_blocking(&dir))
             .await

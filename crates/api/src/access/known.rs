@@ -71,6 +71,15 @@ impl Known {
         }
     }
 
+    /// Adds what is stored and not known yet.
+    pub(super) fn add_all(&mut self, entries: &[Entry]) {
+        for entry in entries {
+            if let Some(id) = id_of(&entry.key).filter(|id| !self.tokens.contains_key(*id)) {
+                self.read(id, &entry.value);
+            }
+        }
+    }
+
     /// Takes back a token that was not made after all.
     pub(super) fn forget(&mut self, id: &str) {
         self.tokens.remove(id);
@@ -92,9 +101,13 @@ fn id_of(key: &[u8]) -> Option<&str> {
     std::str::from_utf8(key.strip_prefix(PREFIX)?).ok()
 }
 
-/// What a restore brings along: everything but tokens that are not the local admin's. Backups are older than the last
+/// What a restore brings along: everything but the nodes, and tokens that are not the local admin's. Backups are older than the last
 /// revocation.
 pub fn survives_restore(key: &[u8], value: &[u8]) -> bool {
+    // Who served the old store is not who serves the new one.
+    if key.starts_with(b"cluster/") {
+        return false;
+    }
     match id_of(key) {
         Some(id) => Token::decode(id, value).is_ok_and(|token| token.local_admin),
         None => !key.starts_with(PREFIX),

@@ -6,15 +6,19 @@ use std::{
 };
 
 use netstead_model::Clock;
-use netstead_store::{Commit, Condition, Entry, MAX_WRITES, Store, StoreError, Watch, WatchItem};
+use netstead_store::{Commit, Condition, Entry, MAX_WRITES, Snapshot, Store, StoreError, Watch, WatchItem};
+use tokio::sync::Mutex;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use super::{
     AccessError, Denied, Grant, NewToken, Secret, Token,
     digest::Digest,
     known::{self, Known},
 };
+
+/// How long the store is waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// All tokens of an installation. Clones share what they know.
 ///
@@ -24,16 +28,37 @@ pub struct Tokens {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     known: Arc<RwLock<Known>>,
+    looking: Arc<Mutex<()>>,
     _follower: Arc<DropGuard>,
 }
 
 impl Tokens {
     pub async fn open(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<Self, AccessError> {
         let known = Arc::new(RwLock::new(Known::default()));
-        let watch = load(&*store, &known).await?;
+        let loaded = tokio::time::timeout(PATIENCE, load(&*store, &known)).await;
+        let watch = loaded.ok().and_then(Result::ok);
+        if watch.is_none() {
+            // Without the others' agreement this node's own copy has to do.
+            let entries = all(&*store.own_snapshot().await?).await?;
+            known.write().unwrap_or_else(PoisonError::into_inner).replace(&entries);
+        }
         let stop = CancellationToken::new();
         tokio::spawn(follow(Arc::clone(&store), Arc::clone(&known), watch, stop.clone()));
-        Ok(Self { store, clock, known, _follower: Arc::new(stop.drop_guard()) })
+        let looking = Arc::default();
+        Ok(Self { store, clock, known, looking, _follower: Arc::new(stop.drop_guard()) })
+    }
+
+    /// Looks into the store for tokens whose news have not come yet. Those who ask at the same time share a look.
+    pub(crate) async fn look(&self) {
+        let looked = async {
+            let _turn = self.looking.lock().await;
+            let entries = stored(&*self.store).await?;
+            self.write().add_all(&entries);
+            Ok::<_, StoreError>(())
+        };
+        if !matches!(tokio::time::timeout(PATIENCE, looked).await, Ok(Ok(()))) {
+            debug!("The store cannot be asked for new tokens.");
+        }
     }
 
     /// Makes a token. Its secret is in the answer and nowhere else.
@@ -150,7 +175,10 @@ async fn load(store: &dyn Store, known: &RwLock<Known>) -> Result<Watch, StoreEr
 }
 
 async fn stored(store: &dyn Store) -> Result<Vec<Entry>, StoreError> {
-    let snapshot = store.snapshot().await?;
+    all(&*store.snapshot().await?).await
+}
+
+async fn all(snapshot: &dyn Snapshot) -> Result<Vec<Entry>, StoreError> {
     let mut entries: Vec<Entry> = Vec::new();
     loop {
         let after = entries.last().map(|entry| entry.key.clone());
@@ -162,14 +190,23 @@ async fn stored(store: &dyn Store) -> Result<Vec<Entry>, StoreError> {
     }
 }
 
-async fn follow(store: Arc<dyn Store>, known: Arc<RwLock<Known>>, mut watch: Watch, stop: CancellationToken) {
+async fn follow(
+    store: Arc<dyn Store>,
+    known: Arc<RwLock<Known>>,
+    mut watch: Option<Watch>,
+    stop: CancellationToken,
+) {
     let news = async {
         loop {
-            match watch.next().await {
+            let item = match &mut watch {
+                Some(watch) => watch.next().await,
+                None => None,
+            };
+            match item {
                 Some(WatchItem::Changed { writes, .. }) => {
                     known.write().unwrap_or_else(PoisonError::into_inner).apply(&writes);
                 }
-                Some(WatchItem::Lost) | None => watch = load_again(&*store, &known).await,
+                Some(WatchItem::Lost) | None => watch = Some(load_again(&*store, &known).await),
             }
         }
     };

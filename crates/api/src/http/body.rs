@@ -60,7 +60,8 @@ fn check_type(headers: &HeaderMap) -> Result<(), Failure> {
     ))
 }
 
-async fn read(body: Body, headers: &HeaderMap, most: usize) -> Result<Vec<u8>, Failure> {
+/// The whole body, if it is not too large.
+pub(super) async fn read(body: Body, headers: &HeaderMap, most: usize) -> Result<Vec<u8>, Failure> {
     let declared = body.size_hint().lower();
     let asks_first = headers
         .get(header::EXPECT)
@@ -102,7 +103,7 @@ fn oversized(most: usize) -> Failure {
     Failure::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", told).fact("most_bytes", most)
 }
 
-fn too_slow() -> Failure {
+pub(super) fn too_slow() -> Failure {
     Failure::new(
         StatusCode::REQUEST_TIMEOUT,
         "too-slow",

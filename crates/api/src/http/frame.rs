@@ -128,7 +128,8 @@ mod tests {
         let (store, clock) = (Arc::new(MemoryStore::new()), SystemClock::shared());
         Arc::new(App {
             ledger: Ledger::open(store.clone(), clock.clone(), Options::default()).await.unwrap(),
-            engine: None,
+            stage: crate::cluster::Stage::default(),
+            cluster: None,
             nameserver: Arc::from([]),
             reader: None,
             examiner: None,

@@ -132,12 +132,14 @@ impl Asker {
     }
 
     /// What keeps names.
-    pub(crate) fn engine(&self) -> Result<&Engine, Failure> {
-        let told = "names are kept by a server that runs: start `netstead run`";
-        self.app
-            .engine
-            .as_ref()
-            .ok_or_else(|| Failure::new(StatusCode::SERVICE_UNAVAILABLE, "not-ready", told))
+    pub(crate) fn engine(&self) -> Result<Engine, Failure> {
+        let told = if self.app.cluster.is_some() {
+            "what keeps names is not running yet: ask again in a moment"
+        } else {
+            "names are kept by a server that runs: start `netstead run`"
+        };
+        let missing = || Failure::new(StatusCode::SERVICE_UNAVAILABLE, "not-ready", told);
+        self.app.stage.engine().ok_or_else(missing)
     }
 
     /// Refuses a name that is in none of the token's zones.
@@ -191,7 +193,13 @@ impl Asker {
         look: impl FnMut(&Book) -> T + Send,
     ) -> Result<Seen<T>, Failure> {
         let reading = self.app.ledger.read(freshness, look);
-        Ok(tokio::time::timeout(self.time_left(), reading).await.map_err(|_| LedgerError::TooLate)??)
+        match tokio::time::timeout(self.time_left(), reading).await {
+            Ok(Err(LedgerError::Unavailable { reason })) if freshness != Freshness::Stale => {
+                Err(Failure::unfresh(&reason))
+            }
+            Ok(seen) => Ok(seen?),
+            Err(_) => Err(LedgerError::TooLate.into()),
+        }
     }
 
     /// Refuses what is not in the token's scope: before a command, whose own check knows nothing of tokens.

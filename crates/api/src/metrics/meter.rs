@@ -6,6 +6,7 @@ use std::{
 };
 
 use netstead_engine::{Observer, PassReport};
+use netstead_model::Ident;
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family, histogram::Histogram},
@@ -25,6 +26,7 @@ struct Counters {
     changes: Count<ChangeLabels>,
     passes: Count<PassLabels>,
     pass_durations: Family<ProviderLabels, Histogram>,
+    late: Count<ProviderLabels>,
     calls: Count<CallLabels>,
     call_durations: Family<OperationLabels, Histogram>,
 }
@@ -67,6 +69,7 @@ impl Default for Counters {
             changes: Family::default(),
             passes: Family::default(),
             pass_durations: Family::new_with_constructor(histogram),
+            late: Family::default(),
             calls: Family::default(),
             call_durations: Family::new_with_constructor(histogram),
         }
@@ -93,6 +96,8 @@ impl Meter {
         registry.register("provider_passes", "Looks at a server, by how they ended", counters.passes.clone());
         let help = "How long looks at a server took, with the changes they made";
         registry.register_with_unit("pass_duration", help, Unit::Seconds, counters.pass_durations.clone());
+        let help = "Writes that came after another node had taken the lead, sent from here or noticed here";
+        registry.register("late_writes", help, counters.late.clone());
         registry.register(
             "provider_calls",
             "Requests to a server, by how they ended",
@@ -104,6 +109,10 @@ impl Meter {
 }
 
 impl Observer for Meter {
+    fn late(&self, provider: &Ident) {
+        self.0.late.get_or_create(&ProviderLabels { provider: provider.to_string() }).inc();
+    }
+
     fn passed(&self, report: &PassReport) {
         let provider = report.provider.to_string();
         for tally in &report.tallies {

@@ -27,7 +27,7 @@ pub(super) fn of_engine(registry: &mut Registry, status: &EngineStatus, now: Tim
 }
 
 fn of_providers(registry: &mut Registry, status: &EngineStatus, now: Timestamp) {
-    let [in_sync, owned, pending, parked, blocked, drift, paused, generation] =
+    let [in_sync, owned, pending, parked, blocked, drift, paused, generation, doubtful] =
         std::array::from_fn(|_| Numbers::<ProviderLabels>::default());
     let [parked_age, pass_age, pass_took, success_age] =
         std::array::from_fn(|_| Numbers::<ProviderLabels>::default());
@@ -42,6 +42,7 @@ fn of_providers(registry: &mut Registry, status: &EngineStatus, now: Timestamp) 
         set(&parked, one.parked.as_ref().map_or(0, |parked| parked.count));
         set(&blocked, one.blocked + one.rejected.len());
         set(&drift, one.drift);
+        set(&doubtful, one.doubtful);
         set(&paused, one.paused.is_some().into());
         generation.get_or_create(&labels).set(approximately(one.generation.into()));
         let age = one.parked.as_ref().map_or(Duration::ZERO, |parked| parked.age);
@@ -64,6 +65,8 @@ fn of_providers(registry: &mut Registry, status: &EngineStatus, now: Timestamp) 
         blocked,
     );
     registry.register("provider_drift", "Values that are not as we left them", drift);
+    let help = "Zones that may hold something else than what is known of them";
+    registry.register("provider_doubtful_zones", help, doubtful);
     registry.register("provider_paused", "Whether a person paused it", paused);
     registry.register("provider_generation", "The number of its newest plan", generation);
     registry.register_with_unit(

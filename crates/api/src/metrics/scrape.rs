@@ -20,7 +20,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use super::{Metrics, names};
+use super::{Metrics, Node, names};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct PoolLabels {
@@ -42,6 +42,7 @@ pub(crate) fn scrape(
     store_ready: bool,
     pools: &[PoolStatus],
     engine: Option<&EngineStatus>,
+    node: Option<&Node>,
     now: Timestamp,
 ) -> Result<String, std::fmt::Error> {
     let mut registry = Registry::with_prefix("netstead");
@@ -54,6 +55,9 @@ pub(crate) fn scrape(
         ConstGauge::new(i64::from(store_ready)),
     );
     of_pools(&mut registry, pools);
+    if let Some(node) = node {
+        node.register(&mut registry);
+    }
     if let Some(status) = engine {
         names::of_engine(&mut registry, status, now);
     }

@@ -52,7 +52,7 @@ pub(crate) async fn list(
     let (engine, ledger) = (session.engine()?, &session.app.ledger);
     let oldest_first = oldest_first(params.order.as_deref())?;
     let after = match &params.after {
-        Some(after) => Some(ChangeCursor::read(after, ledger, engine, oldest_first).await?),
+        Some(after) => Some(ChangeCursor::read(after, ledger, &engine, oldest_first).await?),
         None => None,
     };
     if params.what.as_ref().is_some_and(|what| !Change::KINDS.contains(&what.as_str())) {

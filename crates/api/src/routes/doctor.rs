@@ -7,6 +7,7 @@ use netstead_engine::Grade;
 use netstead_store::{Health, Remark, RemarkGrade};
 
 use crate::{
+    cluster::Cluster,
     http::{
         answer::Answer,
         query::{NoParams, Query},
@@ -36,9 +37,10 @@ pub(crate) async fn get(
     findings.extend(house(&session));
     findings.extend(session.app.ledger.store().examine().await.into_iter().map(remark));
     findings.push(clock(&session).await);
-    match &session.app.engine {
-        Some(engine) => findings.extend(engine.examine().await.into_iter().map(output)),
-        None => findings.push(FindingOutput::ok("engine", "this server keeps no names")),
+    match (session.app.stage.engine(), &session.app.cluster) {
+        (Some(engine), _) => findings.extend(engine.examine().await.into_iter().map(output)),
+        (None, Some((cluster, _))) => findings.push(following(cluster)),
+        (None, None) => findings.push(FindingOutput::ok("engine", "this server keeps no names")),
     }
     Ok(Answer::ok(DoctorOutput { findings }))
 }
@@ -61,6 +63,22 @@ fn remark(remark: Remark) -> FindingOutput {
         RemarkGrade::Problem => "problem",
     };
     FindingOutput { state: state.to_owned(), about: "store".to_owned(), text: remark.text, hint: remark.hint }
+}
+
+/// What a node can say of names while another one keeps them.
+fn following(cluster: &Cluster) -> FindingOutput {
+    match cluster.leader() {
+        Some(leader) => {
+            let text = format!("names are kept by the leader at {}", leader.url);
+            let hint = format!("`netstead doctor --url {}` looks at them", leader.url);
+            FindingOutput::note("engine", text, hint)
+        }
+        None => FindingOutput::problem(
+            "engine",
+            "nobody leads, so no name changes",
+            "a leader is found within seconds, unless most nodes, or the store, cannot be reached: look at the log",
+        ),
+    }
 }
 
 /// The store, the ledger and the listener.
@@ -111,7 +129,7 @@ async fn clock(session: &Asker) -> FindingOutput {
     if now.as_second() < EARLIEST {
         return FindingOutput::problem("clock", format!("it says {now:.0}, which is in the past"), hint);
     }
-    if let Some(engine) = &session.app.engine
+    if let Some(engine) = session.app.stage.engine()
         && let Some(event) = engine.events(1).await.first()
         && event.at.duration_since(now) > jiff::SignedDuration::try_from(APART).unwrap_or_default()
     {

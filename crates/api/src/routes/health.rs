@@ -10,15 +10,15 @@ use netstead_model::PoolStatus;
 use netstead_store::Health;
 use std::time::Duration;
 
-use crate::{access::Scopes, app::Shared, http::auth, metrics, problem::Failure};
+use crate::{access::Scopes, app::Shared, cluster::Stand, http::auth, metrics, problem::Failure};
 
 /// The process lives.
 pub(crate) async fn alive() -> &'static str {
     "ok\n"
 }
 
-/// The ledger answers, and will go on to.
-pub(crate) async fn ready(State(app): State<Shared>) -> Result<&'static str, Failure> {
+/// The ledger answers, and will go on to. On a node that follows as on one that leads.
+pub(crate) async fn ready(State(app): State<Shared>) -> Result<String, Failure> {
     let not_ready = |reason: String| Failure::new(StatusCode::SERVICE_UNAVAILABLE, "not-ready", reason);
     if app.stopping.is_cancelled() {
         return Err(not_ready("the server is about to end".to_owned()));
@@ -27,7 +27,11 @@ pub(crate) async fn ready(State(app): State<Shared>) -> Result<&'static str, Fai
     match health.reason {
         Some(reason) if !health.ready => Err(not_ready(reason).retry_after(Duration::from_secs(1))),
         None if !health.ready => Err(not_ready("the ledger does not answer yet".to_owned())),
-        _ => Ok("ok\n"),
+        _ => Ok(match app.cluster.as_ref().map(|(cluster, _)| cluster.stand()) {
+            None => "ok\n".to_owned(),
+            Some(Stand::Leading { .. }) => "ok, leading\n".to_owned(),
+            Some(Stand::Following) => "ok, following\n".to_owned(),
+        }),
     }
 }
 
@@ -41,10 +45,13 @@ pub(crate) async fn metrics(State(app): State<Shared>, headers: HeaderMap) -> Re
         app.ledger.read(Freshness::Stale, |book| book.pools().filter(wanted).collect::<Vec<_>>()).await;
     let pools = pools.map(|seen| seen.value).unwrap_or_default();
     let store_ready = app.ledger.store().health() == Health::Ready;
-    let names = app.engine.as_ref().filter(|_| scopes.zones.is_empty()).map(netstead_engine::Engine::status);
+    let names = app.stage.engine().filter(|_| scopes.zones.is_empty()).map(|engine| engine.status());
+    let age = app.ledger.read(Freshness::Stale, |_| ()).await.ok().map(|seen| seen.age);
+    let node = app.cluster.as_ref().map(|(cluster, _)| metrics::Node::of(cluster, age));
     let (health, now) = (app.ledger.health(), app.clock.wall());
-    let text = metrics::scrape(&app.metrics, &health, store_ready, &pools, names.as_ref(), now)
-        .map_err(Failure::internal)?;
+    let text =
+        metrics::scrape(&app.metrics, &health, store_ready, &pools, names.as_ref(), node.as_ref(), now)
+            .map_err(Failure::internal)?;
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
 }

@@ -63,7 +63,7 @@ pub(crate) async fn resume(
     }
     session.check_role(Role::Admin)?;
     session.check_unscoped()?;
-    if let Some(engine) = &session.app.engine {
+    if let Some(engine) = session.app.stage.engine() {
         engine.resume(Scope::All, session.grant.subject()).await?;
     }
     let done = session.submit(Command::Resume).await?;

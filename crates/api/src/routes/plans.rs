@@ -87,7 +87,8 @@ pub(crate) async fn apply(
 ) -> Result<Answer<ApplyOutput>, Failure> {
     session.check_every_zone()?;
     let provider: Option<Ident> = convert::maybe("provider", input.provider.as_ref())?;
-    let applying = session.engine()?.apply(provider.as_ref());
+    let engine = session.engine()?;
+    let applying = engine.apply(provider.as_ref());
     let passes = tokio::time::timeout(session.time_left(), applying).await.map_err(|_| too_late())??;
     let now = session.app.clock.wall();
     let passes = passes.iter().map(|(_, report)| convert::names::pass(report, now)).collect();

@@ -57,7 +57,7 @@ async fn ready(State(app): State<Shared>) -> (StatusCode, Json<Said>) {
     }
     let ledger = app.ledger.health();
     let store = (!ledger.ready).then(|| ledger.reason.unwrap_or_else(|| "it does not answer yet".into()));
-    let providers = app.engine.as_ref().map(|engine| engine.status().providers).unwrap_or_default();
+    let providers = app.stage.engine().map(|engine| engine.status().providers).unwrap_or_default();
     let (code, said) = judge(store, &providers);
     (code, Json(said))
 }

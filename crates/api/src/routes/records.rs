@@ -89,7 +89,8 @@ pub(crate) async fn put(
         RecordData::parse(kind, text).map_err(|error| Failure::unreadable(format!("values[{place}]"), error))
     });
     let values = values.collect::<Result<Vec<_>, _>>()?;
-    let manual = session.engine()?.manual();
+    let engine = session.engine()?;
+    let manual = engine.manual();
     let set = manual.set(name, kind, values, input.ttl, session.grant.subject()).await?;
     Ok(Answer::ok(convert::names::manual(&set)))
 }

@@ -2,14 +2,17 @@
 
 mod names;
 
+use axum::http::HeaderMap;
 use netstead_client::types::{ProviderOutput, SourceOutput, StatusOutput};
 use netstead_ledger::Health;
 use netstead_model::{PoolStatus, Waiting};
 
 use crate::{
+    cluster::Stand,
     convert,
     http::{
         answer::Answer,
+        forward,
         query::{FreshParams, NoParams, ReadQuery},
         seen::SeenExt as _,
         session::{Asker, Read, Session},
@@ -26,6 +29,7 @@ const NEARLY_FULL: u32 = 9_000;
     responses((status = 200, description = "How things stand", body = StatusOutput), Listing))]
 pub(crate) async fn get(
     session: Session<Read>,
+    headers: HeaderMap,
     ReadQuery { freshness, .. }: ReadQuery<NoParams>,
 ) -> Result<Answer<StatusOutput>, Failure> {
     let scopes = session.scopes();
@@ -42,17 +46,24 @@ pub(crate) async fn get(
         .await?;
     let (app, seq) = (&session.app, seen.seq);
     let health = app.ledger.health();
-    let (sources, providers) = names_of(&session);
+    let ((sources, providers), unasked) = match ask_leader(&session, &headers).await {
+        None => (names_of(&session), None),
+        Some(Ok(status)) => ((status.sources, status.providers), None),
+        Some(Err(why)) => (Default::default(), Some(unasked(&why))),
+    };
+    let cluster = app.cluster.as_ref().map(|(cluster, _)| super::cluster::output(cluster));
     let output = |(pools, waiting): (Vec<PoolStatus>, usize)| StatusOutput {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         state: if health.ready { "ready" } else { "not ready" }.to_owned(),
-        todo: [todo(&health, &pools, waiting), names::todo(&sources, &providers)].concat(),
+        todo: [todo(&health, &pools, waiting), names::todo(&sources, &providers), Vec::from_iter(unasked)]
+            .concat(),
         reason: health.reason,
         store: app.store.to_string(),
         ledger: format!("{:08x}", app.ledger.id()),
         seq,
         epoch: health.epoch,
         paused: health.paused,
+        cluster,
         started: app.started,
         pools: pools.iter().map(convert::pool::output).collect(),
         sources,
@@ -62,9 +73,25 @@ pub(crate) async fn get(
     Ok(Answer::seen(seen.map(output), freshness))
 }
 
+/// Only the leader knows how names stand. None if that is this node, or another one asks on behalf of its caller.
+async fn ask_leader(session: &Asker, headers: &HeaderMap) -> Option<Result<StatusOutput, String>> {
+    let (cluster, peers) = session.app.cluster.as_ref()?;
+    let here = session.app.stage.engine().is_some() || cluster.stand() != Stand::Following;
+    if here || headers.contains_key(forward::FORWARDED) {
+        return None;
+    }
+    Some(forward::ask(cluster, peers, headers, "/api/v1/status?stale=ok").await)
+}
+
+fn unasked(why: &str) -> String {
+    format!(
+        "How names stand is not known here: {why}. Addresses and DNS are answered; changes wait for a leader."
+    )
+}
+
 /// Where names come from and go, as far as the token may see it.
 pub(super) fn names_of(session: &Asker) -> (Vec<SourceOutput>, Vec<ProviderOutput>) {
-    let Some(engine) = &session.app.engine else { return Default::default() };
+    let Some(engine) = session.app.stage.engine() else { return Default::default() };
     let (status, scopes) = (engine.status(), session.scopes());
     let mut providers = convert::names::providers(&status, session.app.clock.wall());
     let visible = |zone: &String| zone.parse().is_ok_and(|zone| scopes.allows_zone(&zone));

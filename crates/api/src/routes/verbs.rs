@@ -62,7 +62,7 @@ pub(crate) async fn adopt(
         }
         _ => return Err(Failure::impossible("name", "either a name or `from` is needed, not both")),
     };
-    let (engine, by, dry) = (session.engine()?.clone(), session.grant.subject().to_owned(), input.dry_run);
+    let (engine, by, dry) = (session.engine()?, session.grant.subject().to_owned(), input.dry_run);
     let taken =
         finish(&session, async move { engine.adopt(take, provider.as_ref(), dry, &by).await }).await?;
     Ok(Answer::ok(convert::verbs::taken(&taken, session.app.clock.wall())))
@@ -80,7 +80,7 @@ pub(crate) async fn recover(
     session.check_unscoped()?;
     let owner: OwnerId = convert::parse("owner", &input.owner)?;
     let provider: Option<Ident> = convert::maybe("provider", input.provider.as_ref())?;
-    let (engine, by, dry) = (session.engine()?.clone(), session.grant.subject().to_owned(), input.dry_run);
+    let (engine, by, dry) = (session.engine()?, session.grant.subject().to_owned(), input.dry_run);
     let recovering = async move { engine.recover(owner, provider.as_ref(), dry, &by).await };
     let taken = finish(&session, recovering).await?;
     Ok(Answer::ok(convert::verbs::taken(&taken, session.app.clock.wall())))
@@ -98,7 +98,7 @@ pub(crate) async fn clean(
     session.check_unscoped()?;
     let source: Option<Ident> = convert::maybe("source", input.source.as_ref())?;
     let provider: Option<Ident> = convert::maybe("provider", input.provider.as_ref())?;
-    let (engine, by, dry) = (session.engine()?.clone(), session.grant.subject().to_owned(), input.dry_run);
+    let (engine, by, dry) = (session.engine()?, session.grant.subject().to_owned(), input.dry_run);
     let what = match (source, provider) {
         (Some(_), None) if input.forget => {
             return Err(Failure::impossible("forget", "only what is on a provider can be forgotten"));
@@ -130,7 +130,7 @@ pub(crate) async fn rollback(
 ) -> Result<Answer<UndoOutput>, Failure> {
     session.check_every_zone()?;
     let provider: Option<Ident> = convert::maybe("provider", input.provider.as_ref())?;
-    let (engine, by) = (session.engine()?.clone(), session.grant.subject().to_owned());
+    let (engine, by) = (session.engine()?, session.grant.subject().to_owned());
     let RollbackInput { to, dry_run, expect, .. } = input;
     let rolling =
         async move { engine.rollback(to, provider.as_ref(), dry_run, expect.as_deref(), &by).await };

@@ -38,6 +38,7 @@ async fn the_list_of_routes() {
         .collect();
     lines.sort();
     assert_snapshot!(lines.join("\n"), @"
+    DELETE /api/v1/cluster/members/{id} remove_member [204 400 401 403 404 409 421 503 504]
     DELETE /api/v1/pools/{pool} delete_pool [200 400 401 403 404 409 412 421 422 503 504]
     DELETE /api/v1/pools/{pool}/claims/{key} release_claim [200 400 401 403 404 409 421 503 504]
     DELETE /api/v1/pools/{pool}/reservations/{key} delete_reservation [200 400 401 403 404 409 421 503 504]
@@ -49,6 +50,7 @@ async fn the_list_of_routes() {
     GET    /api/v1/backup backup [200 400 401 403 421 503 504]
     GET    /api/v1/changes list_changes [200 400 401 403 410 421 503 504]
     GET    /api/v1/claims list_claims [200 400 401 403 421 503 504]
+    GET    /api/v1/cluster get_cluster [200 400 401 403 421 503 504]
     GET    /api/v1/doctor doctor [200 400 401 403 421 503 504]
     GET    /api/v1/events list_events [200 400 401 403 410 421 503 504]
     GET    /api/v1/events/stream follow_events [200 400 401 403 410 421 503 504]

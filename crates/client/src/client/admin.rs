@@ -8,7 +8,7 @@ use super::Client;
 use crate::{
     ClientError,
     transport::Repeat,
-    types::{Page, TokenInput, TokenOutput},
+    types::{ClusterOutput, Page, TokenInput, TokenOutput},
 };
 
 /// What a check of the store found.
@@ -28,6 +28,17 @@ pub struct CheckProblem {
 }
 
 impl Client {
+    /// The nodes, as the one that is asked knows them.
+    pub async fn cluster(&self) -> Result<ClusterOutput, ClientError> {
+        self.get(&["cluster"], &()).await
+    }
+
+    /// Forgets a node that is gone for good, by its id or name.
+    pub async fn remove_member(&self, id: &str) -> Result<(), ClientError> {
+        let call = self.delete(&["cluster", "members", id], Repeat::Once, &())?;
+        self.send::<serde_json::Value>(call).await.map(drop)
+    }
+
     pub async fn tokens(&self) -> Result<Page<TokenOutput>, ClientError> {
         self.get(&["tokens"], &()).await
     }

@@ -11,11 +11,30 @@ use super::{Call, Repeat, Transport};
 use crate::{ClientError, Options};
 
 impl Transport {
-    pub(crate) fn new(url: &str, token: Option<&str>, options: Options) -> Result<Self, ClientError> {
-        let base = base(url)?;
-        let http = http(&base, &options)?;
+    /// `urls` is one URL, or several with commas between them.
+    pub(crate) fn new(urls: &str, token: Option<&str>, options: Options) -> Result<Self, ClientError> {
+        let bases = urls.split(',').map(|url| base(url.trim())).collect::<Result<Vec<_>, _>>()?;
+        let http = http(&bases, &options)?;
         let token = token.map(bearer).transpose()?;
-        Ok(Self { http, base, token, options: Arc::new(options) })
+        let (bases, current) = (bases.into(), Arc::default());
+        Ok(Self { http, bases, current, token, options: Arc::new(options) })
+    }
+
+    /// Splitting a text gives at least one part.
+    #[expect(clippy::indexing_slicing, reason = "there is always a first one")]
+    pub(super) fn first(&self) -> &Url {
+        &self.bases[0]
+    }
+
+    /// The URL of a call, at another node.
+    pub(super) fn moved(&self, url: &Url, base: &Url) -> Result<Url, ClientError> {
+        let first = self.first();
+        if base == first {
+            return Ok(url.clone());
+        }
+        let rest = url.as_str().strip_prefix(first.as_str().trim_end_matches('/')).unwrap_or_default();
+        let moved = format!("{}{rest}", base.as_str().trim_end_matches('/'));
+        Url::parse(&moved).map_err(|error| ClientError::unusable(error.to_string()))
     }
 
     /// A call of `/api/v1/` and these segments, each of which may hold any character.
@@ -38,10 +57,10 @@ impl Transport {
         method: Method,
         repeat: Repeat,
     ) -> Result<Call, ClientError> {
-        let mut url = self.base.clone();
+        let mut url = self.first().clone();
         match url.path_segments_mut() {
             Ok(mut segments) => segments.pop_if_empty().extend(path),
-            Err(()) => return Err(ClientError::unusable(format!("`{}` has no path", self.base))),
+            Err(()) => return Err(ClientError::unusable(format!("`{}` has no path", self.first()))),
         };
         Ok(Call { method, url, repeat, headers: HeaderMap::new(), body: None, wait: Duration::ZERO })
     }
@@ -72,7 +91,7 @@ fn base(text: &str) -> Result<Url, ClientError> {
     Ok(url)
 }
 
-fn http(base: &Url, options: &Options) -> Result<reqwest::Client, ClientError> {
+fn http(bases: &[Url], options: &Options) -> Result<reqwest::Client, ClientError> {
     let mut builder = reqwest::Client::builder()
         .user_agent(&options.user_agent)
         .connect_timeout(options.connect_timeout)
@@ -89,7 +108,7 @@ fn http(base: &Url, options: &Options) -> Result<reqwest::Client, ClientError> {
             return Err(wrong("there is no `BEGIN CERTIFICATE` in it".into()));
         }
         builder = builder.tls_certs_only(certificates);
-    } else if base.scheme() == "http" {
+    } else if bases.iter().all(|base| base.scheme() == "http") {
         // Without this a machine that has no certificates at all could not even speak plain HTTP.
         builder = builder.tls_certs_only([]);
     }

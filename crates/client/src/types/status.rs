@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{PoolOutput, ProviderOutput, SourceOutput};
+use super::{ClusterOutput, PoolOutput, ProviderOutput, SourceOutput};
 
 /// What a person wants to know first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -19,6 +19,9 @@ pub struct StatusOutput {
     pub seq: u64,
     pub epoch: u64,
     pub paused: bool,
+    /// The node that answers, and the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<ClusterOutput>,
     #[schema(value_type = String, format = "date-time")]
     pub started: Timestamp,
     pub pools: Vec<PoolOutput>,

@@ -37,7 +37,7 @@ pub(super) async fn open(
     options: Options,
 ) -> Result<Arc<Shared>, EngineError> {
     configure::check(setup)?;
-    let lead = Arc::new(Lead::current(&*store).await?);
+    let lead = Arc::new(Lead::current(&*store, options.epoch).await?);
     let shelf = |writer: &str| Shelf::new(store.clone(), lead.clone(), writer);
     let stored: Option<StoredTime> = shelf("time").get(keys::TIME).await?;
     let time = EngineTime::from(clock.clone(), stored);

@@ -58,6 +58,11 @@ impl Seen {
         }
     }
 
+    /// How many zones may hold something else than what was read.
+    pub(super) fn doubtful(&self) -> usize {
+        self.reads.values().filter(|read| read.doubtful).count()
+    }
+
     /// The server took these changes. If its serial says that nothing else happened, they need not be read back.
     pub(super) fn wrote<'a>(&mut self, zone: &Name, changes: impl IntoIterator<Item = &'a SetChange>) {
         let held = Arc::make_mut(&mut self.actual).zones.iter_mut().find(|held| held.name == *zone);

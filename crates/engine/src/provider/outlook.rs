@@ -34,6 +34,8 @@ pub(crate) struct Seen {
     /// Steps of the newest plan that are not carried out.
     pub(crate) pending: usize,
     pub(crate) error: Option<String>,
+    /// Zones that may hold something else than what was read.
+    pub(crate) doubtful: usize,
     /// Monotonic time at which the running pass began.
     pub(crate) passing: Option<Duration>,
     /// What the plan says, by name: made when somebody asks, and anew after every change.

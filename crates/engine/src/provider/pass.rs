@@ -131,6 +131,7 @@ impl Worker {
             seen.last = Some(last);
             seen.rejected = rejected;
             seen.error = error;
+            seen.doubtful = self.seen.doubtful();
             seen.owned = self.owned.clone();
             seen.guard = Arc::new(self.guard.clone());
             if let Some(plan) = &report.plan {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use netstead_model::{Fence, Name, ProviderError, Unit, UnitOutcome, WriteRequest};
 use netstead_plan::{Domains, Plan, Step};
 use netstead_store::Commit;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::{PassReport, Worker};
 use crate::{
@@ -15,6 +15,8 @@ use crate::{
 
 /// A write that takes this long may have taken effect or not.
 pub(super) const PATIENCE: Duration = Duration::from_mins(5);
+/// How often it is tried to tell the leader of a late write.
+const DOUBT_TRIES: u32 = 6;
 /// The longest wait before a rejected change is tried again, in milliseconds.
 const LONGEST_RETRY: u64 = 3_600_000;
 
@@ -116,6 +118,9 @@ impl Worker {
         let provider = &self.setup.provider;
         let server = provider.server();
         let fenced = provider.capabilities().fenced;
+        if self.shared.lead.is_deposed() {
+            return Err(ProviderError::Late { server, zone: zone.clone() });
+        }
         if !fenced {
             self.must_lead(zone).await?;
         }
@@ -148,8 +153,16 @@ impl Worker {
     async fn leave_doubt(&self, zone: &Name) {
         let key = format!("{}{}/{zone}", keys::DOUBT, self.name());
         let at = self.shared.clock.wall();
-        if let Err(error) = self.shared.store.commit(Commit::new().put(key, keys::encode(&at))).await {
-            tracing::error!(%error, %zone, "A late write could not be told to the new leader.");
+        self.shared.count_late(self.name());
+        tracing::warn!(provider = %self.name(), %zone, "A write ended after another node had taken the lead; it is told to look.");
+        // Without the epoch as a condition: it is said by somebody who no longer leads.
+        for trial in 0..DOUBT_TRIES {
+            let told = self.shared.store.commit(Commit::new().put(key.clone(), keys::encode(&at))).await;
+            let Err(error) = told else { return };
+            if trial + 1 == DOUBT_TRIES {
+                tracing::error!(%error, %zone, "A late write could not be told to the new leader.");
+            }
+            sleep(Duration::from_millis(100 << trial)).await;
         }
     }
 

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use netstead_model::Name;
-use netstead_store::{Entry as Stored, Snapshot, Store, StoreError};
+use netstead_store::{Entry as Stored, Snapshot, StoreError};
 
 use super::{Held, decoded};
 use crate::{
@@ -14,11 +14,10 @@ use crate::{
 
 const PAGE: usize = 1000;
 
-/// Every zone of the store. What cannot be read is left out, and logged.
-pub(super) async fn load(store: &dyn Store, host: &Name) -> Result<BTreeMap<Name, Held>, StoreError> {
-    let snapshot = store.snapshot().await?;
+/// Every zone of one moment. What cannot be read is left out, and logged.
+pub(super) async fn load(snapshot: &dyn Snapshot, host: &Name) -> Result<BTreeMap<Name, Held>, StoreError> {
     let mut zones = BTreeMap::new();
-    pages(snapshot.as_ref(), stored::ZONES.as_bytes(), |key, value| {
+    pages(snapshot, stored::ZONES.as_bytes(), |key, value| {
         let header: Option<Header> = decoded(key, value);
         if let Some((Place::Header(name), header)) = stored::place_of(key).zip(header) {
             let zone = Zone::new(name.clone(), host.clone(), header.serial, header.lone);
@@ -26,7 +25,7 @@ pub(super) async fn load(store: &dyn Store, host: &Name) -> Result<BTreeMap<Name
         }
     })
     .await?;
-    pages(snapshot.as_ref(), stored::SETS.as_bytes(), |key, value| {
+    pages(snapshot, stored::SETS.as_bytes(), |key, value| {
         let entry: Option<Entry> = decoded(key, value);
         let Some((Place::Set(name, slot), entry)) = stored::place_of(key).zip(entry) else { return };
         let Some(held) = zones.get_mut(&name) else { return };

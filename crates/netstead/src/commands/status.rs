@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
-use netstead_client::{Client, types::StatusOutput};
+use netstead_client::{
+    Client,
+    types::{ClusterOutput, StatusOutput},
+};
 use netstead_plan::wrap;
 
 use super::Context;
@@ -55,6 +58,7 @@ fn screen(client: &Client, status: &StatusOutput, mut printer: Printer) -> Strin
         ("DNS", nameserver(status)),
         ("Ledger", format!("{}, change {}, epoch {}", status.ledger, status.seq, status.epoch)),
     ];
+    let lines = lines.into_iter().chain(status.cluster.as_ref().and_then(node).map(|node| ("Node", node)));
     for (name, value) in lines {
         let _ = writeln!(text, "{name:<10}{}", plain(&value));
     }
@@ -76,6 +80,22 @@ fn screen(client: &Client, status: &StatusOutput, mut printer: Printer) -> Strin
         let _ = writeln!(text, "  - {}", lines.join("\n").trim_start());
     }
     text
+}
+
+/// What the node does that was asked; nothing is said of one that is alone.
+fn node(cluster: &ClusterOutput) -> Option<String> {
+    let leader = match (cluster.role.as_str(), &cluster.leader) {
+        ("leading", _) => "leads".to_owned(),
+        (_, Some(leader)) => {
+            let name = leader.name.as_deref().unwrap_or(&leader.node);
+            format!("follows {name} at {}", leader.url)
+        }
+        (_, None) => "follows; nobody leads".to_owned(),
+    };
+    let alone = cluster.role == "leading" && cluster.members.len() <= 1;
+    let members: Vec<_> = cluster.members.iter().map(|member| member.name.as_str()).collect();
+    let of = format!("{} members: {}", members.len(), members.join(", "));
+    (!alone).then(|| format!("{} ({}) {leader}; {of}", cluster.name, cluster.node))
 }
 
 fn nameserver(status: &StatusOutput) -> String {

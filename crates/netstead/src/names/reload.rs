@@ -15,9 +15,9 @@ use tracing::{error, info, warn};
 use super::Names;
 use crate::{
     config::{self, Config, Found},
-    run::sync_pools,
     settings::Settings,
     state_dir::variable,
+    turns::sync_pools,
 };
 
 /// How often the file is looked at.
@@ -127,7 +127,8 @@ impl Reload {
         if settings.config.pools == self.config.pools {
             return names.reconfigure(&settings.config).await;
         }
-        names.reconfigure_around(&settings.config, async || sync_pools(ledger, settings).await).await
+        let pools = &settings.config.pools;
+        names.reconfigure_around(&settings.config, async || sync_pools(ledger, pools).await).await
     }
 
     /// Says what takes another start.

@@ -1,6 +1,11 @@
 //! From the configuration to what the engine is told.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    net::IpAddr,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+    time::Duration,
+};
 
 use anyhow::Context as _;
 use netstead_api::Meter;
@@ -23,14 +28,20 @@ use crate::{
     state_dir::variable,
 };
 
+/// Sources by name, with what they were built from.
+type Built = BTreeMap<Ident, (Digest, Arc<dyn Source>)>;
+
 /// What stays the same whatever the configuration.
 #[derive(Debug)]
 pub(super) struct Parts {
     pub(super) store: Arc<dyn Store>,
-    pub(super) owner: OwnerId,
+    /// The installation's id, once it is known: whoever leads first draws it.
+    pub(super) owner: OnceLock<OwnerId>,
     pub(super) ledger: Arc<dyn Source>,
     pub(super) meter: Meter,
     pub(super) targets: Arc<Targets>,
+    /// Sources as they were built, with what they hold open: they outlive a change of leader.
+    pub(super) built: Mutex<Built>,
 }
 
 /// A server with its secret, and all that makes it another one.
@@ -42,13 +53,31 @@ struct Server {
 }
 
 impl Parts {
+    pub(super) fn new(
+        store: Arc<dyn Store>,
+        ledger: Arc<dyn Source>,
+        meter: Meter,
+        targets: Arc<Targets>,
+    ) -> Self {
+        Self { store, owner: OnceLock::new(), ledger, meter, targets, built: Mutex::default() }
+    }
+
+    /// The sources of the file, each built once for as long as its table stays the same.
+    pub(super) fn sources(&self, config: &Config) -> anyhow::Result<Vec<SourceSetup>> {
+        let mut setups = Vec::with_capacity(config.sources.len());
+        for source in &config.sources {
+            let setup = self.source_setup(source).with_context(|| format!("source.{}", source.name))?;
+            setups.push(setup);
+        }
+        let configured = |name: &Ident| config.sources.iter().any(|source| source.name == *name);
+        self.built.lock().unwrap_or_else(PoisonError::into_inner).retain(|name, _| configured(name));
+        Ok(setups)
+    }
+
     pub(super) async fn setup(&self, config: &Config) -> anyhow::Result<Setup> {
         let mut setup = Setup { domains: config.domains.clone(), ..Setup::default() };
         setup.sources.push(SourceSetup::new(Arc::clone(&self.ledger), domains_of_claims(config)));
-        for source in &config.sources {
-            let built = self.source_setup(source);
-            setup.sources.push(built.with_context(|| format!("source.{}", source.name))?);
-        }
+        setup.sources.extend(self.sources(config)?);
         self.targets.keep(|whose| match whose {
             Whose::Provider(name) => {
                 config.providers.iter().any(|one| one.name == *name && one.common.moving.is_some())
@@ -65,9 +94,28 @@ impl Parts {
     fn source_setup(&self, config: &SourceConfig) -> anyhow::Result<SourceSetup> {
         // Without its names: what is called otherwise now looks at the same.
         let digest = Digest::of([serde_json::to_string(&config.kind)?]);
+        let interval = match &config.kind {
+            SourceKind::Traefik(traefik) => Some(Duration::from(traefik.poll)),
+            _ => None,
+        };
+        let known = self.built.lock().unwrap_or_else(PoisonError::into_inner).get(&config.name).cloned();
+        let source = match known.filter(|(of, _)| *of == digest) {
+            Some((_, source)) => source,
+            None => self.build(config)?,
+        };
+        self.built
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(config.name.clone(), (digest, Arc::clone(&source)));
+        let mut setup = SourceSetup::new(source, digest);
+        setup.was.clone_from(&config.was);
+        setup.interval = interval.unwrap_or(setup.interval);
+        Ok(setup)
+    }
+
+    fn build(&self, config: &SourceConfig) -> anyhow::Result<Arc<dyn Source>> {
         let name = config.name.clone();
-        let mut interval = None;
-        let source: Arc<dyn Source> = match &config.kind {
+        Ok(match &config.kind {
             SourceKind::Hosts { path } => {
                 Arc::new(Hosts::new(name, hosts::Config { path: path.clone() }, SystemClock::shared()))
             }
@@ -79,15 +127,14 @@ impl Parts {
                 Arc::new(built.map_err(anyhow::Error::msg)?)
             }
             SourceKind::Traefik(traefik) => {
-                interval = Some(Duration::from(traefik.poll));
                 let places = self.places(&name, &traefik.finding);
                 Arc::new(TraefikFiles::new(name, traefik.source(places), SystemClock::shared()))
             }
-        };
-        let mut setup = SourceSetup::new(source, digest);
-        setup.was.clone_from(&config.was);
-        setup.interval = interval.unwrap_or(setup.interval);
-        Ok(setup)
+        })
+    }
+
+    fn owner(&self) -> anyhow::Result<&OwnerId> {
+        self.owner.get().context("the id of this installation is not known yet")
     }
 
     /// Who follows the targets that move for this source.
@@ -97,7 +144,7 @@ impl Parts {
 
     async fn provider_setup(&self, config: &DnsConfig, whole: &Config) -> anyhow::Result<ProviderSetup> {
         let Server { mut provider, secret, makes } = self.server(config, whole).await?;
-        let mut settings = config.common.settings(&config.name, &self.owner);
+        let mut settings = config.common.settings(&config.name, self.owner()?);
         // Its zones are in the same store as what is known of them: a mark there would say nothing more.
         settings.marks = config.server != ServerConfig::Builtin;
         if let Some(moving) = &config.common.moving {
@@ -124,7 +171,7 @@ impl Parts {
         let reveal = |key: &'static str, secret: &Secret| secret.reveal(variable).context(key);
         match &config.server {
             ServerConfig::Builtin => {
-                let domains = self.domains(config, whole);
+                let domains = self.domains(config, whole)?;
                 let builtin = Builtin::new(Arc::clone(&self.store), SystemClock::shared(), domains.clone());
                 builtin.prepare().await?;
                 let secret = format!("{domains:?}");
@@ -153,18 +200,18 @@ impl Parts {
     }
 
     /// The zones of the built-in server: the domains that the file names. Any other name is alone in its zone.
-    fn domains(&self, config: &DnsConfig, whole: &Config) -> Vec<Name> {
+    fn domains(&self, config: &DnsConfig, whole: &Config) -> anyhow::Result<Vec<Name>> {
         let own = config.common.domains.iter().filter_map(|domain| match domain {
             DomainMatch::Domain(name) => Some(name.clone()),
             DomainMatch::Glob(_) | DomainMatch::Regex(_) => None,
         });
-        let settings = config.common.settings(&config.name, &self.owner);
+        let settings = config.common.settings(&config.name, self.owner()?);
         let rules =
             whole.domains.0.iter().map(|rule| rule.domain.clone()).filter(|name| settings.answers_for(name));
         let mut domains: Vec<Name> = own.chain(rules).collect();
         domains.sort();
         domains.dedup();
-        domains
+        Ok(domains)
     }
 }
 

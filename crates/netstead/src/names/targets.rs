@@ -4,7 +4,10 @@ use std::{
     collections::BTreeMap,
     fmt,
     net::IpAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -32,6 +35,8 @@ const TICK: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub(super) struct Targets {
     store: Arc<dyn Store>,
+    /// Whether what is found may be stored: one node does that.
+    leading: AtomicBool,
     followed: Mutex<BTreeMap<Whose, Followed>>,
     /// Counts how often a target of a source moved.
     moved: watch::Sender<u64>,
@@ -64,7 +69,18 @@ struct Followed {
 
 impl Targets {
     pub(super) fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, followed: Mutex::default(), moved: watch::Sender::default() }
+        Self {
+            store,
+            leading: AtomicBool::new(true),
+            followed: Mutex::default(),
+            moved: watch::Sender::default(),
+        }
+    }
+
+    /// Whoever begins to lead looks anew, from what the leader before it knew; who only follows stores nothing.
+    pub(super) fn lead(&self, leading: bool) {
+        self.leading.store(leading, Ordering::Relaxed);
+        self.lock().clear();
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Whose, Followed>> {
@@ -162,6 +178,9 @@ impl Targets {
     }
 
     async fn save(&self, whose: &Whose, place: &MovingPlace, found: &[IpAddr]) {
+        if !self.leading.load(Ordering::Relaxed) {
+            return;
+        }
         let mut value = vec![FORMAT];
         let _ = serde_json::to_writer(&mut value, &(place.to_string(), found));
         if let Err(error) = self.store.commit(Commit::new().put(format!("{KEY}{whose}"), value)).await {

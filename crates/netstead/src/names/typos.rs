@@ -126,8 +126,9 @@ fn parts(store: &Arc<dyn Store>, dir: &Path) -> Parts {
     let claims = hosts::Config { path: dir.join("claims.hosts") };
     let ledger = Hosts::new("ledger".parse().unwrap(), claims, SystemClock::shared());
     let targets = Arc::new(Targets::new(Arc::clone(store)));
-    let owner = "blue".parse().unwrap();
-    Parts { store: Arc::clone(store), owner, ledger: Arc::new(ledger), meter: Meter::default(), targets }
+    let parts = Parts::new(Arc::clone(store), Arc::new(ledger), Meter::default(), targets);
+    parts.owner.set("blue".parse().unwrap()).unwrap();
+    parts
 }
 
 async fn start(parts: &Parts, config: &Config) -> Engine {

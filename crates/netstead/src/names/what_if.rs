@@ -11,7 +11,7 @@ use netstead_engine::{Imagined, ImaginedProvider, ImaginedSource};
 use netstead_model::Ident;
 use netstead_plan::{Digest, OwnerId};
 
-use super::{setup::pointing_at, targets::Targets};
+use super::setup::{Parts, pointing_at};
 use crate::{
     config::{Config, DnsConfig, ServerConfig, SourceConfig},
     settings::Settings,
@@ -20,9 +20,8 @@ use crate::{
 /// Compares files that are sent with what is in force.
 #[derive(Debug, Clone)]
 pub(crate) struct Reader {
-    pub(super) owner: OwnerId,
+    pub(super) parts: Arc<Parts>,
     pub(super) in_force: Arc<RwLock<Config>>,
-    pub(super) targets: Arc<Targets>,
 }
 
 impl Understand for Reader {
@@ -36,7 +35,12 @@ impl Understand for Reader {
             problems.into_iter().map(output).collect::<Vec<_>>()
         })?;
         let in_force = self.in_force.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let mut understood = compare(&in_force, &config, &self.owner);
+        let Some(owner) = self.parts.owner.get() else {
+            let message = "the id of this installation is not known yet".to_owned();
+            let hint = Some("ask again in a moment".to_owned());
+            return Err(vec![ConfigProblem { at: String::new(), message, hint }]);
+        };
+        let mut understood = compare(&in_force, &config, owner);
         self.resolve(&config, &mut understood);
         Ok(understood)
     }
@@ -46,7 +50,7 @@ impl Reader {
     /// Targets that move point where they do now. Nobody is asked for one that is new, so its provider is left out.
     fn resolve(&self, config: &Config, understood: &mut Understood) {
         for provider in config.providers.iter().filter(|provider| provider.common.moving.is_some()) {
-            let known = self.targets.known(&provider.name);
+            let known = self.parts.targets.known(&provider.name);
             let providers = &mut understood.imagined.providers;
             if known.is_empty() {
                 providers.retain(|one| one.settings.provider != provider.name);

@@ -5,7 +5,7 @@ mod names;
 use std::collections::BTreeMap;
 
 use netstead_client::types::{
-    AddressOutput, ClaimOutput, EventOutput, PoolOutput, ReservationOutput, TokenOutput, Usage,
+    AddressOutput, ClaimOutput, EventOutput, MemberOutput, PoolOutput, ReservationOutput, TokenOutput, Usage,
 };
 
 use super::{Look, Row};
@@ -46,6 +46,28 @@ impl Row for PoolOutput {
 
     fn name(&self) -> String {
         self.name.clone()
+    }
+}
+
+impl Row for MemberOutput {
+    const COLUMNS: (&'static [&'static str], &'static [&'static str]) =
+        (&["NAME", "ROLE", "URL", "VERSION", "SEEN", "AGE"], &["ID", "FORMAT"]);
+
+    fn cells(&self, look: Look) -> Vec<String> {
+        vec![
+            self.name.clone(),
+            if self.leads { "leader" } else { "follower" }.to_owned(),
+            self.url.clone(),
+            self.version.clone(),
+            look.since(self.seen),
+            look.since(self.since),
+            self.id.clone(),
+            self.format.to_string(),
+        ]
+    }
+
+    fn name(&self) -> String {
+        self.id.clone()
     }
 }
 

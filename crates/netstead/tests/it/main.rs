@@ -10,6 +10,7 @@
 
 mod backend;
 mod bad_input;
+mod cluster;
 mod configured;
 #[cfg(feature = "docker")]
 mod docker;

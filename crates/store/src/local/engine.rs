@@ -50,8 +50,15 @@ const KEYSPACE: &str = "netstead";
 const DATA: u8 = b'd';
 const REVISION: &[u8] = b"r";
 
+/// Who a node of a cluster is; the raft store has this key and others, see its `disk`.
+pub(crate) const NODE: &[u8] = b"n";
+
 /// What a key becomes on disk: its new content, or nothing.
-pub(super) type DiskWrite = (Vec<u8>, Option<Vec<u8>>);
+pub(crate) type DiskWrite = (Vec<u8>, Option<Vec<u8>>);
+
+/// A key and what lies under it.
+#[cfg(feature = "raft")]
+pub(crate) type DiskEntry = (Vec<u8>, Vec<u8>);
 
 /// An open database. Every call may block.
 pub(super) struct Engine {
@@ -121,6 +128,11 @@ impl Engine {
         }
     }
 
+    /// Whether a node of a cluster keeps its log here.
+    pub(super) fn is_of_a_cluster(&self) -> Result<bool, Trouble> {
+        guarded(|| Ok(self.keys.contains_key(NODE)?))
+    }
+
     /// What stands under `key` now.
     pub(super) fn get(&self, key: &[u8]) -> Result<Option<Entry>, Trouble> {
         if key.len() > MAX_KEY_BYTES {
@@ -137,9 +149,24 @@ impl Engine {
 
     /// Makes `writes` and the revision durable with one fsync. Nothing of it can be read before that.
     pub(super) fn write(&self, writes: Vec<DiskWrite>, revision: u64) -> Result<(), Trouble> {
+        self.write_when(writes, revision, Some(PersistMode::SyncData))
+    }
+
+    /// As [`Engine::write`], and durable only once something after it is.
+    #[cfg(feature = "raft")]
+    pub(super) fn write_lazily(&self, writes: Vec<DiskWrite>, revision: u64) -> Result<(), Trouble> {
+        self.write_when(writes, revision, None)
+    }
+
+    fn write_when(
+        &self,
+        writes: Vec<DiskWrite>,
+        revision: u64,
+        durability: Option<PersistMode>,
+    ) -> Result<(), Trouble> {
         guarded(|| {
             self.wait_for_room()?;
-            let mut batch = self.db.batch().durability(Some(PersistMode::SyncData));
+            let mut batch = self.db.batch().durability(durability);
             for (key, content) in writes {
                 match content {
                     Some(content) => batch.insert(&self.keys, key, content),
@@ -200,19 +227,67 @@ impl Engine {
     }
 }
 
+/// Keys of others than the local store itself, as they lie on disk.
+#[cfg(feature = "raft")]
+impl Engine {
+    pub(super) fn raw(&self, disk_key: &[u8]) -> Result<Option<Vec<u8>>, Trouble> {
+        guarded(|| Ok(self.keys.get(disk_key)?.map(|stored| stored.to_vec())))
+    }
+
+    /// What lies from `start` up to `end`, and no more than about `limit` bytes, but at least one entry.
+    pub(super) fn raw_range(
+        &self,
+        start: &[u8],
+        end: &[u8],
+        limit: usize,
+    ) -> Result<Vec<DiskEntry>, Trouble> {
+        if start >= end {
+            return Ok(Vec::new());
+        }
+        guarded(|| {
+            let mut found = Vec::new();
+            let mut bytes = 0;
+            for item in self.keys.range(start.to_vec()..end.to_vec()) {
+                let (key, stored) = item.into_inner()?;
+                bytes += stored.len();
+                if bytes > limit && !found.is_empty() {
+                    break;
+                }
+                found.push((key.to_vec(), stored.to_vec()));
+            }
+            Ok(found)
+        })
+    }
+
+    /// The last entry from `start` up to `end`.
+    pub(super) fn raw_last(&self, start: &[u8], end: &[u8]) -> Result<Option<DiskEntry>, Trouble> {
+        guarded(|| {
+            let Some(item) = self.keys.range(start.to_vec()..end.to_vec()).next_back() else {
+                return Ok(None);
+            };
+            let (key, stored) = item.into_inner()?;
+            Ok(Some((key.to_vec(), stored.to_vec())))
+        })
+    }
+
+    pub(super) fn raw_at(&self, view: &fjall::Snapshot, disk_key: &[u8]) -> Result<Option<Vec<u8>>, Trouble> {
+        guarded(|| Ok(view.get(&self.keys, disk_key)?.map(|stored| stored.to_vec())))
+    }
+}
+
 /// Runs `work` and turns a panic of fjall into an error.
 fn guarded<T>(work: impl FnOnce() -> Result<T, Trouble>) -> Result<T, Trouble> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(Trouble::panicked(panic.as_ref())))
 }
 
-pub(super) fn disk_key(key: &[u8]) -> Vec<u8> {
+pub(crate) fn disk_key(key: &[u8]) -> Vec<u8> {
     let mut disk = Vec::with_capacity(1 + key.len());
     disk.push(DATA);
     disk.extend_from_slice(key);
     disk
 }
 
-pub(super) fn disk_value(version: Version, value: &[u8]) -> Vec<u8> {
+pub(crate) fn disk_value(version: Version, value: &[u8]) -> Vec<u8> {
     let mut disk = Vec::with_capacity(8 + value.len());
     disk.extend_from_slice(&version.0.to_be_bytes());
     disk.extend_from_slice(value);

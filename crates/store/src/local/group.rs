@@ -9,7 +9,7 @@ use crate::{Commit, Key, Version, Write};
 /// them together write. Nothing it says may leave before that is on the disk, a refusal as little as the
 /// rest: it may rest on a commit of the same group.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(crate) struct Group {
     revision: u64,
     /// What it writes so far, in order; a key that is written again keeps its place.
     writes: Vec<DiskWrite>,
@@ -20,20 +20,26 @@ pub(super) struct Group {
 
 /// What became of a commit, once its group is durable.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Decision {
+pub(crate) enum Decision {
     Landed(Version),
     Refused(Key),
 }
 
 impl Group {
     /// A group that follows the commit with number `revision`.
-    pub(super) fn after(revision: u64) -> Self {
+    pub(crate) fn after(revision: u64) -> Self {
         Self { revision, writes: Vec::new(), places: HashMap::new() }
+    }
+
+    /// The commits that follow are numbered from here on.
+    #[cfg(feature = "raft")]
+    pub(crate) fn number_from(&mut self, revision: u64) {
+        self.revision = revision;
     }
 
     /// Decides `commit`, which is valid. `standing` says which version a key, as it lies on disk, had before this
     /// group; when it fails the commit has not happened.
-    pub(super) fn decide<E>(
+    pub(crate) fn decide<E>(
         &mut self,
         commit: &Commit,
         mut standing: impl FnMut(&[u8]) -> Result<Option<Version>, E>,
@@ -82,12 +88,12 @@ impl Group {
     }
 
     /// The number of the last commit that wrote something.
-    pub(super) fn revision(&self) -> u64 {
+    pub(crate) fn revision(&self) -> u64 {
         self.revision
     }
 
     /// One write per key: fjall does not order two writes to a key in one batch.
-    pub(super) fn into_writes(self) -> Vec<DiskWrite> {
+    pub(crate) fn into_writes(self) -> Vec<DiskWrite> {
         self.writes
     }
 }

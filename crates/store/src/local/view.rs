@@ -17,7 +17,7 @@ use crate::{
 /// A view that borrows the database for each call and owns none of it: it ends with the opening it was taken
 /// from, so it can never keep a failed database from being closed.
 #[derive(Clone)]
-pub(super) struct LocalSnapshot {
+pub(crate) struct LocalSnapshot {
     shared: Arc<Shared>,
     opening: Opening,
     view: fjall::Snapshot,
@@ -45,6 +45,12 @@ impl LocalSnapshot {
         outcome.ok_or_else(|| StoreError::Unavailable {
             reason: "the store was opened again after this snapshot was taken; take a new one".into(),
         })
+    }
+
+    /// What lay under a key as it is on disk.
+    #[cfg(feature = "raft")]
+    pub(crate) fn raw(&self, disk_key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.read(|engine, view| engine.raw_at(view, disk_key))
     }
 
     /// Reads a range on a thread that may block: unlike a single key it can take long.

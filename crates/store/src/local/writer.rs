@@ -15,6 +15,8 @@ use std::{
 use tokio::sync::oneshot;
 use tracing::warn;
 
+#[cfg(feature = "raft")]
+use super::engine::DiskWrite;
 use super::{
     data_dir::DataDir,
     engine::Engine,
@@ -39,6 +41,9 @@ pub(super) type Answer<T> = oneshot::Sender<Result<T, StoreError>>;
 pub(super) enum Request {
     Commit(Commit, Answer<Committed>),
     Snapshot(Answer<LocalSnapshot>),
+    /// Writes as they go to the disk; durable before the answer if the flag says so.
+    #[cfg(feature = "raft")]
+    Raw(Vec<DiskWrite>, bool, Answer<()>),
     Close,
 }
 
@@ -65,6 +70,8 @@ pub(super) enum Stop {
 struct Waiting {
     commits: Vec<(Commit, Answer<Committed>)>,
     snapshots: Vec<Answer<LocalSnapshot>>,
+    #[cfg(feature = "raft")]
+    raw: Vec<(Vec<DiskWrite>, bool, Answer<()>)>,
     bytes: usize,
     close: bool,
 }
@@ -93,6 +100,8 @@ impl Writer {
                 Ok(first) => {
                     let waiting = self.gather(first);
                     let sound = self.write(waiting.commits);
+                    #[cfg(feature = "raft")]
+                    let sound = self.write_raw(waiting.raw, sound) && sound;
                     for answer in waiting.snapshots {
                         let _ = answer.send(LocalSnapshot::take(&self.shared));
                     }
@@ -124,6 +133,11 @@ impl Writer {
                     waiting.commits.push((commit, answer));
                 }
                 Request::Snapshot(answer) => waiting.snapshots.push(answer),
+                #[cfg(feature = "raft")]
+                Request::Raw(writes, durable, answer) => {
+                    waiting.bytes += writes.iter().map(raw_bytes).sum::<usize>();
+                    waiting.raw.push((writes, durable, answer));
+                }
                 Request::Close => waiting.close = true,
             }
             let full = waiting.commits.len() >= MAX_COMMITS || waiting.bytes >= MAX_BYTES;
@@ -167,6 +181,53 @@ impl Writer {
         true
     }
 
+    /// Writes all of `raw` together and answers. `false` if that failed.
+    #[cfg(feature = "raft")]
+    fn write_raw(&mut self, raw: Vec<(Vec<DiskWrite>, bool, Answer<()>)>, sound: bool) -> bool {
+        if raw.is_empty() {
+            return true;
+        }
+        let durable = raw.iter().any(|(_, durable, _)| *durable);
+        let mut answers = Vec::with_capacity(raw.len());
+        // fjall gives a whole batch one number, so a key must stand in it once: the last one wins.
+        let mut writes = std::collections::BTreeMap::new();
+        for (group, _, answer) in raw {
+            writes.extend(group);
+            answers.push(answer);
+        }
+        if !sound {
+            for answer in answers {
+                let _ = answer.send(Err(self.shared.unavailable()));
+            }
+            return false;
+        }
+        self.shared.progress.begin();
+        self.numbered += 1;
+        let written = self.shared.with_engine(|engine, _| {
+            let writes = writes.into_iter().collect();
+            if durable {
+                engine.write(writes, self.numbered)
+            } else {
+                engine.write_lazily(writes, self.numbered)
+            }
+        });
+        self.shared.progress.end();
+        if let Some(Err(trouble)) = written {
+            let reason = self.break_off(&trouble);
+            for answer in answers {
+                let _ = answer.send(Err(StoreError::Unknown { reason: reason.clone() }));
+            }
+            return false;
+        }
+        if durable {
+            self.shared.set_durable(self.numbered);
+        }
+        for answer in answers {
+            let _ = answer.send(Ok(()));
+        }
+        true
+    }
+
     /// What the caller learns once its group is durable. The watchers learn it first.
     fn after_success(
         &self,
@@ -206,10 +267,17 @@ impl Writer {
             match self.requests.try_recv() {
                 Ok(Request::Commit(_, answer)) => drop(answer.send(Err(self.shared.unavailable()))),
                 Ok(Request::Snapshot(answer)) => drop(answer.send(Err(self.shared.unavailable()))),
+                #[cfg(feature = "raft")]
+                Ok(Request::Raw(_, _, answer)) => drop(answer.send(Err(self.shared.unavailable()))),
                 Ok(Request::Close) => go_on = false,
                 Err(TryRecvError::Disconnected) => return false,
                 Err(TryRecvError::Empty) => return go_on,
             }
         }
     }
+}
+
+#[cfg(feature = "raft")]
+fn raw_bytes((key, content): &DiskWrite) -> usize {
+    key.len() + content.as_ref().map_or(0, Vec::len)
 }

@@ -17,12 +17,12 @@ use tokio::time::{sleep, timeout};
 use crate::support::{open, put, until_failed, until_ready};
 
 /// A small file system in memory, gone with this value.
-struct SmallDisk {
+pub(crate) struct SmallDisk {
     dir: TempDir,
 }
 
 impl SmallDisk {
-    fn mount(megabytes: u32) -> Option<Self> {
+    pub(crate) fn mount(megabytes: u32) -> Option<Self> {
         let dir = tempdir().unwrap();
         let mounted = Command::new("mount")
             .args(["-t", "tmpfs", "-o", &format!("size={megabytes}m"), "tmpfs"])
@@ -36,12 +36,12 @@ impl SmallDisk {
         None
     }
 
-    fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.dir.path()
     }
 
     /// Writes a file until nothing more fits.
-    fn fill(&self) -> PathBuf {
+    pub(crate) fn fill(&self) -> PathBuf {
         let path = self.path().join("ballast");
         let mut file = File::create(&path).unwrap();
         for size in [1 << 20, 4096] {

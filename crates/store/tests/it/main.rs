@@ -20,6 +20,8 @@ mod first_start;
 mod kill;
 mod lock;
 mod model;
+#[cfg(feature = "raft")]
+mod raft;
 mod rates;
 mod simulated;
 mod support;

@@ -1,0 +1,85 @@
+//! The other nodes, as this one knows them.
+
+use std::collections::BTreeMap;
+
+use netstead_store::{Snapshot, StoreError, Write};
+use tracing::error;
+
+use super::{
+    ClusterError, FORMAT_KEY, LEADER_KEY, Leader, MEMBERS, Member,
+    record::{decode, format_of},
+};
+
+/// Everything that nodes tell each other is below this; the format alone is not.
+pub(super) const PREFIX: &[u8] = b"cluster/";
+const PAGE: usize = 1000;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Known {
+    pub(crate) leader: Option<Leader>,
+    pub(crate) members: BTreeMap<String, Member>,
+    /// As it was when everything was read; whoever leads raises it.
+    pub(crate) format: Option<u32>,
+}
+
+impl Known {
+    /// Everything that one moment of the store has to say.
+    pub(super) async fn read(snapshot: &dyn Snapshot) -> Result<Self, ClusterError> {
+        let mut known = Self::default();
+        let mut after: Option<Vec<u8>> = None;
+        loop {
+            let page = snapshot.range(PREFIX, after.as_deref(), PAGE).await?;
+            for entry in &page {
+                known.put(&entry.key, &entry.value);
+            }
+            match page.last() {
+                Some(last) if page.len() == PAGE => after = Some(last.key.clone()),
+                _ => break,
+            }
+        }
+        known.format = format(snapshot).await?.as_ref().map(format_of).transpose()?;
+        Ok(known)
+    }
+
+    pub(super) fn apply(&mut self, writes: &[Write]) {
+        for write in writes {
+            match write {
+                Write::Put(key, value) => self.put(key, value),
+                Write::Delete(key) if key == LEADER_KEY.as_bytes() => self.leader = None,
+                Write::Delete(key) => {
+                    if let Some(id) = id_of(key) {
+                        self.members.remove(id);
+                    }
+                }
+            }
+        }
+    }
+
+    fn put(&mut self, key: &[u8], value: &[u8]) {
+        if key == LEADER_KEY.as_bytes() {
+            let leader: Option<Leader> = readable(decode(key, value));
+            // What this node wrote itself may be known before older news of the watch comes.
+            let newer =
+                |leader: &Leader| self.leader.as_ref().is_none_or(|known| known.epoch <= leader.epoch);
+            if let Some(leader) = leader.filter(newer) {
+                self.leader = Some(leader);
+            }
+        } else if let Some(id) = id_of(key)
+            && let Some(member) = readable(decode::<Member>(key, value))
+        {
+            self.members.insert(id.to_owned(), Member { id: id.to_owned(), ..member });
+        }
+    }
+}
+
+async fn format(snapshot: &dyn Snapshot) -> Result<Option<netstead_store::Entry>, StoreError> {
+    snapshot.get(FORMAT_KEY.as_bytes()).await
+}
+
+fn readable<T>(decoded: Result<T, ClusterError>) -> Option<T> {
+    decoded.inspect_err(|error| error!(%error, "What a node tells of itself cannot be read.")).ok()
+}
+
+fn id_of(key: &[u8]) -> Option<&str> {
+    std::str::from_utf8(key.strip_prefix(MEMBERS.as_bytes())?).ok()
+}

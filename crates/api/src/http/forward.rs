@@ -1,0 +1,330 @@
+//! Requests that only the leader can answer, sent on to it: once, as the caller sent them.
+//!
+//! The leader looks at the caller's own token, so a node that forwards grants nothing. What may have arrived is never
+//! sent again: the caller is told that it is unknown, and asks again with the same key.
+
+use std::time::Duration;
+
+use axum::{
+    body::{Body, Bytes},
+    extract::{MatchedPath, Request, State},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request::Parts},
+    middleware::Next,
+    response::{IntoResponse as _, Response},
+};
+use netstead_ledger::LedgerError;
+use netstead_model::Span;
+use netstead_store::Health;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tracing::debug;
+
+use super::{
+    body,
+    frame::{Arrival, REQUEST_ID},
+    session::{TIMEOUT, time_left},
+};
+use crate::{
+    app::{App, Shared},
+    cluster::{Cluster, Leader, Peers, Stand},
+    problem::Failure,
+};
+
+/// Who sent it on. A request that has this is not sent on again.
+pub(crate) const FORWARDED: HeaderName = HeaderName::from_static("netstead-forwarded");
+
+/// How long a leader is waited for: about as long as it takes until there is another one…
+const PATIENCE: Duration = Duration::from_secs(10);
+/// …and how long while the store cannot be reached, which no waiting mends.
+const SHORT: Duration = Duration::from_secs(2);
+/// How soon a leader that cannot be reached is tried again.
+const AGAIN: Duration = Duration::from_millis(100);
+/// What the answer may need on its way back after the leader's own deadline.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What only the leader's engine knows, whatever the method. All else that looks is answered here.
+pub(crate) const OF_THE_ENGINE: [&str; 10] = [
+    "/api/v1/sources",
+    "/api/v1/providers",
+    "/api/v1/workloads",
+    "/api/v1/zones",
+    "/api/v1/names/{name}",
+    "/api/v1/plans",
+    "/api/v1/plans/{provider}",
+    "/api/v1/plans/{provider}/case",
+    "/api/v1/changes",
+    "/api/v1/records",
+];
+/// What changes nothing and needs no engine, though it is not a `GET`.
+const LOOKS: [&str; 1] = ["/api/v1/check"];
+
+/// Changes below these need no engine.
+const OF_THE_LEDGER: [&str; 6] = ["pools", "claims", "bulk", "observations", "tokens", "cluster"];
+
+/// Headers that concern one connection (RFC 9110, 7.6.1), and those that are written anew for the next.
+const OF_THE_CONNECTION: [HeaderName; 9] = [
+    header::CONNECTION,
+    header::HOST,
+    header::CONTENT_LENGTH,
+    header::TRANSFER_ENCODING,
+    header::TE,
+    header::TRAILER,
+    header::UPGRADE,
+    header::EXPECT,
+    HeaderName::from_static("keep-alive"),
+];
+
+/// Answers what this node can, and sends the rest to whoever leads.
+pub(crate) async fn to_leader(State(app): State<Shared>, request: Request, next: Next) -> Response {
+    let Some((cluster, peers)) = &app.cluster else { return next.run(request).await };
+    if !needs_leader(&request) {
+        return next.run(request).await;
+    }
+    let from_peer = request.headers().contains_key(FORWARDED);
+    match (cluster.stand(), from_peer) {
+        (Stand::Leading { .. }, _) => answer(&app, request, next).await,
+        (Stand::Following, true) => not_leading(cluster).into_response(),
+        (Stand::Following, false) => match find(&app, cluster, peers, request, next).await {
+            Ok(response) => response,
+            Err(failure) => failure.into_response(),
+        },
+    }
+}
+
+fn needs_leader(request: &Request) -> bool {
+    let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str).unwrap_or_default();
+    let looks = matches!(*request.method(), Method::GET | Method::HEAD) || LOOKS.contains(&path);
+    !looks || OF_THE_ENGINE.contains(&path)
+}
+
+/// Answers here, where the lead was perhaps taken a moment ago: what concerns names waits for the engine.
+async fn answer(app: &Shared, request: Request, next: Next) -> Response {
+    let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str).unwrap_or_default();
+    let path = path.strip_prefix("/api/v1/").unwrap_or_default();
+    let room = path.split('/').next().unwrap_or_default();
+    if !OF_THE_LEDGER.contains(&room) {
+        let left = time_left(app, request.extensions(), request.headers()).unwrap_or_default();
+        app.stage.await_engine(left.min(PATIENCE)).await;
+    }
+    next.run(request).await
+}
+
+/// This node was taken for the leader, and is none any more.
+fn not_leading(cluster: &Cluster) -> Failure {
+    let told = "this node does not lead; nothing was changed: ask again in a moment";
+    let failure = Failure::new(StatusCode::SERVICE_UNAVAILABLE, "not-leading", told)
+        .retry_after(Duration::from_secs(1))
+        .fact("node", &cluster.me().name);
+    match cluster.leader() {
+        Some(leader) => failure.fact("leader", leader.url).fact("epoch", leader.epoch),
+        None => failure,
+    }
+}
+
+/// Nobody can be asked.
+fn no_leader(cluster: &Cluster, why: &str) -> Failure {
+    let told = format!("no leader can be reached ({why}); nothing was changed: ask again in a moment");
+    Failure::new(StatusCode::SERVICE_UNAVAILABLE, "no-leader", told)
+        .retry_after(Duration::from_secs(1))
+        .fact("node", &cluster.me().name)
+}
+
+/// Sends a request to the leader, once there is one that takes it; if that is this node, answers it here.
+async fn find(
+    app: &Shared,
+    cluster: &Cluster,
+    peers: &Peers,
+    request: Request,
+    next: Next,
+) -> Result<Response, Failure> {
+    let left = time_left(app, request.extensions(), request.headers())?;
+    let begun = app.clock.monotonic();
+    let spent = || app.clock.monotonic().saturating_sub(begun);
+    let (parts, body) = request.into_parts();
+    let reading = tokio::time::timeout(left, body::read(body, &parts.headers, app.max_body));
+    let body = Bytes::from(reading.await.map_err(|_| body::too_slow())??);
+    let (mut stands, mut changes) = (cluster.stands(), cluster.changes());
+    let mut why = "none is known".to_owned();
+    loop {
+        let leads = matches!(*stands.borrow_and_update(), Stand::Leading { .. });
+        changes.mark_unchanged();
+        if leads {
+            return Ok(answer(app, Request::from_parts(parts, Body::from(body)), next).await);
+        }
+        if let Some(leader) = cluster.leader().filter(|leader| leader.node != cluster.me().id) {
+            match send(app, cluster, peers, &leader, &parts, &body, left.saturating_sub(spent())).await {
+                Ok(response) => return Ok(response),
+                Err(Sent::Never(reason)) => why = reason,
+                Err(Sent::Perhaps(failure)) => return Err(failure),
+            }
+        }
+        let patience = match app.ledger.store().health() {
+            Health::Ready => PATIENCE,
+            Health::Failed { reason } => {
+                why = reason;
+                SHORT
+            }
+        };
+        if spent() >= patience.min(left) {
+            return Err(no_leader(cluster, &why));
+        }
+        tokio::select! {
+            _ = stands.changed() => {}
+            _ = changes.changed() => {}
+            () = tokio::time::sleep(AGAIN) => {}
+        }
+    }
+}
+
+/// Why there is no answer.
+enum Sent {
+    /// There was no connection to send it on.
+    Never(String),
+    /// It may have arrived.
+    Perhaps(Failure),
+}
+
+async fn send(
+    app: &App,
+    cluster: &Cluster,
+    peers: &Peers,
+    leader: &Leader,
+    parts: &Parts,
+    body: &Bytes,
+    left: Duration,
+) -> Result<Response, Sent> {
+    let target = parts.uri.path_and_query().map_or("/", axum::http::uri::PathAndQuery::as_str);
+    let url = format!("{}{target}", leader.url.trim_end_matches('/'));
+    let patience = left.saturating_add(wait_of(body)).saturating_add(GRACE);
+    let request = peers
+        .http
+        .request(parts.method.clone(), &url)
+        .headers(headers(cluster, parts, left))
+        .timeout(patience)
+        .body(body.clone());
+    debug!(leader = leader.url, epoch = leader.epoch, "A request is sent to the leader.");
+    app.metrics.forwarded();
+    let mut changes = cluster.changes();
+    let moved = changes.wait_for(|known| known.leader.as_ref() != Some(leader));
+    let answer = tokio::select! {
+        biased;
+        answer = request.send() => answer,
+        // Whoever was asked leads no more. Its answer might come, and might not.
+        _ = moved => return Err(Sent::Perhaps(lost(parts, "the leader changed before it answered"))),
+        () = app.stopping.cancelled() => {
+            return Err(Sent::Perhaps(lost(parts, "the server is about to end")));
+        }
+    };
+    match answer {
+        Ok(answer) => Ok(streamed(answer)),
+        Err(error) if error.is_connect() || error.is_builder() => {
+            Err(Sent::Never(format!("{}: {}", leader.url, whole(&error.without_url()))))
+        }
+        Err(error) if error.is_timeout() => {
+            Err(Sent::Perhaps(lost(parts, "the leader did not answer in time")))
+        }
+        Err(_) => Err(Sent::Perhaps(lost(parts, "the connection to the leader broke before the answer"))),
+    }
+}
+
+/// No answer came: a look can simply be repeated, of all else it is not known whether it was done.
+fn lost(parts: &Parts, reason: &str) -> Failure {
+    if matches!(parts.method, Method::GET | Method::HEAD) {
+        return LedgerError::Unavailable { reason: reason.to_owned() }.into();
+    }
+    LedgerError::Unknown { reason: reason.to_owned() }.into()
+}
+
+/// The caller's headers, and who sends them on. The origin was checked at this door.
+fn headers(cluster: &Cluster, parts: &Parts, left: Duration) -> HeaderMap {
+    let mut headers = parts.headers.clone();
+    for name in OF_THE_CONNECTION.iter().chain([&header::ORIGIN, &header::ACCEPT_ENCODING]) {
+        headers.remove(name);
+    }
+    let arrival = parts.extensions.get::<Arrival>();
+    let request = arrival.and_then(|arrival| HeaderValue::from_str(&arrival.id).ok());
+    headers.extend(request.map(|id| (REQUEST_ID, id)));
+    let seconds = HeaderValue::try_from(format!("{:.3}", left.as_secs_f64())).ok();
+    headers.extend(seconds.map(|seconds| (TIMEOUT, seconds)));
+    let node = HeaderValue::from_str(&cluster.me().id).unwrap_or(HeaderValue::from_static("node"));
+    headers.insert(FORWARDED, node);
+    headers
+}
+
+/// Asks the leader for something that this node adds to its own answer, with the caller's token; or says why not.
+pub(crate) async fn ask<T: DeserializeOwned>(
+    cluster: &Cluster,
+    peers: &Peers,
+    caller: &HeaderMap,
+    target: &str,
+) -> Result<T, String> {
+    let Some(leader) = cluster.leader().filter(|leader| leader.node != cluster.me().id) else {
+        return Err("nobody leads".to_owned());
+    };
+    let mut request = peers
+        .http
+        .get(format!("{}{target}", leader.url.trim_end_matches('/')))
+        .timeout(SHORT)
+        .header(FORWARDED, &cluster.me().id);
+    if let Some(token) = caller.get(header::AUTHORIZATION) {
+        request = request.header(header::AUTHORIZATION, token);
+    }
+    let told = |error: reqwest::Error| {
+        format!("the leader at {} does not say: {}", leader.url, whole(&error.without_url()))
+    };
+    let answer = request.send().await.map_err(told)?.error_for_status().map_err(told)?;
+    answer.json().await.map_err(told)
+}
+
+/// How long a claim in this body is ready to wait for an address.
+fn wait_of(body: &[u8]) -> Duration {
+    let Ok(value) = serde_json::from_slice::<Value>(body) else { return Duration::ZERO };
+    let wait = |value: &Value| value.get("wait").and_then(Value::as_str).and_then(|text| text.parse().ok());
+    let found: Option<Span> = wait(&value).or_else(|| value.get("claim").and_then(wait));
+    found.map_or(Duration::ZERO, Duration::from)
+}
+
+/// The leader's answer, as it comes.
+fn streamed(answer: reqwest::Response) -> Response {
+    let (status, mut headers) = (answer.status(), answer.headers().clone());
+    for name in &OF_THE_CONNECTION {
+        headers.remove(name);
+    }
+    let mut response = Body::from_stream(answer.bytes_stream()).into_response();
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
+    response
+}
+
+fn whole(error: &dyn std::error::Error) -> String {
+    let mut last = error;
+    while let Some(source) = last.source() {
+        last = source;
+    }
+    last.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_that_waits_is_waited_for() {
+        assert_eq!(wait_of(br#"{"wait": "5m"}"#), Duration::from_mins(5));
+        assert_eq!(
+            wait_of(br#"{"key": "a", "any": ["lan"], "claim": {"wait": "2s"}}"#),
+            Duration::from_secs(2)
+        );
+        for body in [&b""[..], b"{}", b"[]", br#"{"wait": 7}"#, br#"{"wait": "x"}"#] {
+            assert_eq!(wait_of(body), Duration::ZERO, "{}", String::from_utf8_lossy(body));
+        }
+    }
+
+    #[test]
+    fn every_route_of_the_engine_is_a_route() {
+        let (_, document) = crate::routes::documented().split_for_parts();
+        for path in OF_THE_ENGINE.iter().chain(&LOOKS) {
+            assert!(document.paths.paths.contains_key(*path), "{path}");
+        }
+    }
+}

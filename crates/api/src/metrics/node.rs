@@ -1,0 +1,50 @@
+//! This node among the others.
+
+use std::time::Duration;
+
+use prometheus_client::{
+    metrics::gauge::ConstGauge,
+    registry::{Registry, Unit},
+};
+
+use crate::cluster::{Cluster, Stand};
+
+/// What is told of it.
+#[derive(Debug)]
+pub(crate) struct Node {
+    leads: bool,
+    epoch: u64,
+    members: usize,
+    format: u32,
+    /// How long ago the store last confirmed what this node knows.
+    lag: Option<Duration>,
+}
+
+impl Node {
+    pub(crate) fn of(cluster: &Cluster, lag: Option<Duration>) -> Self {
+        let stand = cluster.stand();
+        let known = cluster.leader().map_or(0, |leader| leader.epoch);
+        let (leads, epoch) = match stand {
+            Stand::Leading { epoch } => (true, epoch),
+            Stand::Following => (false, known),
+        };
+        Self { leads, epoch, members: cluster.members().len(), format: cluster.format(), lag }
+    }
+
+    pub(super) fn register(&self, registry: &mut Registry) {
+        let gauge = |number: u64| ConstGauge::new(i64::try_from(number).unwrap_or(i64::MAX));
+        registry.register("leader", "Whether this node leads", gauge(self.leads.into()));
+        registry.register("epoch", "The epoch of the leader that this node knows of", gauge(self.epoch));
+        let members = u64::try_from(self.members).unwrap_or(u64::MAX);
+        registry.register("members", "Nodes that told of themselves", gauge(members));
+        registry.register(
+            "store_format",
+            "The format in which the store is written",
+            gauge(self.format.into()),
+        );
+        if let Some(lag) = self.lag {
+            let help = "How long ago the store last confirmed what this node knows";
+            registry.register_with_unit("lag", help, Unit::Seconds, ConstGauge::new(lag.as_secs_f64()));
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! This process as one node among those that serve the same store.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{Read as _, Write as _},
+    net::SocketAddr,
+    path::Path,
+    sync::Arc,
+};
+
+use anyhow::Context as _;
+use netstead_api::cluster::{self, Cluster, ClusterError, FORMAT, Member};
+use netstead_model::{Clock as _, SystemClock};
+use netstead_store::Store;
+use tracing::warn;
+
+use crate::{
+    config::ApiConfig,
+    failure::Failure,
+    state_dir::{make_private, state_dir, variable},
+    store_place::StorePlace,
+};
+
+/// So many nodes of one user may run on one machine.
+const MOST: usize = 16;
+
+/// Who this node is. Its id is its own for as long as this value lives.
+#[derive(Debug)]
+pub(crate) struct Node {
+    id: String,
+    _lock: Option<File>,
+}
+
+impl Node {
+    /// The id that is kept beside the data; one is drawn if there is none yet.
+    pub(crate) fn of(place: &StorePlace) -> Self {
+        let dir = match place {
+            StorePlace::Memory => return Self::passing(),
+            StorePlace::Local(dir) => dir.clone(),
+            StorePlace::Etcd(_) => state_dir(&variable),
+        };
+        match Self::kept(&dir) {
+            Ok(node) => node,
+            Err(error) => {
+                let dir = dir.display();
+                warn!(%dir, error = format!("{error:#}"), "The id of this node cannot be kept; after a restart it is another node.");
+                Self::passing()
+            }
+        }
+    }
+
+    fn passing() -> Self {
+        Self { id: draw(), _lock: None }
+    }
+
+    fn kept(dir: &Path) -> anyhow::Result<Self> {
+        make_private(dir)?;
+        for number in 1..=MOST {
+            let name = if number == 1 { "node-id".to_owned() } else { format!("node-id.{number}") };
+            let path = dir.join(name);
+            let mut file =
+                OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path)?;
+            // Another node of this user on this machine is another node.
+            if file.try_lock().is_err() {
+                continue;
+            }
+            let mut id = String::new();
+            file.read_to_string(&mut id)?;
+            let mut id = id.trim().to_owned();
+            if !is_id(&id) {
+                id = draw();
+                file.set_len(0)?;
+                std::io::Seek::rewind(&mut file)?;
+                writeln!(file, "{id}")?;
+                file.sync_all()?;
+            }
+            return Ok(Self { id, _lock: Some(file) });
+        }
+        anyhow::bail!("{MOST} nodes run from it already")
+    }
+
+    /// Goes among the others.
+    pub(crate) async fn join(&self, store: &Arc<dyn Store>, url: String) -> anyhow::Result<Cluster> {
+        let now = SystemClock.wall();
+        let me = Member {
+            id: self.id.clone(),
+            name: machine(),
+            url,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            format: FORMAT,
+            since: now,
+            seen: now,
+        };
+        Cluster::open(Arc::clone(store), SystemClock::shared(), me).await.map_err(refused)
+    }
+}
+
+/// A program that is too old says what to do.
+pub(crate) fn refused(error: ClusterError) -> anyhow::Error {
+    if matches!(error, ClusterError::TooOld { .. }) {
+        let hint = "start the version that the other nodes have";
+        return Failure::new(error.to_string()).hint(hint).into();
+    }
+    anyhow::Error::from(error).context("the other nodes cannot be heard of")
+}
+
+/// Where other nodes find this one: what was said, else where it listens.
+pub(crate) fn advertised(api: &ApiConfig, address: SocketAddr, shared: bool) -> String {
+    if let Some(url) = &api.advertise {
+        return url.clone();
+    }
+    let scheme = if api.tls.is_some() { "https" } else { "http" };
+    let host = api.listen.to_string();
+    let host = host.rsplit_once(':').map(|(host, _)| host).unwrap_or_default();
+    if !address.ip().is_unspecified() {
+        // A name that it listens on may be the one in its certificate.
+        let named = host.parse::<std::net::IpAddr>().is_err() && !host.starts_with('[');
+        let host = if named { host.to_owned() } else { SocketAddr::new(address.ip(), 0).to_string() };
+        let host = if named { host } else { host.trim_end_matches(":0").to_owned() };
+        return format!("{scheme}://{host}:{}", address.port());
+    }
+    let url = format!("{scheme}://{}:{}", machine(), address.port());
+    if shared {
+        warn!(
+            url,
+            "This node listens everywhere and tells the others to find it here; if they cannot, set `[api] advertise`, \
+             as in `advertise = \"http://10.0.0.1:5301\"`."
+        );
+    }
+    url
+}
+
+/// The host in a URL, under which others may call this server.
+pub(crate) fn host_of(url: &str) -> Option<String> {
+    reqwest::Url::parse(url).ok()?.host_str().map(str::to_owned)
+}
+
+/// What people call this machine.
+fn machine() -> String {
+    let name = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok());
+    name.filter(|name| !name.is_empty()).unwrap_or_else(|| "localhost".to_owned())
+}
+
+fn draw() -> String {
+    format!("{:012x}", rand::random::<u64>() >> 16)
+}
+
+fn is_id(text: &str) -> bool {
+    text.len() == 12 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// The client for the other nodes.
+pub(crate) fn peers(api: &ApiConfig) -> anyhow::Result<cluster::Peers> {
+    cluster::Peers::new(api.peer_ca_file.clone()).context("other nodes cannot be talked to")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_keeps_its_id_and_two_at_once_are_two() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = Node::kept(dir.path()).unwrap();
+        let second = Node::kept(dir.path()).unwrap();
+        assert_ne!(first.id, second.id);
+        let (one, other) = (first.id.clone(), second.id.clone());
+        drop((first, second));
+        let first = Node::kept(dir.path()).unwrap();
+        assert_eq!((first.id.as_str(), Node::kept(dir.path()).unwrap().id), (one.as_str(), other));
+    }
+
+    #[test]
+    fn others_are_told_where_it_listens_unless_it_says_otherwise() {
+        let told = |listen: &str, address: &str, advertise: Option<&str>| {
+            let api = ApiConfig {
+                listen: listen.parse().unwrap(),
+                advertise: advertise.map(str::to_owned),
+                ..ApiConfig::default()
+            };
+            advertised(&api, address.parse().unwrap(), false)
+        };
+        assert_eq!(told("10.0.0.1:5301", "10.0.0.1:5301", None), "http://10.0.0.1:5301");
+        assert_eq!(told("[::1]:0", "[::1]:77", None), "http://[::1]:77");
+        assert_eq!(told("n1.test:5301", "10.0.0.1:5301", None), "http://n1.test:5301");
+        assert_eq!(told("0.0.0.0:5301", "0.0.0.0:5301", Some("https://n1.test")), "https://n1.test");
+        assert!(told("0.0.0.0:5301", "0.0.0.0:5301", None).ends_with(":5301"));
+    }
+}

@@ -1,0 +1,223 @@
+//! Taking turns on a store that several processes share: one leads, the others follow, and any of them may be next.
+
+use std::{sync::Arc, time::Duration};
+
+use anyhow::Context as _;
+use netstead_api::cluster::{Cluster, ClusterError};
+use netstead_engine::{Engine, EngineError};
+use netstead_ledger::{Caller, Command, Freshness, Ledger, LedgerError, Reply, Role};
+use netstead_model::{Ident, PoolSpec};
+use netstead_store::{Store, StoreError};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, info, warn};
+
+use crate::{names::Names, node, notify::Notifier};
+
+/// The pause after something went wrong that may pass.
+const RETRY: Duration = Duration::from_secs(1);
+/// How often a node tells the others that it is here.
+const TELL: Duration = Duration::from_mins(1);
+/// How often a node that follows asks whether it still knows everything, so that it can say how old its answers are.
+const CONFIRM: Duration = Duration::from_secs(5);
+
+/// What a node needs to follow and to lead.
+#[derive(Debug)]
+pub(crate) struct Turns<'a> {
+    pub(crate) store: &'a Arc<dyn Store>,
+    pub(crate) ledger: &'a Ledger,
+    pub(crate) names: &'a Names,
+    pub(crate) cluster: &'a Cluster,
+    /// Whether others may lead the same store.
+    pub(crate) shared: bool,
+    /// Plan, and write to no server.
+    pub(crate) dry_run: bool,
+    pub(crate) stop: &'a CancellationToken,
+}
+
+impl Turns<'_> {
+    /// Leads whenever it is this node's turn and follows in between, for ever; only what a person must mend ends it.
+    /// `begun` is a lead that was taken already.
+    pub(crate) async fn take(&self, begun: Option<(u64, Engine)>) -> anyhow::Result<()> {
+        let mut begun = begun;
+        loop {
+            let (epoch, engine) = match begun.take() {
+                Some(begun) => begun,
+                None => self.begin().await?,
+            };
+            info!(epoch, "This node leads.");
+            self.lead(epoch, &engine).await;
+            // First of all nobody is answered as by a leader any more.
+            self.cluster.step_back();
+            warn!(epoch, "Another node leads now; this one follows.");
+            self.names.step_down().await;
+        }
+    }
+
+    /// Waits for the turn, and makes everything ready.
+    pub(crate) async fn begin(&self) -> anyhow::Result<(u64, Engine)> {
+        let mut told = String::new();
+        loop {
+            let begun = async {
+                let epoch = self.turn().await?;
+                let ready = self.make_ready(epoch).await;
+                anyhow::Ok((epoch, ready?))
+            };
+            let error = match begun.await {
+                Ok(begun) => return Ok(begun),
+                Err(error) => error,
+            };
+            self.cluster.step_back();
+            self.names.step_down().await;
+            if self.stop.is_cancelled() {
+                // The server ends by itself.
+                std::future::pending::<()>().await;
+            }
+            let leads = matches!(*self.ledger.role().borrow(), Role::Leading { .. });
+            if !self.shared || (leads && !passes(&error)) || is_final(&error) {
+                return Err(error);
+            }
+            let said = format!("{error:#}");
+            if said == told {
+                debug!(error = said, "The lead cannot be taken yet.");
+            } else {
+                warn!(error = said, retry_in = ?RETRY, "The lead cannot be taken yet.");
+                told = said;
+            }
+            sleep(RETRY).await;
+        }
+    }
+
+    /// Waits until the ledger leads, while the sources are kept warm.
+    async fn turn(&self) -> anyhow::Result<u64> {
+        if let Role::Leading { epoch } = *self.ledger.role().borrow() {
+            return Ok(epoch);
+        }
+        tokio::select! {
+            led = self.ledger.lead() => Ok(led?.0),
+            () = async {
+                self.names.keep_sources_warm(self.stop).await;
+                std::future::pending::<()>().await;
+            } => Err(anyhow::anyhow!("the server is about to end")),
+        }
+    }
+
+    /// Tells the others, does what the file says of pools, and starts to keep names.
+    async fn make_ready(&self, epoch: u64) -> anyhow::Result<Engine> {
+        // From here on changes of addresses are taken; what concerns names waits for the engine.
+        self.cluster.lead(epoch).await?;
+        let pools = self.names.pools();
+        sync_pools(self.ledger, &pools).await?;
+        self.names.lead(self.ledger, epoch, self.dry_run).await
+    }
+
+    /// What only one node does, until another one leads.
+    async fn lead(&self, epoch: u64, engine: &Engine) {
+        let notifier = Notifier::new(engine, self.ledger, self.store, self.names.in_force());
+        let ending = self.stop.child_token();
+        let work = async {
+            tokio::join!(
+                self.names.follow_targets(&ending),
+                notifier.run(&ending),
+                self.cluster.keep_format(epoch),
+            );
+            std::future::pending::<()>().await;
+        };
+        let mut role = self.ledger.role();
+        let deposed = async {
+            let _ = role.wait_for(|role| *role != Role::Leading { epoch }).await;
+        };
+        tokio::select! {
+            () = deposed => {}
+            () = work => {}
+        }
+    }
+
+    /// Tells the others now and then that this node is here, and knows how old its own answers are. Ends only with
+    /// something that a person must mend.
+    pub(crate) async fn stay_in_touch(&self) -> anyhow::Result<()> {
+        let telling = async {
+            loop {
+                match self.cluster.register().await {
+                    Err(error @ ClusterError::TooOld { .. }) => return Err(node::refused(error)),
+                    Err(error) => debug!(%error, "The others could not be told that this node is here."),
+                    Ok(()) => {}
+                }
+                sleep(TELL).await;
+            }
+        };
+        let confirming = async {
+            loop {
+                sleep(CONFIRM).await;
+                if let Err(error) = self.ledger.read(Freshness::Fresh, |_| ()).await {
+                    debug!(%error, "It is not known whether anything changed.");
+                }
+            }
+        };
+        if !self.shared {
+            // Nobody else is there who would want to know.
+            if let Err(error) = self.cluster.register().await {
+                return Err(node::refused(error));
+            }
+            std::future::pending::<()>().await;
+        }
+        tokio::select! {
+            ended = telling => ended,
+            () = confirming => Ok(()),
+        }
+    }
+}
+
+/// Whether it may be otherwise in a moment without anybody's doing.
+fn passes(error: &anyhow::Error) -> bool {
+    let of_store = |error: &StoreError| {
+        matches!(
+            error,
+            StoreError::Unavailable { .. } | StoreError::Unknown { .. } | StoreError::Refused { .. }
+        )
+    };
+    error.chain().any(|cause| {
+        let ledger = cause.downcast_ref::<LedgerError>().is_some_and(|error| {
+            matches!(
+                error,
+                LedgerError::Unavailable { .. }
+                    | LedgerError::Unknown { .. }
+                    | LedgerError::TooLate
+                    | LedgerError::NotLeading
+            )
+        });
+        let engine = cause.downcast_ref::<EngineError>().is_some_and(|error| match error {
+            EngineError::Store(error) => of_store(error),
+            error => matches!(error, EngineError::Deposed | EngineError::Closed),
+        });
+        let cluster = cause.downcast_ref::<ClusterError>().is_some_and(|error| match error {
+            ClusterError::Store(error) => of_store(error),
+            error => matches!(error, ClusterError::NotLeading),
+        });
+        ledger || engine || cluster || cause.downcast_ref::<StoreError>().is_some_and(of_store)
+    })
+}
+
+/// Whether only a person can mend it, whoever leads.
+fn is_final(error: &anyhow::Error) -> bool {
+    let of_ledger =
+        |error: &LedgerError| matches!(error, LedgerError::Moved { .. } | LedgerError::Damaged { .. });
+    error.chain().any(|cause| cause.downcast_ref::<LedgerError>().is_some_and(of_ledger))
+}
+
+/// Makes the pools of the file what the file says.
+pub(crate) async fn sync_pools(ledger: &Ledger, pools: &[PoolSpec]) -> anyhow::Result<()> {
+    let command = Command::SyncFilePools(pools.to_vec());
+    let done = ledger.submit(Caller::new("netstead").manager(), command, Duration::from_mins(1)).await;
+    let reply = done.context("the pools of the configuration cannot be taken over")?.reply;
+    if let Reply::Synced { created, updated, detached, .. } = reply {
+        let names = |pools: &[Ident]| pools.iter().map(ToString::to_string).collect::<Vec<_>>();
+        if !created.is_empty() || !updated.is_empty() {
+            info!(created = ?names(&created), updated = ?names(&updated), "Pools of the configuration taken over.");
+        }
+        if !detached.is_empty() {
+            warn!(pools = ?names(&detached), "Pools are no longer in the configuration; they stay and can be changed.");
+        }
+    }
+    Ok(())
+}

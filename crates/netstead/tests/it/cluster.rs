@@ -1,0 +1,7 @@
+//! Three servers on one etcd: any of them serves, one leads, and what happens to it is noticed by nobody for long.
+
+mod alone;
+mod failover;
+mod nodes;
+mod serving;
+mod upgrade;

@@ -1,0 +1,212 @@
+//! Who is in the cluster, changed by who leads.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use openraft::{ChangeMembers, error::RaftError};
+use tokio::time::{sleep, timeout};
+use tracing::{info, warn};
+
+use super::{
+    node::{Leader, Node, TICK},
+    peers::Lane,
+    types::{Member, Metrics, NodeId, Raft},
+    wire::{Answer, Question},
+};
+
+/// Entries a learner may lack when it is made a voter; it gets them in no time.
+const NEARLY: u64 = 100;
+
+/// How long a learner may take to have everything before who wanted it in has to ask again.
+const CATCH_UP: Duration = Duration::from_mins(10);
+
+/// Ticks since a node last answered at which it is held to be alive.
+const ALIVE: u64 = 30;
+
+impl Node {
+    /// Answers what only who leads can; [`Answer::NotLeader`] from everybody else.
+    pub(super) async fn answer_as_leader(&self, question: &Question) -> Answer {
+        let Some(core) = self.core().filter(|_| self.leader() == Leader::Me) else {
+            return Answer::NotLeader;
+        };
+        match question {
+            Question::ReadIndex => match self.read_as_leader(&core.raft).await {
+                Ok(index) => Answer::Index(index),
+                Err(reason) => Answer::Error(reason),
+            },
+            Question::Join(id, member) => said(self.let_in(&core.raft, *id, member.clone()).await),
+            Question::Add(address) => said(self.invite(&core.raft, address).await),
+            Question::Remove(id) => said(self.remove(&core.raft, *id).await),
+            Question::Status => Answer::Status(Box::new(self.status())),
+            _ => Answer::Error("this is nothing to ask who leads".into()),
+        }
+    }
+
+    /// A round of heartbeats: everything acknowledged until now is at or below the index.
+    async fn read_as_leader(&self, raft: &Raft) -> Result<u64, String> {
+        match timeout(self.options.timeout, raft.get_read_log_id()).await {
+            Ok(Ok((index, _))) => Ok(super::machine::count(index.as_ref())),
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(_) => Err("no majority has answered in time".into()),
+        }
+    }
+
+    async fn invite(&self, raft: &Raft, address: &str) -> Result<(), String> {
+        let address = super::form::with_port(address);
+        let answer = self.peers.ask(&address, Lane::Client, &Question::Status, self.options.timeout).await;
+        match answer {
+            Ok(Answer::Status(status)) => {
+                let ours = self.metrics().is_some_and(|metrics| has(&metrics, status.id));
+                if status.is_in_a_cluster() && !ours {
+                    return Err(format!(
+                        "{address} is in a cluster of its own; it needs an empty directory and `--join`"
+                    ));
+                }
+                self.let_in(raft, status.id, status.me).await
+            }
+            Ok(_) => Err(format!("{address} gives no answer that can be understood")),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// Lets a node learn, and vote once it has everything. One that is in already may say something new of itself.
+    async fn let_in(&self, raft: &Raft, id: NodeId, member: Member) -> Result<(), String> {
+        let _one_at_a_time = self.changing.lock().await;
+        let metrics = raft.metrics().borrow().clone();
+        let known = metrics.membership_config.membership().get_node(&id).cloned();
+        if known.is_none() {
+            info!(node = id, address = member.address, "A node comes into the cluster.");
+            self.change(raft.add_learner(id, member.clone(), false)).await?;
+        } else if known.as_ref() != Some(&member) {
+            let nodes = std::collections::BTreeMap::from([(id, member.clone())]);
+            self.change(raft.change_membership(ChangeMembers::SetNodes(nodes), true)).await?;
+        }
+        if metrics.membership_config.voter_ids().any(|voter| voter == id) {
+            return Ok(());
+        }
+        tokio::spawn(promote(raft.clone(), id, member.address));
+        Ok(())
+    }
+
+    async fn remove(&self, raft: &Raft, id: NodeId) -> Result<(), String> {
+        let _one_at_a_time = self.changing.lock().await;
+        let metrics = raft.metrics().borrow().clone();
+        if !has(&metrics, id) {
+            return Err(format!("node {id:x} is not in the cluster"));
+        }
+        let voters: BTreeSet<NodeId> = metrics.membership_config.voter_ids().collect();
+        if !voters.contains(&id) {
+            let nodes = BTreeSet::from([id]);
+            return self.change(raft.change_membership(ChangeMembers::RemoveNodes(nodes), false)).await;
+        }
+        let left: BTreeSet<NodeId> = voters.into_iter().filter(|voter| *voter != id).collect();
+        if left.is_empty() {
+            return Err(format!("node {id:x} is the last one of the cluster"));
+        }
+        let alive = left.iter().filter(|voter| self.is_alive(&metrics, **voter)).count();
+        if alive <= left.len() / 2 {
+            return Err(format!(
+                "without node {id:x} the cluster would have {} nodes of which {alive} answer, and that is no majority; start \
+                 the others first",
+                left.len()
+            ));
+        }
+        info!(node = id, "A node is removed from the cluster.");
+        self.change(raft.change_membership(ChangeMembers::RemoveVoters(BTreeSet::from([id])), false)).await
+    }
+
+    fn is_alive(&self, metrics: &Metrics, id: NodeId) -> bool {
+        let member = metrics.membership_config.membership().get_node(&id);
+        id == self.id
+            || member.is_some_and(|member| {
+                self.peers.silent_for(&member.address).is_some_and(|ticks| ticks < ALIVE)
+            })
+    }
+
+    async fn change<T, E>(
+        &self,
+        work: impl Future<Output = Result<T, RaftError<NodeId, E>>>,
+    ) -> Result<(), String>
+    where
+        E: std::error::Error,
+        RaftError<NodeId, E>: std::fmt::Display,
+    {
+        match timeout(self.options.timeout * 2, work).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(_) => Err("no majority has confirmed the change in time; look at `cluster status`".into()),
+        }
+    }
+
+    /// A leader that died between the two steps of a change left it half done.
+    pub(super) async fn finish_change(&self, raft: &Raft) {
+        let membership = raft.metrics().borrow().membership_config.membership().clone();
+        if membership.get_joint_config().len() < 2 {
+            return;
+        }
+        let Ok(_one_at_a_time) = self.changing.try_lock() else { return };
+        if let Some(voters) = membership.get_joint_config().last() {
+            warn!(?voters, "Finishing a change of members that was begun before.");
+            let _ = self.change(raft.change_membership(voters.clone(), false)).await;
+        }
+    }
+
+    /// Whether the others know of a membership, as late as ours or later, in which this node is not.
+    pub(super) async fn look_whether_removed(self: &Arc<Self>) {
+        let ours = self.status();
+        for member in ours.members.iter().filter(|member| member.id != self.id) {
+            let address = &member.member.address;
+            let answer = self.peers.ask(address, Lane::Client, &Question::Status, TICK * 10).await;
+            if let Ok(Answer::Status(theirs)) = answer
+                && theirs.id == member.id
+                && theirs.membership >= ours.membership
+                && theirs.leader.is_some()
+                && theirs.members.iter().all(|member| member.id != self.id)
+            {
+                tracing::error!("This node was removed from the cluster.");
+                self.removed.store(true, std::sync::atomic::Ordering::Relaxed);
+                return;
+            }
+        }
+    }
+}
+
+/// Makes a node a voter once it has everything. A former node at the same address goes with that: its disk is lost.
+async fn promote(raft: Raft, id: NodeId, address: String) {
+    let work = async {
+        loop {
+            let metrics = raft.metrics().borrow().clone();
+            let Some(replication) = &metrics.replication else { return false };
+            let last = metrics.last_log_index.unwrap_or(0);
+            let matched = replication.get(&id).copied().flatten();
+            if matched.is_some_and(|matched| matched.index + NEARLY >= last) {
+                return true;
+            }
+            sleep(TICK).await;
+        }
+    };
+    if !timeout(CATCH_UP, work).await.unwrap_or(false) {
+        return;
+    }
+    let metrics = raft.metrics().borrow().clone();
+    let members = metrics.membership_config.membership();
+    if members.get_joint_config().len() > 1 || members.get_node(&id).is_none() {
+        return; // It asks again.
+    }
+    let is_gone = |voter: &NodeId| {
+        *voter != id && members.get_node(voter).is_some_and(|member| member.address == address)
+    };
+    let mut voters: BTreeSet<NodeId> = members.voter_ids().filter(|voter| !is_gone(voter)).collect();
+    voters.insert(id);
+    match raft.change_membership(voters, false).await {
+        Ok(_) => info!(node = id, address, "A node votes now."),
+        Err(error) => warn!(node = id, %error, "A node could not be made a voter yet."),
+    }
+}
+
+fn has(metrics: &Metrics, id: NodeId) -> bool {
+    metrics.membership_config.membership().get_node(&id).is_some()
+}
+
+fn said(outcome: Result<(), String>) -> Answer {
+    outcome.map_or_else(Answer::Error, |()| Answer::Ok)
+}

@@ -1,0 +1,100 @@
+//! What is looked after regularly, beside everything else.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::{
+    form,
+    node::{LONG, Leader, Node, TICK},
+};
+
+/// Bytes of log after which it is cut, however few entries they are.
+const MAX_LOG: u64 = 64 << 20;
+
+/// Entries that stay then, for those who are a little behind.
+const STAY: u64 = 64;
+
+pub(super) async fn keep(node: Arc<Node>) {
+    let mut ticks = interval(TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut keeper =
+        Keeper { node: Arc::clone(&node), leaderless: LONG, count: 0, synced: 0, log: 0, joint: 0 };
+    loop {
+        tokio::select! {
+            () = node.closed.cancelled() => return,
+            _ = ticks.tick() => keeper.tick().await,
+        }
+    }
+}
+
+struct Keeper {
+    node: Arc<Node>,
+    /// Ticks since somebody led.
+    leaderless: u64,
+    count: u64,
+    /// How far the data was when it was last known to be on the disk.
+    synced: u64,
+    /// Bytes written to the log since it was last cut.
+    log: u64,
+    /// Rounds for which a change of members was seen half done.
+    joint: u32,
+}
+
+impl Keeper {
+    async fn tick(&mut self) {
+        let node = &self.node;
+        node.peers.tick();
+        self.leaderless = if node.leader() == Leader::Nobody { self.leaderless + 1 } else { 0 };
+        node.judge_health(self.leaderless);
+        self.count += 1;
+        if self.count.is_multiple_of(10) {
+            self.sync().await;
+            self.cut_log().await;
+            self.look_at_members();
+        }
+    }
+
+    /// What was applied since the last entry was written would be lost by a crash: it comes back from the log, yet only with
+    /// a majority.
+    async fn sync(&mut self) {
+        let applied = *self.node.progress.applied.borrow();
+        if applied != self.synced && self.node.disk.sync().await.is_ok() {
+            self.synced = applied;
+        }
+    }
+
+    async fn cut_log(&mut self) {
+        self.log += self.node.disk.take_written();
+        if self.log < MAX_LOG {
+            return;
+        }
+        let Some(core) = self.node.core() else { return };
+        let upto = core.raft.metrics().borrow().last_applied.map_or(0, |log_id| log_id.index);
+        if core.raft.trigger().snapshot().await.is_ok() {
+            let _ = core.raft.trigger().purge_log(upto.saturating_sub(STAY)).await;
+            self.log = 0;
+        }
+    }
+
+    fn look_at_members(&mut self) {
+        let Some(core) = self.node.core() else { return };
+        let is_joint =
+            core.raft.metrics().borrow().membership_config.membership().get_joint_config().len() > 1;
+        self.joint = if is_joint { self.joint + 1 } else { 0 };
+        let (leads, joint) = (self.node.leader() == Leader::Me, self.joint);
+        let lonely = self.leaderless >= 30 && !self.node.removed.load(Ordering::Relaxed);
+        let node = Arc::clone(&self.node);
+        // In a task of its own: others may take long to answer, and time is counted here. The next one waits for it.
+        tokio::spawn(async move {
+            let Ok(_only_one) = node.tending.try_lock() else { return };
+            if leads && joint >= 3 {
+                node.finish_change(&core.raft).await;
+            }
+            if lonely {
+                node.look_whether_removed().await;
+            }
+            form::keep_membership(&node).await;
+        });
+    }
+}

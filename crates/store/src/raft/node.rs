@@ -1,0 +1,441 @@
+//! One node while its process runs: the core of openraft, started anew when the disk made it stop, and what it needs.
+
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use openraft::{Config, ServerState, SnapshotPolicy};
+use tokio::{
+    sync::{Mutex as AsyncMutex, watch},
+    time::{sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info, warn};
+
+use super::{
+    disk::SharedDisk,
+    form,
+    log::Log,
+    machine::{Machine, Progress, count},
+    network::Network,
+    options::RaftOptions,
+    peers::{Lane, NoAnswer, Peers},
+    propose::{Done, NotDone, Ours, Proposer},
+    server::Incoming,
+    status::{MemberStatus, Role, Status},
+    transfer,
+    types::{Member, Metrics, NodeId, Proposed, Raft},
+    wire::{Answer, PROTOCOL, Question},
+};
+use crate::{Health, Store as _, StoreError};
+
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// Ticks without a leader when nobody has counted yet: long enough to be said.
+pub(super) const LONG: u64 = 1000;
+
+/// What the keeper counts time in.
+pub(super) const TICK: Duration = Duration::from_millis(100);
+
+/// A node, shared by everything that works for it.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) id: NodeId,
+    pub(super) options: RaftOptions,
+    pub(super) disk: SharedDisk,
+    pub(super) peers: Arc<Peers>,
+    pub(super) progress: Arc<Progress>,
+    pub(super) ours: Arc<Ours>,
+    /// The core that runs, if one does.
+    core: watch::Sender<Option<Core>>,
+    /// A copy of everything that is being received.
+    pub(super) incoming: AsyncMutex<Option<Incoming>>,
+    /// One change of members at a time.
+    pub(super) changing: AsyncMutex<()>,
+    /// One look at the members at a time.
+    pub(super) tending: AsyncMutex<()>,
+    pub(super) health: watch::Sender<Health>,
+    /// Why there is no core, or why it cannot work yet.
+    trouble: Mutex<Option<String>>,
+    pub(super) removed: AtomicBool,
+    /// Those who answered when all did, before there is a cluster.
+    pub(super) met: Mutex<Vec<NodeId>>,
+    pub(super) closed: CancellationToken,
+    /// Closes when the core has been given back.
+    pub(super) over: CancellationToken,
+}
+
+/// A running core.
+#[derive(Clone)]
+pub(super) struct Core {
+    pub(super) raft: Raft,
+    pub(super) proposer: Proposer,
+}
+
+impl std::fmt::Debug for Core {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Core")
+    }
+}
+
+/// Who leads, as far as this node knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Leader {
+    Me,
+    Other(NodeId, Member),
+    Nobody,
+}
+
+impl Node {
+    pub(super) fn new(
+        id: NodeId,
+        options: RaftOptions,
+        disk: SharedDisk,
+        peers: Arc<Peers>,
+        closed: CancellationToken,
+    ) -> Self {
+        let health = Health::Failed { reason: "this node is starting".into() };
+        Self {
+            id,
+            options,
+            disk,
+            peers,
+            progress: Arc::default(),
+            ours: Arc::default(),
+            core: watch::Sender::new(None),
+            incoming: AsyncMutex::new(None),
+            changing: AsyncMutex::new(()),
+            tending: AsyncMutex::new(()),
+            health: watch::Sender::new(health),
+            trouble: Mutex::new(None),
+            removed: AtomicBool::new(false),
+            met: Mutex::default(),
+            closed,
+            over: CancellationToken::new(),
+        }
+    }
+
+    /// What this node says of itself.
+    pub(super) fn me(&self) -> Member {
+        Member {
+            address: self.options.address().to_owned(),
+            api: self.options.api.clone(),
+            name: self.options.name.clone(),
+            protocol: PROTOCOL,
+            format: self.options.format,
+            version: env!("CARGO_PKG_VERSION").into(),
+        }
+    }
+
+    pub(super) fn core(&self) -> Option<Core> {
+        self.core.borrow().clone()
+    }
+
+    pub(super) fn core_changes(&self) -> watch::Receiver<Option<Core>> {
+        self.core.subscribe()
+    }
+
+    pub(super) fn metrics(&self) -> Option<Metrics> {
+        self.core().map(|core| core.raft.metrics().borrow().clone())
+    }
+
+    pub(super) fn leader(&self) -> Leader {
+        let Some(metrics) = self.metrics() else { return Leader::Nobody };
+        match metrics.current_leader {
+            Some(id) if id == self.id && metrics.state == ServerState::Leader => Leader::Me,
+            Some(id) if id != self.id => {
+                let member = metrics.membership_config.membership().get_node(&id).cloned();
+                member.map_or(Leader::Nobody, |member| Leader::Other(id, member))
+            }
+            _ => Leader::Nobody,
+        }
+    }
+
+    /// Proposes on this node, which should lead. What would only wait for a majority that is not there is not begun.
+    pub(super) async fn propose_here(&self, proposed: Proposed) -> Result<Done, NotDone> {
+        let Some(core) = self.core() else { return Err(NotDone::Never("this node is starting".into())) };
+        if self.lost_majority(&core.raft.metrics().borrow()) {
+            return Err(NotDone::Never(self.why_nobody()));
+        }
+        core.proposer.propose(proposed, self.options.timeout).await
+    }
+
+    /// Whether this node leads and no majority has said so for long.
+    fn lost_majority(&self, metrics: &Metrics) -> bool {
+        let patience = 3 * millis(self.options.timings.election.1);
+        metrics.state == ServerState::Leader
+            && metrics.membership_config.voter_ids().count() > 1
+            && metrics.millis_since_quorum_ack.is_some_and(|unseen| unseen > patience)
+    }
+
+    /// Asks who leads, for as long as `patience`. What may be done only once is not to be asked this way.
+    pub(super) async fn ask_leader(&self, question: &Question, patience: Duration) -> Result<Answer, String> {
+        let work = async {
+            loop {
+                let outcome = match self.leader() {
+                    Leader::Me => return Ok(self.answer_as_leader(question).await),
+                    Leader::Other(_, member) => {
+                        self.peers.ask(&member.address, Lane::Client, question, patience).await
+                    }
+                    Leader::Nobody => Err(NoAnswer::NotSent("nobody leads".into())),
+                };
+                match outcome {
+                    Ok(Answer::NotLeader) | Err(_) => sleep(TICK / 2).await,
+                    Ok(answer) => return Ok(answer),
+                }
+            }
+        };
+        timeout(patience, work).await.unwrap_or_else(|_| Err(self.why_nobody()))
+    }
+
+    /// Why there is nobody to ask, for people.
+    pub(super) fn why_nobody(&self) -> String {
+        if let Health::Failed { reason } = &*self.health.borrow() {
+            return reason.clone();
+        }
+        "no node leads the cluster right now".into()
+    }
+
+    pub(super) fn set_trouble(&self, reason: Option<String>) {
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = reason;
+        self.judge_health(LONG);
+    }
+
+    /// Says whether commits can be expected to work. `leaderless` counts the ticks since somebody led.
+    pub(super) fn judge_health(&self, leaderless: u64) {
+        let new = self.reason_to_fail(leaderless).map_or(Health::Ready, |reason| Health::Failed { reason });
+        self.health.send_if_modified(|health| {
+            let changed = *health != new;
+            *health = new;
+            changed
+        });
+    }
+
+    fn reason_to_fail(&self, leaderless: u64) -> Option<String> {
+        if self.closed.is_cancelled() {
+            return Some("the store is closed".into());
+        }
+        if let Health::Failed { reason } = self.disk.store.health() {
+            return Some(reason);
+        }
+        if self.removed.load(Ordering::Relaxed) {
+            return Some(format!(
+                "this node was removed from the cluster; to bring it back, move {} away and start it with `--join`",
+                self.disk.dir.display()
+            ));
+        }
+        if let Some(reason) = self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone() {
+            return Some(reason);
+        }
+        let Some(metrics) = self.metrics() else { return Some("this node is starting".into()) };
+        if metrics.membership_config.log_id().is_none() {
+            return Some("this node is in no cluster yet".into());
+        }
+        let patience = self.options.timings.election.1;
+        let voters = metrics.membership_config.voter_ids().count();
+        if metrics.state == ServerState::Leader {
+            return self.lost_majority(&metrics).then(|| {
+                format!(
+                    "no majority of the {voters} nodes of the cluster answers: commits wait, reads of this node's own copy go on"
+                )
+            });
+        }
+        (metrics.current_leader.is_none() && TICK.saturating_mul(ticks(leaderless)) > 3 * patience).then(|| {
+            let heard = metrics.membership_config.nodes().filter(|(id, member)| {
+                **id != self.id && self.peers.silent_for(&member.address).is_some_and(|ticks| ticks < 30)
+            });
+            format!(
+                "no node leads the cluster: {} of {voters} answer, and a majority is needed; reads of this node's own copy go on",
+                heard.count() + 1
+            )
+        })
+    }
+
+    pub(super) fn status(&self) -> Status {
+        let met = self.met.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut status = Status { id: self.id, me: self.me(), met, ..Status::default() };
+        let Some(metrics) = self.metrics() else {
+            status.role = Role::Failed;
+            return status;
+        };
+        let membership = &metrics.membership_config;
+        let voters: Vec<NodeId> = membership.voter_ids().collect();
+        let applied = count(metrics.last_applied.as_ref());
+        status.leader = metrics.current_leader;
+        status.term = metrics.current_term;
+        status.last_log = metrics.last_log_index.map_or(0, |index| index + 1);
+        status.applied = applied;
+        status.membership = membership.log_id().map(|log_id| log_id.index);
+        status.majority_seen_ms = metrics.millis_since_quorum_ack;
+        status.role = match metrics.state {
+            _ if self.removed.load(Ordering::Relaxed) => Role::Removed,
+            _ if membership.log_id().is_none() => Role::Waiting,
+            ServerState::Leader => Role::Leader,
+            ServerState::Candidate => Role::Candidate,
+            ServerState::Follower => Role::Follower,
+            ServerState::Learner | ServerState::Shutdown => Role::Learner,
+        };
+        status.members = membership
+            .nodes()
+            .map(|(id, member)| {
+                let matched = match &metrics.replication {
+                    _ if *id == self.id => Some(status.last_log),
+                    Some(replication) => replication.get(id).map(|matched| count(matched.as_ref())),
+                    None => None,
+                };
+                let contact = if *id == self.id { Some(0) } else { self.peers.silent_for(&member.address) };
+                MemberStatus {
+                    id: *id,
+                    member: member.clone(),
+                    voter: voters.contains(id),
+                    matched,
+                    lag: matched.map(|matched| status.last_log.saturating_sub(matched)),
+                    last_contact_ms: contact.map(|ticks| ticks * millis(TICK)),
+                }
+            })
+            .collect();
+        status
+    }
+
+    fn config(&self) -> Config {
+        let timings = &self.options.timings;
+        Config {
+            cluster_name: "netstead".into(),
+            heartbeat_interval: millis(timings.heartbeat),
+            election_timeout_min: millis(timings.election.0),
+            election_timeout_max: millis(timings.election.1),
+            // Making a copy costs nothing here, see `Machine`; it only lets the log be cut.
+            snapshot_policy: SnapshotPolicy::LogsSinceLast(timings.keep),
+            max_in_snapshot_log_to_keep: timings.keep,
+            replication_lag_threshold: timings.keep * 2,
+            purge_batch_size: 256,
+            max_payload_entries: 500,
+            install_snapshot_timeout: 600_000,
+            ..Config::default()
+        }
+    }
+
+    /// Runs the core for as long as the node is open, starting it anew whenever it stopped.
+    pub(super) async fn run(self: Arc<Self>) {
+        let mut pause = FIRST_PAUSE;
+        while !self.closed.is_cancelled() {
+            self.until_disk_is_ready().await;
+            if self.closed.is_cancelled() {
+                break;
+            }
+            match self.start().await {
+                Ok(core) => {
+                    pause = FIRST_PAUSE;
+                    self.set_trouble(None);
+                    self.core.send_replace(Some(core.clone()));
+                    let forming = tokio::spawn(form::form(Arc::clone(&self), core.raft.clone()));
+                    let why = self.watch_over(&core.raft).await;
+                    forming.abort();
+                    self.core.send_replace(None);
+                    let _ = core.raft.shutdown().await;
+                    if let Some(why) = why {
+                        error!(%why, "The node stopped and is started again.");
+                        self.set_trouble(Some(why));
+                    }
+                }
+                Err(error) => {
+                    error!(%error, "The node cannot start.");
+                    self.set_trouble(Some(error.to_string()));
+                }
+            }
+            tokio::select! {
+                () = self.closed.cancelled() => break,
+                () = sleep(pause) => {}
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+        self.core.send_replace(None);
+        self.progress.watchers.end_all();
+        self.disk.store.close().await;
+        self.judge_health(LONG);
+        self.over.cancel();
+    }
+
+    async fn until_disk_is_ready(&self) {
+        let mut health = self.disk.store.health_changes();
+        tokio::select! {
+            () = self.closed.cancelled() => {}
+            _ = health.wait_for(|health| *health == Health::Ready) => {}
+        }
+    }
+
+    async fn start(self: &Arc<Self>) -> Result<Core, StoreError> {
+        transfer::resume(&self.disk).await?;
+        let disk = Arc::clone(&self.disk);
+        tokio::task::spawn_blocking(move || disk.check_log())
+            .await
+            .unwrap_or_else(|error| Err(StoreError::Unavailable { reason: error.to_string() }))?;
+        let applied = self.disk.applied()?;
+        self.progress.reopened(count(applied.log_id.as_ref()));
+        let log = Log { disk: Arc::clone(&self.disk), ours: Arc::clone(&self.ours) };
+        let machine = Machine {
+            disk: Arc::clone(&self.disk),
+            progress: Arc::clone(&self.progress),
+            ours: Arc::clone(&self.ours),
+        };
+        let network = Network { peers: Arc::clone(&self.peers) };
+        let config = self.config().validate().map_err(|error| StoreError::Unavailable {
+            reason: format!("the timings of the cluster do not fit together: {error}"),
+        })?;
+        let raft = Raft::new(self.id, Arc::new(config), network, log, machine).await.map_err(|error| {
+            StoreError::Unavailable { reason: format!("the log cannot be used: {error}") }
+        })?;
+        let proposer = Proposer::start(raft.clone(), Arc::clone(&self.ours), self.options.timeout);
+        Ok(Core { raft, proposer })
+    }
+
+    /// Returns when the core has stopped, with the reason, or when the node is closed.
+    async fn watch_over(&self, raft: &Raft) -> Option<String> {
+        let mut metrics = raft.metrics();
+        let mut last = None;
+        loop {
+            {
+                let now = metrics.borrow_and_update();
+                if let Err(fatal) = &now.running_state {
+                    return Some(match self.disk.store.health() {
+                        Health::Failed { reason } => reason,
+                        Health::Ready => fatal.to_string(),
+                    });
+                }
+                let leads = now.current_leader.map(|id| (now.current_term, id));
+                if leads.is_some() && leads != last {
+                    let (term, leader) = leads.unwrap_or_default();
+                    info!(term, leader, me = leader == self.id, "A node leads the cluster.");
+                }
+                last = leads.or(last);
+            }
+            tokio::select! {
+                () = self.closed.cancelled() => return None,
+                changed = metrics.changed() => if changed.is_err() {
+                    return Some("the core of the node ended".into());
+                },
+            }
+        }
+    }
+
+    /// Stops everything and gives the files back.
+    pub(super) async fn close(&self) {
+        self.closed.cancel();
+        if timeout(Duration::from_secs(30), self.over.cancelled()).await.is_err() {
+            warn!("The node did not stop in time.");
+        }
+    }
+}
+
+pub(super) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn ticks(count: u64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}

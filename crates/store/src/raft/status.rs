@@ -1,0 +1,71 @@
+//! What a node knows of itself and the cluster, for people and for other nodes.
+
+use serde::{Deserialize, Serialize};
+
+use super::types::{Member, NodeId};
+
+/// What a node does in the cluster.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// In no cluster yet: it waits for the others, or to be let in.
+    #[default]
+    Waiting,
+    /// Gets everything and does not vote: it is catching up.
+    Learner,
+    Follower,
+    Candidate,
+    Leader,
+    /// The cluster has removed it.
+    Removed,
+    /// Its disk failed; it tries to go on.
+    Failed,
+}
+
+/// The cluster as one node sees it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Status {
+    pub id: NodeId,
+    pub role: Role,
+    pub leader: Option<NodeId>,
+    pub term: u64,
+    /// Entries in this node's log, and those that are in its data.
+    pub last_log: u64,
+    pub applied: u64,
+    /// The entry that says who is in the cluster.
+    pub membership: Option<u64>,
+    /// Who this node is, as it would say it when it joins.
+    pub me: Member,
+    pub members: Vec<MemberStatus>,
+    /// Of a node in no cluster yet: itself and those who answered it, once all did.
+    pub met: Vec<NodeId>,
+    /// For who leads: milliseconds since a majority has confirmed that.
+    pub majority_seen_ms: Option<u64>,
+}
+
+/// One node of the cluster.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MemberStatus {
+    pub id: NodeId,
+    pub member: Member,
+    /// Whether it counts for a majority; one that does not is catching up.
+    pub voter: bool,
+    /// The last entry it is known to have, and how many it lacks; known to who leads.
+    pub matched: Option<u64>,
+    pub lag: Option<u64>,
+    /// Milliseconds since it last answered the node that says this; 0 for that node itself.
+    pub last_contact_ms: Option<u64>,
+}
+
+impl Status {
+    /// Whether this node is or was in a cluster.
+    pub fn is_in_a_cluster(&self) -> bool {
+        !self.members.is_empty()
+    }
+
+    pub fn voters(&self) -> usize {
+        self.members.iter().filter(|member| member.voter).count()
+    }
+}

@@ -1,0 +1,133 @@
+//! What nodes say to each other, once both know who the other is.
+//!
+//! A question has a number and gets one answer with the same number; many may be under way on one connection. Fields may be
+//! added by later versions: who does not know one passes it over. A question nobody here knows gets [`Answer::Error`].
+
+use openraft::raft::{AppendEntriesRequest, AppendEntriesResponse, VoteRequest, VoteResponse};
+use serde::{Deserialize, Serialize};
+use serde_bytes::ByteBuf;
+
+use super::{
+    propose::{Done, NotDone},
+    status::Status,
+    types::{Member, NodeId, Outcome, Proposed, SnapshotMeta, Types, Vote, decode, encode},
+};
+
+/// The newest way of speaking this release knows, and the oldest.
+pub(super) const PROTOCOL: u32 = 1;
+pub(super) const OLDEST: u32 = 1;
+
+/// The largest frame: an entry of the log with the largest commit and its conditions fits.
+pub(super) const MAX_FRAME: usize = 16 << 20;
+
+/// The first words of both sides.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Hello {
+    pub(super) protocol: u32,
+    pub(super) oldest: u32,
+    pub(super) node: NodeId,
+    #[serde(default)]
+    pub(super) release: String,
+    /// Why the one who says this will not go on.
+    #[serde(default)]
+    pub(super) refusal: Option<String>,
+}
+
+impl Hello {
+    pub(super) fn of(node: NodeId) -> Self {
+        let release = env!("CARGO_PKG_VERSION").into();
+        Self { protocol: PROTOCOL, oldest: OLDEST, node, release, refusal: None }
+    }
+
+    /// Why we cannot speak with who says this.
+    pub(super) fn misfit(&self) -> Option<String> {
+        let Self { protocol, oldest, release, .. } = self;
+        if *oldest > PROTOCOL {
+            return Some(format!(
+                "a node of release {release} speaks the cluster's protocol {oldest} or later, and release {} knows it up \
+                 to {PROTOCOL}: upgrade this node",
+                env!("CARGO_PKG_VERSION")
+            ));
+        }
+        (*protocol < OLDEST).then(|| {
+            format!(
+                "a node of release {release} speaks the cluster's protocol up to {protocol}, and release {} needs {OLDEST} \
+                 or later: upgrade that node",
+                env!("CARGO_PKG_VERSION")
+            )
+        })
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Question {
+    /// openraft's own, to the node with this id and no other that may have come to its address.
+    Append(NodeId, AppendEntriesRequest<Types>),
+    Vote(NodeId, VoteRequest<NodeId>),
+    Copy(NodeId, CopyPart),
+    /// A commit for who leads.
+    Commit(Proposed),
+    /// What must be applied by who wants to read everything acknowledged until now; for who leads.
+    ReadIndex,
+    /// What this node knows of itself and the cluster.
+    Status,
+    /// The node wants to be in the cluster, with what it says of itself; for who leads.
+    Join(NodeId, Member),
+    /// A node is to leave the cluster; for who leads.
+    Remove(NodeId),
+    /// Asks the node at this address to come in; for who leads.
+    Add(String),
+}
+
+/// A part of a copy of everything.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct CopyPart {
+    pub(super) vote: Vote,
+    pub(super) meta: SnapshotMeta,
+    pub(super) offset: u64,
+    pub(super) data: ByteBuf,
+    pub(super) last: bool,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Answer {
+    Append(AppendEntriesResponse<NodeId>),
+    Vote(VoteResponse<NodeId>),
+    /// The vote of who received the part.
+    Copy(Vote),
+    Done(u64, Outcome),
+    /// The commit is in nobody's log and never will be.
+    Never(String),
+    /// The commit may be in a log.
+    Maybe(String),
+    Index(u64),
+    Status(Box<Status>),
+    Ok,
+    /// Somebody else leads; ask there.
+    NotLeader,
+    /// What was asked for cannot be done, said for people.
+    Error(String),
+}
+
+impl From<Result<Done, NotDone>> for Answer {
+    fn from(outcome: Result<Done, NotDone>) -> Self {
+        match outcome {
+            Ok(Done { index, outcome }) => Self::Done(index, outcome),
+            Err(NotDone::Never(reason)) => Self::Never(reason),
+            Err(NotDone::Maybe(reason)) => Self::Maybe(reason),
+        }
+    }
+}
+
+/// A message with its number in front.
+pub(super) fn numbered<T: Serialize>(number: u64, message: &T) -> Vec<u8> {
+    let mut frame = number.to_be_bytes().to_vec();
+    frame.extend_from_slice(&encode(message));
+    frame
+}
+
+/// The number of a frame, and what it says if that is understood.
+pub(super) fn parse<'a, T: Deserialize<'a>>(frame: &'a [u8]) -> Option<(u64, Result<T, String>)> {
+    let (number, message) = frame.split_first_chunk::<8>()?;
+    Some((u64::from_be_bytes(*number), decode(message).map_err(|error| error.to_string())))
+}

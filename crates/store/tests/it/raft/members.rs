@@ -1,0 +1,126 @@
+//! Nodes that come and go.
+
+use std::time::Duration;
+
+use netstead_store::{Health, Store, StoreError, raft::Role};
+use tokio::time::sleep;
+
+use super::cluster::{Cluster, put, until};
+use crate::support::everything;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_node_grows_to_three_and_shrinks_again() {
+    let mut cluster = Cluster::start(1).await;
+    for number in 0..20 {
+        put(&*cluster.node(0), &format!("k/{number}"), "1").await.unwrap();
+    }
+    for _ in 0..2 {
+        let join = cluster.options(0).listen.clone();
+        let number = cluster.add(|options| options.join = Some(join));
+        cluster.restart(number).await;
+        until(async || cluster.node(0).own_status().voters() == number + 1).await;
+        until(async || cluster.node(number).health() == Health::Ready).await;
+        assert_eq!(everything(&*cluster.node(number)).await.len(), 20);
+    }
+    let status = cluster.node(2).status().await;
+    assert_eq!(status.members.len(), 3);
+    for member in &status.members {
+        assert!(member.voter && member.lag.is_some_and(|lag| lag < 100), "{member:?}");
+        assert!(member.last_contact_ms.is_some_and(|age| age < 2000), "{member:?}");
+    }
+    let names: std::collections::BTreeSet<_> =
+        status.members.iter().map(|member| member.member.name.clone()).collect();
+    assert_eq!(names, ["node0", "node1", "node2"].map(String::from).into());
+
+    // The one that leads removes itself too, and the removed ones say what they are.
+    for _ in 0..2 {
+        let leader = cluster.leader().await;
+        let id = cluster.node(leader).id();
+        let asked =
+            (0..3).find(|node| *node != leader && cluster.running().any(|(n, _)| n == *node)).unwrap();
+        cluster.node(asked).remove(id).await.unwrap();
+        let gone = cluster.node(leader);
+        until(async || matches!(gone.health(), Health::Failed { reason } if reason.contains("removed from the cluster")))
+            .await;
+        assert_eq!(gone.own_status().role, Role::Removed);
+        drop(gone);
+        cluster.stop(leader).await;
+        let left = cluster.leader().await;
+        put(&*cluster.node(left), "still", "1").await.unwrap();
+    }
+    let left = cluster.leader().await;
+    let refused = cluster.node(left).remove(cluster.node(left).id()).await.unwrap_err();
+    assert!(refused.to_string().contains("the last one"), "{refused}");
+    assert_eq!(everything(&*cluster.node(left)).await.len(), 21);
+    cluster.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_would_break_the_majority_is_refused() {
+    let mut cluster = Cluster::start(3).await;
+    let leader = cluster.leader().await;
+    let (dead, other) = ((leader + 1) % 3, (leader + 2) % 3);
+    let (dead_id, other_id) = (cluster.node(dead).id(), cluster.node(other).id());
+    cluster.stop(dead).await;
+    sleep(Duration::from_secs(4)).await;
+    let refused = cluster.node(leader).remove(other_id).await.unwrap_err();
+    assert!(matches!(refused, StoreError::Invalid { .. }), "{refused}");
+    assert!(refused.to_string().contains("no majority"), "{refused}");
+    let unknown = cluster.node(leader).remove(7).await.unwrap_err();
+    assert!(unknown.to_string().contains("not in the cluster"), "{unknown}");
+    // The dead one may go.
+    cluster.node(other).remove(dead_id).await.unwrap();
+    until(async || cluster.node(leader).own_status().members.len() == 2).await;
+    // When it comes back with its old disk it learns what happened to it.
+    cluster.restart(dead).await;
+    let gone = cluster.node(dead);
+    until(async || matches!(gone.health(), Health::Failed { reason } if reason.contains("removed from the cluster")))
+        .await;
+    put(&*cluster.node(other), "a", "1").await.unwrap();
+    cluster.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_waits_is_added_and_one_with_a_cluster_of_its_own_is_not() {
+    let mut cluster = Cluster::start(1).await;
+    let own = cluster.add(|_| {});
+    cluster.restart(own).await;
+    let address = cluster.options(own).listen.clone();
+    let refused = cluster.node(0).add(&address).await.unwrap_err();
+    assert!(refused.to_string().contains("a cluster of its own"), "{refused}");
+    cluster.stop(own).await;
+
+    // It waits for a third one that never comes.
+    let nobody = super::cluster::free_address();
+    let waits = cluster.add(|options| options.peers = vec![nobody]);
+    cluster.restart(waits).await;
+    let Health::Failed { reason } = cluster.node(waits).health() else { panic!("it should wait") };
+    assert!(!reason.is_empty());
+    assert_eq!(cluster.node(waits).own_status().role, Role::Waiting);
+    let address = cluster.options(waits).listen.clone();
+    cluster.node(0).add(&address).await.unwrap();
+    until(async || cluster.node(0).own_status().voters() == 2).await;
+    until(async || cluster.node(waits).health() == Health::Ready).await;
+    cluster.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_node_says_of_itself_is_known_to_all() {
+    let mut cluster = Cluster::start(3).await;
+    let number = (cluster.leader().await + 1) % 3;
+    cluster.options(number).api = "http://10.0.0.7:5301".into();
+    cluster.options(number).format = 2;
+    cluster.restart(number).await;
+    let id = cluster.node(number).id();
+    for node in 0..3 {
+        until(async || {
+            let status = cluster.node(node).own_status();
+            let member = status.members.iter().find(|member| member.id == id);
+            member.is_some_and(|member| {
+                member.member.api == "http://10.0.0.7:5301" && member.member.format == 2
+            })
+        })
+        .await;
+    }
+    cluster.close().await;
+}
