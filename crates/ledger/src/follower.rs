@@ -65,6 +65,9 @@ impl Follower {
             // What is here is better than nothing; reads say how old it is.
             Err(error) => (store.own_snapshot().await.map_err(|_| error)?, false),
         };
+        if !current && self.place.is_some() {
+            return Ok(()); // Nothing older than what is known can be of use.
+        }
         match load::load(snapshot.clone()).await? {
             Some(loaded) => self.adopt(loaded, snapshot).await?,
             None => self.shared.index_anew(snapshot, 0, 0),
