@@ -4,11 +4,11 @@
 //! majority has it on disk. Any node's handle works like any other: commits and reads that need it go to the node that
 //! leads. `docs/decisions/0004-raft.md` says what was chosen and why.
 //!
-//! - [`disk`]: one database per node, with the log and the data in it.
-//! - [`log`], [`machine`], [`network`]: openraft's storage and transport.
-//! - [`secure`], [`wire`], [`peers`], [`server`]: how nodes talk.
-//! - [`propose`], [`read`]: commits that share an entry, reads that share a round of heartbeats.
-//! - [`node`]: what runs, and starts again after the disk failed; [`form`], [`admin`]: who is in the cluster.
+//! - `disk`: one database per node, with the log and the data in it.
+//! - `log`, `machine`, `network`: openraft's storage and transport.
+//! - `secure`, `wire`, `peers`, `server`: how nodes talk.
+//! - `propose`, `read`: commits that share an entry, reads that share a round of heartbeats.
+//! - `node`: what runs, and starts again after the disk failed; `form`, `admin`: who is in the cluster.
 
 mod admin;
 mod disk;
