@@ -10,6 +10,8 @@ mod dockerd;
 mod etcd;
 mod gate;
 pub mod history;
+mod lan;
+mod lossy;
 mod pipe;
 mod process;
 mod recorder;
@@ -26,8 +28,10 @@ use std::{
 pub use self::{
     dns::{Bind, Knot, Knotd, Make, Named, PowerDns, Primary, SecretiveBind, SecretiveNamed, TsigKey},
     dockerd::Dockerd,
-    etcd::Etcd,
+    etcd::{Etcd, EtcdPlace},
     gate::{Gate, Held},
+    lan::{Lan, Machine},
+    lossy::Lossy,
     process::Process,
     recorder::Recorder,
     skip::{full, has_command, skip},

@@ -33,6 +33,8 @@ enum Bench {
     Ledger,
     /// Names: planning, into PowerDNS beside bare requests, and answers beside those of Knot.
     Names,
+    /// Stores: durable claims on each of them, beside what the engine below does by itself.
+    Stores,
     /// Docker: from a container's start to the answer for its name.
     Docker,
 }
@@ -42,6 +44,7 @@ impl Bench {
         match self {
             Self::Ledger => "ledger",
             Self::Names => "names",
+            Self::Stores => "stores",
             Self::Docker => "docker",
         }
     }
@@ -51,6 +54,7 @@ impl Bench {
         match self {
             Self::Ledger => "bench --package netstead --bench ledger --",
             Self::Names => "bench --package netstead --bench names --",
+            Self::Stores => "bench --package netstead --bench stores --",
             Self::Docker => "bench --package netstead --bench docker --",
         }
     }
@@ -67,6 +71,7 @@ pub(crate) fn measure(options: &Options) -> Result<bool> {
     match options.what {
         Bench::Ledger => {}
         Bench::Names => needs::provide(needs::BENCH, options.yes)?,
+        Bench::Stores => needs::provide(needs::STORES, options.yes)?,
         Bench::Docker => needs::provide(needs::DOCKER, options.yes)?,
     }
     let mut bench = cargo(options.what.cargo());

@@ -1,8 +1,9 @@
-//! What a contributor types: `cargo xtask test`, `cargo xtask bench`, `cargo xtask fuzz`, `cargo xtask simulate` and
+//! What a contributor types: `cargo xtask test`, `cargo xtask bench`, `cargo xtask faults`, `cargo xtask fuzz`, `cargo xtask simulate` and
 //! `cargo xtask image`.
 
 mod bench;
 mod documents;
+mod faults;
 mod fuzz;
 mod image;
 mod lint;
@@ -21,6 +22,7 @@ use clap::{CommandFactory, Parser};
 enum Task {
     Test(test::Options),
     Bench(bench::Options),
+    Faults(faults::Options),
     Fuzz(fuzz::Options),
     Simulate(simulate::Options),
     Image(image::Options),
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
     let done = match Task::parse() {
         Task::Test(options) => Ok(test::run(&options)),
         Task::Bench(options) => bench::measure(&options),
+        Task::Faults(options) => faults::faults(&options),
         Task::Fuzz(options) => fuzz::fuzz(&options),
         Task::Simulate(options) => simulate::simulate(&options),
         Task::Image(options) => image::image(&options),

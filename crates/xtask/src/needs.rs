@@ -46,7 +46,13 @@ pub(crate) const TESTS: &[Need] = &[
     Need { command: "docker", package: "docker.io", why: "starts the containers of those tests" },
     Need { command: "containerd", package: "containerd", why: "Docker runs containers with it" },
     Need { command: "runc", package: "runc", why: "Docker runs containers with it" },
-    Need { command: "iptables", package: "iptables", why: "Docker makes its networks with it" },
+    Need {
+        command: "iptables",
+        package: "iptables",
+        why: "Docker makes its networks with it, and faults cut them",
+    },
+    Need { command: "ip", package: "iproute2", why: "each node of a cluster has a network of its own" },
+    Need { command: "faketime", package: "faketime", why: "a node whose clock is wrong" },
     Need { command: "docker-compose", package: "docker-compose", why: "a stack goes up and down with it" },
     Need {
         command: "update-ca-certificates",
@@ -59,6 +65,20 @@ pub(crate) const TESTS: &[Need] = &[
     Need { command: "nsenter", package: "util-linux", why: "a Docker of its own for the tests" },
     Need { command: "mount", package: "mount", why: "a disk small enough to fill is a tmpfs" },
 ];
+
+/// What `faults` runs its nodes with.
+pub(crate) const FAULTS: &[Need] = &[
+    Need { command: "etcd", package: "etcd-server", why: "the store below the nodes" },
+    Need { command: "etcdctl", package: "etcd-client", why: "fills etcd and replaces its members" },
+    Need { command: "ip", package: "iproute2", why: "each node has a network of its own" },
+    Need { command: "iptables", package: "iptables", why: "networks are cut with it" },
+    Need { command: "faketime", package: "faketime", why: "a node whose clock is wrong" },
+    Need { command: "mount", package: "mount", why: "a disk small enough to fill is a tmpfs" },
+];
+
+/// What `bench stores` measures against.
+pub(crate) const STORES: &[Need] =
+    &[Need { command: "etcd", package: "etcd-server", why: "is measured bare and below a ledger" }];
 
 /// What `bench docker` starts its containers with.
 pub(crate) const DOCKER: &[Need] = &[
@@ -135,7 +155,7 @@ mod tests {
 
     #[test]
     fn each_need_has_a_package_and_a_reason() {
-        for need in TESTS.iter().chain(BENCH).chain(DOCKER) {
+        for need in TESTS.iter().chain(BENCH).chain(DOCKER).chain(FAULTS).chain(STORES) {
             assert!(!need.package.is_empty() && !need.why.is_empty(), "{need:?}");
         }
     }

@@ -16,6 +16,7 @@ mod configured;
 mod docker;
 mod doctor;
 mod documents;
+mod faults;
 mod formats;
 mod forwarding;
 mod full_disk;

@@ -1,7 +1,7 @@
 //! A question to a nameserver, in as few bytes as it takes.
 
 use std::{
-    net::{Ipv4Addr, UdpSocket},
+    net::{Ipv4Addr, SocketAddr, UdpSocket},
     time::Duration,
 };
 
@@ -43,6 +43,11 @@ pub(crate) fn try_a(port: u16, name: &str) -> Option<Answer> {
     try_ask(port, name, A)
 }
 
+/// The same of a server at this address.
+pub(crate) fn a_at(server: SocketAddr, name: &str) -> Option<Answer> {
+    try_ask_at(server, name, A)
+}
+
 /// The name of an address.
 pub(crate) fn ptr(port: u16, address: Ipv4Addr) -> Answer {
     let [a, b, c, d] = address.octets();
@@ -67,6 +72,10 @@ fn ask(port: u16, name: &str, kind: u16) -> Answer {
 }
 
 fn try_ask(port: u16, name: &str, kind: u16) -> Option<Answer> {
+    try_ask_at((Ipv4Addr::LOCALHOST, port).into(), name, kind)
+}
+
+fn try_ask_at(server: SocketAddr, name: &str, kind: u16) -> Option<Answer> {
     // With the wish that others be asked, as clients of a network have it.
     let mut query = vec![0x4e, 0x53, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
     for label in name.split('.') {
@@ -78,7 +87,7 @@ fn try_ask(port: u16, name: &str, kind: u16) -> Option<Answer> {
     query.extend_from_slice(&[0, 1]);
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-    socket.connect(("127.0.0.1", port)).unwrap();
+    socket.connect(server).unwrap();
     socket.send(&query).ok()?;
     let mut bytes = [0; 4096];
     let length = socket.recv(&mut bytes).ok()?;

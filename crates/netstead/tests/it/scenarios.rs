@@ -1,6 +1,6 @@
 //! Whole stories with real DNS servers, told through the built binary.
 
-mod lab;
+pub(crate) mod lab;
 mod late;
 mod life;
 mod marks;

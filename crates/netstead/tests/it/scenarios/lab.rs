@@ -21,22 +21,22 @@ pub(super) const SOON: Duration = Duration::from_secs(30);
 
 /// A look at what a server holds, past Netstead.
 #[derive(Debug)]
-pub(super) struct Server {
+pub(crate) struct Server {
     reader: Rfc2136,
     pub(super) runtime: Runtime,
 }
 
 /// A zone at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Zone {
-    pub(super) serial: u32,
+pub(crate) struct Zone {
+    pub(crate) serial: u32,
     /// `www.home.test A 10.0.3.9`, sorted; but for what the server itself needs.
-    pub(super) records: Vec<String>,
+    pub(crate) records: Vec<String>,
 }
 
 impl Zone {
     /// Without marks and fences.
-    pub(super) fn plain(&self) -> Vec<&str> {
+    pub(crate) fn plain(&self) -> Vec<&str> {
         self.records.iter().map(String::as_str).filter(|record| !record.contains("_netstead-")).collect()
     }
 
@@ -48,7 +48,7 @@ impl Zone {
 }
 
 impl Server {
-    pub(super) fn at(address: SocketAddr, key: &TsigKey) -> Self {
+    pub(crate) fn at(address: SocketAddr, key: &TsigKey) -> Self {
         let mut config = Config::new([address.to_string()]);
         config.tsig_name = Some(key.name.clone());
         config.tsig_algorithm.clone_from(&key.algorithm);
@@ -57,7 +57,7 @@ impl Server {
         Self { reader: Rfc2136::new(config).unwrap(), runtime }
     }
 
-    pub(super) fn zone(&self, zone: &str) -> Zone {
+    pub(crate) fn zone(&self, zone: &str) -> Zone {
         let name: Name = zone.parse().unwrap();
         let content = self.runtime.block_on(self.reader.read(&name)).unwrap();
         let needed = [format!("{zone} NS"), format!("ns1.{zone} A")];
@@ -69,6 +69,13 @@ impl Server {
             records.filter(|record| !needed.iter().any(|needed| record.starts_with(needed))).collect();
         records.sort();
         Zone { serial: content.serial.unwrap(), records }
+    }
+
+    /// Epoch and generation of the newest plan that was applied there, by whoever left marks.
+    pub(crate) fn fence(&self, zone: &str) -> Option<(u64, u64)> {
+        let content = self.zone(zone);
+        let owner = content.marks().first()?.strip_prefix("_netstead-")?.split('.').next()?.to_owned();
+        self.runtime.block_on(self.reader.fence(&zone.parse().unwrap(), &owner)).unwrap()
     }
 
     /// Waits until the zone holds exactly these, beside marks and fences.

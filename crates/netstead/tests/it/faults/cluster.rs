@@ -1,0 +1,241 @@
+//! Three nodes and what their store stands on.
+
+use std::{
+    fmt,
+    net::{Ipv4Addr, SocketAddr},
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use netstead_client::{Client, ClientError, types::TokenInput};
+use netstead_testkit::{Etcd, EtcdPlace, Lan, Lossy, Tmpfs};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    time::{sleep, timeout},
+};
+
+use super::{Fault, node::Node};
+
+pub(crate) const NODES: u8 = 3;
+
+/// How long anything may take that must happen.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+
+/// What a request of the tests themselves may take.
+const REQUEST: Duration = Duration::from_secs(5);
+
+/// The store below the nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Backing {
+    /// An etcd; with three members, one on the machine of each node.
+    Etcd { members: usize },
+}
+
+impl fmt::Display for Backing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Etcd { members } => write!(f, "etcd of {members}"),
+        }
+    }
+}
+
+/// Everything that runs. Nodes that end are started again until the fault says otherwise.
+#[derive(Debug)]
+pub(crate) struct Cluster {
+    nodes: Arc<Mutex<Vec<Node>>>,
+    watching: Option<JoinHandle<()>>,
+    over: Arc<AtomicBool>,
+    token: Option<String>,
+    pub(crate) etcd: Option<Etcd>,
+    pub(crate) ways: Vec<Lossy>,
+    pub(crate) disk: Option<Tmpfs>,
+    /// Last: processes end before their network.
+    pub(crate) lan: Lan,
+}
+
+impl Cluster {
+    /// Starts everything; `None` where this machine cannot.
+    pub(crate) fn start(backing: Backing, fault: Fault) -> Option<Self> {
+        Self::start_on(Lan::start(NODES + 1)?, backing, fault, "")
+    }
+
+    /// On this network, with more in the configuration of all nodes.
+    pub(crate) fn start_on(lan: Lan, backing: Backing, fault: Fault, more: &str) -> Option<Self> {
+        let disk = match (backing, fault) {
+            (Backing::Etcd { members: 3 }, Fault::DiskFull) => Some(Tmpfs::mount(400 << 20)?),
+            _ => None,
+        };
+        let Backing::Etcd { members } = backing;
+        let etcd = start_etcd(&lan, members, fault, disk.as_ref())?;
+        let mut ways = Vec::new();
+        let mut nodes: Vec<Node> = lan.machines().iter().take(NODES.into()).cloned().map(Node::new).collect();
+        for (number, node) in nodes.iter_mut().enumerate() {
+            let mut endpoints = etcd.endpoints();
+            if fault == Fault::AnswersLost {
+                endpoints = endpoints.iter().map(|url| lossy(&mut ways, lan.host(), url)).collect();
+            }
+            // Each asks its own machine first.
+            let own = number % endpoints.len();
+            endpoints.rotate_left(own);
+            node.configure(&format!("[store]\ntype = \"etcd\"\nendpoints = {endpoints:?}\n{more}"));
+        }
+        if fault == Fault::WrongClock {
+            nodes.iter_mut().skip(1).for_each(|node| node.set_clock(Some("+3600s")));
+        }
+        let nodes = Arc::new(Mutex::new(nodes));
+        let over = Arc::new(AtomicBool::new(false));
+        let watching = thread::spawn({
+            let (nodes, over) = (Arc::clone(&nodes), Arc::clone(&over));
+            move || {
+                while !over.load(Ordering::Relaxed) {
+                    nodes.lock().unwrap().iter_mut().for_each(Node::look_after);
+                    thread::sleep(Duration::from_millis(100));
+                }
+            }
+        });
+        Some(Self { nodes, watching: Some(watching), over, token: None, etcd: Some(etcd), ways, disk, lan })
+    }
+
+    pub(crate) fn nodes(&self) -> MutexGuard<'_, Vec<Node>> {
+        self.nodes.lock().unwrap()
+    }
+
+    /// Starts the nodes, the first one first, so that it leads; returns when all serve that can.
+    pub(crate) async fn begin(&mut self) {
+        self.nodes()[0].start();
+        self.leader().await;
+        for number in 1..usize::from(NODES) {
+            self.nodes()[number].start();
+        }
+        let first = self.nodes()[0].token();
+        let admin = self.nodes()[0].client(first.as_deref(), REQUEST);
+        let token = TokenInput { subject: "load".into(), role: "admin".into(), ..TokenInput::default() };
+        self.token = admin.create_token(&token).await.unwrap().secret;
+        // Who serves knows the token before anybody uses it.
+        let clients = self.clients(REQUEST);
+        let known = async {
+            for client in clients {
+                while matches!(client.status().await, Err(ClientError::Denied { .. })) {
+                    sleep(Duration::from_millis(50)).await;
+                }
+            }
+        };
+        timeout(PATIENCE, known).await.expect("the token is known everywhere");
+    }
+
+    pub(crate) fn token(&self) -> &str {
+        self.token.as_deref().expect("the cluster has begun")
+    }
+
+    /// A client for each node.
+    pub(crate) fn clients(&self, patience: Duration) -> Vec<Client> {
+        self.nodes().iter().map(|node| node.client(Some(self.token()), patience)).collect()
+    }
+
+    /// Waits until one leads; which it is.
+    pub(crate) async fn leader(&self) -> usize {
+        let look = async {
+            loop {
+                if let Some(leader) = self.leader_now().await {
+                    return leader;
+                }
+                sleep(Duration::from_millis(50)).await;
+            }
+        };
+        timeout(PATIENCE, look).await.expect("nobody leads")
+    }
+
+    /// The one that says so itself. Two may for a moment; then it is not known.
+    async fn leader_now(&self) -> Option<usize> {
+        let nodes: Vec<SocketAddr> = self.nodes().iter().map(Node::api).collect();
+        let asked = nodes.into_iter().map(|node| timeout(Duration::from_secs(1), readiness(node)));
+        let said = futures::future::join_all(asked).await;
+        let leads = |answer: &str| answer.starts_with("HTTP/1.1 200") && !answer.contains("following");
+        let leading: Vec<usize> = said
+            .iter()
+            .enumerate()
+            .filter(|(_, answer)| matches!(answer, Ok(Some(answer)) if leads(answer)))
+            .map(|(number, _)| number)
+            .collect();
+        match leading[..] {
+            [one] => Some(one),
+            _ => None,
+        }
+    }
+
+    /// One that does not lead.
+    pub(crate) async fn follower(&self) -> usize {
+        (self.leader().await + 1) % usize::from(NODES)
+    }
+
+    /// Where the store is beside the machines of the nodes.
+    pub(crate) fn beside(&self) -> Vec<Ipv4Addr> {
+        self.lan.machines().iter().skip(NODES.into()).map(netstead_testkit::Machine::address).collect()
+    }
+
+    pub(crate) fn etcd(&mut self) -> &mut Etcd {
+        self.etcd.as_mut().expect("the store is an etcd")
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(watching) = self.watching.take() {
+            let _ = watching.join();
+        }
+        // A node that stands still does not end by itself.
+        if let Ok(mut nodes) = self.nodes.lock() {
+            nodes.clear();
+        }
+        self.etcd = None;
+    }
+}
+
+fn start_etcd(lan: &Lan, members: usize, fault: Fault, disk: Option<&Tmpfs>) -> Option<Etcd> {
+    // One alone is on a machine of its own, so that a node can be cut off from it.
+    let first = if members == 1 { NODES.into() } else { 0 };
+    let mut places: Vec<EtcdPlace> = lan
+        .machines()
+        .iter()
+        .skip(first)
+        .take(members)
+        .map(|machine| EtcdPlace { machine: Some(machine.clone()), ..EtcdPlace::default() })
+        .collect();
+    if let (Some(disk), Some(place)) = (disk, places.first_mut()) {
+        place.disk = Some(disk.path().to_owned());
+    }
+    let mut flags = vec!["--auto-compaction-mode=revision", "--auto-compaction-retention=1000"];
+    if members == 1 && fault == Fault::DiskFull {
+        flags.push("--quota-backend-bytes=33554432");
+    }
+    Etcd::start_at(&places, "http", &flags)
+}
+
+fn lossy(ways: &mut Vec<Lossy>, host: Ipv4Addr, url: &str) -> String {
+    let server = url.strip_prefix("http://").unwrap().parse().unwrap();
+    // A leader's commit names the head and the epoch.
+    let is_commit = |bytes: &[u8]| {
+        let has = |part: &[u8]| bytes.windows(part.len()).any(|window| window == part);
+        has(b"ledger/head") && has(b"meta/epoch")
+    };
+    let way = Lossy::before(host.into(), server, is_commit).unwrap();
+    let url = format!("http://{}", way.address());
+    ways.push(way);
+    url
+}
+
+/// What a node says of itself.
+async fn readiness(node: SocketAddr) -> Option<String> {
+    let mut stream = TcpStream::connect(node).await.ok()?;
+    let request = format!("GET /readyz HTTP/1.1\r\nHost: {node}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.ok()?;
+    Some(answer)
+}
