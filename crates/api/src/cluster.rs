@@ -53,6 +53,11 @@ pub struct Cluster {
 }
 
 impl Cluster {
+    /// What all of them work on.
+    pub(crate) fn store(&self) -> &dyn Store {
+        &*self.store
+    }
+
     /// Learns who is there. Refuses a store whose format is newer than `me` understands.
     pub async fn open(
         store: Arc<dyn Store>,

@@ -71,6 +71,8 @@ pub(crate) fn documented() -> OpenApiRouter<Shared> {
         .routes(routes!(doctor::get))
         .routes(routes!(cluster::get))
         .routes(routes!(cluster::remove))
+        .routes(routes!(cluster::nodes::add))
+        .routes(routes!(cluster::nodes::remove))
         .routes(routes!(pools::list))
         .routes(routes!(pools::get, pools::put, pools::delete))
         .routes(routes!(claims::get, claiming::put, claiming::release))

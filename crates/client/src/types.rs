@@ -24,7 +24,7 @@ pub use self::{
     },
     bulk::{BulkEntry, BulkInput, BulkMove, BulkOutput, BulkRenew, BulkResult, TargetInput},
     claim::{ClaimFrom, ClaimInput, ClaimOutput, MoveInput, ReleaseOutput, RenewInput},
-    cluster::{ClusterOutput, LeaderOutput, MemberOutput},
+    cluster::{ClusterOutput, LeaderOutput, MemberOutput, NodeInput, NodeOutput},
     doctor::{DoctorOutput, FindingOutput},
     event::EventOutput,
     history::HistoryOutput,

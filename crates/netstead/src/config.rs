@@ -39,7 +39,7 @@ pub(crate) use self::{
     problem::Problem,
     secret::Secret,
     source::{SourceConfig, SourceKind},
-    store::{BACKUPS, EtcdConfig, StoreConfig},
+    store::{BACKUPS, EtcdConfig, RaftConfig, RaftSecurityConfig, StoreConfig},
 };
 use self::{
     environment::Environment,

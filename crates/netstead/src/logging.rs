@@ -25,13 +25,14 @@ impl LogFilter {
 
     /// For commands: what a certificate lacks is told as the command's own error.
     pub(crate) fn warn() -> Self {
-        Self("warn,rustls_platform_verifier=off".into())
+        Self("warn,rustls_platform_verifier=off,openraft=off".into())
     }
 
     /// At `info` the store's engine tells of every file it opens, which nobody asked for.
     fn directives(&self) -> String {
         if self.0.eq_ignore_ascii_case("info") {
-            format!("{self},fjall=warn,lsm_tree=warn")
+            // openraft tells of a node that is away five times a second; the store says so once.
+            format!("{self},fjall=warn,lsm_tree=warn,openraft=off")
         } else {
             self.0.clone()
         }

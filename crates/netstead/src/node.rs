@@ -38,6 +38,7 @@ impl Node {
             StorePlace::Memory => return Self::passing(),
             StorePlace::Local(dir) => dir.clone(),
             StorePlace::Etcd(_) => state_dir(&variable),
+            StorePlace::Raft(raft) => raft.path.clone().unwrap_or_else(|| state_dir(&variable)),
         };
         match Self::kept(&dir) {
             Ok(node) => node,
@@ -136,7 +137,7 @@ pub(crate) fn host_of(url: &str) -> Option<String> {
 }
 
 /// What people call this machine.
-fn machine() -> String {
+pub(crate) fn machine() -> String {
     let name = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok());
     name.filter(|name| !name.is_empty()).unwrap_or_else(|| "localhost".to_owned())
 }

@@ -57,7 +57,7 @@ pub(crate) async fn run(global: &Global, args: &Run) -> anyhow::Result<()> {
     }
     let mut api = settings.config.api.clone();
     api.listen = args.listen.clone().unwrap_or(api.listen);
-    let place = settings.store(global);
+    let place = settings.store(global).joining(args.join.as_deref())?;
     let store = place.open().await?;
     // From here on a SIGHUP means something else than the end.
     let reload = Reload::new(global.config.clone(), &settings)?;

@@ -6,7 +6,7 @@ use clap::CommandFactory as _;
 
 use crate::{
     cli::{Cli, Global},
-    config::{self, BACKUPS, Config, Found, Problem, SourceConfig, StoreConfig},
+    config::{self, BACKUPS, Config, Found, Problem, RaftConfig, SourceConfig, StoreConfig},
     discovery::Discovery,
     failure::{Told, tell},
     state_dir::{state_dir, variable},
@@ -75,7 +75,7 @@ impl Settings {
         let keep = match self.config.store {
             StoreConfig::Local { backups, .. } => backups,
             // `--data-dir` goes before a store elsewhere.
-            StoreConfig::Memory | StoreConfig::Etcd(_) => BACKUPS,
+            StoreConfig::Memory | StoreConfig::Etcd(_) | StoreConfig::Raft(_) => BACKUPS,
         };
         (keep > 0).then(|| (dir.clone(), keep))
     }
@@ -88,6 +88,10 @@ impl Settings {
             }
             StoreConfig::Memory => StorePlace::Memory,
             StoreConfig::Etcd(etcd) => StorePlace::Etcd(etcd.clone()),
+            StoreConfig::Raft(raft) => {
+                let path = raft.path.clone().unwrap_or_else(|| state_dir(&variable).join("raft"));
+                StorePlace::Raft(RaftConfig { path: Some(path), ..raft.clone() })
+            }
         }
     }
 }

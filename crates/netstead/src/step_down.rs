@@ -15,6 +15,7 @@ use nix::unistd::{Gid, Uid, geteuid, getgroups, setgid, setgroups, setuid};
 
 use crate::{
     cli::{Cli, Command, Global},
+    config::RaftConfig,
     settings::Settings,
     state_dir::{credentials_dir, make_private, variable},
     store_place::StorePlace,
@@ -68,8 +69,11 @@ fn before_running(user: User, global: &Global) -> anyhow::Result<()> {
     groups.retain(|group| group.as_raw() != 0);
     if let Some(settings) = &settings {
         groups.extend(sockets(settings).iter().filter_map(|socket| group_of(socket)));
-        if let StorePlace::Local(dir) = settings.store(global) {
-            hand_over(&dir, user);
+        match settings.store(global) {
+            StorePlace::Local(dir) | StorePlace::Raft(RaftConfig { path: Some(dir), .. }) => {
+                hand_over(&dir, user);
+            }
+            _ => {}
         }
         hand_over(&credentials_dir(&variable), user);
     }

@@ -6,10 +6,14 @@ use std::{
     sync::Arc,
 };
 
-use netstead_store::{EtcdOptions, EtcdStore, EtcdTls, LocalStore, MemoryStore, Store, StoreError};
+use netstead_store::{
+    EtcdOptions, EtcdStore, EtcdTls, Health, LocalStore, MemoryStore, RaftOptions, RaftSecurity, RaftStore,
+    Store, StoreError,
+};
+use tokio::time::timeout;
 
 use crate::{
-    config::EtcdConfig,
+    config::{EtcdConfig, RaftConfig, RaftSecurityConfig},
     failure::Failure,
     state_dir::{make_private, variable},
 };
@@ -20,6 +24,7 @@ pub(crate) enum StorePlace {
     Memory,
     Local(PathBuf),
     Etcd(EtcdConfig),
+    Raft(RaftConfig),
 }
 
 impl fmt::Display for StorePlace {
@@ -28,6 +33,10 @@ impl fmt::Display for StorePlace {
             Self::Memory => f.write_str("memory"),
             Self::Local(dir) => write!(f, "local in {}", dir.display()),
             Self::Etcd(etcd) => write!(f, "etcd at {} below {}", etcd.endpoints.join(", "), etcd.prefix),
+            Self::Raft(raft) => {
+                let dir = raft.path.as_deref().unwrap_or(Path::new("."));
+                write!(f, "raft at {} in {}", raft.advertise.as_ref().unwrap_or(&raft.listen), dir.display())
+            }
         }
     }
 }
@@ -35,7 +44,22 @@ impl fmt::Display for StorePlace {
 impl StorePlace {
     /// Whether other processes may work on the same store.
     pub(crate) fn is_shared(&self) -> bool {
-        matches!(self, Self::Etcd(_))
+        matches!(self, Self::Etcd(_) | Self::Raft(_))
+    }
+
+    /// As the command line has it: a node of a cluster may be told whom to join.
+    pub(crate) fn joining(self, join: Option<&str>) -> anyhow::Result<Self> {
+        match (self, join) {
+            (place, None) => Ok(place),
+            (Self::Raft(raft), Some(join)) => {
+                Ok(Self::Raft(RaftConfig { join: Some(join.to_owned()), ..raft }))
+            }
+            (place, Some(_)) => {
+                let message =
+                    format!("`--join` is for a store that nodes keep together, and this one is {place}");
+                Err(Failure::new(message).hint("set `type = \"raft\"` in `[store]`").into())
+            }
+        }
     }
 
     /// Opens it. A local one is for one process alone; in an etcd it is there for all that can reach it.
@@ -44,6 +68,7 @@ impl StorePlace {
             Self::Memory => Ok(Arc::new(MemoryStore::new())),
             Self::Local(dir) => open_local(dir).await,
             Self::Etcd(config) => open_etcd(config).await,
+            Self::Raft(config) => Ok(open_raft(config).await?),
         }
     }
 
@@ -55,7 +80,11 @@ impl StorePlace {
                 let message = format!("there is no store in {}", dir.display());
                 return Err(Failure::new(message).hint("name its directory with `--data-dir`").into());
             }
-            Self::Local(_) | Self::Etcd(_) => {}
+            Self::Raft(RaftConfig { path: Some(dir), .. }) if !holds_a_store(dir) => {
+                let message = format!("there is no node of a cluster in {}", dir.display());
+                return Err(Failure::new(message).hint("name its directory as `path` of `[store]`").into());
+            }
+            Self::Local(_) | Self::Etcd(_) | Self::Raft(_) => {}
         }
         self.open().await
     }
@@ -90,13 +119,56 @@ async fn open_local(dir: &Path) -> anyhow::Result<Arc<dyn Store>> {
     }
 }
 
-async fn open_etcd(config: &EtcdConfig) -> anyhow::Result<Arc<dyn Store>> {
-    let read = |path: &Option<PathBuf>| match path {
-        None => Ok(None),
-        Some(path) => std::fs::read_to_string(path).map(Some).map_err(|error| {
-            Failure::new(format!("{} of `[store]` cannot be read: {error}", path.display()))
-        }),
+/// Begins to be a node of the cluster.
+pub(crate) async fn open_raft(config: &RaftConfig) -> anyhow::Result<Arc<RaftStore>> {
+    let dir = config.path.clone().unwrap_or_default();
+    make_private(&dir).map_err(|error| Failure::new(format!("{} cannot be used: {error}", dir.display())))?;
+    let security = match &config.security {
+        RaftSecurityConfig::Secret { secret } => RaftSecurity::Secret(secret.reveal(variable)?),
+        RaftSecurityConfig::Files { ca_file, cert_file, key_file } => RaftSecurity::Tls {
+            ca: read_file(ca_file)?,
+            cert: read_file(cert_file)?,
+            key: read_file(key_file)?,
+        },
+        RaftSecurityConfig::Missing => return Err(Failure::new("nodes must know each other").into()),
     };
+    let name = crate::node::machine();
+    let options = RaftOptions {
+        advertise: config.advertise.clone(),
+        peers: config.peers.clone(),
+        join: config.join.clone(),
+        timeout: config.timeout,
+        name,
+        ..RaftOptions::new(&dir, &config.listen, security)
+    };
+    match RaftStore::open(options).await {
+        Ok(store) => {
+            let fresh = !store.own_status().is_in_a_cluster();
+            store.joined().await;
+            if fresh {
+                // Who came in just now knows in a moment who leads.
+                let mut health = store.health_changes();
+                let _ = timeout(config.timeout * 2, health.wait_for(|health| *health == Health::Ready)).await;
+            }
+            Ok(Arc::new(store))
+        }
+        Err(error @ StoreError::Locked { .. }) => {
+            let hint = "a server runs on it: talk to that one (leave out `--local`), or stop it first";
+            Err(Failure::new(error.to_string()).hint(hint).into())
+        }
+        Err(error) => {
+            Err(Failure::new(error.to_string()).hint("see `docs/guide/raft.md`, or the guide online").into())
+        }
+    }
+}
+
+fn read_file(path: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(path)
+        .map_err(|error| Failure::new(format!("{} of `[store]` cannot be read: {error}", path.display())))
+}
+
+async fn open_etcd(config: &EtcdConfig) -> anyhow::Result<Arc<dyn Store>> {
+    let read = |path: &Option<PathBuf>| path.as_deref().map(read_file).transpose();
     let identity = read(&config.client_cert)?.zip(read(&config.client_key)?);
     let password = config.password.as_ref().map(|secret| secret.reveal(variable)).transpose()?;
     let options = EtcdOptions {

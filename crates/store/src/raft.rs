@@ -158,6 +158,13 @@ impl RaftStore {
         Err(StoreError::Damaged { reason: reason.trim_start_matches("the store is damaged: ").to_owned() })
     }
 
+    /// Returns when this node is in a cluster. One that is new has nothing to answer with before.
+    pub async fn joined(&self) {
+        while !self.own_status().is_in_a_cluster() && !self.node.closed.is_cancelled() {
+            sleep(node::TICK).await;
+        }
+    }
+
     /// This node's id.
     pub fn id(&self) -> NodeId {
         self.node.id

@@ -1,5 +1,7 @@
 //! The nodes that serve this store.
 
+pub(crate) mod nodes;
+
 use axum::http::StatusCode;
 use netstead_client::types::{ClusterOutput, LeaderOutput, MemberOutput};
 
@@ -22,7 +24,8 @@ pub(crate) async fn get(
     session: Session<Read>,
     Query(NoParams {}): Query<NoParams>,
 ) -> Result<Answer<ClusterOutput>, Failure> {
-    Ok(Answer::ok(output(cluster(&session)?)))
+    let cluster = cluster(&session)?;
+    Ok(Answer::ok(ClusterOutput { nodes: nodes::list(cluster.store()).await, ..output(cluster) }))
 }
 
 /// Forgets a node that is gone for good, by its id or name. The format of the store waits for it no longer.
@@ -69,6 +72,7 @@ pub(super) fn output(cluster: &Cluster) -> ClusterOutput {
         role: role.to_owned(),
         format: cluster.format(),
         members: members.iter().map(member).collect(),
+        nodes: Vec::new(),
         leader: leader.clone().map(|leader| LeaderOutput {
             name: name_of(&leader.node),
             node: leader.node,

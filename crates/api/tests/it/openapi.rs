@@ -39,6 +39,7 @@ async fn the_list_of_routes() {
     lines.sort();
     assert_snapshot!(lines.join("\n"), @"
     DELETE /api/v1/cluster/members/{id} remove_member [204 400 401 403 404 409 421 503 504]
+    DELETE /api/v1/cluster/nodes/{id} remove_node [204 400 401 403 404 409 421 503 504]
     DELETE /api/v1/pools/{pool} delete_pool [200 400 401 403 404 409 412 421 422 503 504]
     DELETE /api/v1/pools/{pool}/claims/{key} release_claim [200 400 401 403 404 409 421 503 504]
     DELETE /api/v1/pools/{pool}/reservations/{key} delete_reservation [200 400 401 403 404 409 421 503 504]
@@ -78,6 +79,7 @@ async fn the_list_of_routes() {
     POST   /api/v1/check check_store [200 400 401 403 404 409 410 413 415 421 422 503 504]
     POST   /api/v1/claims claim_from [200 202 400 401 403 404 409 410 413 415 421 422 503 504]
     POST   /api/v1/clean clean [200 400 401 403 404 409 410 413 415 421 422 503 504]
+    POST   /api/v1/cluster/nodes add_node [204 400 401 403 404 409 410 413 415 421 422 503 504]
     POST   /api/v1/pause pause [200 400 401 403 404 409 410 413 415 421 422 503 504]
     POST   /api/v1/pools/{pool}/claims/{key}/move move_claim [200 400 401 403 404 409 410 413 415 421 422 503 504]
     POST   /api/v1/pools/{pool}/claims/{key}/renew renew_claim [200 400 401 403 404 409 410 413 415 421 422 503 504]

@@ -8,7 +8,7 @@ use super::Client;
 use crate::{
     ClientError,
     transport::Repeat,
-    types::{ClusterOutput, Page, TokenInput, TokenOutput},
+    types::{ClusterOutput, NodeInput, Page, TokenInput, TokenOutput},
 };
 
 /// What a check of the store found.
@@ -36,6 +36,18 @@ impl Client {
     /// Forgets a node that is gone for good, by its id or name.
     pub async fn remove_member(&self, id: &str) -> Result<(), ClientError> {
         let call = self.delete(&["cluster", "members", id], Repeat::Once, &())?;
+        self.send::<serde_json::Value>(call).await.map(drop)
+    }
+
+    /// Lets a node that waits for it into the cluster.
+    pub async fn add_node(&self, node: &NodeInput) -> Result<(), ClientError> {
+        let call = self.post(&["cluster", "nodes"], Repeat::Once, node)?;
+        self.send::<serde_json::Value>(call).await.map(drop)
+    }
+
+    /// Removes a node from the cluster for good, by its id, name or address.
+    pub async fn remove_node(&self, id: &str) -> Result<(), ClientError> {
+        let call = self.delete(&["cluster", "nodes", id], Repeat::Once, &())?;
         self.send::<serde_json::Value>(call).await.map(drop)
     }
 

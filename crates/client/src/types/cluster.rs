@@ -19,6 +19,38 @@ pub struct ClusterOutput {
     /// The format in which the store is written: that of the oldest member.
     pub format: u32,
     pub members: Vec<MemberOutput>,
+    /// The nodes that keep the store together, with `type = "raft"`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeOutput>,
+}
+
+/// One of the nodes that keep the store together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct NodeOutput {
+    /// Drawn with its directory, in hexadecimal.
+    pub id: String,
+    /// What people call it.
+    pub name: String,
+    /// Where the others reach it.
+    pub address: String,
+    /// `leader`, `follower`, or `learner`: one that does not vote yet.
+    pub role: String,
+    /// Entries of the log it lacks; known while somebody leads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lag: Option<u64>,
+    /// Milliseconds since it last answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_contact_ms: Option<u64>,
+    /// Of its program.
+    pub version: String,
+}
+
+/// A node that is to come into the cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NodeInput {
+    /// Where it waits: `host:port`, or a host if the port is the usual one.
+    pub address: String,
 }
 
 /// Who leads.

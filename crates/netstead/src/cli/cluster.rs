@@ -15,8 +15,17 @@ Examples:
   netstead cluster status
   netstead cluster status -o json")]
     Status,
+    /// Let a node into the cluster that waits for it, with `type = "raft"`
+    ///
+    /// A node that was started with `--join` asks for itself; this is for one that waits for `peers` that never came.
+    #[command(after_help = "\
+Examples:
+  netstead cluster add 10.0.0.4:5302
+  netstead cluster add node4")]
+    Add(Add),
     /// Forget a node that is gone for good
     ///
+    /// With `type = "raft"` it is removed from the nodes that keep the store together, and can come back as a new one only.
     /// The store's format is that of the oldest member, so one that never comes back keeps it from being raised. A node
     /// that still runs tells of itself again within a minute.
     #[command(after_help = "\
@@ -27,7 +36,14 @@ Examples:
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Add {
+    /// Where it waits
+    #[arg(value_name = "HOST[:PORT]")]
+    pub(crate) address: String,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Remove {
-    /// Its id, or its name if only one has it
+    /// Its id, or its name or address if only one has it
     pub(crate) node: String,
 }

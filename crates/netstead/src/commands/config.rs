@@ -33,10 +33,12 @@ fn understood(global: &Global, settings: &Settings) -> String {
         &settings.config;
     let store = match store {
         StoreConfig::Memory => "memory: nothing is kept".to_owned(),
-        StoreConfig::Local { .. } | StoreConfig::Etcd(_) => match settings.store(global) {
-            StorePlace::Local(dir) => format!("local, in {}", dir.display()),
-            place => place.to_string(),
-        },
+        StoreConfig::Local { .. } | StoreConfig::Etcd(_) | StoreConfig::Raft(_) => {
+            match settings.store(global) {
+                StorePlace::Local(dir) => format!("local, in {}", dir.display()),
+                place => place.to_string(),
+            }
+        }
     };
     let scheme = if api.tls.is_some() { "https" } else { "http" };
     let hosts =

@@ -147,6 +147,10 @@ async fn restore(global: &Global, args: &Restore) -> anyhow::Result<()> {
                     format!("{} holds a store already", dir.display()),
                     "name an empty directory with `--data-dir`",
                 ),
+                StorePlace::Raft(_) => (
+                    format!("the cluster of {place} holds a store already"),
+                    "restore into a cluster whose nodes all have new directories",
+                ),
                 StorePlace::Memory => ("the store is not empty".to_owned(), "name another"),
             };
             Failure::new(message).hint(hint).into()

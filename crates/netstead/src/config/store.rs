@@ -10,7 +10,6 @@ use serde::Serialize;
 
 use super::{Secret, Section};
 
-/// The first three are of a local store; the rest only an etcd needs.
 pub(super) const KEYS: &[&str] = &[
     "type",
     "path",
@@ -24,10 +23,29 @@ pub(super) const KEYS: &[&str] = &[
     "client_key",
     "server_name",
     "timeout",
+    "listen",
+    "peers",
+    "advertise",
+    "secret",
+    "cert_file",
+    "key_file",
 ];
 
-/// What only a local store has.
+/// What each kind of store has, besides its `type`.
 const LOCAL: &[&str] = &["path", "backups"];
+const ETCD: &[&str] = &[
+    "endpoints",
+    "prefix",
+    "user",
+    "password",
+    "ca_file",
+    "client_cert",
+    "client_key",
+    "server_name",
+    "timeout",
+];
+const RAFT: &[&str] =
+    &["path", "listen", "peers", "advertise", "secret", "ca_file", "cert_file", "key_file", "timeout"];
 
 /// Of how many days backups are kept, unless said otherwise.
 pub(crate) const BACKUPS: usize = 7;
@@ -46,6 +64,38 @@ pub(crate) enum StoreConfig {
     Memory,
     /// In an etcd that others may use as well.
     Etcd(EtcdConfig),
+    /// Kept by this node and others together.
+    Raft(RaftConfig),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct RaftConfig {
+    /// In the user's state directory unless given.
+    pub(crate) path: Option<PathBuf>,
+    pub(crate) listen: String,
+    pub(crate) peers: Vec<String>,
+    pub(crate) advertise: Option<String>,
+    pub(crate) security: RaftSecurityConfig,
+    pub(crate) timeout: Duration,
+    /// A node of the cluster to join; from the command line.
+    #[serde(skip)]
+    pub(crate) join: Option<String>,
+}
+
+/// How nodes know each other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub(crate) enum RaftSecurityConfig {
+    Secret {
+        secret: Secret,
+    },
+    Files {
+        ca_file: PathBuf,
+        cert_file: PathBuf,
+        key_file: PathBuf,
+    },
+    /// Something is wrong, and said.
+    Missing,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -68,18 +118,121 @@ impl Default for StoreConfig {
 }
 
 pub(super) fn read(mut section: Section<'_, '_>, dir: &Path) -> StoreConfig {
-    let kind = section.choice("type", &["local", "memory", "etcd"]);
-    if kind == Some("etcd") {
-        refuse(&mut section, LOCAL, "only a store in files on this machine has this");
-        return StoreConfig::Etcd(etcd(&mut section, dir));
+    let kind = section.choice("type", &["local", "memory", "etcd", "raft"]).unwrap_or("local");
+    let ours = match kind {
+        "etcd" => ETCD,
+        "raft" => RAFT,
+        "memory" => &[],
+        _ => LOCAL,
+    };
+    for key in KEYS.iter().skip(1).filter(|key| !ours.contains(key)) {
+        if section.place_of(key).is_some() {
+            section.wrong(key, &only(key), Some("leave it out, or set another `type`"));
+        }
     }
-    refuse(&mut section, KEYS.get(1 + LOCAL.len()..).unwrap_or_default(), "only a store in an etcd has this");
-    if kind == Some("memory") {
-        refuse(&mut section, LOCAL, "only a store in files on this machine has this");
-        return StoreConfig::Memory;
+    match kind {
+        "etcd" => StoreConfig::Etcd(etcd(&mut section, dir)),
+        "raft" => StoreConfig::Raft(raft(&mut section, dir)),
+        "memory" => StoreConfig::Memory,
+        _ => {
+            let path = section.text("path").map(|path| dir.join(path));
+            StoreConfig::Local { path, backups: section.number("backups", 0..=366).unwrap_or(BACKUPS) }
+        }
     }
-    let path = section.text("path").map(|path| dir.join(path));
-    StoreConfig::Local { path, backups: section.number("backups", 0..=366).unwrap_or(BACKUPS) }
+}
+
+/// Who has a key that another kind of store does not.
+fn only(key: &str) -> String {
+    let kinds = [
+        (LOCAL, "a store in files on this machine"),
+        (ETCD, "a store in an etcd"),
+        (RAFT, "a store that nodes keep together"),
+    ];
+    let has: Vec<_> = kinds.iter().filter(|(keys, _)| keys.contains(&key)).map(|(_, kind)| *kind).collect();
+    format!("only {} has this", has.join(" or "))
+}
+
+fn raft(section: &mut Section<'_, '_>, dir: &Path) -> RaftConfig {
+    let address = |section: &mut Section<'_, '_>, key| {
+        let text = section.text(key).map(str::to_owned)?;
+        if let Err(why) = reachable(&text) {
+            section.wrong(key, &why, Some("write it as `10.0.0.1:5302`"));
+        }
+        Some(text)
+    };
+    let listen = address(section, "listen");
+    if section.place_of("listen").is_none() {
+        section.wrong(
+            "listen",
+            "the other nodes must know where this one listens",
+            Some("write `listen = \"10.0.0.1:5302\"`, with this machine's own address"),
+        );
+    }
+    let listen = listen.unwrap_or_default();
+    let advertise = address(section, "advertise");
+    let everywhere = ["0.0.0.0:", "[::]:"].iter().any(|all| listen.starts_with(all));
+    if everywhere && advertise.is_none() {
+        let hint = "set `advertise = \"10.0.0.1:5302\"` to the address under which the others reach it";
+        section.wrong("listen", "the other nodes cannot reach this one at every address", Some(hint));
+    }
+    let peers = if section.place_of("peers").is_some() { section.one_or_more("peers") } else { Vec::new() };
+    for peer in &peers {
+        if let Err(why) = reachable(peer) {
+            section.wrong("peers", &why, Some("write them as `[\"10.0.0.2:5302\", \"10.0.0.3:5302\"]`"));
+        }
+    }
+    RaftConfig {
+        path: section.text("path").map(|path| dir.join(path)),
+        listen,
+        peers,
+        advertise,
+        security: raft_security(section, dir),
+        timeout: timeout(section),
+        join: None,
+    }
+}
+
+fn raft_security(section: &mut Section<'_, '_>, dir: &Path) -> RaftSecurityConfig {
+    let secret = section.secret("secret", dir);
+    let mut file = |key| section.text(key).map(|path| dir.join(path));
+    let files = (file("ca_file"), file("cert_file"), file("key_file"));
+    match (secret, files) {
+        (Some(secret), (None, None, None)) => RaftSecurityConfig::Secret { secret },
+        (None, (Some(ca_file), Some(cert_file), Some(key_file))) => {
+            RaftSecurityConfig::Files { ca_file, cert_file, key_file }
+        }
+        (Some(_), _) => {
+            section.wrong(
+                "secret",
+                "nodes know each other by a secret or by certificates",
+                Some("leave one out"),
+            );
+            RaftSecurityConfig::Missing
+        }
+        (None, _) => {
+            let hint = "set `secret = { file = \"/etc/netstead/cluster-secret\" }`, the same on all nodes, or \
+                        `ca_file`, `cert_file` and `key_file`";
+            section.wrong("secret", "nodes must know each other", Some(hint));
+            RaftSecurityConfig::Missing
+        }
+    }
+}
+
+/// Whether this is a host and a port.
+fn reachable(text: &str) -> Result<(), String> {
+    let parts = text.rsplit_once(':').filter(|(host, _)| !host.is_empty());
+    match parts.map(|(_, port)| port.parse::<u16>()) {
+        Some(Ok(port)) if port > 0 => Ok(()),
+        _ => Err(format!("`{text}` is no address with a port")),
+    }
+}
+
+fn timeout(section: &mut Section<'_, '_>) -> Duration {
+    let timeout = section.parsed::<Span>("timeout").map_or(Duration::from_secs(5), Duration::from);
+    if !(Duration::from_millis(100)..=Duration::from_mins(1)).contains(&timeout) {
+        section.wrong("timeout", "it must be between 100 ms and 1 min", Some("write `timeout = \"5s\"`"));
+    }
+    timeout
 }
 
 fn etcd(section: &mut Section<'_, '_>, dir: &Path) -> EtcdConfig {
@@ -119,10 +272,7 @@ fn etcd(section: &mut Section<'_, '_>, dir: &Path) -> EtcdConfig {
         }
         _ => {}
     }
-    let timeout = section.parsed::<Span>("timeout").map_or(Duration::from_secs(5), Duration::from);
-    if !(Duration::from_millis(100)..=Duration::from_mins(1)).contains(&timeout) {
-        section.wrong("timeout", "it must be between 100 ms and 1 min", Some("write `timeout = \"5s\"`"));
-    }
+    let timeout = timeout(section);
     EtcdConfig {
         endpoints,
         prefix,
@@ -133,13 +283,5 @@ fn etcd(section: &mut Section<'_, '_>, dir: &Path) -> EtcdConfig {
         client_key,
         server_name: section.text("server_name").map(str::to_owned),
         timeout,
-    }
-}
-
-fn refuse(section: &mut Section<'_, '_>, keys: &[&str], why: &str) {
-    for key in keys {
-        if section.place_of(key).is_some() {
-            section.wrong(key, why, Some("leave it out, or set another `type`"));
-        }
     }
 }

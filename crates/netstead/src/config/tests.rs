@@ -61,6 +61,12 @@ fn bad_files_are_told_by_line_and_column() {
             "[pool.lan]\nnetwork = \"10.0.3.0/24\"\norder = \"lowset\"\n[log]\nformat = \"jsn\"\n",
         ),
         ("half a certificate", "[api]\ntls_cert = \"cert.pem\"\n"),
+        ("a node that says too little", "[store]\ntype = \"raft\"\n"),
+        (
+            "a node that says too much",
+            "[store]\ntype = \"raft\"\nlisten = \"0.0.0.0:5302\"\npeers = [\"node2\"]\nsecret = \"x\"\nca_file = \"x\"\n\
+             endpoints = [\"http://x\"]\n",
+        ),
         ("a path in memory", "[store]\ntype = \"memory\"\npath = \"/x\"\n"),
         ("gateway elsewhere", "[pool.lan]\nnetwork = \"10.0.3.0/24\"\ngateway = \"10.0.4.1\"\n"),
         (

@@ -3,5 +3,6 @@
 mod alone;
 mod failover;
 mod nodes;
+mod raft;
 mod serving;
 mod upgrade;
