@@ -6,12 +6,16 @@ use std::{
     net::Ipv4Addr,
     path::Path,
     process::{Command, Stdio},
+    sync::{Mutex, PoisonError},
 };
 
 use crate::skip::{has_command, skip};
 
 /// Networks are of 198.18.0.0/15, which is set aside for tests of devices.
 const NETWORK: [u8; 2] = [198, 18];
+
+/// So many networks were made by this process: tests run at the same time.
+static MADE: Mutex<u8> = Mutex::new(0);
 
 /// Machines that reach each other and this process. All of it goes away with the value.
 #[derive(Debug)]
@@ -87,19 +91,26 @@ impl Lan {
 
     /// So many machines that are only addresses of loopback: nothing is needed for them, and they cannot be cut off.
     pub fn on_loopback(machines: u8) -> Self {
+        let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+        *made = made.wrapping_add(1);
         let [low, high, ..] = std::process::id().to_le_bytes();
-        let address = |last: u8| Ipv4Addr::new(127, 1 + high % 250, low, last);
+        // Sixteen addresses for each network of a process.
+        let first = *made % 15 * 16;
+        let address = |number: u8| Ipv4Addr::new(127, 1 + high % 250, low, first + number % 16);
         let machines =
             (1..=machines).map(|last| Machine { namespace: None, address: address(last) }).collect();
         Self { bridge: String::new(), host: Ipv4Addr::LOCALHOST, machines }
     }
 
     fn try_start(machines: u8) -> io::Result<Self> {
+        // One at a time: what is free when one looks must be so when it is taken.
+        let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+        *made = made.wrapping_add(1);
         let owner = std::process::id();
         // A process may have several: the third byte of the addresses tells them apart, on the whole machine.
         let (third, bridge) = (0..=255_u8)
             .find_map(|third| {
-                let third = third.wrapping_add(owner.to_le_bytes()[0]);
+                let third = third.wrapping_add(owner.to_le_bytes()[0]).wrapping_add(*made);
                 let bridge = format!("nst{third:02x}-{owner}");
                 let bridge = bridge.get(..bridge.len().min(15))?.to_owned();
                 let host = Ipv4Addr::new(NETWORK[0], NETWORK[1], third, 254);
@@ -239,6 +250,18 @@ mod tests {
         let script = format!("exec 3<>/dev/tcp/{to}/9");
         let output = from.command("timeout").args(["0.5", "bash", "-c", &script]).output().unwrap();
         String::from_utf8_lossy(&output.stderr).contains("refused")
+    }
+
+    #[test]
+    fn networks_of_one_process_are_different() {
+        let [one, two] = [Lan::on_loopback(3), Lan::on_loopback(3)];
+        let addresses = |lan: &Lan| lan.machines().iter().map(Machine::address).collect::<Vec<_>>();
+        assert!(addresses(&one).iter().all(|address| !addresses(&two).contains(address)));
+        let made: Vec<_> =
+            (0..3).map(|_| std::thread::spawn(|| Lan::start(1).map(|lan| (lan.host(), lan)))).collect();
+        let mut hosts: Vec<_> = made.into_iter().filter_map(|lan| lan.join().unwrap()).collect();
+        hosts.sort_by_key(|(host, _)| *host);
+        assert!(hosts.windows(2).all(|pair| pair[0].0 != pair[1].0));
     }
 
     #[test]
