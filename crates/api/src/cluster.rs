@@ -52,6 +52,12 @@ pub struct Cluster {
     _follower: Arc<DropGuard>,
 }
 
+/// Refuses a store that is written in a newer format than this program understands.
+pub async fn check_format(store: &dyn Store) -> Result<(), ClusterError> {
+    let stored = store.get(FORMAT_KEY.as_bytes()).await?;
+    format::check(stored.as_ref().map(record::format_of).transpose()?, FORMAT)
+}
+
 impl Cluster {
     /// What all of them work on.
     pub(crate) fn store(&self) -> &dyn Store {

@@ -20,6 +20,10 @@ use crate::{
     types::{DoctorOutput, StatusOutput},
 };
 
+/// What can be had without asking the store.
+const OF_THE_LEDGER: [&str; 7] =
+    ["status", "pools", "claims", "addresses", "reservations", "observations", "events"];
+
 /// A connection to one server with one token. Cheap to clone; clones share connections.
 #[derive(Clone)]
 pub struct Client {
@@ -81,7 +85,10 @@ impl Client {
         path: &[&str],
         query: &impl Serialize,
     ) -> Result<Answer<T>, ClientError> {
-        let call = self.transport.call(Method::GET, path, Repeat::Read)?.query(query)?;
+        let mut call = self.transport.call(Method::GET, path, Repeat::Read)?.query(query)?;
+        if self.transport.options.stale && path.first().is_some_and(|first| OF_THE_LEDGER.contains(first)) {
+            call = call.query(&serde_json::json!({"stale": "ok"}))?;
+        }
         self.transport.json(call).await
     }
 

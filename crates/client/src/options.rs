@@ -15,6 +15,8 @@ pub struct Options {
     pub backoff: Duration,
     /// Certificates (PEM) to trust instead of the system's.
     pub ca_file: Option<PathBuf>,
+    /// Take what the server knows of addresses, however old: it need not ask its store.
+    pub stale: bool,
     /// Believe any certificate. For trying things out only.
     pub insecure: bool,
     /// What the server's logs call us.
@@ -29,6 +31,7 @@ impl Default for Options {
             retries: 3,
             backoff: Duration::from_millis(100),
             ca_file: None,
+            stale: false,
             insecure: false,
             user_agent: concat!("netstead/", env!("CARGO_PKG_VERSION")).to_owned(),
         }

@@ -54,6 +54,7 @@ pub(crate) struct Cli {
 /// What every command takes.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Global options")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag that somebody types")]
 pub(crate) struct Global {
     #[arg(
         long,
@@ -76,6 +77,9 @@ pub(crate) struct Global {
     /// Trust any certificate; for trying things out only
     #[arg(long, global = true)]
     pub(crate) insecure: bool,
+    /// Take what the server knows, however old; for when its store cannot be reached
+    #[arg(long, global = true)]
+    pub(crate) stale: bool,
     /// How long a request may take
     #[arg(
         long,

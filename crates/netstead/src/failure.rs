@@ -129,6 +129,9 @@ fn client_hint(error: &ClientError) -> Option<String> {
         ClientError::Untrusted { .. } => "name the authority that signed it with `--ca-file`",
         ClientError::Unknown { .. } => "look, or do the same again: a claim that was made is not made twice",
         ClientError::Slow { .. } => "try again, or give it more time with `--timeout 2m`",
+        ClientError::Unavailable { problem, .. } if problem.detail.contains("?stale=ok") => {
+            "`--stale` shows what is known there, however old"
+        }
         ClientError::Foreign { .. } => "is this the right `--url`?",
         ClientError::Refused(problem) => return refusal_hint(problem),
         _ => return None,

@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use netstead_api::{
     Api, ServeOptions, Server,
     access::{NewToken, Role, Tokens},
+    cluster::check_format,
 };
 use netstead_ledger::{Ledger, Options};
 use netstead_model::{Span, SystemClock};
@@ -17,6 +18,7 @@ use crate::{
     config::LedgerConfig,
     credentials::Credentials,
     failure::Failure,
+    node,
     settings::Settings,
     state_dir::{credentials_dirs, variable},
 };
@@ -57,6 +59,7 @@ impl LocalServer {
         let settings = Settings::read(global.config.as_deref())?;
         let place = settings.store(global);
         let store = place.open().await?;
+        check_format(&*store).await.map_err(node::refused)?;
         let led = tokio::time::timeout(PATIENCE, open_ledger(&store, &settings.config.ledger)).await;
         let Ok(ledger) = led else {
             let hint = "talk to that one: leave out `--local`, and name it with `--url`";

@@ -84,6 +84,7 @@ fn options(global: &Global) -> Options {
         timeout,
         ca_file: global.ca_file.clone(),
         insecure: global.insecure,
+        stale: global.stale,
         retries: 2,
         ..Options::default()
     }

@@ -36,6 +36,7 @@ pub(crate) async fn get(
     }
     findings.extend(house(&session));
     findings.extend(session.app.ledger.store().examine().await.into_iter().map(remark));
+    findings.extend(session.app.cluster.as_ref().and_then(|(cluster, _)| reachable(cluster)));
     findings.push(clock(&session).await);
     match (session.app.stage.engine(), &session.app.cluster) {
         (Some(engine), _) => findings.extend(engine.examine().await.into_iter().map(output)),
@@ -63,6 +64,19 @@ fn remark(remark: Remark) -> FindingOutput {
         RemarkGrade::Problem => "problem",
     };
     FindingOutput { state: state.to_owned(), about: "store".to_owned(), text: remark.text, hint: remark.hint }
+}
+
+/// Whether the others can find this node where it says it is.
+fn reachable(cluster: &Cluster) -> Option<FindingOutput> {
+    let here = |url: &str| ["//127.", "//localhost", "//[::1]"].iter().any(|host| url.contains(host));
+    let (me, members) = (cluster.me(), cluster.members());
+    let other = members.iter().find(|one| one.id != me.id && !here(&one.url) && here(&me.url))?;
+    let text = format!(
+        "this node tells the others to find it at {}, where {} finds only itself",
+        me.url, other.name
+    );
+    let hint = "listen on an address of this machine, or set `[api] advertise`";
+    Some(FindingOutput::problem("cluster", text, hint))
 }
 
 /// What a node can say of names while another one keeps them.

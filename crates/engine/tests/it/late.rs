@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
+use netstead_engine::{Engine, EngineError, keep_warm};
 use netstead_model::View;
 use netstead_store::MemoryStore;
 
@@ -121,4 +122,64 @@ async fn what_a_late_write_brings_back_is_known_after_a_restart() {
     world.minutes(&engine, 2).await;
     assert!(world.server().has("web.example.com", "A 10.0.0.1"));
     engine.close().await;
+}
+
+/// Another process leads while a write is on its way to a server that cannot refuse it.
+#[tokio::test]
+async fn who_steps_down_begins_nothing_and_tells_where_its_last_write_went() {
+    let server = Server { fenced: false, ..Server::new(&["example.com", "0.10.in-addr.arpa"]) };
+    let world = World::with(Arc::new(MemoryStore::new()), vec![("lan", server)]);
+    let old = world.start().await;
+    let seen = world.server().reads.load(Ordering::SeqCst);
+    world.source.sees([vm("web", "10.0.0.1")]);
+    world.source.tells();
+    // It has looked and is about to write, or is in the middle of it.
+    soon(|| {
+        world.server().reads.load(Ordering::SeqCst) > seen || old.status().providers[0].passing.is_some()
+    })
+    .await;
+    world.server().hangs.store(true, Ordering::SeqCst);
+    world.store.lead().await.unwrap();
+    let stepping = tokio::spawn({
+        let old = old.clone();
+        async move { old.step_down().await }
+    });
+    soon(|| old.status().deposed).await;
+    world.server().hangs.store(false, Ordering::SeqCst);
+    world.server().goes_on.notify_one();
+    stepping.await.unwrap();
+    // Whatever arrived is doubted; what did not arrive was not sent.
+    let doubts = world.store.snapshot().await.unwrap().range(b"engine/doubt/", None, 10).await.unwrap();
+    let landed = world.server().has("web.example.com", "A 10.0.0.1");
+    assert!(!landed || !doubts.is_empty(), "{doubts:?}");
+    let writes = world.server().writes();
+    world.source.sees([vm("web", "10.0.0.1"), vm("new", "10.0.0.2")]);
+    world.source.tells();
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    assert_eq!(world.server().writes(), writes, "nothing is begun any more");
+}
+
+#[tokio::test]
+async fn an_engine_starts_only_in_the_epoch_it_was_told() {
+    let mut world = World::new();
+    let epoch = world.store.lead().await.unwrap().0;
+    world.options.epoch = Some(epoch);
+    world.start().await.close().await;
+    world.store.lead().await.unwrap();
+    let refused =
+        Engine::start(world.store.clone(), world.clock.shared(), world.setup(), world.options.clone()).await;
+    assert!(matches!(refused, Err(EngineError::Deposed)), "{refused:?}");
+}
+
+#[tokio::test]
+async fn sources_are_kept_warm_and_nothing_is_stored() {
+    let world = World::new();
+    world.source.sees([vm("web", "10.0.0.1")]);
+    let setup = world.setup();
+    let stop = tokio_util::sync::CancellationToken::new();
+    let looking =
+        tokio::time::timeout(std::time::Duration::from_millis(200), keep_warm(&setup.sources, &stop));
+    assert!(looking.await.is_err(), "it goes on until it is told to stop");
+    let stored = world.store.snapshot().await.unwrap().range(b"engine/", None, 10).await.unwrap();
+    assert!(stored.is_empty(), "{stored:?}");
 }

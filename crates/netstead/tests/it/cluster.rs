@@ -2,7 +2,9 @@
 
 mod alone;
 mod failover;
+mod late;
 mod nodes;
 mod raft;
 mod serving;
+mod trust;
 mod upgrade;

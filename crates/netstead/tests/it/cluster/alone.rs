@@ -35,6 +35,10 @@ fn without_etcd_names_and_old_answers_go_on_and_the_rest_says_why_not() {
         let fresh = nodes.ask(node, Method::GET, "/claims", None);
         assert_eq!((fresh.status, fresh.problem()), (503, "unavailable"), "{fresh:?}");
         assert!(fresh.body["detail"].as_str().unwrap().contains("?stale=ok"), "{fresh:?}");
+        let typed = nodes.houses[node].fails("get claims --timeout 3s");
+        assert!(typed.err.contains("hint: `--stale`"), "{}", typed.err);
+        assert!(nodes.houses[node].does("get claims --stale").contains("10.0.3.50"));
+        assert!(nodes.houses[node].does("status --stale").contains("not ready"));
         let write = nodes.claim(node, "web-2");
         assert!(matches!(write.status, 503 | 504), "{write:?}");
         let alive = nodes.http.try_get(&format!("{}/healthz", nodes.houses[node].url()));

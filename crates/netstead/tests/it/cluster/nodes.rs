@@ -77,7 +77,7 @@ impl Nodes {
 }
 
 /// A house with a server that is ready. A free port may be another's a moment later, so it is tried more than once.
-fn ready(config: &str) -> (House, Process) {
+pub(super) fn ready(config: &str) -> (House, Process) {
     loop {
         let house = House::empty();
         std::fs::write(house.path().join("netstead.toml"), config).unwrap();

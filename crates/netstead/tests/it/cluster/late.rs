@@ -1,0 +1,61 @@
+//! A write that was on its way to a server that cannot refuse it, while the lead moved to another node.
+
+use netstead_testkit::{Etcd, Gate, PowerDns, until};
+
+use super::nodes::ready;
+use crate::{
+    house::{House, SOON},
+    resolve::{self, Stopwatch},
+};
+
+fn is_patch(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"PATCH ")
+}
+
+#[test]
+fn what_a_sleeping_leader_sent_is_repaired_by_the_new_one() {
+    let Some(etcd) = Etcd::start(1) else { return };
+    let Some(server) = PowerDns::start(&["home.test"]) else { return };
+    let api = server.api_url();
+    let gate = Gate::before(api.strip_prefix("http://").unwrap().parse().unwrap(), is_patch).unwrap();
+    let config = |url: &str| {
+        format!(
+            "[store]\ntype = \"etcd\"\nendpoints = [\"{}\"]\n[dns.lan]\ntype = \"powerdns\"\nurl = \"{url}\"\n\
+             api_key = \"{}\"\ndomains = [\"home.test\"]\nreverse = false\n",
+            etcd.endpoints()[0],
+            server.api_key()
+        )
+    };
+    let (first_house, mut first) = ready(&config(&format!("http://{}", gate.address())));
+    first.wait_for_line("This node leads", SOON).unwrap();
+    let holds =
+        |value: &str| resolve::until(&[value], || resolve::a(server.address().port(), "www.home.test"));
+    first_house.does("record set www.home.test A 10.0.3.9");
+    holds("10.0.3.9");
+    let (second_house, mut second) = ready(&config(&api));
+    // It has looked, has asked the store, and is stopped on its way to the server.
+    gate.shut();
+    first_house.does("record set www.home.test A 10.0.3.10");
+    assert!(gate.holds_one(SOON));
+    first.signal("STOP").unwrap();
+    second.wait_for_line("This node leads", SOON).unwrap();
+    second_house.does("record set www.home.test A 10.0.3.11");
+    holds("10.0.3.11");
+
+    let passed = gate.passed();
+    let begun = Stopwatch::start();
+    gate.open();
+    first.signal("CONT").unwrap();
+    first.wait_for_line("this one follows", SOON).unwrap();
+    // The late one arrives, is told of by who sent it, and is taken back.
+    let repaired = |house: &House| house.does("get changes -o json").contains("late").then_some(());
+    assert!(until(SOON, || repaired(&second_house)).is_some(), "{}\n{}", first.log(), second.log());
+    holds("10.0.3.11");
+    println!("a late write was repaired {:?} after it was let go", begun.elapsed());
+    assert!(gate.passed() > passed, "the late write did arrive");
+    assert!(first.running());
+    // As one who follows it serves: what it is told is done by the other.
+    first_house.does("record set www.home.test A 10.0.3.12");
+    holds("10.0.3.12");
+    assert_eq!(first_house.does("get records"), second_house.does("get records"));
+}
