@@ -204,7 +204,10 @@ impl Record {
             Self::Waiting(_, value) => value.as_ref().map(encode),
             Self::Paused(_) => None,
         };
-        Some(value.map_or_else(|| Write::Delete(key.clone()), |value| Write::Put(key.clone(), value)))
+        Some(match value {
+            Some(value) => Write::Put(key, value),
+            None => Write::Delete(key),
+        })
     }
 
     /// Reads a stored value back; `None` for keys of the ledger that no Book is made of (the head, the events).

@@ -1,6 +1,8 @@
 //! The short names that people give to things of ours.
 
-use std::{str::FromStr, sync::Arc};
+use std::str::FromStr;
+
+use smol_str::SmolStr;
 
 use crate::{
     ParseError,
@@ -8,9 +10,10 @@ use crate::{
 };
 
 /// The name of a pool, a VRF, a source or a provider, or a part of a token's subject: 1 to 63 characters, a lower
-/// case letter or digit and then those, `.`, `_` and `-`. Cheap to clone.
+/// case letter or digit and then those, `.`, `_` and `-`. Cheap to clone: up to 23 bytes lie in the value itself, so that
+/// most clones count nothing, and every claim has several.
 #[derive(Clone)]
-pub struct Ident(Arc<str>);
+pub struct Ident(SmolStr);
 
 impl Ident {
     /// The most characters it can have.
@@ -18,7 +21,7 @@ impl Ident {
 
     /// The VRF of pools that name none.
     pub fn default_vrf() -> Self {
-        Self("default".into())
+        Self(SmolStr::new_static("default"))
     }
 }
 

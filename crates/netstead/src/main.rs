@@ -37,6 +37,9 @@ use self::{
     session::Session,
 };
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     // The one crypto provider of the process. A second installation cannot happen: this is the first line.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();

@@ -47,7 +47,7 @@ impl Turn<'_> {
                 for waiting in queued {
                     self.put(Record::Waiting(waiting.seq, None));
                 }
-                let claim = self.bind(&pool, number, length, request)?;
+                let claim = self.bind(pool, number, length, request)?;
                 Ok(Reply::Claimed { claim, outcome: Outcome::Created })
             }
             Err(refusal @ Refusal::Exhausted { .. }) if request.wait.is_some() => {
@@ -129,11 +129,11 @@ impl Turn<'_> {
         Ok(Reply::Claimed { claim: changed, outcome: Outcome::Updated })
     }
 
-    fn find_address(
+    fn find_address<'a>(
         &self,
-        pools: &[Ident],
+        pools: &'a [Ident],
         request: &ClaimRequest,
-    ) -> Result<(Ident, u128, Option<u8>), Refusal> {
+    ) -> Result<(&'a Ident, u128, Option<u8>), Refusal> {
         match request.want {
             Want::Exact(address) => return self.find_exact(pools, address, request),
             Want::Prefer(address) => {
@@ -149,7 +149,7 @@ impl Turn<'_> {
         let mut refusals = Vec::new();
         for name in pools {
             match self.find_any(name, &request.key, request.length) {
-                Ok((number, length)) => return Ok((name.clone(), number, length)),
+                Ok((number, length)) => return Ok((name, number, length)),
                 Err(refusal) => refusals.push(refusal),
             }
         }
@@ -183,12 +183,12 @@ impl Turn<'_> {
         })
     }
 
-    fn find_exact(
+    fn find_exact<'a>(
         &self,
-        pools: &[Ident],
+        pools: &'a [Ident],
         address: Address,
         request: &ClaimRequest,
-    ) -> Result<(Ident, u128, Option<u8>), Refusal> {
+    ) -> Result<(&'a Ident, u128, Option<u8>), Refusal> {
         let lies_in = |name: &&Ident| {
             self.pool(name).is_ok_and(|s| s.space.kind == address.kind() && s.in_extent(address))
         };
@@ -225,7 +225,7 @@ impl Turn<'_> {
             return Err(self.observed_refusal(state, number, shown));
         }
         self.check_quota(state)?;
-        Ok((name.clone(), first, stored))
+        Ok((name, first, stored))
     }
 
     fn check_slots(

@@ -43,6 +43,9 @@ pub struct Mark {
 /// Writes a commit may hold beside the head and the events.
 pub(crate) const MOST_RECORDS: usize = netstead_store::MAX_WRITES - 2;
 
+/// Records of a group when many ask at once.
+const USUAL_RECORDS: usize = 64;
+
 impl Batch {
     pub fn is_empty(&self) -> bool {
         self.journal.is_empty() && self.events.is_empty()
@@ -55,6 +58,15 @@ impl Batch {
     /// What it writes, in order; a later record of the same key replaces an earlier one.
     pub fn records(&self) -> &[Record] {
         &self.journal
+    }
+
+    /// Makes room for a whole commit at the first record, not again and again on the way there.
+    fn make_room(&mut self) {
+        if self.journal.capacity() == 0 {
+            self.journal.reserve(USUAL_RECORDS);
+            self.undo.reserve(USUAL_RECORDS);
+            self.events.reserve(USUAL_RECORDS);
+        }
     }
 
     /// How many records it writes, at most.
@@ -215,6 +227,7 @@ impl Turn<'_> {
                 Undo::Record(Box::new(self.book.absorb(other.clone())))
             }
         };
+        self.batch.make_room();
         self.batch.undo.push(undo);
         self.batch.journal.push(record);
     }

@@ -19,6 +19,10 @@ use std::{path::PathBuf, process::ExitCode};
 
 use report::Report;
 
+/// As the binary has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// What can be measured alone, in the order in which all of it is.
 const SECTIONS: [&str; 5] = ["book", "clients", "api", "fill", "startup"];
 
