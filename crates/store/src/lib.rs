@@ -17,7 +17,7 @@ pub mod simulated;
 mod span;
 mod watch;
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::HashSet, sync::Arc};
 
 use async_trait::async_trait;
 
@@ -266,7 +266,7 @@ impl Commit {
                 self.conditions.len()
             ));
         }
-        let mut seen = BTreeSet::new();
+        let mut seen = HashSet::with_capacity(self.writes.len());
         let mut bytes = 0;
         for write in &self.writes {
             bytes += write.bytes();
@@ -274,7 +274,7 @@ impl Commit {
                 return invalid(format!("`{}` is written twice", String::from_utf8_lossy(write.key())));
             }
         }
-        for key in self.conditions.iter().map(Condition::key).chain(seen) {
+        for key in self.conditions.iter().map(Condition::key).chain(self.writes.iter().map(Write::key)) {
             if key.is_empty() {
                 return invalid("a key is empty".into());
             }

@@ -1,8 +1,9 @@
 //! The embedded store: one process, one directory, one fsync for all commits that wait.
 //!
-//! fjall holds the keys; `docs/decisions/0001-embedded-store.md` says why, with what settings, and what it
-//! does not do for us. Everything that writes happens on one thread of our own, `writer`. When the disk
-//! fails, that thread opens the database again until it works, see `heal`.
+//! A commit is durable when it is in our own log, see `log`; fjall holds the keys and gets each commit right after that,
+//! see `applier`. `docs/decisions/0001-embedded-store.md` says why fjall, with what settings, and what it does not do for
+//! us, and `0005-a-log-of-our-own.md` why not its journal. Everything that writes is decided on one thread, `writer`.
+//! When the disk fails, that thread opens the store again until it works, see `heal`.
 //!
 //! # Reading
 //!
@@ -10,20 +11,23 @@
 //! microsecond, which is less than handing the call to another thread; at worst it waits for one read from
 //! the disk, or for fjall to finish listing a new table. A cache of our own in front of it would be wrong: a
 //! caller could see a commit through one key and miss it through another. Ranges go to a thread that may
-//! block. A snapshot is taken by the writer between two groups, see `Engine::view`.
+//! block. A snapshot is taken between two batches by whoever brings them into the database, see `Engine::view`.
 //!
-//! A commit can be read once it is durable and not before, so every read sees at least what was
-//! acknowledged before it began.
+//! A commit can be read once it is durable and not before, and a read waits until everything that was acknowledged
+//! before it began can be read.
 
+mod applier;
 mod data_dir;
 pub(crate) mod engine;
 pub(crate) mod group;
 mod heal;
 mod housekeeper;
 mod journals;
+mod log;
 mod mark;
 #[cfg(feature = "raft")]
 mod raw;
+mod recovery;
 mod shared;
 mod trouble;
 pub(crate) mod view;
@@ -40,11 +44,12 @@ use async_trait::async_trait;
 use tokio::sync::{oneshot, watch};
 
 use self::{
-    data_dir::{DataDir, sync_directory},
-    engine::Engine,
+    applier::Applier,
+    data_dir::DataDir,
     housekeeper::Housekeeper,
-    mark::Mark,
-    shared::Shared,
+    log::Log,
+    recovery::Opened,
+    shared::{Kind, Shared},
     trouble::Trouble,
     writer::{Answer, Request, Writer},
 };
@@ -80,34 +85,32 @@ impl LocalStore {
     /// [`StoreError::Locked`]: another process has it. [`StoreError::Damaged`]: it is not as it was left, and
     /// serving it could hand out what somebody holds.
     pub async fn open(dir: &Path) -> Result<Self, StoreError> {
-        let store = Self::open_whoever(dir).await?;
-        if store.shared.read(|engine, _| engine.is_of_a_cluster())? {
-            store.close().await;
-            let reason = format!(
-                "{} holds a node of a cluster, not a store of its own; say `type = \"raft\"`, or name another directory",
-                dir.display()
-            );
-            return Err(StoreError::Unavailable { reason });
-        }
-        Ok(store)
+        Self::open_as(dir, Kind::Own).await
     }
 
-    /// As [`LocalStore::open`], also where the directory is a node of a cluster.
-    pub(crate) async fn open_whoever(dir: &Path) -> Result<Self, StoreError> {
+    /// As [`LocalStore::open`], for a node of a cluster: the keys of its own log lie in the same database, and what is
+    /// written lazily there needs the order of one journal, so it has none of ours in front.
+    #[cfg(feature = "raft")]
+    pub(crate) async fn open_for_cluster(dir: &Path) -> Result<Self, StoreError> {
+        Self::open_as(dir, Kind::Node).await
+    }
+
+    async fn open_as(dir: &Path, kind: Kind) -> Result<Self, StoreError> {
         let dir = dir.to_path_buf();
-        tokio::task::spawn_blocking(move || Self::open_blocking(&dir))
+        tokio::task::spawn_blocking(move || Self::open_blocking(&dir, kind))
             .await
             .unwrap_or_else(|error| Err(StoreError::Unavailable { reason: error.to_string() }))
     }
 
-    fn open_blocking(dir: &Path) -> Result<Self, StoreError> {
+    fn open_blocking(dir: &Path, kind: Kind) -> Result<Self, StoreError> {
         let dir = DataDir::take(dir)?;
-        let (engine, revision) = open_database(&dir).map_err(|trouble| trouble.into_error(dir.path()))?;
-        let shared = Arc::new(Shared::closed(dir.path(), revision));
+        let Opened { engine, log, revision } =
+            recovery::open(&dir, kind).map_err(|trouble| trouble.into_error(dir.path()))?;
+        let shared = Arc::new(Shared::closed(dir.path(), kind, revision));
         shared.lend(engine);
         let (requests, received) = mpsc::channel();
         let (leave, gone) = watch::channel(());
-        start_threads(Arc::clone(&shared), dir, received, revision, leave)
+        start_threads(Arc::clone(&shared), dir, log, received, revision, leave)
             .map_err(|error| Trouble::Io(error).into_error(shared.path()))?;
         Ok(Self { shared, requests, gone })
     }
@@ -123,49 +126,29 @@ impl LocalStore {
     }
 }
 
-/// Opens or creates the database in `dir`, and makes sure that it is the one that was left there.
-fn open_database(dir: &DataDir) -> Result<(Engine, u64), Trouble> {
-    let database = dir.database();
-    let place = dir.path().display();
-    let mark = Mark::read(dir.path())?;
-    if !database.exists() {
-        if let Some(Mark { revision, .. }) = mark {
-            return Err(Trouble::Damaged(format!("{place} once had {revision} commits and has no database")));
-        }
-        Engine::create(dir)?;
-    } else if !mark.is_some_and(|mark| mark.closed) {
-        // Again if need be: the first attempt may only have learned of a failure before our time.
-        journals::write_again(&database).or_else(|_| journals::write_again(&database))?;
-    }
-
-    let engine = Engine::open(&database)?;
-    let revision = engine.revision()?;
-    if let Some(Mark { revision: marked, .. }) = mark
-        && revision < marked
-    {
-        engine.close();
-        return Err(Trouble::Damaged(format!(
-            "{place} ends at commit {revision}, and commit {marked} was once there: a journal was cut short or \
-             old files were put in its place. To go on without those commits, which may hand out addresses \
-             that are in use, delete {}; otherwise",
-            dir.path().join(mark::FILE).display()
-        )));
-    }
-    Mark { revision, closed: false }.write(dir.path())?;
-    sync_directory(dir.path())?;
-    Ok((engine, revision))
-}
-
 fn start_threads(
     shared: Arc<Shared>,
     dir: DataDir,
+    log: Option<Log>,
     requests: mpsc::Receiver<Request>,
     revision: u64,
     leave: watch::Sender<()>,
 ) -> io::Result<()> {
     let housekeeper = Housekeeper::start(Arc::clone(&shared), revision)?;
+    let applier = Applier::start(Arc::clone(&shared), revision)?;
     let farewell = Farewell(Arc::clone(&shared));
-    let writer = Writer { shared, dir, requests, housekeeper, numbered: revision, broken: None };
+    let writer = Writer {
+        shared,
+        dir,
+        requests,
+        housekeeper,
+        applier,
+        log,
+        numbered: revision,
+        busy: false,
+        unseen: 0,
+        broken: None,
+    };
     thread::Builder::new().name("netstead-store".into()).spawn(move || {
         writer.run();
         drop(farewell);
@@ -189,6 +172,7 @@ impl Drop for Farewell {
 #[async_trait]
 impl Store for LocalStore {
     async fn get(&self, key: &[u8]) -> Result<Option<Entry>, StoreError> {
+        self.shared.settled().await?;
         self.shared.read(|engine, _| engine.get(key))
     }
 

@@ -136,12 +136,15 @@ impl Watchers {
         watch
     }
 
-    pub(crate) fn tell(&self, version: Version, writes: Vec<Write>) {
-        if let Some(list) = &mut *self.lock()
-            && !list.is_empty()
-        {
-            let writes = Arc::new(writes);
-            list.retain(|watcher| watcher.tell(version, &writes));
+    /// What nobody wants comes back: to drop it takes time that the committing side may have later.
+    pub(crate) fn tell(&self, version: Version, writes: Vec<Write>) -> Vec<Write> {
+        match &mut *self.lock() {
+            Some(list) if !list.is_empty() => {
+                let writes = Arc::new(writes);
+                list.retain(|watcher| watcher.tell(version, &writes));
+                Vec::new()
+            }
+            _ => writes,
         }
     }
 

@@ -3,6 +3,7 @@
 //! ```text
 //! lock        held by the process that uses the directory; its id stands inside
 //! highwater   the last revision known to be durable, see `mark`
+//! log/        what makes a commit durable, see `log`
 //! db/         fjall's files
 //! db.new/     a database being created; renamed to db/ when it is complete
 //! probe       a write that only tries whether writing works
@@ -87,11 +88,11 @@ impl DataDir {
         writeln!(self.lock, "{}", std::process::id())
     }
 
-    /// Tries a durable write beside the database, to learn what is wrong with the disk.
-    pub(super) fn probe(&self) -> io::Result<()> {
+    /// Tries a durable write of `bytes` beside the database, to learn what is wrong with the disk.
+    pub(super) fn probe(&self, bytes: u64) -> io::Result<()> {
         let path = self.path.join("probe");
         let outcome = File::create(&path).and_then(|mut file| {
-            file.write_all(&vec![0x5a; 64 << 10])?;
+            io::copy(&mut io::repeat(0x5a).take(bytes), &mut file)?;
             file.sync_all()
         });
         let removed = fs::remove_file(&path);

@@ -8,19 +8,26 @@
 //! ```
 
 use std::{
-    fs,
+    fs::{self, File},
+    io,
     ops::Bound,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     thread,
     time::Duration,
 };
 
-use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, compaction::Leveled};
+use fjall::{
+    AbstractTree, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, compaction::Leveled,
+};
 
 use super::{
     data_dir::{DataDir, sync_directory},
+    journals,
     trouble::Trouble,
 };
 use crate::{Entry, Key, MAX_KEY_BYTES, Value, Version, span::Span};
@@ -37,6 +44,9 @@ const MERGED_TABLES: u8 = 12;
 
 /// All journals together; fjall's smallest.
 const JOURNAL_BYTES: u64 = 64 << 20;
+
+/// About how long the journal of a database with a log becomes.
+const LONGEST_JOURNAL: usize = 512 << 10;
 
 /// Blocks of tables kept in memory. The rooms above keep what they need often.
 const CACHE_BYTES: u64 = 16 << 20;
@@ -64,6 +74,15 @@ pub(crate) type DiskEntry = (Vec<u8>, Vec<u8>);
 pub(super) struct Engine {
     keys: Keyspace,
     db: Database,
+    /// The journal nobody will ever read.
+    journal: Option<Journal>,
+}
+
+/// fjall flushes its journal with every table. What is cut off before that never takes the disk's time.
+struct Journal {
+    file: File,
+    /// About how much was written to it since it was cut.
+    bytes: AtomicUsize,
 }
 
 impl Engine {
@@ -75,23 +94,38 @@ impl Engine {
             fs::remove_dir_all(&new)?;
         }
         let engine = Self::start(&new)?;
-        engine.write(Vec::new(), 0)?;
+        engine.apply(&[], 0)?;
+        engine.settle()?;
         engine.close();
         sync_directory(&new)?;
         fs::rename(&new, dir.database())?;
         Ok(sync_directory(dir.path())?)
     }
 
-    /// Opens the database in `path`, which must be there: where a file that lists others is missing, fjall
-    /// would start anew and delete those.
+    /// Opens the database in `path` as its tables have it. Its journals are thrown away: nobody flushes them, so after a
+    /// crash they may be full of holes; what they would add is in the log.
     pub(super) fn open(path: &Path) -> Result<Self, Trouble> {
+        Self::look_for_lists(path)?;
+        let file = journals::start_anew(path)?;
+        let engine = Self::start(path)?;
+        Ok(Self { journal: Some(Journal { file, bytes: AtomicUsize::new(0) }), ..engine })
+    }
+
+    /// Opens a database without a log in front of it, whose journals are what makes it durable.
+    pub(super) fn open_with_journals(path: &Path) -> Result<Self, Trouble> {
+        Self::look_for_lists(path)?;
+        Self::start(path)
+    }
+
+    /// Where a file that lists others is missing, fjall would start anew and delete those.
+    fn look_for_lists(path: &Path) -> Result<(), Trouble> {
         for file in ["version", "keyspaces/0/current", "keyspaces/1/current"] {
             let file = path.join(file);
             if !file.try_exists()? {
                 return Err(Trouble::Damaged(format!("{} is missing", file.display())));
             }
         }
-        Self::start(path)
+        Ok(())
     }
 
     fn start(path: &Path) -> Result<Self, Trouble> {
@@ -107,8 +141,13 @@ impl Engine {
                     .max_memtable_size(MEMTABLE_BYTES)
                     .compaction_strategy(Arc::new(merging))
             })?;
-            Ok(Self { keys, db })
+            Ok(Self { keys, db, journal: None })
         })
+    }
+
+    /// From now on the journal is what makes it durable.
+    pub(super) fn keep_journal(self) -> Self {
+        Self { journal: None, ..self }
     }
 
     /// Gives the files back, also when fjall is in a state that makes it panic.
@@ -147,34 +186,69 @@ impl Engine {
         stored.map(|stored| split(disk_key, &stored).map(|(version, _)| version)).transpose()
     }
 
-    /// Makes `writes` and the revision durable with one fsync. Nothing of it can be read before that.
-    pub(super) fn write(&self, writes: Vec<DiskWrite>, revision: u64) -> Result<(), Trouble> {
-        self.write_when(writes, revision, Some(PersistMode::SyncData))
+    /// Makes `writes`, each of another key, and the revision durable by the journal alone, with one fsync.
+    pub(super) fn write(&self, writes: &[DiskWrite], revision: u64) -> Result<(), Trouble> {
+        guarded(|| self.write_when(writes, revision, Some(PersistMode::SyncData)))
     }
 
     /// As [`Engine::write`], and durable only once something after it is.
     #[cfg(feature = "raft")]
-    pub(super) fn write_lazily(&self, writes: Vec<DiskWrite>, revision: u64) -> Result<(), Trouble> {
-        self.write_when(writes, revision, None)
+    pub(super) fn write_lazily(&self, writes: &[DiskWrite], revision: u64) -> Result<(), Trouble> {
+        guarded(|| self.write_when(writes, revision, None))
+    }
+
+    /// Takes in `writes`, each of another key, and the revision. They can be read then, and are lost in a crash unless
+    /// they are in the log. Returns what [`Engine::persisted`] must reach for the tables to have them.
+    pub(super) fn apply(&self, writes: &[DiskWrite], revision: u64) -> Result<u64, Trouble> {
+        guarded(|| {
+            self.write_when(writes, revision, None)?;
+            if let Some(journal) = &self.journal {
+                journal.note(writes)?;
+            }
+            // Nobody else writes, so the highest number there is belongs to this batch.
+            let tree = &self.keys.tree;
+            let number = tree.get_highest_memtable_seqno().or_else(|| tree.get_highest_persisted_seqno());
+            Ok(number.unwrap_or(u64::MAX))
+        })
     }
 
     fn write_when(
         &self,
-        writes: Vec<DiskWrite>,
+        writes: &[DiskWrite],
         revision: u64,
         durability: Option<PersistMode>,
     ) -> Result<(), Trouble> {
-        guarded(|| {
-            self.wait_for_room()?;
-            let mut batch = self.db.batch().durability(durability);
-            for (key, content) in writes {
-                match content {
-                    Some(content) => batch.insert(&self.keys, key, content),
-                    None => batch.remove(&self.keys, key),
-                }
+        self.wait_for_room()?;
+        let mut batch = self.db.batch().durability(durability);
+        for (key, content) in writes {
+            match content {
+                Some(content) => batch.insert(&self.keys, key.as_slice(), content.as_slice()),
+                None => batch.remove(&self.keys, key.as_slice()),
             }
-            batch.insert(&self.keys, REVISION, revision.to_be_bytes());
-            Ok(batch.commit()?)
+        }
+        batch.insert(&self.keys, REVISION, revision.to_be_bytes());
+        Ok(batch.commit()?)
+    }
+
+    /// How far the tables have got, in numbers of [`Engine::apply`]: fjall writes them in order.
+    pub(super) fn persisted(&self) -> Result<u64, Trouble> {
+        guarded(|| Ok(self.keys.tree.get_highest_persisted_seqno().unwrap_or_default()))
+    }
+
+    /// Has what is in memory written to a table in the background.
+    pub(super) fn seal(&self) -> Result<(), Trouble> {
+        guarded(|| Ok(self.keys.rotate_memtable().map(drop)?))
+    }
+
+    /// Returns once the tables have everything that was applied.
+    pub(super) fn settle(&self) -> Result<(), Trouble> {
+        self.seal()?;
+        guarded(|| {
+            while self.keys.sealed_memtable_count() > 0 {
+                self.db.persist(PersistMode::Buffer)?; // Answers `Poisoned` when nobody will write it any more.
+                thread::sleep(Duration::from_millis(1));
+            }
+            Ok(())
         })
     }
 
@@ -224,6 +298,18 @@ impl Engine {
             }
             Ok(entries)
         })
+    }
+}
+
+impl Journal {
+    fn note(&self, writes: &[DiskWrite]) -> io::Result<()> {
+        let bytes: usize =
+            writes.iter().map(|(key, content)| key.len() + content.as_ref().map_or(0, Vec::len)).sum();
+        if self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > LONGEST_JOURNAL {
+            self.bytes.store(0, Ordering::Relaxed);
+            self.file.set_len(0)?;
+        }
+        Ok(())
     }
 }
 

@@ -98,7 +98,8 @@ impl Group {
     }
 }
 
-fn version(content: &[u8]) -> Option<Version> {
+/// The version in front of what lies under a key.
+pub(super) fn version(content: &[u8]) -> Option<Version> {
     content.first_chunk::<8>().map(|bytes| Version(u64::from_be_bytes(*bytes)))
 }
 

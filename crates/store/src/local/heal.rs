@@ -1,14 +1,21 @@
 //! What the writer does when writing fails.
 //!
-//! fjall refuses every write after one that failed, until it is opened again. What is on the disk is unknown
-//! until then, so nobody may read the old database either: it could deny a commit that is found later.
+//! fjall refuses every write after one that failed, until it is opened again, and after a flush of the log that failed
+//! nobody knows what it holds. What is on the disk is unknown until both were read again, so nobody may read the old
+//! database either: it could deny a commit that is found later.
 
 use std::{io, thread, time::Duration};
 
 use tracing::{error, warn};
 
-use super::{engine::Engine, journals, trouble::Trouble, writer::Writer};
+use super::{engine::Engine, journals, log::Log, recovery, trouble::Trouble, writer::Writer};
 use crate::Health;
+
+/// What is tried to be written to learn what is wrong with the disk.
+const PROBE: u64 = 64 << 10;
+
+/// Room the database takes besides what the log holds, to be opened and to write down how far it is.
+const ROOM: u64 = 1 << 20;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -23,6 +30,7 @@ impl Writer {
         let reason = self.cause(trouble);
         error!(reason, ?trouble, "The store failed and is opened again.");
         self.shared.fail(reason.clone());
+        self.applier.abandon();
         self.broken = self.shared.take_back();
         reason
     }
@@ -60,18 +68,68 @@ impl Writer {
     }
 
     fn reopen(&mut self) -> Result<(), Trouble> {
+        let engine = if self.log.is_some() { self.reopen_with_log() } else { self.reopen_with_journals() }?;
+        self.shared.lend(engine);
+        Ok(())
+    }
+
+    fn reopen_with_log(&mut self) -> Result<Engine, Trouble> {
+        let contents = Log::read(self.dir.path())?;
+        let Some(contents) = contents else {
+            return Err(Trouble::Damaged(format!("{} is empty", Log::path(self.dir.path()).display())));
+        };
+        // What the log holds is written to tables, by way of a journal.
+        let needed = 2 * contents.bytes() + ROOM;
+        self.dir.probe(needed).map_err(|error| no_room(error, needed))?;
+        let engine = recovery::replay(&self.dir, &contents, self.shared.durable())?;
+        let former = contents.former();
+        self.accept(engine, |writer, engine, found| {
+            let mut log = Log::begin(writer.dir.path(), found, former)?;
+            log.prepare(&[]);
+            log.commit(writer.numbered, found)?;
+            engine.apply(&[], writer.numbered)?;
+            writer.log = Some(log);
+            writer.applier.resume(found);
+            Ok(())
+        })
+    }
+
+    fn reopen_with_journals(&mut self) -> Result<Engine, Trouble> {
         let database = self.dir.database();
         let needed = journals::size(&database)?;
-        let copied = self.dir.probe().and_then(|()| journals::replace_by_copies(&database));
-        copied.map_err(|error| match error.kind() {
-            io::ErrorKind::StorageFull => Trouble::NoRoom { needed },
-            _ => Trouble::Io(error),
-        })?;
-        let engine = Engine::open(&database)?;
-        match self.accept(&engine) {
-            Ok(()) => {
-                self.shared.lend(engine);
-                Ok(())
+        let copied = self.dir.probe(PROBE).and_then(|()| journals::replace_by_copies(&database));
+        copied.map_err(|error| no_room(error, needed))?;
+        let engine = Engine::open_with_journals(&database)?;
+        self.accept(engine, |writer, engine, _| engine.write(&[], writer.numbered))
+    }
+
+    /// Takes `engine` for the continuation of the one that failed if it has every commit that was acknowledged, and if
+    /// `write`, something durable with the next number, works.
+    fn accept(
+        &mut self,
+        engine: Engine,
+        write: impl FnOnce(&mut Self, &Engine, u64) -> Result<(), Trouble>,
+    ) -> Result<Engine, Trouble> {
+        let durable = self.shared.durable();
+        let accepted = engine.revision().and_then(|found| {
+            if found < durable {
+                return Err(Trouble::Damaged(format!(
+                    "{} ends at commit {found}, and commit {durable} was acknowledged; restore a backup",
+                    self.dir.path().display()
+                )));
+            }
+            self.numbered = self.numbered.max(found) + 1;
+            write(self, &engine, found)?;
+            Ok(found)
+        });
+        match accepted {
+            Ok(found) => {
+                if found > durable {
+                    self.shared.watchers.lose_all(); // Commits that were answered as unknown have landed after all.
+                }
+                self.shared.set_durable(self.numbered);
+                self.shared.set_applied(self.numbered);
+                Ok(engine)
             }
             Err(trouble) => {
                 engine.close();
@@ -80,32 +138,20 @@ impl Writer {
         }
     }
 
-    /// Takes `engine` for the continuation of the one that failed if it has every commit that was
-    /// acknowledged, and if a durable write works.
-    fn accept(&mut self, engine: &Engine) -> Result<(), Trouble> {
-        let (found, durable) = (engine.revision()?, self.shared.durable());
-        if found < durable {
-            return Err(Trouble::Damaged(format!(
-                "{} ends at commit {found}, and commit {durable} was acknowledged; restore a backup",
-                self.dir.path().display()
-            )));
-        }
-        self.numbered = self.numbered.max(found) + 1;
-        engine.write(Vec::new(), self.numbered)?;
-        if found > durable {
-            self.shared.watchers.lose_all(); // Commits that were answered as unknown have landed after all.
-        }
-        self.shared.set_durable(self.numbered);
-        Ok(())
-    }
-
     /// Says why writing does not work. Where fjall does not tell, a write of our own may.
     fn cause(&self, trouble: &Trouble) -> String {
-        let seen = if trouble.hides_its_cause() { self.dir.probe().err() } else { None };
+        let seen = if trouble.hides_its_cause() { self.dir.probe(PROBE).err() } else { None };
         seen.map_or_else(
             || trouble.reason(self.dir.path()),
             |error| Trouble::Io(error).reason(self.dir.path()),
         )
+    }
+}
+
+fn no_room(error: io::Error, needed: u64) -> Trouble {
+    match error.kind() {
+        io::ErrorKind::StorageFull => Trouble::NoRoom { needed },
+        _ => Trouble::Io(error),
     }
 }
 
@@ -114,52 +160,91 @@ mod tests {
     use std::sync::{Arc, mpsc};
 
     use super::{
-        super::{data_dir::DataDir, housekeeper::Housekeeper, shared::Shared},
+        super::{
+            applier::Applier,
+            data_dir::DataDir,
+            housekeeper::Housekeeper,
+            recovery::Opened,
+            shared::{Kind, Shared},
+        },
         *,
     };
     use crate::WatchItem;
 
-    /// A writer that knows `durable` to be on the disk and gave out numbers up to `numbered`, and a database
-    /// in which `found` is the last commit.
-    fn writer(dir: &std::path::Path, durable: u64, numbered: u64, found: u64) -> (Writer, Engine) {
+    /// A writer that knows `durable` to be on the disk and gave out numbers up to `numbered`, and a log or a journal in which
+    /// `found` is the last commit.
+    fn writer(dir: &std::path::Path, kind: Kind, durable: u64, numbered: u64, found: u64) -> Writer {
         let dir = DataDir::take(dir).unwrap();
-        Engine::create(&dir).unwrap();
-        let engine = Engine::open(&dir.database()).unwrap();
-        engine.write(Vec::new(), found).unwrap();
-        let shared = Arc::new(Shared::closed(dir.path(), durable));
+        let Opened { engine, mut log, .. } = recovery::open(&dir, kind).unwrap();
+        match &mut log {
+            Some(log) => {
+                log.prepare(&[(b"dk".to_vec(), Some(b"12345678value".to_vec()))]);
+                log.commit(found, 0).unwrap();
+            }
+            None => engine.write(&[], found).unwrap(),
+        }
+        engine.close();
+        let shared = Arc::new(Shared::closed(dir.path(), kind, durable));
         let housekeeper = Housekeeper::start(Arc::clone(&shared), durable).unwrap();
+        let applier = Applier::start(Arc::clone(&shared), 0).unwrap();
         let (_, requests) = mpsc::channel();
-        (Writer { shared, dir, requests, housekeeper, numbered, broken: None }, engine)
+        Writer {
+            shared,
+            dir,
+            requests,
+            housekeeper,
+            applier,
+            log,
+            numbered,
+            busy: false,
+            unseen: 0,
+            broken: None,
+        }
     }
+
+    fn revision(writer: &Writer) -> u64 {
+        writer.shared.with_engine(|engine, _| engine.revision()).unwrap().unwrap()
+    }
+
+    const KINDS: [Kind; 2] = [Kind::Own, Kind::Node];
 
     #[tokio::test]
     async fn a_commit_that_landed_after_all_is_told_to_watchers_as_lost() {
-        let dir = tempfile::tempdir().unwrap();
-        let (mut writer, engine) = writer(dir.path(), 5, 7, 6);
-        let mut watch = writer.shared.watchers.add(b"");
-        writer.accept(&engine).unwrap();
-        assert_eq!(watch.next().await, Some(WatchItem::Lost));
-        assert_eq!((writer.numbered, writer.shared.durable()), (8, 8), "no number is given twice");
-        assert_eq!(engine.revision().unwrap(), 8, "a durable write worked");
+        for kind in KINDS {
+            let dir = tempfile::tempdir().unwrap();
+            let mut writer = writer(dir.path(), kind, 5, 7, 6);
+            let mut watch = writer.shared.watchers.add(b"");
+            writer.reopen().unwrap();
+            assert_eq!(watch.next().await, Some(WatchItem::Lost));
+            assert_eq!((writer.numbered, writer.shared.durable()), (8, 8), "no number is given twice");
+            assert_eq!(revision(&writer), 8, "a durable write worked");
+            let contents =
+                Log::read(dir.path()).unwrap().map(|contents| (contents.checkpoint, contents.last));
+            assert_eq!(contents, (kind == Kind::Own).then_some((6, 8)));
+        }
     }
 
     #[tokio::test]
     async fn watchers_go_on_when_nothing_landed() {
-        let dir = tempfile::tempdir().unwrap();
-        let (mut writer, engine) = writer(dir.path(), 5, 7, 5);
-        let mut watch = writer.shared.watchers.add(b"");
-        writer.accept(&engine).unwrap();
-        writer.shared.watchers.end_all();
-        assert_eq!(watch.next().await, None);
-        assert_eq!(writer.numbered, 8);
+        for kind in KINDS {
+            let dir = tempfile::tempdir().unwrap();
+            let mut writer = writer(dir.path(), kind, 5, 7, 5);
+            let mut watch = writer.shared.watchers.add(b"");
+            writer.reopen().unwrap();
+            writer.shared.watchers.end_all();
+            assert_eq!(watch.next().await, None);
+            assert_eq!(writer.numbered, 8);
+        }
     }
 
     #[test]
-    fn a_database_without_an_acknowledged_commit_is_not_accepted() {
-        let dir = tempfile::tempdir().unwrap();
-        let (mut writer, engine) = writer(dir.path(), 5, 7, 4);
-        let trouble = writer.accept(&engine).unwrap_err();
-        let reason = trouble.reason(dir.path());
-        assert!(reason.contains("ends at commit 4, and commit 5 was acknowledged"), "{reason}");
+    fn a_store_without_an_acknowledged_commit_is_not_accepted() {
+        for kind in KINDS {
+            let dir = tempfile::tempdir().unwrap();
+            let mut writer = writer(dir.path(), kind, 5, 7, 4);
+            let trouble = writer.reopen().unwrap_err();
+            let reason = trouble.reason(dir.path());
+            assert!(reason.contains("ends at commit 4, and commit 5 was"), "{reason}");
+        }
     }
 }

@@ -10,7 +10,7 @@ use std::{
 
 use tracing::{error, warn};
 
-use super::{mark::Mark, shared::Shared};
+use super::shared::Shared;
 use crate::Health;
 
 const TICK: Duration = Duration::from_secs(1);
@@ -51,13 +51,13 @@ struct Marks {
 
 impl Marks {
     fn tick(&mut self, shared: &Shared) {
-        let revision = shared.durable();
-        if revision == self.written {
+        let mark = shared.mark(false);
+        if mark.revision == self.written {
             return;
         }
-        match (Mark { revision, closed: false }).write(shared.path()) {
+        match mark.write(shared.path()) {
             Ok(()) => {
-                self.written = revision;
+                self.written = mark.revision;
                 self.failing = false;
             }
             Err(error) => {

@@ -1,4 +1,4 @@
-//! Writing fjall's journals once more, byte by byte the same.
+//! fjall's journals: thrown away where there is a log, and elsewhere written once more, byte by byte the same.
 //!
 //! After an fsync that failed, Linux holds the pages for clean: they are in memory, not on the disk, and no
 //! later fsync writes them. A journal recovered from such pages reads well until the machine loses power,
@@ -45,6 +45,20 @@ fn copy(journal: &Path, copy: &Path) -> io::Result<()> {
     to.set_len(from.metadata()?.len())?;
     to.sync_all()?;
     fs::rename(copy, journal)
+}
+
+/// Puts one empty journal in place of all that are there. Not none: without one fjall does not look how far its tables
+/// have counted, and counts from the beginning. A thread of a database that was given up and still holds an old journal
+/// writes into a file without a name. Returns the new one: fjall only ever appends to a journal it has found.
+pub(super) fn start_anew(database: &Path) -> io::Result<File> {
+    remove_leftovers(database)?;
+    let old = journals(database)?;
+    let numbers = old.iter().filter_map(|journal| journal.file_stem()?.to_str()?.parse::<u64>().ok());
+    let next = numbers.max().map_or(0, |number| number.saturating_add(1));
+    let new = File::create_new(database.join(next.to_string()).with_extension("jnl"))?;
+    old.iter().try_for_each(fs::remove_file)?;
+    sync_directory(database)?;
+    Ok(new)
 }
 
 /// Writes each journal in `database` again in place, at the start of a process: nobody else has it open
@@ -102,6 +116,13 @@ fn with_extension(dir: &Path, extension: &str) -> io::Result<Vec<PathBuf>> {
 mod tests {
     use super::*;
 
+    fn names(dir: &Path) -> Vec<String> {
+        let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<_> = entries.map(|name| name.into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
     #[test]
     fn journals_stay_the_same_and_nothing_else_is_touched() {
         let dir = tempfile::tempdir().unwrap();
@@ -119,10 +140,7 @@ mod tests {
         replace_by_copies(dir.path()).unwrap();
         assert_eq!(fs::read(&journal).unwrap(), content);
 
-        let mut names: Vec<_> =
-            fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        names.sort();
-        assert_eq!(names, ["6.jnl", "7.jnl", "version"]);
+        assert_eq!(names(dir.path()), ["6.jnl", "7.jnl", "version"]);
     }
 
     #[test]
@@ -134,5 +152,20 @@ mod tests {
         replace_by_copies(dir.path()).unwrap();
         stale.write_all(b"late").unwrap();
         assert_eq!(fs::read(&journal).unwrap(), b"good");
+    }
+
+    #[test]
+    fn a_new_journal_comes_after_all_others_and_nobody_who_holds_one_can_reach_it() {
+        let dir = tempfile::tempdir().unwrap();
+        start_anew(dir.path()).unwrap();
+        assert_eq!(names(dir.path()), ["0.jnl"]);
+        let mut stale = OpenOptions::new().append(true).open(dir.path().join("0.jnl")).unwrap();
+        fs::write(dir.path().join("9.jnl"), b"old").unwrap();
+        fs::write(dir.path().join("10.jnl"), b"old").unwrap();
+        fs::write(dir.path().join("8.jnl-copy"), b"half").unwrap();
+        start_anew(dir.path()).unwrap();
+        stale.write_all(b"late").unwrap();
+        assert_eq!(names(dir.path()), ["11.jnl"]);
+        assert_eq!(fs::read(dir.path().join("11.jnl")).unwrap(), b"");
     }
 }

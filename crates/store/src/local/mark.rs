@@ -1,8 +1,9 @@
 //! The high-water mark: a second record of how far the store got, outside of the database.
 //!
-//! A damaged journal can open without a complaint and simply end early. The database then believes in a
-//! lower revision than was once acknowledged; this file knows better. It is written lazily, at most once a
-//! second and only with revisions that are durable, so it may be behind the truth and is never ahead of it.
+//! A damaged log can end early without a complaint, as if its last write had been cut short, and old files can be put
+//! in the place of newer ones. The database then believes in a lower revision than was once acknowledged; this file
+//! knows better. It is written lazily, at most once a second and only with revisions that are durable, so it may be
+//! behind the truth and is never ahead of it.
 
 use std::{
     fs::{self, OpenOptions},
@@ -19,8 +20,11 @@ pub(super) const FILE: &str = "highwater";
 pub(super) struct Mark {
     /// Every commit up to this one was durable.
     pub(super) revision: u64,
-    /// The store was closed in order, so nothing in its files waits for the disk.
+    /// The store was closed in order: the tables of the database have all of it.
     pub(super) closed: bool,
+    /// There is a log: the number of the mark is 2 then. It is 1 for a node of a cluster, and for a store from before there
+    /// were logs.
+    pub(super) log: bool,
 }
 
 impl Mark {
@@ -48,7 +52,8 @@ impl Mark {
 
     fn line(self) -> String {
         let state = if self.closed { "closed" } else { "in use" };
-        let fact = format!("netstead store 1, revision {:020}, {state}", self.revision);
+        let format = if self.log { 2 } else { 1 };
+        let fact = format!("netstead store {format}, revision {:020}, {state}", self.revision);
         format!("{fact}, {}\n", checksum(&fact))
     }
 
@@ -57,8 +62,14 @@ impl Mark {
         if sum != checksum(fact) {
             return None;
         }
-        let (revision, state) = fact.strip_prefix("netstead store 1, revision ")?.split_once(", ")?;
-        Some(Self { revision: revision.parse().ok()?, closed: state == "closed" })
+        let (format, rest) = fact.strip_prefix("netstead store ")?.split_once(", revision ")?;
+        let log = match format {
+            "1" => false,
+            "2" => true,
+            _ => return None,
+        };
+        let (revision, state) = rest.split_once(", ")?;
+        Some(Self { revision: revision.parse().ok()?, closed: state == "closed", log })
     }
 }
 
@@ -77,9 +88,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(Mark::read(dir.path()).unwrap(), None);
         for mark in [
-            Mark { revision: 0, closed: false },
-            Mark { revision: u64::MAX, closed: true },
-            Mark { revision: 17, closed: false },
+            Mark { revision: 0, closed: false, log: false },
+            Mark { revision: u64::MAX, closed: true, log: true },
+            Mark { revision: 17, closed: false, log: true },
         ] {
             mark.write(dir.path()).unwrap();
             assert_eq!(Mark::read(dir.path()).unwrap(), Some(mark));
@@ -90,7 +101,7 @@ mod tests {
     #[test]
     fn a_mark_that_was_touched_is_not_believed() {
         let dir = tempfile::tempdir().unwrap();
-        Mark { revision: 17, closed: false }.write(dir.path()).unwrap();
+        Mark { revision: 17, closed: false, log: true }.write(dir.path()).unwrap();
         let file = dir.path().join(FILE);
         let text = fs::read_to_string(&file).unwrap();
         for broken in

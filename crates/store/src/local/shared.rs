@@ -10,11 +10,22 @@ use std::{
 
 use tokio::sync::watch;
 
-use super::{engine::Engine, trouble::Trouble};
+use super::{engine::Engine, mark::Mark, trouble::Trouble};
 use crate::{Health, StoreError, watch::Watchers};
+
+/// Whose database it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A store of its own: a log makes it durable.
+    Own,
+    /// A node of a cluster: fjall's journal makes it durable.
+    #[cfg_attr(not(feature = "raft"), allow(dead_code, reason = "there are no clusters without it"))]
+    Node,
+}
 
 pub(super) struct Shared {
     path: PathBuf,
+    kind: Kind,
     /// The open database, lent to readers for the length of one call. Only the writer thread puts one in or
     /// takes it out; what was read from another opening never mixes with this one.
     open: RwLock<Option<(Engine, Opening)>>,
@@ -23,6 +34,8 @@ pub(super) struct Shared {
     pub(super) watchers: Watchers,
     /// The last revision that is on the disk for sure. Every commit acknowledged is at or below it.
     durable: AtomicU64,
+    /// The last revision that is in the database, where it can be read. Never above `durable`.
+    applied: watch::Sender<u64>,
     pub(super) progress: Progress,
 }
 
@@ -32,20 +45,27 @@ pub(super) struct Opening(u64);
 
 impl Shared {
     /// Without a database yet; `durable` is the last commit it has.
-    pub(super) fn closed(path: &Path, durable: u64) -> Self {
+    pub(super) fn closed(path: &Path, kind: Kind, durable: u64) -> Self {
         Self {
             path: path.to_path_buf(),
+            kind,
             open: RwLock::new(None),
             openings: AtomicU64::new(0),
             health: watch::channel(Health::Ready).0,
             watchers: Watchers::default(),
             durable: AtomicU64::new(durable),
+            applied: watch::channel(durable).0,
             progress: Progress::default(),
         }
     }
 
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// What the high-water mark says now.
+    pub(super) fn mark(&self, closed: bool) -> Mark {
+        Mark { revision: self.durable(), closed, log: self.kind == Kind::Own }
     }
 
     /// Lends `engine` to readers.
@@ -82,12 +102,37 @@ impl Shared {
         self.durable.store(revision, Ordering::Release);
     }
 
+    pub(super) fn applied(&self) -> u64 {
+        *self.applied.borrow()
+    }
+
+    pub(super) fn set_applied(&self, revision: u64) {
+        self.applied.send_replace(revision);
+    }
+
+    /// Waits until everything that is durable now can be read.
+    pub(super) async fn settled(&self) -> Result<(), StoreError> {
+        let durable = self.durable();
+        if self.applied() >= durable {
+            return Ok(());
+        }
+        let mut applied = self.applied.subscribe();
+        while *applied.borrow_and_update() < durable {
+            self.ready()?;
+            if applied.changed().await.is_err() {
+                return Err(self.unavailable());
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn health(&self) -> &watch::Sender<Health> {
         &self.health
     }
 
     pub(super) fn fail(&self, reason: String) {
         self.set_health(Health::Failed { reason });
+        self.applied.send_modify(|_| {}); // Whoever waits for it looks at the health now.
     }
 
     /// Changes what health says; receivers wake only if it is something new.

@@ -17,6 +17,8 @@ pub(super) enum Trouble {
     Panicked(String),
     /// The database opens, and is not the one that was written.
     Damaged(String),
+    /// It is not a store of its own.
+    OfACluster,
 }
 
 impl From<fjall::Error> for Trouble {
@@ -52,7 +54,7 @@ impl Trouble {
                 }
                 None
             }
-            Self::NoRoom { .. } | Self::Panicked(_) | Self::Damaged(_) => None,
+            Self::NoRoom { .. } | Self::Panicked(_) | Self::Damaged(_) | Self::OfACluster => None,
         }
     }
 
@@ -85,6 +87,9 @@ impl Trouble {
             Self::Panicked(reason) => format!("the files in {dir} cannot be understood ({reason})"),
             Self::Io(error) => format!("reading or writing {dir} failed: {error}"),
             Self::Damaged(reason) => reason.clone(),
+            Self::OfACluster => format!(
+                "{dir} holds a node of a cluster, not a store of its own; say `type = \"raft\"`, or name another directory"
+            ),
         }
     }
 
@@ -94,6 +99,7 @@ impl Trouble {
         let damaged = match &self {
             Self::Damaged(_) | Self::Panicked(_) => true,
             Self::NoRoom { .. }
+            | Self::OfACluster
             | Self::Io(_)
             | Self::Fjall(fjall::Error::Poisoned | fjall::Error::Locked) => false,
             Self::Fjall(_) => self.io().is_none_or(|error| {

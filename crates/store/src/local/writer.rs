@@ -1,14 +1,15 @@
 //! The one thread that writes.
 //!
-//! It takes all commits that wait, decides them in order, makes what they write durable with one fsync and
-//! answers. While it does, the next ones gather. So a lonely commit costs one fsync and two hand-offs, and
-//! many at once share it.
+//! It takes all commits that wait, decides them in order, makes what they write durable with one flush of the log,
+//! answers, and only then has it brought into the database. While it does, the next ones gather. So a lonely commit
+//! costs one flush and two hand-offs, and many at once share it.
 
 use std::{
     sync::{
         Arc,
         mpsc::{Receiver, RecvTimeoutError, TryRecvError},
     },
+    thread,
     time::Duration,
 };
 
@@ -18,11 +19,12 @@ use tracing::warn;
 #[cfg(feature = "raft")]
 use super::engine::DiskWrite;
 use super::{
+    applier::{Applier, Batch},
     data_dir::DataDir,
     engine::Engine,
-    group::{Decision, Group},
+    group::{Decision, Group, version},
     housekeeper::Housekeeper,
-    mark::Mark,
+    log::Log,
     shared::Shared,
     trouble::Trouble,
     view::LocalSnapshot,
@@ -33,6 +35,19 @@ use crate::{Commit, Committed, StoreError, Write};
 const MAX_COMMITS: usize = 512;
 const MAX_BYTES: usize = 4 << 20;
 
+/// After so many bytes of the log it is looked how far the tables of the database have got.
+const LOOK_AGAIN: usize = 1 << 20;
+
+/// Up to so many comparisons a group may cost because the database lacks what came before it; then that is waited for.
+const MAX_COMPARISONS: usize = 1 << 14;
+
+/// How often a writer that has just written a large group looks for the next before it goes to sleep: when many ask, the
+/// next comes within a moment, and waking up would take half of that moment.
+const GLANCES: usize = 200;
+
+/// A group of more writes than this is a large one.
+const LARGE: usize = 16;
+
 /// How often an idle writer looks whether the database is still sound.
 const IDLE: Duration = Duration::from_secs(1);
 
@@ -41,7 +56,7 @@ pub(super) type Answer<T> = oneshot::Sender<Result<T, StoreError>>;
 pub(super) enum Request {
     Commit(Commit, Answer<Committed>),
     Snapshot(Answer<LocalSnapshot>),
-    /// Writes as they go to the disk; durable before the answer if the flag says so.
+    /// Writes as they go to the disk; durable before the answer if the flag says so. Only where there is no log.
     #[cfg(feature = "raft")]
     Raw(Vec<DiskWrite>, bool, Answer<()>),
     Close,
@@ -52,11 +67,21 @@ pub(super) struct Writer {
     pub(super) dir: DataDir,
     pub(super) requests: Receiver<Request>,
     pub(super) housekeeper: Housekeeper,
+    pub(super) applier: Applier,
+    /// What makes commits durable; a node of a cluster has fjall's journal for that.
+    pub(super) log: Option<Log>,
     /// The highest number a commit was given, be it one that failed: none is given twice.
     pub(super) numbered: u64,
+    /// The last group was a large one.
+    pub(super) busy: bool,
+    /// Bytes that went into the log since it was looked how far the tables have got.
+    pub(super) unseen: usize,
     /// A database that failed and is still to be closed.
     pub(super) broken: Option<Engine>,
 }
+
+/// What became of a commit, what it wrote, and who wants to know.
+type Decided = (Result<Decision, Trouble>, Vec<Write>, Answer<Committed>);
 
 /// Why the writer stopped serving.
 #[derive(Debug, PartialEq, Eq)]
@@ -81,29 +106,44 @@ impl Writer {
     pub(super) fn run(mut self) {
         while self.serve() == Stop::Broken && self.heal() {}
 
+        let settled = self.settle();
         self.shared.fail("the store is closed".into());
         self.turn_away();
+        self.applier.abandon();
+        self.applier.stop();
         let engine = self.shared.take_back();
-        let closed = engine.is_some();
         engine.into_iter().chain(self.broken.take()).for_each(Engine::close);
         self.shared.watchers.end_all();
         self.housekeeper.stop();
-        let mark = Mark { revision: self.shared.durable(), closed };
-        if let Err(error) = mark.write(self.dir.path()) {
+        if let Err(error) = self.shared.mark(settled).write(self.dir.path()) {
             warn!(%error, "The high-water mark could not be written at the end.");
         }
     }
 
+    /// Has all of it written to tables, at the end, or the journal flushed where there is no log. If that does not work,
+    /// the log has it.
+    fn settle(&mut self) -> bool {
+        if self.log.is_none() {
+            return self.shared.with_engine(|_, _| ()).is_some(); // It is flushed when it is closed.
+        }
+        let settled = self.applier.drain();
+        let settled = settled.and_then(|()| self.shared.with_engine(|engine, _| engine.settle()).transpose());
+        if let Err(trouble) = &settled {
+            warn!(?trouble, "The database could not be completed at the end; the log has what it lacks.");
+        }
+        settled.is_ok_and(|settled| settled.is_some())
+    }
+
     fn serve(&mut self) -> Stop {
         loop {
-            match self.requests.recv_timeout(IDLE) {
+            match self.next() {
                 Ok(first) => {
                     let waiting = self.gather(first);
                     let sound = self.write(waiting.commits);
                     #[cfg(feature = "raft")]
                     let sound = self.write_raw(waiting.raw, sound) && sound;
                     for answer in waiting.snapshots {
-                        let _ = answer.send(LocalSnapshot::take(&self.shared));
+                        self.applier.snapshot(answer);
                     }
                     if waiting.close {
                         return Stop::Closed;
@@ -114,13 +154,25 @@ impl Writer {
                 }
                 Err(RecvTimeoutError::Disconnected) => return Stop::Closed,
                 Err(RecvTimeoutError::Timeout) => {
-                    if let Some(Err(trouble)) = self.shared.with_engine(|engine, _| engine.check()) {
+                    if let Err(trouble) = self.applier.check() {
                         self.break_off(&trouble);
                         return Stop::Broken;
                     }
                 }
             }
         }
+    }
+
+    fn next(&self) -> Result<Request, RecvTimeoutError> {
+        let glances = if self.busy { GLANCES } else { 0 };
+        for _ in 0..glances {
+            match self.requests.try_recv() {
+                Ok(request) => return Ok(request),
+                Err(TryRecvError::Disconnected) => return Err(RecvTimeoutError::Disconnected),
+                Err(TryRecvError::Empty) => thread::yield_now(),
+            }
+        }
+        self.requests.recv_timeout(IDLE)
     }
 
     fn gather(&self, first: Request) -> Waiting {
@@ -151,34 +203,91 @@ impl Writer {
         if commits.is_empty() {
             return true;
         }
-        let mut group = Group::after(self.numbered);
         let mut decided = Vec::with_capacity(commits.len());
         self.shared.progress.begin();
-        let written = self.shared.with_engine(|engine, _| {
-            for (commit, answer) in commits {
-                let decision = group.decide(&commit, |key| engine.version(key));
-                decided.push((decision, commit.writes, answer));
-            }
-            if group.revision() == self.numbered {
-                return Ok(()); // Nothing to write, and all it was decided on is durable.
-            }
-            self.numbered = group.revision();
-            engine.write(group.into_writes(), self.numbered)
-        });
+        let written = self.decide(commits, &mut decided).and_then(|group| self.make_durable(group));
         self.shared.progress.end();
 
-        if let Some(Err(trouble)) = written {
-            let reason = self.break_off(&trouble);
-            for (decision, _, answer) in decided {
-                let _ = answer.send(self.after_failure(decision, reason.clone()));
+        let batch = match written {
+            Ok(batch) => batch,
+            Err(trouble) => {
+                let reason = self.break_off(&trouble);
+                for (decision, _, answer) in decided {
+                    let _ = answer.send(self.after_failure(decision, reason.clone()));
+                }
+                return false;
             }
-            return false;
-        }
+        };
         self.shared.set_durable(self.numbered);
+        let mut unwanted = Vec::with_capacity(decided.len());
         for (decision, writes, answer) in decided {
-            let _ = answer.send(self.after_success(decision, writes));
+            if let Ok(Decision::Landed(version)) = &decision
+                && !writes.is_empty()
+            {
+                unwanted.push(self.shared.watchers.tell(*version, writes)); // Before the caller learns it.
+            }
+            let _ = answer.send(self.after_success(decision));
         }
-        true
+        match batch.map_or(Ok(()), |batch| self.applier.apply(batch)) {
+            Ok(()) => true,
+            Err(trouble) => {
+                self.break_off(&trouble);
+                false
+            }
+        }
+    }
+
+    /// Decides `commits` one after the other, on what is durable and on each other.
+    fn decide(
+        &mut self,
+        commits: Vec<(Commit, Answer<Committed>)>,
+        decided: &mut Vec<Decided>,
+    ) -> Result<Group, Trouble> {
+        let conditions: usize = commits.iter().map(|(commit, _)| commit.conditions.len()).sum();
+        let ready = if self.applier.pending_writes().saturating_mul(conditions) > MAX_COMPARISONS {
+            self.applier.drain()
+        } else {
+            Ok(())
+        };
+        let mut group = Group::after(self.numbered);
+        let shared = Arc::clone(&self.shared);
+        for (commit, answer) in commits {
+            let standing = |key: &[u8]| match self.applier.pending(key) {
+                Some((_, content)) => Ok(content.as_deref().and_then(version)),
+                None => shared.with_engine(|engine, _| engine.version(key)).unwrap_or(Ok(None)),
+            };
+            let decision = group.decide(&commit, standing);
+            decided.push((decision, commit.writes, answer));
+        }
+        ready.map(|()| group)
+    }
+
+    /// Writes what `group` does to the log. `None`: it does nothing, and all it was decided on is durable.
+    fn make_durable(&mut self, group: Group) -> Result<Option<Batch>, Trouble> {
+        let revision = group.revision();
+        if revision == self.numbered {
+            return Ok(None);
+        }
+        self.numbered = revision;
+        let batch = Batch { writes: group.into_writes(), revision };
+        self.busy = batch.writes.len() > LARGE;
+        let Some(log) = &mut self.log else {
+            self.shared.with_engine(|engine, _| engine.write(&batch.writes, revision)).transpose()?;
+            self.shared.set_applied(revision);
+            return Ok(None);
+        };
+        if self.unseen >= LOOK_AGAIN {
+            self.unseen = 0;
+            self.applier.look()?;
+        }
+        if !log.prepare(&batch.writes) {
+            // By now the tables have what the other segment holds, unless far more is written than they can take in.
+            let checkpoint = self.applier.wait_for_checkpoint(log.begun_after())?;
+            log.turn_over(checkpoint, &batch.writes)?;
+            self.applier.seal();
+        }
+        self.unseen += log.commit(revision, self.applier.checkpoint())?;
+        Ok(Some(batch))
     }
 
     /// Writes all of `raw` together and answers. `false` if that failed.
@@ -195,7 +304,8 @@ impl Writer {
             writes.extend(group);
             answers.push(answer);
         }
-        if !sound {
+        // With a log, what went past it would be overwritten by what it holds.
+        if !sound || self.log.is_some() {
             for answer in answers {
                 let _ = answer.send(Err(self.shared.unavailable()));
             }
@@ -204,11 +314,11 @@ impl Writer {
         self.shared.progress.begin();
         self.numbered += 1;
         let written = self.shared.with_engine(|engine, _| {
-            let writes = writes.into_iter().collect();
+            let writes: Vec<DiskWrite> = writes.into_iter().collect();
             if durable {
-                engine.write(writes, self.numbered)
+                engine.write(&writes, self.numbered)
             } else {
-                engine.write_lazily(writes, self.numbered)
+                engine.write_lazily(&writes, self.numbered)
             }
         });
         self.shared.progress.end();
@@ -221,6 +331,7 @@ impl Writer {
         }
         if durable {
             self.shared.set_durable(self.numbered);
+            self.shared.set_applied(self.numbered);
         }
         for answer in answers {
             let _ = answer.send(Ok(()));
@@ -228,19 +339,10 @@ impl Writer {
         true
     }
 
-    /// What the caller learns once its group is durable. The watchers learn it first.
-    fn after_success(
-        &self,
-        decision: Result<Decision, Trouble>,
-        writes: Vec<Write>,
-    ) -> Result<Committed, StoreError> {
+    /// What the caller learns once its group is durable.
+    fn after_success(&self, decision: Result<Decision, Trouble>) -> Result<Committed, StoreError> {
         match decision {
-            Ok(Decision::Landed(version)) => {
-                if !writes.is_empty() {
-                    self.shared.watchers.tell(version, writes);
-                }
-                Ok(Committed { version })
-            }
+            Ok(Decision::Landed(version)) => Ok(Committed { version }),
             Ok(Decision::Refused(key)) => Err(StoreError::Refused { key }),
             Err(trouble) => Err(trouble.into_error(self.dir.path())),
         }

@@ -67,7 +67,7 @@ pub(super) struct Disk {
 
 impl Disk {
     pub(super) async fn open(dir: &Path) -> Result<Self, StoreError> {
-        let store = LocalStore::open_whoever(dir).await?;
+        let store = LocalStore::open_for_cluster(dir).await?;
         Ok(Self { store, dir: dir.to_path_buf(), recent: Recent::default(), written: AtomicU64::new(0) })
     }
 

@@ -20,6 +20,8 @@ pub(crate) enum Role {
     Hold,
     /// Opens the store and commits as fast as it can.
     Load,
+    /// The same with so much in each commit that the log is written over again and again.
+    HeavyLoad,
 }
 
 /// Not a test unless [`Process::start`] runs it.
@@ -39,7 +41,9 @@ fn child() {
             Ok(store) => {
                 say("open");
                 if role == format!("{:?}", Role::Load) {
-                    crate::kill::load(store).await;
+                    crate::kill::load(store, 60).await;
+                } else if role == format!("{:?}", Role::HeavyLoad) {
+                    crate::kill::load(store, 40_000).await;
                 } else {
                     std::future::pending::<()>().await;
                     drop(store);

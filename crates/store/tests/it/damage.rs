@@ -3,10 +3,12 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use netstead_store::{Entry, LocalStore, Store, StoreError};
 use tempfile::{TempDir, tempdir};
+use tokio::time::sleep;
 
 use crate::support::{Dice, everything, open, put};
 
@@ -34,43 +36,120 @@ async fn damage(dir: &Path) -> String {
     }
 }
 
-#[tokio::test]
-async fn a_journal_that_was_cut_is_noticed() {
-    let (dir, all) = written().await;
-    let journal = journal(dir.path());
-    let length = fs::metadata(&journal).unwrap().len();
-    fs::OpenOptions::new().write(true).open(&journal).unwrap().set_len(length / 2).unwrap();
+/// A copy of a store as if its process had been killed right now.
+async fn killed(store: &LocalStore, dir: &Path) -> TempDir {
+    let copy = tempdir().unwrap();
+    everything(store).await; // Nothing is on its way into the database any more.
+    copy_all(dir, copy.path());
+    copy
+}
 
-    let reason = damage(dir.path()).await;
-    let mark = dir.path().join("highwater");
+/// An open store with 200 small commits that are nowhere but in the log, and what is in it.
+async fn in_use() -> (TempDir, LocalStore, Vec<Entry>) {
+    let dir = tempdir().unwrap();
+    let store = open(dir.path()).await;
+    for number in 0..200 {
+        put(&store, &format!("k/{number:03}"), vec![number; 100]).await.unwrap();
+    }
+    let all = everything(&store).await;
+    (dir, store, all)
+}
+
+#[tokio::test]
+async fn no_state_of_the_journal_matters() {
+    let (dir, store, all) = in_use().await;
+    let mut dice = Dice::new(5);
+    for round in 0..12 {
+        let copy = killed(&store, dir.path()).await;
+        let journal = journal(copy.path());
+        let length = fs::metadata(&journal).unwrap().len();
+        match round % 4 {
+            0 => fs::OpenOptions::new()
+                .write(true)
+                .open(&journal)
+                .unwrap()
+                .set_len(dice.below(length))
+                .unwrap(),
+            1 => fs::write(&journal, vec![0; 4096]).unwrap(),
+            2 => fs::remove_file(&journal).unwrap(),
+            _ => {
+                let mut bytes = fs::read(&journal).unwrap();
+                let start = usize::try_from(dice.below(8000)).unwrap();
+                bytes[start..start + 500].fill(7);
+                fs::write(&journal, bytes).unwrap();
+            }
+        }
+        let opened = open(copy.path()).await;
+        assert_eq!(everything(&opened).await, all, "round {round}");
+        opened.close().await;
+    }
+    store.close().await;
+    fs::remove_file(journal(dir.path())).unwrap();
+    let store = open(dir.path()).await;
+    assert_eq!(everything(&store).await, all, "closed in order");
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_log_that_was_cut_is_noticed() {
+    let (dir, store, all) = in_use().await;
+    sleep(Duration::from_millis(2200)).await; // The mark is at most a second behind.
+    let copy = killed(&store, dir.path()).await;
+    store.close().await;
+    let log = copy.path().join("log/0");
+    let bytes = fs::read(&log).unwrap();
+    let used = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+    fs::write(&log, &bytes[..used / 2]).unwrap();
+
+    let reason = damage(copy.path()).await;
+    let (mark, logs) = (copy.path().join("highwater"), copy.path().join("log"));
     assert!(reason.contains("commit 200 was once there"), "{reason}");
-    assert!(reason.contains(&format!("delete {}", mark.display())), "{reason}");
+    assert!(reason.contains(&format!("delete {} and {}", mark.display(), logs.display())), "{reason}");
     assert!(reason.ends_with("restore a backup"), "{reason}");
-    assert_eq!(damage(dir.path()).await, reason, "and it stays noticed");
+    assert_eq!(damage(copy.path()).await, reason, "and it stays noticed");
 
     fs::remove_file(mark).unwrap();
-    let store = open(dir.path()).await;
-    let left = everything(&store).await;
+    let opened = open(copy.path()).await;
+    let left = everything(&opened).await;
     assert!(!left.is_empty() && left.len() < all.len(), "{} of {}", left.len(), all.len());
     assert_eq!(left, all[..left.len()], "what is left is the beginning");
+    opened.close().await;
+}
+
+#[tokio::test]
+async fn a_log_that_is_gone_is_noticed() {
+    let (dir, store, all) = in_use().await;
+    let copy = killed(&store, dir.path()).await;
+    fs::remove_dir_all(copy.path().join("log")).unwrap();
+    let reason = damage(copy.path()).await;
+    assert!(reason.contains("log is missing or empty"), "{reason}");
+
+    store.close().await;
+    fs::remove_dir_all(dir.path().join("log")).unwrap();
+    let store = open(dir.path()).await;
+    assert_eq!(everything(&store).await, all, "a store that was closed in order needs none");
     store.close().await;
 }
 
 #[tokio::test]
 async fn a_flipped_bit_is_refused_or_harmless() {
-    let (dir, all) = written().await;
-    let intact = fs::read(journal(dir.path())).unwrap();
+    let (dir, store, all) = in_use().await;
+    sleep(Duration::from_millis(2200)).await;
+    let copy = killed(&store, dir.path()).await;
+    store.close().await;
+    let log = Path::new("log/0");
+    let intact = fs::read(copy.path().join(log)).unwrap();
     let used = intact.iter().rposition(|byte| *byte != 0).unwrap() as u64;
     let mut dice = Dice::new(3);
     let (mut refused, mut harmless) = (0, 0);
     for _ in 0..25 {
-        let copy = tempdir().unwrap();
-        copy_all(dir.path(), copy.path());
+        let flipped = tempdir().unwrap();
+        copy_all(copy.path(), flipped.path());
         let (place, bit) = (usize::try_from(dice.below(used)).unwrap(), dice.below(8));
         let mut broken = intact.clone();
         broken[place] ^= 1 << bit;
-        fs::write(journal(copy.path()), broken).unwrap();
-        match LocalStore::open(copy.path()).await {
+        fs::write(flipped.path().join(log), broken).unwrap();
+        match LocalStore::open(flipped.path()).await {
             Ok(store) => {
                 assert_eq!(everything(&store).await, all, "byte {place}, bit {bit}");
                 harmless += 1;
@@ -81,6 +160,7 @@ async fn a_flipped_bit_is_refused_or_harmless() {
         }
     }
     println!("{refused} flips refused, {harmless} harmless");
+    assert!(refused > 0);
 }
 
 fn copy_all(from: &Path, to: &Path) {
@@ -120,18 +200,69 @@ async fn a_database_that_is_gone_is_not_replaced_by_an_empty_one() {
 
 #[tokio::test]
 async fn older_files_put_in_place_of_newer_ones_are_noticed() {
-    let (dir, _) = written().await;
+    let (dir, all) = written().await;
     let old = tempdir().unwrap();
     copy_all(&dir.path().join("db"), old.path());
+    let put_back = || {
+        fs::remove_dir_all(dir.path().join("db")).unwrap();
+        fs::create_dir(dir.path().join("db")).unwrap();
+        copy_all(old.path(), &dir.path().join("db"));
+    };
     let store = open(dir.path()).await;
     put(&store, "new", "1").await.unwrap();
     store.close().await;
+    put_back();
+    let store = open(dir.path()).await;
+    assert_eq!(everything(&store).await.len(), all.len() + 1, "the log has what these lack");
+    store.close().await;
 
-    fs::remove_dir_all(dir.path().join("db")).unwrap();
-    fs::create_dir(dir.path().join("db")).unwrap();
-    copy_all(old.path(), &dir.path().join("db"));
+    let store = open(dir.path()).await;
+    put(&store, "newer", "1").await.unwrap();
+    store.close().await;
+    put_back();
     let reason = damage(dir.path()).await;
     assert!(reason.contains("ends at commit 200, and commit 201 was once there"), "{reason}");
+}
+
+/// What a version without a log leaves behind: everything in the journal of the database, and a mark of another number.
+fn from_before_the_log(dir: &Path) {
+    let db = fjall::Database::builder(dir.join("db")).open().unwrap();
+    let keys = db.keyspace("netstead", fjall::KeyspaceCreateOptions::default).unwrap();
+    for number in 1..=200_u64 {
+        let mut batch = db.batch().durability(Some(fjall::PersistMode::SyncData));
+        let version = number.to_be_bytes();
+        batch.insert(&keys, format!("dk/{number:03}"), [version.as_slice(), b"value"].concat());
+        batch.insert(&keys, "r", version);
+        batch.commit().unwrap();
+    }
+    let mark = "netstead store 1, revision 00000000000000000200, in use, 4b324c0d\n";
+    fs::write(dir.join("highwater"), mark).unwrap();
+}
+
+#[tokio::test]
+async fn a_store_from_before_there_was_a_log_gets_one() {
+    let dir = tempdir().unwrap();
+    from_before_the_log(dir.path());
+    for round in 0..3 {
+        let store = open(dir.path()).await;
+        let there = everything(&store).await;
+        assert_eq!(
+            (there.len(), &*there[0].value, there[0].version.0),
+            (200 + round, b"value".as_slice(), 1)
+        );
+        assert!(dir.path().join("log/0").exists());
+        put(&store, &format!("new/{round}"), "1").await.unwrap();
+        store.close().await;
+    }
+
+    let dir = tempdir().unwrap();
+    from_before_the_log(dir.path());
+    let journal = journal(dir.path());
+    let bytes = fs::read(&journal).unwrap();
+    let used = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+    fs::write(&journal, &bytes[..used / 2]).unwrap();
+    let reason = damage(dir.path()).await;
+    assert!(reason.contains("commit 200 was once there"), "{reason}");
 }
 
 #[tokio::test]

@@ -1,0 +1,307 @@
+//! Brings durable groups into the database, off the way of those who wait for the disk.
+//!
+//! A group is in the log when its callers are answered. What it writes can be read once it is in the database as well:
+//! small groups are brought there by the writer itself, which has nothing else to do at that moment; large ones go to a
+//! thread of their own, while the writer flushes the next group. Whoever reads waits until all that was durable when he
+//! asked is there.
+
+use std::{
+    collections::VecDeque,
+    io, mem,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use super::{
+    engine::{DiskWrite, Engine},
+    shared::Shared,
+    trouble::Trouble,
+    view::LocalSnapshot,
+    writer::Answer,
+};
+
+/// Up to so many writes are brought into the database by the writer itself.
+const SMALL: usize = 16;
+
+/// So many bytes may wait in memory; then the writer waits.
+const MAX_WAITING: usize = 32 << 20;
+
+/// How often those who wait for the database look whether it still works.
+const GLANCE: Duration = Duration::from_millis(1);
+
+/// What a durable group writes.
+#[derive(Debug)]
+pub(super) struct Batch {
+    pub(super) writes: Vec<DiskWrite>,
+    pub(super) revision: u64,
+}
+
+enum Job {
+    Apply(Arc<Batch>),
+    Snapshot(Answer<LocalSnapshot>),
+    /// Everything before is to be written to tables.
+    Seal,
+}
+
+/// The writer's side.
+pub(super) struct Applier {
+    shared: Arc<Shared>,
+    queue: Arc<Queue>,
+    thread: JoinHandle<()>,
+    /// Batches that may not be in the database yet, in order.
+    recent: VecDeque<Arc<Batch>>,
+}
+
+#[derive(Default)]
+struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    jobs: VecDeque<Job>,
+    /// One is being done.
+    busy: bool,
+    bytes: usize,
+    /// What went wrong; nothing is done any more until the writer has taken this.
+    trouble: Option<Trouble>,
+    stop: bool,
+    checkpoints: Checkpoints,
+}
+
+/// Which revisions the tables have.
+#[derive(Debug, Default)]
+struct Checkpoints {
+    reached: u64,
+    /// Numbers of [`Engine::apply`] with the revision each stands for.
+    ahead: VecDeque<(u64, u64)>,
+}
+
+impl Checkpoints {
+    fn note(&mut self, number: u64, revision: u64) {
+        self.ahead.push_back((number, revision));
+    }
+
+    fn reach(&mut self, persisted: u64) -> u64 {
+        while let Some((_, revision)) = self.ahead.pop_front_if(|(number, _)| *number <= persisted) {
+            self.reached = revision;
+        }
+        self.reached
+    }
+}
+
+impl Applier {
+    pub(super) fn start(shared: Arc<Shared>, revision: u64) -> io::Result<Self> {
+        let queue = Arc::new(Queue::default());
+        queue.lock().checkpoints.reached = revision;
+        let thread = thread::Builder::new().name("netstead-apply".into()).spawn({
+            let (shared, queue) = (Arc::clone(&shared), Arc::clone(&queue));
+            move || queue.work(&shared)
+        })?;
+        Ok(Self { shared, queue, thread, recent: VecDeque::new() })
+    }
+
+    /// What a key as it lies on disk was last given by a batch that may not be in the database yet.
+    pub(super) fn pending(&self, key: &[u8]) -> Option<&DiskWrite> {
+        let batches = self.recent.iter().rev();
+        batches.flat_map(|batch| &batch.writes).find(|(other, _)| other == key)
+    }
+
+    /// How many writes [`Applier::pending`] may have to look at.
+    pub(super) fn pending_writes(&mut self) -> usize {
+        let applied = self.shared.applied();
+        while self.recent.pop_front_if(|batch| batch.revision <= applied).is_some() {}
+        self.recent.iter().map(|batch| batch.writes.len()).sum()
+    }
+
+    /// Waits until the database has everything.
+    pub(super) fn drain(&mut self) -> Result<(), Trouble> {
+        self.wait(|state| state.jobs.is_empty() && !state.busy)?;
+        self.recent.clear();
+        Ok(())
+    }
+
+    /// Takes over a batch that is durable. Waits if too much is on its way already.
+    pub(super) fn apply(&mut self, batch: Batch) -> Result<(), Trouble> {
+        if batch.writes.len() <= SMALL && self.queue.lock().is_idle() {
+            self.recent.clear();
+            return self
+                .shared
+                .with_engine(|engine, _| self.queue.apply(&self.shared, engine, &batch))
+                .unwrap_or(Ok(()));
+        }
+        self.wait(|state| state.bytes < MAX_WAITING)?;
+        let batch = Arc::new(batch);
+        self.recent.push_back(Arc::clone(&batch));
+        self.queue.push(Job::Apply(batch));
+        Ok(())
+    }
+
+    /// Answers with a view that has every batch taken over so far.
+    pub(super) fn snapshot(&self, answer: Answer<LocalSnapshot>) {
+        if self.queue.lock().is_idle() {
+            let _ = answer.send(LocalSnapshot::take(&self.shared));
+        } else {
+            self.queue.push(Job::Snapshot(answer));
+        }
+    }
+
+    /// Has every batch taken over so far written to tables.
+    pub(super) fn seal(&self) {
+        self.queue.push(Job::Seal);
+    }
+
+    /// The revision up to which the tables have everything, as far as was looked.
+    pub(super) fn checkpoint(&self) -> u64 {
+        self.queue.lock().checkpoints.reached
+    }
+
+    /// Looks how far the tables have got.
+    pub(super) fn look(&self) -> Result<u64, Trouble> {
+        let persisted = self.shared.with_engine(|engine, _| engine.persisted()).transpose()?;
+        Ok(self.queue.lock().checkpoints.reach(persisted.unwrap_or_default()))
+    }
+
+    /// Waits until the tables have everything up to `revision`, and says how far they have got.
+    pub(super) fn wait_for_checkpoint(&mut self, revision: u64) -> Result<u64, Trouble> {
+        loop {
+            let reached = self.look()?;
+            if reached >= revision {
+                return Ok(reached);
+            }
+            self.check()?;
+            thread::sleep(GLANCE);
+        }
+    }
+
+    /// Whether something went wrong, here or in fjall's background.
+    pub(super) fn check(&mut self) -> Result<(), Trouble> {
+        if let Some(trouble) = self.queue.lock().trouble.take() {
+            return Err(trouble);
+        }
+        self.shared.with_engine(|engine, _| engine.check()).unwrap_or(Ok(()))
+    }
+
+    /// Forgets what is on its way: it is in the log. Nothing touches the database when this returns.
+    pub(super) fn abandon(&mut self) {
+        let mut state = self.queue.lock();
+        let jobs = mem::take(&mut state.jobs);
+        state.bytes = 0;
+        while state.busy {
+            state = self.queue.sleep(state);
+        }
+        state.trouble = None;
+        state.checkpoints = Checkpoints::default();
+        drop(state);
+        self.recent.clear();
+        turn_away(&self.shared, jobs);
+    }
+
+    /// Goes on with a database that was opened again at `revision`.
+    pub(super) fn resume(&mut self, revision: u64) {
+        self.queue.lock().checkpoints = Checkpoints { reached: revision, ahead: VecDeque::new() };
+    }
+
+    pub(super) fn stop(self) {
+        self.queue.lock().stop = true;
+        self.queue.changed.notify_all();
+        let _ = self.thread.join(); // A panic in there has been reported, and there is nothing left to do.
+    }
+
+    fn wait(&mut self, until: impl Fn(&State) -> bool) -> Result<(), Trouble> {
+        let mut state = self.queue.lock();
+        loop {
+            if let Some(trouble) = state.trouble.take() {
+                return Err(trouble);
+            }
+            if until(&state) {
+                return Ok(());
+            }
+            state = self.queue.sleep(state);
+        }
+    }
+}
+
+impl State {
+    fn is_idle(&self) -> bool {
+        self.jobs.is_empty() && !self.busy && self.trouble.is_none()
+    }
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn sleep<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, job: Job) {
+        let mut state = self.lock();
+        if let Job::Apply(batch) = &job {
+            state.bytes += batch.bytes();
+        }
+        state.jobs.push_back(job);
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    fn work(&self, shared: &Arc<Shared>) {
+        let mut state = self.lock();
+        while !state.stop {
+            let next = if state.trouble.is_some() { None } else { state.jobs.pop_front() };
+            let Some(job) = next else {
+                state = self.sleep(state);
+                continue;
+            };
+            state.busy = true;
+            drop(state);
+            let bytes = if let Job::Apply(batch) = &job { batch.bytes() } else { 0 };
+            let outcome = self.perform(shared, job);
+            state = self.lock();
+            state.busy = false;
+            state.bytes = state.bytes.saturating_sub(bytes);
+            if let Err(trouble) = outcome {
+                state.trouble = Some(trouble);
+            }
+            self.changed.notify_all();
+        }
+    }
+
+    fn perform(&self, shared: &Arc<Shared>, job: Job) -> Result<(), Trouble> {
+        match job {
+            Job::Apply(batch) => {
+                shared.with_engine(|engine, _| self.apply(shared, engine, &batch)).unwrap_or(Ok(()))
+            }
+            Job::Seal => shared.with_engine(|engine, _| engine.seal()).unwrap_or(Ok(())),
+            Job::Snapshot(answer) => {
+                let _ = answer.send(LocalSnapshot::take(shared));
+                Ok(())
+            }
+        }
+    }
+
+    fn apply(&self, shared: &Shared, engine: &Engine, batch: &Batch) -> Result<(), Trouble> {
+        let number = engine.apply(&batch.writes, batch.revision)?;
+        self.lock().checkpoints.note(number, batch.revision);
+        shared.set_applied(batch.revision);
+        Ok(())
+    }
+}
+
+impl Batch {
+    fn bytes(&self) -> usize {
+        self.writes.iter().map(|(key, content)| key.len() + content.as_ref().map_or(0, Vec::len)).sum()
+    }
+}
+
+fn turn_away(shared: &Shared, jobs: VecDeque<Job>) {
+    for job in jobs {
+        if let Job::Snapshot(answer) = job {
+            let _ = answer.send(Err(shared.unavailable()));
+        }
+    }
+}

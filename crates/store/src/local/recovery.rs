@@ -1,0 +1,185 @@
+//! Opening what is there: the tables of the database, and what the log knows besides.
+//!
+//! The tables always have every commit up to the log's checkpoint, and none that is not in the log. So whatever a crash
+//! left of anything else, the tables and the groups behind the checkpoint together are the store.
+
+use tracing::info;
+
+use super::{
+    data_dir::{DataDir, sync_directory},
+    engine::Engine,
+    journals,
+    log::{Contents, Former, Log},
+    mark::{self, Mark},
+    shared::Kind,
+    trouble::Trouble,
+};
+
+/// A database, and its log, which is empty: the tables have everything. A node of a cluster has none.
+pub(super) struct Opened {
+    pub(super) engine: Engine,
+    pub(super) log: Option<Log>,
+    pub(super) revision: u64,
+}
+
+/// Opens or creates the store in `dir`, and makes sure that it is the one that was left there.
+pub(super) fn open(dir: &DataDir, kind: Kind) -> Result<Opened, Trouble> {
+    let mark = Mark::read(dir.path())?;
+    if !dir.database().exists() {
+        if let Some(Mark { revision, .. }) = mark {
+            return Err(Trouble::Damaged(format!(
+                "{} once had {revision} commits and has no database",
+                dir.path().display()
+            )));
+        }
+        Engine::create(dir)?;
+        return begin(dir, kind, Engine::open(&dir.database())?, Log::forget(dir.path())?);
+    }
+    let contents = if mark.is_none() { Log::read(dir.path())? } else { None };
+    let (engine, former) = match (mark, contents) {
+        (Some(mark), _) if mark.log => after_a_stop(dir, mark)?,
+        (None, Some(contents)) => (replay(dir, &contents, 0)?, contents.former()),
+        _ => {
+            let engine = by_journals(dir, mark)?;
+            let engine = if kind == Kind::Own { into_tables(dir, engine)? } else { engine };
+            (engine, Log::forget(dir.path())?)
+        }
+    };
+    begin(dir, kind, engine, former)
+}
+
+/// Makes the store ready for use. With a log to begin, the tables have all of it.
+fn begin(dir: &DataDir, kind: Kind, engine: Engine, former: Former) -> Result<Opened, Trouble> {
+    let begun = engine.revision().and_then(|revision| {
+        let log = match kind {
+            Kind::Own => Some(Log::begin(dir.path(), revision, former)?),
+            Kind::Node => None,
+        };
+        Mark { revision, closed: false, log: log.is_some() }.write(dir.path())?;
+        if log.is_none() {
+            Log::remove(dir.path())?; // What a store of its own may have left would be older than the database.
+        }
+        sync_directory(dir.path())?;
+        Ok((log, revision))
+    });
+    match begun {
+        Ok((log, revision)) => {
+            let engine = if log.is_some() { engine } else { engine.keep_journal() };
+            Ok(Opened { engine, log, revision })
+        }
+        Err(trouble) => {
+            engine.close();
+            Err(trouble)
+        }
+    }
+}
+
+fn after_a_stop(dir: &DataDir, mark: Mark) -> Result<(Engine, Former), Trouble> {
+    if let Some(found) = closed(dir, mark)? {
+        return Ok(found);
+    }
+    let Some(contents) = Log::read(dir.path())? else {
+        return Err(Trouble::Damaged(format!("{} is missing or empty", Log::path(dir.path()).display())));
+    };
+    Ok((replay(dir, &contents, mark.revision)?, contents.former()))
+}
+
+/// The database of a store that was closed in order, if that is what it is: then the log has nothing to add.
+fn closed(dir: &DataDir, mark: Mark) -> Result<Option<(Engine, Former)>, Trouble> {
+    if !mark.closed {
+        return Ok(None);
+    }
+    let engine = Engine::open(&dir.database())?;
+    match engine.revision() {
+        Ok(revision) if revision == mark.revision => Ok(Some((engine, Log::forget(dir.path())?))),
+        _ => {
+            engine.close();
+            Ok(None)
+        }
+    }
+}
+
+/// The database with every commit that is in the log, all of it in tables. `known` was once there for sure.
+pub(super) fn replay(dir: &DataDir, contents: &Contents, known: u64) -> Result<Engine, Trouble> {
+    if contents.last < known {
+        return Err(cut_short(dir, contents.last, known));
+    }
+    let engine = Engine::open(&dir.database())?;
+    let done = replay_into(&engine, dir, contents);
+    match done {
+        Ok(()) => Ok(engine),
+        Err(trouble) => {
+            engine.close();
+            Err(trouble)
+        }
+    }
+}
+
+fn replay_into(engine: &Engine, dir: &DataDir, contents: &Contents) -> Result<(), Trouble> {
+    let found = engine.revision()?;
+    if found < contents.checkpoint {
+        return Err(cut_short(dir, found, contents.checkpoint));
+    }
+    if found > contents.last {
+        return Err(cut_short(dir, contents.last, found));
+    }
+    let mut groups = 0_u64;
+    for group in contents.replay() {
+        let (revision, writes) = group?;
+        engine.apply(&writes, revision)?;
+        groups += 1;
+    }
+    engine.settle()?;
+    let revision = engine.revision()?;
+    if revision != contents.last {
+        return Err(cut_short(dir, revision, contents.last));
+    }
+    if groups > 0 {
+        info!(groups, revision, "What the log held was brought into the database.");
+    }
+    Ok(())
+}
+
+/// A database that its journals make durable: a node of a cluster, or a store from before there were logs.
+fn by_journals(dir: &DataDir, mark: Option<Mark>) -> Result<Engine, Trouble> {
+    let database = dir.database();
+    if !mark.is_some_and(|mark| mark.closed) {
+        // Again if need be: the first attempt may only have learned of a failure before our time.
+        journals::write_again(&database).or_else(|_| journals::write_again(&database))?;
+    }
+    let engine = Engine::open_with_journals(&database)?;
+    let checked = engine.revision().and_then(|revision| match mark {
+        Some(mark) if revision < mark.revision => Err(cut_short(dir, revision, mark.revision)),
+        _ => Ok(()),
+    });
+    match checked {
+        Ok(()) => Ok(engine),
+        Err(trouble) => {
+            engine.close();
+            Err(trouble)
+        }
+    }
+}
+
+/// Writes everything to tables, so that a log can begin.
+fn into_tables(dir: &DataDir, engine: Engine) -> Result<Engine, Trouble> {
+    let settled = match engine.is_of_a_cluster() {
+        Ok(true) => Err(Trouble::OfACluster),
+        Ok(false) => engine.settle(),
+        Err(trouble) => Err(trouble),
+    };
+    engine.close();
+    settled?;
+    Engine::open(&dir.database())
+}
+
+fn cut_short(dir: &DataDir, found: u64, known: u64) -> Trouble {
+    Trouble::Damaged(format!(
+        "{} ends at commit {found}, and commit {known} was once there: the log was cut short or old files were put in \
+         its place. To go on without those commits, which may hand out addresses that are in use, delete {} and {}; \
+         otherwise",
+        dir.path().display(),
+        dir.path().join(mark::FILE).display(),
+        Log::path(dir.path()).display(),
+    ))
+}
