@@ -1,4 +1,4 @@
-//! The same promises on every store: what elsewhere is tried in memory, tried on a disk and in an etcd.
+//! The same promises on every store: what elsewhere is tried in memory, tried on a disk, in an etcd and in a cluster.
 
 use std::sync::Arc;
 
@@ -110,6 +110,15 @@ fn in_three_etcds_the_promises_hold_and_nobody_is_lied_to() {
     promises_hold_on(&ground, |name| {
         ["hazards", "queueing", "restoring"].iter().any(|m| name.starts_with(m))
     });
+    the_book_comes_back_from(&ground, 1);
+    nobody_is_lied_to_on(&ground, 2);
+}
+
+#[test]
+fn in_a_cluster_the_promises_hold_and_nobody_is_lied_to() {
+    let ground = Ground::raft();
+    // Each test makes a cluster of its own.
+    promises_hold_on(&ground, |name| ["hazards", "restoring"].iter().any(|m| name.starts_with(m)));
     the_book_comes_back_from(&ground, 1);
     nobody_is_lied_to_on(&ground, 2);
 }
