@@ -75,7 +75,7 @@ async fn measure(report: &mut Report, dir: &Path, engine: Engine) {
     let name = engine.name();
     let (mut raw, mut one, mut many) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..ROUNDS {
-        let below = engine.start(&dir.join(format!("{name}-{round}"))).await;
+        let below = engine.start(&dir.join(format!("{name}-{round}")));
         raw.push(commits_per_second(&*below.open("raw").await).await);
         one.push(claims_per_second(below.open("one").await, 1).await);
         many.push(claims_per_second(below.open("many").await, 64).await);

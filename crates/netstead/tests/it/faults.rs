@@ -66,3 +66,21 @@ mod etcd_of_one {
     fault!(at length: ETCD, empty_disk, EmptyDisk);
     fault!(at length: ETCD, wrong_clock, WrongClock);
 }
+
+mod raft {
+    use super::*;
+
+    const RAFT: Backing = Backing::Raft;
+
+    fault!(RAFT, leader_killed, LeaderKilled);
+    fault!(RAFT, leader_stopped, LeaderStopped);
+    fault!(RAFT, leader_cut_off, LeaderCutOff);
+    fault!(RAFT, follower_cut_off, FollowerCutOff);
+    fault!(RAFT, heard_one_way, HeardOneWay);
+    fault!(RAFT, answers_lost, AnswersLost);
+    fault!(RAFT, disk_full, DiskFull);
+    fault!(RAFT, all_restarted, AllRestarted);
+    fault!(RAFT, rolling_restart, RollingRestart);
+    fault!(RAFT, empty_disk, EmptyDisk);
+    fault!(RAFT, wrong_clock, WrongClock);
+}

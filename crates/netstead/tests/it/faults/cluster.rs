@@ -12,7 +12,7 @@ use std::{
 };
 
 use netstead_client::{Client, ClientError, types::TokenInput};
-use netstead_testkit::{Etcd, EtcdPlace, Lan, Lossy, Tmpfs};
+use netstead_testkit::{Etcd, EtcdPlace, Lan, Lossy, Machine, Tmpfs};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
@@ -34,12 +34,25 @@ const REQUEST: Duration = Duration::from_secs(5);
 pub(crate) enum Backing {
     /// An etcd; with three members, one on the machine of each node.
     Etcd { members: usize },
+    /// The nodes keep it themselves.
+    Raft,
 }
 
 impl fmt::Display for Backing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Etcd { members } => write!(f, "etcd of {members}"),
+            Self::Raft => f.write_str("raft"),
+        }
+    }
+}
+
+impl Backing {
+    /// Of an etcd below the nodes.
+    pub(crate) fn members(self) -> usize {
+        match self {
+            Self::Etcd { members } => members,
+            Self::Raft => 0,
         }
     }
 }
@@ -68,21 +81,29 @@ impl Cluster {
     pub(crate) fn start_on(lan: Lan, backing: Backing, fault: Fault, more: &str) -> Option<Self> {
         let disk = match (backing, fault) {
             (Backing::Etcd { members: 3 }, Fault::DiskFull) => Some(Tmpfs::mount(400 << 20)?),
+            (Backing::Raft, Fault::DiskFull) => Some(Tmpfs::mount(64 << 20)?),
             _ => None,
         };
-        let Backing::Etcd { members } = backing;
-        let etcd = start_etcd(&lan, members, fault, disk.as_ref())?;
+        let etcd = match backing {
+            Backing::Etcd { members } => Some(start_etcd(&lan, members, fault, disk.as_ref())?),
+            Backing::Raft => None,
+        };
         let mut ways = Vec::new();
         let mut nodes: Vec<Node> = lan.machines().iter().take(NODES.into()).cloned().map(Node::new).collect();
+        let addresses: Vec<Ipv4Addr> =
+            lan.machines().iter().take(NODES.into()).map(Machine::address).collect();
         for (number, node) in nodes.iter_mut().enumerate() {
-            let mut endpoints = etcd.endpoints();
-            if fault == Fault::AnswersLost {
-                endpoints = endpoints.iter().map(|url| lossy(&mut ways, lan.host(), url)).collect();
+            let store = match &etcd {
+                Some(etcd) => in_etcd(etcd.endpoints(), number, |url| match fault {
+                    Fault::AnswersLost => lossy(&mut ways, lan.host(), &url),
+                    _ => url,
+                }),
+                None => by_raft(&addresses, number),
+            };
+            node.configure(&format!("{store}{more}"));
+            if let (Backing::Raft, 0, Some(disk)) = (backing, number, &disk) {
+                node.put_data_on(disk.path());
             }
-            // Each asks its own machine first.
-            let own = number % endpoints.len();
-            endpoints.rotate_left(own);
-            node.configure(&format!("[store]\ntype = \"etcd\"\nendpoints = {endpoints:?}\n{more}"));
         }
         if fault == Fault::WrongClock {
             nodes.iter_mut().skip(1).for_each(|node| node.set_clock(Some("+3600s")));
@@ -98,7 +119,7 @@ impl Cluster {
                 }
             }
         });
-        Some(Self { nodes, watching: Some(watching), over, token: None, etcd: Some(etcd), ways, disk, lan })
+        Some(Self { nodes, watching: Some(watching), over, token: None, etcd, ways, disk, lan })
     }
 
     pub(crate) fn nodes(&self) -> MutexGuard<'_, Vec<Node>> {
@@ -108,12 +129,16 @@ impl Cluster {
     /// Starts the nodes, the first one first, so that it leads; returns when all serve that can.
     pub(crate) async fn begin(&mut self) {
         self.nodes()[0].start();
-        self.leader().await;
+        // Nodes that keep their store themselves wait for each other.
+        if self.etcd.is_some() {
+            self.leader().await;
+        }
         for number in 1..usize::from(NODES) {
             self.nodes()[number].start();
         }
-        let first = self.nodes()[0].token();
-        let admin = self.nodes()[0].client(first.as_deref(), REQUEST);
+        let leader = self.leader().await;
+        let first = self.nodes()[leader].token();
+        let admin = self.nodes()[leader].client(first.as_deref(), REQUEST);
         let token = TokenInput { subject: "load".into(), role: "admin".into(), ..TokenInput::default() };
         self.token = admin.create_token(&token).await.unwrap().secret;
         // Who serves knows the token before anybody uses it.
@@ -175,7 +200,7 @@ impl Cluster {
 
     /// Where the store is beside the machines of the nodes.
     pub(crate) fn beside(&self) -> Vec<Ipv4Addr> {
-        self.lan.machines().iter().skip(NODES.into()).map(netstead_testkit::Machine::address).collect()
+        self.lan.machines().iter().skip(NODES.into()).map(Machine::address).collect()
     }
 
     pub(crate) fn etcd(&mut self) -> &mut Etcd {
@@ -215,6 +240,24 @@ fn start_etcd(lan: &Lan, members: usize, fault: Fault, disk: Option<&Tmpfs>) -> 
         flags.push("--quota-backend-bytes=33554432");
     }
     Etcd::start_at(&places, "http", &flags)
+}
+
+fn in_etcd(endpoints: Vec<String>, number: usize, way: impl FnMut(String) -> String) -> String {
+    let mut endpoints: Vec<String> = endpoints.into_iter().map(way).collect();
+    // Each asks its own machine first.
+    let own = number % endpoints.len();
+    endpoints.rotate_left(own);
+    format!("[store]\ntype = \"etcd\"\nendpoints = {endpoints:?}\n")
+}
+
+fn by_raft(addresses: &[Ipv4Addr], number: usize) -> String {
+    let place = |address: &Ipv4Addr| format!("{address}:5302");
+    let own = place(&addresses[number]);
+    let peers: Vec<String> = addresses.iter().map(place).filter(|peer| *peer != own).collect();
+    let secret = "0123456789abcdef0123456789abcdef";
+    format!(
+        "[store]\ntype = \"raft\"\npath = \"data\"\nlisten = \"{own}\"\npeers = {peers:?}\nsecret = \"{secret}\"\n"
+    )
 }
 
 fn lossy(ways: &mut Vec<Lossy>, host: Ipv4Addr, url: &str) -> String {

@@ -41,6 +41,11 @@ impl Node {
         self.clock = offset;
     }
 
+    /// Its data directory is to be on this disk.
+    pub(crate) fn put_data_on(&self, disk: &Path) {
+        std::os::unix::fs::symlink(disk, self.home.path().join("data")).unwrap();
+    }
+
     pub(crate) fn api(&self) -> SocketAddr {
         (self.machine.address(), API).into()
     }

@@ -66,7 +66,7 @@ impl Fault {
         let rounds = if total > 5000 { 3 } else { 1 };
         let mut failovers = Vec::new();
         for round in 1..=rounds {
-            let Backing::Etcd { members } = backing;
+            let members = backing.members();
             match self {
                 Self::LeaderKilled | Self::WrongClock => failovers.push(leader_killed(cluster, load).await),
                 Self::LeaderStopped => failovers.push(leader_stopped(cluster, load).await),
@@ -79,6 +79,9 @@ impl Fault {
                     failovers.push(cut_off(cluster, load, follower).await);
                 }
                 Self::HeardOneWay => failovers.extend(heard_one_way(cluster, load).await),
+                Self::AnswersLost if backing == Backing::Raft => {
+                    answers_between_nodes_lost(cluster, load).await;
+                }
                 Self::AnswersLost => answers_lost(cluster, load, total).await,
                 Self::DiskFull if members == 1 => quota_used_up(cluster, load).await,
                 Self::DiskFull => disk_full(cluster).await,
@@ -160,6 +163,18 @@ async fn answers_lost(cluster: &Cluster, load: &Load, total: usize) {
     eprintln!("{lost} answers were lost");
 }
 
+/// Again and again for a moment, what the leader says is not heard: it has done what it was asked by another node.
+async fn answers_between_nodes_lost(cluster: &Cluster, load: &Load) {
+    for _ in 0..8 {
+        let leader = cluster.leader().await;
+        cluster.lan.mute(leader, &[]).unwrap();
+        sleep(Duration::from_millis(400)).await;
+        cluster.lan.heal().unwrap();
+        load.next_change_after(load.history.now()).await;
+        sleep(Duration::from_millis(300)).await;
+    }
+}
+
 /// etcd takes no more writes until somebody makes room.
 async fn quota_used_up(cluster: &mut Cluster, load: &Load) {
     let etcd = cluster.etcd();
@@ -183,8 +198,10 @@ async fn disk_full(cluster: &mut Cluster) {
     cluster.disk.as_ref().expect("a small disk").fill().unwrap();
     sleep(LONG).await;
     cluster.disk.as_ref().expect("a small disk").free().unwrap();
-    if !cluster.etcd().member(0).running() {
-        cluster.etcd().restart(0).unwrap();
+    if let Some(etcd) = &mut cluster.etcd
+        && !etcd.member(0).running()
+    {
+        etcd.restart(0).unwrap();
     }
 }
 
@@ -195,8 +212,9 @@ async fn all_restarted(cluster: &mut Cluster, load: &Load, members: usize) -> Du
         cluster.etcd().member(member).kill().unwrap();
     }
     // Together, as after a power cut: one alone waits for the others.
-    let etcd = cluster.etcd();
-    etcd.restart_all().unwrap();
+    if let Some(etcd) = &mut cluster.etcd {
+        etcd.restart_all().unwrap();
+    }
     cluster.nodes().iter_mut().for_each(super::node::Node::start);
     load.next_change_after(moment).await
 }
