@@ -93,6 +93,10 @@ impl Turns<'_> {
         if let Role::Leading { epoch } = *self.ledger.role().borrow() {
             return Ok(epoch);
         }
+        if !self.shared {
+            // There is nobody to wait for, and the engine looks at once.
+            return Ok(self.ledger.lead().await?.0);
+        }
         tokio::select! {
             led = self.ledger.lead() => Ok(led?.0),
             () = async {
