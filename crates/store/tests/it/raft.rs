@@ -159,7 +159,7 @@ async fn the_lead_follows_the_cluster_and_a_late_leader_can_commit_nothing() {
     let second = cluster.leader().await;
     let mut led = None;
     for waiting in waiting {
-        if let Ok(Ok((node, epoch))) = timeout(Duration::from_secs(5), waiting).await {
+        if let Ok(Ok((node, epoch))) = timeout(Duration::from_secs(15), waiting).await {
             led = Some((node, epoch.unwrap()));
         }
     }

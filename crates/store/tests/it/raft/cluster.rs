@@ -23,6 +23,13 @@ pub(crate) fn secret() -> RaftSecurity {
     RaftSecurity::Secret("a secret of sixteen or more".into())
 }
 
+/// Many tests run at once on few processors: who is late there is not dead.
+pub(crate) fn be_patient(options: &mut RaftOptions) {
+    options.timeout = Duration::from_secs(20);
+    options.timings.heartbeat = Duration::from_millis(200);
+    options.timings.election = (Duration::from_secs(1), Duration::from_secs(2));
+}
+
 /// An address nobody listens at; none of those that connections of this machine begin at, which come and go.
 pub(crate) fn free_address() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -72,6 +79,7 @@ impl Cluster {
             let mut options = RaftOptions::new(dir.path().join(number.to_string()), address, secret());
             options.peers = addresses.iter().filter(|other| *other != address).cloned().collect();
             options.name = format!("node{number}");
+            be_patient(&mut options);
             adapt(&mut options);
             options
         });
@@ -102,6 +110,7 @@ impl Cluster {
         let mut options =
             RaftOptions::new(self.dir.path().join(number.to_string()), free_address(), secret());
         options.name = format!("node{number}");
+        be_patient(&mut options);
         adapt(&mut options);
         self.options.push(options);
         self.nodes.push(None);

@@ -24,7 +24,7 @@ async fn when_the_leader_dies_another_one_leads_soon_and_nothing_is_lost() {
             sleep(Duration::from_millis(20)).await;
         }
     };
-    timeout(Duration::from_secs(5), landed).await.expect("another one should lead within 3 s");
+    timeout(SOON, landed).await.expect("another one should lead");
     assert_eq!(everything(&*other).await.len(), 51);
     cluster.restart(first).await;
     until(async || everything(&*cluster.node(first)).await.len() == 51).await;

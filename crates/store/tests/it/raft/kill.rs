@@ -15,7 +15,7 @@ use std::{
 use netstead_store::{RaftOptions, RaftStore, Store};
 use tokio::time::sleep;
 
-use super::cluster::{free_address, put, secret, until};
+use super::cluster::{be_patient, free_address, put, secret, until};
 use crate::{child::say, support::Dice};
 
 const NODE: &str = "NETSTEAD_STORE_TEST_NODE";
@@ -26,6 +26,7 @@ const CLIENTS: usize = 4;
 fn options(dir: &Path, number: usize, addresses: &[String]) -> RaftOptions {
     let mut options = RaftOptions::new(dir.join(number.to_string()), &addresses[number], secret());
     options.peers = addresses.iter().filter(|other| **other != addresses[number]).cloned().collect();
+    be_patient(&mut options);
     options
 }
 
