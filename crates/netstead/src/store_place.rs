@@ -121,6 +121,7 @@ async fn open_local(dir: &Path) -> anyhow::Result<Arc<dyn Store>> {
 
 /// Begins to be a node of the cluster.
 pub(crate) async fn open_raft(config: &RaftConfig) -> anyhow::Result<Arc<RaftStore>> {
+    tracing::warn!("The store `raft` is experimental: keep backups. See docs/guide/raft.md.");
     let dir = config.path.clone().unwrap_or_default();
     make_private(&dir).map_err(|error| Failure::new(format!("{} cannot be used: {error}", dir.display())))?;
     let security = match &config.security {
