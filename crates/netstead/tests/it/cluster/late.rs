@@ -57,5 +57,7 @@ fn what_a_sleeping_leader_sent_is_repaired_by_the_new_one() {
     // As one who follows it serves: what it is told is done by the other.
     first_house.does("record set www.home.test A 10.0.3.12");
     holds("10.0.3.12");
-    assert_eq!(first_house.does("get records"), second_house.does("get records"));
+    // Asked one after the other, they may see two moments.
+    let same = || (first_house.does("get records") == second_house.does("get records")).then_some(());
+    assert!(until(SOON, same).is_some());
 }
