@@ -28,7 +28,7 @@ use super::{
     server::Incoming,
     status::{MemberStatus, Role, Status},
     transfer,
-    types::{Member, Metrics, NodeId, Proposed, Raft},
+    types::{Member, Metrics, NodeId, Proposed, Raft, Vote},
     wire::{Answer, PROTOCOL, Question},
 };
 use crate::{Health, Store as _, StoreError};
@@ -375,6 +375,7 @@ impl Node {
         tokio::task::spawn_blocking(move || disk.check_log())
             .await
             .unwrap_or_else(|error| Err(StoreError::Unavailable { reason: error.to_string() }))?;
+        self.lead_no_more().await?;
         let applied = self.disk.applied()?;
         self.progress.reopened(count(applied.log_id.as_ref()));
         let log = Log { disk: Arc::clone(&self.disk), ours: Arc::clone(&self.ours) };
@@ -392,6 +393,17 @@ impl Node {
         })?;
         let proposer = Proposer::start(raft.clone(), Arc::clone(&self.ours), self.options.timeout);
         Ok(Core { raft, proposer })
+    }
+
+    /// One who led when it stopped has to be elected again. openraft would let it go on leading, and answer reads from before
+    /// it knows which of its entries are committed: what was acknowledged would seem to be gone for a moment.
+    async fn lead_no_more(&self) -> Result<(), StoreError> {
+        match self.disk.vote()? {
+            Some(vote) if vote.committed && vote.leader_id.voted_for() == Some(self.id) => {
+                self.disk.set_vote(&Vote { committed: false, ..vote }).await
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Returns when the core has stopped, with the reason, or when the node is closed.
