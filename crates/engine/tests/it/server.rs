@@ -29,6 +29,8 @@ pub struct Server {
     pub panics: AtomicBool,
     /// Writes wait for ever.
     pub swallows: AtomicBool,
+    /// Writes have arrived, and wait until this is false.
+    pub holds: AtomicBool,
     pub goes_on: Notify,
     /// What the next calls answer instead.
     pub fails: Mutex<Option<ProviderError>>,
@@ -63,6 +65,7 @@ impl Server {
             hangs: AtomicBool::new(false),
             panics: AtomicBool::new(false),
             swallows: AtomicBool::new(false),
+            holds: AtomicBool::new(false),
             goes_on: Notify::new(),
             fails: Mutex::new(None),
             loses_answer: AtomicBool::new(false),
@@ -223,6 +226,9 @@ impl DnsProvider for Server {
         self.writes.fetch_add(1, Ordering::SeqCst);
         if self.swallows.load(Ordering::SeqCst) {
             std::future::pending::<()>().await;
+        }
+        while self.holds.load(Ordering::SeqCst) {
+            self.goes_on.notified().await;
         }
         if let Some((at, value)) = self.intruder.lock().unwrap().take() {
             put(&mut self.lock(), &at, value);
