@@ -5,13 +5,7 @@ mod knot;
 mod powerdns;
 mod primary;
 
-use std::{
-    fs, io,
-    net::{Ipv4Addr, SocketAddr},
-    path::Path,
-    process::Command,
-    time::Duration,
-};
+use std::{fs, io, path::Path, process::Command, time::Duration};
 
 use crate::skip::{has_command, skip};
 
@@ -48,10 +42,6 @@ impl TsigKey {
     pub fn with_algorithm(algorithm: &str) -> Self {
         Self { algorithm: algorithm.into(), ..Self::default() }
     }
-}
-
-fn loopback(port: u16) -> SocketAddr {
-    (Ipv4Addr::LOCALHOST, port).into()
 }
 
 /// Whether all of these programs are here; if not, the test is skipped.

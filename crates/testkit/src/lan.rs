@@ -28,8 +28,7 @@ pub struct Lan {
 /// A place where processes run with a network of their own.
 #[derive(Debug, Clone)]
 pub struct Machine {
-    /// None of its own on loopback.
-    namespace: Option<String>,
+    namespace: String,
     address: Ipv4Addr,
 }
 
@@ -40,16 +39,12 @@ impl Machine {
 
     /// `program`, to be run there. Its process is the program itself, so signals reach it.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
-        let Some(namespace) = &self.namespace else { return Command::new(program) };
         let mut command = Command::new("ip");
-        command.args(["netns", "exec", namespace]).arg(program);
+        command.args(["netns", "exec", &self.namespace]).arg(program);
         command
     }
 
     fn iptables(&self, rule: &[&str]) -> io::Result<()> {
-        if self.namespace.is_none() {
-            return Err(io::Error::other("machines on loopback cannot be cut off"));
-        }
         run(self.command("iptables").args(["-w", "10"]).args(rule))
     }
 
@@ -89,19 +84,6 @@ impl Lan {
         }
     }
 
-    /// So many machines that are only addresses of loopback: nothing is needed for them, and they cannot be cut off.
-    pub fn on_loopback(machines: u8) -> Self {
-        let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-        *made = made.wrapping_add(1);
-        let [low, high, ..] = std::process::id().to_le_bytes();
-        // Sixteen addresses for each network of a process.
-        let first = *made % 15 * 16;
-        let address = |number: u8| Ipv4Addr::new(127, 1 + high % 250, low, first + number % 16);
-        let machines =
-            (1..=machines).map(|last| Machine { namespace: None, address: address(last) }).collect();
-        Self { bridge: String::new(), host: Ipv4Addr::LOCALHOST, machines }
-    }
-
     fn try_start(machines: u8) -> io::Result<Self> {
         // One at a time: what is free when one looks must be so when it is taken.
         let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -126,7 +108,7 @@ impl Lan {
             let namespace = format!("netstead-{owner}-{third}-{number}");
             let (here, there) = (format!("nst{third:02x}p{number}"), format!("nst{third:02x}q{number}"));
             ip(&format!("netns add {namespace}"))?;
-            lan.machines.push(Machine { namespace: Some(namespace.clone()), address: address(number) });
+            lan.machines.push(Machine { namespace: namespace.clone(), address: address(number) });
             ip(&format!("link add {here} type veth peer name {there}"))?;
             ip(&format!("link set {there} netns {namespace}"))?;
             ip(&format!("link set {here} master {bridge} up"))?;
@@ -192,13 +174,9 @@ impl Drop for Lan {
     fn drop(&mut self) {
         for machine in &self.machines {
             // With its namespace a pair of interfaces goes too, once no process is left in it.
-            if let Some(namespace) = &machine.namespace {
-                let _ = ip(&format!("netns del {namespace}"));
-            }
+            let _ = ip(&format!("netns del {}", machine.namespace));
         }
-        if !self.bridge.is_empty() {
-            let _ = ip(&format!("link del {}", self.bridge));
-        }
+        let _ = ip(&format!("link del {}", self.bridge));
     }
 }
 
@@ -254,9 +232,6 @@ mod tests {
 
     #[test]
     fn networks_of_one_process_are_different() {
-        let [one, two] = [Lan::on_loopback(3), Lan::on_loopback(3)];
-        let addresses = |lan: &Lan| lan.machines().iter().map(Machine::address).collect::<Vec<_>>();
-        assert!(addresses(&one).iter().all(|address| !addresses(&two).contains(address)));
         let made: Vec<_> =
             (0..3).map(|_| std::thread::spawn(|| Lan::start(1).map(|lan| (lan.host(), lan)))).collect();
         let mut hosts: Vec<_> = made.into_iter().filter_map(|lan| lan.join().unwrap()).collect();
@@ -278,7 +253,7 @@ mod tests {
             let output = Command::new("ip").args(["netns", "list"]).output().unwrap();
             String::from_utf8(output.stdout).unwrap()
         };
-        let name = a.namespace.unwrap();
+        let name = a.namespace;
         assert!(namespaces().contains(&name));
         drop(lan);
         assert!(!namespaces().contains(&name));

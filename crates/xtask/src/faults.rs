@@ -22,6 +22,9 @@ pub(crate) struct Options {
     /// Only the faults whose name has this in it, as the tests call them.
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
+    /// Only those where DNS servers are kept in line meanwhile.
+    #[arg(long)]
+    names: bool,
     /// How many operations each run has at least.
     #[arg(long, default_value_t = 20_000)]
     operations: usize,
@@ -41,6 +44,20 @@ enum Store {
     Raft,
 }
 
+impl Options {
+    /// The modules of the tests to be run.
+    fn modules(&self) -> Vec<&'static str> {
+        let etcd = ["faults::etcd_", "faults::names_on_etcd"];
+        let raft = ["faults::raft", "faults::names_on_raft"];
+        let stores = match self.store {
+            Some(Store::Etcd) => vec![etcd],
+            Some(Store::Raft) => vec![raft],
+            None => vec![etcd, raft],
+        };
+        stores.into_iter().flat_map(|both| both.into_iter().skip(usize::from(self.names))).collect()
+    }
+}
+
 pub(crate) fn faults(options: &Options) -> Result<bool> {
     needs::provide(needs::FAULTS, options.yes)?;
     let file = match &options.json {
@@ -51,16 +68,12 @@ pub(crate) fn faults(options: &Options) -> Result<bool> {
         std::fs::create_dir_all(dir).with_context(|| format!("{} cannot be made", dir.display()))?;
     }
     let _ = std::fs::remove_file(&file);
-    let filter = match options.store {
-        Some(Store::Etcd) => "faults::etcd",
-        Some(Store::Raft) => "faults::raft",
-        None => "faults::",
-    };
     // One after the other: each of them has the machine to itself, so that what takes long is the fault.
-    let mut tests =
-        cargo("test --package netstead --test it -- --include-ignored --test-threads 1 --nocapture");
-    tests.arg(filter);
-    // The harness takes several filters as "any of", so the second one leaves out.
+    let mut tests = cargo(
+        "test --release --package netstead --test it -- --include-ignored --test-threads 1 --nocapture",
+    );
+    tests.args(options.modules());
+    // The harness takes several filters as "any of", so these leave out.
     for other in
         options.only.iter().flat_map(|only| FAULTS.iter().filter(move |fault| !fault.contains(&**only)))
     {
@@ -89,13 +102,12 @@ const FAULTS: &[&str] = &[
     "rolling_restart",
     "empty_disk",
     "wrong_clock",
-    "names",
 ];
 
 /// What is in the file was judged and found possible; a run that failed has no line and has said why.
 fn table(lines: &str) -> String {
     let mut text = format!(
-        "\n{:<12} {:<36} {:>10} {:>8} {:>8} {:>9} {:>7}\n",
+        "\n{:<22} {:<36} {:>10} {:>8} {:>8} {:>9} {:>7}\n",
         "store", "fault", "operations", "unknown", "not done", "failover", "verdict"
     );
     for line in lines.lines() {
@@ -106,7 +118,7 @@ fn table(lines: &str) -> String {
         let failover = failover.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.2} s"));
         let _ = writeln!(
             text,
-            "{:<12} {:<36} {:>10} {:>8} {:>8} {:>9} {:>7}",
+            "{:<22} {:<36} {:>10} {:>8} {:>8} {:>9} {:>7}",
             word("store"),
             word("fault"),
             count("operations"),

@@ -26,11 +26,12 @@ impl Stopwatch {
 pub(crate) struct Answer {
     /// 0 fine, 3 no such name, 5 refused.
     pub(crate) code: u8,
-    /// Addresses as text, names with their last dot; in the order of the answer.
+    /// Addresses as text, names with their last dot, serials of zones; in the order of the answer.
     pub(crate) values: Vec<String>,
 }
 
 const A: u16 = 1;
+const SOA: u16 = 6;
 const PTR: u16 = 12;
 
 /// The addresses of a name.
@@ -46,6 +47,11 @@ pub(crate) fn try_a(port: u16, name: &str) -> Option<Answer> {
 /// The same of a server at this address.
 pub(crate) fn a_at(server: SocketAddr, name: &str) -> Option<Answer> {
     try_ask_at(server, name, A)
+}
+
+/// The serial of a zone.
+pub(crate) fn serial_at(server: SocketAddr, zone: &str) -> Option<u32> {
+    try_ask_at(server, zone, SOA)?.values.first()?.parse().ok()
 }
 
 /// The name of an address.
@@ -85,7 +91,7 @@ fn try_ask_at(server: SocketAddr, name: &str, kind: u16) -> Option<Answer> {
     query.push(0);
     query.extend_from_slice(&kind.to_be_bytes());
     query.extend_from_slice(&[0, 1]);
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     socket.connect(server).unwrap();
     socket.send(&query).ok()?;
@@ -105,6 +111,11 @@ fn read(bytes: &[u8], question: usize, kind: u16) -> Answer {
         if found == kind {
             values.push(match kind {
                 A => Ipv4Addr::new(bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]).to_string(),
+                SOA => {
+                    // Behind the names of the primary and of who answers for it.
+                    let serial = name(bytes, name(bytes, at).1).1;
+                    u32::from_be_bytes(std::array::from_fn(|byte| bytes[serial + byte])).to_string()
+                }
                 _ => name(bytes, at).0,
             });
         }

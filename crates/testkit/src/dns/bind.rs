@@ -1,6 +1,6 @@
 //! BIND.
 
-use std::{fmt::Write, path::Path};
+use std::{fmt::Write, net::SocketAddr, path::Path};
 
 use super::{
     TsigKey,
@@ -27,8 +27,8 @@ impl Make for Named {
     const FILE: &'static str = "named.conf";
     const READY: &'static str = "running";
 
-    fn configuration(dir: &Path, port: u16, key: &TsigKey, zones: &[&str]) -> String {
-        configuration(dir, port, key, zones, &format!("key \"{}\";", key.name))
+    fn configuration(dir: &Path, address: SocketAddr, key: &TsigKey, zones: &[&str]) -> String {
+        configuration(dir, address, key, zones, &format!("key \"{}\";", key.name))
     }
 
     fn arguments() -> &'static [&'static str] {
@@ -42,8 +42,8 @@ impl Make for SecretiveNamed {
     const FILE: &'static str = Named::FILE;
     const READY: &'static str = Named::READY;
 
-    fn configuration(dir: &Path, port: u16, key: &TsigKey, zones: &[&str]) -> String {
-        configuration(dir, port, key, zones, "none;")
+    fn configuration(dir: &Path, address: SocketAddr, key: &TsigKey, zones: &[&str]) -> String {
+        configuration(dir, address, key, zones, "none;")
     }
 
     fn arguments() -> &'static [&'static str] {
@@ -51,13 +51,13 @@ impl Make for SecretiveNamed {
     }
 }
 
-fn configuration(dir: &Path, port: u16, key: &TsigKey, zones: &[&str], transfer: &str) -> String {
-    let path = dir.display();
+fn configuration(dir: &Path, address: SocketAddr, key: &TsigKey, zones: &[&str], transfer: &str) -> String {
+    let (host, port, path) = (address.ip(), address.port(), dir.display());
     let TsigKey { name, algorithm, secret } = key;
     let mut text = format!(
         "key \"{name}\" {{ algorithm {algorithm}; secret \"{secret}\"; }};\n\
          options {{ directory \"{path}\"; pid-file \"{path}/named.pid\"; session-keyfile \"{path}/session.key\";\n\
-         lock-file none; managed-keys-directory \"{path}\"; listen-on port {port} {{ 127.0.0.1; }};\n\
+         lock-file none; managed-keys-directory \"{path}\"; listen-on port {port} {{ {host}; }};\n\
          listen-on-v6 {{ none; }}; recursion no; dnssec-validation no; notify no; }};\ncontrols {{ }};\n"
     );
     for zone in zones {

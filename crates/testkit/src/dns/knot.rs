@@ -1,6 +1,6 @@
 //! Knot DNS.
 
-use std::{fmt::Write, path::Path};
+use std::{fmt::Write, net::SocketAddr, path::Path};
 
 use super::{
     TsigKey,
@@ -19,11 +19,11 @@ impl Make for Knotd {
     const FILE: &'static str = "knot.conf";
     const READY: &'static str = "loaded, serial";
 
-    fn configuration(dir: &Path, port: u16, key: &TsigKey, zones: &[&str]) -> String {
-        let path = dir.display();
+    fn configuration(dir: &Path, address: SocketAddr, key: &TsigKey, zones: &[&str]) -> String {
+        let (host, port, path) = (address.ip(), address.port(), dir.display());
         let TsigKey { name, algorithm, secret } = key;
         let mut text = format!(
-            "server:\n  rundir: \"{path}\"\n  user: root:root\n  listen: 127.0.0.1@{port}\n\
+            "server:\n  rundir: \"{path}\"\n  user: root:root\n  listen: {host}@{port}\n\
              log:\n  - target: stdout\n    any: info\n\
              database:\n  storage: \"{path}\"\n\
              key:\n  - id: {name}\n    algorithm: {algorithm}\n    secret: {secret}\n\

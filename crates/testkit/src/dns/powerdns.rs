@@ -3,14 +3,14 @@
 use std::{
     fs::{self, File},
     io,
-    net::SocketAddr,
+    net::{Ipv4Addr, SocketAddr},
     path::Path,
     process::Command,
 };
 
 use tempfile::TempDir;
 
-use super::{SOON, TsigKey, all_here, loopback, run, started};
+use super::{SOON, TsigKey, all_here, run, started};
 use crate::{free_port, process::Process, skip::skip};
 
 const SCHEMA: &str = "/usr/share/pdns-backend-sqlite3/schema/schema.sqlite3.sql";
@@ -20,8 +20,8 @@ const API_KEY: &str = "netstead-test";
 #[derive(Debug)]
 pub struct PowerDns {
     process: Process,
-    port: u16,
-    api: u16,
+    address: SocketAddr,
+    api: SocketAddr,
     key: TsigKey,
     dir: TempDir,
 }
@@ -33,6 +33,15 @@ impl PowerDns {
     ///
     /// If it does not start.
     pub fn start(zones: &[&str]) -> Option<Self> {
+        Self::start_at(Ipv4Addr::LOCALHOST, zones)
+    }
+
+    /// As [`PowerDns::start`], at another address of this machine.
+    ///
+    /// # Panics
+    ///
+    /// If it does not start.
+    pub fn start_at(host: Ipv4Addr, zones: &[&str]) -> Option<Self> {
         if !all_here(&["pdns_server", "pdnsutil", "sqlite3"]) {
             return None;
         }
@@ -40,19 +49,21 @@ impl PowerDns {
             skip("the package pdns-backend-sqlite3 is not installed");
             return None;
         }
-        Some(started("PowerDNS", Self::try_start(zones, &TsigKey::default())))
+        Some(started("PowerDNS", Self::try_start(host, zones, &TsigKey::default())))
     }
 
-    fn try_start(zones: &[&str], key: &TsigKey) -> io::Result<Self> {
+    fn try_start(host: Ipv4Addr, zones: &[&str], key: &TsigKey) -> io::Result<Self> {
         let dir = tempfile::tempdir()?;
-        let (port, api) = (free_port()?, free_port()?);
+        let (port, api_port) = (free_port()?, free_port()?);
+        // Who is beside it on a network of the tests may ask as well.
+        let near = format!("127.0.0.0/8,{host}/24");
         let path = dir.path().display();
         run(Command::new("sqlite3").arg(dir.path().join("p.db")).stdin(File::open(SCHEMA)?))?;
         let text = format!(
             "launch=gsqlite3\ngsqlite3-database={path}/p.db\ngsqlite3-dnssec=yes\ngsqlite3-pragma-synchronous=0\n\
-             daemon=no\nguardian=no\nlocal-address=127.0.0.1\nlocal-port={port}\nsocket-dir={path}\n\
-             api=yes\napi-key={API_KEY}\nwebserver=yes\nwebserver-address=127.0.0.1\nwebserver-port={api}\n\
-             webserver-allow-from=127.0.0.0/8\ndnsupdate=yes\nallow-dnsupdate-from=127.0.0.0/8\nallow-axfr-ips=\n\
+             daemon=no\nguardian=no\nlocal-address={host}\nlocal-port={port}\nsocket-dir={path}\n\
+             api=yes\napi-key={API_KEY}\nwebserver=yes\nwebserver-address={host}\nwebserver-port={api_port}\n\
+             webserver-allow-from={near}\ndnsupdate=yes\nallow-dnsupdate-from={near}\nallow-axfr-ips=\n\
              cache-ttl=0\nquery-cache-ttl=0\nnegquery-cache-ttl=0\nzone-cache-refresh-interval=0\n\
              default-soa-content=ns1.@ hostmaster.@ 1 10800 3600 604800 300\n"
         );
@@ -68,17 +79,18 @@ impl PowerDns {
             util(&["set-meta", zone, "SOA-EDIT-API", "DEFAULT"])?;
             util(&["set-meta", zone, "SOA-EDIT-DNSUPDATE", "INCREASE"])?;
         }
-        let process = launch(&dir, port, api)?;
-        Ok(Self { process, port, api, key: key.clone(), dir })
+        let (address, api) = (SocketAddr::from((host, port)), SocketAddr::from((host, api_port)));
+        let process = launch(&dir, address, api)?;
+        Ok(Self { process, address, api, key: key.clone(), dir })
     }
 
     /// Where it answers DNS.
     pub fn address(&self) -> SocketAddr {
-        loopback(self.port)
+        self.address
     }
 
     pub fn api_url(&self) -> String {
-        format!("http://{}", loopback(self.api))
+        format!("http://{}", self.api)
     }
 
     pub fn api_key(&self) -> &'static str {
@@ -96,7 +108,7 @@ impl PowerDns {
     /// Ends it at once and starts it again, on the same ports with the same data.
     pub fn restart(&mut self) -> io::Result<()> {
         self.process.kill()?;
-        self.process = launch(&self.dir, self.port, self.api)?;
+        self.process = launch(&self.dir, self.address, self.api)?;
         Ok(())
     }
 
@@ -106,11 +118,11 @@ impl PowerDns {
     }
 }
 
-fn launch(dir: &TempDir, port: u16, api: u16) -> io::Result<Process> {
+fn launch(dir: &TempDir, address: SocketAddr, api: SocketAddr) -> io::Result<Process> {
     let mut server = Command::new("pdns_server");
     server.arg(format!("--config-dir={}", dir.path().display()));
     let mut process = Process::start("PowerDNS", &mut server)?;
-    process.wait_for_port(loopback(port), SOON)?;
-    process.wait_for_port(loopback(api), SOON)?;
+    process.wait_for_port(address, SOON)?;
+    process.wait_for_port(api, SOON)?;
     Ok(process)
 }

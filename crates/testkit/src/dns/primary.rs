@@ -1,10 +1,16 @@
 //! What BIND and Knot have in common: files in a directory, one port, one key.
 
-use std::{fs, io, marker::PhantomData, net::SocketAddr, path::Path, process::Command};
+use std::{
+    fs, io,
+    marker::PhantomData,
+    net::{Ipv4Addr, SocketAddr},
+    path::Path,
+    process::Command,
+};
 
 use tempfile::TempDir;
 
-use super::{SOON, TsigKey, all_here, loopback, started, zone_file};
+use super::{SOON, TsigKey, all_here, started, zone_file};
 use crate::{free_port, process::Process};
 
 /// One make of server: how it is configured and started.
@@ -18,7 +24,7 @@ pub trait Make {
 
     /// Its configuration: everything in `dir`, each zone in the file `<zone>.db` there, updates and transfers with `key`
     /// only.
-    fn configuration(dir: &Path, port: u16, key: &TsigKey, zones: &[&str]) -> String;
+    fn configuration(dir: &Path, address: SocketAddr, key: &TsigKey, zones: &[&str]) -> String;
 
     /// What it is started with, but for the configuration's path, which comes last.
     fn arguments() -> &'static [&'static str];
@@ -28,7 +34,7 @@ pub trait Make {
 #[derive(Debug)]
 pub struct Primary<M> {
     process: Process,
-    port: u16,
+    address: SocketAddr,
     key: TsigKey,
     dir: TempDir,
     make: PhantomData<M>,
@@ -44,28 +50,41 @@ impl<M: Make> Primary<M> {
         Self::with_records(zones, &TsigKey::default(), "")
     }
 
+    /// As [`Primary::start`], at another address of this machine.
+    ///
+    /// # Panics
+    ///
+    /// If it does not start.
+    pub fn start_at(host: Ipv4Addr, zones: &[&str]) -> Option<Self> {
+        Self::make(host, zones, &TsigKey::default(), "")
+    }
+
     /// As [`Primary::start`], with another key, and lines of a zone file in every zone.
     ///
     /// # Panics
     ///
     /// If it does not start.
     pub fn with_records(zones: &[&str], key: &TsigKey, records: &str) -> Option<Self> {
-        all_here(&[M::PROGRAM]).then(|| started(M::NAME, Self::try_start(zones, key, records)))
+        Self::make(Ipv4Addr::LOCALHOST, zones, key, records)
     }
 
-    fn try_start(zones: &[&str], key: &TsigKey, records: &str) -> io::Result<Self> {
+    fn make(host: Ipv4Addr, zones: &[&str], key: &TsigKey, records: &str) -> Option<Self> {
+        all_here(&[M::PROGRAM]).then(|| started(M::NAME, Self::try_start(host, zones, key, records)))
+    }
+
+    fn try_start(host: Ipv4Addr, zones: &[&str], key: &TsigKey, records: &str) -> io::Result<Self> {
         let dir = tempfile::tempdir()?;
-        let port = free_port()?;
+        let address = SocketAddr::from((host, free_port()?));
         for zone in zones {
             zone_file(&dir.path().join(format!("{zone}.db")), zone, records)?;
         }
-        fs::write(dir.path().join(M::FILE), M::configuration(dir.path(), port, key, zones))?;
-        let process = launch::<M>(&dir, port)?;
-        Ok(Self { process, port, key: key.clone(), dir, make: PhantomData })
+        fs::write(dir.path().join(M::FILE), M::configuration(dir.path(), address, key, zones))?;
+        let process = launch::<M>(&dir, address)?;
+        Ok(Self { process, address, key: key.clone(), dir, make: PhantomData })
     }
 
     pub fn address(&self) -> SocketAddr {
-        loopback(self.port)
+        self.address
     }
 
     pub fn key(&self) -> &TsigKey {
@@ -79,16 +98,16 @@ impl<M: Make> Primary<M> {
     /// Ends it at once and starts it again, on the same port with the same data.
     pub fn restart(&mut self) -> io::Result<()> {
         self.process.kill()?;
-        self.process = launch::<M>(&self.dir, self.port)?;
+        self.process = launch::<M>(&self.dir, self.address)?;
         Ok(())
     }
 }
 
-fn launch<M: Make>(dir: &TempDir, port: u16) -> io::Result<Process> {
+fn launch<M: Make>(dir: &TempDir, address: SocketAddr) -> io::Result<Process> {
     let mut command = Command::new(M::PROGRAM);
     command.args(M::arguments()).arg(dir.path().join(M::FILE));
     let mut process = Process::start(M::NAME, &mut command)?;
-    process.wait_for_port(loopback(port), SOON)?;
+    process.wait_for_port(address, SOON)?;
     process.wait_for_line(M::READY, SOON)?;
     Ok(process)
 }

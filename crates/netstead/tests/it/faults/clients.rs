@@ -48,11 +48,16 @@ struct Shared {
 }
 
 impl Load {
-    pub(crate) async fn begin(cluster: &Cluster) -> Self {
+    /// With a `domain`, what is claimed has a name in it.
+    pub(crate) async fn begin(cluster: &Cluster, domain: Option<&str>) -> Self {
         let client = cluster.clients(PATIENCE).remove(cluster.leader().await);
         for (name, range) in POOLS {
-            let pool =
-                PoolInput { ranges: vec![range.into()], cooldown: Some("0".into()), ..PoolInput::default() };
+            let pool = PoolInput {
+                ranges: vec![range.into()],
+                domain: domain.map(str::to_owned),
+                cooldown: Some("0".into()),
+                ..PoolInput::default()
+            };
             client.create_pool(name, &pool).await.unwrap();
         }
         let history = Arc::new(History::new());

@@ -72,13 +72,8 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Starts everything; `None` where this machine cannot.
-    pub(crate) fn start(backing: Backing, fault: Fault) -> Option<Self> {
-        Self::start_on(Lan::start(NODES + 1)?, backing, fault, "")
-    }
-
-    /// On this network, with more in the configuration of all nodes.
-    pub(crate) fn start_on(lan: Lan, backing: Backing, fault: Fault, more: &str) -> Option<Self> {
+    /// Starts everything on this network, with more in the configuration of all nodes; `None` where this machine cannot.
+    pub(crate) fn start(lan: Lan, backing: Backing, fault: Fault, more: &str) -> Option<Self> {
         let disk = match (backing, fault) {
             (Backing::Etcd { members: 3 }, Fault::DiskFull) => Some(Tmpfs::mount(400 << 20)?),
             (Backing::Raft, Fault::DiskFull) => Some(Tmpfs::mount(64 << 20)?),

@@ -1,0 +1,84 @@
+//! Somebody who looks at one place all the time, and knows when it goes back.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use crate::resolve::Stopwatch;
+
+/// How often it looks.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// Epochs and generations in the order they were seen, with when.
+type Seen = Arc<Mutex<Vec<(Duration, u64, u64)>>>;
+
+pub(crate) struct Observer {
+    seen: Seen,
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Observer {
+    /// `open` is called on the thread that looks, since who looks may block.
+    pub(crate) fn of<L: Fn() -> Option<(u64, u64)>>(
+        name: &'static str,
+        watch: Stopwatch,
+        open: impl FnOnce() -> L + Send + 'static,
+    ) -> Self {
+        let (seen, over) = (Seen::default(), Arc::new(AtomicBool::new(false)));
+        let thread = thread::spawn({
+            let (seen, over) = (Arc::clone(&seen), Arc::clone(&over));
+            move || {
+                let look = open();
+                while !over.load(Ordering::Relaxed) {
+                    if let Some((epoch, generation)) = look() {
+                        let mut seen = seen.lock().unwrap();
+                        let last = seen.last().copied().unwrap_or_default();
+                        assert!(
+                            (epoch, generation) >= (last.1, last.2) && generation >= last.2,
+                            "{name} went from {last:?} to epoch {epoch}, generation {generation}"
+                        );
+                        if (last.1, last.2) != (epoch, generation) {
+                            seen.push((watch.elapsed(), epoch, generation));
+                        }
+                    }
+                    thread::sleep(GLANCE);
+                }
+            }
+        });
+        Self { seen, over, thread: Some(thread) }
+    }
+
+    /// The longest time in which nothing new was applied.
+    pub(crate) fn longest_pause(&self) -> Duration {
+        let seen = self.seen.lock().unwrap();
+        let moments = seen.iter().map(|(at, ..)| *at);
+        moments
+            .clone()
+            .skip(1)
+            .zip(moments)
+            .map(|(next, last)| next.saturating_sub(last))
+            .max()
+            .unwrap_or_default()
+    }
+
+    /// How many different ones were seen.
+    pub(crate) fn end(mut self) -> usize {
+        self.over.store(true, Ordering::Relaxed);
+        let ended = self.thread.take().map(JoinHandle::join);
+        assert!(matches!(ended, Some(Ok(()))), "what is applied never goes back");
+        self.seen.lock().unwrap().len()
+    }
+}
+
+impl Drop for Observer {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
