@@ -8,12 +8,14 @@
 //! - `log`, `machine`, `network`: openraft's storage and transport.
 //! - `secure`, `wire`, `peers`, `server`: how nodes talk.
 //! - `propose`, `read`: commits that share an entry, reads that share a round of heartbeats.
-//! - `node`: what runs, and starts again after the disk failed; `form`, `admin`: who is in the cluster.
+//! - `node`: what runs, and starts again after the disk failed; `form`, `admin`: who is in the cluster; `hand_over`: who leads
+//!   when the one that led stops.
 
 mod admin;
 mod disk;
 mod examine;
 mod form;
+mod hand_over;
 mod keeper;
 mod lead;
 mod log;
@@ -30,6 +32,8 @@ mod server;
 mod status;
 #[cfg(test)]
 mod suite;
+#[cfg(test)]
+mod tests;
 mod transfer;
 mod types;
 mod wire;

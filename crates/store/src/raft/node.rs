@@ -63,6 +63,8 @@ pub(super) struct Node {
     /// Why there is no core, or why it cannot work yet.
     trouble: Mutex<Option<String>>,
     pub(super) removed: AtomicBool,
+    /// It is about to stop, and takes no commit of others any more.
+    pub(super) leaving: AtomicBool,
     /// Those who answered when all did, before there is a cluster.
     pub(super) met: Mutex<Vec<NodeId>>,
     pub(super) closed: CancellationToken,
@@ -114,6 +116,7 @@ impl Node {
             health: watch::Sender::new(health),
             trouble: Mutex::new(None),
             removed: AtomicBool::new(false),
+            leaving: AtomicBool::new(false),
             met: Mutex::default(),
             closed,
             over: CancellationToken::new(),
@@ -161,6 +164,9 @@ impl Node {
         let Some(core) = self.core() else { return Err(NotDone::Never("this node is starting".into())) };
         if self.lost_majority(&core.raft.metrics().borrow()) {
             return Err(NotDone::Never(self.why_nobody()));
+        }
+        if self.leaving.load(Ordering::Relaxed) {
+            return Err(NotDone::Never("this node is about to stop".into()));
         }
         core.proposer.propose(proposed, self.options.timeout).await
     }
@@ -435,8 +441,11 @@ impl Node {
         }
     }
 
-    /// Stops everything and gives the files back.
+    /// Lets another node lead if this one does, stops everything and gives the files back.
     pub(super) async fn close(&self) {
+        if !self.closed.is_cancelled() {
+            self.hand_over().await;
+        }
         self.closed.cancel();
         if timeout(Duration::from_secs(30), self.over.cancelled()).await.is_err() {
             warn!("The node did not stop in time.");

@@ -15,7 +15,7 @@ use openraft::{
 };
 use rand::Rng as _;
 use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot},
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch},
     time::timeout,
 };
 
@@ -117,10 +117,28 @@ impl Drop for Withdraw {
     }
 }
 
+/// One of those who wait for an answer.
+struct Waits<'a>(&'a watch::Sender<usize>);
+
+impl<'a> Waits<'a> {
+    fn new(waiting: &'a watch::Sender<usize>) -> Self {
+        waiting.send_modify(|waiting| *waiting += 1);
+        Self(waiting)
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|waiting| *waiting = waiting.saturating_sub(1));
+    }
+}
+
 /// The way into the log on the node that leads.
 #[derive(Debug, Clone)]
 pub(super) struct Proposer {
     queue: mpsc::UnboundedSender<Ticket>,
+    /// How many wait for an answer.
+    waiting: watch::Sender<usize>,
 }
 
 impl Proposer {
@@ -128,7 +146,12 @@ impl Proposer {
     pub(super) fn start(raft: Raft, ours: Arc<Ours>, patience: Duration) -> Self {
         let (queue, tickets) = mpsc::unbounded_channel();
         tokio::spawn(run(raft, ours, tickets, patience));
-        Self { queue }
+        Self { queue, waiting: watch::Sender::new(0) }
+    }
+
+    /// Returns when everything that was proposed has its answer.
+    pub(super) async fn until_idle(&self) {
+        let _ = self.waiting.subscribe().wait_for(|waiting| *waiting == 0).await;
     }
 
     /// Proposes and waits for it to be applied, at most `patience`.
@@ -136,6 +159,7 @@ impl Proposer {
         let state = Arc::new(AtomicU8::new(QUEUED));
         let (answer, answered) = oneshot::channel();
         let ticket = Ticket { proposed, state: Arc::clone(&state), answer };
+        let _waits = Waits::new(&self.waiting);
         // Who gives up must not leave it in the queue, to land long after.
         let _withdraw = Withdraw(Arc::clone(&state));
         if self.queue.send(ticket).is_err() {

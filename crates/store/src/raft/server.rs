@@ -142,7 +142,13 @@ impl Node {
             };
         };
         match question {
-            Question::Append(to, _) | Question::Vote(to, _) | Question::Copy(to, _) if to != self.id => {
+            Question::Append(to, _)
+            | Question::Vote(to, _)
+            | Question::Copy(to, _)
+            | Question::Resigned(to, _)
+            | Question::Stand(to)
+                if to != self.id =>
+            {
                 self.somebody_else(to)
             }
             Question::Append(_, rpc) => match core.raft.append_entries(rpc).await {
@@ -154,6 +160,8 @@ impl Node {
                 Err(error) => Answer::Error(error.to_string()),
             },
             Question::Copy(_, part) => self.receive_copy(part).await.unwrap_or_else(Answer::Error),
+            Question::Resigned(_, vote) => self.leader_resigned(&core.raft, vote).await,
+            Question::Stand(_) => self.stand(&core.raft).await,
             Question::Commit(proposed) => self.propose_here(proposed).await.into(),
             Question::Status => Answer::Status(Box::new(self.status())),
             question => self.answer_as_leader(&question).await,

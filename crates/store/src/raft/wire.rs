@@ -77,6 +77,10 @@ pub(super) enum Question {
     Remove(NodeId),
     /// Asks the node at this address to come in; for who leads.
     Add(String),
+    /// Who led stops, and leads no more; the vote is for the one that it wants to lead next.
+    Resigned(NodeId, Vote),
+    /// The node is to stand for election now.
+    Stand(NodeId),
 }
 
 /// A part of a copy of everything.

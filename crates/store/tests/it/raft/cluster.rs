@@ -159,6 +159,16 @@ impl Cluster {
         }
     }
 
+    /// It ends as by a kill: nothing is handed over. Nobody else may have a handle on it.
+    pub(crate) async fn kill(&mut self, number: usize) {
+        let Some(node) = self.nodes[number].take() else { return };
+        let mut health = node.health_changes();
+        drop(Arc::into_inner(node).expect("somebody else has a handle"));
+        let closed =
+            |health: &Health| matches!(health, Health::Failed { reason } if reason.contains("closed"));
+        let _ = timeout(SOON, health.wait_for(closed)).await.expect("it should end");
+    }
+
     pub(crate) async fn restart(&mut self, number: usize) {
         self.stop(number).await;
         let node = RaftStore::open(self.options[number].clone()).await.unwrap();

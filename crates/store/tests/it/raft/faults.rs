@@ -17,7 +17,7 @@ async fn when_the_leader_dies_another_one_leads_soon_and_nothing_is_lost() {
         put(&*cluster.node(first), &format!("k/{number}"), "1").await.unwrap();
     }
     let other = cluster.node((first + 1) % 3);
-    cluster.stop(first).await;
+    cluster.kill(first).await;
     // A commit that waits for the new one needs no second try.
     let landed = async {
         while put(&*other, "after", "1").await.is_err() {
@@ -29,6 +29,70 @@ async fn when_the_leader_dies_another_one_leads_soon_and_nothing_is_lost() {
     cluster.restart(first).await;
     until(async || everything(&*cluster.node(first)).await.len() == 51).await;
     cluster.close().await;
+}
+
+/// Nobody would be elected here for want of a leader: that would take longer than the test.
+fn be_endlessly_patient(options: &mut RaftOptions) {
+    options.timings.election = (Duration::from_mins(2), Duration::from_mins(4));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_that_is_told_to_stop_hands_over_and_commits_go_on() {
+    let mut cluster = Cluster::start_with(3, be_endlessly_patient).await;
+    let mut landed = 0_u32;
+    for _ in 0..3 {
+        let first = cluster.leader().await;
+        let (other, third) = (cluster.node((first + 1) % 3), cluster.node((first + 2) % 3));
+        let writers: Vec<_> = [other, third]
+            .into_iter()
+            .enumerate()
+            .map(|(number, store)| {
+                tokio::spawn(async move {
+                    for commit in 0..50 {
+                        put(&*store, &format!("k/{landed}/{number}/{commit}"), "1").await.unwrap();
+                    }
+                })
+            })
+            .collect();
+        cluster.stop(first).await;
+        for writer in writers {
+            timeout(SOON, writer).await.expect("nobody leads").unwrap();
+        }
+        landed += 1;
+        cluster.restart(first).await;
+    }
+    let leader = cluster.leader().await;
+    assert_eq!(everything(&*cluster.node(leader)).await.len(), 300);
+    cluster.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_are_restarted_one_after_the_other_and_somebody_always_leads() {
+    let mut cluster = Cluster::start_with(3, be_endlessly_patient).await;
+    for number in 0..3 {
+        put(&*cluster.node(number), "a", &number.to_string()).await.unwrap();
+        cluster.restart(number).await;
+        cluster.leader().await;
+    }
+    for number in 0..3 {
+        assert_eq!(cluster.node(number).get(b"a").await.unwrap().unwrap().value, b"2");
+    }
+    cluster.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_nodes_the_one_that_led_hands_over_too_and_one_alone_stops_at_once() {
+    let mut cluster = Cluster::start_with(2, be_endlessly_patient).await;
+    let first = cluster.leader().await;
+    put(&*cluster.node(first), "a", "1").await.unwrap();
+    cluster.restart(first).await;
+    assert_eq!(cluster.leader().await, 1 - first, "the other one was to lead");
+    put(&*cluster.node(first), "a", "2").await.unwrap();
+    cluster.close().await;
+
+    let dir = tempfile::tempdir().unwrap();
+    let store = alone(dir.path()).await;
+    timeout(Duration::from_secs(1), store.close()).await.expect("it waits for nobody");
 }
 
 #[tokio::test(flavor = "multi_thread")]

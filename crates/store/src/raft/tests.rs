@@ -1,0 +1,110 @@
+//! What only shows when a node's files are looked at, or set back.
+
+use std::{net::TcpListener, path::Path, time::Duration};
+
+use tokio::time::{sleep, timeout};
+
+use super::{
+    Leader, RaftOptions, RaftSecurity, RaftStore,
+    disk::{Applied, Disk, applied_write},
+    node::TICK,
+};
+use crate::{Commit, Store as _, local::engine::disk_key};
+
+const SOON: Duration = Duration::from_secs(30);
+
+fn free_address() -> String {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+}
+
+/// Three that are to make a cluster.
+fn three(dir: &Path) -> Vec<RaftOptions> {
+    let addresses: Vec<String> = (0..3).map(|_| free_address()).collect();
+    let options = addresses.iter().enumerate().map(|(number, address)| {
+        let security = RaftSecurity::Secret("sixteen characters".into());
+        let mut options = RaftOptions::new(dir.join(number.to_string()), address, security);
+        options.peers = addresses.iter().filter(|other| *other != address).cloned().collect();
+        options.timeout = Duration::from_secs(20);
+        options.timings.heartbeat = Duration::from_millis(200);
+        options.timings.election = (Duration::from_secs(1), Duration::from_secs(2));
+        options
+    });
+    options.collect()
+}
+
+async fn open(options: &[RaftOptions]) -> Vec<RaftStore> {
+    let mut stores = Vec::new();
+    for options in options {
+        stores.push(RaftStore::open(options.clone()).await.unwrap());
+    }
+    stores
+}
+
+async fn leader(stores: &[RaftStore]) -> usize {
+    let find = async {
+        loop {
+            let leads = |store: &RaftStore| store.node.leader() == Leader::Me;
+            if let Some(found) = stores.iter().position(leads) {
+                return found;
+            }
+            sleep(TICK).await;
+        }
+    };
+    timeout(SOON, find).await.expect("one of them leads")
+}
+
+/// As a kill ends them: nobody hands anything over.
+async fn end_at_once(stores: Vec<RaftStore>) {
+    for store in &stores {
+        store.node.closed.cancel();
+    }
+    for store in stores {
+        store.node.over.cancelled().await;
+    }
+}
+
+/// The data of a node as it may be after a kill: what the last entries did was not on the disk yet, the entries were.
+async fn set_back(dir: &Path, key: &[u8], applied: &Applied) {
+    let disk = Disk::open(dir).await.unwrap();
+    assert!(disk.applied().unwrap().log_id > applied.log_id, "there should be something to lose");
+    disk.store.write_raw(vec![applied_write(applied), (disk_key(key), None)], true).await.unwrap();
+    disk.store.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_led_before_a_kill_answers_no_read_before_it_has_everything_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = three(dir.path());
+    let mut stores = open(&options).await;
+    let first = leader(&stores).await;
+    stores[first].commit(Commit::new().put("before", "1")).await.unwrap();
+    let applied = stores[first].node.disk.applied().unwrap();
+    stores[first].commit(Commit::new().put("acknowledged", "1")).await.unwrap();
+    end_at_once(std::mem::take(&mut stores)).await;
+    set_back(&options[first].path, b"acknowledged", &applied).await;
+
+    // The others are there before it, so that they answer its first question.
+    let others = [&options[(first + 1) % 3], &options[(first + 2) % 3]];
+    let others = open(&others.map(Clone::clone)).await;
+    let resumed = RaftStore::open(options[first].clone()).await.unwrap();
+    let read = timeout(SOON, resumed.get(b"acknowledged")).await.unwrap().unwrap();
+    assert!(read.is_some(), "what was acknowledged is not there");
+    end_at_once(others.into_iter().chain([resumed]).collect()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_led_before_a_kill_and_is_alone_answers_no_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut options = three(dir.path());
+    let stores = open(&options).await;
+    let first = leader(&stores).await;
+    stores[first].commit(Commit::new().put("a", "1")).await.unwrap();
+    end_at_once(stores).await;
+    options[first].timeout = Duration::from_secs(2);
+    let alone = RaftStore::open(options[first].clone()).await.unwrap();
+    assert_eq!(alone.node.leader(), Leader::Nobody, "one without a majority leads");
+    let read = alone.get(b"a").await;
+    assert!(matches!(read, Err(crate::StoreError::Unavailable { .. })), "{read:?}");
+    assert_eq!(alone.own_snapshot().await.unwrap().get(b"a").await.unwrap().unwrap().value, b"1");
+    alone.close().await;
+}
