@@ -9,6 +9,7 @@ mod format;
 mod known;
 mod peers;
 mod record;
+mod roll;
 mod stage;
 
 use std::{sync::Arc, time::Duration};
@@ -24,6 +25,7 @@ pub use self::{
     error::ClusterError,
     peers::{PeerError, Peers},
     record::{FORMAT, FORMAT_KEY, LEADER_KEY, Leader, MEMBERS, Member, ROLL_KEY},
+    roll::id_of,
     stage::Stage,
 };
 
@@ -167,16 +169,26 @@ impl Cluster {
         if member.id == self.me.id || self.leader().is_some_and(|leader| leader.node == member.id) {
             return Err(ClusterError::InUse { id: member.id });
         }
+        self.forget(&member).await?;
+        info!(node = member.id, name = member.name, "A member was removed.");
+        Ok(())
+    }
+
+    async fn forget(&self, member: &Member) -> Result<(), ClusterError> {
         let commit = Commit::new().delete(member.key()).put(ROLL_KEY, record::roll());
         self.store.commit(commit).await?;
         self.known.send_modify(|known| drop(known.members.remove(&member.id)));
-        info!(node = member.id, name = member.name, "A member was removed.");
         Ok(())
     }
 
     /// Raises the format to the highest that every member understands, whenever that becomes higher. For whoever leads.
     pub async fn keep_format(&self, epoch: u64) {
         format::keep(self, epoch).await;
+    }
+
+    /// Where nodes keep the store together, takes those off the roll that do so no longer. For whoever leads.
+    pub async fn keep_roll(&self) {
+        roll::keep(self).await;
     }
 
     /// That this epoch still stands, as a condition.

@@ -83,15 +83,23 @@ pub async fn write(
     clock: &dyn Clock,
     out: &mut (impl AsyncWrite + Unpin),
 ) -> Result<Summary, BackupError> {
-    let snapshot = store.snapshot().await?;
-    let head = head_of(&*snapshot).await?.ok_or(BackupError::NothingThere)?;
+    write_snapshot(&*store.snapshot().await?, clock, out).await
+}
+
+/// Writes everything that this one moment of a store had.
+pub async fn write_snapshot(
+    snapshot: &dyn Snapshot,
+    clock: &dyn Clock,
+    out: &mut (impl AsyncWrite + Unpin),
+) -> Result<Summary, BackupError> {
+    let head = head_of(snapshot).await?.ok_or(BackupError::NothingThere)?;
     let created = clock.wall();
     let mut summary = Summary { ledger: head.ledger, seq: head.seq, created, entries: 0 };
     let mut digest = Sha256::new();
     let header = Header { format: FORMAT, ledger: format!("{:08x}", head.ledger), seq: head.seq, created };
     put_line(out, &mut digest, &header).await?;
     let mut pages = Pages::new("");
-    while let Some(page) = pages.next(&*snapshot).await? {
+    while let Some(page) = pages.next(snapshot).await? {
         for entry in &page {
             put_line(out, &mut digest, &line_of(entry)).await?;
             summary.entries += 1;

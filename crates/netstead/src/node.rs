@@ -33,12 +33,15 @@ pub(crate) struct Node {
 
 impl Node {
     /// The id that is kept beside the data; one is drawn if there is none yet.
-    pub(crate) fn of(place: &StorePlace) -> Self {
+    pub(crate) fn of(place: &StorePlace, store: &dyn Store) -> Self {
+        if let Some(node) = store.as_node() {
+            // It has an id already, drawn with its directory.
+            return Self { id: cluster::id_of(node.id()), _lock: None };
+        }
         let dir = match place {
-            StorePlace::Memory => return Self::passing(),
+            StorePlace::Memory | StorePlace::Raft(_) => return Self::passing(),
             StorePlace::Local(dir) => dir.clone(),
             StorePlace::Etcd(_) => state_dir(&variable),
-            StorePlace::Raft(raft) => raft.path.clone().unwrap_or_else(|| state_dir(&variable)),
         };
         match Self::kept(&dir) {
             Ok(node) => node,

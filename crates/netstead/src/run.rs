@@ -58,7 +58,7 @@ pub(crate) async fn run(global: &Global, args: &Run) -> anyhow::Result<()> {
     let mut api = settings.config.api.clone();
     api.listen = args.listen.clone().unwrap_or(api.listen);
     let place = settings.store(global).joining(args.join.as_deref())?;
-    let store = place.open().await?;
+    let store = place.open_to_serve().await?;
     // From here on a SIGHUP means something else than the end.
     let reload = Reload::new(global.config.clone(), &settings)?;
     let data = place.to_string();
@@ -68,7 +68,7 @@ pub(crate) async fn run(global: &Global, args: &Run) -> anyhow::Result<()> {
         api,
         data,
         shared: place.is_shared(),
-        node: Node::of(&place),
+        node: Node::of(&place, &*store),
         backups: settings.backups(&place),
         format,
         stop: stop_on_signal()?,

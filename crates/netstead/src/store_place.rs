@@ -4,6 +4,7 @@ use std::{
     fmt,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use netstead_store::{
@@ -17,6 +18,9 @@ use crate::{
     failure::Failure,
     state_dir::{make_private, variable},
 };
+
+/// How long a command waits for the other nodes of a cluster that is not there yet.
+const OTHERS: Duration = Duration::from_secs(10);
 
 /// The one store a command or server works on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,13 +66,21 @@ impl StorePlace {
         }
     }
 
-    /// Opens it. A local one is for one process alone; in an etcd it is there for all that can reach it.
+    /// Opens it for one command. A local one is for one process alone; in an etcd it is there for all that can reach it.
     pub(crate) async fn open(&self) -> anyhow::Result<Arc<dyn Store>> {
         match self {
             Self::Memory => Ok(Arc::new(MemoryStore::new())),
             Self::Local(dir) => open_local(dir).await,
             Self::Etcd(config) => open_etcd(config).await,
-            Self::Raft(config) => Ok(open_raft(config).await?),
+            Self::Raft(config) => Ok(open_raft(config, Some(OTHERS)).await?),
+        }
+    }
+
+    /// As [`StorePlace::open`]; a server waits for the other nodes of its cluster for as long as it takes.
+    pub(crate) async fn open_to_serve(&self) -> anyhow::Result<Arc<dyn Store>> {
+        match self {
+            Self::Raft(config) => Ok(open_raft(config, None).await?),
+            place => place.open().await,
         }
     }
 
@@ -119,9 +131,8 @@ async fn open_local(dir: &Path) -> anyhow::Result<Arc<dyn Store>> {
     }
 }
 
-/// Begins to be a node of the cluster.
-pub(crate) async fn open_raft(config: &RaftConfig) -> anyhow::Result<Arc<RaftStore>> {
-    tracing::warn!("The store `raft` is experimental: keep backups. See docs/guide/raft.md.");
+/// Begins to be a node of the cluster. One that is in none yet waits for the others, at most for `patience`.
+async fn open_raft(config: &RaftConfig, patience: Option<Duration>) -> anyhow::Result<Arc<RaftStore>> {
     let dir = config.path.clone().unwrap_or_default();
     make_private(&dir).map_err(|error| Failure::new(format!("{} cannot be used: {error}", dir.display())))?;
     let security = match &config.security {
@@ -145,6 +156,19 @@ pub(crate) async fn open_raft(config: &RaftConfig) -> anyhow::Result<Arc<RaftSto
     match RaftStore::open(options).await {
         Ok(store) => {
             let fresh = !store.own_status().is_in_a_cluster();
+            if let Some(patience) = patience
+                && timeout(patience, store.joined()).await.is_err()
+            {
+                let reason = match store.health() {
+                    Health::Failed { reason } => reason,
+                    Health::Ready => "it is in no cluster yet".to_owned(),
+                };
+                store.close().await;
+                let message = format!("the node in {} is in no cluster: {reason}", dir.display());
+                let hint =
+                    "start the others too, or leave `peers` out: then it begins a cluster that they can join";
+                return Err(Failure::new(message).hint(hint).into());
+            }
             store.joined().await;
             if fresh {
                 // Who came in just now knows in a moment who leads.

@@ -124,6 +124,7 @@ impl Turns<'_> {
                 self.names.follow_targets(&ending),
                 notifier.run(&ending),
                 self.cluster.keep_format(epoch),
+                self.cluster.keep_roll(),
             );
             std::future::pending::<()>().await;
         };

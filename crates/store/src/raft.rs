@@ -98,12 +98,11 @@ impl RaftStore {
     /// read; whether a majority is there is what [`Store::health`] says.
     pub async fn open(options: RaftOptions) -> Result<Self, StoreError> {
         let guard = Guard::new(&options.security)?;
-        let listener = TcpListener::bind(&options.listen).await.map_err(|error| StoreError::Unavailable {
-            reason: format!("nodes of the cluster cannot reach this one at {}: {error}", options.listen),
-        })?;
+        // The files first: who finds its own server running is told of that, not of an address that is taken.
         let disk = Arc::new(Disk::open(&options.path).await?);
-        let id = match identify(&disk).await {
-            Ok(id) => id,
+        let begun = async { Ok((listen(&options.listen).await?, identify(&disk).await?)) };
+        let (listener, id) = match begun.await {
+            Ok(begun) => begun,
             Err(error) => {
                 disk.store.close().await;
                 return Err(error);
@@ -257,6 +256,12 @@ impl RaftStore {
         let work = tokio::spawn(async move { commit_on(&node, commit).await });
         work.await.unwrap_or_else(|error| Err(StoreError::Unknown { reason: error.to_string() }))
     }
+}
+
+async fn listen(address: &str) -> Result<TcpListener, StoreError> {
+    TcpListener::bind(address).await.map_err(|error| StoreError::Unavailable {
+        reason: format!("nodes of the cluster cannot reach this one at {address}: {error}"),
+    })
 }
 
 /// Who this directory belongs to; drawn when it is new.

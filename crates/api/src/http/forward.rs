@@ -33,6 +33,9 @@ use crate::{
 /// Who sent it on. A request that has this is not sent on again.
 pub(crate) const FORWARDED: HeaderName = HeaderName::from_static("netstead-forwarded");
 
+/// With an answer of one that was asked and does not lead: it has looked at nothing, and another one may be asked.
+const NOT_LEADING: HeaderName = HeaderName::from_static("netstead-not-leading");
+
 /// How long a leader is waited for: about as long as it takes until there is another one…
 const PATIENCE: Duration = Duration::from_secs(10);
 /// …and how long while the store cannot be reached, which no waiting mends.
@@ -83,7 +86,11 @@ pub(crate) async fn to_leader(State(app): State<Shared>, request: Request, next:
     let from_peer = request.headers().contains_key(FORWARDED);
     match (cluster.stand(), from_peer) {
         (Stand::Leading { .. }, _) => answer(&app, request, next).await,
-        (Stand::Following, true) => not_leading(cluster).into_response(),
+        (Stand::Following, true) => {
+            let mut response = not_leading(cluster).into_response();
+            response.headers_mut().insert(NOT_LEADING, HeaderValue::from_static("1"));
+            response
+        }
         (Stand::Following, false) => match find(&app, cluster, peers, request, next).await {
             Ok(response) => response,
             Err(failure) => failure.into_response(),
@@ -178,7 +185,7 @@ async fn find(
 
 /// Why there is no answer.
 enum Sent {
-    /// There was no connection to send it on.
+    /// There was no connection to send it on, or nobody at its end who leads.
     Never(String),
     /// It may have arrived.
     Perhaps(Failure),
@@ -216,6 +223,9 @@ async fn send(
         }
     };
     match answer {
+        Ok(answer) if answer.headers().contains_key(NOT_LEADING) => {
+            Err(Sent::Never(format!("{} does not lead", leader.url)))
+        }
         Ok(answer) => Ok(streamed(answer)),
         Err(error) if error.is_connect() || error.is_builder() => {
             Err(Sent::Never(format!("{}: {}", leader.url, whole(&error.without_url()))))

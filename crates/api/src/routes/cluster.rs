@@ -38,7 +38,12 @@ pub(crate) async fn remove(
     Query(NoParams {}): Query<NoParams>,
 ) -> Result<StatusCode, Failure> {
     session.check_unscoped()?;
-    cluster(&session)?.remove(&id).await?;
+    let cluster = cluster(&session)?;
+    if nodes::list(cluster.store()).await.iter().any(|node| node.id == id || node.name == id) {
+        let told = format!("`{id}` keeps the store together with others: remove it as one of `nodes`");
+        return Err(Failure::new(StatusCode::CONFLICT, "not-now", told));
+    }
+    cluster.remove(&id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

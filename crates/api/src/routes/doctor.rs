@@ -99,13 +99,13 @@ fn following(cluster: &Cluster) -> FindingOutput {
 fn house(session: &Asker) -> Vec<FindingOutput> {
     let app = &session.app;
     let mut findings = Vec::new();
-    let store = app.ledger.store().health();
-    findings.push(if store == Health::Ready {
-        FindingOutput::ok("store", format!("{} takes changes", app.store))
-    } else {
-        let hint =
-            "look at the disk and the log; `netstead store check` compares what is stored with what may be";
-        FindingOutput::problem("store", format!("{} takes no changes: {store:?}", app.store), hint)
+    findings.push(match app.ledger.store().health() {
+        Health::Ready => FindingOutput::ok("store", format!("{} takes changes", app.store)),
+        Health::Failed { reason } => {
+            let hint =
+                "look at the disk and the log; `netstead store check` compares what is stored with what may be";
+            FindingOutput::problem("store", format!("{} takes no changes: {reason}", app.store), hint)
+        }
     });
     let health = app.ledger.health();
     findings.push(match (health.ready, health.paused) {

@@ -33,7 +33,8 @@ pub struct NodeOutput {
     pub name: String,
     /// Where the others reach it.
     pub address: String,
-    /// `leader`, `follower`, or `learner`: one that does not vote yet.
+    /// `leader`, `follower`, `learner`: one that does not vote yet, or `removed`: the node that answers, and is in the
+    /// cluster no longer.
     pub role: String,
     /// Entries of the log it lacks; known while somebody leads.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,11 +1,12 @@
 //! `netstead cluster status|add|remove`
 
-use netstead_client::types::{NodeInput, NodeOutput};
+use netstead_client::types::{ClusterOutput, MemberOutput, NodeInput, NodeOutput};
+use serde::Serialize;
 
 use super::{Context, say};
 use crate::{
     cli::{Format, cluster::Cluster},
-    output,
+    output::{self, Look, Row},
 };
 
 pub(crate) async fn cluster(context: &Context, command: &Cluster) -> anyhow::Result<()> {
@@ -28,10 +29,6 @@ async fn remove(context: &Context, node: &str) -> anyhow::Result<()> {
     if cluster.nodes.iter().any(is_one) {
         context.client.remove_node(node).await?;
         say!("{node} is removed from the cluster");
-        if cluster.members.iter().filter(|member| member.name == node).count() == 1 {
-            // It may be told of itself once more before it ends; it is forgotten then after a while by itself.
-            let _ = context.client.remove_member(node).await;
-        }
         return Ok(());
     }
     context.client.remove_member(node).await?;
@@ -39,21 +36,124 @@ async fn remove(context: &Context, node: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Milliseconds without an answer after which a node is held to be gone.
+const GONE: u64 = 3000;
+
+/// A node that keeps the store together with others, and what it tells of itself as one that serves.
+#[derive(Debug, Serialize)]
+struct Keeper {
+    node: NodeOutput,
+    member: Option<MemberOutput>,
+}
+
+impl Keeper {
+    fn all(cluster: &ClusterOutput) -> Vec<Self> {
+        let member = |id: &str| cluster.members.iter().find(|member| member.id == id).cloned();
+        cluster.nodes.iter().map(|node| Self { node: node.clone(), member: member(&node.id) }).collect()
+    }
+}
+
+impl Row for Keeper {
+    const COLUMNS: (&'static [&'static str], &'static [&'static str]) =
+        (&["NODE", "NAME", "ROLE", "URL", "STORE", "LAG", "ANSWERED"], &["VERSION", "SEEN", "AGE", "FORMAT"]);
+
+    fn cells(&self, look: Look) -> Vec<String> {
+        let Self { node, member } = self;
+        let of = |cell: &dyn Fn(&MemberOutput) -> String| member.as_ref().map(cell).unwrap_or_default();
+        let answered = match (node.last_contact_ms, look) {
+            (None, _) => "never".to_owned(),
+            (Some(age), Look::Programs) => age.to_string(),
+            (Some(age), Look::People { .. }) => ago(age),
+        };
+        vec![
+            node.id.clone(),
+            node.name.clone(),
+            node.role.clone(),
+            of(&|member| member.url.clone()),
+            node.address.clone(),
+            node.lag.map(|lag| lag.to_string()).unwrap_or_default(),
+            answered,
+            node.version.clone(),
+            of(&|member| look.since(member.seen)),
+            of(&|member| look.since(member.since)),
+            of(&|member| member.format.to_string()),
+        ]
+    }
+
+    fn name(&self) -> String {
+        self.node.id.clone()
+    }
+}
+
+/// What to know when too few answer for anything to be changed, or when who answers is not one of them any more.
+fn majority_lost(nodes: &[NodeOutput]) -> Option<String> {
+    if nodes.iter().any(|node| node.role == "removed") {
+        return Some("the node that was asked was removed from the cluster; ask another one".to_owned());
+    }
+    let voters: Vec<_> = nodes.iter().filter(|node| node.role != "learner").collect();
+    let there = voters.iter().filter(|node| node.last_contact_ms.is_some_and(|age| age < GONE)).count();
+    let needed = voters.len() / 2 + 1;
+    (!voters.is_empty() && there < needed).then(|| {
+        format!("only {there} of {} nodes answer: nothing can be changed until {needed} do", voters.len())
+    })
+}
+
+/// Nodes hear of each other many times a second, so less than a second is not worth telling.
+fn ago(milliseconds: u64) -> String {
+    match milliseconds / 1000 {
+        0 => "now".to_owned(),
+        seconds @ 1..120 => format!("{seconds}s ago"),
+        seconds => format!("{}m ago", seconds / 60),
+    }
+}
+
 async fn status(context: &Context) -> anyhow::Result<()> {
     let cluster = context.client.cluster().await?;
     if let Some(format @ (Format::Json | Format::Yaml)) = context.format {
         return output::document(&cluster, format);
     }
-    output::list(&cluster.members, context.format, context.now())?;
-    if !cluster.nodes.is_empty() && matches!(context.format, None | Some(Format::Table | Format::Wide)) {
-        output::emit("\n")?;
-        output::list(&cluster.nodes, context.format, context.now())?;
+    if cluster.nodes.is_empty() {
+        output::list(&cluster.members, context.format, context.now())?;
+    } else {
+        output::list(&Keeper::all(&cluster), context.format, context.now())?;
     }
     if matches!(context.format, None | Some(Format::Table | Format::Wide)) {
         match &cluster.leader {
             Some(leader) => say!("epoch {}, format {}", leader.epoch, cluster.format),
             None => say!("nobody leads; format {}", cluster.format),
         }
+        if let Some(told) = majority_lost(&cluster.nodes) {
+            say!("{told}");
+        }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(role: &str, last_contact_ms: Option<u64>) -> NodeOutput {
+        NodeOutput {
+            id: "1".into(),
+            name: "n".into(),
+            address: "10.0.0.1:5302".into(),
+            role: role.into(),
+            lag: None,
+            last_contact_ms,
+            version: "1".into(),
+        }
+    }
+
+    #[test]
+    fn a_lost_majority_is_told() {
+        let three = |second, third| {
+            majority_lost(&[node("leader", Some(0)), node("follower", second), node("follower", third)])
+        };
+        assert_eq!(three(Some(100), Some(9000)), None);
+        let told = three(Some(9000), None).unwrap();
+        assert_eq!(told, "only 1 of 3 nodes answer: nothing can be changed until 2 do");
+        assert!(majority_lost(&[node("removed", Some(0))]).unwrap().contains("was removed"));
+        assert_eq!(majority_lost(&[]), None);
+    }
 }

@@ -13,6 +13,7 @@ use netstead_api::access::survives_restore;
 use netstead_client::{CheckOutput, CheckProblem};
 use netstead_ledger::{backup, check};
 use netstead_model::SystemClock;
+use netstead_store::StoreError;
 
 use super::{Context, say};
 use crate::{
@@ -70,9 +71,24 @@ async fn backup_local(global: &Global, args: &Backup) -> anyhow::Result<()> {
     let store = existing(global).await?;
     let target = Target::create(&args.file)?;
     let mut file = tokio::fs::File::from_std(target.fresh.reopen().context("cannot write the backup")?);
-    let written = backup::write(&*store, &SystemClock, &mut file).await;
+    let written = if global.stale {
+        // All that is left may be this one copy.
+        match store.own_snapshot().await {
+            Ok(own) => backup::write_snapshot(&*own, &SystemClock, &mut file).await,
+            Err(error) => Err(error.into()),
+        }
+    } else {
+        backup::write(&*store, &SystemClock, &mut file).await
+    };
+    let of_a_cluster = store.as_node().is_some();
     store.close().await;
-    written?;
+    match written {
+        Err(backup::BackupError::Store(error @ StoreError::Unavailable { .. })) if of_a_cluster => {
+            let hint = "if the other nodes are lost for good, `--stale` takes this node's own copy";
+            return Err(Failure::new(error.to_string()).hint(hint).into());
+        }
+        written => written?,
+    };
     target.finish().await
 }
 

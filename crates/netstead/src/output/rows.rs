@@ -5,8 +5,7 @@ mod names;
 use std::collections::BTreeMap;
 
 use netstead_client::types::{
-    AddressOutput, ClaimOutput, EventOutput, MemberOutput, NodeOutput, PoolOutput, ReservationOutput,
-    TokenOutput, Usage,
+    AddressOutput, ClaimOutput, EventOutput, MemberOutput, PoolOutput, ReservationOutput, TokenOutput, Usage,
 };
 
 use super::{Look, Row};
@@ -64,27 +63,6 @@ impl Row for MemberOutput {
             look.since(self.since),
             self.id.clone(),
             self.format.to_string(),
-        ]
-    }
-
-    fn name(&self) -> String {
-        self.id.clone()
-    }
-}
-
-impl Row for NodeOutput {
-    const COLUMNS: (&'static [&'static str], &'static [&'static str]) =
-        (&["NODE", "NAME", "STORE", "ADDRESS", "LAG", "ANSWERED"], &["VERSION"]);
-
-    fn cells(&self, _: Look) -> Vec<String> {
-        vec![
-            self.id.clone(),
-            self.name.clone(),
-            self.role.clone(),
-            self.address.clone(),
-            self.lag.map(|lag| lag.to_string()).unwrap_or_default(),
-            self.last_contact_ms.map_or_else(|| "never".to_owned(), |age| format!("{age} ms ago")),
-            self.version.clone(),
         ]
     }
 

@@ -68,9 +68,11 @@ impl Node {
         for answer in told {
             let _ = answer.await; // One that does not hear of it votes later.
         }
-        let question = Question::Stand(successor);
-        if let Ok(Answer::Error(reason)) = self.peers.ask(&at.address, Lane::Raft, &question, ANSWER).await {
-            debug!(reason, "The node that was to lead does not want to.");
+        let question = Question::Stand(successor, vote);
+        let answer = self.peers.ask(&at.address, Lane::Raft, &question, ANSWER).await;
+        if !matches!(answer, Ok(Answer::Ok)) {
+            debug!(?answer, "The node that was to lead does not.");
+            return None;
         }
         loop {
             if let Leader::Other(id, _) = self.leader() {
@@ -120,9 +122,11 @@ impl Node {
     }
 
     /// The one that led wants this node to lead.
-    pub(super) async fn stand(&self, raft: &Raft) -> Answer {
-        if self.leaving.load(Ordering::Relaxed) {
-            return Answer::Error("this node is about to stop itself".into());
+    pub(super) async fn stand(&self, raft: &Raft, vote: Vote) -> Answer {
+        // Said so late that there was an election since, it would only disturb.
+        let is_late = raft.metrics().borrow().current_term >= vote.leader_id.term;
+        if is_late || self.leaving.load(Ordering::Relaxed) {
+            return Answer::Error("somebody else was to lead since".into());
         }
         match raft.trigger().elect().await {
             Ok(()) => Answer::Ok,

@@ -146,7 +146,7 @@ impl Node {
             | Question::Vote(to, _)
             | Question::Copy(to, _)
             | Question::Resigned(to, _)
-            | Question::Stand(to)
+            | Question::Stand(to, _)
                 if to != self.id =>
             {
                 self.somebody_else(to)
@@ -161,7 +161,7 @@ impl Node {
             },
             Question::Copy(_, part) => self.receive_copy(part).await.unwrap_or_else(Answer::Error),
             Question::Resigned(_, vote) => self.leader_resigned(&core.raft, vote).await,
-            Question::Stand(_) => self.stand(&core.raft).await,
+            Question::Stand(_, vote) => self.stand(&core.raft, vote).await,
             Question::Commit(proposed) => self.propose_here(proposed).await.into(),
             Question::Status => Answer::Status(Box::new(self.status())),
             question => self.answer_as_leader(&question).await,

@@ -79,8 +79,8 @@ pub(super) enum Question {
     Add(String),
     /// Who led stops, and leads no more; the vote is for the one that it wants to lead next.
     Resigned(NodeId, Vote),
-    /// The node is to stand for election now.
-    Stand(NodeId),
+    /// The node is to stand for election now, with this vote.
+    Stand(NodeId, Vote),
 }
 
 /// A part of a copy of everything.

@@ -4,11 +4,12 @@ use axum::http::StatusCode;
 use netstead_client::types::{NodeInput, NodeOutput};
 use netstead_store::{
     RaftStore, Store, StoreError,
-    raft::{MemberStatus, Status},
+    raft::{MemberStatus, Role, Status},
 };
 
 use super::cluster;
 use crate::{
+    cluster::id_of,
     http::{
         body::Json,
         path::TextPath,
@@ -45,11 +46,15 @@ pub(crate) async fn remove(
     let node = node(&session)?;
     let status = node.status().await;
     let named = |member: &&MemberStatus| {
-        format!("{:x}", member.id) == id || member.member.name == id || member.member.address == id
+        id_of(member.id) == id || member.member.name == id || member.member.address == id
     };
     let found: Vec<&MemberStatus> = status.members.iter().filter(named).collect();
     match found.as_slice() {
-        [member] => node.remove(member.id).await.map_err(refused)?,
+        [member] => {
+            node.remove(member.id).await.map_err(refused)?;
+            // If this node removed itself, the next leader does it.
+            let _ = cluster(&session)?.forget_removed(member.id).await;
+        }
         [] => {
             return Err(Failure::not_found("not-found", format!("no node of the cluster is called `{id}`")));
         }
@@ -82,12 +87,13 @@ pub(super) async fn list(store: &dyn Store) -> Vec<NodeOutput> {
 
 fn output(status: &Status, one: &MemberStatus) -> NodeOutput {
     let role = match one {
+        one if status.role == Role::Removed && one.id == status.id => "removed",
         one if status.leader == Some(one.id) => "leader",
         one if one.voter => "follower",
         _ => "learner",
     };
     NodeOutput {
-        id: format!("{:x}", one.id),
+        id: id_of(one.id),
         name: one.member.name.clone(),
         address: one.member.address.clone(),
         role: role.to_owned(),

@@ -1,5 +1,10 @@
 //! Three servers that keep their store together, with nothing else running.
 
+use std::{
+    net::TcpListener,
+    sync::atomic::{AtomicU32, Ordering},
+};
+
 use netstead_testkit::{Process, until};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -18,7 +23,7 @@ struct Nodes {
 
 impl Nodes {
     fn start() -> Self {
-        let addresses: Vec<String> = (0..3).map(address).collect();
+        let addresses: Vec<String> = (0..3).map(|_| address()).collect();
         let houses: Vec<House> = (0..3).map(|_| House::empty()).collect();
         let mut nodes =
             Self { houses, addresses, servers: (0..3).map(|_| None).collect(), http: Http::new() };
@@ -69,8 +74,15 @@ impl Nodes {
 }
 
 /// Where a node listens: none of the ports that connections of this machine begin at, which come and go.
-fn address(node: u32) -> String {
-    format!("127.0.0.1:{}", 10_000 + (std::process::id() * 31 + node * 7) % 20_000)
+fn address() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let address = format!("127.0.0.1:{}", 10_000 + (std::process::id() * 31 + number * 7) % 20_000);
+        if TcpListener::bind(&address).is_ok() {
+            return address;
+        }
+    }
 }
 
 fn store(address: &str) -> String {
@@ -128,4 +140,130 @@ fn three_servers_keep_their_store_together_and_survive_the_loss_of_one() {
     // A node is removed by name of its address, and the last word on a stranger is clear.
     let (status, told) = nodes.ask(third, Method::DELETE, "/cluster/nodes/nobody", None);
     assert_eq!(status, 404, "{told}");
+}
+
+#[test]
+fn a_leader_that_is_told_to_stop_hands_over_and_no_write_fails() {
+    let mut nodes = Nodes::start();
+    let pool = json!({"family": "ipv4", "ranges": ["10.0.3.50-10.0.3.200"]});
+    nodes.done(0, &Method::PUT, "/pools/lan", &pool);
+    let leader = nodes.leader();
+    let other = (leader + 1) % 3;
+    let mut server = nodes.servers[leader].take().unwrap();
+    server.terminate().unwrap();
+    for number in 0..30 {
+        let (status, answer) =
+            nodes.ask(other, Method::PUT, &format!("/pools/lan/claims/k{number}"), Some(json!({})));
+        // One that was under way in that very moment may be unknown, and is repeated as anybody would.
+        let status = match status {
+            504 => nodes.ask(other, Method::PUT, &format!("/pools/lan/claims/k{number}"), Some(json!({}))).0,
+            status => status,
+        };
+        assert!(status < 300, "{status}: {answer}");
+    }
+    assert_eq!(server.wait(SOON).unwrap().code(), Some(0));
+    let log = server.log();
+    assert!(log.contains("Another node leads the cluster now; this one stops."), "{log}");
+}
+
+/// The ids of those that keep the store, and of those that serve it.
+fn ids(cluster: &Value) -> [Vec<String>; 2] {
+    ["nodes", "members"].map(|list| {
+        let all = cluster[list].as_array().into_iter().flatten();
+        let mut ids: Vec<String> = all.filter_map(|one| Some(one["id"].as_str()?.to_owned())).collect();
+        ids.sort();
+        ids
+    })
+}
+
+#[test]
+fn those_that_serve_are_those_that_keep_the_store_also_after_a_removal_and_a_lost_disk() {
+    let mut nodes = Nodes::start();
+    let agree = |nodes: &Nodes, node: usize, count: usize| {
+        let agreed = until(SOON, || {
+            let (_, cluster) = nodes.ask(node, Method::GET, "/cluster", None);
+            let [keepers, members] = ids(&cluster);
+            (keepers.len() == count && keepers == members).then_some(keepers)
+        });
+        agreed.unwrap_or_else(|| panic!("{:#}", nodes.ask(node, Method::GET, "/cluster", None).1))
+    };
+    let before = agree(&nodes, 0, 3);
+
+    // One loses its disk and comes back as another.
+    let leader = nodes.leader();
+    let (lost, third) = ((leader + 1) % 3, (leader + 2) % 3);
+    nodes.servers[lost].take().unwrap().kill().unwrap();
+    std::fs::remove_dir_all(nodes.houses[lost].path().join("node")).unwrap();
+    nodes.servers[lost] = Some(run(&nodes.houses[lost]));
+    let changed = until(SOON, || {
+        let now = agree(&nodes, third, 3);
+        (now != before).then_some(now)
+    });
+    let now = changed.expect("the new node takes the place of the old one");
+    assert_eq!(now.iter().filter(|id| before.contains(id)).count(), 2);
+
+    // One is removed: it is gone from both, and says so itself.
+    let (_, cluster) = nodes.ask(third, Method::GET, "/cluster", None);
+    let list = cluster["nodes"].as_array().unwrap();
+    let found = list.iter().find(|node| node["address"] == nodes.addresses[lost].as_str()).unwrap();
+    let id = found["id"].as_str().unwrap();
+    // As one that serves it cannot be forgotten while it keeps the store.
+    let (status, told) = nodes.ask(third, Method::DELETE, &format!("/cluster/members/{id}"), None);
+    assert_eq!((status, told["type"].as_str()), (409, Some("urn:netstead:not-now")), "{told}");
+    let removed = nodes.houses[third].netstead(["cluster", "remove", id]);
+    assert!(removed.err.contains("is removed from the cluster"), "{}", removed.err);
+    assert!(!agree(&nodes, third, 2).contains(&id.to_owned()));
+    let said = until(SOON, || {
+        let text = nodes.http.try_get(&format!("{}/readyz", nodes.houses[lost].url()))?;
+        text.contains("removed from the cluster").then_some(())
+    });
+    assert!(said.is_some(), "the removed one says what it is");
+    let said = nodes.houses[lost].netstead(["cluster", "status"]);
+    assert!(said.out.contains("removed") && said.err.contains("ask another one"), "{}{}", said.out, said.err);
+}
+
+#[test]
+fn without_a_majority_a_node_says_so_and_its_own_copy_can_be_read_and_rescued() {
+    let mut nodes = Nodes::start();
+    let pool = json!({"family": "ipv4", "ranges": ["10.0.3.50-10.0.3.200"]});
+    nodes.done(0, &Method::PUT, "/pools/lan", &pool);
+    nodes.done(0, &Method::PUT, "/pools/lan/claims/web", &json!({}));
+    let (left, gone) = (0, [1, 2]);
+    let seen = until(SOON, || {
+        let (status, _) = nodes.ask(left, Method::GET, "/pools/lan/claims/web", None);
+        (status == 200).then_some(())
+    });
+    seen.expect("it has everything");
+    for node in gone {
+        nodes.servers[node].take().unwrap().kill().unwrap();
+    }
+    let house = &nodes.houses[left];
+    let refused = until(SOON, || {
+        let said = house.netstead(["claim", "lan", "late"]);
+        (said.code != 0 && said.err.contains("majority")).then_some(said)
+    });
+    refused.expect("a change says why it cannot be done");
+    assert!(house.does("get claims --stale").contains("web"));
+    let said = house.netstead(["cluster", "status"]);
+    assert!(said.err.contains("only 1 of 3 nodes answer"), "{}{}", said.out, said.err);
+    // Its own server is in the way, and that is what is told.
+    let said = house.fails("get claims --local");
+    assert!(said.err.contains("stop it first"), "{}", said.err);
+    nodes.servers[left].take().unwrap().kill().unwrap();
+
+    // What is left of it becomes a cluster of one.
+    let config = house.path().join("netstead.toml");
+    let said = house.fails("store backup whole.backup --local");
+    assert!(said.err.contains("majority") && said.err.contains("--stale"), "{}", said.err);
+    house.does("store backup rescue.backup --local --stale");
+    std::fs::rename(house.path().join("node"), house.path().join("old-node")).unwrap();
+    // With the old `peers` it would wait for the others, and says so.
+    let said = house.netstead(["store", "restore", "rescue.backup"]);
+    assert!(said.code == 1 && said.err.contains("leave `peers` out"), "{}", said.err);
+    std::fs::remove_dir_all(house.path().join("node")).unwrap();
+    std::fs::write(&config, store(&nodes.addresses[left])).unwrap();
+    house.does("store restore rescue.backup");
+    nodes.servers[left] = Some(run(house));
+    nodes.leader();
+    assert!(house.does("get claims").contains("web"));
 }
