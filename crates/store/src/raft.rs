@@ -112,7 +112,7 @@ impl RaftStore {
         let peers = Arc::new(Peers::new(id, guard.clone(), closed.clone()));
         let alone = options.peers.is_empty() && options.join.is_none();
         let node = Arc::new(Node::new(id, options, disk, peers, closed));
-        tracing::info!(id, address = node.options.address(), "This is a node of a cluster.");
+        tracing::info!(id = %types::hex(id), address = node.options.address(), "This is a node of a cluster.");
         tokio::spawn(server::serve(Arc::clone(&node), listener, guard));
         tokio::spawn(Arc::clone(&node).run());
         tokio::spawn(keeper::keep(Arc::clone(&node)));

@@ -9,7 +9,7 @@ use tracing::{info, warn};
 use super::{
     node::{Leader, Node, TICK},
     peers::Lane,
-    types::{Member, Metrics, NodeId, Raft},
+    types::{Member, Metrics, NodeId, Raft, hex},
     wire::{Answer, Question},
 };
 
@@ -74,7 +74,7 @@ impl Node {
         let metrics = raft.metrics().borrow().clone();
         let known = metrics.membership_config.membership().get_node(&id).cloned();
         if known.is_none() {
-            info!(node = id, address = member.address, "A node comes into the cluster.");
+            info!(node = %hex(id), address = member.address, "A node comes into the cluster.");
             self.change(raft.add_learner(id, member.clone(), false)).await?;
         } else if known.as_ref() != Some(&member) {
             let nodes = std::collections::BTreeMap::from([(id, member.clone())]);
@@ -110,7 +110,7 @@ impl Node {
                 left.len()
             ));
         }
-        info!(node = id, "A node is removed from the cluster.");
+        info!(node = %hex(id), "A node is removed from the cluster.");
         self.change(raft.change_membership(ChangeMembers::RemoveVoters(BTreeSet::from([id])), false)).await
     }
 
@@ -198,8 +198,8 @@ async fn promote(raft: Raft, id: NodeId, address: String) {
     let mut voters: BTreeSet<NodeId> = members.voter_ids().filter(|voter| !is_gone(voter)).collect();
     voters.insert(id);
     match raft.change_membership(voters, false).await {
-        Ok(_) => info!(node = id, address, "A node votes now."),
-        Err(error) => warn!(node = id, %error, "A node could not be made a voter yet."),
+        Ok(_) => info!(node = %hex(id), address, "A node votes now."),
+        Err(error) => warn!(node = %hex(id), %error, "A node could not be made a voter yet."),
     }
 }
 

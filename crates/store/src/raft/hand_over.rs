@@ -17,7 +17,7 @@ use tracing::{debug, info};
 use super::{
     node::{Core, Leader, Node},
     peers::Lane,
-    types::{LogId, Member, NodeId, Raft, Vote},
+    types::{LogId, Member, NodeId, Raft, Vote, hex},
     wire::{Answer, Question},
 };
 
@@ -39,7 +39,7 @@ impl Node {
         let Some(core) = self.core().filter(|_| self.leader() == Leader::Me) else { return };
         self.leaving.store(true, Ordering::Relaxed);
         match timeout(PATIENCE, self.try_to_hand_over(&core)).await {
-            Ok(Some(id)) => info!(node = id, "Another node leads the cluster now; this one stops."),
+            Ok(Some(id)) => info!(node = %hex(id), "Another node leads the cluster now; this one stops."),
             Ok(None) => debug!("There is nobody to hand the lead to."),
             Err(_) => info!("The lead was not handed over in time; the others elect somebody."),
         }

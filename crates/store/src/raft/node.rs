@@ -28,7 +28,7 @@ use super::{
     server::Incoming,
     status::{MemberStatus, Role, Status},
     transfer,
-    types::{Member, Metrics, NodeId, Proposed, Raft, Vote},
+    types::{Member, Metrics, NodeId, Proposed, Raft, Vote, hex},
     wire::{Answer, PROTOCOL, Question},
 };
 use crate::{Health, Store as _, StoreError};
@@ -428,7 +428,7 @@ impl Node {
                 let leads = now.current_leader.map(|id| (now.current_term, id));
                 if leads.is_some() && leads != last {
                     let (term, leader) = leads.unwrap_or_default();
-                    info!(term, leader, me = leader == self.id, "A node leads the cluster.");
+                    info!(term, leader = %hex(leader), me = leader == self.id, "A node leads the cluster.");
                 }
                 last = leads.or(last);
             }

@@ -15,7 +15,7 @@ use super::{
     node::Node,
     secure::{Channel, FrameReceiver, FrameSender, Guard},
     transfer::{self, SnapshotData},
-    types::{NodeId, decode, encode},
+    types::{NodeId, decode, encode, hex},
     wire::{Answer, CopyPart, Hello, Question, numbered, parse},
 };
 
@@ -75,7 +75,7 @@ async fn talk(node: Arc<Node>, guard: Guard, tcp: TcpStream) -> io::Result<()> {
     let ours = Hello { refusal: refusal.clone(), ..Hello::of(node.id) };
     sender.send(&encode(&ours)).await?;
     if let Some(refusal) = refusal {
-        warn!(node = theirs.node, refusal, "A node of another release was turned away.");
+        warn!(node = %hex(theirs.node), refusal, "A node of another release was turned away.");
         return Ok(());
     }
     let over = node.closed.child_token();

@@ -141,6 +141,11 @@ pub(super) fn first_version(index: u64) -> u64 {
     index << POSITION_BITS
 }
 
+/// The id of a node as people see it.
+pub(super) fn hex(id: NodeId) -> impl std::fmt::Display {
+    format!("{id:x}")
+}
+
 /// Anything that is stored or sent: compact, with names, so that fields can be added.
 pub(super) fn encode<T: Serialize>(value: &T) -> Vec<u8> {
     let mut bytes = Vec::new();

@@ -267,3 +267,45 @@ fn without_a_majority_a_node_says_so_and_its_own_copy_can_be_read_and_rescued() 
     nodes.leader();
     assert!(house.does("get claims").contains("web"));
 }
+
+#[test]
+fn a_store_of_one_machine_moves_into_a_cluster_and_back() {
+    let house = House::empty();
+    let place = |name: &str, text: &str| std::fs::write(house.path().join(name), text).unwrap();
+    place("netstead.toml", "[store]\ntype = \"local\"\npath = \"local\"\n");
+    house.does("pool create lan --range 10.0.3.1-10.0.3.9 --local");
+    let web = house.does("claim lan web --local");
+    let address = address();
+    place("cluster.toml", &store(&address));
+    house.does("store migrate cluster.toml");
+    assert!(house.fails("claim lan late --local").err.contains("was moved to raft"));
+
+    // Others join the node that it became.
+    place("netstead.toml", &store(&address));
+    let server = run(&house);
+    let (other, joins) = (House::empty(), self::address());
+    std::fs::write(other.path().join("netstead.toml"), store(&joins)).unwrap();
+    let mut command = other.command();
+    let listen = other.url().replace("http://", "");
+    command.args(["run", "--listen", &listen, "--dns-listen", "127.0.0.1:0", "--join", &address]);
+    let second = Process::start("netstead", &mut command).unwrap();
+    let both = until(SOON, || {
+        let said = house.netstead(["cluster", "status", "-o", "json"]);
+        let cluster: Value = serde_json::from_str(&said.out).ok()?;
+        let list = cluster["nodes"].as_array()?;
+        let voting = list.len() == 2 && list.iter().all(|node| node["role"] != "learner");
+        voting.then(|| list.iter().find(|node| node["address"] == joins.as_str()).cloned()).flatten()
+    });
+    let both = both.expect("the second one joins");
+    assert_eq!(other.does("claim lan web"), web);
+
+    // And back, once only one is left.
+    house.does(&format!("cluster remove {}", both["id"].as_str().unwrap()));
+    for mut server in [second, server] {
+        server.terminate().unwrap();
+        assert_eq!(server.wait(SOON).unwrap().code(), Some(0));
+    }
+    house.does("store migrate back");
+    assert_eq!(house.does("claim lan web --local --data-dir back"), web);
+    house.does("store check --local --data-dir back");
+}

@@ -39,8 +39,7 @@ fn be_endlessly_patient(options: &mut RaftOptions) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_is_told_to_stop_hands_over_and_commits_go_on() {
     let mut cluster = Cluster::start_with(3, be_endlessly_patient).await;
-    let mut landed = 0_u32;
-    for _ in 0..3 {
+    for round in 0..3 {
         let first = cluster.leader().await;
         let (other, third) = (cluster.node((first + 1) % 3), cluster.node((first + 2) % 3));
         let writers: Vec<_> = [other, third]
@@ -49,7 +48,7 @@ async fn a_leader_that_is_told_to_stop_hands_over_and_commits_go_on() {
             .map(|(number, store)| {
                 tokio::spawn(async move {
                     for commit in 0..50 {
-                        put(&*store, &format!("k/{landed}/{number}/{commit}"), "1").await.unwrap();
+                        put(&*store, &format!("k/{round}/{number}/{commit}"), "1").await.unwrap();
                     }
                 })
             })
@@ -58,7 +57,6 @@ async fn a_leader_that_is_told_to_stop_hands_over_and_commits_go_on() {
         for writer in writers {
             timeout(SOON, writer).await.expect("nobody leads").unwrap();
         }
-        landed += 1;
         cluster.restart(first).await;
     }
     let leader = cluster.leader().await;
