@@ -84,7 +84,7 @@ pub(super) fn ready(config: &str) -> (House, Process) {
         let mut server = run(&house);
         match server.wait_for_line("is ready", SOON) {
             Ok(_) => return (house, server),
-            Err(error) if error.to_string().contains("cannot be listened on") => {}
+            Err(error) if error.to_string().contains("Address already in use") => {}
             Err(error) => panic!("{error}"),
         }
     }

@@ -36,8 +36,24 @@ impl Nodes {
         for node in 0..3 {
             nodes.servers[node] = Some(run(&nodes.houses[node]));
         }
+        for node in 0..3 {
+            nodes.ready(node);
+        }
         nodes.leader();
         nodes
+    }
+
+    /// Waits until it answers. A free port may be another's a moment later, so it is started more than once.
+    fn ready(&mut self, node: usize) {
+        let house = &self.houses[node];
+        let answers = until(SOON, || {
+            let server = self.servers[node].as_mut()?;
+            if !server.running() {
+                *server = run(house);
+            }
+            self.http.try_get(&format!("{}/readyz", house.url())).filter(|text| text.starts_with("ok"))
+        });
+        assert!(answers.is_some(), "node {node} should be ready");
     }
 
     fn leader(&self) -> usize {
