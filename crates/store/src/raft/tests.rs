@@ -1,6 +1,11 @@
 //! What only shows when a node's files are looked at, or set back.
 
-use std::{net::TcpListener, path::Path, time::Duration};
+use std::{
+    net::TcpListener,
+    path::Path,
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
 
 use tokio::time::{sleep, timeout};
 
@@ -13,8 +18,16 @@ use crate::{Commit, Store as _, local::engine::disk_key};
 
 const SOON: Duration = Duration::from_secs(30);
 
+/// None of the ports that connections of this machine begin at, which come and go.
 fn free_address() -> String {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let address = format!("127.0.0.1:{}", 10_000 + (std::process::id() * 41 + number * 7) % 20_000);
+        if TcpListener::bind(&address).is_ok() {
+            return address;
+        }
+    }
 }
 
 /// Three that are to make a cluster.
@@ -79,6 +92,11 @@ async fn who_led_before_a_kill_answers_no_read_before_it_has_everything_again() 
     let first = leader(&stores).await;
     stores[first].commit(Commit::new().put("before", "1")).await.unwrap();
     let applied = stores[first].node.disk.applied().unwrap();
+    // So much that it takes a while to be applied again, and a read could come before.
+    let large = "x".repeat(200 << 10);
+    for number in 0..60 {
+        stores[first].commit(Commit::new().put(format!("k/{number}"), large.clone())).await.unwrap();
+    }
     stores[first].commit(Commit::new().put("acknowledged", "1")).await.unwrap();
     end_at_once(std::mem::take(&mut stores)).await;
     set_back(&options[first].path, b"acknowledged", &applied).await;
