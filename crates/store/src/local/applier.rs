@@ -51,6 +51,8 @@ pub(super) struct Applier {
     thread: JoinHandle<()>,
     /// Batches that may not be in the database yet, in order.
     recent: VecDeque<Arc<Batch>>,
+    /// The thread may not know of all it was given.
+    asleep: bool,
 }
 
 #[derive(Default)]
@@ -100,7 +102,7 @@ impl Applier {
             let (shared, queue) = (Arc::clone(&shared), Arc::clone(&queue));
             move || queue.work(&shared)
         })?;
-        Ok(Self { shared, queue, thread, recent: VecDeque::new() })
+        Ok(Self { shared, queue, thread, recent: VecDeque::new(), asleep: false })
     }
 
     /// What a key as it lies on disk was last given by a batch that may not be in the database yet.
@@ -123,7 +125,8 @@ impl Applier {
         Ok(())
     }
 
-    /// Takes over a batch that is durable. Waits if too much is on its way already.
+    /// Takes over a batch that is durable. Waits if too much is on its way already. The thread of its own is not woken
+    /// for it: [`Applier::wake`] does that at a moment when it is in nobody's way.
     pub(super) fn apply(&mut self, batch: Batch) -> Result<(), Trouble> {
         if batch.writes.len() <= SMALL && self.queue.lock().is_idle() {
             self.recent.clear();
@@ -135,8 +138,16 @@ impl Applier {
         self.wait(|state| state.bytes < MAX_WAITING)?;
         let batch = Arc::new(batch);
         self.recent.push_back(Arc::clone(&batch));
-        self.queue.push(Job::Apply(batch));
+        self.queue.put(Job::Apply(batch));
+        self.asleep = true;
         Ok(())
+    }
+
+    /// Has the thread go on with what it was given.
+    pub(super) fn wake(&mut self) {
+        if mem::take(&mut self.asleep) {
+            self.queue.changed.notify_all();
+        }
     }
 
     /// Answers with a view that has every batch taken over so far.
@@ -166,6 +177,7 @@ impl Applier {
 
     /// Waits until the tables have everything up to `revision`, and says how far they have got.
     pub(super) fn wait_for_checkpoint(&mut self, revision: u64) -> Result<u64, Trouble> {
+        self.wake();
         loop {
             let reached = self.look()?;
             if reached >= revision {
@@ -211,6 +223,7 @@ impl Applier {
     }
 
     fn wait(&mut self, until: impl Fn(&State) -> bool) -> Result<(), Trouble> {
+        self.wake();
         let mut state = self.queue.lock();
         loop {
             if let Some(trouble) = state.trouble.take() {
@@ -239,13 +252,16 @@ impl Queue {
         self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn push(&self, job: Job) {
+    fn put(&self, job: Job) {
         let mut state = self.lock();
         if let Job::Apply(batch) = &job {
             state.bytes += batch.bytes();
         }
         state.jobs.push_back(job);
-        drop(state);
+    }
+
+    fn push(&self, job: Job) {
+        self.put(job);
         self.changed.notify_all();
     }
 

@@ -30,10 +30,10 @@ const SEGMENTS: usize = 2;
 const SEGMENT_BYTES: usize = 16 << 20;
 
 /// How far a segment is filled with zeros ahead of small frames, the first time it is written to.
-const STEP: usize = 256 << 10;
+const STEP: usize = 1 << 20;
 
 /// Ahead of frames of this size nothing is filled: each byte would be written twice, which costs more than the growing.
-const LARGE: usize = 8 << 10;
+const LARGE: usize = 64 << 10;
 
 /// An open log. Every call may block.
 #[derive(Debug)]

@@ -163,7 +163,7 @@ impl Writer {
         }
     }
 
-    fn next(&self) -> Result<Request, RecvTimeoutError> {
+    fn next(&mut self) -> Result<Request, RecvTimeoutError> {
         let glances = if self.busy { GLANCES } else { 0 };
         for _ in 0..glances {
             match self.requests.try_recv() {
@@ -172,6 +172,7 @@ impl Writer {
                 Err(TryRecvError::Empty) => thread::yield_now(),
             }
         }
+        self.applier.wake();
         self.requests.recv_timeout(IDLE)
     }
 
@@ -286,6 +287,8 @@ impl Writer {
             log.turn_over(checkpoint, &batch.writes)?;
             self.applier.seal();
         }
+        // While this thread waits for the disk, the last group is brought into the database.
+        self.applier.wake();
         self.unseen += log.commit(revision, self.applier.checkpoint())?;
         Ok(Some(batch))
     }
