@@ -14,8 +14,9 @@ use tracing::{debug, info, warn};
 
 use crate::{names::Names, node, notify::Notifier};
 
-/// The pause after something went wrong that may pass.
-const RETRY: Duration = Duration::from_secs(1);
+/// Pauses after something went wrong that may pass.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// How often a node tells the others that it is here.
 const TELL: Duration = Duration::from_mins(1);
 /// How often a node that follows asks whether it still knows everything, so that it can say how old its answers are.
@@ -56,7 +57,7 @@ impl Turns<'_> {
 
     /// Waits for the turn, and makes everything ready.
     pub(crate) async fn begin(&self) -> anyhow::Result<(u64, Engine)> {
-        let mut told = String::new();
+        let (mut told, mut pause) = (String::new(), FIRST_PAUSE);
         loop {
             let begun = async {
                 let epoch = self.turn().await?;
@@ -81,10 +82,11 @@ impl Turns<'_> {
             if said == told {
                 debug!(error = said, "The lead cannot be taken yet.");
             } else {
-                warn!(error = said, retry_in = ?RETRY, "The lead cannot be taken yet.");
+                warn!(error = said, retry_in = ?pause, "The lead cannot be taken yet.");
                 told = said;
             }
-            sleep(RETRY).await;
+            sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 

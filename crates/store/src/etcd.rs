@@ -9,6 +9,7 @@ mod lead;
 mod messages;
 mod metrics;
 mod options;
+mod sending;
 mod snapshot;
 mod watch;
 mod words;
@@ -16,7 +17,7 @@ mod words;
 use std::{
     sync::{
         Arc, Mutex,
-        atomic::{AtomicI64, Ordering},
+        atomic::{AtomicI64, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -32,7 +33,7 @@ use self::{
     lead::Leading,
     messages::{
         Compare, CompareTarget, DeleteRangeRequest, KeyValue, Operand, Operation, PutRequest, RangeRequest,
-        RangeResponse, RequestOp, TxnRequest, TxnResponse,
+        RangeResponse, RequestOp, TxnRequest,
     },
     snapshot::EtcdSnapshot,
     watch::Follow,
@@ -64,6 +65,8 @@ struct Shared {
     leading: Mutex<Option<Leading>>,
     /// The highest revision of a commit of ours.
     last: AtomicI64,
+    /// The newest leader of etcd's members that spoke.
+    term: AtomicU64,
     health: tokio_watch::Sender<Health>,
     closed: CancellationToken,
 }
@@ -86,6 +89,7 @@ impl EtcdStore {
             lease: options.lease,
             leading: Mutex::new(None),
             last: AtomicI64::new(0),
+            term: AtomicU64::new(0),
             health: tokio_watch::Sender::new(Health::Ready),
             closed: CancellationToken::new(),
         });
@@ -106,19 +110,13 @@ impl Shared {
 
     /// A revision that has everything acknowledged before this call.
     async fn revision(&self) -> Result<i64, StoreError> {
-        let question = RangeRequest { key: self.leader.clone(), keys_only: true, ..RangeRequest::default() };
-        Ok(self.range(question).await?.header.map_or(0, |header| header.revision))
+        Ok(self.range(self.anything()).await?.header.map_or(0, |header| header.revision))
     }
 
     /// The revision the member that answers has itself. That it answers says nothing about a majority.
     async fn own_revision(&self) -> Result<i64, StoreError> {
         self.open_still()?;
-        let question = RangeRequest {
-            key: self.leader.clone(),
-            keys_only: true,
-            serializable: true,
-            ..RangeRequest::default()
-        };
+        let question = RangeRequest { serializable: true, ..self.anything() };
         let answer: RangeResponse =
             self.client.read(KV_RANGE, question).await.map_err(|status| self.unavailable(&status))?;
         Ok(answer.header.map_or(0, |header| header.revision))
@@ -126,8 +124,9 @@ impl Shared {
 
     async fn range(&self, question: RangeRequest) -> Result<RangeResponse, StoreError> {
         self.open_still()?;
-        let answer =
+        let answer: RangeResponse =
             self.client.read(KV_RANGE, question).await.map_err(|status| self.unavailable(&status))?;
+        self.heard(answer.header.as_ref());
         self.well();
         Ok(answer)
     }
@@ -270,8 +269,7 @@ impl Shared {
             success: commit.writes.into_iter().map(|write| self.operation(write)).collect(),
             failure: wanted.iter().map(|(key, _)| look(key)).collect(),
         };
-        let answer: TxnResponse =
-            self.client.once(KV_TXN, question).await.map_err(|status| self.failed_commit(&status))?;
+        let answer = self.send(question).await.map_err(|status| self.failed_commit(&status))?;
         self.well();
         let revision = answer.header.map_or(0, |header| header.revision);
         if answer.succeeded {

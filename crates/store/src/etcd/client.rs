@@ -1,7 +1,7 @@
 //! Requests to whichever endpoint answers.
 //!
-//! A read is asked of the next endpoint when one fails. A write is sent once: after it left, nobody but etcd knows
-//! whether it landed.
+//! A read is asked of the next endpoint when one fails, and beside it when one is silent. A write is sent once: after it
+//! left, nobody but etcd knows whether it landed.
 
 use std::{
     future::Future,
@@ -12,8 +12,9 @@ use std::{
     time::Duration,
 };
 
+use futures::{StreamExt as _, stream::FuturesUnordered};
 use prost::Message;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_stream::Stream;
 use tonic::{
     Code, Request, Status, Streaming,
@@ -36,6 +37,10 @@ const MAX_MESSAGE: usize = 512 << 20;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// A connection whose other end is silent for this long is dead, whatever TCP believes.
 const KEEP_ALIVE: Duration = Duration::from_secs(2);
+/// An endpoint that is silent for this long is not waited for alone.
+const SILENT: Duration = Duration::from_millis(300);
+/// The same where every moment counts.
+const URGENT: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
 pub(super) struct Client {
@@ -78,20 +83,88 @@ impl Client {
         })
     }
 
-    /// Asks every endpoint, the last good one first, until one answers.
+    /// Asks the endpoints, the last good one first, until one answers. What is asked may be asked twice.
     pub(super) async fn read<Q, A>(&self, path: &'static str, question: Q) -> Result<A, Status>
     where
         Q: Message + Clone + 'static,
         A: Message + Default + 'static,
     {
-        let mut last = None;
-        for _ in 0..self.ends.len() {
-            match self.once(path, question.clone()).await {
-                Err(status) if another_may_answer(&status) => last = Some(status),
-                outcome => return outcome,
+        self.of_any(SILENT, path, question).await
+    }
+
+    /// As [`Client::read`], of all endpoints almost at once. Whoever is first says nothing about the others.
+    pub(super) async fn read_urgently<Q, A>(&self, path: &'static str, question: Q) -> Result<A, Status>
+    where
+        Q: Message + Clone + 'static,
+        A: Message + Default + 'static,
+    {
+        self.of_any(URGENT, path, question).await
+    }
+
+    async fn of_any<Q, A>(&self, silent: Duration, path: &'static str, question: Q) -> Result<A, Status>
+    where
+        Q: Message + Clone + 'static,
+        A: Message + Default + 'static,
+    {
+        loop {
+            let had_token = self.have_token().await?;
+            let ask = |end| {
+                let request = self.request(question.clone());
+                async move { unary(end, path, request?).await }
+            };
+            let answer = self.first_answer(silent, ask).await;
+            if !(had_token && self.forget_old_token(&answer)) {
+                return answer;
             }
         }
-        Err(last.unwrap_or_else(|| Status::unavailable("no endpoint")))
+    }
+
+    /// The first answer of any endpoint. The next one is asked when those before it failed, or were silent for so long.
+    async fn first_answer<'a, A, F>(
+        &'a self,
+        silent: Duration,
+        ask: impl Fn(&'a End) -> F,
+    ) -> Result<A, Status>
+    where
+        F: Future<Output = Result<A, Status>>,
+    {
+        let first = self.place();
+        let mut ends = (0..self.ends.len()).filter_map(|more| {
+            let at = first.wrapping_add(more);
+            self.ends.get(at % self.ends.len()).map(|end| (at, end))
+        });
+        let asked_of = |(at, end)| {
+            let answer = bounded(self.timeout, ask(end));
+            async move { (at, answer.await) }
+        };
+        let mut asked: FuturesUnordered<_> = ends.next().map(asked_of).into_iter().collect();
+        let mut last = Status::unavailable("no endpoint");
+        loop {
+            let answered = tokio::select! {
+                biased;
+                answered = asked.next() => answered,
+                // There may be nobody left to ask; then this only comes round again.
+                () = sleep(silent) => {
+                    asked.extend(ends.next().map(asked_of));
+                    continue;
+                }
+            };
+            let Some((at, answer)) = answered else { return Err(last) };
+            match answer {
+                Err(status) if another_may_answer(&status) => {
+                    self.leave(at);
+                    last = status;
+                    asked.extend(ends.next().map(asked_of));
+                }
+                answer => {
+                    // Whoever was silent is not asked first again.
+                    if silent >= SILENT {
+                        self.move_on(first, at);
+                    }
+                    return answer;
+                }
+            }
+        }
     }
 
     /// Asks every endpoint the same; each answers for itself.
@@ -115,26 +188,26 @@ impl Client {
         answers
     }
 
-    /// Asks one endpoint, once. The next call goes elsewhere if this one fails.
-    pub(super) async fn once<Q, A>(&self, path: &'static str, question: Q) -> Result<A, Status>
+    /// Asks this endpoint, once.
+    pub(super) async fn once_at<Q, A>(&self, at: usize, path: &'static str, question: Q) -> Result<A, Status>
     where
         Q: Message + Clone + 'static,
         A: Message + Default + 'static,
     {
         loop {
             let had_token = self.have_token().await?;
-            let (at, end) = self.end()?;
+            let end = self.end(at)?;
             let answer = bounded(self.timeout, unary(end, path, self.request(question.clone())?)).await;
-            self.note(at, &answer);
             if !(had_token && self.forget_old_token(&answer)) {
                 return answer;
             }
         }
     }
 
-    /// Opens a stream both ways. It ends by itself when the endpoint loses its etcd leader.
+    /// Opens a stream both ways with the endpoint at this place. It ends by itself when that loses its etcd leader.
     pub(super) async fn stream<Q, A>(
         &self,
+        at: usize,
         path: &'static str,
         questions: impl Stream<Item = Q> + Send + Clone + 'static,
     ) -> Result<Streaming<A>, Status>
@@ -144,7 +217,7 @@ impl Client {
     {
         loop {
             let had_token = self.have_token().await?;
-            let (at, end) = self.end()?;
+            let end = self.end(at)?;
             let mut request = self.request(questions.clone())?;
             request.metadata_mut().insert("hasleader", MetadataValue::from_static("true"));
             let opened = bounded(self.timeout, open(end, path, request)).await;
@@ -157,26 +230,34 @@ impl Client {
 
     /// Where the next request goes, for messages.
     pub(super) fn url(&self) -> &str {
-        self.end().map_or("", |(_, end)| &end.url)
+        self.end(self.place()).map_or("", |end| &end.url)
     }
 
-    fn end(&self) -> Result<(usize, &End), Status> {
-        let at = self.current.load(Ordering::Relaxed);
+    /// Which endpoint is asked first at the moment.
+    pub(super) fn place(&self) -> usize {
+        self.current.load(Ordering::Relaxed)
+    }
+
+    fn end(&self, at: usize) -> Result<&End, Status> {
         let end = self.ends.get(at % self.ends.len().max(1));
-        end.map(|end| (at, end)).ok_or_else(|| Status::unavailable("no endpoint"))
+        end.ok_or_else(|| Status::unavailable("no endpoint"))
     }
 
-    fn note<T>(&self, at: usize, outcome: &Result<T, Status>) {
+    /// The next call goes elsewhere if this one failed.
+    pub(super) fn note<T>(&self, at: usize, outcome: &Result<T, Status>) {
         if outcome.as_ref().is_err_and(another_may_answer) {
-            // Only the first of many that fail together moves on.
-            let _ =
-                self.current.compare_exchange(at, at.wrapping_add(1), Ordering::Relaxed, Ordering::Relaxed);
+            self.leave(at);
         }
     }
 
-    /// Moves to another endpoint: this one stopped making sense.
-    pub(super) fn leave(&self) {
-        self.current.fetch_add(1, Ordering::Relaxed);
+    /// The endpoint at this place stopped making sense.
+    pub(super) fn leave(&self, at: usize) {
+        self.move_on(at, at.wrapping_add(1));
+    }
+
+    /// Only the first of many that find one place bad together moves on.
+    fn move_on(&self, from: usize, to: usize) {
+        let _ = self.current.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     fn request<T>(&self, message: T) -> Result<Request<T>, Status> {
@@ -209,27 +290,21 @@ impl Client {
 
     async fn authenticate(&self, (name, password): &(String, String)) -> Result<(), Status> {
         let question = AuthenticateRequest { name: name.clone(), password: password.clone() };
-        let mut last = Status::unavailable("no endpoint");
-        for _ in 0..self.ends.len() {
-            let (at, end) = self.end()?;
-            let path = "/etcdserverpb.Auth/Authenticate";
-            let answer: Result<AuthenticateResponse, _> =
-                bounded(self.timeout, unary(end, path, Request::new(question.clone()))).await;
-            self.note(at, &answer);
-            match answer {
-                Ok(answer) => {
-                    *self.token.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer.token);
-                    return Ok(());
-                }
-                Err(status) if another_may_answer(&status) => last = status,
-                // Without this etcd's own words would be `authentication is not enabled` and the like, of nobody.
-                Err(status) => {
-                    let message = format!("the user `{name}` is refused: {}", status.message());
-                    return Err(Status::new(Code::PermissionDenied, message));
-                }
+        let path = "/etcdserverpb.Auth/Authenticate";
+        let ask = |end| unary(end, path, Request::new(question.clone()));
+        let answer: Result<AuthenticateResponse, _> = self.first_answer(SILENT, ask).await;
+        match answer {
+            Ok(answer) => {
+                *self.token.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer.token);
+                Ok(())
+            }
+            Err(status) if another_may_answer(&status) => Err(status),
+            // Without this etcd's own words would be `authentication is not enabled` and the like, of nobody.
+            Err(status) => {
+                let message = format!("the user `{name}` is refused: {}", status.message());
+                Err(Status::new(Code::PermissionDenied, message))
             }
         }
-        Err(last)
     }
 }
 

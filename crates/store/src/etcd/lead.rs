@@ -1,7 +1,10 @@
 //! Who leads: a key that lives as long as its holder's lease, and the epoch that is raised together with it.
 //!
-//! The lease is only how a successor learns that its turn has come. What keeps a late leader from doing harm is the
-//! epoch: every commit of a leader is conditional on it still being the one it raised.
+//! The lease is only how a successor learns that its turn has come, and one that is not renewed says so before it runs
+//! out. What keeps a late leader from doing harm is the epoch: every commit of a leader is conditional on it still
+//! being the one it raised.
+
+mod doubt;
 
 use std::{
     sync::{Arc, PoisonError},
@@ -9,15 +12,15 @@ use std::{
 };
 
 use tokio::time::{sleep, timeout};
-use tonic::{Status, Streaming};
+use tonic::Status;
 
+use self::doubt::Doubt;
 use super::{
     KV_TXN, Shared, is_at,
     messages::{
         LeaseGrantRequest, LeaseGrantResponse, LeaseKeepAliveRequest, LeaseKeepAliveResponse,
         LeaseRevokeRequest, Nothing, Operation, PutRequest, RangeRequest, TxnRequest, TxnResponse,
     },
-    watch::Questions,
 };
 use crate::{EPOCH_KEY, Epoch, StoreError, epoch};
 
@@ -26,7 +29,11 @@ const REVOKE: &str = "/etcdserverpb.Lease/LeaseRevoke";
 const KEEP_ALIVE: &str = "/etcdserverpb.Lease/LeaseKeepAlive";
 
 /// How often one who waits looks whether the lead is free.
-const LOOK: Duration = Duration::from_millis(250);
+const LOOK: Duration = Duration::from_millis(200);
+/// How long one renewal is waited for before the next is tried: the answer may be lost with the member that had it.
+const RENEWAL: Duration = Duration::from_millis(800);
+/// How soon it is tried again.
+const AGAIN: Duration = Duration::from_millis(100);
 
 /// What one who leads holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +46,8 @@ pub(super) struct Leading {
 /// The two keys of leadership as they stand.
 struct Standing {
     leader: i64,
+    /// The lease of whoever leads.
+    holder: Option<i64>,
     epoch: i64,
     number: u64,
 }
@@ -49,28 +58,41 @@ pub(super) async fn lead(shared: &Arc<Shared>) -> Result<Epoch, StoreError> {
     if let Some(leading) = shared.leading() {
         return raise(shared, leading).await;
     }
-    let lease = grant(shared).await?;
+    let mut doubt = Doubt::default();
     loop {
         let standing = look(shared).await?;
-        if standing.leader == 0 {
-            let number = standing.number + 1;
-            if let Some(fence) = take(shared, &standing, lease, Some(number)).await? {
-                let leading = Leading { lease, fence };
-                shared.set_leading(Some(leading));
-                tokio::spawn(keep(Arc::clone(shared), lease));
-                return Ok(Epoch(number));
+        if doubt.has_grown(shared, standing.holder.filter(|_| standing.leader != 0)).await {
+            tracing::info!("The leader does not renew its lease; this process takes the lead.");
+        } else if standing.leader != 0 {
+            tokio::select! {
+                () = shared.closed.cancelled() => return Err(Shared::closed_error()),
+                () = sleep(LOOK) => {}
             }
             continue;
         }
-        tokio::select! {
-            () = shared.closed.cancelled() => return Err(Shared::closed_error()),
-            () = sleep(LOOK) => {}
-        }
-        // A candidate's lease must live too, or it would lead with a key that is about to vanish.
-        if renew(shared, lease).await.is_ok_and(|ttl| ttl == 0) {
-            return Err(StoreError::Unavailable { reason: "etcd forgot the lease while waiting".into() });
+        let lease = grant(shared).await?;
+        let number = standing.number + 1;
+        match take(shared, &standing, lease, Some(number)).await {
+            Ok(Some(fence)) => return Ok(begin(shared, lease, fence, number)),
+            // Somebody else was faster. What was granted runs out by itself.
+            Ok(None) => {}
+            Err(error) => {
+                // The answer may be all that was lost.
+                let Standing { holder, epoch, number, .. } = look(shared).await?;
+                return if holder == Some(lease) {
+                    Ok(begin(shared, lease, epoch, number))
+                } else {
+                    Err(error)
+                };
+            }
         }
     }
+}
+
+fn begin(shared: &Arc<Shared>, lease: i64, fence: i64, number: u64) -> Epoch {
+    shared.set_leading(Some(Leading { lease, fence }));
+    tokio::spawn(keep(Arc::clone(shared), lease));
+    Epoch(number)
 }
 
 async fn raise(shared: &Arc<Shared>, leading: Leading) -> Result<Epoch, StoreError> {
@@ -99,12 +121,15 @@ async fn look(shared: &Shared) -> Result<Standing, StoreError> {
         shared.client.read(KV_TXN, question).await.map_err(|status| shared.unavailable(&status))?;
     let mut found =
         answer.responses.into_iter().map(|op| op.range.unwrap_or_default().kvs.into_iter().next());
-    let leader = found.next().flatten().map_or(0, |kv| kv.mod_revision);
+    let (leader, holder) = match found.next().flatten() {
+        None => (0, None),
+        Some(kv) => (kv.mod_revision, std::str::from_utf8(&kv.value).ok().and_then(|id| id.parse().ok())),
+    };
     let (epoch, number) = match found.next().flatten() {
         None => (0, 0),
         Some(kv) => (kv.mod_revision, epoch::read(&kv.value)?),
     };
-    Ok(Standing { leader, epoch, number })
+    Ok(Standing { leader, holder, epoch, number })
 }
 
 /// Takes the lead if the keys are as they were seen, and returns the revision of that; with a number, raises the epoch.
@@ -129,19 +154,19 @@ async fn take(
         success,
         ..TxnRequest::default()
     };
-    let answer: TxnResponse =
-        shared.client.once(KV_TXN, question).await.map_err(|status| shared.unavailable(&status))?;
+    let answer = shared.send(question).await.map_err(|status| shared.unavailable(&status))?;
     let revision = answer.header.map_or(0, |header| header.revision);
     Ok(answer.succeeded.then_some(revision))
 }
 
 /// Keeps the lease alive. One that ran out while nobody else led is replaced; otherwise this store has been deposed.
 async fn keep(shared: Arc<Shared>, mut lease: i64) {
-    let pause = shared.lease / 3;
+    // The first comes at once: taking the lead may have used up some of it.
+    let mut pause = Duration::ZERO;
     loop {
         tokio::select! {
             () = shared.closed.cancelled() => return,
-            () = sleep(pause) => {}
+            () = sleep(pause) => pause = shared.lease / 4,
         }
         // One who was deposed and leads again has another lease, and somebody else who keeps it.
         let Some(leading) = shared.leading().filter(|leading| leading.lease == lease) else { return };
@@ -156,7 +181,8 @@ async fn keep(shared: Arc<Shared>, mut lease: i64) {
             },
             Ok(_) => shared.well(),
             Err(status) => {
-                let _ = shared.unavailable(&status); // Said by `health`; the next round asks another endpoint.
+                let _ = shared.unavailable(&status); // Said by `health`.
+                pause = AGAIN;
             }
         }
     }
@@ -204,19 +230,18 @@ async fn grant(shared: &Shared) -> Result<i64, StoreError> {
 }
 
 /// The seconds the lease has left after being renewed; 0 when etcd does not know it.
+///
+/// Only who hears may speak: on a network that loses what comes and not what goes, a leader would otherwise keep its lease
+/// for as long as it calls for it, and be of no use to anybody.
 async fn renew(shared: &Shared, id: i64) -> Result<i64, Status> {
-    let work = async {
-        let question = Questions::one(LeaseKeepAliveRequest { id });
-        let mut answers: Streaming<LeaseKeepAliveResponse> =
-            shared.client.stream(KEEP_ALIVE, question).await?;
-        answers.message().await
+    let renewal = async {
+        let at = shared.hear().await?;
+        shared.client.once_at(at, KEEP_ALIVE, LeaseKeepAliveRequest { id }).await
     };
-    // A longer wait than the lease would be of no use, however patient requests are.
-    let Ok(answer) = timeout(shared.lease, work).await else {
-        shared.client.leave();
-        return Err(Status::deadline_exceeded("the lease was not renewed in time"));
-    };
-    Ok(answer?.map_or(0, |answer| answer.ttl))
+    let answer: LeaseKeepAliveResponse = timeout(RENEWAL, renewal)
+        .await
+        .unwrap_or_else(|_| Err(Status::deadline_exceeded("the lease was not renewed in time")))?;
+    Ok(answer.ttl)
 }
 
 impl Shared {

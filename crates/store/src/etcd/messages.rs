@@ -10,6 +10,9 @@ use prost::{Enumeration, Message, Oneof};
 pub(super) struct ResponseHeader {
     #[prost(int64, tag = "3")]
     pub revision: i64,
+    /// Grows with every election of a leader among the members.
+    #[prost(uint64, tag = "4")]
+    pub raft_term: u64,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -230,6 +233,22 @@ pub(super) struct LeaseKeepAliveResponse {
     /// 0: the lease is gone.
     #[prost(int64, tag = "3")]
     pub ttl: i64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Message)]
+pub(super) struct LeaseTimeToLiveRequest {
+    #[prost(int64, tag = "1")]
+    pub id: i64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Message)]
+pub(super) struct LeaseTimeToLiveResponse {
+    /// Whole seconds that are left, rounded down; below 0 when the lease is gone.
+    #[prost(int64, tag = "3")]
+    pub ttl: i64,
+    /// What is left right after it is renewed.
+    #[prost(int64, tag = "4")]
+    pub granted: i64,
 }
 
 #[derive(Clone, PartialEq, Message)]

@@ -25,6 +25,9 @@ const PATH: &str = "/etcdserverpb.Watch/Watch";
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
+/// How often a watch looks whether its endpoint is still the one that answers.
+const LOOK: Duration = Duration::from_secs(1);
+
 /// How long a watch that ends with its store waits for what was committed before.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
@@ -74,7 +77,9 @@ impl Follow {
             start_revision: self.next,
         };
         let questions = Questions::one(WatchRequest { create: Some(create) });
-        let mut answers: Streaming<WatchResponse> = match self.shared.client.stream(PATH, questions).await {
+        let client = &self.shared.client;
+        let at = client.place();
+        let mut answers: Streaming<WatchResponse> = match client.stream(at, PATH, questions).await {
             Ok(answers) => answers,
             Err(status) => return Ok(status),
         };
@@ -83,6 +88,13 @@ impl Follow {
                 biased;
                 answer = answers.message() => answer,
                 () = self.watcher.gone() => return Err(End::Over),
+                // A connection to nowhere is silent, and so is one on which nothing happens.
+                () = sleep(LOOK) => {
+                    if self.shared.client.place() == at {
+                        continue;
+                    }
+                    return Ok(Status::unavailable("another endpoint answers"));
+                }
                 () = self.shared.closed.cancelled() => return self.last_words(answers).await,
             };
             match answer {
@@ -93,7 +105,7 @@ impl Follow {
                 }
                 Ok(None) => return Ok(Status::unavailable("etcd ended the watch")),
                 Err(status) => {
-                    self.shared.client.leave();
+                    self.shared.client.leave(at);
                     return Ok(status);
                 }
             }
