@@ -186,6 +186,18 @@ impl Etcd {
         member.wait()
     }
 
+    /// Which election of a leader was the last one, as whoever won it says.
+    pub fn election(&self) -> Option<u64> {
+        let of = |endpoint: &String| {
+            let status = ctl(std::slice::from_ref(endpoint), &["endpoint", "status"]).ok()?;
+            // Endpoint, id, version, size, whether it leads, whether it only learns, the number of the election, …
+            let fields: Vec<&str> = status.split(", ").collect();
+            let leads = fields.get(4) == Some(&"true");
+            fields.get(6).filter(|_| leads)?.parse().ok()
+        };
+        self.endpoints().iter().filter_map(of).max()
+    }
+
     /// Runs `etcdctl` with these arguments against the first member.
     pub fn ctl(&self, arguments: &[&str]) -> io::Result<String> {
         ctl(&self.endpoints(), arguments)

@@ -107,24 +107,27 @@ const FAULTS: &[&str] = &[
 /// What is in the file was judged and found possible; a run that failed has no line and has said why.
 fn table(lines: &str) -> String {
     let mut text = format!(
-        "\n{:<22} {:<36} {:>10} {:>8} {:>8} {:>9} {:>7}\n",
-        "store", "fault", "operations", "unknown", "not done", "failover", "verdict"
+        "\n{:<22} {:<36} {:>10} {:>8} {:>8} {:>9} {:>9} {:>7}\n",
+        "store", "fault", "operations", "unknown", "not done", "failover", "& etcd's", "verdict"
     );
     for line in lines.lines() {
         let Ok(row) = serde_json::from_str::<Value>(line) else { continue };
         let word = |name: &str| row.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         let count = |name: &str| row.get(name).and_then(Value::as_u64).unwrap_or_default();
-        let failover = row.get("failover_seconds").and_then(Value::as_f64);
-        let failover = failover.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.2} s"));
+        let seconds = |name: &str| {
+            let seconds = row.get(name).and_then(Value::as_f64);
+            seconds.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.2} s"))
+        };
         let _ = writeln!(
             text,
-            "{:<22} {:<36} {:>10} {:>8} {:>8} {:>9} {:>7}",
+            "{:<22} {:<36} {:>10} {:>8} {:>8} {:>9} {:>9} {:>7}",
             word("store"),
             word("fault"),
             count("operations"),
             count("unknown"),
             count("not_done"),
-            failover,
+            seconds("failover_seconds"),
+            seconds("failover_with_election_seconds"),
             "holds"
         );
     }
@@ -140,6 +143,9 @@ mod tests {
         let line = r#"{"store":"etcd of 3","fault":"leader killed","operations":20001,"unknown":12,"not_done":3,"failover_seconds":2.476}"#;
         let text = table(line);
         let row: Vec<&str> = text.lines().last().unwrap().split_whitespace().collect();
-        assert_eq!(row, ["etcd", "of", "3", "leader", "killed", "20001", "12", "3", "2.48", "s", "holds"]);
+        assert_eq!(
+            row,
+            ["etcd", "of", "3", "leader", "killed", "20001", "12", "3", "2.48", "s", "-", "holds"]
+        );
     }
 }

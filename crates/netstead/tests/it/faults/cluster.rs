@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use netstead_client::{Client, ClientError, types::TokenInput};
+use netstead_client::{Client, types::TokenInput};
 use netstead_testkit::{Etcd, EtcdPlace, Lan, Lossy, Machine, Tmpfs};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -121,7 +121,7 @@ impl Cluster {
         self.nodes.lock().unwrap()
     }
 
-    /// Starts the nodes, the first one first, so that it leads; returns when all serve that can.
+    /// Starts the nodes, the first one first, so that it leads; returns when all serve.
     pub(crate) async fn begin(&mut self) {
         self.nodes()[0].start();
         // Nodes that keep their store themselves wait for each other.
@@ -136,16 +136,16 @@ impl Cluster {
         let admin = self.nodes()[leader].client(first.as_deref(), REQUEST);
         let token = TokenInput { subject: "load".into(), role: "admin".into(), ..TokenInput::default() };
         self.token = admin.create_token(&token).await.unwrap().secret;
-        // Who serves knows the token before anybody uses it.
+        // All serve and know the token before anybody uses it: who finds nobody goes elsewhere, and stays there.
         let clients = self.clients(REQUEST);
         let known = async {
             for client in clients {
-                while matches!(client.status().await, Err(ClientError::Denied { .. })) {
+                while client.status().await.is_err() {
                     sleep(Duration::from_millis(50)).await;
                 }
             }
         };
-        timeout(PATIENCE, known).await.expect("the token is known everywhere");
+        timeout(PATIENCE, known).await.expect("all serve, and know the token");
     }
 
     pub(crate) fn token(&self) -> &str {
@@ -196,6 +196,11 @@ impl Cluster {
     /// Where the store is beside the machines of the nodes.
     pub(crate) fn beside(&self) -> Vec<Ipv4Addr> {
         self.lan.machines().iter().skip(NODES.into()).map(Machine::address).collect()
+    }
+
+    /// Which election of etcd's was the last one.
+    pub(crate) fn election(&self) -> Option<u64> {
+        self.etcd.as_ref().and_then(Etcd::election)
     }
 
     pub(crate) fn etcd(&mut self) -> &mut Etcd {

@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use tokio::time::sleep;
 
-use super::{Backing, Cluster, clients::Load, cluster::NODES};
+use super::{Backing, Cluster, clients::Load, cluster::NODES, report::Gap};
 
 /// Longer than the lease of a leader, and than its successor needs.
 const LONG: Duration = Duration::from_secs(5);
@@ -60,16 +60,18 @@ impl Fault {
         cluster: &mut Cluster,
         load: &Load,
         total: usize,
-    ) -> Vec<Duration> {
+    ) -> Vec<Gap> {
         load.reach(total / 5).await;
         // A run at length sees it three times.
         let rounds = if total > 5000 { 3 } else { 1 };
-        let mut failovers = Vec::new();
+        let mut failovers: Vec<Gap> = Vec::new();
         for round in 1..=rounds {
             let members = backing.members();
             match self {
-                Self::LeaderKilled | Self::WrongClock => failovers.push(leader_killed(cluster, load).await),
-                Self::LeaderStopped => failovers.push(leader_stopped(cluster, load).await),
+                Self::LeaderKilled | Self::WrongClock => {
+                    failovers.push(Gap::plain(leader_killed(cluster, load).await));
+                }
+                Self::LeaderStopped => failovers.push(Gap::plain(leader_stopped(cluster, load).await)),
                 Self::LeaderCutOff => {
                     let leader = cluster.leader().await;
                     failovers.push(cut_off(cluster, load, leader).await);
@@ -126,32 +128,42 @@ async fn leader_stopped(cluster: &Cluster, load: &Load) -> Duration {
 }
 
 /// How long no change was accepted at all.
-async fn cut_off(cluster: &Cluster, load: &Load, one: usize) -> Duration {
-    let moment = load.history.now();
-    cluster.lan.cut_off(one, &cluster.beside()).unwrap();
-    let took = load.next_change_after(moment).await;
-    sleep(LONG.saturating_sub(took).max(Duration::from_secs(2))).await;
-    cluster.lan.heal().unwrap();
-    took
+async fn cut_off(cluster: &Cluster, load: &Load, one: usize) -> Gap {
+    let lan = &cluster.lan;
+    let gap = silenced(cluster, load, || lan.cut_off(one, &cluster.beside()).unwrap()).await;
+    sleep(LONG.saturating_sub(gap.took).max(Duration::from_secs(2))).await;
+    lan.heal().unwrap();
+    gap
 }
 
-async fn heard_one_way(cluster: &Cluster, load: &Load) -> Vec<Duration> {
-    let mut failovers = Vec::new();
+async fn heard_one_way(cluster: &Cluster, load: &Load) -> Vec<Gap> {
+    let (mut failovers, lan) = (Vec::new(), &cluster.lan);
     for mute in [true, false] {
         let leader = cluster.leader().await;
-        let moment = load.history.now();
-        if mute {
-            cluster.lan.mute(leader, &cluster.beside()).unwrap();
-        } else {
-            cluster.lan.deafen(leader, &cluster.beside()).unwrap();
-        }
-        let took = load.next_change_after(moment).await;
-        sleep(LONG.saturating_sub(took)).await;
-        cluster.lan.heal().unwrap();
-        failovers.push(took);
+        let gap = silenced(cluster, load, || {
+            if mute {
+                lan.mute(leader, &cluster.beside()).unwrap();
+            } else {
+                lan.deafen(leader, &cluster.beside()).unwrap();
+            }
+        });
+        let gap = gap.await;
+        sleep(LONG.saturating_sub(gap.took)).await;
+        lan.heal().unwrap();
+        failovers.push(gap);
         load.next_change_after(load.history.now()).await;
     }
     failovers
+}
+
+/// Cuts ways; how long it was until the first change that was asked for when all of them were cut.
+async fn silenced(cluster: &Cluster, load: &Load, cut: impl FnOnce()) -> Gap {
+    let before = cluster.election();
+    let begun = load.history.now();
+    cut();
+    let done = load.history.now();
+    let took = load.next_change_after(done).await + done.saturating_sub(begun);
+    Gap { took, election: cluster.election() != before }
 }
 
 async fn answers_lost(cluster: &Cluster, load: &Load, total: usize) {
@@ -205,7 +217,7 @@ async fn disk_full(cluster: &mut Cluster) {
     }
 }
 
-async fn all_restarted(cluster: &mut Cluster, load: &Load, members: usize) -> Duration {
+async fn all_restarted(cluster: &mut Cluster, load: &Load, members: usize) -> Gap {
     let moment = load.history.now();
     cluster.nodes().iter_mut().for_each(super::node::Node::kill);
     for member in 0..members {
@@ -216,12 +228,13 @@ async fn all_restarted(cluster: &mut Cluster, load: &Load, members: usize) -> Du
         etcd.restart_all().unwrap();
     }
     cluster.nodes().iter_mut().for_each(super::node::Node::start);
-    load.next_change_after(moment).await
+    Gap { took: load.next_change_after(moment).await, election: members > 0 }
 }
 
-async fn rolling_restart(cluster: &mut Cluster, load: &Load, members: usize) -> Vec<Duration> {
+async fn rolling_restart(cluster: &mut Cluster, load: &Load, members: usize) -> Vec<Gap> {
     let mut gaps = Vec::new();
     for number in 0..usize::from(NODES) {
+        let before = cluster.election();
         let moment = load.history.now();
         tokio::task::block_in_place(|| {
             let mut nodes = cluster.nodes();
@@ -231,7 +244,8 @@ async fn rolling_restart(cluster: &mut Cluster, load: &Load, members: usize) -> 
         if number < members {
             cluster.etcd().restart(number).unwrap();
         }
-        gaps.push(load.next_change_after(moment).await);
+        let took = load.next_change_after(moment).await;
+        gaps.push(Gap { took, election: cluster.election() != before });
         sleep(Duration::from_secs(1)).await;
         cluster.leader().await;
     }
