@@ -3,7 +3,7 @@
 //! A new leader plans from looks that it begins itself. Those are quick, and are not the first that this process takes,
 //! when connections, watches and caches of its sources are warm.
 
-use std::panic::AssertUnwindSafe;
+use std::{panic::AssertUnwindSafe, time::Duration};
 
 use futures::{FutureExt as _, future::join_all};
 use netstead_model::View;
@@ -12,7 +12,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{SourceSetup, look::PATIENCE};
 
-/// Looks at every source now and then, until `stop`. Nothing of it is kept.
+/// The pause after something was heard.
+const BREATH: Duration = Duration::from_millis(100);
+
+/// Listens to every source and looks at it now and then, until `stop`. Nothing of it is kept.
 pub async fn keep_warm(sources: &[SourceSetup], stop: &CancellationToken) {
     if sources.is_empty() {
         return stop.cancelled().await;
@@ -33,7 +36,23 @@ async fn keep_one_warm(setup: &SourceSetup) {
             Ok(Err(_)) => tracing::debug!(source = %source.name(), "A source does not answer here."),
             Err(_) => tracing::error!(source = %source.name(), "Looking failed; this is a bug."),
         }
-        // However much happens there: nobody waits for it here.
+        wait(setup).await;
+    }
+}
+
+/// Until the next look. What happens there is heard, since some sources watch only while somebody listens; but nobody waits
+/// for it here, so it is no reason for a look.
+async fn wait(setup: &SourceSetup) {
+    let hearing = async {
+        loop {
+            setup.source.changed().await;
+            // One that always has something to say must not keep a core busy.
+            sleep(BREATH).await;
+        }
+    };
+    let heard = AssertUnwindSafe(timeout(setup.interval, hearing)).catch_unwind().await;
+    if heard.is_err() {
+        tracing::error!(source = %setup.source.name(), "Listening failed; this is a bug.");
         sleep(setup.interval).await;
     }
 }

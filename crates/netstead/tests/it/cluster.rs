@@ -8,3 +8,4 @@ mod raft;
 mod serving;
 mod trust;
 mod upgrade;
+mod warm;
