@@ -61,6 +61,16 @@ impl Tokens {
         }
     }
 
+    /// Whether a token that is known here was revoked, as the store says now. Without an answer of the store it was not.
+    pub(crate) async fn was_revoked_meanwhile(&self, id: &str) -> bool {
+        let asked = tokio::time::timeout(PATIENCE, self.store.get(&known::key(id))).await;
+        let revoked = matches!(asked, Ok(Ok(None)));
+        if revoked {
+            self.write().revoke(id);
+        }
+        revoked
+    }
+
     /// Makes a token. Its secret is in the answer and nowhere else.
     pub async fn create(&self, new: NewToken) -> Result<(Token, Secret), AccessError> {
         new.check()?;
@@ -225,3 +235,6 @@ async fn load_again(store: &dyn Store, known: &RwLock<Known>) -> Watch {
         pause = (pause * 2).min(Duration::from_secs(30));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,7 @@
 
 use axum::{
     extract::{Request, State},
-    http::{HeaderMap, header},
+    http::{HeaderMap, Method, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -26,11 +26,25 @@ pub(crate) async fn authenticate(State(app): State<Shared>, mut request: Request
     };
     match known {
         Ok(grant) => {
-            request.extensions_mut().insert(grant);
-            next.run(request).await
+            let answered_here = follows(&app) && is_fresh_look(&request);
+            request.extensions_mut().insert(grant.clone());
+            if !answered_here {
+                return next.run(request).await;
+            }
+            // News of a revocation may be on its way as well. Beside the answer, which asks the store too.
+            let (answer, revoked) =
+                tokio::join!(next.run(request), app.tokens.was_revoked_meanwhile(grant.id()));
+            if revoked { Failure::from(Denied::Unknown).into_response() } else { answer }
         }
         Err(denied) => Failure::from(denied).into_response(),
     }
+}
+
+/// Whether this changes nothing and is to be answered from what is so now. All that changes something is for the leader,
+/// who knows.
+fn is_fresh_look(request: &Request) -> bool {
+    let stale = |query: &str| query.split('&').any(|part| part == "stale=ok");
+    matches!(*request.method(), Method::GET | Method::HEAD) && !request.uri().query().is_some_and(stale)
 }
 
 fn follows(app: &Shared) -> bool {

@@ -100,6 +100,28 @@ fn a_request_is_sent_on_once_and_with_the_callers_own_token() {
 }
 
 #[test]
+fn a_token_that_was_revoked_opens_nothing_at_any_node() {
+    let Some(nodes) = Nodes::start("") else { return };
+    let (leader, followers) = (nodes.leader(), nodes.followers());
+    let look = |node: usize, token: &str| {
+        nodes.http.ask(Method::GET, &format!("{}/api/v1/pools", nodes.houses[node].url()), token, &[], None)
+    };
+    for round in 0..10 {
+        let made =
+            nodes.ask(leader, Method::POST, "/tokens", Some(json!({"subject": "ci", "role": "read"}))).body;
+        let (id, secret) = (made["id"].as_str().unwrap(), made["secret"].as_str().unwrap());
+        for node in followers {
+            assert_eq!(look(node, secret).status, 200, "{round}");
+        }
+        let revoked = nodes.ask(followers[0], Method::DELETE, &format!("/tokens/{id}"), None);
+        assert_eq!(revoked.status, 204);
+        for node in followers {
+            assert_eq!(look(node, secret).status, 401, "{round}");
+        }
+    }
+}
+
+#[test]
 fn who_waits_at_a_node_that_follows_is_served() {
     let Some(nodes) = Nodes::start("") else { return };
     let [one, other] = nodes.followers();
