@@ -2,13 +2,16 @@
 
 use std::{
     io,
-    net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream},
+    net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
     time::Duration,
 };
 
-use crate::{pipe::copy, stopwatch::until};
+use crate::{
+    pipe::{copy, forward},
+    stopwatch::until,
+};
 
 /// Which requests are held back, by how they begin on the wire.
 pub type Held = fn(&[u8]) -> bool;
@@ -59,19 +62,10 @@ impl Shared {
 impl Gate {
     /// An open gate in front of `server`.
     pub fn before(server: SocketAddr, holds: Held) -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        let address = listener.local_addr()?;
         let shared = Arc::new(Shared::default());
         let inside = Arc::clone(&shared);
-        thread::spawn(move || {
-            for client in listener.incoming().flatten() {
-                let inside = Arc::clone(&inside);
-                // A server that is not there is a connection that ends.
-                if let Ok(server) = TcpStream::connect_timeout(&server, Duration::from_secs(5)) {
-                    thread::spawn(move || join(&client, &server, &inside, holds));
-                }
-            }
-        });
+        let host = Ipv4Addr::LOCALHOST.into();
+        let address = forward(host, server, move |client, server| join(client, server, &inside, holds))?;
         Ok(Self { address, shared })
     }
 
@@ -114,7 +108,10 @@ fn join(client: &TcpStream, server: &TcpStream, shared: &Shared, holds: Held) {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read, Write};
+    use std::{
+        io::{Read, Write},
+        net::TcpListener,
+    };
 
     use super::*;
 

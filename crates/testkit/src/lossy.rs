@@ -2,7 +2,7 @@
 
 use std::{
     io,
-    net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream},
+    net::{IpAddr, Shutdown, SocketAddr, TcpStream},
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -11,7 +11,10 @@ use std::{
     time::Duration,
 };
 
-use crate::{gate::Held, pipe::copy};
+use crate::{
+    gate::Held,
+    pipe::{copy, forward},
+};
 
 /// How long a server has to do what it was asked before the connection ends.
 const AT_WORK: Duration = Duration::from_millis(300);
@@ -35,19 +38,9 @@ struct Shared {
 impl Lossy {
     /// A way to `server` that begins at `host` and loses nothing yet.
     pub fn before(host: IpAddr, server: SocketAddr, loses: Held) -> io::Result<Self> {
-        let listener = TcpListener::bind((host, 0))?;
-        let address = listener.local_addr()?;
         let shared = Arc::new(Shared::default());
         let inside = Arc::clone(&shared);
-        thread::spawn(move || {
-            for client in listener.incoming().flatten() {
-                let inside = Arc::clone(&inside);
-                if let Ok(server) = TcpStream::connect_timeout(&server, Duration::from_secs(5)) {
-                    let _ = (client.set_nodelay(true), server.set_nodelay(true));
-                    thread::spawn(move || join(&client, &server, &inside, loses));
-                }
-            }
-        });
+        let address = forward(host, server, move |client, server| join(client, server, &inside, loses))?;
         Ok(Self { address, shared })
     }
 
@@ -123,7 +116,7 @@ impl io::Write for Mouth<'_> {
 mod tests {
     use std::{
         io::{Read, Write},
-        net::Ipv4Addr,
+        net::{Ipv4Addr, TcpListener},
         sync::Mutex,
     };
 

@@ -13,91 +13,101 @@ use crate::shell::{command, found, is_root, run};
 #[derive(Debug)]
 pub(crate) struct Need {
     command: &'static str,
-    package: &'static str,
     why: &'static str,
 }
 
+const fn need(command: &'static str, why: &'static str) -> Need {
+    Need { command, why }
+}
+
+impl Need {
+    fn package(&self) -> &'static str {
+        PACKAGES
+            .iter()
+            .find(|(command, _)| *command == self.command)
+            .map_or(self.command, |(_, package)| package)
+    }
+}
+
+/// The packages of Debian that are not called like their program.
+const PACKAGES: &[(&str, &str)] = &[
+    ("busybox", "busybox-static"),
+    ("dnsmasq", "dnsmasq-base"),
+    ("docker", "docker.io"),
+    ("dockerd", "docker.io"),
+    ("etcd", "etcd-server"),
+    ("etcdctl", "etcd-client"),
+    ("ip", "iproute2"),
+    ("knotd", "knot"),
+    ("named", "bind9"),
+    ("nsenter", "util-linux"),
+    ("pdns_server", "pdns-backend-sqlite3"),
+    ("pdnsutil", "pdns-backend-sqlite3"),
+    ("ssh", "openssh-client"),
+    ("sshd", "openssh-server"),
+    ("update-ca-certificates", "ca-certificates"),
+];
+
 pub(crate) const TESTS: &[Need] = &[
-    Need { command: "bash", package: "bash", why: "types the commands of the documents" },
-    Need { command: "curl", package: "curl", why: "the documents call the REST API with it" },
-    Need { command: "jq", package: "jq", why: "the documents read JSON with it" },
-    Need {
-        command: "pdns_server",
-        package: "pdns-backend-sqlite3",
-        why: "PowerDNS is tested against itself",
-    },
-    Need { command: "pdnsutil", package: "pdns-backend-sqlite3", why: "gives PowerDNS its zones and keys" },
-    Need { command: "sqlite3", package: "sqlite3", why: "makes the database of PowerDNS" },
-    Need { command: "named", package: "bind9", why: "DNS UPDATE is tested against BIND" },
-    Need { command: "knotd", package: "knot", why: "DNS UPDATE is tested against Knot" },
-    Need { command: "dnsmasq", package: "dnsmasq-base", why: "the guide's line for it is tried" },
-    Need { command: "unbound", package: "unbound", why: "the guide's line for it is tried" },
-    Need {
-        command: "etcd",
-        package: "etcd-server",
-        why: "the store in an etcd is tested against a real one",
-    },
-    Need { command: "etcdctl", package: "etcd-client", why: "gives etcd its users" },
-    Need {
-        command: "dockerd",
-        package: "docker.io",
-        why: "the source docker is tested against Docker itself",
-    },
-    Need { command: "docker", package: "docker.io", why: "starts the containers of those tests" },
-    Need { command: "containerd", package: "containerd", why: "Docker runs containers with it" },
-    Need { command: "runc", package: "runc", why: "Docker runs containers with it" },
-    Need {
-        command: "iptables",
-        package: "iptables",
-        why: "Docker makes its networks with it, and faults cut them",
-    },
-    Need { command: "ip", package: "iproute2", why: "each node of a cluster has a network of its own" },
-    Need { command: "faketime", package: "faketime", why: "a node whose clock is wrong" },
-    Need { command: "docker-compose", package: "docker-compose", why: "a stack goes up and down with it" },
-    Need {
-        command: "update-ca-certificates",
-        package: "ca-certificates",
-        why: "the roots of TLS go into the image",
-    },
-    Need { command: "sshd", package: "openssh-server", why: "a Docker host is reached through ssh" },
-    Need { command: "ssh", package: "openssh-client", why: "a Docker host is reached through ssh" },
-    Need { command: "busybox", package: "busybox-static", why: "the whole of a container in tests" },
-    Need { command: "nsenter", package: "util-linux", why: "a Docker of its own for the tests" },
-    Need { command: "mount", package: "mount", why: "a disk small enough to fill is a tmpfs" },
+    need("bash", "types the commands of the documents"),
+    need("curl", "the documents call the REST API with it"),
+    need("jq", "the documents read JSON with it"),
+    need("pdns_server", "PowerDNS is tested against itself"),
+    need("pdnsutil", "gives PowerDNS its zones and keys"),
+    need("sqlite3", "makes the database of PowerDNS"),
+    need("named", "DNS UPDATE is tested against BIND"),
+    need("knotd", "DNS UPDATE is tested against Knot"),
+    need("dnsmasq", "the guide's line for it is tried"),
+    need("unbound", "the guide's line for it is tried"),
+    need("etcd", "the store in an etcd is tested against a real one"),
+    need("etcdctl", "gives etcd its users"),
+    need("dockerd", "the source docker is tested against Docker itself"),
+    need("docker", "starts the containers of those tests"),
+    need("containerd", "Docker runs containers with it"),
+    need("runc", "Docker runs containers with it"),
+    need("iptables", "Docker makes its networks with it, and faults cut them"),
+    need("ip", "each node of a cluster has a network of its own"),
+    need("faketime", "a node whose clock is wrong"),
+    need("docker-compose", "a stack goes up and down with it"),
+    need("update-ca-certificates", "the roots of TLS go into the image"),
+    need("sshd", "a Docker host is reached through ssh"),
+    need("ssh", "a Docker host is reached through ssh"),
+    need("busybox", "the whole of a container in tests"),
+    need("nsenter", "a Docker of its own for the tests"),
+    need("mount", "a disk small enough to fill is a tmpfs"),
 ];
 
 /// What `faults` runs its nodes with.
 pub(crate) const FAULTS: &[Need] = &[
-    Need { command: "etcd", package: "etcd-server", why: "the store below the nodes" },
-    Need { command: "etcdctl", package: "etcd-client", why: "fills etcd and replaces its members" },
-    Need { command: "ip", package: "iproute2", why: "each node has a network of its own" },
-    Need { command: "iptables", package: "iptables", why: "networks are cut with it" },
-    Need { command: "faketime", package: "faketime", why: "a node whose clock is wrong" },
-    Need { command: "mount", package: "mount", why: "a disk small enough to fill is a tmpfs" },
+    need("etcd", "the store below the nodes"),
+    need("etcdctl", "fills etcd and replaces its members"),
+    need("ip", "each node has a network of its own"),
+    need("iptables", "networks are cut with it"),
+    need("faketime", "a node whose clock is wrong"),
+    need("mount", "a disk small enough to fill is a tmpfs"),
 ];
 
 /// What `bench stores` measures against.
-pub(crate) const STORES: &[Need] =
-    &[Need { command: "etcd", package: "etcd-server", why: "is measured bare and below a ledger" }];
+pub(crate) const STORES: &[Need] = &[need("etcd", "is measured bare and below a ledger")];
 
 /// What `bench docker` starts its containers with.
 pub(crate) const DOCKER: &[Need] = &[
-    Need { command: "dockerd", package: "docker.io", why: "starts containers and tells of it" },
-    Need { command: "docker", package: "docker.io", why: "asks for containers" },
-    Need { command: "containerd", package: "containerd", why: "Docker runs containers with it" },
-    Need { command: "runc", package: "runc", why: "Docker runs containers with it" },
-    Need { command: "iptables", package: "iptables", why: "Docker makes its networks with it" },
-    Need { command: "busybox", package: "busybox-static", why: "the whole of a container" },
-    Need { command: "nsenter", package: "util-linux", why: "a Docker of its own" },
+    need("dockerd", "starts containers and tells of it"),
+    need("docker", "asks for containers"),
+    need("containerd", "Docker runs containers with it"),
+    need("runc", "Docker runs containers with it"),
+    need("iptables", "Docker makes its networks with it"),
+    need("busybox", "the whole of a container"),
+    need("nsenter", "a Docker of its own"),
 ];
 
 /// What `bench names` measures against, and with.
 pub(crate) const BENCH: &[Need] = &[
-    Need { command: "pdns_server", package: "pdns-backend-sqlite3", why: "takes names" },
-    Need { command: "pdnsutil", package: "pdns-backend-sqlite3", why: "gives PowerDNS its zones and keys" },
-    Need { command: "sqlite3", package: "sqlite3", why: "makes the database of PowerDNS" },
-    Need { command: "knotd", package: "knot", why: "answers questions" },
-    Need { command: "dnsperf", package: "dnsperf", why: "asks questions" },
+    need("pdns_server", "takes names"),
+    need("pdnsutil", "gives PowerDNS its zones and keys"),
+    need("sqlite3", "makes the database of PowerDNS"),
+    need("knotd", "answers questions"),
+    need("dnsperf", "asks questions"),
 ];
 
 /// Installs what is missing. At a terminal it asks first, unless `yes`.
@@ -108,9 +118,9 @@ pub(crate) fn provide(needs: &[Need], yes: bool) -> Result<()> {
     }
     eprintln!("This needs what is not here yet:");
     for need in &missing {
-        eprintln!("  {:<12} {} (package {})", need.command, need.why, need.package);
+        eprintln!("  {:<12} {} (package {})", need.command, need.why, need.package());
     }
-    let packages: Vec<_> = missing.iter().map(|need| need.package).collect();
+    let packages: Vec<_> = missing.iter().map(|need| need.package()).collect();
     if !found("apt-get") {
         bail!("this machine has no apt-get: install {} by hand", packages.join(", "));
     }
@@ -124,7 +134,7 @@ pub(crate) fn provide(needs: &[Need], yes: bool) -> Result<()> {
     }
     match self::missing(needs).first() {
         None => Ok(()),
-        Some(need) => bail!("`{}` is still not found after installing {}", need.command, need.package),
+        Some(need) => bail!("`{}` is still not found after installing {}", need.command, need.package()),
     }
 }
 
@@ -154,9 +164,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_need_has_a_package_and_a_reason() {
-        for need in TESTS.iter().chain(BENCH).chain(DOCKER).chain(FAULTS).chain(STORES) {
-            assert!(!need.package.is_empty() && !need.why.is_empty(), "{need:?}");
+    fn each_package_is_of_a_program_that_is_needed() {
+        let all = || TESTS.iter().chain(BENCH).chain(DOCKER).chain(FAULTS).chain(STORES);
+        assert!(all().all(|need| !need.why.is_empty()));
+        for (command, _) in PACKAGES {
+            assert!(all().any(|need| need.command == *command), "{command}");
         }
+        let package = |command: &str| all().find(|need| need.command == command).map(Need::package);
+        assert_eq!((package("etcd"), package("curl")), (Some("etcd-server"), Some("curl")));
     }
 }

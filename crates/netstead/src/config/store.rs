@@ -10,42 +10,41 @@ use serde::Serialize;
 
 use super::{Secret, Section};
 
-pub(super) const KEYS: &[&str] = &[
-    "type",
-    "path",
-    "backups",
-    "endpoints",
-    "prefix",
-    "user",
-    "password",
-    "ca_file",
-    "client_cert",
-    "client_key",
-    "server_name",
-    "timeout",
-    "listen",
-    "peers",
-    "advertise",
-    "secret",
-    "cert_file",
-    "key_file",
+const LOCAL: &str = "a store in files on this machine";
+const ETCD: &str = "a store in an etcd";
+const RAFT: &str = "a store that nodes keep together";
+
+/// Which kinds of store have each key, besides `type`.
+const KINDS: [(&str, &[&str]); 17] = [
+    ("path", &[LOCAL, RAFT]),
+    ("backups", &[LOCAL]),
+    ("endpoints", &[ETCD]),
+    ("prefix", &[ETCD]),
+    ("user", &[ETCD]),
+    ("password", &[ETCD]),
+    ("ca_file", &[ETCD, RAFT]),
+    ("client_cert", &[ETCD]),
+    ("client_key", &[ETCD]),
+    ("server_name", &[ETCD]),
+    ("timeout", &[ETCD, RAFT]),
+    ("listen", &[RAFT]),
+    ("peers", &[RAFT]),
+    ("advertise", &[RAFT]),
+    ("secret", &[RAFT]),
+    ("cert_file", &[RAFT]),
+    ("key_file", &[RAFT]),
 ];
 
-/// What each kind of store has, besides its `type`.
-const LOCAL: &[&str] = &["path", "backups"];
-const ETCD: &[&str] = &[
-    "endpoints",
-    "prefix",
-    "user",
-    "password",
-    "ca_file",
-    "client_cert",
-    "client_key",
-    "server_name",
-    "timeout",
-];
-const RAFT: &[&str] =
-    &["path", "listen", "peers", "advertise", "secret", "ca_file", "cert_file", "key_file", "timeout"];
+#[expect(clippy::indexing_slicing, reason = "a place that is not there would be an error of the compiler")]
+pub(super) const KEYS: &[&str] = &{
+    let mut keys = ["type"; KINDS.len() + 1];
+    let mut at = 0;
+    while at < KINDS.len() {
+        keys[at + 1] = KINDS[at].0;
+        at += 1;
+    }
+    keys
+};
 
 /// Of how many days backups are kept, unless said otherwise.
 pub(crate) const BACKUPS: usize = 7;
@@ -122,12 +121,13 @@ pub(super) fn read(mut section: Section<'_, '_>, dir: &Path) -> StoreConfig {
     let ours = match kind {
         "etcd" => ETCD,
         "raft" => RAFT,
-        "memory" => &[],
+        "memory" => "",
         _ => LOCAL,
     };
-    for key in KEYS.iter().skip(1).filter(|key| !ours.contains(key)) {
+    for (key, kinds) in KINDS.iter().filter(|(_, kinds)| !kinds.contains(&ours)) {
         if section.place_of(key).is_some() {
-            section.wrong(key, &only(key), Some("leave it out, or set another `type`"));
+            let told = format!("only {} has this", kinds.join(" or "));
+            section.wrong(key, &told, Some("leave it out, or set another `type`"));
         }
     }
     match kind {
@@ -139,17 +139,6 @@ pub(super) fn read(mut section: Section<'_, '_>, dir: &Path) -> StoreConfig {
             StoreConfig::Local { path, backups: section.number("backups", 0..=366).unwrap_or(BACKUPS) }
         }
     }
-}
-
-/// Who has a key that another kind of store does not.
-fn only(key: &str) -> String {
-    let kinds = [
-        (LOCAL, "a store in files on this machine"),
-        (ETCD, "a store in an etcd"),
-        (RAFT, "a store that nodes keep together"),
-    ];
-    let has: Vec<_> = kinds.iter().filter(|(keys, _)| keys.contains(&key)).map(|(_, kind)| *kind).collect();
-    format!("only {} has this", has.join(" or "))
 }
 
 fn raft(section: &mut Section<'_, '_>, dir: &Path) -> RaftConfig {
