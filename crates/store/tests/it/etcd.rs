@@ -29,6 +29,29 @@ async fn put(store: &dyn Store, key: &str, value: &str) -> Result<Version, Store
     Ok(store.commit(Commit::new().put(key, value)).await?.version)
 }
 
+/// Opens a store that has little patience, of members that may still be busy with themselves.
+async fn opened(options: &EtcdOptions) -> EtcdStore {
+    let work = async {
+        loop {
+            match EtcdStore::open(options).await {
+                Ok(store) => return store,
+                Err(_) => sleep(Duration::from_millis(50)).await,
+            }
+        }
+    };
+    timeout(SOON, work).await.unwrap()
+}
+
+/// Waits until a commit has landed.
+async fn landed(store: &dyn Store, key: &str, value: &str) {
+    let work = async {
+        while put(store, key, value).await.is_err() {
+            sleep(Duration::from_millis(100)).await;
+        }
+    };
+    timeout(SOON, work).await.unwrap();
+}
+
 /// Waits until the store answers a read.
 async fn healed(store: &dyn Store) {
     let work = async {
@@ -216,19 +239,15 @@ async fn a_watch_whose_past_was_compacted_is_lost_and_a_snapshot_says_begin_anew
 async fn one_member_of_three_may_die_or_hang() {
     let Some(mut etcd) = Etcd::start(3) else { return };
     let options = EtcdOptions { timeout: Duration::from_secs(2), ..options(&etcd, "/n") };
-    let store = EtcdStore::open(&options).await.unwrap();
+    let store = opened(&options).await;
+    landed(&store, "a", "").await;
     store.lead().await.unwrap();
     for member in 0..3 {
         let signal = if member == 1 { "STOP" } else { "KILL" };
         etcd.member(member).signal(signal).unwrap();
         healed(&store).await;
         // A commit may be lost on the way while a new leader is elected; the next ones land.
-        let landed = async {
-            while put(&store, "a", &member.to_string()).await.is_err() {
-                sleep(Duration::from_millis(100)).await;
-            }
-        };
-        timeout(SOON, landed).await.unwrap();
+        landed(&store, "a", &member.to_string()).await;
         etcd.member(member).signal("CONT").ok();
         if signal == "KILL" {
             etcd.restart(member).unwrap();
@@ -241,8 +260,8 @@ async fn one_member_of_three_may_die_or_hang() {
 async fn without_a_quorum_reads_and_commits_are_errors_and_it_heals() {
     let Some(mut etcd) = Etcd::start(3) else { return };
     let options = EtcdOptions { timeout: Duration::from_secs(1), ..options(&etcd, "/n") };
-    let store = EtcdStore::open(&options).await.unwrap();
-    put(&store, "a", "1").await.unwrap();
+    let store = opened(&options).await;
+    landed(&store, "a", "1").await;
     etcd.member(0).kill().unwrap();
     etcd.member(1).kill().unwrap();
     let read = store.get(b"a").await;
