@@ -25,7 +25,6 @@ pub use self::{
     error::ClusterError,
     peers::{PeerError, Peers},
     record::{FORMAT, FORMAT_KEY, LEADER_KEY, Leader, MEMBERS, Member, ROLL_KEY},
-    roll::id_of,
     stage::Stage,
 };
 

@@ -36,7 +36,7 @@ impl Node {
     pub(crate) fn of(place: &StorePlace, store: &dyn Store) -> Self {
         if let Some(node) = store.as_node() {
             // It has an id already, drawn with its directory.
-            return Self { id: cluster::id_of(node.id()), _lock: None };
+            return Self { id: netstead_store::raft::hex(node.id()), _lock: None };
         }
         let dir = match place {
             StorePlace::Memory | StorePlace::Raft(_) => return Self::passing(),

@@ -69,7 +69,7 @@ use self::{
 pub use self::{
     options::{RaftOptions, RaftSecurity, RaftTimings},
     status::{MemberStatus, Role, Status},
-    types::{Member, NodeId},
+    types::{Member, NodeId, hex},
 };
 use crate::{
     Commit, Committed, Condition, EPOCH_KEY, Entry, Epoch, Health, Snapshot, Store, StoreError, Version,
@@ -112,7 +112,7 @@ impl RaftStore {
         let peers = Arc::new(Peers::new(id, guard.clone(), closed.clone()));
         let alone = options.peers.is_empty() && options.join.is_none();
         let node = Arc::new(Node::new(id, options, disk, peers, closed));
-        tracing::info!(id = %types::hex(id), address = node.options.address(), "This is a node of a cluster.");
+        tracing::info!(id = %hex(id), address = node.options.address(), "This is a node of a cluster.");
         tokio::spawn(server::serve(Arc::clone(&node), listener, guard));
         tokio::spawn(Arc::clone(&node).run());
         tokio::spawn(keeper::keep(Arc::clone(&node)));

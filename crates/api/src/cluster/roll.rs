@@ -2,18 +2,13 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use netstead_store::RaftStore;
+use netstead_store::{RaftStore, raft::hex};
 use tracing::{debug, info};
 
 use super::{Cluster, ClusterError, Member};
 
 /// How often it is looked.
 const LOOK: Duration = Duration::from_secs(2);
-
-/// The id under which a node of the store is on the roll.
-pub fn id_of(node: u64) -> String {
-    format!("{node:x}")
-}
 
 /// Takes off the roll who is no longer one of those that keep the store: it was removed, or lost its disk and came back as
 /// another. For whoever leads; returns never.
@@ -37,7 +32,7 @@ pub(super) async fn keep(cluster: &Cluster) {
 fn strangers(cluster: &Cluster, node: &RaftStore) -> Vec<Member> {
     // In this order: who tells of itself was let in before.
     let members = cluster.members();
-    let keepers: BTreeSet<String> = node.own_status().members.iter().map(|one| id_of(one.id)).collect();
+    let keepers: BTreeSet<String> = node.own_status().members.iter().map(|one| hex(one.id)).collect();
     if !keepers.contains(&cluster.me.id) {
         return Vec::new();
     }
@@ -47,7 +42,7 @@ fn strangers(cluster: &Cluster, node: &RaftStore) -> Vec<Member> {
 impl Cluster {
     /// Forgets one that is no longer among those that keep the store.
     pub async fn forget_removed(&self, node: u64) -> Result<(), ClusterError> {
-        let id = id_of(node);
+        let id = hex(node);
         let known = self.members().into_iter().find(|member| member.id == id);
         match known {
             Some(member) => self.forget(&member).await,

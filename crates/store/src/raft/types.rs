@@ -142,7 +142,7 @@ pub(super) fn first_version(index: u64) -> u64 {
 }
 
 /// The id of a node as people see it.
-pub(super) fn hex(id: NodeId) -> impl std::fmt::Display {
+pub fn hex(id: NodeId) -> String {
     format!("{id:x}")
 }
 

@@ -4,12 +4,11 @@ use axum::http::StatusCode;
 use netstead_client::types::{NodeInput, NodeOutput};
 use netstead_store::{
     RaftStore, Store, StoreError,
-    raft::{MemberStatus, Role, Status},
+    raft::{MemberStatus, Role, Status, hex},
 };
 
 use super::cluster;
 use crate::{
-    cluster::id_of,
     http::{
         body::Json,
         path::TextPath,
@@ -46,7 +45,7 @@ pub(crate) async fn remove(
     let node = node(&session)?;
     let status = node.status().await;
     let named = |member: &&MemberStatus| {
-        id_of(member.id) == id || member.member.name == id || member.member.address == id
+        hex(member.id) == id || member.member.name == id || member.member.address == id
     };
     let found: Vec<&MemberStatus> = status.members.iter().filter(named).collect();
     match found.as_slice() {
@@ -93,7 +92,7 @@ fn output(status: &Status, one: &MemberStatus) -> NodeOutput {
         _ => "learner",
     };
     NodeOutput {
-        id: id_of(one.id),
+        id: hex(one.id),
         name: one.member.name.clone(),
         address: one.member.address.clone(),
         role: role.to_owned(),
