@@ -18,107 +18,68 @@ use self::{
     scripts::Fault,
 };
 
-macro_rules! fault {
-    (at length: $run:ident $backing:ident, $name:ident, $fault:ident) => {
-        fault!($run $backing, $name, $fault, ignore = "`cargo xtask faults` runs it");
+/// All faults on one store, as tests of a module: some of them always, the others only at length.
+macro_rules! faults {
+    ($module:ident: $run:ident on $backing:expr; always: $($always:ident)*; at length: $($seldom:ident)*) => {
+        mod $module {
+            use super::*;
+
+            $(faults!(@test $run, $backing, $always);)*
+            $(faults!(@test $run, $backing, $seldom, ignore = "`cargo xtask faults` runs it");)*
+        }
     };
-    ($run:ident $backing:ident, $name:ident, $fault:ident $(, $meta:meta)?) => {
+    (@test $run:ident, $backing:expr, $name:ident $(, $meta:meta)?) => {
         $(#[$meta])?
         #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
         async fn $name() {
-            $run($backing, Fault::$fault).await;
+            $run($backing, faults!(@fault $name)).await;
         }
     };
+    (@fault leader_killed) => { Fault::LeaderKilled };
+    (@fault leader_stopped) => { Fault::LeaderStopped };
+    (@fault leader_cut_off) => { Fault::LeaderCutOff };
+    (@fault follower_cut_off) => { Fault::FollowerCutOff };
+    (@fault heard_one_way) => { Fault::HeardOneWay };
+    (@fault answers_lost) => { Fault::AnswersLost };
+    (@fault disk_full) => { Fault::DiskFull };
+    (@fault all_restarted) => { Fault::AllRestarted };
+    (@fault rolling_restart) => { Fault::RollingRestart };
+    (@fault empty_disk) => { Fault::EmptyDisk };
+    (@fault wrong_clock) => { Fault::WrongClock };
 }
 
-mod etcd_of_three {
-    use super::*;
-
-    const ETCD: Backing = Backing::Etcd { members: 3 };
-
-    fault!(run ETCD, leader_killed, LeaderKilled);
-    fault!(run ETCD, leader_stopped, LeaderStopped);
-    fault!(run ETCD, leader_cut_off, LeaderCutOff);
-    fault!(run ETCD, follower_cut_off, FollowerCutOff);
-    fault!(run ETCD, heard_one_way, HeardOneWay);
-    fault!(run ETCD, answers_lost, AnswersLost);
-    fault!(run ETCD, disk_full, DiskFull);
-    fault!(run ETCD, all_restarted, AllRestarted);
-    fault!(run ETCD, rolling_restart, RollingRestart);
-    fault!(run ETCD, empty_disk, EmptyDisk);
-    fault!(run ETCD, wrong_clock, WrongClock);
+faults! {
+    etcd_of_three: run on Backing::Etcd { members: 3 };
+    always: leader_killed leader_stopped leader_cut_off follower_cut_off heard_one_way answers_lost disk_full
+        all_restarted rolling_restart empty_disk wrong_clock;
+    at length:
 }
 
-/// What differs with one member is tried always, the rest at length only.
-mod etcd_of_one {
-    use super::*;
-
-    const ETCD: Backing = Backing::Etcd { members: 1 };
-
-    fault!(run ETCD, leader_stopped, LeaderStopped);
-    fault!(run ETCD, disk_full, DiskFull);
-    fault!(at length: run ETCD, leader_killed, LeaderKilled);
-    fault!(at length: run ETCD, leader_cut_off, LeaderCutOff);
-    fault!(at length: run ETCD, follower_cut_off, FollowerCutOff);
-    fault!(at length: run ETCD, heard_one_way, HeardOneWay);
-    fault!(at length: run ETCD, answers_lost, AnswersLost);
-    fault!(at length: run ETCD, all_restarted, AllRestarted);
-    fault!(at length: run ETCD, rolling_restart, RollingRestart);
-    fault!(at length: run ETCD, empty_disk, EmptyDisk);
-    fault!(at length: run ETCD, wrong_clock, WrongClock);
+// What differs with one member is tried always.
+faults! {
+    etcd_of_one: run on Backing::Etcd { members: 1 };
+    always: leader_stopped disk_full;
+    at length: leader_killed leader_cut_off follower_cut_off heard_one_way answers_lost all_restarted
+        rolling_restart empty_disk wrong_clock
 }
 
-mod raft {
-    use super::*;
-
-    const RAFT: Backing = Backing::Raft;
-
-    fault!(run RAFT, leader_killed, LeaderKilled);
-    fault!(run RAFT, leader_stopped, LeaderStopped);
-    fault!(run RAFT, leader_cut_off, LeaderCutOff);
-    fault!(run RAFT, follower_cut_off, FollowerCutOff);
-    fault!(run RAFT, heard_one_way, HeardOneWay);
-    fault!(run RAFT, answers_lost, AnswersLost);
-    fault!(run RAFT, disk_full, DiskFull);
-    fault!(run RAFT, all_restarted, AllRestarted);
-    fault!(run RAFT, rolling_restart, RollingRestart);
-    fault!(run RAFT, empty_disk, EmptyDisk);
-    fault!(run RAFT, wrong_clock, WrongClock);
+faults! {
+    raft: run on Backing::Raft;
+    always: leader_killed leader_stopped leader_cut_off follower_cut_off heard_one_way answers_lost disk_full
+        all_restarted rolling_restart empty_disk wrong_clock;
+    at length:
 }
 
-/// Some of them always, all of them at length.
-mod names_on_etcd {
-    use super::*;
-
-    const ETCD: Backing = Backing::Etcd { members: 3 };
-
-    fault!(at length: run_with_names ETCD, leader_killed, LeaderKilled);
-    fault!(run_with_names ETCD, leader_stopped, LeaderStopped);
-    fault!(run_with_names ETCD, leader_cut_off, LeaderCutOff);
-    fault!(at length: run_with_names ETCD, follower_cut_off, FollowerCutOff);
-    fault!(at length: run_with_names ETCD, heard_one_way, HeardOneWay);
-    fault!(at length: run_with_names ETCD, answers_lost, AnswersLost);
-    fault!(at length: run_with_names ETCD, disk_full, DiskFull);
-    fault!(at length: run_with_names ETCD, all_restarted, AllRestarted);
-    fault!(at length: run_with_names ETCD, rolling_restart, RollingRestart);
-    fault!(at length: run_with_names ETCD, empty_disk, EmptyDisk);
-    fault!(at length: run_with_names ETCD, wrong_clock, WrongClock);
+faults! {
+    names_on_etcd: run_with_names on Backing::Etcd { members: 3 };
+    always: leader_stopped leader_cut_off;
+    at length: leader_killed follower_cut_off heard_one_way answers_lost disk_full all_restarted rolling_restart
+        empty_disk wrong_clock
 }
 
-mod names_on_raft {
-    use super::*;
-
-    const RAFT: Backing = Backing::Raft;
-
-    fault!(run_with_names RAFT, leader_killed, LeaderKilled);
-    fault!(at length: run_with_names RAFT, leader_stopped, LeaderStopped);
-    fault!(at length: run_with_names RAFT, leader_cut_off, LeaderCutOff);
-    fault!(at length: run_with_names RAFT, follower_cut_off, FollowerCutOff);
-    fault!(at length: run_with_names RAFT, heard_one_way, HeardOneWay);
-    fault!(at length: run_with_names RAFT, answers_lost, AnswersLost);
-    fault!(at length: run_with_names RAFT, disk_full, DiskFull);
-    fault!(run_with_names RAFT, all_restarted, AllRestarted);
-    fault!(at length: run_with_names RAFT, rolling_restart, RollingRestart);
-    fault!(at length: run_with_names RAFT, empty_disk, EmptyDisk);
-    fault!(at length: run_with_names RAFT, wrong_clock, WrongClock);
+faults! {
+    names_on_raft: run_with_names on Backing::Raft;
+    always: leader_killed all_restarted;
+    at length: leader_stopped leader_cut_off follower_cut_off heard_one_way answers_lost disk_full rolling_restart
+        empty_disk wrong_clock
 }
