@@ -73,33 +73,33 @@ impl Claim {
         self.prefix().map_or_else(|| self.address.to_string(), |prefix| prefix.to_string())
     }
 
-    /// Its hostnames, else its key if that is a host label, else none. Names without a dot get the pool's domain.
+    /// What it is called in a pool of this domain.
     pub fn names(&self, domain: Option<&Name>) -> ClaimNames {
+        ClaimNames::of(&self.key, &self.details().hostnames, self.length.is_some(), domain)
+    }
+}
+
+impl ClaimNames {
+    /// The hostnames, else the key if that is a host label, else none. Names without a dot get the pool's domain.
+    pub fn of(key: &Key, hostnames: &[Name], prefix: bool, domain: Option<&Name>) -> Self {
         let qualified = |name: &Name| match domain {
             Some(domain) if !name.as_str().contains('.') => Name::join(name.as_str(), domain).ok(),
             _ => Some(name.clone()),
         };
-        let hostnames = &self.details().hostnames;
         if !hostnames.is_empty() {
-            return ClaimNames {
-                names: hostnames.iter().filter_map(qualified).collect(),
-                reason: "its hostnames",
-            };
+            return Self { names: hostnames.iter().filter_map(qualified).collect(), reason: "its hostnames" };
         }
-        if self.length.is_some() {
-            return ClaimNames { names: Vec::new(), reason: "a prefix has no name" };
+        let none = |reason| Self { names: Vec::new(), reason };
+        if prefix {
+            return none("a prefix has no name");
         }
-        match (crate::name::is_host_label(self.key.as_str()), domain) {
-            (Ok(()), Some(domain)) => match Name::join(self.key.as_str(), domain) {
-                Ok(name) => ClaimNames { names: vec![name], reason: "its key is a host label" },
-                Err(_) => {
-                    ClaimNames { names: Vec::new(), reason: "its key and the domain are too long together" }
-                }
+        match (crate::name::is_host_label(key.as_str()), domain) {
+            (Ok(()), Some(domain)) => match Name::join(key.as_str(), domain) {
+                Ok(name) => Self { names: vec![name], reason: "its key is a host label" },
+                Err(_) => none("its key and the domain are too long together"),
             },
-            (Ok(()), None) => ClaimNames { names: Vec::new(), reason: "the pool has no domain" },
-            (Err(_), _) => {
-                ClaimNames { names: Vec::new(), reason: "its key is not a host label and it has no hostname" }
-            }
+            (Ok(()), None) => none("the pool has no domain"),
+            (Err(_), _) => none("its key is not a host label and it has no hostname"),
         }
     }
 }

@@ -15,7 +15,8 @@ pub enum EventKind {
     PoolUpdated,
     PoolDeleted,
     Claimed,
-    /// Labels, hostnames, description or time to live of a claim changed.
+    /// Labels, hostnames, description or time to live of a claim changed, of one that waits also whether it keeps its
+    /// place; or the description of a reservation.
     Updated,
     /// Another owner took the claim over.
     Adopted,
@@ -107,6 +108,12 @@ pub struct Waiting {
     pub seq: u64,
     pub key: Key,
     pub owner: Arc<str>,
+    /// Who asked, for this owner or for itself; none in stores of versions that did not keep it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Arc<str>>,
+    /// The id of the request that made it what it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Arc<str>>,
     /// Where it may be served from, in order.
     pub pools: Vec<Ident>,
     pub since: Timestamp,

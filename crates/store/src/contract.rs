@@ -40,7 +40,7 @@ where
             let name = concat!(stringify!($module), "::", stringify!($check));
             // Spawned, so that the runtime may move it: callers of a store do the same.
             let check = tokio::spawn($module::$check(Arc::clone(&store)));
-            match tokio::time::timeout(PATIENCE * 4, check).await {
+            match tokio::time::timeout(PATIENCE * 10, check).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => panic!("{name} failed: {error}"),
                 Err(_) => panic!("{name} does not end"),

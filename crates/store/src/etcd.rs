@@ -23,7 +23,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use tokio::sync::watch as tokio_watch;
+use tokio::sync::{Mutex as AsyncMutex, watch as tokio_watch};
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status};
 
@@ -63,6 +63,8 @@ struct Shared {
     leader: Key,
     lease: Duration,
     leading: Mutex<Option<Leading>>,
+    /// Held while the lease is renewed or replaced.
+    keeping: AsyncMutex<()>,
     /// The highest revision of a commit of ours.
     last: AtomicI64,
     /// The newest leader of etcd's members that spoke.
@@ -88,6 +90,7 @@ impl EtcdStore {
             leader,
             lease: options.lease,
             leading: Mutex::new(None),
+            keeping: AsyncMutex::default(),
             last: AtomicI64::new(0),
             term: AtomicU64::new(0),
             health: tokio_watch::Sender::new(Health::Ready),

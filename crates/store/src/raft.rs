@@ -11,11 +11,13 @@
 //! - `node`: what runs, and starts again after the disk failed; `form`, `admin`: who is in the cluster; `hand_over`: who leads
 //!   when the one that led stops.
 
+mod address;
 mod admin;
 mod disk;
 mod examine;
 mod form;
 mod hand_over;
+mod health;
 mod keeper;
 mod lead;
 mod log;
@@ -29,6 +31,7 @@ mod read;
 mod recent;
 mod secure;
 mod server;
+mod stand;
 mod status;
 #[cfg(test)]
 mod suite;
@@ -55,6 +58,12 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+pub use self::{
+    address::node_address,
+    options::{RaftOptions, RaftSecurity, RaftTimings},
+    status::{MemberStatus, Role, Status},
+    types::{Member, NodeId, hex},
+};
 use self::{
     disk::{Disk, Identity},
     lead::Fence,
@@ -65,11 +74,6 @@ use self::{
     secure::Guard,
     types::{Outcome, Proposed},
     wire::{Answer, Question},
-};
-pub use self::{
-    options::{RaftOptions, RaftSecurity, RaftTimings},
-    status::{MemberStatus, Role, Status},
-    types::{Member, NodeId, hex},
 };
 use crate::{
     Commit, Committed, Condition, EPOCH_KEY, Entry, Epoch, Health, Snapshot, Store, StoreError, Version,
@@ -116,6 +120,7 @@ impl RaftStore {
         tokio::spawn(server::serve(Arc::clone(&node), listener, guard));
         tokio::spawn(Arc::clone(&node).run());
         tokio::spawn(keeper::keep(Arc::clone(&node)));
+        tokio::spawn(stand::watch(Arc::clone(&node)));
         let reads = ReadIndex::start({
             let node = Arc::clone(&node);
             move || read_index(Arc::clone(&node))
@@ -202,7 +207,16 @@ impl RaftStore {
 
     /// Removes a node from the cluster, for good: it can come back as a new one only.
     pub async fn remove(&self, id: NodeId) -> Result<(), StoreError> {
-        self.change(Question::Remove(id)).await
+        let was_in = self.has(id).await;
+        match self.change(Question::Remove(id)).await {
+            // The answer to a first try may be lost with the leader that gave it, and the next one knows it no more.
+            Err(StoreError::Invalid { .. }) if was_in && !self.has(id).await => Ok(()),
+            outcome => outcome,
+        }
+    }
+
+    async fn has(&self, id: NodeId) -> bool {
+        self.status().await.members.iter().any(|member| member.id == id)
     }
 
     async fn change(&self, question: Question) -> Result<(), StoreError> {
@@ -222,22 +236,35 @@ impl RaftStore {
         Ok(())
     }
 
+    /// Who was removed from the cluster hears no more of it, however long it waits.
+    fn member_still(&self) -> Result<(), StoreError> {
+        self.open_still()?;
+        match self.node.why_removed() {
+            Some(reason) => Err(StoreError::Unavailable { reason }),
+            None => Ok(()),
+        }
+    }
+
     /// Returns when this node has applied everything that was acknowledged before the call.
     async fn catch_up(&self, patience: Duration) -> Result<(), StoreError> {
-        self.open_still()?;
+        self.member_still()?;
         let unavailable = |reason: String| StoreError::Unavailable { reason };
         let work = async {
             let index = loop {
-                match self.reads.ask(patience).await {
-                    Ok(index) => break index,
-                    // A leader that is being replaced; the next one is asked.
-                    Err(_) if !self.node.closed.is_cancelled() => sleep(LOOK).await,
-                    Err(reason) => return Err(unavailable(reason)),
+                if let Ok(index) = self.reads.ask(patience).await {
+                    break index;
                 }
+                // A leader that is being replaced; the next one is asked.
+                self.member_still()?;
+                sleep(LOOK).await;
             };
             self.until_applied(index).await
         };
-        timeout(patience, work).await.unwrap_or_else(|_| Err(unavailable(self.node.why_nobody())))
+        tokio::select! {
+            done = work => done,
+            () = sleep(patience) => Err(unavailable(self.node.why_nobody())),
+            () = self.node.until_majority_is_lost() => Err(unavailable(self.node.why_nobody())),
+        }
     }
 
     async fn until_applied(&self, count: u64) -> Result<(), StoreError> {
@@ -250,7 +277,7 @@ impl RaftStore {
 
     /// Commits without looking at who leads the ledger.
     async fn commit_unfenced(&self, commit: Commit) -> Result<Committed, StoreError> {
-        self.open_still()?;
+        self.member_still()?;
         let node = Arc::clone(&self.node);
         // In a task of its own: who stops waiting does not stop the commit.
         let work = tokio::spawn(async move { commit_on(&node, commit).await });
@@ -325,6 +352,8 @@ async fn commit_on(node: &Arc<Node>, commit: Commit) -> Result<Committed, StoreE
                 Err(why) => answer = Some(why),
             },
             () = &mut patience => break,
+            // It leads and nobody follows: whoever waits may ask another node.
+            () = node.until_majority_is_lost() => break,
             () = node.closed.cancelled() => break,
         }
         if let Some(NotDone::Never(reason)) = answer {

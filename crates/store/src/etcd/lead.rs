@@ -73,14 +73,14 @@ pub(super) async fn lead(shared: &Arc<Shared>) -> Result<Epoch, StoreError> {
         let lease = grant(shared).await?;
         let number = standing.number + 1;
         match take(shared, &standing, lease, Some(number)).await {
-            Ok(Some(fence)) => return Ok(begin(shared, lease, fence, number)),
+            Ok(Some(fence)) => return begin(shared, lease, fence, number).await,
             // Somebody else was faster. What was granted runs out by itself.
             Ok(None) => {}
             Err(error) => {
                 // The answer may be all that was lost.
                 let Standing { holder, epoch, number, .. } = look(shared).await?;
                 return if holder == Some(lease) {
-                    Ok(begin(shared, lease, epoch, number))
+                    begin(shared, lease, epoch, number).await
                 } else {
                     Err(error)
                 };
@@ -89,10 +89,15 @@ pub(super) async fn lead(shared: &Arc<Shared>) -> Result<Epoch, StoreError> {
     }
 }
 
-fn begin(shared: &Arc<Shared>, lease: i64, fence: i64, number: u64) -> Epoch {
+async fn begin(shared: &Arc<Shared>, lease: i64, fence: i64, number: u64) -> Result<Epoch, StoreError> {
     shared.set_leading(Some(Leading { lease, fence }));
+    if shared.closed.is_cancelled() {
+        // The store was closed while the lead was being taken.
+        resign(shared).await;
+        return Err(Shared::closed_error());
+    }
     tokio::spawn(keep(Arc::clone(shared), lease));
-    Epoch(number)
+    Ok(Epoch(number))
 }
 
 async fn raise(shared: &Arc<Shared>, leading: Leading) -> Result<Epoch, StoreError> {
@@ -168,9 +173,14 @@ async fn keep(shared: Arc<Shared>, mut lease: i64) {
             () = shared.closed.cancelled() => return,
             () = sleep(pause) => pause = shared.lease / 4,
         }
+        let _keeping = shared.keeping.lock().await;
         // One who was deposed and leads again has another lease, and somebody else who keeps it.
         let Some(leading) = shared.leading().filter(|leading| leading.lease == lease) else { return };
-        match renew(&shared, leading.lease).await {
+        let renewed = tokio::select! {
+            () = shared.closed.cancelled() => return,
+            renewed = renew(&shared, leading.lease) => renewed,
+        };
+        match renewed {
             Ok(0) => match take_again(&shared, leading).await {
                 Ok(Some(new)) => {
                     lease = new;
@@ -204,8 +214,10 @@ async fn take_again(shared: &Shared, leading: Leading) -> Result<Option<i64>, St
     Ok(Some(lease))
 }
 
-/// Gives the lead to whoever waits for it.
+/// Gives the lead of a closed store to whoever waits for it.
 pub(super) async fn resign(shared: &Shared) {
+    // Not while the lease is being replaced: what replaces it would stay.
+    let _kept = timeout(RENEWAL, shared.keeping.lock()).await;
     let leading = shared.leading.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(leading) = leading {
         let question = LeaseRevokeRequest { id: leading.lease };

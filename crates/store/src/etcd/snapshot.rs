@@ -36,35 +36,39 @@ impl EtcdSnapshot {
         })
     }
 
-    async fn pages(
-        &self,
-        span: Option<span::Span>,
-        order: SortOrder,
-        limit: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
+    async fn pages(&self, span: Option<span::Span>, limit: usize) -> Result<Vec<Entry>, StoreError> {
         let Some((start, end)) = span else { return Ok(Vec::new()) };
-        let mut start = self.start(start);
-        let mut end = self.end(end);
+        let (mut start, end) = (self.start(start), self.end(end));
         let mut found: Vec<Entry> = Vec::new();
         while found.len() < limit && start < end {
-            let wanted = PAGE.min(limit - found.len());
-            let answer = self
-                .ask(RangeRequest {
-                    key: start.clone(),
-                    range_end: end.clone(),
-                    limit: i64::try_from(wanted).unwrap_or(i64::MAX),
-                    sort_order: order.into(),
-                    ..RangeRequest::default()
-                })
-                .await?;
+            // Keys come in their order unless asked otherwise; asked for that very order, etcd reads all there is first.
+            let answer = self.ask(page(start, end.clone(), limit - found.len())).await?;
             let Some(last) = answer.kvs.last() else { break };
-            match order {
-                SortOrder::Descend => end.clone_from(&last.key),
-                _ => start = next_key(last.key.clone()),
-            }
+            start = next_key(last.key.clone());
             found.extend(answer.kvs.into_iter().filter_map(|kv| entry(&self.shared.prefix, kv)));
             if !answer.more {
                 break;
+            }
+        }
+        Ok(found)
+    }
+
+    /// The last keys first. For that etcd reads everything in the range and sorts it, however little is wanted: so the end of
+    /// the range is asked for, and more of it until there is enough.
+    async fn pages_back(&self, span: Option<span::Span>, limit: usize) -> Result<Vec<Entry>, StoreError> {
+        let Some((start, end)) = span else { return Ok(Vec::new()) };
+        let (start, mut end) = (self.start(start), self.end(end));
+        let mut found: Vec<Entry> = Vec::new();
+        for low in lows(&start, &end) {
+            while found.len() < limit && low < end {
+                let order = SortOrder::Descend.into();
+                let question = page(low.clone(), end.clone(), limit - found.len());
+                let answer = self.ask(RangeRequest { sort_order: order, ..question }).await?;
+                match answer.kvs.last() {
+                    Some(last) if answer.more => end.clone_from(&last.key),
+                    _ => end.clone_from(&low),
+                }
+                found.extend(answer.kvs.into_iter().filter_map(|kv| entry(&self.shared.prefix, kv)));
             }
         }
         Ok(found)
@@ -100,7 +104,7 @@ impl Snapshot for EtcdSnapshot {
         after: Option<&[u8]>,
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError> {
-        self.pages(span::forward(prefix, after), SortOrder::Ascend, limit).await
+        self.pages(span::forward(prefix, after), limit).await
     }
 
     async fn range_back(
@@ -109,7 +113,7 @@ impl Snapshot for EtcdSnapshot {
         before: Option<&[u8]>,
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError> {
-        self.pages(span::backward(prefix, before), SortOrder::Descend, limit).await
+        self.pages_back(span::backward(prefix, before), limit).await
     }
 }
 
@@ -121,4 +125,61 @@ fn next_key(mut key: Key) -> Key {
 
 pub(super) fn compacted(status: &Status) -> bool {
     status.code() == tonic::Code::OutOfRange && status.message().contains("compacted")
+}
+
+fn page(key: Key, range_end: Key, limit: usize) -> RangeRequest {
+    let limit = i64::try_from(limit.min(PAGE)).unwrap_or(i64::MAX);
+    RangeRequest { key, range_end, limit, ..RangeRequest::default() }
+}
+
+/// Keys before `end`, each further away from it than the last; the last one is `start`.
+///
+/// Where keys are numbers written with leading zeros, as those of events are, the first is some tens away, then it grows
+/// tenfold or so. For other keys they are as good as any.
+fn lows(start: &[u8], end: &[u8]) -> Vec<Key> {
+    const LESS: [(usize, u8); 7] = [(2, 1), (2, 4), (3, 1), (3, 4), (4, 1), (5, 1), (6, 1)];
+    let less = LESS.iter().filter_map(|(cut, by)| {
+        let (kept, _) = end.split_at_checked(end.len().checked_sub(cut - 1)?)?;
+        let (byte, front) = kept.split_last()?;
+        let mut low = front.to_vec();
+        low.push(byte.checked_sub(*by)?);
+        (low.as_slice() > start).then_some(low)
+    });
+    less.chain([start.to_vec()]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_range_is_looked_at_first() {
+        let text = |key: &Key| String::from_utf8_lossy(key).into_owned();
+        let found: Vec<String> = lows(b"/n/event/", b"/n/event/0000000000012345").iter().map(text).collect();
+        assert_eq!(
+            found,
+            [
+                "/n/event/000000000001233",
+                "/n/event/000000000001230",
+                "/n/event/00000000000122",
+                "/n/event/0000000000012/",
+                "/n/event/0000000000011",
+                "/n/event/000000000000",
+                "/n/event/0000000000/",
+                "/n/event/"
+            ]
+        );
+        assert_eq!(lows(b"/n/", b"/n0"), [b"/n/"]);
+        assert_eq!(lows(b"", b"\0"), [b""]);
+    }
+
+    #[test]
+    fn each_is_before_the_last() {
+        for end in ["/n/event/0000000000000000", "/n/event/00", "/n/event/x/y/z", "/n/event/~~~~~~~~"] {
+            let found = lows(b"/n/event/", end.as_bytes());
+            assert!(found.is_sorted_by(|near, far| near > far), "{found:?}");
+            let within = |low: &Key| low.as_slice() < end.as_bytes() && low.starts_with(b"/n/event/");
+            assert!(found.iter().all(within), "{found:?}");
+        }
+    }
 }

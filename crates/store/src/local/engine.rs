@@ -38,9 +38,12 @@ const MEMTABLE_BYTES: u64 = 4 << 20;
 
 /// Tables in level 0 at which they are merged into the next level, all of which is read and written again. Stored when
 /// the keyspace is created. Three times fjall's own choice: a reader hardly minds a few more small tables, while merging
-/// takes a core from those who write, and a second one, because a worker of fjall that finds the other one merging asks
-/// again and again whether it may. Well below 20, where fjall slows writers down.
+/// takes a core from those who write. Well below 20, where fjall slows writers down.
 const MERGED_TABLES: u8 = 12;
+
+/// Threads that write and merge tables. The first does not merge: it puts what it finds to be merged back into the queue,
+/// again and again, until another one takes it. With one more than can have something to merge, one does at once.
+const WORKERS: usize = 3;
 
 /// All journals together; fjall's smallest.
 const JOURNAL_BYTES: u64 = 64 << 20;
@@ -133,7 +136,7 @@ impl Engine {
             let db = Database::builder(path)
                 .cache_size(CACHE_BYTES)
                 .max_journaling_size(JOURNAL_BYTES)
-                .worker_threads(2)
+                .worker_threads(WORKERS)
                 .open()?;
             let keys = db.keyspace(KEYSPACE, || {
                 let merging = Leveled::default().with_l0_threshold(MERGED_TABLES);

@@ -1,12 +1,23 @@
 //! Who is in the cluster, changed by who leads.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
-use openraft::{ChangeMembers, error::RaftError};
-use tokio::time::{sleep, timeout};
+use openraft::{
+    ChangeMembers,
+    error::{ChangeMembershipError, ClientWriteError, RaftError},
+};
+use tokio::{
+    sync::Mutex,
+    time::{sleep, timeout},
+};
 use tracing::{info, warn};
 
 use super::{
+    address::node_address,
     node::{Leader, Node, TICK},
     peers::Lane,
     types::{Member, Metrics, NodeId, Raft, hex},
@@ -33,6 +44,10 @@ impl Node {
                 Ok(index) => Answer::Index(index),
                 Err(reason) => Answer::Error(reason),
             },
+            // What is begun without a majority reaches who is to come in, and may never be true.
+            Question::Join(..) | Question::Add(_) | Question::Remove(_) if self.leads_nobody() => {
+                Answer::Error(self.why_nobody())
+            }
             Question::Join(id, member) => said(self.let_in(&core.raft, *id, member.clone()).await),
             Question::Add(address) => said(self.invite(&core.raft, address).await),
             Question::Remove(id) => said(self.remove(&core.raft, *id).await),
@@ -51,7 +66,7 @@ impl Node {
     }
 
     async fn invite(&self, raft: &Raft, address: &str) -> Result<(), String> {
-        let address = super::form::with_port(address);
+        let address = node_address(address).ok_or_else(|| format!("`{address}` is no address of a node"))?;
         let answer = self.peers.ask(&address, Lane::Client, &Question::Status, self.options.timeout).await;
         match answer {
             Ok(Answer::Status(status)) => {
@@ -70,21 +85,37 @@ impl Node {
 
     /// Lets a node learn, and vote once it has everything. One that is in already may say something new of itself.
     async fn let_in(&self, raft: &Raft, id: NodeId, member: Member) -> Result<(), String> {
+        if !self.metrics().is_some_and(|metrics| has(&metrics, id)) {
+            self.find(id, &member.address).await?;
+        }
         let _one_at_a_time = self.changing.lock().await;
         let metrics = raft.metrics().borrow().clone();
         let known = metrics.membership_config.membership().get_node(&id).cloned();
         if known.is_none() {
             info!(node = %hex(id), address = member.address, "A node comes into the cluster.");
-            self.change(raft.add_learner(id, member.clone(), false)).await?;
+            let learner = BTreeMap::from([(id, member.clone())]);
+            self.change(raft, ChangeMembers::AddNodes(learner), true).await?;
         } else if known.as_ref() != Some(&member) {
-            let nodes = std::collections::BTreeMap::from([(id, member.clone())]);
-            self.change(raft.change_membership(ChangeMembers::SetNodes(nodes), true)).await?;
+            let nodes = BTreeMap::from([(id, member.clone())]);
+            self.change(raft, ChangeMembers::SetNodes(nodes), true).await?;
         }
         if metrics.membership_config.voter_ids().any(|voter| voter == id) {
             return Ok(());
         }
-        tokio::spawn(promote(raft.clone(), id, member.address));
+        let (changing, patience) = (Arc::clone(&self.changing), self.options.timeout * 2);
+        tokio::spawn(promote(raft.clone(), changing, patience, id, member.address));
         Ok(())
+    }
+
+    /// Whether a node is where it says. One that cannot be reached would learn nothing, and not be told why.
+    async fn find(&self, id: NodeId, address: &str) -> Result<(), String> {
+        // Who asks to be let in waits for the answer as long as one may take.
+        let patience = self.options.timeout / 2;
+        match self.peers.ask(address, Lane::Client, &Question::Status, patience).await {
+            Ok(Answer::Status(status)) if status.id == id => Ok(()),
+            Ok(_) => Err(format!("another node answers at {address}")),
+            Err(error) => Err(error.to_string()),
+        }
     }
 
     async fn remove(&self, raft: &Raft, id: NodeId) -> Result<(), String> {
@@ -95,8 +126,7 @@ impl Node {
         }
         let voters: BTreeSet<NodeId> = metrics.membership_config.voter_ids().collect();
         if !voters.contains(&id) {
-            let nodes = BTreeSet::from([id]);
-            return self.change(raft.change_membership(ChangeMembers::RemoveNodes(nodes), false)).await;
+            return self.change(raft, ChangeMembers::RemoveNodes(BTreeSet::from([id])), false).await;
         }
         let left: BTreeSet<NodeId> = voters.into_iter().filter(|voter| *voter != id).collect();
         if left.is_empty() {
@@ -111,7 +141,7 @@ impl Node {
             ));
         }
         info!(node = %hex(id), "A node is removed from the cluster.");
-        self.change(raft.change_membership(ChangeMembers::RemoveVoters(BTreeSet::from([id])), false)).await
+        self.change(raft, ChangeMembers::RemoveVoters(BTreeSet::from([id])), false).await
     }
 
     fn is_alive(&self, metrics: &Metrics, id: NodeId) -> bool {
@@ -122,19 +152,8 @@ impl Node {
             })
     }
 
-    async fn change<T, E>(
-        &self,
-        work: impl Future<Output = Result<T, RaftError<NodeId, E>>>,
-    ) -> Result<(), String>
-    where
-        E: std::error::Error,
-        RaftError<NodeId, E>: std::fmt::Display,
-    {
-        match timeout(self.options.timeout * 2, work).await {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(error)) => Err(error.to_string()),
-            Err(_) => Err("no majority has confirmed the change in time; look at `cluster status`".into()),
-        }
+    async fn change(&self, raft: &Raft, what: Change, retain: bool) -> Result<(), String> {
+        change(raft, self.options.timeout * 2, what, retain).await
     }
 
     /// A leader that died between the two steps of a change left it half done.
@@ -146,7 +165,7 @@ impl Node {
         let Ok(_one_at_a_time) = self.changing.try_lock() else { return };
         if let Some(voters) = membership.get_joint_config().last() {
             warn!(?voters, "Finishing a change of members that was begun before.");
-            let _ = self.change(raft.change_membership(voters.clone(), false)).await;
+            let _ = self.change(raft, ChangeMembers::ReplaceAllVoters(voters.clone()), false).await;
         }
     }
 
@@ -171,7 +190,7 @@ impl Node {
 }
 
 /// Makes a node a voter once it has everything. A former node at the same address goes with that: its disk is lost.
-async fn promote(raft: Raft, id: NodeId, address: String) {
+async fn promote(raft: Raft, changing: Arc<Mutex<()>>, patience: Duration, id: NodeId, address: String) {
     let work = async {
         loop {
             let metrics = raft.metrics().borrow().clone();
@@ -187,6 +206,7 @@ async fn promote(raft: Raft, id: NodeId, address: String) {
     if !timeout(CATCH_UP, work).await.unwrap_or(false) {
         return;
     }
+    let _one_at_a_time = changing.lock().await;
     let metrics = raft.metrics().borrow().clone();
     let members = metrics.membership_config.membership();
     if members.get_joint_config().len() > 1 || members.get_node(&id).is_none() {
@@ -196,11 +216,39 @@ async fn promote(raft: Raft, id: NodeId, address: String) {
         *voter != id && members.get_node(voter).is_some_and(|member| member.address == address)
     };
     let mut voters: BTreeSet<NodeId> = members.voter_ids().filter(|voter| !is_gone(voter)).collect();
-    voters.insert(id);
-    match raft.change_membership(voters, false).await {
-        Ok(_) => info!(node = %hex(id), address, "A node votes now."),
+    let votes = !voters.insert(id);
+    if votes && members.voter_ids().count() == voters.len() {
+        return; // It asked more than once.
+    }
+    match change(&raft, patience, ChangeMembers::ReplaceAllVoters(voters), false).await {
+        Ok(()) => info!(node = %hex(id), address, "A node votes now."),
         Err(error) => warn!(node = %hex(id), %error, "A node could not be made a voter yet."),
     }
+}
+
+type Change = ChangeMembers<NodeId, Member>;
+
+/// Changes the members; with `retain`, who votes no longer stays to learn. A change that is still under way, begun by a
+/// leader before this one or not confirmed in time, is waited for.
+async fn change(raft: &Raft, patience: Duration, what: Change, retain: bool) -> Result<(), String> {
+    let work = async {
+        loop {
+            match raft.change_membership(what.clone(), retain).await {
+                Ok(_) => return Ok(()),
+                Err(error) if is_under_way(&error) => sleep(TICK).await,
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+    };
+    let late = || Err("no majority has confirmed the change in time; look at `cluster status`".into());
+    timeout(patience, work).await.unwrap_or_else(|_| late())
+}
+
+fn is_under_way(error: &RaftError<NodeId, ClientWriteError<NodeId, Member>>) -> bool {
+    matches!(
+        error,
+        RaftError::APIError(ClientWriteError::ChangeMembershipError(ChangeMembershipError::InProgress(_)))
+    )
 }
 
 fn has(metrics: &Metrics, id: NodeId) -> bool {

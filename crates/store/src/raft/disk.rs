@@ -151,6 +151,14 @@ impl Disk {
         last.map(|(key, stored)| self.entry(&key, &stored)).transpose()
     }
 
+    /// Where the log ends, be it that all of it was cut.
+    pub(super) fn last_log_id(&self) -> Result<Option<LogId>, StoreError> {
+        match self.last_entry()? {
+            Some(entry) => Ok(Some(entry.log_id)),
+            None => self.purged(),
+        }
+    }
+
     fn entry(&self, key: &[u8], stored: &[u8]) -> Result<Entry, StoreError> {
         let entry: Entry = self.open_value(key, stored)?;
         if log_key(entry.log_id.index) == key { Ok(entry) } else { Err(self.damaged(key)) }

@@ -5,7 +5,7 @@
 //! there: so a node whose disk was lost comes back as a new one and never makes a second cluster.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, PoisonError},
     time::Duration,
 };
@@ -14,10 +14,11 @@ use tokio::time::sleep;
 use tracing::{info, warn};
 
 use super::{
+    address::{is_url_of_an_api, node_address},
     node::{Leader, Node},
     peers::Lane,
     status::Status,
-    types::{Member, NodeId, Raft},
+    types::{Member, Metrics, NodeId, Raft},
     wire::{Answer, Question},
 };
 
@@ -27,7 +28,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// Returns when this node is in a cluster.
 pub(super) async fn form(node: Arc<Node>, raft: Raft) {
     let mut complaints = 0_u32;
-    while !is_in_a_cluster(&raft).await {
+    while !is_in_a_cluster(&node) {
         let waits_for = if node.options.join.is_none() && node.options.peers.is_empty() {
             make(&raft, BTreeMap::from([(node.id, node.me())])).await;
             None
@@ -47,8 +48,8 @@ pub(super) async fn form(node: Arc<Node>, raft: Raft) {
 }
 
 /// Whether there is anything in its log, a vote aside: who is a member has at least the entry that says so.
-pub(super) async fn is_in_a_cluster(raft: &Raft) -> bool {
-    raft.is_initialized().await.unwrap_or(false)
+fn is_in_a_cluster(node: &Node) -> bool {
+    node.disk.last_log_id().is_ok_and(|last| last.is_some())
 }
 
 /// One round; what it waits for, if it does.
@@ -56,16 +57,20 @@ async fn attempt(node: &Arc<Node>, raft: &Raft) -> Option<String> {
     let mut known: BTreeMap<NodeId, Member> = BTreeMap::from([(node.id, node.me())]);
     let (mut silent, mut met) = (Vec::new(), Vec::new());
     let addresses: Vec<String> = node.options.join.iter().chain(&node.options.peers).cloned().collect();
-    let asked = addresses.iter().map(|address| {
-        let (node, address) = (Arc::clone(node), with_port(address));
-        tokio::spawn(async move {
+    let mut asked = Vec::new();
+    for given in addresses {
+        let Some(address) = node_address(&given) else {
+            silent.push(format!("`{given}` is no address of a node"));
+            continue;
+        };
+        let node = Arc::clone(node);
+        asked.push(tokio::spawn(async move {
             let answer = node.peers.ask(&address, Lane::Client, &Question::Status, PATIENCE).await;
-            (address, answer)
-        })
-    });
-    let asked: Vec<_> = asked.collect();
+            (given, address, answer)
+        }));
+    }
     for answer in asked {
-        let Ok((address, answer)) = answer.await else { continue };
+        let Ok((given, address, answer)) = answer.await else { continue };
         match answer {
             Ok(Answer::Status(status)) if status.id == node.id => {} // Our own address may stand in the list.
             Ok(Answer::Status(status)) if status.is_in_a_cluster() => {
@@ -76,6 +81,9 @@ async fn attempt(node: &Arc<Node>, raft: &Raft) -> Option<String> {
                 known.insert(status.id, Member { address, ..status.me });
             }
             Ok(other) => silent.push(format!("{address} answers {other:?}")),
+            Err(error) if is_url_of_an_api(&given) => silent.push(format!(
+                "{error} (of `{given}` only the host counts: nodes listen to each other at a port of their own)"
+            )),
             Err(error) => silent.push(error.to_string()),
         }
     }
@@ -129,15 +137,6 @@ async fn join(node: &Arc<Node>, address: &str, status: &Status) -> Option<String
     }
 }
 
-/// A port may be left out where it is the usual one.
-pub(super) fn with_port(address: &str) -> String {
-    let address = address.trim_start_matches("raft://").trim_end_matches('/');
-    let has_port = address.rsplit_once(':').is_some_and(|(host, port)| {
-        port.parse::<u16>().is_ok() && (!host.contains(':') || host.ends_with(']'))
-    });
-    if has_port { address.to_owned() } else { format!("{address}:{}", super::PORT) }
-}
-
 /// Looks after what changes by itself: a node that learns wants to vote, and one that says something new of itself wants it
 /// known. Called about once a second.
 pub(super) async fn keep_membership(node: &Arc<Node>) {
@@ -145,7 +144,13 @@ pub(super) async fn keep_membership(node: &Arc<Node>) {
     let membership = &metrics.membership_config;
     let Some(known) = membership.membership().get_node(&node.id) else { return };
     let votes = membership.voter_ids().any(|id| id == node.id);
-    if (votes && *known == node.me()) || node.leader() == Leader::Nobody {
+    if node.leader() == Leader::Nobody {
+        if !votes {
+            ask_again(node, &metrics).await;
+        }
+        return;
+    }
+    if votes && *known == node.me() {
         return;
     }
     let question = Question::Join(node.id, node.me());
@@ -154,20 +159,24 @@ pub(super) async fn keep_membership(node: &Arc<Node>) {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::with_port;
-
-    #[test]
-    fn a_port_is_added_where_there_is_none() {
-        for (given, wanted) in [
-            ("10.0.0.1", "10.0.0.1:5302"),
-            ("10.0.0.1:7000", "10.0.0.1:7000"),
-            ("raft://node2", "node2:5302"),
-            ("[::1]:7000", "[::1]:7000"),
-            ("[::1]", "[::1]:5302"),
-        ] {
-            assert_eq!(with_port(given), wanted);
+/// Who was let in by a leader that was replaced at that very moment is a member for itself alone: the others know of an
+/// earlier membership, without it. It asks them again. One that was removed is told so by a later one, and does not.
+async fn ask_again(node: &Arc<Node>, metrics: &Metrics) {
+    let ours = metrics.membership_config.log_id().map(|log_id| log_id.index);
+    let known = metrics.membership_config.nodes().map(|(_, member)| member.address.clone());
+    let told =
+        node.options.join.iter().chain(&node.options.peers).filter_map(|address| node_address(address));
+    let addresses: BTreeSet<String> = known.chain(told).filter(|one| one != node.options.address()).collect();
+    for address in addresses {
+        let answer = node.peers.ask(&address, Lane::Client, &Question::Status, PATIENCE).await;
+        if let Ok(Answer::Status(theirs)) = answer
+            && theirs.leader.is_some()
+            && theirs.membership < ours
+            && theirs.members.iter().all(|member| member.id != node.id)
+        {
+            warn!(address, "The cluster does not know this node; it asks again to be let in.");
+            join(node, &address, &theirs).await;
+            return;
         }
     }
 }

@@ -50,7 +50,6 @@ impl Node {
         let _one_at_a_time = self.changing.lock().await;
         core.proposer.until_idle().await;
         let (successor, at) = self.until_one_has_everything(&core.raft).await?;
-        core.raft.runtime_config().elect(false);
         let term = core.raft.metrics().borrow().current_term + 1;
         let vote = Vote::new(term, successor);
         forget_leader(&core.raft, vote).await.ok()?;

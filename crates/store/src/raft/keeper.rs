@@ -46,6 +46,7 @@ impl Keeper {
         let node = &self.node;
         node.peers.tick();
         self.leaderless = if node.leader() == Leader::Nobody { self.leaderless + 1 } else { 0 };
+        node.count_without_majority();
         node.judge_health(self.leaderless);
         self.count += 1;
         if self.count.is_multiple_of(10) {

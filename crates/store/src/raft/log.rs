@@ -55,8 +55,8 @@ impl RaftLogStorage<Types> for Log {
 
     async fn get_log_state(&mut self) -> Result<LogState<Types>, StorageError> {
         let purged = self.disk.purged().map_err(|error| fatal(&error))?;
-        let last = self.disk.last_entry().map_err(|error| fatal(&error))?;
-        Ok(LogState { last_purged_log_id: purged, last_log_id: last.map(|entry| entry.log_id).or(purged) })
+        let last = self.disk.last_log_id().map_err(|error| fatal(&error))?;
+        Ok(LogState { last_purged_log_id: purged, last_log_id: last })
     }
 
     async fn get_log_reader(&mut self) -> Self {

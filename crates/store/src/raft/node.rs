@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -26,6 +26,7 @@ use super::{
     peers::{Lane, NoAnswer, Peers},
     propose::{Done, NotDone, Ours, Proposer},
     server::Incoming,
+    stand::Silence,
     status::{MemberStatus, Role, Status},
     transfer,
     types::{Member, Metrics, NodeId, Proposed, Raft, Vote, hex},
@@ -56,12 +57,16 @@ pub(super) struct Node {
     /// A copy of everything that is being received.
     pub(super) incoming: AsyncMutex<Option<Incoming>>,
     /// One change of members at a time.
-    pub(super) changing: AsyncMutex<()>,
+    pub(super) changing: Arc<AsyncMutex<()>>,
     /// One look at the members at a time.
     pub(super) tending: AsyncMutex<()>,
     pub(super) health: watch::Sender<Health>,
+    /// Since when nobody led.
+    pub(super) silence: Silence,
+    /// Ticks for which it has led without a word of any majority.
+    pub(super) unheard: AtomicU64,
     /// Why there is no core, or why it cannot work yet.
-    trouble: Mutex<Option<String>>,
+    pub(super) trouble: Mutex<Option<String>>,
     pub(super) removed: AtomicBool,
     /// It is about to stop, and takes no commit of others any more.
     pub(super) leaving: AtomicBool,
@@ -104,6 +109,7 @@ impl Node {
         let health = Health::Failed { reason: "this node is starting".into() };
         Self {
             id,
+            silence: Silence::new(&options.timings),
             options,
             disk,
             peers,
@@ -111,9 +117,10 @@ impl Node {
             ours: Arc::default(),
             core: watch::Sender::new(None),
             incoming: AsyncMutex::new(None),
-            changing: AsyncMutex::new(()),
+            changing: Arc::default(),
             tending: AsyncMutex::new(()),
             health: watch::Sender::new(health),
+            unheard: AtomicU64::new(0),
             trouble: Mutex::new(None),
             removed: AtomicBool::new(false),
             leaving: AtomicBool::new(false),
@@ -151,7 +158,8 @@ impl Node {
         let Some(metrics) = self.metrics() else { return Leader::Nobody };
         match metrics.current_leader {
             Some(id) if id == self.id && metrics.state == ServerState::Leader => Leader::Me,
-            Some(id) if id != self.id => {
+            // One that has been silent for long is held to be gone, though nobody may be there to elect another one.
+            Some(id) if id != self.id && !self.silence.is_long() => {
                 let member = metrics.membership_config.membership().get_node(&id).cloned();
                 member.map_or(Leader::Nobody, |member| Leader::Other(id, member))
             }
@@ -169,14 +177,6 @@ impl Node {
             return Err(NotDone::Never("this node is about to stop".into()));
         }
         core.proposer.propose(proposed, self.options.timeout).await
-    }
-
-    /// Whether this node leads and no majority has said so for long.
-    fn lost_majority(&self, metrics: &Metrics) -> bool {
-        let patience = 3 * millis(self.options.timings.election.1);
-        metrics.state == ServerState::Leader
-            && metrics.membership_config.voter_ids().count() > 1
-            && metrics.millis_since_quorum_ack.is_some_and(|unseen| unseen > patience)
     }
 
     /// Asks who leads, for as long as `patience`. What may be done only once is not to be asked this way.
@@ -199,69 +199,6 @@ impl Node {
         timeout(patience, work).await.unwrap_or_else(|_| Err(self.why_nobody()))
     }
 
-    /// Why there is nobody to ask, for people.
-    pub(super) fn why_nobody(&self) -> String {
-        if let Health::Failed { reason } = &*self.health.borrow() {
-            return reason.clone();
-        }
-        "no node leads the cluster right now".into()
-    }
-
-    pub(super) fn set_trouble(&self, reason: Option<String>) {
-        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = reason;
-        self.judge_health(LONG);
-    }
-
-    /// Says whether commits can be expected to work. `leaderless` counts the ticks since somebody led.
-    pub(super) fn judge_health(&self, leaderless: u64) {
-        let new = self.reason_to_fail(leaderless).map_or(Health::Ready, |reason| Health::Failed { reason });
-        self.health.send_if_modified(|health| {
-            let changed = *health != new;
-            *health = new;
-            changed
-        });
-    }
-
-    fn reason_to_fail(&self, leaderless: u64) -> Option<String> {
-        if self.closed.is_cancelled() {
-            return Some("the store is closed".into());
-        }
-        if let Health::Failed { reason } = self.disk.store.health() {
-            return Some(reason);
-        }
-        if self.removed.load(Ordering::Relaxed) {
-            return Some(format!(
-                "this node was removed from the cluster; to bring it back, move {} away and start it with `--join`",
-                self.disk.dir.display()
-            ));
-        }
-        if let Some(reason) = self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone() {
-            return Some(reason);
-        }
-        let Some(metrics) = self.metrics() else { return Some("this node is starting".into()) };
-        if metrics.membership_config.log_id().is_none() {
-            return Some("this node is in no cluster yet".into());
-        }
-        let patience = self.options.timings.election.1;
-        let voters = metrics.membership_config.voter_ids().count();
-        if metrics.state == ServerState::Leader {
-            return self.lost_majority(&metrics).then(|| {
-                format!(
-                    "no majority of the {voters} nodes of the cluster answers: commits wait, reads of this node's own copy go on"
-                )
-            });
-        }
-        (metrics.current_leader.is_none() && TICK.saturating_mul(ticks(leaderless)) > 3 * patience).then(|| {
-            let heard = metrics.membership_config.nodes().filter(|(id, member)| {
-                **id != self.id && self.peers.silent_for(&member.address).is_some_and(|ticks| ticks < 30)
-            });
-            format!(
-                "no node leads the cluster: {} of {voters} answer, and a majority is needed; reads of this node's own copy go on",
-                heard.count() + 1
-            )
-        })
-    }
-
     pub(super) fn status(&self) -> Status {
         let met = self.met.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut status = Status { id: self.id, me: self.me(), met, ..Status::default() };
@@ -272,7 +209,11 @@ impl Node {
         let membership = &metrics.membership_config;
         let voters: Vec<NodeId> = membership.voter_ids().collect();
         let applied = count(metrics.last_applied.as_ref());
-        status.leader = metrics.current_leader;
+        status.leader = match self.leader() {
+            Leader::Me => Some(self.id),
+            Leader::Other(id, _) => Some(id),
+            Leader::Nobody => None,
+        };
         status.term = metrics.current_term;
         status.last_log = metrics.last_log_index.map_or(0, |index| index + 1);
         status.applied = applied;
@@ -315,6 +256,8 @@ impl Node {
             heartbeat_interval: millis(timings.heartbeat),
             election_timeout_min: millis(timings.election.0),
             election_timeout_max: millis(timings.election.1),
+            // See `stand`.
+            enable_elect: false,
             // Making a copy costs nothing here, see `Machine`; it only lets the log be cut.
             snapshot_policy: SnapshotPolicy::LogsSinceLast(timings.keep),
             max_in_snapshot_log_to_keep: timings.keep,
@@ -455,8 +398,4 @@ impl Node {
 
 pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
-fn ticks(count: u64) -> u32 {
-    u32::try_from(count).unwrap_or(u32::MAX)
 }

@@ -196,12 +196,12 @@ impl Peers {
         let Channel { mut sender, mut receiver } = self.guard.connect(address).await?;
         let greet = async {
             sender.send(&encode(&Hello::of(self.me))).await?;
-            receiver.receive().await
+            receiver.receive().await?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
         };
-        let greeting = timeout(Duration::from_secs(5), greet).await??;
-        let hello: Hello = greeting
-            .and_then(|frame| decode(&frame).ok())
-            .ok_or_else(|| io::Error::other("it says nothing that can be understood"))?;
+        let greeting = timeout(Duration::from_secs(5), greet).await?;
+        let greeting = greeting.map_err(|error| self.guard.explain(error))?;
+        let hello: Hello =
+            decode(&greeting).map_err(|_| io::Error::other("it says nothing that can be understood"))?;
         if let Some(refusal) = hello.refusal.clone().or_else(|| hello.misfit()) {
             return Err(io::Error::other(refusal));
         }
@@ -213,7 +213,7 @@ impl Peers {
             silences: AtomicU32::new(0),
             over: self.closed.child_token(),
         });
-        tokio::spawn(write(sender, frames, connection.over.clone()));
+        tokio::spawn(write(sender, frames, Arc::clone(&connection)));
         tokio::spawn(read(receiver, Arc::clone(&connection)));
         Ok(connection)
     }
@@ -235,11 +235,18 @@ impl Drop for Place {
     }
 }
 
-async fn write(mut sender: FrameSender, mut frames: mpsc::Receiver<Vec<u8>>, over: CancellationToken) {
+async fn write(mut sender: FrameSender, mut frames: mpsc::Receiver<Vec<u8>>, connection: Arc<Connection>) {
+    let over = &connection.over;
     loop {
         let frame = tokio::select! {
             () = over.cancelled() => break,
-            () = tokio::time::sleep(IDLE) => break,
+            () = tokio::time::sleep(IDLE) => {
+                // Somebody who waits for an answer uses it: taking over a large copy takes its time.
+                if lock(&connection.waiting).is_empty() {
+                    break;
+                }
+                continue;
+            }
             frame = frames.recv() => frame,
         };
         let Some(frame) = frame else { break };

@@ -79,7 +79,35 @@ impl Guard {
                 Self::Secret(key) => prove(key, tcp, Side::Caller).await,
             }
         };
-        timeout(PATIENCE, work).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+        let done = timeout(PATIENCE, work).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+        done.map_err(|error| self.explain(error))
+    }
+
+    /// What went wrong between both sides, in words that say what to look at.
+    pub(super) fn explain(&self, error: io::Error) -> io::Error {
+        use rustls::{CertificateError, Error};
+        if matches!(self, Self::Secret(_)) {
+            return error;
+        }
+        let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<Error>());
+        let words = match (cause, error.kind()) {
+            // The signature is bad if the other authority bears the same name.
+            (
+                Some(Error::InvalidCertificate(
+                    CertificateError::UnknownIssuer | CertificateError::BadSignature,
+                )),
+                _,
+            ) => "its certificate is not signed by the authority in our `ca_file`",
+            (Some(Error::InvalidMessage(_)), _) => "it knows other nodes by a `secret`, or is no node",
+            // Who is called looks at our certificate after we have looked at its own, and need not say why it hangs up.
+            (Some(Error::AlertReceived(_)), _)
+            | (
+                _,
+                io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe,
+            ) => "it hung up; is our certificate signed by the authority in its `ca_file`?",
+            _ => return error,
+        };
+        io::Error::other(format!("{words} ({error})"))
     }
 
     /// Lets one in that connected to us, if it is ours.
@@ -101,11 +129,20 @@ fn tls(ca: &str, cert: &str, key: &str) -> Result<Guard, String> {
     for root in CertificateDer::pem_slice_iter(ca.as_bytes()) {
         roots.add(root.map_err(|error| format!("`ca_file`: {error}"))?).map_err(|error| error.to_string())?;
     }
+    if roots.is_empty() {
+        return Err("there is no certificate in `ca_file`".into());
+    }
     let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(cert.as_bytes())
         .collect::<Result<_, _>>()
         .map_err(|error| format!("`cert_file`: {error}"))?;
     let key =
         PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|error| format!("`key_file`: {error}"))?;
+    let misfit = |error: rustls::Error| match error {
+        rustls::Error::InconsistentKeys(_) => {
+            "`key_file` is not the key of the certificate in `cert_file`".into()
+        }
+        error => error.to_string(),
+    };
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let roots = Arc::new(roots);
     let verifier = WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(&provider))
@@ -116,7 +153,7 @@ fn tls(ca: &str, cert: &str, key: &str) -> Result<Guard, String> {
         .map_err(|error| error.to_string())?
         .with_client_cert_verifier(verifier)
         .with_single_cert(chain.clone(), key.clone_key())
-        .map_err(|error| error.to_string())?;
+        .map_err(misfit)?;
     let client = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?

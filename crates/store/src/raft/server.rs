@@ -96,7 +96,8 @@ async fn listen(
     loop {
         let frame = tokio::select! {
             () = over.cancelled() => return Ok(()),
-            frame = timeout(IDLE, receiver.receive()) => frame??,
+            frame = receiver.receive() => frame?,
+            () = unused_for_long(&places) => return Ok(()),
         };
         let Some(frame) = frame else { return Ok(()) };
         let Some((number, question)) = parse::<Question>(&frame) else {
@@ -115,6 +116,16 @@ async fn listen(
             let _ = answers.send(numbered(number, &answer)).await; // The connection may be over by now.
             drop(place);
         });
+    }
+}
+
+/// Returns when nothing was asked for long, and nothing that was asked before is still worked on.
+async fn unused_for_long(places: &Semaphore) {
+    loop {
+        sleep(IDLE).await;
+        if places.available_permits() == QUESTIONS {
+            return;
+        }
     }
 }
 
@@ -147,21 +158,35 @@ impl Node {
             | Question::Copy(to, _)
             | Question::Resigned(to, _)
             | Question::Stand(to, _)
+            | Question::Canvass(to, _)
                 if to != self.id =>
             {
                 self.somebody_else(to)
             }
-            Question::Append(_, rpc) => match core.raft.append_entries(rpc).await {
-                Ok(answer) => Answer::Append(answer),
-                Err(error) => Answer::Error(error.to_string()),
-            },
+            Question::Append(_, rpc) => {
+                let vote = rpc.vote;
+                self.hears(&core, &vote);
+                let answer = core.raft.append_entries(rpc).await;
+                // The core may have been busy, and trusts who leads from now on only.
+                self.hears(&core, &vote);
+                answer.map_or_else(|error| Answer::Error(error.to_string()), Answer::Append)
+            }
             Question::Vote(_, rpc) => match core.raft.vote(rpc).await {
-                Ok(answer) => Answer::Vote(answer),
+                Ok(answer) => {
+                    if answer.vote_granted {
+                        self.silence.wait_a_little();
+                    }
+                    Answer::Vote(answer)
+                }
                 Err(error) => Answer::Error(error.to_string()),
             },
-            Question::Copy(_, part) => self.receive_copy(part).await.unwrap_or_else(Answer::Error),
+            Question::Copy(_, part) => {
+                self.hears(&core, &part.vote);
+                self.receive_copy(part).await.unwrap_or_else(Answer::Error)
+            }
             Question::Resigned(_, vote) => self.leader_resigned(&core.raft, vote).await,
             Question::Stand(_, vote) => self.stand(&core.raft, vote).await,
+            Question::Canvass(_, last) => self.canvassed(last),
             Question::Commit(proposed) => self.propose_here(proposed).await.into(),
             Question::Status => Answer::Status(Box::new(self.status())),
             question => self.answer_as_leader(&question).await,

@@ -10,16 +10,17 @@ use std::{
 use tokio::time::{sleep, timeout};
 
 use super::{
-    Leader, RaftOptions, RaftSecurity, RaftStore,
+    Leader, RaftOptions, RaftSecurity, RaftStore, Role,
     disk::{Applied, Disk, applied_write},
     node::TICK,
+    wire::{Answer, Question},
 };
-use crate::{Commit, Store as _, local::engine::disk_key};
+use crate::{Commit, Health, Store as _, local::engine::disk_key};
 
 const SOON: Duration = Duration::from_secs(30);
 
 /// None of the ports that connections of this machine begin at, which come and go.
-fn free_address() -> String {
+pub(super) fn free_address() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     loop {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -125,4 +126,96 @@ async fn who_led_before_a_kill_and_is_alone_answers_no_read() {
     assert!(matches!(read, Err(crate::StoreError::Unavailable { .. })), "{read:?}");
     assert_eq!(alone.own_snapshot().await.unwrap().get(b"a").await.unwrap().unwrap().value, b"1");
     alone.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_alone_raises_no_term_and_disturbs_nobody_when_the_others_are_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut options = three(dir.path());
+    for options in &mut options {
+        options.timings.election = (Duration::from_millis(500), Duration::from_millis(800));
+    }
+    let mut stores = open(&options).await;
+    let first = leader(&stores).await;
+    stores[first].commit(Commit::new().put("a", "1")).await.unwrap();
+    let (one, term) = ((first + 1) % 3, stores[first].own_status().term);
+    let alone = stores.remove(one);
+    end_at_once(stores).await;
+    // Time enough to stand three times, if anybody would vote.
+    sleep(Duration::from_secs(4)).await;
+    let status = alone.own_status();
+    assert_eq!((status.term, status.role), (term, Role::Follower), "it stood although nobody votes");
+    assert_eq!(status.leader, None, "the one that led is gone");
+    let lonely = |health: &Health| match health {
+        Health::Failed { reason } => reason.contains("no node leads the cluster: 1 of 3 answer"),
+        Health::Ready => false,
+    };
+    timeout(SOON, alone.health_changes().wait_for(lonely)).await.expect("it says so").unwrap();
+
+    let others: Vec<RaftOptions> =
+        options.iter().enumerate().filter(|(number, _)| *number != one).map(|(_, o)| o.clone()).collect();
+    let stores: Vec<RaftStore> = open(&others).await.into_iter().chain([alone]).collect();
+    let next = leader(&stores).await;
+    // One election is enough, unless disks are so busy that votes come too late.
+    assert!((term + 1..term + 4).contains(&stores[next].own_status().term), "they disturb each other");
+    timeout(SOON, stores[next].commit(Commit::new().put("b", "1"))).await.unwrap().unwrap();
+    end_at_once(stores).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_was_let_in_by_one_without_a_majority_is_let_in_again_by_the_next_that_leads() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = three(dir.path());
+    let mut stores = open(&options).await;
+    let first = leader(&stores).await;
+    stores[first].commit(Commit::new().put("a", "1")).await.unwrap();
+    let deposed = stores.remove(first);
+    end_at_once(stores).await;
+    // It does not know yet that it leads nobody: what it begins reaches the new one, and is never confirmed.
+    let security = RaftSecurity::Secret("sixteen characters".into());
+    let mut newcomer = RaftOptions::new(dir.path().join("new"), free_address(), security);
+    newcomer.join = Some(options[first].listen.clone());
+    newcomer.timings = options[first].timings;
+    let newcomer = RaftStore::open(newcomer).await.unwrap();
+    timeout(SOON, newcomer.joined()).await.expect("it is told that it is in");
+    end_at_once(vec![deposed]).await;
+
+    let others = [options[(first + 1) % 3].clone(), options[(first + 2) % 3].clone()];
+    let others = open(&others).await;
+    let next = leader(&others).await;
+    let known = || others[next].own_status().members.iter().any(|one| one.id == newcomer.id() && one.voter);
+    let knows = async {
+        while !known() {
+            sleep(TICK).await;
+        }
+    };
+    timeout(SOON, knows).await.expect("it is let in for good");
+    assert_eq!(timeout(SOON, newcomer.get(b"a")).await.unwrap().unwrap().unwrap().value, b"1");
+    end_at_once(others.into_iter().chain([newcomer]).collect()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_leads_nobody_any_more_lets_nobody_in_and_is_in_nobodys_way() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut options = three(dir.path());
+    for options in &mut options {
+        options.timings.election = (Duration::from_millis(500), Duration::from_millis(800));
+    }
+    let mut stores = open(&options).await;
+    let alone = stores.remove(leader(&stores).await);
+    alone.commit(Commit::new().put("a", "1")).await.unwrap();
+    let last = alone.node.disk.last_log_id().unwrap();
+    assert!(matches!(alone.node.canvassed(last), Answer::Error(_)), "it leads");
+    end_at_once(stores).await;
+    let would_vote = async {
+        while !matches!(alone.node.canvassed(last), Answer::Ok) {
+            sleep(TICK).await;
+        }
+    };
+    timeout(SOON, would_vote).await.expect("it would vote for another one");
+    let question = Question::Join(7, alone.node.me());
+    let refused = alone.node.answer_as_leader(&question).await;
+    let Answer::Error(reason) = refused else { panic!("{refused:?}") };
+    assert!(reason.contains("no majority of the 3 nodes"), "{reason}");
+    end_at_once(vec![alone]).await;
 }

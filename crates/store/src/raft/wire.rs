@@ -10,7 +10,7 @@ use serde_bytes::ByteBuf;
 use super::{
     propose::{Done, NotDone},
     status::Status,
-    types::{Member, NodeId, Outcome, Proposed, SnapshotMeta, Types, Vote, decode, encode},
+    types::{LogId, Member, NodeId, Outcome, Proposed, SnapshotMeta, Types, Vote, decode, encode},
 };
 
 /// The newest way of speaking this release knows, and the oldest.
@@ -81,6 +81,8 @@ pub(super) enum Question {
     Resigned(NodeId, Vote),
     /// The node is to stand for election now, with this vote.
     Stand(NodeId, Vote),
+    /// Whether the node would vote for one that stands now and whose log ends with this entry.
+    Canvass(NodeId, Option<LogId>),
 }
 
 /// A part of a copy of everything.
@@ -134,4 +136,102 @@ pub(super) fn numbered<T: Serialize>(number: u64, message: &T) -> Vec<u8> {
 pub(super) fn parse<'a, T: Deserialize<'a>>(frame: &'a [u8]) -> Option<(u64, Result<T, String>)> {
     let (number, message) = frame.split_first_chunk::<8>()?;
     Some((u64::from_be_bytes(*number), decode(message).map_err(|error| error.to_string())))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Arc, time::Duration};
+
+    use tokio::{net::TcpListener, time::timeout};
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::{
+        Store as _,
+        raft::{
+            RaftOptions, RaftSecurity, RaftStore,
+            peers::{Lane, Peers},
+            secure::Guard,
+            tests::free_address,
+        },
+    };
+
+    const SOON: Duration = Duration::from_secs(30);
+
+    fn release(release: &str, oldest: u32, protocol: u32) -> Hello {
+        Hello { protocol, oldest, release: release.into(), ..Hello::of(7) }
+    }
+
+    /// One that knows nothing of what we speak, and one that speaks nothing we know; what is to be said of each.
+    fn strangers() -> [(Hello, String); 2] {
+        let ours = env!("CARGO_PKG_VERSION");
+        let later = format!(
+            "a node of release 9.8.7 speaks the cluster's protocol 2 or later, and release {ours} knows it up to 1: \
+             upgrade this node"
+        );
+        let earlier = format!(
+            "a node of release 0.0.1 speaks the cluster's protocol up to 0, and release {ours} needs 1 or later: \
+             upgrade that node"
+        );
+        [(release("9.8.7", 2, 3), later), (release("0.0.1", 0, 0), earlier)]
+    }
+
+    fn security() -> RaftSecurity {
+        RaftSecurity::Secret("sixteen characters".into())
+    }
+
+    #[test]
+    fn who_does_not_fit_is_told_which_of_the_two_to_upgrade() {
+        for (stranger, said) in strangers() {
+            assert_eq!(stranger.misfit(), Some(said));
+        }
+        assert_eq!(Hello::of(7).misfit(), None);
+        // A later release that still speaks as we do, and one that spoke so from the first.
+        assert_eq!(release("9.8.7", 1, 3).misfit(), None);
+        assert_eq!(release("0.0.1", 0, 1).misfit(), None);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_node_turns_away_who_does_not_fit_and_says_why() {
+        let dir = tempfile::tempdir().unwrap();
+        let listen = free_address();
+        let store = RaftStore::open(RaftOptions::new(dir.path(), &listen, security())).await.unwrap();
+        let guard = Guard::new(&security()).unwrap();
+        for (stranger, said) in strangers() {
+            let mut channel = guard.connect(&listen).await.unwrap();
+            channel.sender.send(&encode(&stranger)).await.unwrap();
+            let greeting = timeout(SOON, channel.receiver.receive()).await.unwrap().unwrap().unwrap();
+            assert_eq!(decode::<Hello>(&greeting).unwrap().refusal, Some(said));
+            // Whatever it asks, nobody listens.
+            let _ = channel.sender.send(&numbered(0, &Question::Status)).await;
+            let answer = timeout(SOON, channel.receiver.receive()).await.unwrap();
+            assert!(!matches!(answer, Ok(Some(_))), "{answer:?}");
+        }
+        store.close().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_node_asks_nothing_of_one_that_does_not_fit_or_turns_it_away() {
+        let guard = Guard::new(&security()).unwrap();
+        let turned_away = Hello { refusal: Some("upgrade yours".into()), ..Hello::of(7) };
+        let strangers = strangers().into_iter().chain([(turned_away, "upgrade yours".into())]);
+        for (stranger, said) in strangers {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap().to_string();
+            let accepting = guard.clone();
+            let other = tokio::spawn(async move {
+                let (tcp, _) = listener.accept().await.unwrap();
+                let mut channel = accepting.accept(tcp).await.unwrap();
+                channel.receiver.receive().await.unwrap().unwrap();
+                channel.sender.send(&encode(&stranger)).await.unwrap();
+                channel.receiver.receive().await
+            });
+            let peers = Arc::new(Peers::new(8, guard.clone(), CancellationToken::new()));
+            let answer = peers.ask(&address, Lane::Raft, &Question::Status, SOON).await;
+            let reason = answer.unwrap_err().to_string();
+            assert_eq!(reason, format!("{address} cannot be reached: {said}"));
+            let asked = timeout(SOON, other).await.unwrap().unwrap();
+            assert!(!matches!(asked, Ok(Some(_))), "{asked:?}");
+        }
+    }
 }

@@ -7,6 +7,11 @@ use std::{
     io::{self, Write},
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
     time::Duration,
 };
 
@@ -41,7 +46,7 @@ impl SmallDisk {
     }
 
     /// Writes a file until nothing more fits.
-    pub(crate) fn fill(&self) -> PathBuf {
+    pub(crate) fn fill(&self) -> Ballast {
         let path = self.path().join("ballast");
         let mut file = File::create(&path).unwrap();
         for size in [1 << 20, 4096] {
@@ -49,7 +54,32 @@ impl SmallDisk {
         }
         let error = file.write(&[1; 4096]).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
-        path
+        let stop = Arc::new(AtomicBool::new(false));
+        let filling = thread::spawn({
+            let stop = Arc::clone(&stop);
+            move || {
+                while !stop.load(Ordering::Relaxed) {
+                    while file.write_all(&[1; 4096]).is_ok() {}
+                    thread::sleep(Duration::from_millis(1));
+                }
+            }
+        });
+        Ballast { path, stop, filling }
+    }
+}
+
+/// A file that takes all the room there is, also what the database gives back meanwhile.
+pub(crate) struct Ballast {
+    path: PathBuf,
+    stop: Arc<AtomicBool>,
+    filling: JoinHandle<()>,
+}
+
+impl Ballast {
+    pub(crate) fn free(self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.filling.join().unwrap();
+        fs::remove_file(self.path).unwrap();
     }
 }
 
@@ -107,7 +137,7 @@ async fn a_full_disk_is_named_and_the_store_heals_when_there_is_room() {
         sleep(Duration::from_millis(700)).await;
         assert!(matches!(store.health(), Health::Failed { .. }), "nothing heals while the disk is full");
 
-        fs::remove_file(ballast).unwrap();
+        ballast.free();
         until_ready(&store).await;
         let late = early.get(b"k/000000").await;
         assert!(
@@ -168,7 +198,7 @@ async fn it_is_said_how_much_room_is_needed() {
     });
     let told = timeout(Duration::from_secs(10), told).await.is_ok();
     assert!(told, "health says {:?}", store.health());
-    fs::remove_file(ballast).unwrap();
+    ballast.free();
     until_ready(&store).await;
     put(&store, "after", "1").await.unwrap();
     store.close().await;
@@ -185,7 +215,7 @@ async fn a_store_that_cannot_heal_can_be_closed_and_opened_later() {
     timeout(Duration::from_secs(10), store.close()).await.expect("closing must not wait for the disk");
     assert_eq!(store.health(), Health::Failed { reason: "the store is closed".into() });
 
-    fs::remove_file(ballast).unwrap();
+    ballast.free();
     let store = open(&path).await;
     let there = numbers(&*store.snapshot().await.unwrap()).await;
     assert_eq!(there[..first_lost as usize], (0..first_lost).collect::<Vec<_>>());
@@ -193,7 +223,7 @@ async fn a_store_that_cannot_heal_can_be_closed_and_opened_later() {
     let ballast = disk.fill();
     count_until_failure(&store, 1_000_000).await;
     drop(store);
-    fs::remove_file(ballast).unwrap();
+    ballast.free();
     let store = open(&path).await; // Works only if the one that was dropped has given up healing.
     store.close().await;
 }

@@ -264,7 +264,7 @@ async fn a_full_disk_of_one_node_stops_only_that_node_and_it_heals() {
     let own = victim.own_snapshot().await;
     assert!(own.is_ok() || matches!(own, Err(StoreError::Unavailable { .. })));
 
-    std::fs::remove_file(ballast).unwrap();
+    ballast.free();
     until(async || victim.health() == Health::Ready).await;
     until(async || victim.get(b"b").await.is_ok_and(|entry| entry.is_some())).await;
     cluster.close().await;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use netstead_store::{Health, Store, StoreError, raft::Role};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::cluster::{Cluster, put, until};
 use crate::support::everything;
@@ -43,6 +43,12 @@ async fn one_node_grows_to_three_and_shrinks_again() {
         until(async || matches!(gone.health(), Health::Failed { reason } if reason.contains("removed from the cluster")))
             .await;
         assert_eq!(gone.own_status().role, Role::Removed);
+        // It says so at once; its own copy is still there for who wants it.
+        let refused = timeout(Duration::from_secs(1), gone.get(b"k/1")).await.unwrap().unwrap_err();
+        assert!(refused.to_string().contains("was removed from the cluster"), "{refused}");
+        let refused = timeout(Duration::from_secs(1), put(&*gone, "k/1", "2")).await.unwrap().unwrap_err();
+        assert!(refused.to_string().contains("was removed from the cluster"), "{refused}");
+        assert!(gone.own_snapshot().await.unwrap().get(b"k/1").await.unwrap().is_some());
         drop(gone);
         cluster.stop(leader).await;
         let left = cluster.leader().await;
