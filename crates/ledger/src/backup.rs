@@ -1,21 +1,25 @@
 //! One file that holds everything, and the way back from it. `docs/reference/store.md` describes it.
 //!
 //! The file is JSON lines: a header, one line per key, and a last line with the number of keys and the SHA-256 of all
-//! that stands before it. Any store can restore it.
+//! that stands before it. Any store can restore it. What was restored is read back before it may be used.
 
-use std::{io, path::Path};
+mod lines;
+
+use std::{collections::BTreeMap, io, path::Path};
 
 use jiff::Timestamp;
 use netstead_model::{Clock, Event, EventKind};
-use netstead_store::{Commit, Entry, Snapshot, Store, StoreError};
-use serde::{Deserialize, Serialize};
+use netstead_store::{Commit, Snapshot, Store, StoreError};
+use serde::Serialize;
 use sha2::{Digest, Sha256};
-use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncWrite, AsyncWriteExt};
 
+pub(crate) use self::lines::hex;
+use self::lines::{Footer, Header, Line, Lines};
 use crate::{
-    filling::Filling,
+    check::check,
+    filling::{Content, Filling, is_content},
     load::{Pages, RESTORING_KEY},
-    migrate::SEALED_KEY,
     record::{self, EventGroup, HEAD_KEY, Head, event_key},
 };
 
@@ -51,30 +55,12 @@ pub enum BackupError {
     NotEmpty,
     #[error("the store holds no ledger yet: there is nothing to back up")]
     NothingThere,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Header {
-    #[serde(rename = "netstead-backup")]
-    format: u32,
-    ledger: String,
-    seq: u64,
-    created: Timestamp,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Line {
-    k: String,
-    v: String,
-    /// Key and value are hexadecimal, because one of them is not text.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    hex: bool,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Footer {
-    entries: u64,
-    sha256: String,
+    #[error(
+        "the store does not hold what was restored into it, and nobody can use it so; restore into another one"
+    )]
+    Differs,
+    #[error("everything is restored as it was, and that was not sound: `{key}`: {problem}")]
+    Unsound { key: String, problem: String },
 }
 
 /// Writes everything the store held at one moment.
@@ -101,7 +87,7 @@ pub async fn write_snapshot(
     let mut pages = Pages::new("");
     while let Some(page) = pages.next(snapshot).await? {
         for entry in &page {
-            put_line(out, &mut digest, &line_of(entry)).await?;
+            put_line(out, &mut digest, &Line::from(entry)).await?;
             summary.entries += 1;
         }
     }
@@ -123,59 +109,84 @@ async fn put_line<T: Serialize>(
     Ok(())
 }
 
-fn line_of(entry: &Entry) -> Line {
-    match (String::from_utf8(entry.key.clone()), String::from_utf8(entry.value.clone())) {
-        (Ok(k), Ok(v)) => Line { k, v, hex: false },
-        _ => Line { k: hex(&entry.key), v: hex(&entry.value), hex: true },
-    }
-}
-
 /// Reads a whole file and compares its checksum, without touching any store.
 pub async fn verify(path: &Path) -> Result<Summary, BackupError> {
-    let mut lines = Lines::open(path).await?;
-    while lines.next().await?.is_some() {}
-    lines.summary()
+    read_through(path).await.map(|(summary, _)| summary)
+}
+
+/// The whole file is sound, and this is the head in it.
+async fn read_through(path: &Path) -> Result<(Summary, Head), BackupError> {
+    let (mut lines, mut head) = (Lines::open(path).await?, None);
+    while let Some((key, value)) = lines.next().await? {
+        if key == HEAD_KEY.as_bytes() {
+            let read = record::decode(&key, &value);
+            head = Some(read.map_err(|error| lines.malformed(error.to_string()))?);
+        }
+    }
+    let head = head.ok_or_else(|| lines.malformed("the head of the ledger is not before it"))?;
+    Ok((lines.summary()?, head))
 }
 
 /// Puts the content of a file into an empty store. Nothing is written before the whole file was found sound.
 ///
 /// The restored ledger draws a new id and starts paused for generated claims. `keep` says which keys come along: the
-/// caller leaves out what a restore must revoke.
+/// caller leaves out what a restore must revoke. All that was written is read back, and only a store that holds exactly
+/// that can be opened. A backup may be of a store that was not sound, and be all that somebody has: it is restored as it
+/// is, and [`BackupError::Unsound`] says so.
 pub async fn restore(
     store: &dyn Store,
     clock: &dyn Clock,
     path: &Path,
     keep: impl Fn(&[u8], &[u8]) -> bool,
 ) -> Result<Summary, BackupError> {
-    let summary = verify(path).await?;
+    let (summary, head) = read_through(path).await?;
     if !store.snapshot().await?.range(b"", None, 1).await?.is_empty() {
         return Err(BackupError::NotEmpty);
     }
     // Should this process die half way, the key stays, and nobody takes the half for a whole.
     store.commit(Commit::new().put(RESTORING_KEY, "1")).await?;
-    let mut lines = Lines::open(path).await?;
-    let mut head: Option<Head> = None;
-    let mut filling = Filling::new(store);
+    let written = fill(store, path, begin_anew(&head, clock, &summary), keep).await?;
+    if Content::of(&*store.snapshot().await?).await? != written {
+        return Err(BackupError::Differs);
+    }
+    let problems = check(store).await?.problems;
+    store.commit(Commit::new().delete(RESTORING_KEY)).await?;
+    if store.get(RESTORING_KEY).await?.is_some() {
+        return Err(BackupError::Differs);
+    }
+    match problems.into_iter().find(|problem| problem.key.as_bytes() != RESTORING_KEY) {
+        Some(unsound) => Err(BackupError::Unsound { key: unsound.key, problem: unsound.problem }),
+        None => Ok(summary),
+    }
+}
+
+/// Writes what is in the file, with `ours` in the place of what has the same key.
+async fn fill(
+    store: &dyn Store,
+    path: &Path,
+    mut ours: BTreeMap<Vec<u8>, Vec<u8>>,
+    keep: impl Fn(&[u8], &[u8]) -> bool,
+) -> Result<Content, BackupError> {
+    let (mut lines, mut filling) = (Lines::open(path).await?, Filling::new(store));
     while let Some((key, value)) = lines.next().await? {
-        if key == HEAD_KEY.as_bytes() {
-            let malformed =
-                |error: record::Malformed| BackupError::Malformed { line: 0, reason: error.to_string() };
-            head = Some(record::decode(&key, &value).map_err(malformed)?);
+        if ours.contains_key(&key) || !is_content(&key) || !keep(&key, &value) {
             continue;
         }
-        // What a store says of itself alone is not the ledger's.
-        if key == RESTORING_KEY || key == SEALED_KEY || !keep(&key, &value) {
-            continue;
+        // Everything goes in the order of its keys, as it is read back.
+        while let Some(own) = ours.first_entry().filter(|own| *own.key() < key) {
+            let (key, value) = own.remove_entry();
+            filling.put(key, value).await?;
         }
         filling.put(key, value).await?;
     }
-    filling.finish().await?;
-    let head = head.ok_or(BackupError::NothingThere)?;
-    store.commit(final_commit(&head, clock, &summary)).await?;
-    Ok(summary)
+    for (key, value) in ours {
+        filling.put(key, value).await?;
+    }
+    Ok(filling.finish().await?)
 }
 
-fn final_commit(head: &Head, clock: &dyn Clock, summary: &Summary) -> Commit {
+/// What a restored ledger begins with: another id, a pause, and an event that says so.
+fn begin_anew(head: &Head, clock: &dyn Clock, summary: &Summary) -> BTreeMap<Vec<u8>, Vec<u8>> {
     let seq = head.seq + 1;
     let event = Event {
         seq,
@@ -189,91 +200,12 @@ fn final_commit(head: &Head, clock: &dyn Clock, summary: &Summary) -> Commit {
     };
     let group = EventGroup { events: vec![event.into()] };
     let head = Head { ledger: rand::random(), seq, batch: rand::random(), paused: true, ..head.clone() };
-    Commit::new()
-        .put(HEAD_KEY, record::encode(&head))
-        .put(event_key(seq), record::encode(&group))
-        .delete(RESTORING_KEY)
+    let entries = [(HEAD_KEY.to_owned(), record::encode(&head)), (event_key(seq), record::encode(&group))];
+    entries.into_iter().map(|(key, value)| (key.into_bytes(), value)).collect()
 }
 
 async fn head_of(snapshot: &dyn Snapshot) -> Result<Option<Head>, BackupError> {
     let Some(entry) = snapshot.get(HEAD_KEY.as_bytes()).await? else { return Ok(None) };
     let damaged = |error: record::Malformed| StoreError::Damaged { reason: error.to_string() };
     Ok(Some(record::decode(&entry.key, &entry.value).map_err(damaged)?))
-}
-
-/// The lines of a backup, checked as they go by.
-struct Lines {
-    input: Box<dyn AsyncBufRead + Unpin + Send>,
-    header: Header,
-    digest: Sha256,
-    number: u64,
-    entries: u64,
-    ended: bool,
-}
-
-impl Lines {
-    async fn open(path: &Path) -> Result<Self, BackupError> {
-        let file = tokio::fs::File::open(path).await?;
-        let mut input: Box<dyn AsyncBufRead + Unpin + Send> =
-            Box::new(BufReader::with_capacity(1 << 20, file));
-        let mut text = Vec::new();
-        input.read_until(b'\n', &mut text).await?;
-        let malformed = |reason: String| BackupError::Malformed { line: 1, reason };
-        let header: Header = serde_json::from_slice(&text)
-            .map_err(|_| malformed("this is not the header of a Netstead backup".into()))?;
-        if header.format > FORMAT {
-            return Err(BackupError::TooNew { found: header.format });
-        }
-        let mut digest = Sha256::new();
-        digest.update(&text);
-        Ok(Self { input, header, digest, number: 1, entries: 0, ended: false })
-    }
-
-    /// The next key and value; `None` behind the last, which is only reached when the checksum is right.
-    async fn next(&mut self) -> Result<Option<(Vec<u8>, Vec<u8>)>, BackupError> {
-        let mut text = Vec::new();
-        self.number += 1;
-        self.input.read_until(b'\n', &mut text).await?;
-        if text.is_empty() || self.ended {
-            return if self.ended && text.is_empty() { Ok(None) } else { Err(BackupError::Checksum) };
-        }
-        if let Ok(footer) = serde_json::from_slice::<Footer>(&text) {
-            let right =
-                footer.entries == self.entries && footer.sha256 == hex(&self.digest.clone().finalize());
-            self.ended = true;
-            return if right { Box::pin(self.next()).await } else { Err(BackupError::Checksum) };
-        }
-        self.digest.update(&text);
-        let line = self.number;
-        let malformed = |reason: String| BackupError::Malformed { line, reason };
-        let entry: Line = serde_json::from_slice(&text).map_err(|error| malformed(error.to_string()))?;
-        self.entries += 1;
-        if !entry.hex {
-            return Ok(Some((entry.k.into_bytes(), entry.v.into_bytes())));
-        }
-        let bytes = |text: &str| unhex(text).ok_or_else(|| malformed("it is not hexadecimal".into()));
-        Ok(Some((bytes(&entry.k)?, bytes(&entry.v)?)))
-    }
-
-    fn summary(&self) -> Result<Summary, BackupError> {
-        let ledger = u32::from_str_radix(&self.header.ledger, 16)
-            .map_err(|_| BackupError::Malformed { line: 1, reason: "the ledger's id is not one".into() })?;
-        Ok(Summary { ledger, seq: self.header.seq, created: self.header.created, entries: self.entries })
-    }
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        // Writing into a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    if !text.is_ascii() || !text.len().is_multiple_of(2) {
-        return None;
-    }
-    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(text.get(at..at + 2)?, 16).ok()).collect()
 }

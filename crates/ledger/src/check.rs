@@ -1,21 +1,32 @@
-//! Compares what is stored with what `docs/reference/store.md` promises, key by key.
+//! Compares what is stored with `docs/reference/store.md`, key by key.
+//!
+//! What the ledger keeps is understood and compared with itself. Of what other rooms keep only the form is known here:
+//! which keys there are, and that a value is a version and JSON. Keys are read a page at a time; what is remembered is
+//! the pools, and the key and id of each claim.
+
+mod addresses;
+mod page;
+mod repair;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
 
-use netstead_model::{Claim, ClaimId, Ident, Key, Pool, Range};
-use netstead_store::{Commit, EPOCH_KEY, Entry, MAX_WRITES, Store, StoreError, Write};
+use netstead_model::{Ident, Pool, Range, Waiting};
+use netstead_store::{Condition, EPOCH_KEY, Entry, Snapshot, Store, StoreError, Version, Write};
+use serde::de::IgnoredAny;
 
+use self::addresses::Addresses;
+pub use self::{
+    page::KEYS,
+    repair::{Repair, RepairError, repair},
+};
 use crate::{
     load::{RESTORING_KEY, each_entry},
     migrate::SEALED_KEY,
-    record::{self, EVENT, EventGroup, HEAD_KEY, Head, Malformed, Record, Slot, Space, event_seq},
+    record::{self, EVENT, EventGroup, HEAD_KEY, Head, Malformed, POOL, Record, Space, event_key, event_seq},
 };
-
-/// Where access tokens, the engine, the builtin zones and the nodes keep theirs; other rooms write them.
-const OTHER_ROOMS: [&str; 4] = ["access/token/", "engine/", "dns/", "cluster/"];
 
 /// The format in which everything is written, as decimal text.
 const FORMAT_KEY: &str = "meta/format";
@@ -25,8 +36,8 @@ const FORMAT_KEY: &str = "meta/format";
 pub struct Problem {
     pub key: String,
     pub problem: String,
-    /// What would mend it without touching anybody's address; empty when a person must decide.
-    pub repair: Vec<Write>,
+    /// What would mend it without touching anybody's address; none when a person must decide.
+    pub repair: Option<Repair>,
 }
 
 /// What a check saw.
@@ -36,12 +47,14 @@ pub struct CheckReport {
     pub claims: u64,
     pub events: u64,
     pub problems: Vec<Problem>,
+    /// The head as it was read; repairs stand on it.
+    head: Option<(Head, Version)>,
 }
 
 /// Reads every key of the store at one moment. Problems are in the report; only a store that fails is an error.
 pub async fn check(store: &dyn Store) -> Result<CheckReport, StoreError> {
     let snapshot = store.snapshot().await?;
-    let mut check = Check::default();
+    let mut check = Check::of(&*snapshot).await?;
     each_entry(&*snapshot, "", |entry| {
         check.entry(entry);
         Ok::<(), StoreError>(())
@@ -50,196 +63,228 @@ pub async fn check(store: &dyn Store) -> Result<CheckReport, StoreError> {
     Ok(check.finish())
 }
 
-/// Mends what can be mended, and says how many problems that were.
-pub async fn repair(store: &dyn Store, report: &CheckReport) -> Result<usize, StoreError> {
-    let mending: Vec<&Problem> =
-        report.problems.iter().filter(|problem| !problem.repair.is_empty()).collect();
-    let mut writes: BTreeMap<Vec<u8>, Write> = BTreeMap::new();
-    for write in mending.iter().flat_map(|problem| &problem.repair) {
-        writes.insert(write.key().clone(), write.clone());
-    }
-    let writes: Vec<Write> = writes.into_values().collect();
-    for group in writes.chunks(MAX_WRITES) {
-        store.commit(Commit { conditions: Vec::new(), writes: group.to_vec() }).await?;
-    }
-    Ok(mending.len())
+/// A pool, and what follows from it.
+struct Ground {
+    pool: Arc<Pool>,
+    space: Option<Space>,
+    usable: Vec<Range>,
 }
 
 #[derive(Default)]
 struct Check {
     report: CheckReport,
-    head: Option<Head>,
-    pools: BTreeMap<Ident, Arc<Pool>>,
-    slots: Vec<(String, Space, Slot)>,
-    others: Vec<(String, Record)>,
+    pools: BTreeMap<Ident, Ground>,
+    /// Names of pools that are there and cannot be read: nobody knows what lies in them.
+    unread: BTreeSet<String>,
+    addresses: Addresses,
     last_event: u64,
+    epoch: Option<(Version, Option<u64>)>,
+    has_head: bool,
+    has_ledger: bool,
+    /// Half of it may be elsewhere: nothing here is to be mended.
+    closed: bool,
 }
 
 impl Check {
+    /// Reads what everything else is compared with: the head and the pools.
+    async fn of(snapshot: &dyn Snapshot) -> Result<Self, StoreError> {
+        let mut check = Self::default();
+        if let Some(Entry { key, value, version }) = snapshot.get(HEAD_KEY.as_bytes()).await? {
+            check.has_head = true;
+            check.report.head = record::decode(&key, &value).ok().map(|head| (head, version));
+        }
+        each_entry(snapshot, POOL, |entry| {
+            if let Ok(Some(Record::Pool(name, Some(pool)))) = Record::decode(&entry.key, &entry.value) {
+                let (space, usable) = (Space::of(&pool), pool.spec.usable());
+                check.pools.insert(name, Ground { pool, space, usable });
+            } else if let Some(name) = String::from_utf8_lossy(&entry.key).strip_prefix(POOL) {
+                check.unread.insert(name.to_owned());
+            }
+            Ok::<(), StoreError>(())
+        })
+        .await?;
+        Ok(check)
+    }
+
     fn entry(&mut self, entry: &Entry) {
         self.report.keys += 1;
-        let key = String::from_utf8_lossy(&entry.key).into_owned();
-        if key.as_bytes() == EPOCH_KEY || OTHER_ROOMS.iter().any(|prefix| key.starts_with(prefix)) {
-            return;
-        }
-        if key == FORMAT_KEY {
-            let number = std::str::from_utf8(&entry.value).ok().and_then(|text| text.parse::<u32>().ok());
-            if number.is_none() {
-                self.problem(key, "it is no number: restore from a backup", Vec::new());
-            }
-            return;
-        }
-        if key.as_bytes() == RESTORING_KEY {
-            return self.problem(
-                key,
-                "a restore was interrupted: empty the store and restore again",
-                Vec::new(),
-            );
-        }
-        if key.as_bytes() == SEALED_KEY {
-            return self.problem(
-                key,
-                "everything was moved to another store, and this one is sealed",
-                Vec::new(),
-            );
-        }
-        let understood = if key == HEAD_KEY {
-            record::decode(&entry.key, &entry.value).map(|head| self.head = Some(head))
+        let Ok(key) = std::str::from_utf8(&entry.key) else {
+            let key = String::from_utf8_lossy(&entry.key);
+            return self.problem(&key, "its key is not text", None);
+        };
+        self.has_ledger |= key.starts_with(record::PREFIX);
+        let understood = if entry.key == EPOCH_KEY {
+            self.epoch = Some((entry.version, number(&entry.value)));
+            Ok(())
+        } else if key == FORMAT_KEY {
+            self.format(key, &entry.value);
+            Ok(())
+        } else if entry.key == RESTORING_KEY {
+            self.closed = true;
+            self.problem(key, "a restore was interrupted: empty the store and restore again", None);
+            Ok(())
+        } else if entry.key == SEALED_KEY {
+            self.closed = true;
+            self.problem(key, "everything was moved to another store, and this one is sealed", None);
+            Ok(())
+        } else if key == HEAD_KEY {
+            record::decode(&entry.key, &entry.value).map(|_: Head| ())
         } else if key.starts_with(EVENT) {
             self.events(entry)
+        } else if key.starts_with(record::PREFIX) {
+            Record::decode(&entry.key, &entry.value).map(|record| self.record(key, entry.version, record))
+        } else if page::is_of_another_room(key) {
+            record::decode(&entry.key, &entry.value).map(|_: IgnoredAny| ())
         } else {
-            Record::decode(&entry.key, &entry.value).map(|record| self.record(&key, record))
+            self.unknown(key);
+            Ok(())
         };
         if let Err(Malformed { reason, .. }) = understood {
-            self.problem(key, reason, Vec::new());
+            self.problem(key, reason, None);
         }
     }
 
-    fn record(&mut self, key: &str, record: Option<Record>) {
+    fn record(&mut self, key: &str, version: Version, record: Option<Record>) {
         match record {
-            Some(Record::Pool(name, Some(pool))) => {
+            Some(Record::Pool(_, Some(pool))) => {
                 if let Err(error) = pool.spec.check() {
-                    self.problem(key.to_owned(), error.to_string(), Vec::new());
+                    self.problem(key, error.to_string(), None);
                 }
-                self.pools.insert(name, pool);
             }
-            Some(Record::Slot(place, Some(slot))) => self.slots.push((key.to_owned(), place.space, slot)),
-            Some(other) => self.others.push((key.to_owned(), other)),
-            None => self.problem(key.to_owned(), "no page of the manual knows this key", Vec::new()),
+            Some(Record::Slot(place, Some(slot))) => {
+                let head = self.report.head.as_ref().map(|(head, _)| head);
+                let problems = self.addresses.look(key, &place, &slot, &self.pools, &self.unread, head);
+                for problem in problems {
+                    self.problem(key, problem, None);
+                }
+            }
+            Some(Record::Reservation { value: Some(value), .. }) => {
+                if !self.is_there(&value.pool) {
+                    let gone = Repair::key(Write::Delete(key.into()), version);
+                    self.problem(key, "its pool does not exist", Some(gone));
+                }
+            }
+            Some(Record::Waiting(_, Some(waiting))) => self.waiting(key, version, &waiting),
+            // Where a sighting lies there need be no pool.
+            Some(_) => {}
+            None => self.unknown(key),
         }
+    }
+
+    fn waiting(&mut self, key: &str, version: Version, waiting: &Waiting) {
+        let (there, lost): (Vec<Ident>, Vec<Ident>) =
+            waiting.pools.iter().cloned().partition(|pool| self.is_there(pool));
+        if let Some(pool) = lost.first() {
+            let text = format!("it waits for pool `{pool}`, which does not exist");
+            let write = if there.is_empty() {
+                Write::Delete(key.into())
+            } else {
+                Write::Put(key.into(), record::encode(&Waiting { pools: there, ..waiting.clone() }))
+            };
+            self.problem(key, text, Some(Repair::key(write, version)));
+        }
+    }
+
+    fn is_there(&self, pool: &Ident) -> bool {
+        self.pools.contains_key(pool) || self.unread.contains(pool.as_str())
     }
 
     fn events(&mut self, entry: &Entry) -> Result<(), Malformed> {
         let group: EventGroup = record::decode(&entry.key, &entry.value)?;
         self.report.events += group.events.len() as u64;
-        let mut last = event_seq(&entry.key).and_then(|first| first.checked_sub(1)).unwrap_or(u64::MAX);
+        let first = event_seq(&entry.key).filter(|first| event_key(*first).as_bytes() == entry.key);
+        let mut last = first
+            .and_then(|first| first.checked_sub(1))
+            .ok_or_else(|| Malformed::new(&entry.key, "its key is not the number of an event"))?;
         for event in &group.events {
             if event.seq <= last || event.seq <= self.last_event {
                 return Err(Malformed::new(&entry.key, format!("event {} is out of order", event.seq)));
             }
             last = event.seq;
+            self.last_event = event.seq;
         }
-        self.last_event = last;
         Ok(())
     }
 
+    fn format(&mut self, key: &str, value: &[u8]) {
+        if number(value).is_none_or(|format| u32::try_from(format).is_err()) {
+            self.problem(key, "it is no number: restore from a backup", None);
+        }
+    }
+
     fn finish(mut self) -> CheckReport {
-        let Some(head) = self.head.clone() else {
-            if self.report.keys > 0 && !(self.slots.is_empty() && self.pools.is_empty()) {
-                self.problem(HEAD_KEY.into(), "the head is missing: restore from a backup", Vec::new());
-            }
-            return self.report;
-        };
-        if self.last_event > head.seq {
-            let mended = record::encode(&Head { seq: self.last_event, ..head.clone() });
+        self.report.claims = self.addresses.claims();
+        if !self.has_head && self.has_ledger {
+            self.problem(HEAD_KEY, "the head is missing: restore from a backup", None);
+        }
+        let head = self.report.head.as_ref().map(|(head, _)| head.clone());
+        self.check_epoch(head.as_ref());
+        if let Some(head) = head.filter(|head| self.last_event > head.seq) {
             let text = format!("it stands at {}, and there is an event {}", head.seq, self.last_event);
-            self.problem(HEAD_KEY.into(), text, vec![Write::Put(HEAD_KEY.into(), mended)]);
+            self.problem(HEAD_KEY, text, Some(Repair::Head { seq: self.last_event }));
         }
         self.check_pools();
-        self.check_slots(&head);
-        self.check_others();
+        if self.closed {
+            self.report.problems.iter_mut().for_each(|problem| problem.repair = None);
+        }
         self.report
     }
 
-    fn check_pools(&mut self) {
-        let pools: Vec<Arc<Pool>> = self.pools.values().cloned().collect();
-        for (place, one) in pools.iter().enumerate() {
-            for other in pools.iter().skip(place + 1) {
-                let same_space = Space::of(one) == Space::of(other);
-                let nested = one.within.is_some() || other.within.is_some();
-                let overlap =
-                    one.spec.extent().iter().any(|a| other.spec.extent().iter().any(|b| a.overlaps(*b)));
-                if same_space && overlap && !nested {
-                    let text = format!("it overlaps pool `{}`", other.name());
-                    self.problem(format!("{}{}", record::POOL, one.name()), text, Vec::new());
-                }
+    /// Who leads raises the epoch before it touches the head, so the head is never ahead of it.
+    fn check_epoch(&mut self, head: Option<&Head>) {
+        let key = String::from_utf8_lossy(EPOCH_KEY);
+        let Some(head) = head else {
+            if let Some((_, None)) = self.epoch {
+                self.problem(&key, "it is no number", None);
             }
-        }
-    }
-
-    fn check_slots(&mut self, head: &Head) {
-        let slots = std::mem::take(&mut self.slots);
-        let mut keys: HashMap<(Ident, Key), String> = HashMap::new();
-        let mut ids: HashMap<ClaimId, String> = HashMap::new();
-        let mut last_prefix: HashMap<Ident, (Range, String)> = HashMap::new();
-        for (key, space, slot) in slots {
-            let Slot::Held(claim) = slot else { continue };
-            self.report.claims += 1;
-            if let Some(problem) = self.claim_problem(&space, &claim, head) {
-                self.problem(key.clone(), problem, Vec::new());
-            }
-            if let Some(other) = keys.insert((claim.pool.clone(), claim.key.clone()), key.clone()) {
-                self.problem(key.clone(), format!("`{}` holds `{other}` too", claim.key), Vec::new());
-            }
-            if let Some(other) = ids.insert(claim.id, key.clone()) {
-                self.problem(
-                    key.clone(),
-                    format!("its id {} is that of `{other}` too", claim.id),
-                    Vec::new(),
-                );
-            }
-            if let Some(prefix) = claim.prefix().map(Range::from) {
-                let before = last_prefix.insert(claim.pool.clone(), (prefix, key.clone()));
-                if let Some((_, other)) = before.filter(|(range, _)| range.overlaps(prefix)) {
-                    self.problem(key, format!("it overlaps `{other}`"), Vec::new());
-                }
-            }
-        }
-    }
-
-    fn claim_problem(&self, space: &Space, claim: &Claim, head: &Head) -> Option<String> {
-        let Some(pool) = self.pools.get(&claim.pool) else {
-            return Some(format!("pool `{}` does not exist", claim.pool));
+            return;
         };
-        if Space::of(pool).as_ref() != Some(space) {
-            return Some(format!("it does not lie in the VRF and family of pool `{}`", claim.pool));
-        }
-        let range = claim.prefix().map_or_else(|| Range::single(claim.address), Range::from);
-        if !pool.spec.usable().iter().any(|part| part.contains_range(range)) {
-            return Some(format!("{} is not in pool `{}`", claim.held(), claim.pool));
-        }
-        if claim.id.ledger == head.ledger && claim.id.seq > head.seq {
-            return Some(format!("its id {} is newer than the head, {}", claim.id, head.seq));
-        }
-        None
+        let (problem, found) = match self.epoch {
+            None => ("it is missing".to_owned(), Condition::Absent(EPOCH_KEY.to_vec())),
+            Some((version, None)) => {
+                ("it is no number".to_owned(), Condition::Version(EPOCH_KEY.to_vec(), version))
+            }
+            Some((version, Some(epoch))) if epoch < head.epoch => {
+                (format!("it stands at {epoch}"), Condition::Version(EPOCH_KEY.to_vec(), version))
+            }
+            Some(_) => return,
+        };
+        let write = Write::Put(EPOCH_KEY.to_vec(), head.epoch.to_string().into_bytes());
+        let text = format!("{problem}, and the head is of epoch {}", head.epoch);
+        self.problem(&key, text, Some(Repair::Key { write, found }));
     }
 
-    fn check_others(&mut self) {
-        for (key, record) in std::mem::take(&mut self.others) {
-            let known = |name: &Ident| self.pools.contains_key(name);
-            let lost = match &record {
-                Record::Reservation { value: Some(value), .. } => !known(&value.pool),
-                Record::Waiting(_, Some(value)) => !value.pools.iter().all(known),
-                _ => false,
-            };
-            if lost {
-                let repair = vec![Write::Delete(key.clone().into_bytes())];
-                self.problem(key, "its pool does not exist", repair);
+    fn check_pools(&mut self) {
+        let pools: Vec<(&Arc<Pool>, &Option<Space>, Vec<Range>)> = self
+            .pools
+            .values()
+            .map(|ground| (&ground.pool, &ground.space, ground.pool.spec.extent()))
+            .collect();
+        let mut overlaps = Vec::new();
+        for (place, (one, space, extent)) in pools.iter().enumerate() {
+            for (other, other_space, other_extent) in pools.iter().skip(place + 1) {
+                let nested = one.within.is_some() || other.within.is_some();
+                let overlap = extent.iter().any(|a| other_extent.iter().any(|b| a.overlaps(*b)));
+                if space == other_space && overlap && !nested {
+                    let text = format!("it overlaps pool `{}`", other.name());
+                    overlaps.push((format!("{POOL}{}", one.name()), text));
+                }
             }
         }
+        for (key, text) in overlaps {
+            self.problem(&key, text, None);
+        }
     }
 
-    fn problem(&mut self, key: String, problem: impl Into<String>, repair: Vec<Write>) {
-        self.report.problems.push(Problem { key, problem: problem.into(), repair });
+    fn unknown(&mut self, key: &str) {
+        self.problem(key, "no page of the manual knows this key", None);
     }
+
+    fn problem(&mut self, key: &str, problem: impl Into<String>, repair: Option<Repair>) {
+        self.report.problems.push(Problem { key: key.to_owned(), problem: problem.into(), repair });
+    }
+}
+
+fn number(value: &[u8]) -> Option<u64> {
+    std::str::from_utf8(value).ok()?.parse().ok()
 }

@@ -12,7 +12,7 @@ use netstead_store::{Snapshot, Store};
 pub(crate) use self::index::EventIndex;
 use crate::{
     load::damaged,
-    record::{self, EVENT, EventGroup, event_key, event_seq},
+    record::{self, EVENT, EventGroup, HEAD_KEY, Head, event_key, event_seq},
     refusal::LedgerError,
 };
 
@@ -108,17 +108,17 @@ async fn by_number(
         numbers.reverse();
     }
     let mut page = EventPage::default();
+    let mut group: Vec<Arc<Event>> = Vec::new();
     for seq in numbers {
         if query.after.is_some_and(|after| if query.newest_first { seq >= after } else { seq <= after }) {
             continue;
         }
-        let before = event_key(seq.saturating_add(1));
-        let group = snapshot.range_back(EVENT.as_bytes(), Some(before.as_bytes()), 1).await?;
-        for event in decode_groups(&group)? {
-            if event.seq == seq && query.wants(&event) {
-                page.events.push(event);
-            }
+        // Neighbours are often in one group.
+        if !group.iter().any(|event| event.seq == seq) {
+            let before = event_key(seq.saturating_add(1));
+            group = decode_groups(&snapshot.range_back(EVENT.as_bytes(), Some(before.as_bytes()), 1).await?)?;
         }
+        page.events.extend(group.iter().find(|event| event.seq == seq && query.wants(event)).cloned());
         if page.events.len() >= query.limit {
             page.next = page.events.last().map(|event| event.seq);
             break;
@@ -142,7 +142,12 @@ async fn scan(
     };
     // A group stands under its first number, so the one that `after` lies in may begin before it.
     let mut position: Option<Vec<u8>> = if query.newest_first {
-        query.after.map(|after| event_key(after).into_bytes()) // groups that begin below it
+        // Groups that begin below it; the number of the last one is known, which spares a store to look for it.
+        let below = match query.after {
+            Some(after) => Some(after),
+            None => last_event(snapshot).await?.map(|last| last.saturating_add(1)),
+        };
+        below.map(|below| event_key(below).into_bytes())
     } else {
         let from = query.after.map_or(first, |after| first.max(after.saturating_add(1)));
         let before = event_key(from.saturating_add(1));
@@ -185,6 +190,13 @@ async fn scan(
             _ => return Ok(page),
         }
     }
+}
+
+/// The number of the last event there may be.
+async fn last_event(snapshot: &dyn Snapshot) -> Result<Option<u64>, LedgerError> {
+    let Some(entry) = snapshot.get(HEAD_KEY.as_bytes()).await? else { return Ok(None) };
+    let head: Head = record::decode(&entry.key, &entry.value).map_err(damaged)?;
+    Ok(Some(head.seq))
 }
 
 fn decode_groups(entries: &[netstead_store::Entry]) -> Result<Vec<Arc<Event>>, LedgerError> {

@@ -1,7 +1,7 @@
 //! The ledger as the other rooms see it.
 
 use std::{
-    sync::{Arc, atomic::Ordering::Relaxed},
+    sync::{Arc, RwLockReadGuard, atomic::Ordering::Relaxed},
     time::Duration,
 };
 
@@ -27,7 +27,8 @@ use crate::{
     options::{Health, Options},
     record::{self, HEAD_KEY, Head},
     refusal::{LedgerError, Refusal},
-    shared::{Shared, State},
+    sabotage::Sabotage,
+    shared::{Durable, Shared, State},
     writer::Request,
 };
 
@@ -123,10 +124,21 @@ impl Ledger {
     /// Who stops waiting may still come to lead.
     pub async fn lead(&self) -> Result<Epoch, LedgerError> {
         let epoch = self.shared.store.lead().await?;
+        self.lead_in(epoch).await?;
+        Ok(epoch)
+    }
+
+    /// The second half of [`Ledger::lead`], for one who took the lead of the store itself, to look whether it may use it
+    /// before anything is written.
+    pub async fn lead_in(&self, epoch: Epoch) -> Result<(), LedgerError> {
         let (answer, answered) = oneshot::channel();
         self.turns.send(Turn { epoch: epoch.0, answer }).await.map_err(|_| closed())?;
-        answered.await.map_err(|_| closed())??;
-        Ok(epoch)
+        answered.await.map_err(|_| closed())?
+    }
+
+    /// The Book as it is at this moment, be it ahead of the store.
+    pub(crate) fn book(&self) -> RwLockReadGuard<'_, Book> {
+        self.shared.book()
     }
 
     /// Whether this process leads; changes wake.
@@ -148,7 +160,8 @@ impl Ledger {
         }
         let mut sum: Option<Reply> = None;
         loop {
-            let done = self.submit_once(caller.clone(), command.clone(), patience).await?;
+            let done = self.submit_once(caller.clone(), command.clone(), patience).await;
+            let done = done.map_err(|error| if sum.is_some() { half_done(error) } else { error })?;
             let (reply, more) = add_up(sum.take(), done.reply);
             if !more {
                 return Ok(Done { reply, seq: done.seq });
@@ -206,6 +219,7 @@ impl Ledger {
                 Freshness::Stale => 0,
             };
             let mut durable = shared.durable.subscribe();
+            let hasty = shared.options.omits(Sabotage::DurableReads);
             loop {
                 let rewinds = durable.borrow_and_update().rewinds;
                 let (value, seq) = {
@@ -213,8 +227,8 @@ impl Ledger {
                     (look(&book), book.seq())
                 };
                 if seq >= least {
-                    let reached =
-                        durable.wait_for(|durable| durable.seq >= seq || durable.rewinds != rewinds).await;
+                    let known = |durable: &Durable| durable.seq >= seq || durable.rewinds != rewinds || hasty;
+                    let reached = durable.wait_for(known).await;
                     let Ok(reached) = reached.map(|durable| *durable) else { return Err(closed()) };
                     if reached.rewinds == rewinds {
                         let age = shared.clock.monotonic().saturating_sub(*shared.confirmed.borrow());
@@ -238,6 +252,9 @@ impl Ledger {
         let shared = &self.shared;
         if *shared.state.borrow() == State::Closed {
             return Err(closed());
+        }
+        if shared.options.omits(Sabotage::Asking) {
+            return Ok(shared.durable.borrow().seq);
         }
         let asked_at = shared.clock.monotonic();
         let Some(entry) = shared.store.get(HEAD_KEY.as_bytes()).await? else {
@@ -323,6 +340,16 @@ impl Ledger {
         {
             tracing::error!(%error, "The ledger's task ended badly.");
         }
+    }
+}
+
+/// What became of a command whose first commits are durable and whose next one failed.
+fn half_done(error: LedgerError) -> LedgerError {
+    match error {
+        LedgerError::NotLeading | LedgerError::TooLate | LedgerError::Unavailable { .. } => {
+            LedgerError::Unknown { reason: format!("a part of it was done, then: {}", error.cause()) }
+        }
+        other => other,
     }
 }
 

@@ -19,6 +19,7 @@ pub mod migrate;
 mod options;
 pub mod record;
 pub mod refusal;
+mod sabotage;
 mod shared;
 mod source;
 mod take_over;
@@ -36,5 +37,6 @@ pub use self::{
     ledger::{Done, Freshness, Ledger, Role, Seen},
     options::{Counters, Health, Options},
     refusal::{LedgerError, Refusal},
+    sabotage::Sabotage,
     source::LedgerSource,
 };

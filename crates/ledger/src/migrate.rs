@@ -8,11 +8,10 @@ use jiff::Timestamp;
 use netstead_model::Clock;
 use netstead_store::{Commit, Condition, Entry, MAX_WRITES, Snapshot, Store, StoreError, Write};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::{
     check::check,
-    filling::Filling,
+    filling::{Content, Filling, is_content},
     load::{Pages, RESTORING_KEY, each_entry},
     record::{self, HEAD_KEY, Malformed},
 };
@@ -56,6 +55,8 @@ pub enum MigrateError {
     Differs,
     #[error("the old store changed while it was copied")]
     Changed,
+    #[error("the old store does not hold the seal that was written to it")]
+    NotSealed,
 }
 
 /// Moves everything in `from`, which the caller leads, into `to`, which is empty. `name` is what `to` is called.
@@ -79,10 +80,9 @@ pub async fn migrate(
     if !make_room(to).await.map_err(MigrateError::To)? {
         return Err(seal.map_or(MigrateError::NotEmpty, MigrateError::MovedAlready));
     }
-    copy(&*old, to).await?;
+    let written = copy(&*old, to).await?;
     let new = to.snapshot().await.map_err(MigrateError::To)?;
-    let migrated = digest(&*old).await.map_err(MigrateError::From)?;
-    if digest(&*new).await.map_err(MigrateError::To)? != migrated {
+    if Content::of(&*new).await.map_err(MigrateError::To)? != written {
         return Err(MigrateError::Differs);
     }
     if seal.is_none() {
@@ -96,9 +96,16 @@ pub async fn migrate(
             StoreError::Refused { .. } => MigrateError::Changed,
             error => MigrateError::From(error),
         })?;
+        // While the old one can be opened, the new one must not.
+        if from.get(SEALED_KEY).await.map_err(MigrateError::From)?.is_none() {
+            return Err(MigrateError::NotSealed);
+        }
     }
     to.commit(Commit::new().delete(RESTORING_KEY)).await.map_err(MigrateError::To)?;
-    Ok(migrated)
+    if to.get(RESTORING_KEY).await.map_err(MigrateError::To)?.is_some() {
+        return Err(MigrateError::Differs);
+    }
+    Ok(Migrated { entries: written.entries, sha256: written.sha256 })
 }
 
 /// Where the content of a store went, if it did.
@@ -130,34 +137,12 @@ async fn make_room(store: &dyn Store) -> Result<bool, StoreError> {
     Ok(true)
 }
 
-async fn copy(old: &dyn Snapshot, to: &dyn Store) -> Result<(), MigrateError> {
+async fn copy(old: &dyn Snapshot, to: &dyn Store) -> Result<Content, MigrateError> {
     let (mut pages, mut filling) = (Pages::new(""), Filling::new(to));
     while let Some(page) = pages.next(old).await.map_err(MigrateError::From)? {
-        for Entry { key, value, .. } in page.into_iter().filter(is_moved) {
+        for Entry { key, value, .. } in page.into_iter().filter(|entry| is_content(&entry.key)) {
             filling.put(key, value).await.map_err(MigrateError::To)?;
         }
     }
     filling.finish().await.map_err(MigrateError::To)
-}
-
-/// What stands only for the move itself stays where it is.
-fn is_moved(entry: &Entry) -> bool {
-    entry.key != RESTORING_KEY && entry.key != SEALED_KEY
-}
-
-async fn digest(snapshot: &dyn Snapshot) -> Result<Migrated, StoreError> {
-    let (mut entries, mut digest) = (0, Sha256::new());
-    each_entry(snapshot, "", |entry| {
-        if is_moved(entry) {
-            entries += 1;
-            for part in [&entry.key, &entry.value] {
-                // Its length first, so that nothing can slip from one part into the next.
-                digest.update((part.len() as u64).to_be_bytes());
-                digest.update(part);
-            }
-        }
-        Ok::<(), StoreError>(())
-    })
-    .await?;
-    Ok(Migrated { entries, sha256: crate::backup::hex(&digest.finalize()) })
 }

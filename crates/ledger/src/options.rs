@@ -4,7 +4,7 @@ use std::{sync::atomic::AtomicU64, time::Duration};
 
 use netstead_model::Span;
 
-use crate::chance::Chance;
+use crate::{chance::Chance, sabotage::Sabotage};
 
 /// How long the ledger keeps events, and how patient it is.
 #[derive(Debug, Clone)]
@@ -19,6 +19,9 @@ pub struct Options {
     pub time_interval: Duration,
     /// Where ids and the order `random` come from.
     pub chance: Chance,
+    /// For tests of tests: what is left out on purpose.
+    #[doc(hidden)]
+    pub sabotage: Option<Sabotage>,
 }
 
 impl Default for Options {
@@ -29,6 +32,7 @@ impl Default for Options {
             learn_timeout: Duration::from_secs(5),
             time_interval: Duration::from_secs(10),
             chance: Chance::default(),
+            sabotage: None,
         }
     }
 }

@@ -114,6 +114,18 @@ pub enum LedgerError {
     Damaged { reason: String },
 }
 
+impl LedgerError {
+    /// Why nothing was done, without saying so.
+    pub(crate) fn cause(&self) -> String {
+        match self {
+            Self::Unavailable { reason } => reason.clone(),
+            Self::NotLeading => "another Netstead leads this store now".into(),
+            Self::TooLate => "the deadline of the request has passed".into(),
+            other => other.to_string(),
+        }
+    }
+}
+
 /// What a full pool will have again, and when.
 fn resting_now(resting: u128, next_free: Option<Span>) -> String {
     let next = next_free.filter(|next| !next.is_zero());

@@ -1,14 +1,14 @@
 //! The ledger as one of the places names come from: a claim with a domain asks for its A, AAAA and PTR.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
     sync::{Arc, Mutex, PoisonError},
 };
 
 use async_trait::async_trait;
 use netstead_model::{
-    Content, Ended, Event, EventKind, Ident, Interface, Key, Kind, Report, Source, Subject, View, Wish,
-    Workload,
+    Claim, Content, Ended, Event, EventKind, Ident, Interface, Key, Kind, Report, Source, Subject, View,
+    Wish, Workload,
 };
 use tokio::sync::{Mutex as AsyncMutex, broadcast};
 
@@ -21,21 +21,25 @@ use crate::{
 const PAGE: usize = 1000;
 
 /// Claims as workloads. Their ends are seen, so a released claim's names go at once.
+///
+/// A claim that has no name and had none costs nothing here: there may be a million of them.
 #[derive(Debug)]
 pub struct LedgerSource {
     name: Ident,
     ledger: Ledger,
     events: AsyncMutex<broadcast::Receiver<Arc<Event>>>,
     ended: Mutex<Vec<Ended>>,
+    /// What had a name in an earlier report: that it has none any more has to be told.
+    named: Mutex<HashSet<Key>>,
 }
 
 impl LedgerSource {
     pub fn new(name: Ident, ledger: Ledger) -> Self {
         let events = AsyncMutex::new(ledger.subscribe());
-        Self { name, ledger, events, ended: Mutex::new(Vec::new()) }
+        Self { name, ledger, events, ended: Mutex::default(), named: Mutex::default() }
     }
 
-    /// Every claim that has a name, in order of pool and address.
+    /// Every claim of an address that has a name or had one, in order of pool and address.
     async fn workloads(&self) -> Result<Vec<Workload>, LedgerError> {
         let filter = ClaimFilter::default();
         let mut workloads = Vec::new();
@@ -60,8 +64,16 @@ impl LedgerSource {
         if claim.length.is_some() || claim.address.kind() == Kind::Mac {
             return None;
         }
-        let pool = book.pool(&claim.pool)?.pool;
-        let found = claim.names(pool.spec.domain.as_ref());
+        let found = claim.names(book.domain_of(&claim.pool)?);
+        let id = id_of(&claim.pool, &claim.key)?;
+        {
+            let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+            if !found.names.is_empty() {
+                named.insert(id.clone());
+            } else if !named.contains(&id) {
+                return None;
+            }
+        }
         let wishes: Vec<Wish> = found
             .names
             .iter()
@@ -82,7 +94,7 @@ impl LedgerSource {
             .collect();
         let why_not = if wishes.is_empty() { vec![found.reason.to_owned()] } else { Vec::new() };
         Some(Workload {
-            id: id_of(&claim.pool, &claim.key)?,
+            id,
             source: self.name.clone(),
             kind: "claim".into(),
             name: claim.key.to_string(),
@@ -97,6 +109,27 @@ impl LedgerSource {
         })
     }
 
+    /// Whether an event can change what anything is called.
+    fn concerns_names(&self, event: &Event) -> bool {
+        let mut subjects = event.before.iter().chain(&event.after);
+        subjects.any(|subject| match subject {
+            Subject::Claim(claim) => self.has_name(claim),
+            Subject::Pool(_) => true,
+            Subject::Reservation(_) | Subject::Waiting(_) => false,
+        })
+    }
+
+    /// Whether a claim has a name, or had one.
+    fn has_name(&self, claim: &Claim) -> bool {
+        // The Book is let go of before the other lock is taken: a report takes that one while it looks into the Book.
+        let has = match self.ledger.book().domain_of(&claim.pool) {
+            Some(domain) => !claim.names(domain).names.is_empty(),
+            None => true, // Its pool went meanwhile.
+        };
+        has || id_of(&claim.pool, &claim.key)
+            .is_some_and(|id| self.named.lock().unwrap_or_else(PoisonError::into_inner).contains(&id))
+    }
+
     fn note(&self, event: &Event) {
         let asked = match event.what {
             EventKind::Released | EventKind::Moved => true,
@@ -104,6 +137,7 @@ impl LedgerSource {
             _ => return,
         };
         if let Some(Subject::Claim(claim)) = &event.before
+            && self.has_name(claim)
             && let Some(id) = id_of(&claim.pool, &claim.key)
         {
             self.ended.lock().unwrap_or_else(PoisonError::into_inner).push(Ended { id, asked });
@@ -141,21 +175,31 @@ impl Source for LedgerSource {
     async fn report(&self) -> Report {
         let begun = self.ledger.clock().wall();
         self.catch_up().await;
-        let ended = std::mem::take(&mut *self.ended.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut ended = std::mem::take(&mut *self.ended.lock().unwrap_or_else(PoisonError::into_inner));
         let (view, workloads) = match self.workloads().await {
             Ok(workloads) => (View::Complete, workloads),
             Err(error) => (View::Failed { reason: error.to_string() }, Vec::new()),
         };
         // What is there again was claimed anew: its end is no longer news.
-        let back = |ended: &Ended| !workloads.iter().any(|workload| workload.id == ended.id);
-        let ended = if ended.is_empty() { ended } else { ended.into_iter().filter(back).collect() };
+        if !ended.is_empty() {
+            let there: HashSet<&Key> = workloads.iter().map(|workload| &workload.id).collect();
+            ended.retain(|ended| !there.contains(&ended.id));
+            let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+            for one in &ended {
+                named.remove(&one.id);
+            }
+        }
         Report { source: self.name.clone(), view, begun, workloads, ended }
     }
 
     async fn changed(&self) {
         let mut events = self.events.lock().await;
-        if let Ok(event) = events.recv().await {
+        // Who missed some looks at everything.
+        while let Ok(event) = events.recv().await {
             self.note(&event);
+            if self.concerns_names(&event) {
+                return;
+            }
         }
     }
 }

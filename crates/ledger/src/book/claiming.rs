@@ -385,7 +385,7 @@ fn pools_first(pools: &[Ident]) -> Ident {
 }
 
 /// `None` keeps what is, zero means for ever.
-fn new_ttl(was: Option<Span>, asked: Option<Span>) -> Option<Span> {
+pub(super) fn new_ttl(was: Option<Span>, asked: Option<Span>) -> Option<Span> {
     match asked {
         None => was,
         Some(ttl) if ttl.is_zero() => None,
@@ -393,7 +393,7 @@ fn new_ttl(was: Option<Span>, asked: Option<Span>) -> Option<Span> {
     }
 }
 
-fn new_details(was: &Details, request: &ClaimRequest) -> Option<Box<Details>> {
+pub(super) fn new_details(was: &Details, request: &ClaimRequest) -> Option<Box<Details>> {
     let silent = request.labels.is_none() && request.hostnames.is_none() && request.description.is_none();
     if silent && *was == Details::default() {
         return None;
@@ -407,16 +407,21 @@ fn new_details(was: &Details, request: &ClaimRequest) -> Option<Box<Details>> {
     (details != Details::default()).then(|| Box::new(details))
 }
 
-fn check_details(request: &ClaimRequest) -> Result<(), Refusal> {
-    if request.hostnames.as_ref().is_some_and(|names| names.len() > MOST_HOSTNAMES) {
-        return Err(Refusal::invalid("hostnames", format!("at most {MOST_HOSTNAMES} are allowed")));
-    }
-    if request.description.as_ref().is_some_and(|text| text.chars().count() > LONGEST_DESCRIPTION) {
+pub(super) fn check_description(text: Option<&str>) -> Result<(), Refusal> {
+    if text.is_some_and(|text| text.chars().count() > LONGEST_DESCRIPTION) {
         return Err(Refusal::invalid(
             "description",
             format!("it is longer than {LONGEST_DESCRIPTION} characters"),
         ));
     }
+    Ok(())
+}
+
+fn check_details(request: &ClaimRequest) -> Result<(), Refusal> {
+    if request.hostnames.as_ref().is_some_and(|names| names.len() > MOST_HOSTNAMES) {
+        return Err(Refusal::invalid("hostnames", format!("at most {MOST_HOSTNAMES} are allowed")));
+    }
+    check_description(request.description.as_deref())?;
     if request.wait.is_some() && matches!(request.want, Want::Exact(_)) {
         return Err(Refusal::invalid("wait", "a claim of an exact address cannot wait"));
     }

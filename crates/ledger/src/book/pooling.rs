@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use netstead_model::{Claim, ClaimId, EventKind, Ident, Origin, Pool, PoolSpec, Range, Subject, Waiting};
 use netstead_store::MAX_BYTES;
+use serde::Serialize;
 
 use super::{Book, pool_state::PoolState, turn::Turn};
 use crate::{
@@ -12,9 +13,9 @@ use crate::{
     refusal::Refusal,
 };
 
-/// Claims released by one commit when a pool is forced out.
+/// Claims, places in the queue and reservations that one commit ends when a pool is forced out.
 const EVICTED_AT_ONCE: usize = 48;
-/// How large they may be, with all their labels and names.
+/// How large they may be, with all their labels and names: each stands in the event of its end.
 const EVICTED_BYTES: usize = MAX_BYTES / 2;
 /// Pools of the configuration file changed by one commit.
 const POOLS_AT_ONCE: usize = 64;
@@ -172,17 +173,12 @@ impl Turn<'_> {
             .slots
             .values()
             .filter_map(|slot| if let Slot::Held(claim) = slot { Some(claim) } else { None });
-        let mut bytes = 0;
-        let fits = |claim: &&Arc<Claim>| {
-            bytes += encode(*claim).len();
-            bytes <= EVICTED_BYTES
-        };
-        let claims: Vec<_> = held.take(EVICTED_AT_ONCE).take_while(fits).cloned().collect();
-        let mut room = EVICTED_AT_ONCE - claims.len();
-        let waiting: Vec<Arc<Waiting>> =
-            state.waiting.iter().filter_map(|seq| self.book.waiting.get(seq)).take(room).cloned().collect();
-        room -= waiting.len();
-        let reservations: Vec<_> = state.reservations.values().take(room).cloned().collect();
+        let mut room = Room::new(reason);
+        let claims: Vec<Arc<Claim>> = held.take_while(|claim| room.takes(*claim)).cloned().collect();
+        let queue = state.waiting.iter().filter_map(|seq| self.book.waiting.get(seq));
+        let waiting: Vec<Arc<Waiting>> = queue.take_while(|waiting| room.takes(*waiting)).cloned().collect();
+        let reserved = state.reservations.values();
+        let reservations: Vec<_> = reserved.take_while(|reserved| room.takes(*reserved)).cloned().collect();
         for claim in &claims {
             self.free(claim, EventKind::Released, Some(reason))?;
         }
@@ -243,6 +239,27 @@ impl Turn<'_> {
             }
         }
         Ok(Reply::Synced { created, updated, detached, more })
+    }
+}
+
+/// What one commit still takes of a pool that is forced out.
+struct Room {
+    taken: usize,
+    bytes: usize,
+    /// The reason stands in each event.
+    each: usize,
+}
+
+impl Room {
+    fn new(reason: &str) -> Self {
+        Self { taken: 0, bytes: 0, each: encode(&reason).len() }
+    }
+
+    /// Whether there is room for this one too. There always is for the first, or it would be in the way for ever.
+    fn takes<T: Serialize>(&mut self, value: &T) -> bool {
+        self.bytes += encode(value).len() + self.each;
+        self.taken += 1;
+        self.taken == 1 || (self.taken <= EVICTED_AT_ONCE && self.bytes <= EVICTED_BYTES)
     }
 }
 

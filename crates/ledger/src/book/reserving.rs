@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use netstead_model::{EventKind, Ident, Key, Range, Reservation, Subject};
 
-use super::{pool_state::PoolState, turn::Turn};
+use super::{claiming::check_description, pool_state::PoolState, turn::Turn};
 use crate::{
     command::Reply,
     record::{Record, Slot},
@@ -12,7 +12,8 @@ use crate::{
 };
 
 impl Turn<'_> {
-    /// Sets a range of the pool aside for the caller: nothing generated comes from it. Asking again changes nothing.
+    /// Sets a range of the pool aside for the caller: nothing generated comes from it. Asking again changes nothing but
+    /// the description, if another one is given.
     pub fn reserve(
         &mut self,
         pool: &Ident,
@@ -20,9 +21,10 @@ impl Turn<'_> {
         range: Range,
         description: Option<&String>,
     ) -> Result<Reply, Refusal> {
+        check_description(description.map(String::as_str))?;
         let state = self.pool(pool)?;
         if let Some(existing) = reservation_of(state, key) {
-            return self.reserve_again(&existing, range);
+            return self.reserve_again(existing, range, description);
         }
         if state.pool.closing {
             return Err(Refusal::PoolClosing { pool: pool.clone() });
@@ -54,14 +56,19 @@ impl Turn<'_> {
             owner: self.caller.owner().clone(),
             range,
             since: self.moment.wall,
-            description: description.cloned(),
+            description: new_description(None, description),
         });
         self.put(Record::Reservation { pool: pool.clone(), first, value: Some(value.clone()) });
         self.event(EventKind::Reserved, None, Some(Subject::Reservation(value.clone())), None);
         Ok(Reply::Reserved(value))
     }
 
-    fn reserve_again(&self, existing: &Arc<Reservation>, range: Range) -> Result<Reply, Refusal> {
+    fn reserve_again(
+        &mut self,
+        existing: Arc<Reservation>,
+        range: Range,
+        description: Option<&String>,
+    ) -> Result<Reply, Refusal> {
         if !self.may_touch(&existing.owner) {
             let (pool, key, owner) = (existing.pool.clone(), existing.key.clone(), existing.owner.clone());
             return Err(Refusal::NotYours { pool, key, owner });
@@ -71,7 +78,16 @@ impl Turn<'_> {
                 format!("`{}` has {} reserved already; unreserve it first", existing.key, existing.range);
             return Err(Refusal::invalid("range", reason));
         }
-        Ok(Reply::Reserved(existing.clone()))
+        let description = new_description(existing.description.as_ref(), description);
+        if description == existing.description {
+            return Ok(Reply::Reserved(existing));
+        }
+        let changed = Arc::new(Reservation { description, ..Reservation::clone(&existing) });
+        let (pool, first) = (changed.pool.clone(), range.first().number());
+        self.put(Record::Reservation { pool, first, value: Some(changed.clone()) });
+        let (before, after) = (Subject::Reservation(existing), Subject::Reservation(changed.clone()));
+        self.event(EventKind::Updated, Some(before), Some(after), None);
+        Ok(Reply::Reserved(changed))
     }
 
     pub fn unreserve(&mut self, pool: &Ident, key: &Key) -> Result<Reply, Refusal> {
@@ -86,6 +102,11 @@ impl Turn<'_> {
         self.event(EventKind::Unreserved, Some(Subject::Reservation(existing)), None, None);
         Ok(Reply::Gone(true))
     }
+}
+
+/// Nothing said keeps what is, and an empty one takes it away, as with claims.
+fn new_description(was: Option<&String>, asked: Option<&String>) -> Option<String> {
+    asked.or(was).filter(|text| !text.is_empty()).cloned()
 }
 
 /// Reservations are few per pool: people make them.

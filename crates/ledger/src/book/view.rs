@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use netstead_model::{
-    Address, Claim, ClaimId, Ident, Key, Observation, PoolStatus, Range, Reservation, Selector, Waiting,
+    Address, Claim, ClaimId, Ident, Key, Name, Observation, PoolStatus, Range, Reservation, Selector, Waiting,
 };
 
 use super::{Book, pool_state::PoolState};
@@ -103,6 +103,11 @@ impl Book {
 
     pub fn pool(&self, name: &Ident) -> Option<PoolStatus> {
         self.pools.get(name).map(PoolState::status)
+    }
+
+    /// What claims of a pool are called after; the outer `None` if there is no such pool.
+    pub fn domain_of(&self, pool: &Ident) -> Option<Option<&Name>> {
+        self.pools.get(pool).map(|state| state.pool.spec.domain.as_ref())
     }
 
     /// The VRF of a pool.

@@ -6,7 +6,12 @@ use netstead_model::{
     Claim, ClaimRequest, Details, EventKind, Ident, Key, PoolChoice, Subject, Waiting, Want,
 };
 
-use super::{Book, pool_state::PoolState, turn::Turn};
+use super::{
+    Book,
+    claiming::{new_details, new_ttl},
+    pool_state::PoolState,
+    turn::Turn,
+};
 use crate::{
     command::{Caller, Reply},
     record::Record,
@@ -43,7 +48,7 @@ impl Turn<'_> {
         if let Some(waiting) = has {
             self.note_heard(waiting.seq);
             self.book.hear(waiting.seq);
-            return Ok(Reply::Queued(waiting));
+            return Ok(Reply::Queued(self.queue_up_again(waiting, request)));
         }
         if self.book.waiting.len() >= MOST_WAITING {
             return Err(full);
@@ -52,20 +57,39 @@ impl Turn<'_> {
             seq: self.next_seq(),
             key: request.key.clone(),
             owner: self.caller.owner().clone(),
+            by: Some(self.caller.subject.clone()),
+            request: self.caller.request.clone(),
             pools: pools.to_vec(),
             since: self.moment.wall,
             length: request.length,
-            ttl: request.ttl,
-            details: Details {
-                labels: request.labels.clone().unwrap_or_default(),
-                hostnames: request.hostnames.clone().unwrap_or_default(),
-                description: request.description.clone(),
-            },
+            ttl: new_ttl(None, request.ttl),
+            details: waiting_details(&Details::default(), request),
             keep: request.keep,
         });
         self.put(Record::Waiting(waiting.seq, Some(waiting.clone())));
         self.event(EventKind::Waiting, None, Some(Subject::Waiting(waiting.clone())), None);
         Ok(Reply::Queued(waiting))
+    }
+
+    /// Confirms a place in the queue, with other details if other ones are given. Where and for what it waits stays.
+    fn queue_up_again(&mut self, waiting: Arc<Waiting>, request: &ClaimRequest) -> Arc<Waiting> {
+        let mut changed = Waiting {
+            ttl: new_ttl(waiting.ttl, request.ttl),
+            details: waiting_details(&waiting.details, request),
+            keep: request.keep,
+            ..Waiting::clone(&waiting)
+        };
+        if changed == *waiting {
+            return waiting;
+        }
+        // What it will get, it gets as this request wants it.
+        changed.by = Some(self.caller.subject.clone());
+        changed.request.clone_from(&self.caller.request);
+        let changed = Arc::new(changed);
+        self.put(Record::Waiting(changed.seq, Some(changed.clone())));
+        let (before, after) = (Subject::Waiting(waiting), Subject::Waiting(changed.clone()));
+        self.event(EventKind::Updated, Some(before), Some(after), None);
+        changed
     }
 
     /// Gives a waiting claim an address of `pool`.
@@ -158,9 +182,15 @@ impl Book {
     }
 }
 
-/// The request a waiting claim stands for.
+fn waiting_details(was: &Details, request: &ClaimRequest) -> Details {
+    new_details(was, request).map_or_else(Details::default, |details| *details)
+}
+
+/// The request a waiting claim stands for, and who made it.
 pub(super) fn request_of(waiting: &Waiting, pool: &Ident) -> (Caller, ClaimRequest) {
-    let caller = Caller::new(&waiting.owner);
+    let subject = waiting.by.as_ref().unwrap_or(&waiting.owner).clone();
+    let behalf = Some(waiting.owner.clone());
+    let caller = Caller { subject, behalf, manager: false, request: waiting.request.clone() };
     let request = ClaimRequest {
         key: waiting.key.clone(),
         from: PoolChoice::Pools(vec![pool.clone()]),

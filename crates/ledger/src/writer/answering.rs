@@ -91,8 +91,10 @@ impl Writer {
         for request in self.put_off.drain(..) {
             let _ = request.answer.send(Err(error.clone()));
         }
+        // Their claims are stored and go on waiting, so it would be untrue that nothing was done.
+        let waits = format!("its claim waits in the queue: {}", error.cause());
         for waiter in std::mem::take(&mut self.waiters).into_values().flatten() {
-            let _ = waiter.request.answer.send(Err(error.clone()));
+            let _ = waiter.request.answer.send(Err(unlearned(&waits)));
         }
     }
 
@@ -103,7 +105,7 @@ impl Writer {
         self.shared.role.send_replace(Role::Following);
         self.shared.state.send_replace(State::Following);
         // Whoever leads now replaced the head, so whether our last commit landed before that cannot be learned here.
-        let unsure = group.unsure.then(|| unlearned("another Netstead leads this store now"));
+        let unsure = group.unsure.then(|| unlearned(&LedgerError::NotLeading.cause()));
         group.fail(&unsure.unwrap_or(LedgerError::NotLeading));
         self.refuse_all(&LedgerError::NotLeading);
     }

@@ -21,6 +21,8 @@ use super::{
 use crate::{
     command::Reply,
     record::{self, HEAD_KEY, Head, event_key},
+    refusal::LedgerError,
+    sabotage::Sabotage,
 };
 
 /// Requests decided before it is looked again whether the commit under way has landed.
@@ -28,6 +30,10 @@ const AT_ONCE: usize = 8;
 /// Up to so many requests go into one group. Of more than twice as many, half are decided while the other half is on
 /// its way, so that the disk and the deciding never wait for each other.
 const SMALL: usize = 16;
+
+/// How often it is looked whether the store has answered, when many ask, before this task goes to sleep: on a local disk
+/// the answer comes within a moment, and waking up would take a good part of that moment.
+const GLANCES: usize = 100;
 
 /// What the store says in the end.
 type Outcome = Result<Committed, StoreError>;
@@ -57,9 +63,10 @@ impl Writer {
             paused,
             ..self.head.clone()
         };
-        let mut commit = Commit::new()
-            .when(Condition::Version(HEAD_KEY.into(), self.version))
-            .put(HEAD_KEY, record::encode(&head));
+        let mut commit = Commit::new().put(HEAD_KEY, record::encode(&head));
+        if !self.shared.options.omits(Sabotage::HeadCondition) {
+            commit = commit.when(Condition::Version(HEAD_KEY.into(), self.version));
+        }
         commit.writes.append(&mut last_of_each(std::mem::take(&mut group.writes)));
         if let Some(first) = group.batch.events().first() {
             commit = commit.put(event_key(first.seq), record::event_group(&group.events));
@@ -70,6 +77,9 @@ impl Writer {
         let mut commit = maybe_done(work);
         // The store begins now, not when somebody waits for it.
         let _ = poll!(&mut commit);
+        if self.shared.options.omits(Sabotage::DurableAnswers) {
+            self.answer(Group { answers: std::mem::take(&mut group.answers), ..Group::default() });
+        }
         Flight { group, head, commit }
     }
 
@@ -98,6 +108,14 @@ impl Writer {
             self.take_in(&mut group, most.min(taken + AT_ONCE));
             open = taken < group.answers.len() || self.put_off.is_empty();
             ahead = Some(group);
+        }
+        if ahead.as_ref().is_some_and(|group| group.answers.len() >= SMALL) {
+            for _ in 0..GLANCES {
+                if poll!(&mut flight.commit).is_ready() {
+                    break;
+                }
+                yield_now().await;
+            }
         }
         (&mut flight.commit).await;
         ahead
@@ -154,6 +172,9 @@ impl Writer {
             self.put_back(ahead);
         }
         self.take_back(&mut group);
+        if group.unsure && self.shared.options.omits(Sabotage::Learning) {
+            return group.fail(&LedgerError::Unavailable { reason: plain(error) });
+        }
         self.recover(Some(head.batch), group, &plain(error)).await;
     }
 
@@ -168,6 +189,13 @@ impl Writer {
     pub(super) async fn confirm(&mut self, group: Group) {
         if group.answers.is_empty() && group.timed_out.is_empty() {
             return;
+        }
+        let options = &self.shared.options;
+        if options.omits(Sabotage::Confirming)
+            || (options.omits(Sabotage::ConfirmingRefusals)
+                && group.answers.iter().all(|(_, result)| result.is_err()))
+        {
+            return self.answer(group);
         }
         match self.shared.store.get(HEAD_KEY.as_bytes()).await {
             Ok(Some(entry)) if entry.version == self.version => {

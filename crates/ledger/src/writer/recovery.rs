@@ -5,7 +5,7 @@ use std::{sync::atomic::Ordering::Relaxed, time::Duration};
 use tokio::time::sleep;
 
 use super::{Writer, answering::unlearned, group::Group};
-use crate::{refusal::LedgerError, shared::State, take_over::take_over};
+use crate::{refusal::LedgerError, sabotage::Sabotage, shared::State, take_over::take_over};
 
 const FIRST_BACKOFF: Duration = Duration::from_millis(20);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(2);
@@ -21,12 +21,18 @@ impl Writer {
         let events = group.batch.events().to_vec();
         let mut group = Some(group);
         let mut backoff = FIRST_BACKOFF;
-        let stop = self.shared.stop.clone();
+        let (shared, stop) = (self.shared.clone(), self.shared.stop.clone());
         let mut landed = false;
         let learned = loop {
-            match take_over(&*self.shared.store, &self.shared.options.chance, self.epoch, batch, &mut landed)
-                .await
-            {
+            landed &= !shared.options.omits(Sabotage::Remembering);
+            let attempt = take_over(&*shared.store, &shared.options.chance, self.epoch, batch, &mut landed);
+            let taken = tokio::select! {
+                biased;
+                // A store that does not answer may take long to say so, and whoever waits here could ask the one who leads.
+                () = self.succession.over() => Err(LedgerError::NotLeading),
+                taken = attempt => taken,
+            };
+            match taken {
                 Ok(loaded) => break loaded,
                 Err(LedgerError::NotLeading) => {
                     self.step_down(group.unwrap_or_default());

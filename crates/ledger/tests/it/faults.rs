@@ -294,8 +294,10 @@ fn nobody_is_ever_lied_to() {
 
 /// The same on a store that takes real time, with threads that really run at once.
 pub(crate) fn nobody_is_lied_to_on(ground: &Arc<Ground>, seeds: u64) {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     for seed in 0..seeds {
+        // With it end all who still do something, and give their store back.
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let done = runtime.block_on(async {
             let handles = ground.handles(3).await;
             tokio::spawn(play(seed, handles, 20)).await

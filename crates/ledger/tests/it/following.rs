@@ -1,14 +1,14 @@
 //! Several processes on one store: one leads, the others read along and can take over.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use insta::assert_snapshot;
 use netstead_ledger::{Command, EventQuery, Freshness, Ledger, LedgerError, Options, Role};
 use netstead_model::ManualClock;
-use netstead_store::MemoryStore;
 use tokio::time::timeout;
 
 use crate::{
+    ground,
     rebuild::face,
     support::{House, any, claim, key, living, seen, target},
 };
@@ -23,7 +23,7 @@ async fn assert_same(leader: &House, follower: &House) {
 }
 
 #[tokio::test]
-async fn who_follows_reads_what_was_acknowledged_and_decides_nothing() {
+pub(crate) async fn who_follows_reads_what_was_acknowledged_and_decides_nothing() {
     let leader = House::with_lan().await;
     leader.claim("ann", "lan", "web").await;
     let follower = leader.follower().await;
@@ -48,7 +48,7 @@ async fn who_follows_reads_what_was_acknowledged_and_decides_nothing() {
 }
 
 #[tokio::test]
-async fn the_lead_goes_back_and_forth_and_events_reach_everybody_once() {
+pub(crate) async fn the_lead_goes_back_and_forth_and_events_reach_everybody_once() {
     let first = House::with_lan().await;
     let second = first.follower().await;
     let mut heard_by_second = second.ledger.subscribe();
@@ -76,8 +76,8 @@ async fn the_lead_goes_back_and_forth_and_events_reach_everybody_once() {
 }
 
 #[tokio::test]
-async fn before_there_is_a_ledger_there_is_nothing_to_read_and_then_there_is() {
-    let store = Arc::new(MemoryStore::new());
+pub(crate) async fn before_there_is_a_ledger_there_is_nothing_to_read_and_then_there_is() {
+    let store = ground::store().await;
     let clock = ManualClock::default();
     let early = Ledger::follow(store.clone(), clock.shared(), Options::default()).await.unwrap();
     assert_eq!(early.read(Freshness::Fresh, |book| book.pools().count()).await.unwrap().value, 0);
@@ -89,7 +89,7 @@ async fn before_there_is_a_ledger_there_is_nothing_to_read_and_then_there_is() {
 }
 
 #[tokio::test]
-async fn who_missed_too_much_loads_everything_anew() {
+pub(crate) async fn who_missed_too_much_loads_everything_anew() {
     let leader = House::new().await;
     leader.make("lan", "10.0.0.0/16").await;
     let follower = leader.follower().await;
@@ -106,7 +106,7 @@ async fn who_missed_too_much_loads_everything_anew() {
 }
 
 #[tokio::test]
-async fn a_new_leader_gives_each_lease_its_full_time_whatever_it_followed() {
+pub(crate) async fn a_new_leader_gives_each_lease_its_full_time_whatever_it_followed() {
     let leader = House::with_lan().await;
     leader.ask("ann", claim("lan", "web", living(60))).await.unwrap();
     let follower = leader.follower().await;
@@ -134,7 +134,7 @@ async fn a_new_leader_gives_each_lease_its_full_time_whatever_it_followed() {
 }
 
 #[tokio::test]
-async fn who_closes_gives_up_the_lead_and_who_follows_goes_on() {
+pub(crate) async fn who_closes_gives_up_the_lead_and_who_follows_goes_on() {
     let leader = House::with_lan().await;
     let follower = leader.follower().await;
     leader.claim("ann", "lan", "web").await;

@@ -3,28 +3,21 @@
 //! A test asks [`store`] for one that is new and empty. `stores.rs` runs the same tests again where that is a directory,
 //! an etcd, or a cluster of nodes.
 
+mod rafts;
+
 use std::{
     cell::RefCell,
-    path::PathBuf,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicU32, Ordering::Relaxed},
     },
-    time::Duration,
 };
 
-use futures::future::join_all;
-
-use netstead_store::{
-    EtcdOptions, EtcdStore, FaultyStore, Health, LocalStore, MemoryStore, RaftOptions, RaftSecurity,
-    RaftStore, Store, raft::Role,
-};
-use netstead_testkit::{Etcd, free_port};
+use netstead_store::{EtcdOptions, EtcdStore, FaultyStore, LocalStore, MemoryStore, Store};
+use netstead_testkit::Etcd;
 use tempfile::TempDir;
-use tokio::{
-    runtime::{Builder, Runtime},
-    time::sleep,
-};
+
+use self::rafts::Rafts;
 
 /// A place where stores can be made.
 pub(crate) struct Ground {
@@ -37,13 +30,6 @@ enum Kind {
     Local(TempDir),
     Etcd(Etcd),
     Raft(Rafts),
-}
-
-/// Clusters of three nodes each, in a runtime of their own.
-struct Rafts {
-    dir: TempDir,
-    runtime: Runtime,
-    nodes: Mutex<Vec<Arc<dyn Store>>>,
 }
 
 thread_local! {
@@ -69,9 +55,12 @@ impl Ground {
     }
 
     pub fn raft() -> Arc<Self> {
-        let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        let dir = tempfile::tempdir().unwrap();
-        Self::of(Kind::Raft(Rafts { dir, runtime, nodes: Mutex::default() }))
+        Self::of(Kind::Raft(Rafts::new()))
+    }
+
+    /// One new and empty store.
+    pub async fn store(&self) -> Arc<dyn Store> {
+        self.handles(1).await.remove(0)
     }
 
     /// One new and empty store, as so many processes have it.
@@ -95,58 +84,47 @@ impl Ground {
                 }
                 stores
             }
-            Kind::Raft(rafts) => {
-                let path = rafts.dir.path().join(number.to_string());
-                let nodes = rafts.runtime.spawn(cluster(path)).await.unwrap();
-                rafts.nodes.lock().unwrap().extend(nodes.iter().cloned());
-                nodes.into_iter().take(count).collect()
-            }
+            Kind::Raft(rafts) => rafts.handles(count).await,
         }
     }
 
     /// Runs a test with its stores made here.
     pub fn stand(self: &Arc<Self>, test: impl FnOnce()) {
-        let before = HERE.replace(self.clone());
+        let _back = Back(HERE.replace(self.clone()));
         // The same lines are met on each store.
         insta::allow_duplicates! { test() };
-        HERE.set(before);
-        if let Kind::Raft(rafts) = &self.kind {
-            let nodes = std::mem::take(&mut *rafts.nodes.lock().unwrap());
-            rafts.runtime.block_on(join_all(nodes.iter().map(|node| node.close())));
-        }
     }
 }
 
-/// Three new nodes, the one that leads first.
-async fn cluster(path: PathBuf) -> Vec<Arc<dyn Store>> {
-    let addresses = [0; 3].map(|_| format!("127.0.0.1:{}", free_port().unwrap()));
-    let opened = addresses.iter().map(|address| {
-        let security = RaftSecurity::Secret("a secret of sixteen or more".into());
-        let mut options = RaftOptions::new(path.join(address), address, security);
-        options.peers = addresses.iter().filter(|other| *other != address).cloned().collect();
-        RaftStore::open(options)
-    });
-    let nodes = join_all(opened).await.into_iter().map(Result::unwrap);
-    let mut nodes: Vec<_> = nodes.map(Arc::new).collect();
-    for _ in 0..1000 {
-        let ready = nodes.iter().all(|node| node.health() == Health::Ready);
-        let leader = nodes.iter().position(|node| node.own_status().role == Role::Leader);
-        if let Some(leader) = leader.filter(|_| ready) {
-            nodes.swap(0, leader);
-            return nodes.into_iter().map(|node| node as Arc<dyn Store>).collect();
-        }
-        sleep(Duration::from_millis(20)).await;
+/// Where the thread stood before. A test that fails goes back there too: what a thread still has when it ends, it
+/// cannot close any more.
+struct Back(Arc<Ground>);
+
+impl Drop for Back {
+    fn drop(&mut self) {
+        HERE.set(self.0.clone());
     }
-    panic!("nobody leads the cluster");
 }
 
 /// A new and empty store.
 pub(crate) async fn store() -> Arc<dyn Store> {
     let here = HERE.with_borrow(Clone::clone);
-    here.handles(1).await.remove(0)
+    here.store().await
 }
 
 /// One that can be told to misbehave.
 pub(crate) async fn faulty() -> Arc<FaultyStore> {
     Arc::new(FaultyStore::new(store().await))
+}
+
+/// Whether stores take no time here, so that the time of a test may stand still until all tasks wait.
+pub(crate) fn is_timeless() -> bool {
+    HERE.with_borrow(|here| matches!(here.kind, Kind::Memory))
+}
+
+/// The first line of a test whose time is paused: where stores take real time, it goes by.
+pub(crate) fn let_time_pass() {
+    if !is_timeless() {
+        tokio::time::resume();
+    }
 }

@@ -3,10 +3,12 @@
 use std::{sync::Arc, time::Duration};
 
 use insta::assert_snapshot;
-use netstead_ledger::{Caller, Command, EventQuery, LedgerError, Options, Reply, Role, backup};
-use netstead_model::{ClaimRequest, Span};
+use netstead_ledger::{
+    Caller, Command, EventQuery, LedgerError, Options, Reply, Role, backup, record::Record,
+};
+use netstead_model::{ClaimRequest, Clock as _, Range, Reservation, Span};
 use netstead_store::{
-    FaultyStore, Health, Store as _,
+    Commit, FaultyStore, Health, Store as _,
     faults::Fault::{Delay, LandUnknown, LoseUnknown},
 };
 
@@ -292,4 +294,52 @@ pub(crate) async fn a11_what_is_large_still_goes_in_time() {
         .ask("admin", Command::DeletePool { name: spec("lan", "10.0.0.1").name, force, if_version: None });
     assert_eq!(gone.await, Ok(Reply::PoolDeleted { released: 100, left: 0 }));
     assert!(house.say("ann", Command::Release(target("lan", "k1", None))).await.contains("no pool"));
+}
+
+#[tokio::test]
+pub(crate) async fn a11_a_pool_goes_whatever_waits_there_or_is_reserved() {
+    let house = House::new().await;
+    house.make_so("lan", "10.0.0.0/28", restless).await;
+    for n in 0..14 {
+        house.claim("ann", "lan", &format!("k{n}")).await;
+    }
+    for n in 0..60 {
+        let fat = |request: &mut ClaimRequest| {
+            let labels = (0..64).map(|l| (format!("label-{l}"), format!("{n:0>250}")));
+            request.labels = Some(netstead_model::Labels::new(labels).unwrap());
+            request.description = Some("\u{1f3e0}".repeat(1000));
+            (request.wait, request.keep) = (Some(Span::ZERO), true);
+        };
+        house.ask("bob", claim("lan", &format!("w{n}"), fat)).await.unwrap();
+    }
+    let reserve = |words: usize| {
+        let (pool, range) = ("lan".parse().unwrap(), "10.0.0.0".parse().unwrap());
+        Command::Reserve { pool, key: key("spare"), range, description: Some("\u{1f3e0}".repeat(words)) }
+    };
+    assert_snapshot!(house.say("ann", reserve(1001)).await, @"refused: description: it is longer than 1000 characters");
+    house.ask("ann", reserve(1000)).await.unwrap();
+    // Older versions let reservations have as many words as fitted into a commit.
+    house.ledger.close().await;
+    for n in 1..6 {
+        let range: Range = format!("10.0.0.{n}").parse().unwrap();
+        let words = Reservation {
+            pool: "lan".parse().unwrap(),
+            key: key(&format!("words-{n}")),
+            owner: "ann".into(),
+            range,
+            since: house.clock.wall(),
+            description: Some("x".repeat(500_000)),
+        };
+        let (pool, first) = (words.pool.clone(), range.first().number());
+        let write = Record::Reservation { pool, first, value: Some(words.into()) }.write().unwrap();
+        house.store.commit(Commit { conditions: Vec::new(), writes: vec![write] }).await.unwrap();
+    }
+    let house = house.successor().await;
+    let force = Some("it goes".to_owned());
+    let gone = house
+        .ask("admin", Command::DeletePool { name: spec("lan", "10.0.0.1").name, force, if_version: None });
+    assert_eq!(gone.await, Ok(Reply::PoolDeleted { released: 14, left: 0 }));
+    let log = house.log().await;
+    let count = |what: &str| log.iter().filter(|kind| **kind == what).count();
+    assert_eq!((count("abandoned"), count("unreserved")), (60, 6));
 }

@@ -1,7 +1,7 @@
 //! Pools: making, changing, nesting and removing them. Hazard A14.
 
 use insta::assert_snapshot;
-use netstead_ledger::{Caller, Command, Reply};
+use netstead_ledger::{Caller, Command, Freshness, Reply};
 use netstead_model::{Ident, PoolSpec};
 
 use crate::support::{House, PATIENCE, any, claim, create, exact, prefixes, restless, said, spec, target};
@@ -148,6 +148,30 @@ pub(crate) async fn a_reserved_range_is_for_its_owner_by_name() {
     assert_eq!(house.claim("ann", "lan", "web").await, "10.0.3.52");
     assert_snapshot!(house.say("bob", claim("lan", "db", exact("10.0.3.50"))).await, @"refused: 10.0.3.50 is reserved for `spare` of `ann` in pool `lan`");
     assert_snapshot!(house.say("ann", claim("lan", "db", exact("10.0.3.50"))).await, @"10.0.3.50 for db of ann, new");
+}
+
+#[tokio::test]
+pub(crate) async fn a_reservation_that_is_repeated_with_other_words_says_them_and_leaves_an_event() {
+    let house = House::with_lan().await;
+    let reserve = |words: Option<&str>| Command::Reserve {
+        pool: "lan".parse().unwrap(),
+        key: crate::support::key("spare"),
+        range: "10.0.3.50-10.0.3.51".parse().unwrap(),
+        description: words.map(ToOwned::to_owned),
+    };
+    let mut words = Vec::new();
+    for said in [Some("for later"), None, Some("for now"), Some("for now"), Some("")] {
+        let Ok(Reply::Reserved(reservation)) = house.ask("ann", reserve(said)).await else {
+            panic!("{said:?}")
+        };
+        words.push(reservation.description.clone());
+    }
+    let expected = [Some("for later"), Some("for later"), Some("for now"), Some("for now"), None];
+    assert_eq!(words.iter().map(Option::as_deref).collect::<Vec<_>>(), expected);
+    assert_eq!(house.log().await[1..], ["reserved", "updated", "updated"]);
+    let house = house.restart().await;
+    let stored = house.ledger.read(Freshness::Fresh, |book| book.reservations().cloned().collect::<Vec<_>>());
+    assert_eq!(stored.await.unwrap().value[0].description, None);
 }
 
 #[tokio::test]

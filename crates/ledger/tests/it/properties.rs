@@ -10,7 +10,7 @@ use netstead_ledger::{
     book::{Batch, Served},
     record::Head,
 };
-use netstead_model::{ClaimId, Ident, Observation, Order, Reservation, Usage, Waiting};
+use netstead_model::{ClaimId, Event, EventKind, Ident, Observation, Order, Reservation, Usage, Waiting};
 use proptest::{
     prelude::*,
     test_runner::{TestCaseError, TestRunner},
@@ -71,12 +71,26 @@ impl Pair {
         let mut batch = Batch::default();
         let served = self.book.housekeep(&mut batch, self.moment());
         self.stored.keep(&batch, &self.book);
+        self.compare_askers(&batch, &served)?;
         let expected = self.model.housekeep(self.now, &served);
         let got: Vec<_> =
             served.iter().map(|Served { waiting, claim }| (*waiting, (**claim).clone())).collect();
         prop_assert_eq!(&got, &expected, "the queue moved otherwise");
         self.ids.extend(got.iter().map(|(_, claim)| claim.id));
         self.compare()
+    }
+
+    /// The event of a claim that waited says who asked for it, with which request.
+    fn compare_askers(&self, batch: &Batch, served: &[Served]) -> Result<(), TestCaseError> {
+        for Served { waiting, claim } in served {
+            let waiting = self.model.queue.iter().map(|q| &q.waiting).find(|w| w.seq == *waiting).unwrap();
+            let claimed = |event: &&Arc<Event>| {
+                event.what == EventKind::Claimed && event.claim().is_some_and(|of| of.id == claim.id)
+            };
+            let event = batch.events().iter().find(claimed).unwrap();
+            prop_assert_eq!((Some(&event.by), &event.request), (waiting.by.as_ref(), &waiting.request));
+        }
+        Ok(())
     }
 
     fn ask(&mut self, caller: &Caller, command: &Command) -> Result<(), TestCaseError> {
@@ -236,7 +250,7 @@ fn play_on(run: &Run, pair: &mut Pair) -> Result<(), TestCaseError> {
 pub(crate) fn the_book_comes_back_from(ground: &Ground, cases: u32) {
     let runtime = Arc::new(tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap());
     let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
-    let done = TestRunner::new(config).run(&run(), |run| {
+    let done = TestRunner::new(config).run(&prop_oneof![run(), tussle()], |run| {
         let store = runtime.block_on(ground.handles(1)).remove(0);
         let place = Place { runtime: runtime.clone(), store: store.clone() };
         let done = play(&run, Stored::on(place));

@@ -1,10 +1,11 @@
 //! Promise 7 and hazard A13: who waits is served in turn, whoever leads.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use insta::assert_snapshot;
 use netstead_ledger::{Caller, Command, LedgerError, Reply};
-use netstead_model::{PoolChoice, Span};
+use netstead_model::{ClaimRequest, Labels, PoolChoice, Span, Subject, Waiting};
+use netstead_store::Commit;
 use tokio::task::JoinHandle;
 
 use crate::support::{House, PATIENCE, any, claim, exact, key, restless, said, target};
@@ -165,6 +166,108 @@ pub(crate) async fn whose_place_is_given_up_hears_of_it_at_once() {
     assert_snapshot!(closed.await.unwrap(), @"refused: there is no pool `two`");
 }
 
+/// The last event: what, by whom, with which request, and for whom.
+async fn last_event(house: &House) -> String {
+    let event = house.events().await.pop().unwrap();
+    let (what, by, request) = (event.what.as_str(), &event.by, event.request.as_deref().unwrap_or("none"));
+    let owner = match event.after.as_ref().or(event.before.as_ref()).unwrap() {
+        Subject::Claim(claim) => claim.owner.clone(),
+        Subject::Waiting(waiting) => waiting.owner.clone(),
+        other => panic!("{other:?}"),
+    };
+    format!("{what} for {owner} by {by} with request {request}")
+}
+
+#[tokio::test]
+pub(crate) async fn the_event_of_a_claim_that_waited_says_who_asked() {
+    let house = full().await;
+    let asker = |request: &str| {
+        let mut caller = Caller::new("robot").manager();
+        (caller.behalf, caller.request) = (Some("bob".into()), Some(request.into()));
+        caller
+    };
+    let wait = |change: fn(&mut ClaimRequest)| {
+        claim("one", "web", |request| {
+            (request.wait, request.keep) = (Some(Span::ZERO), true);
+            change(request);
+        })
+    };
+    house.ledger.submit(asker("r-1"), wait(|_| {}), PATIENCE).await.unwrap();
+    assert_snapshot!(last_event(&house).await, @"waiting for bob by robot with request r-1");
+    // A mere repeat changes nothing, and does not become the one that asked.
+    house.ledger.submit(asker("r-2"), wait(|_| {}), PATIENCE).await.unwrap();
+    assert_snapshot!(last_event(&house).await, @"waiting for bob by robot with request r-1");
+    let house = house.restart().await;
+    house.release("ann", "one", "holder").await;
+    house.pass(0).await;
+    assert_snapshot!(last_event(&house).await, @"claimed for bob by robot with request r-1");
+    assert_eq!(house.holder("one", "web").await.unwrap().owner.as_ref(), "bob");
+}
+
+#[tokio::test]
+pub(crate) async fn a_place_that_an_older_version_stored_is_served() {
+    let house = full().await;
+    let wait = claim("one", "web", |request| (request.wait, request.keep) = (Some(Span::ZERO), true));
+    house.ask("bob", wait).await.unwrap();
+    house.ledger.close().await;
+    let waits =
+        house.store.snapshot().await.unwrap().range(b"ledger/wait/", None, 9).await.unwrap().remove(0);
+    let mut json: serde_json::Value = serde_json::from_slice(&waits.value[1..]).unwrap();
+    assert_eq!(json.as_object_mut().unwrap().remove("by"), Some("bob".into()));
+    let old = netstead_ledger::record::encode(&json);
+    house.store.commit(Commit::new().put(waits.key, old)).await.unwrap();
+    let house = house.successor().await;
+    house.release("ann", "one", "holder").await;
+    house.pass(0).await;
+    assert_snapshot!(last_event(&house).await, @"claimed for bob by bob with request none");
+}
+
+#[tokio::test]
+pub(crate) async fn who_asks_again_while_waiting_changes_what_it_will_get() {
+    let house = full().await;
+    let wait = |change: fn(&mut ClaimRequest)| {
+        claim("one", "web", |request| {
+            request.wait = Some(Span::ZERO);
+            change(request);
+        })
+    };
+    house.ask("bob", wait(|request| request.description = Some("the first words".into()))).await.unwrap();
+    let place = |reply: &Reply| match reply {
+        Reply::Queued(waiting) => (waiting.seq, waiting.since),
+        other => panic!("{other:?}"),
+    };
+    let first = house.ask("bob", wait(|_| {})).await.unwrap();
+    let labelled = |request: &mut ClaimRequest| {
+        request.labels = Some(Labels::new([("tier".to_owned(), "web".to_owned())]).unwrap());
+        (request.ttl, request.keep) = (Some(Span::from_secs(90)), true);
+    };
+    let changed = house.ask("bob", wait(labelled)).await.unwrap();
+    assert_eq!(place(&changed), place(&first), "it keeps its place");
+    for _ in 0..2 {
+        assert_eq!(house.ask("bob", wait(labelled)).await.unwrap(), changed);
+    }
+    assert_eq!(house.log().await[2..], ["waiting", "updated"]);
+    let event = house.events().await.pop().unwrap();
+    let (before, after) = (event.before.clone().unwrap(), event.after.clone().unwrap());
+    assert_eq!((Reply::Queued(waiting(before)), Reply::Queued(waiting(after))), (first, changed));
+    // It keeps its place now, also under a new leader.
+    let house = house.restart().await;
+    house.pass(3600).await;
+    house.release("ann", "one", "holder").await;
+    house.pass(0).await;
+    let held = house.holder("one", "web").await.unwrap();
+    assert_eq!(held.ttl, Some(Span::from_secs(90)));
+    assert_eq!(held.details().labels.get("tier"), Some("web"));
+    assert_eq!(held.details().description.as_deref(), Some("the first words"), "what is not said stays");
+}
+
+fn waiting(subject: Subject) -> Arc<Waiting> {
+    match subject {
+        Subject::Waiting(waiting) => waiting,
+        other => panic!("{other:?}"),
+    }
+}
+
 #[tokio::test]
 pub(crate) async fn the_pool_named_first_serves_if_several_can() {
     let house = full().await;
@@ -207,7 +310,7 @@ pub(crate) async fn a_ledger_that_closes_tells_those_who_wait() {
     let waiter = waits(&house, "bob", "one", "web");
     until_waiting(&house, "one", 1).await;
     house.ledger.close().await;
-    assert_snapshot!(waiter.await.unwrap(), @"error: the ledger cannot answer now: it is shutting down; nothing was changed");
+    assert_snapshot!(waiter.await.unwrap(), @"error: it is unknown whether this was done (its claim waits in the queue: it is shutting down): ask again with the same key");
     let later = house.ask("bob", any("one", "web")).await;
     assert!(matches!(later, Err(LedgerError::Unavailable { .. })), "{later:?}");
 }

@@ -13,7 +13,10 @@ use netstead_store::{Commit, MAX_WRITES, Store, Write};
 use proptest::{prelude::*, test_runner::TestCaseError};
 use tokio::runtime::Runtime;
 
-use crate::properties::{LEDGER, wall};
+use crate::{
+    checking::problems_of,
+    properties::{LEDGER, wall},
+};
 
 /// What the store would hold, and the Book of somebody who follows it commit by commit.
 #[derive(Default)]
@@ -175,6 +178,7 @@ impl Stored {
         if let Some(place) = &self.place {
             prop_assert_eq!(place.everything(), self.keys.clone(), "the store holds something else");
         }
+        prop_assert_eq!(problems_of(&self.keys, &head_of(book)), "", "the store is not sound");
         let mut loaded = self.load(book);
         prop_assert_eq!(face(&loaded, false), face(book, false), "built anew, the Book is another");
         if let Some(mut follower) = self.follower.clone() {

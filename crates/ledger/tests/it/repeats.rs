@@ -5,10 +5,11 @@ use std::{sync::Arc, time::Duration};
 use insta::assert_snapshot;
 use netstead_ledger::{Command, LedgerError, Options, Reply};
 use netstead_model::Span;
-use netstead_store::{FaultyStore, MemoryStore, faults::Fault};
+use netstead_store::{FaultyStore, faults::Fault};
 
-use crate::support::{
-    House, PATIENCE, any, caller, claim, create, exact, key, living, said, seen, spec, target,
+use crate::{
+    ground::{self, let_time_pass},
+    support::{House, PATIENCE, any, caller, claim, create, exact, key, living, said, seen, spec, target},
 };
 
 /// The same house twice; in the second, answers can be lost.
@@ -21,10 +22,10 @@ struct Twins {
 
 impl Twins {
     async fn new() -> Self {
-        let store = Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())));
+        let store = ground::faulty().await;
         let options = Options { learn_timeout: Duration::ZERO, ..Options::default() };
         let shaky = House::on(store.clone(), options.clone()).await;
-        let sound = House::on(Arc::new(MemoryStore::new()), options).await;
+        let sound = House::on(ground::store().await, options).await;
         Self { sound, shaky, store, shown: Vec::new() }
     }
 
@@ -63,7 +64,8 @@ impl Twins {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_kind_of_request_may_be_repeated() {
+pub(crate) async fn every_kind_of_request_may_be_repeated() {
+    let_time_pass();
     let mut twins = Twins::new().await;
     twins.lose("admin", |_| create("lan", "10.0.3.50-10.0.3.59", |_| {})).await;
     let mut wider = spec("lan", "10.0.3.50-10.0.3.69");

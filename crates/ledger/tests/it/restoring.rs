@@ -1,14 +1,21 @@
 //! An old backup knows nothing of what was given out after it: what comes out of it gives out nothing by itself.
 
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use insta::assert_snapshot;
-use netstead_ledger::{Command, Options, Reply, backup};
-use netstead_model::{Span, Want};
+use netstead_ledger::{
+    Command, Ledger, LedgerError, Options, Reply,
+    backup::{self, BackupError},
+    record::HEAD_KEY,
+};
+use netstead_model::{ManualClock, Span, Want};
+use netstead_store::{Commit, Store, Write, faults::Fault};
 use tempfile::TempDir;
 
 use crate::{
     ground,
+    liar::{Liar, twists},
+    moving::content,
     support::{House, any, claim, exact, key, living, prefixes, restless, seen, target},
 };
 
@@ -121,4 +128,114 @@ pub(crate) async fn who_lost_something_gets_it_back_by_name_and_an_old_id_touche
     house.ask("bob", Command::Abandon { pool: "one".parse().unwrap(), key: key("queued") }).await.unwrap();
     let log = house.log().await;
     assert!(log.contains(&"restored") && log.contains(&"resumed"), "{log:?}");
+}
+
+async fn restore(store: &dyn Store, file: &(TempDir, PathBuf)) -> Result<backup::Summary, BackupError> {
+    backup::restore(store, &ManualClock::default(), &file.1, |_, _| true).await
+}
+
+/// Half a ledger is none: nobody can use it, and nobody begins a new one in its place.
+async fn is_refused(store: Arc<dyn Store>) -> bool {
+    let opened = Ledger::open(store, ManualClock::default().shared(), Options::default()).await;
+    match opened {
+        Ok(ledger) => ledger.close().await,
+        Err(LedgerError::Damaged { .. }) => return true,
+        Err(error) => panic!("{error}"),
+    }
+    false
+}
+
+#[tokio::test]
+async fn a_store_that_holds_something_else_than_was_restored_is_caught_and_not_opened() {
+    let file = saved(&before().await).await;
+    let whole = ground::store().await;
+    let event = restore(&*whole, &file).await.unwrap().seq + 1;
+    let keys: Vec<_> = content(&*whole).await.into_keys().collect();
+    let event = netstead_ledger::record::event_key(event).into_bytes();
+    assert!(keys.contains(&event) && keys.contains(&HEAD_KEY.into()) && keys.len() > 15, "{}", keys.len());
+    for key in &keys {
+        for (name, twist) in twists(key) {
+            let store = Arc::new(Liar::new(ground::store().await, twist));
+            let told = restore(&*store, &file).await;
+            let of = String::from_utf8_lossy(key);
+            assert!(matches!(told, Err(BackupError::Differs)), "{name} {of}: {told:?}");
+            assert!(is_refused(store).await, "{name} {of}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_does_not_open_is_not_said_to_be_restored() {
+    let file = saved(&before().await).await;
+    let store = Arc::new(Liar::new(ground::store().await, |writes| {
+        writes.retain(|write| !matches!(write, Write::Delete(key) if key == b"meta/restoring"));
+    }));
+    let told = restore(&*store, &file).await;
+    assert!(matches!(told, Err(BackupError::Differs)), "{told:?}");
+    assert!(is_refused(store).await);
+}
+
+#[tokio::test]
+pub(crate) async fn whatever_commit_breaks_half_a_ledger_is_not_opened() {
+    let house = House::new().await;
+    house.make("lan", "10.0.0.0/16").await;
+    for first in [0, 60] {
+        let bulk = (first..first + 60).map(|number| any("lan", &format!("machine-{number}"))).collect();
+        house.ask("ann", Command::Bulk(bulk)).await.unwrap();
+    }
+    let file = saved(&house).await;
+    for fault in [Fault::Fail, Fault::LandUnknown, Fault::LoseUnknown] {
+        let mut number = 0;
+        loop {
+            let store = ground::faulty().await;
+            let mut faults = vec![Fault::Pass; number];
+            faults.push(fault);
+            store.script(faults);
+            let told = restore(&*store, &file).await;
+            let broken = store.commits() > number as u64;
+            assert_eq!(told.is_err(), broken, "{fault:?} {number}: {told:?}");
+            if !broken {
+                break;
+            }
+            let there = content(&*store).await;
+            if number == 0 && fault != Fault::LandUnknown {
+                assert!(there.is_empty(), "{fault:?}");
+            } else if there.contains_key(&b"meta/restoring"[..]) {
+                assert!(is_refused(store).await, "{fault:?} {number}");
+            } else {
+                // All of it is there, and only the last answer was lost.
+                assert_eq!(
+                    (fault, there.len()),
+                    (Fault::LandUnknown, content(&*house.store).await.len() + 1)
+                );
+            }
+            number += 1;
+        }
+        assert_eq!(number, 4, "it begins, fills in two, and ends");
+    }
+}
+
+#[tokio::test]
+pub(crate) async fn what_was_not_sound_is_restored_and_said_to_be_so() {
+    let house = before().await;
+    house.store.commit(Commit::new().put("ledger/nonsense", "1")).await.unwrap();
+    let file = saved(&house).await;
+    let store = ground::store().await;
+    let told = restore(&*store, &file).await.unwrap_err();
+    assert_snapshot!(told, @"everything is restored as it was, and that was not sound: `ledger/nonsense`: no page of the manual knows this key");
+    let house = House::on(store, Options::default()).await;
+    assert_eq!(house.say("ann", any("lan", "web")).await, "10.0.3.50 for web of ann, again");
+}
+
+#[tokio::test]
+async fn a_file_whose_keys_are_in_disorder_touches_no_store() {
+    let file = saved(&before().await).await;
+    let text = std::fs::read_to_string(&file.1).unwrap();
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.swap(1, 2);
+    std::fs::write(&file.1, lines.join("\n")).unwrap();
+    let store = ground::store().await;
+    let told = restore(&*store, &file).await.unwrap_err();
+    assert_snapshot!(told, @"line 3 of the backup is not valid: its key does not come after the one before; nothing was restored");
+    assert!(content(&*store).await.is_empty());
 }

@@ -27,7 +27,8 @@ pub(crate) enum Step {
     Release(Who, Aim),
     Renew(Who, Aim, Option<u64>),
     Move(Who, Aim, u8, Option<u8>),
-    Reserve(Who, u8, u8, u8, u8),
+    /// Pool, key, offset, length, and words about it: those that say something ask for the same range each time.
+    Reserve(Who, u8, u8, u8, u8, Option<&'static str>),
     Unreserve(Who, u8, u8),
     Observe {
         source: u8,
@@ -145,7 +146,9 @@ fn step() -> impl Strategy<Value = Step> {
         18 => (who(), aim()).prop_map(|(who, aim)| Step::Release(who, aim)),
         3 => (who(), aim(), time()).prop_map(|(who, aim, ttl)| Step::Renew(who, aim, ttl)),
         3 => (who(), aim(), 0u8..KEYS, prop::option::of(0u8..3)).prop_map(|(w, a, key, to)| Step::Move(w, a, key, to)),
-        3 => (who(), any::<u8>(), 0u8..3, 0u8..12, 0u8..4).prop_map(|(w, p, k, o, l)| Step::Reserve(w, p, k, o, l)),
+        2 => (who(), any::<u8>(), 0u8..3, 0u8..12, 0u8..4).prop_map(|(w, p, k, o, l)| Step::Reserve(w, p, k, o, l, None)),
+        2 => (who(), any::<u8>(), 0u8..3, prop::sample::select(vec!["", "for ann", "for all"]))
+            .prop_map(|(who, pool, key, words)| Step::Reserve(who, pool, key, 2 + 2 * key, 1, Some(words))),
         2 => (who(), any::<u8>(), 0u8..3).prop_map(|(who, pool, key)| Step::Unreserve(who, pool, key)),
         4 => observe.prop_map(|(source, pool, complete, seen, grace, ttl)| {
             Step::Observe { source, pool, complete, seen, grace, ttl }
@@ -198,7 +201,7 @@ pub(crate) fn tussle() -> impl Strategy<Value = Run> {
         }),
         4 => (manager(), aim()).prop_map(|(who, aim)| Step::Release(who, Aim { id: 0, ..aim })),
         1 => Just(Step::Pass(60_000)),
-        1 => (manager(), 0u8..3, 0u8..12, 0u8..4).prop_map(|(who, k, o, l)| Step::Reserve(who, 0, k, o * 8, l * 8)),
+        1 => (manager(), 0u8..3, 0u8..12, 0u8..4).prop_map(|(who, k, o, l)| Step::Reserve(who, 0, k, o * 8, l * 8, None)),
     ];
     let theme = prop::sample::select(vec![vec![5], vec![9], vec![5, 7]]);
     let shapes = prop::collection::vec(universe::resting_shape(), 10);

@@ -3,7 +3,12 @@
 use netstead_ledger::{Caller, Refusal, Reply, book::Served};
 use netstead_model::{Claim, ClaimRequest, Details, Ident, Key, Pool, PoolChoice, Waiting, Want};
 
-use super::{Model, Queued, may_touch, releasing::IsFor as _};
+use super::{
+    Model, Queued,
+    binding::{details, lifetime},
+    may_touch,
+    releasing::IsFor as _,
+};
 
 impl Model {
     pub fn queue_up(
@@ -16,21 +21,30 @@ impl Model {
         let now = self.now;
         if let Some(queued) = has.and_then(|has| self.queue.iter_mut().find(|q| q.waiting.seq == has.seq)) {
             queued.heard = now;
-            return Reply::Queued(queued.waiting.clone().into());
+            let before = queued.waiting.clone();
+            let waiting = &mut queued.waiting;
+            waiting.ttl = lifetime(before.ttl, request.ttl);
+            waiting.details = details(&before.details, request).map_or_else(Details::default, |d| *d);
+            waiting.keep = request.keep;
+            let changed = *waiting != before;
+            if changed {
+                (waiting.by, waiting.request) = (Some(caller.subject.clone()), caller.request.clone());
+            }
+            let reply = Reply::Queued(waiting.clone().into());
+            self.seq += u64::from(changed);
+            return reply;
         }
         let waiting = Waiting {
             seq: self.seq + 1,
             key: request.key.clone(),
             owner: caller.owner().clone(),
+            by: Some(caller.subject.clone()),
+            request: caller.request.clone(),
             pools: pools.to_vec(),
             since: self.wall,
             length: request.length,
-            ttl: request.ttl,
-            details: Details {
-                labels: request.labels.clone().unwrap_or_default(),
-                hostnames: request.hostnames.clone().unwrap_or_default(),
-                description: request.description.clone(),
-            },
+            ttl: lifetime(None, request.ttl),
+            details: details(&Details::default(), request).map_or_else(Details::default, |d| *d),
             keep: request.keep,
         };
         self.event();

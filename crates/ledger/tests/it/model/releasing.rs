@@ -123,11 +123,17 @@ impl Model {
     ) -> Result<Reply, Refusal> {
         let lies_in = self.pool(pool)?;
         let (pool, key) = (pool.clone(), key.clone());
-        if let Some(there) = self.reservations.iter().find(|r| r.pool == pool && r.key == key) {
+        if let Some(place) = self.reservations.iter().position(|r| r.pool == pool && r.key == key) {
+            let mut there = self.reservations[place].clone();
             return match (may_touch(caller, &there.owner), there.range == range) {
-                (false, _) => Err(Refusal::NotYours { pool, key, owner: there.owner.clone() }),
+                (false, _) => Err(Refusal::NotYours { pool, key, owner: there.owner }),
                 (true, false) => Err(invalid("range")),
-                (true, true) => Ok(Reply::Reserved(there.clone().into())),
+                (true, true) => {
+                    there.description = described(description.or(there.description.clone()));
+                    self.seq += u64::from(there != self.reservations[place]);
+                    self.reservations[place] = there.clone();
+                    Ok(Reply::Reserved(there.into()))
+                }
             };
         }
         if lies_in.closing {
@@ -150,6 +156,7 @@ impl Model {
             return Err(Refusal::AddressHeld { address: claim.held(), pool, key, owner });
         }
         let owner = caller.owner().clone();
+        let description = described(description);
         let reservation = Reservation { pool, key, owner, range, since: self.wall, description };
         self.reservations.push(reservation.clone());
         self.event();
@@ -169,6 +176,11 @@ impl Model {
         self.event();
         Ok(Reply::Gone(true))
     }
+}
+
+/// No words are none.
+fn described(text: Option<String>) -> Option<String> {
+    text.filter(|text| !text.is_empty())
 }
 
 pub(crate) trait IsFor {

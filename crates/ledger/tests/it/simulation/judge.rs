@@ -45,6 +45,8 @@ pub(super) struct Judge {
     pub wrong: Option<String>,
     pub trace: Vec<String>,
     pub answers: u64,
+    /// Trimming is no excuse for events that nobody told of.
+    strict: bool,
     attempts: u64,
     /// Those who asked were told that nothing was done.
     undone: BTreeSet<Arc<str>>,
@@ -59,6 +61,10 @@ pub(super) struct Judge {
 }
 
 impl Judge {
+    pub fn new(strict: bool) -> Self {
+        Self { strict, ..Self::default() }
+    }
+
     pub fn note(&mut self, what: impl FnOnce() -> String) {
         self.trace.push(format!("{:>8} {}", self.now.as_millis(), what()));
     }
@@ -275,7 +281,8 @@ impl Judge {
         self.expect(same, || format!("{process} told of event {}, which is not stored", event.seq));
         if let Some(last) = self.heard.insert(process, event.seq) {
             // What was trimmed meanwhile nobody can tell of any more.
-            let kept = self.history.head.as_ref().map_or(0, |head| head.oldest).max(last + 1);
+            let oldest = self.history.head.as_ref().filter(|_| !self.strict).map_or(0, |head| head.oldest);
+            let kept = oldest.max(last + 1);
             let next = self.history.events.range(kept..).next().map_or(u64::MAX, |(seq, _)| *seq);
             self.expect(event.seq > last && event.seq <= next, || {
                 format!("{process} told of event {} after {last}, and not of {next}", event.seq)

@@ -93,11 +93,12 @@ impl Setting<'_> {
                 let (target, owner) = (self.target(*aim), owner.map(owner_name));
                 (who.caller(), Command::Move { target, key: self.key(*to), owner })
             }
-            Step::Reserve(who, pool, number, offset, length) => {
+            Step::Reserve(who, pool, number, offset, length, words) => {
                 let first = universe::address(self.pool(*pool), *offset, None);
                 let last = first.checked_add(u128::from(*length)).unwrap();
                 let (pool, range) = (self.name(*pool), Range::new(first, last).unwrap());
-                (who.caller(), Command::Reserve { pool, key: self.key(*number), range, description: None })
+                let description = words.map(ToOwned::to_owned);
+                (who.caller(), Command::Reserve { pool, key: self.key(*number), range, description })
             }
             Step::Unreserve(who, pool, number) => {
                 (who.caller(), Command::Unreserve { pool: self.name(*pool), key: self.key(*number) })
@@ -135,6 +136,7 @@ impl Who {
         let mut caller = Caller::new(&owner_name(self.owner));
         caller.manager = self.manager;
         caller.behalf = self.behalf.then(|| owner_name(self.owner + 1));
+        caller.request = self.manager.then(|| "of a manager".into());
         caller
     }
 }
