@@ -6,21 +6,22 @@
 
 mod error;
 mod format;
+mod hear;
 mod known;
 mod peers;
 mod record;
 mod roll;
 mod stage;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use netstead_model::Clock;
-use netstead_store::{Commit, Condition, EPOCH_KEY, Store, StoreError, Watch, WatchItem};
+use netstead_store::{Commit, Condition, EPOCH_KEY, Snapshot, Store, StoreError};
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use tracing::{info, warn};
+use tracing::info;
 
-use self::known::{Known, PREFIX};
+use self::known::Known;
 pub use self::{
     error::ClusterError,
     peers::{PeerError, Peers},
@@ -28,8 +29,6 @@ pub use self::{
     stage::Stage,
 };
 
-/// How long the whole store is waited for before this node's own copy is believed.
-const PATIENCE: Duration = Duration::from_secs(2);
 /// How often a record is tried to be written.
 const TRIES: u32 = 8;
 
@@ -53,10 +52,10 @@ pub struct Cluster {
     _follower: Arc<DropGuard>,
 }
 
-/// Refuses a store that is written in a newer format than this program understands.
-pub async fn check_format(store: &dyn Store) -> Result<(), ClusterError> {
-    let stored = store.get(FORMAT_KEY.as_bytes()).await?;
-    format::check(stored.as_ref().map(record::format_of).transpose()?, FORMAT)
+/// Refuses a store that is written in a newer format than a program understands whose `highest` this is.
+pub async fn check_format(snapshot: &dyn Snapshot, highest: u32) -> Result<(), ClusterError> {
+    let stored = snapshot.get(FORMAT_KEY.as_bytes()).await?;
+    format::check(stored.as_ref().map(record::format_of).transpose()?, highest)
 }
 
 impl Cluster {
@@ -72,10 +71,10 @@ impl Cluster {
         me: Member,
     ) -> Result<Self, ClusterError> {
         let known = watch::Sender::new(Known::default());
-        let watch = load(&*store, &known).await?;
+        let watches = hear::load(&*store, &known).await?;
         format::check(known.borrow().format, me.format)?;
         let stop = CancellationToken::new();
-        tokio::spawn(follow(Arc::clone(&store), known.clone(), watch, stop.clone()));
+        tokio::spawn(hear::follow(Arc::clone(&store), known.clone(), watches, stop.clone()));
         let stand = watch::Sender::new(Stand::Following);
         Ok(Self { store, clock, me: Arc::new(me), known, stand, _follower: Arc::new(stop.drop_guard()) })
     }
@@ -124,17 +123,37 @@ impl Cluster {
         }
         self.store.commit(commit).await?;
         // What was raised in the meantime, by somebody who did not know of us.
+        self.check_format().await
+    }
+
+    /// Asks the store whether this program still understands it. Whoever took the lead before asking can rely on the
+    /// answer: only who leads raises the format.
+    pub async fn check_format(&self) -> Result<(), ClusterError> {
         let stored = self.store.get(FORMAT_KEY.as_bytes()).await?;
         let stored = stored.as_ref().map(record::format_of).transpose()?;
-        self.known.send_if_modified(|known| std::mem::replace(&mut known.format, stored) != stored);
+        self.known.send_if_modified(|known| known.raise_format(stored));
         format::check(stored, self.me.format)
     }
 
-    /// From now on this node leads: it tells the others where it is.
+    /// Waits until the store is written in a format that this program does not understand, and says so.
+    pub async fn outgrown(&self) -> ClusterError {
+        let mut changes = self.changes();
+        loop {
+            let known = changes.borrow_and_update().format;
+            if let Err(error) = format::check(known, self.me.format) {
+                return error;
+            }
+            // It cannot fail: this node holds the other end.
+            let _ = changes.changed().await;
+        }
+    }
+
+    /// From now on this node leads: it tells the others where it is. One that is too old refuses.
     pub async fn lead(&self, epoch: u64) -> Result<(), ClusterError> {
         let leader = Leader { epoch, node: self.me.id.clone(), url: self.me.url.clone() };
         for _ in 0..TRIES {
             let fence = self.fence(epoch).await?;
+            self.check_format().await?;
             let commit = Commit::new().when(fence).put(LEADER_KEY, leader.encode());
             match self.store.commit(commit).await {
                 Ok(_) => {
@@ -200,51 +219,6 @@ impl Cluster {
             Err(ClusterError::NotLeading)
         }
     }
-}
-
-/// Learns everything that is stored, and how to hear of what changes from then on. Without the others' agreement this
-/// node's own copy has to do.
-async fn load(store: &dyn Store, known: &watch::Sender<Known>) -> Result<Option<Watch>, ClusterError> {
-    let whole = async {
-        let watch = store.watch(PREFIX).await?;
-        let loaded = Known::read(&*store.snapshot().await?).await?;
-        Ok::<_, ClusterError>((watch, loaded))
-    };
-    if let Ok(Ok((watch, loaded))) = tokio::time::timeout(PATIENCE, whole).await {
-        known.send_replace(loaded);
-        return Ok(Some(watch));
-    }
-    known.send_replace(Known::read(&*store.own_snapshot().await?).await?);
-    Ok(None)
-}
-
-async fn follow(
-    store: Arc<dyn Store>,
-    known: watch::Sender<Known>,
-    mut watch: Option<Watch>,
-    stop: CancellationToken,
-) {
-    let news = async {
-        let mut pause = Duration::from_millis(200);
-        loop {
-            let item = match &mut watch {
-                Some(watch) => watch.next().await,
-                None => None,
-            };
-            if let Some(WatchItem::Changed { writes, .. }) = item {
-                known.send_modify(|known| known.apply(&writes));
-                pause = Duration::from_millis(200);
-                continue;
-            }
-            tokio::time::sleep(pause).await;
-            watch = load(&*store, &known).await.unwrap_or_else(|error| {
-                warn!(%error, retry_in = ?pause, "The members cannot be read; those known stay.");
-                None
-            });
-            pause = (pause * 2).min(Duration::from_secs(10));
-        }
-    };
-    stop.run_until_cancelled(news).await;
 }
 
 #[cfg(test)]

@@ -12,3 +12,4 @@ pub(crate) mod path;
 pub(crate) mod query;
 pub(crate) mod seen;
 pub(crate) mod session;
+pub(crate) mod zones;

@@ -112,8 +112,8 @@ impl Engine {
     }
 
     /// Why a name is as it is, and why not, one sentence each.
-    pub fn explain(&self, name: &Name) -> Vec<String> {
-        explain::explain(&self.shared, name)
+    pub async fn explain(&self, name: &Name) -> Vec<String> {
+        explain::explain(&self.shared, name).await
     }
 
     /// The newest events first.

@@ -1,11 +1,12 @@
 //! Why a name is as it is, and why not.
 
-use netstead_model::Name;
+use netstead_ledger::{Book, Freshness};
+use netstead_model::{Key, Kind, Name};
 
 use crate::{provider::ProviderHandle, records::reason, shared::Shared};
 
 /// One sentence for everything that is known about `name`.
-pub(crate) fn explain(shared: &Shared, name: &Name) -> Vec<String> {
+pub(crate) async fn explain(shared: &Shared, name: &Name) -> Vec<String> {
     let handles: Vec<ProviderHandle> = shared.providers().values().cloned().collect();
     let mut said = Vec::new();
     for handle in &handles {
@@ -25,10 +26,32 @@ pub(crate) fn explain(shared: &Shared, name: &Name) -> Vec<String> {
             }
         }
     }
+    for why in nameless_claims(shared, name).await {
+        if !said.contains(&why) {
+            said.push(why);
+        }
+    }
     if said.is_empty() {
         said.push(format!("No source asks for {name}, and nothing of ours stands there."));
     }
     said
+}
+
+/// Claims that might have had this name, and why they have none. The inventory does not know them.
+async fn nameless_claims(shared: &Shared, name: &Name) -> Vec<String> {
+    let key = name.labels().next().and_then(|label| label.parse::<Key>().ok());
+    let (Some(ledger), Some(key)) = (&shared.options.ledger, key) else { return Vec::new() };
+    let look = |book: &Book| -> Vec<String> {
+        let pools = book.pools().map(|status| status.pool.spec);
+        let nameless = pools.filter_map(|pool| {
+            let claim = book.claim(&pool.name, &key)?.claim;
+            let found = claim.names(pool.domain.as_ref());
+            let has_none = found.names.is_empty() && claim.address.kind() != Kind::Mac;
+            has_none.then(|| format!("ledger/{}/{key}: {}.", pool.name, found.reason))
+        });
+        nameless.collect()
+    };
+    ledger.read(Freshness::Stale, look).await.map(|seen| seen.value).unwrap_or_default()
 }
 
 fn of_provider(shared: &Shared, handle: &ProviderHandle, name: &Name, said: &mut Vec<String>) {

@@ -21,8 +21,10 @@ pub(super) fn check(stored: Option<u32>, highest: u32) -> Result<(), ClusterErro
 /// Looks whenever a member changes, for as long as this node leads.
 pub(super) async fn keep(cluster: &Cluster, epoch: u64) {
     let mut changes = cluster.changes();
+    let members = |known: &Known| known.members.values().map(key).collect::<Vec<_>>();
     loop {
-        changes.mark_unchanged();
+        // Before they are counted: who comes or goes meanwhile is a reason to count again.
+        let before = members(&changes.borrow_and_update());
         match raise(cluster, epoch).await {
             Ok(()) => {}
             Err(ClusterError::NotLeading) => return,
@@ -32,8 +34,6 @@ pub(super) async fn keep(cluster: &Cluster, epoch: u64) {
                 continue;
             }
         }
-        let members = |known: &Known| known.members.values().map(key).collect::<Vec<_>>();
-        let before = members(&cluster.known.borrow());
         let differs = |known: &Known| members(known) != before;
         if changes.wait_for(differs).await.is_err() {
             return;

@@ -7,7 +7,7 @@ use tracing::error;
 
 use super::{
     ClusterError, FORMAT_KEY, LEADER_KEY, Leader, MEMBERS, Member,
-    record::{decode, format_of},
+    record::{decode, format_of, parse_format},
 };
 
 /// Everything that nodes tell each other is below this; the format alone is not.
@@ -18,7 +18,7 @@ const PAGE: usize = 1000;
 pub(crate) struct Known {
     pub(crate) leader: Option<Leader>,
     pub(crate) members: BTreeMap<String, Member>,
-    /// As it was when everything was read; whoever leads raises it.
+    /// Whoever leads raises it, and nobody lowers it.
     pub(crate) format: Option<u32>,
 }
 
@@ -55,8 +55,19 @@ impl Known {
         }
     }
 
+    /// Whether that is news. What was read a moment ago may come after newer news of the watch.
+    pub(super) fn raise_format(&mut self, stored: Option<u32>) -> bool {
+        let higher = stored > self.format;
+        if higher {
+            self.format = stored;
+        }
+        higher
+    }
+
     fn put(&mut self, key: &[u8], value: &[u8]) {
-        if key == LEADER_KEY.as_bytes() {
+        if key == FORMAT_KEY.as_bytes() {
+            self.raise_format(readable(parse_format(key, value)));
+        } else if key == LEADER_KEY.as_bytes() {
             let leader: Option<Leader> = readable(decode(key, value));
             // What this node wrote itself may be known before older news of the watch comes.
             let newer =

@@ -78,8 +78,12 @@ pub(super) fn roll() -> Vec<u8> {
 }
 
 pub(super) fn format_of(entry: &Entry) -> Result<u32, ClusterError> {
-    let text = std::str::from_utf8(&entry.value).ok().and_then(|text| text.parse().ok());
-    text.ok_or_else(|| damaged(&entry.key, "it is no number"))
+    parse_format(&entry.key, &entry.value)
+}
+
+pub(super) fn parse_format(key: &[u8], value: &[u8]) -> Result<u32, ClusterError> {
+    let number = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
+    number.ok_or_else(|| damaged(key, "it is no number"))
 }
 
 fn encode<T: Serialize>(value: &T) -> Vec<u8> {

@@ -1,5 +1,7 @@
+use std::time::Duration;
+
 use netstead_model::{Clock as _, SystemClock};
-use netstead_store::MemoryStore;
+use netstead_store::{Committed, Entry, Epoch, Health, MemoryStore, Watch};
 
 use super::*;
 
@@ -97,4 +99,109 @@ async fn a_newcomer_is_not_overlooked_while_the_format_is_raised() {
     let counted = Condition::Version(ROLL_KEY.into(), roll);
     let late = store.commit(Commit::new().when(counted).put(FORMAT_KEY, "2")).await;
     assert!(matches!(late, Err(StoreError::Refused { .. })), "{late:?}");
+}
+
+/// A newer node that leads, and an older one that was taken off the list while it runs.
+async fn outgrown(store: &Arc<dyn Store>) -> (Cluster, Cluster) {
+    let (old, new) = (node(store, "old", 1).await.unwrap(), node(store, "new", 2).await.unwrap());
+    let epoch = lead(store, &new).await;
+    let early = tokio::time::timeout(Duration::from_millis(50), old.outgrown()).await;
+    assert!(early.is_err(), "the old one understands everything");
+    new.remove("old").await.unwrap();
+    settle(&new, epoch).await;
+    assert_eq!(stored(store).await, Some(2));
+    (old, new)
+}
+
+#[tokio::test]
+async fn who_is_too_old_does_not_lead() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let (old, new) = outgrown(&store).await;
+    let epoch = store.lead().await.unwrap().0;
+    let refused = old.lead(epoch).await.unwrap_err();
+    assert!(matches!(refused, ClusterError::TooOld { stored: 2, highest: 1 }), "{refused}");
+    assert_eq!(old.stand(), Stand::Following);
+    let written = store.get(LEADER_KEY.as_bytes()).await.unwrap().unwrap();
+    let leader: Leader = record::decode(&written.key, &written.value).unwrap();
+    assert_eq!(leader.node, new.me().id, "the old one has written nothing");
+}
+
+#[tokio::test]
+async fn who_has_become_too_old_hears_of_it_at_once() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let (old, _new) = outgrown(&store).await;
+    let said = tokio::time::timeout(Duration::from_secs(30), old.outgrown()).await.unwrap();
+    assert!(matches!(said, ClusterError::TooOld { stored: 2, highest: 1 }), "{said}");
+    assert_eq!(old.format(), 2);
+}
+
+/// A store whose views take their time: what one shows may be past when it is there.
+#[derive(Debug)]
+struct Slow(MemoryStore);
+
+impl Slow {
+    const LATE: Duration = Duration::from_millis(400);
+}
+
+#[async_trait::async_trait]
+impl Store for Slow {
+    async fn get(&self, key: &[u8]) -> Result<Option<Entry>, StoreError> {
+        self.0.get(key).await
+    }
+
+    async fn snapshot(&self) -> Result<Arc<dyn Snapshot>, StoreError> {
+        let snapshot = self.0.snapshot().await;
+        tokio::time::sleep(Self::LATE).await;
+        snapshot
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
+        self.0.commit(commit).await
+    }
+
+    async fn watch(&self, prefix: &[u8]) -> Result<Watch, StoreError> {
+        self.0.watch(prefix).await
+    }
+
+    async fn lead(&self) -> Result<Epoch, StoreError> {
+        self.0.lead().await
+    }
+
+    fn health(&self) -> Health {
+        self.0.health()
+    }
+
+    fn health_changes(&self) -> watch::Receiver<Health> {
+        self.0.health_changes()
+    }
+
+    async fn close(&self) {
+        self.0.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_member_that_goes_while_the_members_are_counted_holds_nothing_up() {
+    let store: Arc<dyn Store> = Arc::new(Slow(MemoryStore::new()));
+    for id in ["gone", "late"] {
+        drop(node(&store, id, 1).await.unwrap());
+    }
+    let new = node(&store, "new", 2).await.unwrap();
+    let epoch = lead(&store, &new).await;
+    let changing = async {
+        while stored(&store).await.is_none() {
+            tokio::time::sleep(Slow::LATE / 10).await;
+        }
+        new.remove("gone").await.unwrap();
+        // By now it is being counted who is left.
+        tokio::time::sleep(Slow::LATE / 4).await;
+        new.remove("late").await.unwrap();
+        while stored(&store).await != Some(2) {
+            tokio::time::sleep(Slow::LATE / 10).await;
+        }
+    };
+    tokio::select! {
+        () = new.keep_format(epoch) => panic!("it leads for ever"),
+        done = tokio::time::timeout(Duration::from_secs(30), changing) => done.expect("the format is raised"),
+    }
 }

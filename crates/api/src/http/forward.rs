@@ -33,7 +33,7 @@ use crate::{
 /// Who sent it on. A request that has this is not sent on again.
 pub(crate) const FORWARDED: HeaderName = HeaderName::from_static("netstead-forwarded");
 
-/// With an answer of one that was asked and does not lead: it has looked at nothing, and another one may be asked.
+/// With an answer of one that was asked and does not lead: it has done nothing, and another one may be asked.
 const NOT_LEADING: HeaderName = HeaderName::from_static("netstead-not-leading");
 
 /// How long a leader is waited for: about as long as it takes until there is another one…
@@ -44,6 +44,8 @@ const SHORT: Duration = Duration::from_secs(2);
 const AGAIN: Duration = Duration::from_millis(100);
 /// What the answer may need on its way back after the leader's own deadline.
 const GRACE: Duration = Duration::from_secs(2);
+/// How long one that leads no more may take to answer what it was asked before: who hands the lead over ends its work.
+const STILL: Duration = Duration::from_millis(500);
 
 /// What only the leader's engine knows, whatever the method. All else that looks is answered here.
 pub(crate) const OF_THE_ENGINE: [&str; 10] = [
@@ -85,12 +87,9 @@ pub(crate) async fn to_leader(State(app): State<Shared>, request: Request, next:
     }
     let from_peer = request.headers().contains_key(FORWARDED);
     match (cluster.stand(), from_peer) {
-        (Stand::Leading { .. }, _) => answer(&app, request, next).await,
-        (Stand::Following, true) => {
-            let mut response = not_leading(cluster).into_response();
-            response.headers_mut().insert(NOT_LEADING, HeaderValue::from_static("1"));
-            response
-        }
+        (Stand::Leading { .. }, false) => answer(&app, request, next).await,
+        (Stand::Leading { .. }, true) => marked(answer(&app, request, next).await),
+        (Stand::Following, true) => marked(not_leading(cluster).into_response()),
         (Stand::Following, false) => match find(&app, cluster, peers, request, next).await {
             Ok(response) => response,
             Err(failure) => failure.into_response(),
@@ -114,6 +113,15 @@ async fn answer(app: &Shared, request: Request, next: Next) -> Response {
         app.stage.await_engine(left.min(PATIENCE)).await;
     }
     next.run(request).await
+}
+
+/// Tells who sent a request on that it was not begun, because this node leads no more: it can ask the next one.
+fn marked(mut response: Response) -> Response {
+    let failure = response.extensions().get::<Failure>();
+    if failure.is_some_and(|failure| failure.slug() == "not-leading") {
+        response.headers_mut().insert(NOT_LEADING, HeaderValue::from_static("1"));
+    }
+    response
 }
 
 /// This node was taken for the leader, and is none any more.
@@ -206,18 +214,23 @@ async fn send(
     let request = peers
         .http
         .request(parts.method.clone(), &url)
-        .headers(headers(cluster, parts, left))
+        .headers(headers(&cluster.me().id, parts, left))
         .timeout(patience)
         .body(body.clone());
     debug!(leader = leader.url, epoch = leader.epoch, "A request is sent to the leader.");
     app.metrics.forwarded();
     let mut changes = cluster.changes();
-    let moved = changes.wait_for(|known| known.leader.as_ref() != Some(leader));
+    let moved = async { drop(changes.wait_for(|known| known.leader.as_ref() != Some(leader)).await) };
+    let sending = request.send();
+    tokio::pin!(sending);
     let answer = tokio::select! {
         biased;
-        answer = request.send() => answer,
+        answer = &mut sending => answer,
         // Whoever was asked leads no more. Its answer might come, and might not.
-        _ = moved => return Err(Sent::Perhaps(lost(parts, "the leader changed before it answered"))),
+        () = moved => match tokio::time::timeout(STILL, &mut sending).await {
+            Ok(answer) => answer,
+            Err(_) => return Err(Sent::Perhaps(lost(parts, "the leader changed before it answered"))),
+        },
         () = app.stopping.cancelled() => {
             return Err(Sent::Perhaps(lost(parts, "the server is about to end")));
         }
@@ -246,17 +259,21 @@ fn lost(parts: &Parts, reason: &str) -> Failure {
 }
 
 /// The caller's headers, and who sends them on. The origin was checked at this door.
-fn headers(cluster: &Cluster, parts: &Parts, left: Duration) -> HeaderMap {
+fn headers(me: &str, parts: &Parts, left: Duration) -> HeaderMap {
     let mut headers = parts.headers.clone();
     for name in OF_THE_CONNECTION.iter().chain([&header::ORIGIN, &header::ACCEPT_ENCODING]) {
         headers.remove(name);
     }
     let arrival = parts.extensions.get::<Arrival>();
     let request = arrival.and_then(|arrival| HeaderValue::from_str(&arrival.id).ok());
-    headers.extend(request.map(|id| (REQUEST_ID, id)));
-    let seconds = HeaderValue::try_from(format!("{:.3}", left.as_secs_f64())).ok();
-    headers.extend(seconds.map(|seconds| (TIMEOUT, seconds)));
-    let node = HeaderValue::from_str(&cluster.me().id).unwrap_or(HeaderValue::from_static("node"));
+    if let Some(id) = request {
+        headers.insert(REQUEST_ID, id);
+    }
+    // What is left of the caller's time, in the place of what there was.
+    if let Ok(seconds) = HeaderValue::try_from(format!("{:.3}", left.as_secs_f64())) {
+        headers.insert(TIMEOUT, seconds);
+    }
+    let node = HeaderValue::from_str(me).unwrap_or(HeaderValue::from_static("node"));
     headers.insert(FORWARDED, node);
     headers
 }
@@ -328,6 +345,30 @@ mod tests {
         for body in [&b""[..], b"{}", b"[]", br#"{"wait": 7}"#, br#"{"wait": "x"}"#] {
             assert_eq!(wait_of(body), Duration::ZERO, "{}", String::from_utf8_lossy(body));
         }
+    }
+
+    #[test]
+    fn only_what_was_certainly_not_done_may_be_asked_of_another() {
+        let told = |error: LedgerError| {
+            marked(Failure::from(error).into_response()).headers().contains_key(NOT_LEADING)
+        };
+        let reason = || "the disk is full".to_owned();
+        assert!(told(LedgerError::NotLeading));
+        assert!(!told(LedgerError::Unknown { reason: reason() }));
+        assert!(!told(LedgerError::Unavailable { reason: reason() }));
+        assert!(!marked(StatusCode::OK.into_response()).headers().contains_key(NOT_LEADING));
+    }
+
+    #[test]
+    fn the_leader_is_told_what_is_left_of_the_callers_time() {
+        let request = Request::builder().header(TIMEOUT, "5").header(REQUEST_ID, "theirs").body(()).unwrap();
+        let (mut parts, ()) = request.into_parts();
+        parts.extensions.insert(Arrival { id: "ours".into(), at: Duration::ZERO });
+        let sent = headers("ns2", &parts, Duration::from_millis(100));
+        let values = |name: HeaderName| sent.get_all(name).iter().cloned().collect::<Vec<_>>();
+        assert_eq!(values(TIMEOUT), ["0.100"]);
+        assert_eq!(values(REQUEST_ID), ["ours"]);
+        assert_eq!(values(FORWARDED), ["ns2"]);
     }
 
     #[test]

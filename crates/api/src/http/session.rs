@@ -13,7 +13,7 @@ use netstead_model::{Ident, Name};
 use crate::{
     access::{Denied, Grant, Role, Scopes},
     app::Shared,
-    http::frame::Arrival,
+    http::{frame::Arrival, zones},
     problem::Failure,
 };
 
@@ -144,13 +144,7 @@ impl Asker {
 
     /// Refuses a name that is in none of the token's zones.
     pub(crate) fn check_zone(&self, name: &Name) -> Result<(), Failure> {
-        let scopes = self.scopes();
-        if scopes.allows_zone(name) {
-            return Ok(());
-        }
-        let zones: Vec<String> = scopes.zones.iter().map(|zone| format!("`{zone}`")).collect();
-        let told = format!("your token is for the zones {} and not for `{name}`", zones.join(", "));
-        Err(Failure::forbidden(told).fact("scope", "zones"))
+        zones::check_name(self.scopes(), name)
     }
 
     /// What concerns all zones is not for a token that is limited to some.
@@ -171,6 +165,12 @@ impl Asker {
     }
 
     pub(crate) async fn submit_as(&self, caller: Caller, command: Command) -> Result<Done, Failure> {
+        let scopes = self.scopes();
+        if !scopes.zones.is_empty() {
+            // Here, where every change of the ledger comes by, so that none is forgotten.
+            let look = |book: &Book| zones::check_command(book, scopes, &command);
+            self.read(Freshness::Fresh, look).await?.value?;
+        }
         Ok(self.app.ledger.submit(caller, command, self.time_left()).await?)
     }
 

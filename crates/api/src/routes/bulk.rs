@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use axum::http::StatusCode;
 use netstead_client::types::{BulkInput, BulkOutput, BulkResult};
-use netstead_ledger::{Caller, Command, Done, Freshness, Reply};
+use netstead_ledger::{Book, Caller, Command, Done, Freshness, Reply};
 use netstead_model::{Ident, Key, PoolChoice};
 
 use super::{
@@ -18,6 +18,7 @@ use crate::{
         body::{BULK, Json},
         query::{NoParams, Query},
         session::{self, Asker, Session},
+        zones,
     },
     openapi::Changing,
     problem::Failure,
@@ -40,6 +41,7 @@ pub(crate) async fn post(
     for (place, entry) in entries.iter_mut().enumerate() {
         allow(&session, entry, visible.as_deref()).await.map_err(|failure| failure.fact("entry", place))?;
     }
+    allow_names(&session, &entries).await?;
     let owner = entries.iter().find_map(|entry| entry.owner.clone());
     let caller = session.caller_for(owner)?;
     let mut results = Vec::with_capacity(entries.len());
@@ -82,6 +84,24 @@ async fn allow(session: &Asker, entry: &mut Entry, visible: Option<&[Ident]>) ->
         }
     }
     Ok(())
+}
+
+/// The same for its zones, with one look at the Book.
+async fn allow_names(session: &Asker, entries: &[Entry]) -> Result<(), Failure> {
+    let scopes = session.scopes();
+    if scopes.zones.is_empty() {
+        return Ok(());
+    }
+    let look = |book: &Book| {
+        let mut commands = entries
+            .iter()
+            .enumerate()
+            .flat_map(|(place, entry)| entry.commands.iter().map(move |one| (place, one)));
+        commands.try_for_each(|(place, command)| {
+            zones::check_command(book, scopes, command).map_err(|failure| failure.fact("entry", place))
+        })
+    };
+    session.read(Freshness::Fresh, look).await?.value
 }
 
 async fn run(session: &Asker, caller: &Caller, group: &Group) -> Result<Done, Failure> {

@@ -22,6 +22,7 @@ use crate::{
         path::KeyPath,
         query::{NoParams, Query},
         session::{self, Asker, Session},
+        zones,
     },
     openapi::{Changing, Ending},
     problem::Failure,
@@ -113,7 +114,7 @@ async fn claim_each(session: &Asker, asked: Vec<Asked>) -> Result<Answer<ClaimsO
     Ok(Answer::ok(ClaimsOutput { claims: shown(session, done).await }).at(seq))
 }
 
-/// Whether the caller may claim there; a selector is narrowed to the pools it may see.
+/// Whether the caller may claim there; a selector is narrowed to the pools it may see and name something in.
 pub(crate) async fn check(session: &Asker, request: &mut ClaimRequest) -> Result<(), Failure> {
     let scopes = session.scopes();
     match &request.from {
@@ -122,18 +123,28 @@ pub(crate) async fn check(session: &Asker, request: &mut ClaimRequest) -> Result
                 session.check_pool(pool).await?;
             }
         }
-        PoolChoice::Select(selector) if !scopes.vrfs.is_empty() || !scopes.pools.is_empty() => {
+        PoolChoice::Select(selector) if !scopes.is_all() => {
             let seen = session.read(Freshness::Fresh, |book| {
-                let visible = visible(book, scopes).unwrap_or_default();
-                let matching =
-                    book.pools().map(|status| status.pool.spec).filter(|spec| selector.matches(&spec.labels));
-                matching.map(|spec| spec.name).filter(|name| visible.contains(name)).collect::<Vec<_>>()
+                let visible = visible(book, scopes);
+                let specs = book.pools().map(|status| status.pool.spec);
+                let names = specs.filter(|spec| selector.matches(&spec.labels)).map(|spec| spec.name);
+                let reached = names.filter(|name| visible.as_ref().is_none_or(|seen| seen.contains(name)));
+                let (mut pools, mut refused) = (Vec::new(), None);
+                for pool in reached {
+                    match zones::check_claim(book, scopes, request, &pool) {
+                        Ok(()) => pools.push(pool),
+                        Err(failure) => refused = Some(failure),
+                    }
+                }
+                (pools, refused)
             });
-            let pools = seen.await?.value;
-            if pools.is_empty() {
-                return Err(Refusal::NothingSelected { selector: selector.to_string() }.into());
+            match seen.await?.value {
+                (pools, Some(refused)) if pools.is_empty() => return Err(refused),
+                (pools, _) if pools.is_empty() => {
+                    return Err(Refusal::NothingSelected { selector: selector.to_string() }.into());
+                }
+                (pools, _) => request.from = PoolChoice::Pools(pools),
             }
-            request.from = PoolChoice::Pools(pools);
         }
         PoolChoice::Select(_) => {}
     }

@@ -145,5 +145,6 @@ pub(crate) async fn explain(
     let engine = session.engine()?;
     let query = RecordQuery { name: Some(name.clone()), ..RecordQuery::default() };
     let records = engine.list_records(&query).iter().map(convert::names::record).collect();
-    Ok(Answer::ok(NameOutput { name: name.to_string(), why: engine.explain(&name), records }))
+    let why = engine.explain(&name).await;
+    Ok(Answer::ok(NameOutput { name: name.to_string(), why, records }))
 }

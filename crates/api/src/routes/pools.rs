@@ -213,7 +213,8 @@ pub(crate) async fn delete(
     if force.as_ref().is_some_and(|reason| reason.is_empty() || reason.chars().count() > 1000) {
         return Err(Failure::impossible("force", "give a reason of 1 to 1000 characters"));
     }
-    session.check_pool(&pool).await?;
+    // One that is gone is no error of the token: a repeat that names the version is told so.
+    current(&session, &pool).await?;
     let done = session.submit(Command::DeletePool { name: pool, force, if_version }).await?;
     match done.reply {
         Reply::PoolDeleted { released, .. } => Ok(Answer::ok(PoolDeleted { released }).at(done.seq)),

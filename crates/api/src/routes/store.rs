@@ -105,7 +105,7 @@ pub(crate) async fn check(
     let problems = report.problems.into_iter().map(|found| CheckProblem {
         key: found.key,
         problem: found.problem,
-        repairable: !found.repair.is_empty(),
+        repairable: found.repair.is_some(),
     });
     Ok(Answer::ok(CheckOutput { problems: problems.collect(), keys: report.keys }))
 }

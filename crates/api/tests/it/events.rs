@@ -3,6 +3,8 @@
 use std::{collections::VecDeque, time::Duration};
 
 use netstead_api::access::{NewToken, Role, Scopes};
+use netstead_ledger::Options;
+use netstead_model::ManualClock;
 use reqwest::Response;
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -116,6 +118,48 @@ async fn cursors_of_another_ledger_are_gone() {
         .go()
         .await
         .problem(410, "gone");
+}
+
+#[tokio::test]
+async fn cursors_older_than_what_is_kept_are_gone() {
+    let clock = ManualClock::default();
+    let keep = Options { max_events: 10, ..Options::default() };
+    let house = House::keeping(clock.shared(), keep).await;
+    house.pool("lan", json!({"network": "10.0.3.0/24", "cooldown": "0"})).await;
+    let cursor = |seq: u64| format!("{:08x}:{seq}", house.ledger.id());
+    let early = cursor(house.ledger.health().seq);
+    house.get(&format!("/events?order=oldest&after={early}")).go().await.fine();
+    let come_and_go = async || {
+        house.claim("lan", "restless").await;
+        house.delete("/pools/lan/claims/restless").go().await.fine();
+    };
+    for _ in 0..30 {
+        come_and_go().await;
+    }
+    let trimmed = async || !house.get("/events?what=trimmed").go().await.fine()["items"][0].is_null();
+    // Events are looked through from time to time, once the index knows all of them.
+    let mut rounds = 0..1000;
+    while !trimmed().await {
+        rounds.next().expect("old events are trimmed");
+        clock.advance(Duration::from_mins(11));
+        come_and_go().await;
+    }
+    let oldest = house.ledger.oldest_event();
+    assert!(oldest > 10, "{oldest}");
+    let told = format!("kept from {oldest} on only");
+    for path in ["/events?order=oldest&after", "/events/stream?after"] {
+        for gone in [&early, &cursor(oldest - 2)] {
+            let said = house.get(&format!("{path}={gone}")).go().await.problem(410, "gone");
+            assert!(said.contains(&told) && said.contains("start again from a list"), "{said}");
+        }
+    }
+    let back = house.get("/events/stream").header("last-event-id", &early).go().await;
+    assert!(back.problem(410, "gone").contains(&told));
+    // What is kept can be followed to its first event, and newest first there is nothing to miss.
+    let first = cursor(oldest - 1);
+    house.get(&format!("/events?order=oldest&after={first}")).go().await.fine();
+    Stream::open(house.get(&format!("/events/stream?after={first}"))).await;
+    assert_eq!(house.get(&format!("/events?after={early}")).go().await.fine()["items"], json!([]));
 }
 
 #[tokio::test]

@@ -6,13 +6,14 @@ use serde_json::Value;
 
 use crate::support::{Answer, House};
 
-async fn document(house: &House) -> Value {
+pub(crate) async fn document(house: &House) -> Value {
     let answer = Answer::of(house.bare(Method::GET, "/api/v1/openapi.json")).await;
     assert_eq!((answer.status, answer.header("content-type")), (200, "application/json"));
     answer.body
 }
 
-fn operations(document: &Value) -> Vec<(String, String, Value)> {
+/// Method, path and description of each.
+pub(crate) fn operations(document: &Value) -> Vec<(String, String, Value)> {
     let paths = document["paths"].as_object().unwrap();
     let all = paths.iter().flat_map(|(path, methods)| {
         let methods = methods.as_object().unwrap().iter();

@@ -1,5 +1,6 @@
 //! A request whose answer was lost is sent again.
 
+use netstead_api::access::{NewToken, Role, Scopes};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -71,4 +72,30 @@ async fn a_late_repeat_of_a_release_does_not_touch_the_next_claim() {
     house.post("/pools/lan/claims/web/renew").json(&stale).go().await.problem(410, "already-gone");
     let stale = json!({"id": first, "key": "elsewhere"});
     house.post("/pools/lan/claims/web/move").json(&stale).go().await.problem(410, "already-gone");
+}
+
+#[tokio::test]
+async fn who_names_the_version_may_delete_a_pool_again() {
+    let house = House::with_lan().await;
+    house.pool("lab", json!({"network": "10.9.0.0/24", "vrf": "lab"})).await;
+    let scopes = Scopes { vrfs: vec!["lab".parse().unwrap()], ..Scopes::default() };
+    let bound = house.scoped(NewToken { scopes, ..NewToken::new("ann", Role::Write) }).await;
+    for (pool, token) in [("lan", house.admin.clone()), ("lab", bound)] {
+        house.claim(pool, "web").await;
+        let path = format!("/pools/{pool}");
+        let tag = house.get(&path).go().await.header("etag").to_owned();
+        let delete = async || {
+            house.delete(&format!("{path}?force=moving")).by(&token).header("if-match", &tag).go().await
+        };
+        assert_eq!(delete().await.fine(), &json!({"released": 1}));
+        let seq = house.ledger.health().seq;
+        assert_eq!(delete().await.fine(), &json!({"released": 0}));
+        assert_eq!(house.ledger.health().seq, seq, "the repeat changed something");
+        house.delete(&path).by(&token).go().await.problem(404, "no-such-pool");
+        // Not a later one of the same name.
+        let again = json!({"network": "10.7.0.0/24", "vrf": "lab"});
+        house.put(&path).json(&again).go().await.created();
+        delete().await.problem(412, "version-mismatch");
+        house.delete(&path).go().await.fine();
+    }
 }

@@ -9,53 +9,120 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-use crate::support::House;
+use crate::{
+    openapi::{document, operations},
+    support::{Ask, House},
+};
 
-/// Every route with the least role it needs.
-fn routes() -> Vec<(Method, &'static str, Role, Value)> {
+/// A call of one route, the least role it needs, and what it answers to those who have it.
+struct Route {
+    method: Method,
+    path: &'static str,
+    needs: Role,
+    body: Value,
+    /// What is asked for is not always there; that it was looked for is enough.
+    answer: u16,
+}
+
+/// Every route.
+fn routes() -> Vec<Route> {
     use Role::{Admin, Claim, Read, Write};
-    let (get, put, post, delete) = (Method::GET, Method::PUT, Method::POST, Method::DELETE);
-    vec![
-        (get.clone(), "/status", Read, json!(null)),
-        (get.clone(), "/pools", Read, json!(null)),
-        (get.clone(), "/pools/lan", Read, json!(null)),
-        (put.clone(), "/pools/new", Write, json!({"network": "10.9.0.0/24"})),
-        (delete.clone(), "/pools/new", Write, json!(null)),
-        (put.clone(), "/pools/lan/claims/k", Claim, json!({})),
-        (get.clone(), "/pools/lan/claims/root", Read, json!(null)),
-        (post.clone(), "/pools/lan/claims/k/renew", Claim, json!({})),
-        (post.clone(), "/pools/lan/claims/k/move", Claim, json!({"key": "k"})),
-        (delete.clone(), "/pools/lan/claims/k", Claim, json!(null)),
-        (post.clone(), "/claims", Claim, json!({"key": "k", "any": ["lan"]})),
-        (get.clone(), "/claims", Read, json!(null)),
-        (post.clone(), "/bulk", Claim, json!({"entries": [{"release": {"pool": "lan", "key": "k"}}]})),
-        (get.clone(), "/addresses", Read, json!(null)),
-        (get.clone(), "/addresses/10.0.3.50", Read, json!(null)),
-        (get.clone(), "/pools/lan/reservations", Read, json!(null)),
-        (put.clone(), "/pools/lan/reservations/r", Write, json!({"range": "10.0.3.100"})),
-        (delete.clone(), "/pools/lan/reservations/r", Write, json!(null)),
-        (get.clone(), "/reservations", Read, json!(null)),
-        (get.clone(), "/events", Read, json!(null)),
-        (put.clone(), "/observations/scan", Write, json!({"seen": []})),
-        (get.clone(), "/observations", Read, json!(null)),
-        (get.clone(), "/tokens", Admin, json!(null)),
-        (post.clone(), "/tokens", Admin, json!({"subject": "x", "role": "read"})),
-        (post.clone(), "/resume", Admin, json!({})),
-        (get.clone(), "/sources", Read, json!(null)),
-        (get.clone(), "/providers", Read, json!(null)),
-        (get.clone(), "/workloads", Read, json!(null)),
-        (get.clone(), "/zones", Read, json!(null)),
-        (get.clone(), "/plans", Read, json!(null)),
-        (get.clone(), "/records", Read, json!(null)),
-        (get.clone(), "/names/www.home.test", Read, json!(null)),
-        (put.clone(), "/records/www.home.test/A", Write, json!({"values": ["10.0.3.9"]})),
-        (delete.clone(), "/records/www.home.test/A", Write, json!(null)),
-        (delete.clone(), "/records/www.home.test", Write, json!(null)),
-        (post.clone(), "/apply", Write, json!({})),
-        (post.clone(), "/pause", Write, json!({})),
-        (get.clone(), "/backup", Admin, json!(null)),
-        (post.clone(), "/check", Admin, json!({})),
-    ]
+    let mut routes = Vec::new();
+    let mut add = |line: &'static str, needs: Role, body: Value, answer: u16| {
+        let (method, path) = line.split_once(' ').unwrap();
+        routes.push(Route { method: method.parse().unwrap(), path, needs, body, answer });
+    };
+    let none = Value::Null;
+    for path in [
+        "GET /status",
+        "GET /doctor",
+        "GET /pools",
+        "GET /pools/lan",
+        "GET /pools/lan/claims/root",
+        "GET /claims",
+        "GET /addresses",
+        "GET /addresses/10.0.3.50",
+        "GET /pools/lan/reservations",
+        "GET /reservations",
+        "GET /events",
+        "GET /events/stream",
+        "GET /observations",
+        "GET /sources",
+        "GET /providers",
+        "GET /workloads",
+        "GET /zones",
+        "GET /plans",
+        "GET /records",
+        "GET /names/www.home.test",
+        "GET /changes",
+    ] {
+        add(path, Read, none.clone(), 200);
+    }
+    add("GET /cluster", Read, none.clone(), 404);
+    add("GET /plans/nowhere", Read, none.clone(), 404);
+    add("GET /plans/nowhere/case", Read, none.clone(), 404);
+    add("POST /what-if", Read, json!({"config": ""}), 503);
+
+    add("PUT /pools/lan/claims/k", Claim, json!({}), 201);
+    add("POST /pools/lan/claims/k/renew", Claim, json!({}), 200);
+    add("POST /pools/lan/claims/k/move", Claim, json!({"key": "k"}), 200);
+    add("DELETE /pools/lan/claims/k", Claim, none.clone(), 200);
+    add("POST /claims", Claim, json!({"key": "k", "any": ["lan"]}), 200);
+    add("POST /bulk", Claim, json!({"entries": [{"release": {"pool": "lan", "key": "k"}}]}), 200);
+
+    add("PUT /pools/new", Write, json!({"network": "10.9.0.0/24"}), 201);
+    add("DELETE /pools/new", Write, none.clone(), 200);
+    add("PUT /pools/lan/reservations/r", Write, json!({"range": "10.0.3.100"}), 200);
+    add("DELETE /pools/lan/reservations/r", Write, none.clone(), 200);
+    add("PUT /observations/scan", Write, json!({"seen": []}), 200);
+    add("PUT /records/www.home.test/A", Write, json!({"values": ["10.0.3.9"]}), 200);
+    add("DELETE /records/www.home.test/A", Write, none.clone(), 200);
+    add("DELETE /records/www.home.test", Write, none.clone(), 200);
+    add("POST /adopt", Write, json!({"name": "www.home.test", "provider": "nowhere"}), 404);
+    add("POST /rollback", Write, json!({"to": 3, "provider": "nowhere"}), 404);
+    add("POST /apply", Write, json!({}), 200);
+    add("POST /apply/0123456789abcdef", Write, json!({}), 404);
+    add("POST /pause", Write, json!({}), 200);
+
+    add("POST /resume", Admin, json!({}), 200);
+    add("GET /tokens", Admin, none.clone(), 200);
+    add("POST /tokens", Admin, json!({"subject": "x", "role": "read"}), 201);
+    add("DELETE /tokens/nobody", Admin, none.clone(), 404);
+    add("POST /recover", Admin, json!({"owner": "3f9a0c51", "provider": "nowhere"}), 404);
+    add("POST /clean", Admin, json!({"source": "nobody"}), 404);
+    add("DELETE /cluster/members/nobody", Admin, none.clone(), 404);
+    add("POST /cluster/nodes", Admin, json!({"address": "10.0.3.9:5302"}), 404);
+    add("DELETE /cluster/nodes/nobody", Admin, none.clone(), 404);
+    add("GET /backup", Admin, none.clone(), 200);
+    add("POST /check", Admin, json!({}), 200);
+    routes
+}
+
+impl Route {
+    /// What is asked, with the body that belongs to it.
+    fn ask(&self, house: &House) -> Ask {
+        let ask = house.ask(self.method.clone(), self.path);
+        if self.body.is_null() { ask } else { ask.json(&self.body) }
+    }
+
+    /// Whether this is the route `{method} {template}` of the document.
+    fn is(&self, method: &str, template: &str) -> bool {
+        let (asked, written): (Vec<&str>, Vec<&str>) =
+            (self.path.split('/').collect(), template.split('/').collect());
+        self.method.as_str() == method
+            && asked.len() == written.len()
+            && asked.iter().zip(&written).all(|(asked, written)| asked == written || written.starts_with('{'))
+    }
+}
+
+#[tokio::test]
+async fn no_route_is_forgotten_here() {
+    let house = House::open().await;
+    let routes = routes();
+    for (method, path, _) in operations(&document(&house).await) {
+        let template = path.strip_prefix("/api/v1").unwrap();
+        assert!(routes.iter().any(|route| route.is(&method, template)), "{method} {path} is asked by nobody");
+    }
 }
 
 #[tokio::test]
@@ -64,14 +131,16 @@ async fn each_role_may_do_what_it_says_and_no_more() {
     house.claim("lan", "root").await;
     for role in Role::ALL {
         let token = house.token("someone", role).await;
-        for (method, path, needs, body) in routes() {
-            let ask = house.ask(method.clone(), path).by(&token);
-            let answer = if body.is_null() { ask.go().await } else { ask.json(&body).go().await };
-            if role >= needs {
-                assert!(answer.status < 300, "{role} {method} {path}: {answer:?}");
+        for route in routes() {
+            let Route { method, path, needs, answer, .. } = &route;
+            let (ask, said) = (route.ask(&house).by(&token), format!("{role} {method} {path}"));
+            if role < *needs {
+                let told = ask.go().await.problem(403, "forbidden");
+                assert!(told.contains(needs.as_str()) && told.contains(role.as_str()), "{said}: {told}");
             } else {
-                let told = answer.problem(403, "forbidden");
-                assert!(told.contains(needs.as_str()) && told.contains(role.as_str()), "{told}");
+                // The stream has no end to wait for.
+                let got = ask.into_request().send().await.unwrap();
+                assert_eq!(got.status().as_u16(), *answer, "{said}");
             }
         }
     }
@@ -90,12 +159,12 @@ async fn without_a_valid_token_nothing_is_done() {
     let other_secret = format!("{}x", house.admin);
     let (id, _) = house.admin.rsplit_once('_').unwrap();
     let wrong = [String::new(), "hello".into(), "nst_a_b".into(), other_secret, id.to_owned(), short.clone()];
-    for (method, path, _, body) in routes() {
-        let answer = house.ask(method.clone(), path).by_nobody().json(&body).go().await;
+    for route in routes() {
+        let answer = route.ask(&house).by_nobody().go().await;
         assert!(answer.problem(401, "unauthenticated").contains("netstead token create"));
         assert!(answer.header("www-authenticate").starts_with("Bearer"));
         for token in &wrong {
-            let answer = house.ask(method.clone(), path).by(token).json(&body).go().await;
+            let answer = route.ask(&house).by(token).go().await;
             let told = answer.problem(401, "unauthenticated");
             assert!(token.is_empty() || !told.contains(token.as_str()), "{told}");
         }

@@ -39,17 +39,29 @@ impl House {
     /// A house with the pool `lan` that keeps names, on no server yet.
     pub async fn with_names() -> Self {
         let (store, clock) = (Arc::new(MemoryStore::new()), SystemClock::shared());
-        let house = Self::build(store, clock, ServeOptions::new("127.0.0.1:0"), true).await;
+        let house =
+            Self::build(store, clock, ServeOptions::new("127.0.0.1:0"), Options::default(), true).await;
         house.pool("lan", json!({"ranges": ["10.0.3.50-10.0.3.200"], "domain": "home.test"})).await;
         house
     }
 
     pub async fn over(store: Arc<dyn Store>, clock: Arc<dyn Clock>, options: ServeOptions) -> Self {
-        Self::build(store, clock, options, false).await
+        Self::build(store, clock, options, Options::default(), false).await
     }
 
-    async fn build(store: Arc<dyn Store>, clock: Arc<dyn Clock>, options: ServeOptions, names: bool) -> Self {
-        let ledger = Ledger::open(store.clone(), clock.clone(), Options::default()).await.unwrap();
+    /// A house whose ledger has these settings.
+    pub async fn keeping(clock: Arc<dyn Clock>, keep: Options) -> Self {
+        Self::build(Arc::new(MemoryStore::new()), clock, ServeOptions::new("127.0.0.1:0"), keep, false).await
+    }
+
+    async fn build(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        options: ServeOptions,
+        keep: Options,
+        names: bool,
+    ) -> Self {
+        let ledger = Ledger::open(store.clone(), clock.clone(), keep).await.unwrap();
         let tokens = Tokens::open(store.clone(), clock.clone()).await.unwrap();
         let admin = NewToken { local_admin: true, ..NewToken::new("root", Role::Admin) };
         let (_, admin) = tokens.create(admin).await.unwrap();

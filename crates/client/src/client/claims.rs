@@ -90,16 +90,46 @@ impl Client {
         self.send(self.post(&["pools", pool, "claims", key, "move"], Repeat::Idempotent, &body)?).await
     }
 
-    /// Many requests, 64 to a commit. Repeated by itself only if all of them are claims.
+    /// Many requests, 64 to a commit.
     pub async fn bulk(&self, bulk: &BulkInput) -> Result<BulkOutput, ClientError> {
-        let claims = bulk.entries.iter().all(|entry| matches!(entry, BulkEntry::Claim(_)));
-        let repeat = if claims { Repeat::Idempotent } else { Repeat::Once };
+        let repeat = if may_repeat(&bulk.entries) { Repeat::Idempotent } else { Repeat::Once };
         self.send(self.post(&["bulk"], repeat, bulk)?).await
     }
+}
+
+/// Claims may be sent again, and so may what names the ids of claims. Both together may not: a claim that was released
+/// after it was confirmed would be made anew.
+fn may_repeat(entries: &[BulkEntry]) -> bool {
+    let is_claim = |entry: &BulkEntry| matches!(entry, BulkEntry::Claim(_));
+    let has_id = |entry: &BulkEntry| match entry {
+        BulkEntry::Claim(_) => false,
+        BulkEntry::Release(target) => target.id.is_some(),
+        BulkEntry::Renew(renew) => renew.target.id.is_some(),
+        BulkEntry::Move(moved) => moved.target.id.is_some(),
+    };
+    entries.iter().all(is_claim) || entries.iter().all(has_id)
 }
 
 fn wait(claim: &ClaimInput) -> Result<Duration, ClientError> {
     let span = claim.wait.as_deref().map(str::parse::<Span>).transpose();
     span.map(|span| span.unwrap_or_default().into())
         .map_err(|error| ClientError::unusable(format!("wait: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::TargetInput;
+
+    #[test]
+    fn claims_and_what_names_ids_are_repeated_but_not_both_together() {
+        let claim = || BulkEntry::Claim(ClaimFrom::default());
+        let release = |id: Option<&str>| {
+            BulkEntry::Release(TargetInput { id: id.map(str::to_owned), ..TargetInput::default() })
+        };
+        assert!(may_repeat(&[claim(), claim()]));
+        assert!(may_repeat(&[release(Some("1f0c22ab-17")), release(Some("1f0c22ab-18"))]));
+        assert!(!may_repeat(&[release(Some("1f0c22ab-17")), release(None)]));
+        assert!(!may_repeat(&[claim(), release(Some("1f0c22ab-17"))]));
+    }
 }

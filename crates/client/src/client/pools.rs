@@ -49,10 +49,11 @@ impl Client {
         self.send(call).await
     }
 
-    /// Deletes a pool; with a reason, together with its claims. Returns how many those were.
-    pub async fn delete_pool(&self, name: &str, force: Option<&str>) -> Result<u64, ClientError> {
-        let call = self.delete(&["pools", name], Repeat::Once, &Force { force })?;
-        Ok(self.send::<Deleted>(call).await?.released)
+    /// Deletes a pool that still has the version `etag`, or is gone since then; with a reason, together with its claims.
+    /// Returns how many those were.
+    pub async fn delete_pool(&self, name: &str, force: Option<&str>, etag: &str) -> Result<u64, ClientError> {
+        let call = self.delete(&["pools", name], Repeat::Idempotent, &Force { force })?;
+        Ok(self.send::<Deleted>(call.header(IF_MATCH, etag)?).await?.released)
     }
 
     pub async fn reserve(

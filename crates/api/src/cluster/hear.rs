@@ -1,0 +1,80 @@
+//! How a node hears of the others.
+
+use std::{sync::Arc, time::Duration};
+
+use netstead_store::{Store, Watch, WatchItem};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+use super::{
+    ClusterError, FORMAT_KEY,
+    known::{Known, PREFIX},
+};
+
+/// How long the whole store is waited for before this node's own copy is believed.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How a node hears of the others, and of the format, which stands elsewhere.
+pub(super) struct Watches {
+    nodes: Watch,
+    format: Watch,
+}
+
+impl Watches {
+    async fn next(&mut self) -> Option<WatchItem> {
+        tokio::select! {
+            item = self.nodes.next() => item,
+            item = self.format.next() => item,
+        }
+    }
+}
+
+/// Learns everything that is stored, and how to hear of what changes from then on. Without the others' agreement this
+/// node's own copy has to do.
+pub(super) async fn load(
+    store: &dyn Store,
+    known: &watch::Sender<Known>,
+) -> Result<Option<Watches>, ClusterError> {
+    let whole = async {
+        let nodes = store.watch(PREFIX).await?;
+        let format = store.watch(FORMAT_KEY.as_bytes()).await?;
+        let loaded = Known::read(&*store.snapshot().await?).await?;
+        Ok::<_, ClusterError>((Watches { nodes, format }, loaded))
+    };
+    if let Ok(Ok((watches, loaded))) = tokio::time::timeout(PATIENCE, whole).await {
+        known.send_replace(loaded);
+        return Ok(Some(watches));
+    }
+    known.send_replace(Known::read(&*store.own_snapshot().await?).await?);
+    Ok(None)
+}
+
+pub(super) async fn follow(
+    store: Arc<dyn Store>,
+    known: watch::Sender<Known>,
+    mut watches: Option<Watches>,
+    stop: CancellationToken,
+) {
+    let news = async {
+        let mut pause = Duration::from_millis(200);
+        loop {
+            let item = match &mut watches {
+                Some(watches) => watches.next().await,
+                None => None,
+            };
+            if let Some(WatchItem::Changed { writes, .. }) = item {
+                known.send_modify(|known| known.apply(&writes));
+                pause = Duration::from_millis(200);
+                continue;
+            }
+            tokio::time::sleep(pause).await;
+            watches = load(&*store, &known).await.unwrap_or_else(|error| {
+                warn!(%error, retry_in = ?pause, "The members cannot be read; those known stay.");
+                None
+            });
+            pause = (pause * 2).min(Duration::from_secs(10));
+        }
+    };
+    stop.run_until_cancelled(news).await;
+}
