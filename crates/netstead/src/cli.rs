@@ -217,8 +217,8 @@ pub(crate) struct Run {
     /// Plan, and write to no DNS server
     #[arg(long = "dry-run")]
     pub(crate) dry: bool,
-    /// A node of the cluster that this one is to join, with `type = "raft"`; looked at until it is in one
-    #[arg(long, value_name = "HOST[:PORT]", env = "NETSTEAD_JOIN", hide_env = true)]
+    /// A node of the cluster that this one is to join, with `type = "raft"`, or the URL of its API; looked at until it is in one
+    #[arg(long, value_name = "HOST[:PORT]|URL", env = "NETSTEAD_JOIN", hide_env = true)]
     pub(crate) join: Option<String>,
     /// When started by root: go on as this user, in the group of Docker's socket; for containers
     #[arg(long, value_name = "UID[:GID]", env = "NETSTEAD_USER", hide_env = true)]

@@ -130,7 +130,7 @@ impl Default for LedgerConfig {
 }
 
 /// The tables of the file and their keys. Those of the second list are keyed by a name first: `pool.lan.network`.
-const SECTIONS: [(&str, &[&str]); 6] = [
+pub(crate) const SECTIONS: [(&str, &[&str]); 6] = [
     ("store", store::KEYS),
     ("api", &["listen", "hosts", "tls_cert", "tls_key", "max_body", "probes", "advertise", "peer_ca_file"]),
     ("log", &["level", "format"]),

@@ -5,7 +5,6 @@ use std::{sync::Arc, time::Duration};
 use netstead_api::{
     Api, ServeOptions, Server,
     access::{NewToken, Role, Tokens},
-    cluster::check_format,
 };
 use netstead_ledger::{Ledger, Options};
 use netstead_model::{Span, SystemClock};
@@ -59,7 +58,7 @@ impl LocalServer {
         let settings = Settings::read(global.config.as_deref())?;
         let place = settings.store(global);
         let store = place.open().await?;
-        check_format(&*store).await.map_err(node::refused)?;
+        node::check_format(&*store.snapshot().await?).await?;
         let led = tokio::time::timeout(PATIENCE, open_ledger(&store, &settings.config.ledger)).await;
         let Ok(ledger) = led else {
             let hint = "talk to that one: leave out `--local`, and name it with `--url`";

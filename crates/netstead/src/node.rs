@@ -11,7 +11,7 @@ use std::{
 use anyhow::Context as _;
 use netstead_api::cluster::{self, Cluster, ClusterError, FORMAT, Member};
 use netstead_model::{Clock as _, SystemClock};
-use netstead_store::Store;
+use netstead_store::{Snapshot, Store};
 use tracing::warn;
 
 use crate::{
@@ -91,7 +91,7 @@ impl Node {
             name: machine(),
             url,
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            format: FORMAT,
+            format: format(),
             since: now,
             seen: now,
         };
@@ -99,13 +99,34 @@ impl Node {
     }
 }
 
+/// The highest format of the store that this program understands. Tests let a debug build take itself for another version.
+pub(crate) fn format() -> u32 {
+    let pretended = if cfg!(debug_assertions) { variable("PRETEND_STORE_FORMAT") } else { None };
+    pretended.and_then(|number| number.parse().ok()).unwrap_or(FORMAT)
+}
+
+/// Refuses a store that only a newer program understands.
+pub(crate) async fn check_format(snapshot: &dyn Snapshot) -> anyhow::Result<()> {
+    cluster::check_format(snapshot, format()).await.map_err(advised)
+}
+
 /// A program that is too old says what to do.
-pub(crate) fn refused(error: ClusterError) -> anyhow::Error {
-    if matches!(error, ClusterError::TooOld { .. }) {
-        let hint = "start the version that the other nodes have";
-        return Failure::new(error.to_string()).hint(hint).into();
+pub(crate) fn advised(error: ClusterError) -> anyhow::Error {
+    let advice = matches!(error, ClusterError::TooOld { .. })
+        .then(|| Failure::new(error.to_string()).hint("start the version that the other nodes have"));
+    let error = anyhow::Error::from(error);
+    match advice {
+        Some(advice) => error.context(advice),
+        None => error,
     }
-    anyhow::Error::from(error).context("the other nodes cannot be heard of")
+}
+
+/// Why a node could not go among the others, or stay there.
+pub(crate) fn refused(error: ClusterError) -> anyhow::Error {
+    match error {
+        ClusterError::TooOld { .. } => advised(error),
+        error => anyhow::Error::from(error).context("the other nodes cannot be heard of"),
+    }
 }
 
 /// Where other nodes find this one: what was said, else where it listens.

@@ -9,7 +9,7 @@ use std::{
 
 use netstead_store::{
     EtcdOptions, EtcdStore, EtcdTls, Health, LocalStore, MemoryStore, RaftOptions, RaftSecurity, RaftStore,
-    Store, StoreError,
+    Store, StoreError, raft::node_address,
 };
 use tokio::time::timeout;
 
@@ -55,6 +55,10 @@ impl StorePlace {
     pub(crate) fn joining(self, join: Option<&str>) -> anyhow::Result<Self> {
         match (self, join) {
             (place, None) => Ok(place),
+            (Self::Raft(_), Some(join)) if node_address(join).is_none() => {
+                let hint = "write `--join 10.0.0.1:5302`, or the URL of its API";
+                Err(Failure::new(format!("`--join`: `{join}` is no address of a node")).hint(hint).into())
+            }
             (Self::Raft(raft), Some(join)) => {
                 Ok(Self::Raft(RaftConfig { join: Some(join.to_owned()), ..raft }))
             }

@@ -100,7 +100,7 @@ impl Turns<'_> {
             return Ok(self.ledger.lead().await?.0);
         }
         tokio::select! {
-            led = self.ledger.lead() => Ok(led?.0),
+            led = self.lead_the_ledger() => led,
             () = async {
                 self.names.keep_sources_warm(self.stop).await;
                 std::future::pending::<()>().await;
@@ -108,10 +108,19 @@ impl Turns<'_> {
         }
     }
 
+    async fn lead_the_ledger(&self) -> anyhow::Result<u64> {
+        let epoch = self.store.lead().await.map_err(LedgerError::from)?;
+        // While this node waited, the others may have agreed on a format that it does not understand. They can no longer,
+        // now that it leads, and it has written nothing yet.
+        self.cluster.check_format().await.map_err(node::advised)?;
+        self.ledger.lead_in(epoch).await?;
+        Ok(epoch.0)
+    }
+
     /// Tells the others, does what the file says of pools, and starts to keep names.
     async fn make_ready(&self, epoch: u64) -> anyhow::Result<Engine> {
         // From here on changes of addresses are taken; what concerns names waits for the engine.
-        self.cluster.lead(epoch).await?;
+        self.cluster.lead(epoch).await.map_err(node::advised)?;
         let pools = self.names.pools();
         sync_pools(self.ledger, &pools).await?;
         self.names.lead(self.ledger, epoch, self.dry_run).await
@@ -170,6 +179,7 @@ impl Turns<'_> {
         }
         tokio::select! {
             ended = telling => ended,
+            error = self.cluster.outgrown() => Err(node::refused(error)),
             () = confirming => Ok(()),
         }
     }
@@ -209,7 +219,10 @@ fn passes(error: &anyhow::Error) -> bool {
 fn is_final(error: &anyhow::Error) -> bool {
     let of_ledger =
         |error: &LedgerError| matches!(error, LedgerError::Moved { .. } | LedgerError::Damaged { .. });
-    error.chain().any(|cause| cause.downcast_ref::<LedgerError>().is_some_and(of_ledger))
+    error.chain().any(|cause| {
+        let too_old = matches!(cause.downcast_ref(), Some(ClusterError::TooOld { .. }));
+        too_old || cause.downcast_ref::<LedgerError>().is_some_and(of_ledger)
+    })
 }
 
 /// Makes the pools of the file what the file says.

@@ -32,12 +32,14 @@ impl Need {
 /// The packages of Debian that are not called like their program.
 const PACKAGES: &[(&str, &str)] = &[
     ("busybox", "busybox-static"),
+    ("dig", "bind9-dnsutils"),
     ("dnsmasq", "dnsmasq-base"),
     ("docker", "docker.io"),
     ("dockerd", "docker.io"),
     ("etcd", "etcd-server"),
     ("etcdctl", "etcd-client"),
     ("ip", "iproute2"),
+    ("kdig", "knot-dnsutils"),
     ("knotd", "knot"),
     ("named", "bind9"),
     ("nsenter", "util-linux"),
@@ -57,6 +59,8 @@ pub(crate) const TESTS: &[Need] = &[
     need("sqlite3", "makes the database of PowerDNS"),
     need("named", "DNS UPDATE is tested against BIND"),
     need("knotd", "DNS UPDATE is tested against Knot"),
+    need("dig", "asks our nameserver as people do"),
+    need("kdig", "asks our nameserver as people do"),
     need("dnsmasq", "the guide's line for it is tried"),
     need("unbound", "the guide's line for it is tried"),
     need("etcd", "the store in an etcd is tested against a real one"),
@@ -85,6 +89,10 @@ pub(crate) const FAULTS: &[Need] = &[
     need("iptables", "networks are cut with it"),
     need("faketime", "a node whose clock is wrong"),
     need("mount", "a disk small enough to fill is a tmpfs"),
+    need("named", "is kept in line meanwhile"),
+    need("pdns_server", "is kept in line meanwhile"),
+    need("pdnsutil", "gives PowerDNS its zones and keys"),
+    need("sqlite3", "makes the database of PowerDNS"),
 ];
 
 /// What `bench stores` measures against.
@@ -172,5 +180,21 @@ mod tests {
         }
         let package = |command: &str| all().find(|need| need.command == command).map(Need::package);
         assert_eq!((package("etcd"), package("curl")), (Some("etcd-server"), Some("curl")));
+    }
+
+    /// The runs of `faults` are tests, so a machine that has what tests need has what they need.
+    #[test]
+    fn faults_need_nothing_that_tests_do_not() {
+        for need in FAULTS {
+            assert!(TESTS.iter().any(|other| other.command == need.command), "{}", need.command);
+        }
+    }
+
+    /// `faults` runs with names too, and skips nothing.
+    #[test]
+    fn faults_install_the_servers_that_names_go_to() {
+        for server in ["named", "pdns_server", "pdnsutil", "sqlite3"] {
+            assert!(FAULTS.iter().any(|need| need.command == server), "{server}");
+        }
     }
 }

@@ -22,6 +22,10 @@ pub(crate) struct Options {
     /// Play this one alone.
     #[arg(long, conflicts_with_all = ["seeds", "from"])]
     seed: Option<u64>,
+    /// What the ledger leaves out on purpose, by its name in crates/ledger/src/sabotage.rs: the first seed that finds it
+    /// is told.
+    #[arg(long, value_name = "NAME")]
+    sabotage: Option<String>,
     /// Print everything that happens.
     #[arg(long)]
     trace: bool,
@@ -34,6 +38,9 @@ pub(crate) fn simulate(options: &Options) -> Result<bool> {
     tests.env("SIMULATION_FROM", from.to_string()).env("SIMULATION_SEEDS", seeds.to_string());
     if options.trace {
         tests.env("SIMULATION_TRACE", "1");
+    }
+    if let Some(sabotage) = &options.sabotage {
+        tests.env("SIMULATION_SABOTAGE", sabotage);
     }
     run(&mut tests)
 }

@@ -65,8 +65,11 @@ fn main() -> ExitCode {
     if wanted("book") {
         book::measure(&mut report);
     }
-    if wanted("clients") || wanted("api") {
-        durable::measure(&mut report, dir.path(), wanted("api"));
+    if wanted("clients") {
+        durable::measure(&mut report, dir.path());
+    }
+    if wanted("api") {
+        through_api::measure(&mut report, dir.path());
     }
     if wanted("fill") {
         durable::measure_filling(&mut report, dir.path());

@@ -178,10 +178,17 @@ Examples:
   netstead config check
   netstead config check ./netstead.toml -o json
 
-Settings: store.type, store.path, store.backups, api.listen, api.hosts, api.tls_cert, api.tls_key, log.level,
-log.format, ledger.retention, ledger.max_events, nameserver.listen, and tables of [pool.NAME], [source.NAME],
-[dns.NAME] and [domain.\"NAME\"]; docs/reference/configuration.md has all of them. In [pool.NAME]: family, vrf, network, ranges, exclude,
-gateway, use_reserved, length, domain, order, cooldown, cooldown_min, sticky, max_per_owner, labels, description.
+Settings, which docs/reference/configuration.md explains:
+  [store]        type, path, backups, endpoints, prefix, user, password, ca_file, client_cert, client_key,
+                 server_name, timeout, listen, peers, advertise, secret, cert_file, key_file
+  [api]          listen, hosts, tls_cert, tls_key, max_body, probes, advertise, peer_ca_file
+  [log]          level, format
+  [ledger]       retention, max_events
+  [nameserver]   listen, hostname, transfer_to, notify
+  [notify]       url, format, token
+  [pool.NAME]    family, vrf, network, ranges, exclude, gateway, use_reserved, length, domain, order, cooldown,
+                 cooldown_min, sticky, max_per_owner, labels, description
+  and tables [source.NAME], [dns.NAME] and [domain.\"NAME\"], whose settings depend on their type.
 Each may also be set by a variable: NETSTEAD_API_LISTEN, NETSTEAD_POOL_LAN_NETWORK.")]
     Check(ConfigCheck),
 }

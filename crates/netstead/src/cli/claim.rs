@@ -36,7 +36,7 @@ pub(crate) struct Claim {
     /// Claim from a pool whose labels match: `site=ams,env!=dev`
     #[arg(long, value_name = "LABELS")]
     pub(crate) select: Option<Selector>,
-    /// Claim everything in this file; `-` is stdin
+    /// Claim everything in this file; `-` is stdin. Other options count for each line that does not say otherwise
     #[arg(long, value_name = "FILE", conflicts_with_all = ["any", "select", "address", "prefer", "wait"])]
     pub(crate) file: Option<PathBuf>,
     /// This address or none
@@ -87,7 +87,7 @@ Examples:
   netstead release lan,lan6,macs web-1
   netstead release lan web-1 --id 1f0c22ab-17     only this claim, not a later one of the same key")]
 pub(crate) struct Release {
-    /// The pool, or several
+    /// The pool, or several: all claims end, or none
     #[arg(value_name = "POOL[,POOL...]", value_delimiter = ',', required = true)]
     pub(crate) pools: Vec<Ident>,
     pub(crate) key: Key,

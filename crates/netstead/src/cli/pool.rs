@@ -1,5 +1,7 @@
 //! `netstead pool …`
 
+use std::{num::NonZeroU32, str::FromStr};
+
 use clap::{Args, Subcommand};
 use netstead_model::{Address, Cidr, Ident, Name, Order, Range, Span};
 
@@ -39,12 +41,16 @@ pub(crate) struct Create {
 }
 
 /// Change only what is given
+///
+/// An empty value takes a setting away: `--gateway ''`. What may be given more than once replaces all that was there, save
+/// labels.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   netstead pool update lan --cooldown 1h --order next
   netstead pool update lan --range 10.0.3.50-10.0.3.240     the new range replaces the old
-  netstead pool update lan --label site=ams --label env=    sets one label and removes another")]
+  netstead pool update lan --label site=ams --label env=    sets one label and removes another
+  netstead pool update lan --gateway= --exclude=            has no gateway and excludes nothing any more")]
 pub(crate) struct Update {
     pub(crate) name: Ident,
     #[command(flatten)]
@@ -77,22 +83,22 @@ pub(crate) struct Delete {
 pub(crate) struct Extent {
     /// What to hand out: `first-last`, a network, or one address; may be given more than once
     #[arg(long = "range", value_name = "RANGE")]
-    pub(crate) ranges: Vec<Range>,
+    pub(crate) ranges: Vec<Given<Range>>,
     /// The network they lie in; all of it is handed out unless ranges are given
     #[arg(long, value_name = "CIDR")]
     pub(crate) network: Option<Cidr>,
     /// Never hand out these; may be given more than once
     #[arg(long, value_name = "RANGE")]
-    pub(crate) exclude: Vec<Range>,
+    pub(crate) exclude: Vec<Given<Range>>,
     /// The gateway, which is never handed out
     #[arg(long, value_name = "ADDRESS")]
-    pub(crate) gateway: Option<Address>,
+    pub(crate) gateway: Option<Given<Address>>,
     /// Hand out prefixes out of this one instead of addresses
     #[arg(long, value_name = "CIDR", conflicts_with_all = ["network", "ranges"])]
     pub(crate) prefix: Option<Cidr>,
     /// Length of a prefix when the claim names none (prefix pools)
     #[arg(long, value_name = "BITS")]
-    pub(crate) length: Option<u8>,
+    pub(crate) length: Option<Given<u8>>,
     /// Hand out network and broadcast addresses too
     #[arg(long)]
     pub(crate) use_reserved: bool,
@@ -103,7 +109,7 @@ pub(crate) struct Extent {
 pub(crate) struct Settings {
     /// The domain of the names its claims get
     #[arg(long, value_name = "NAME")]
-    pub(crate) domain: Option<Name>,
+    pub(crate) domain: Option<Given<Name>>,
     /// Which free address goes first: lowest, next, random or freed-first [default: lowest]
     #[arg(long, value_name = "ORDER")]
     pub(crate) order: Option<Order>,
@@ -117,12 +123,44 @@ pub(crate) struct Settings {
     #[arg(long)]
     pub(crate) no_sticky: bool,
     /// The most addresses one owner may hold
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) max_per_owner: Option<u32>,
+    #[arg(long, value_name = "N")]
+    pub(crate) max_per_owner: Option<Given<NonZeroU32>>,
     /// A label; may be given more than once
     #[arg(long = "label", value_name = "NAME=VALUE", value_parser = super::claim::label)]
     pub(crate) labels: Vec<(String, String)>,
     /// What it is for
     #[arg(long, value_name = "TEXT")]
     pub(crate) description: Option<String>,
+}
+
+/// A value, or none: an empty one takes away what was there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Given<T>(pub(crate) Option<T>);
+
+impl<T: FromStr> FromStr for Given<T> {
+    type Err = T::Err;
+
+    fn from_str(text: &str) -> Result<Self, T::Err> {
+        if text.is_empty() { Ok(Self(None)) } else { text.parse().map(|value| Self(Some(value))) }
+    }
+}
+
+impl Create {
+    /// The first flag whose value is empty: there is nothing yet that it could take away, so it is a slip.
+    pub(crate) fn empty_flag(&self) -> Option<&'static str> {
+        let Self { extent, settings, .. } = self;
+        let empty = [
+            ("--range", extent.ranges.iter().any(|given| given.0.is_none())),
+            ("--exclude", extent.exclude.iter().any(|given| given.0.is_none())),
+            ("--gateway", is_empty(extent.gateway.as_ref())),
+            ("--length", is_empty(extent.length.as_ref())),
+            ("--domain", is_empty(settings.domain.as_ref())),
+            ("--max-per-owner", is_empty(settings.max_per_owner.as_ref())),
+        ];
+        empty.iter().find(|(_, empty)| *empty).map(|(flag, _)| *flag)
+    }
+}
+
+fn is_empty<T>(given: Option<&Given<T>>) -> bool {
+    given.is_some_and(|given| given.0.is_none())
 }

@@ -84,6 +84,35 @@ fn the_help_reads_well() {
 }
 
 #[test]
+fn the_help_of_config_check_has_every_setting_of_the_tables_that_are_there_once() {
+    let (_, mut check) = commands().into_iter().find(|(path, _)| path == "netstead config check").unwrap();
+    let help = check.render_long_help().to_string();
+    for (table, keys) in crate::config::SECTIONS {
+        let (_, rest) =
+            help.split_once(&format!("  [{table}] ")).unwrap_or_else(|| panic!("no [{table}]: {help}"));
+        let told = rest.split("\n  [").next().unwrap_or_default();
+        let told: Vec<&str> = told.split(|c: char| c == ',' || c.is_whitespace()).collect();
+        for key in keys {
+            assert!(told.contains(key), "[{table}] {key} is missing:\n{help}");
+        }
+    }
+}
+
+#[test]
+fn every_command_has_a_man_page() {
+    let dir = tempfile::tempdir().unwrap();
+    crate::commands::pages::man(dir.path()).unwrap();
+    let shown = |command: &clap::Command| !command.is_hide_set();
+    for (path, command) in commands().into_iter().filter(|(_, command)| shown(command)) {
+        let page = dir.path().join(format!("{}.1", path.replace(' ', "-")));
+        let text = std::fs::read_to_string(&page).unwrap_or_else(|error| panic!("{path}: {error}"));
+        let about = command.get_about().unwrap().to_string();
+        let first = about.split(['`', '-', '\'']).next().unwrap_or_default();
+        assert!(text.contains(".TH") && text.contains(first), "{path}:\n{text}");
+    }
+}
+
+#[test]
 fn what_is_no_name_or_address_is_refused_by_the_flag_it_stands_in() {
     let long = "x".repeat(300);
     for (words, field) in [
@@ -93,6 +122,10 @@ fn what_is_no_name_or_address_is_refused_by_the_flag_it_stands_in() {
         (&["pool", "create", "lan", "--network=fd00::/129"], "--network"),
         (&["pool", "create", "macs", "--range=52:54:00:00:00-52:54:00:ff:ff:ff"], "--range"),
         (&["pool", "create", "lan", "--range=10.0.3.1", "--label=x"], "--label"),
+        (&["pool", "update", "lan", "--gateway=x"], "--gateway"),
+        (&["pool", "update", "lan", "--domain=a..b"], "--domain"),
+        (&["pool", "update", "lan", "--length=300"], "--length"),
+        (&["pool", "update", "lan", "--max-per-owner=0"], "--max-per-owner"),
         (&["claim", "lan", ""], "KEY"),
         (&["claim", "lan", &long], "KEY"),
         (&["claim", "lan", "x", "--address=10.0.3.999"], "--address"),

@@ -3,7 +3,10 @@
 use std::{io::Read as _, path::Path};
 
 use anyhow::Context as _;
-use netstead_client::types::{BulkEntry, BulkInput, BulkResult, ClaimFrom, ClaimInput, ClaimOutput};
+use netstead_client::{
+    ClientError,
+    types::{BulkEntry, BulkInput, BulkResult, ClaimFrom, ClaimInput, ClaimOutput, Problem},
+};
 use netstead_model::{Ident, Key};
 
 use super::{Context, claim::print, say};
@@ -11,6 +14,9 @@ use crate::{cli::claim::Held, failure::Failure, progress::Progress};
 
 /// As many as go into one commit: all of them or none.
 const TOGETHER: usize = 64;
+
+/// A claim with the number of the line that asks for it.
+type Line = (usize, ClaimFrom);
 
 pub(super) async fn claim(context: &Context, file: &Path, common: &ClaimInput) -> anyhow::Result<()> {
     let wanted = parse(&read(file)?, common).map_err(|(line, reason)| {
@@ -21,20 +27,34 @@ pub(super) async fn claim(context: &Context, file: &Path, common: &ClaimInput) -
     let mut claims: Vec<ClaimOutput> = Vec::new();
     let mut done = 0;
     for some in wanted.chunks(TOGETHER) {
-        let entries = some.iter().cloned().map(BulkEntry::Claim).collect();
-        let results = context.client.bulk(&BulkInput { entries }).await;
-        let results = results.with_context(|| undone(done, wanted.len()))?.results;
-        for result in results {
-            match result {
-                BulkResult::Claimed(some) => claims.extend(some),
-                BulkResult::Failed(problem) => {
-                    progress.clear();
-                    print(context, &claims, false)?;
-                    let message = format!("{}: {}", undone(done, wanted.len()), problem.detail);
-                    return Err(Failure::new(message).hint("mend that and do the same again").into());
+        let undone =
+            || format!("{done} of {} entries are claimed, and the next {} are not", wanted.len(), some.len());
+        let entries = some.iter().map(|(_, claim)| BulkEntry::Claim(claim.clone())).collect();
+        let refused = match context.client.bulk(&BulkInput { entries }).await {
+            Ok(answer) => match taken(answer.results) {
+                Ok(some) => {
+                    claims.extend(some);
+                    None
                 }
-                _ => {}
+                Err(problem) => Some(refusal(some, &problem)),
+            },
+            Err(ClientError::Refused(problem) | ClientError::Denied { problem, .. })
+                if place(&problem).is_some() =>
+            {
+                Some(refusal(some, &problem))
             }
+            Err(error) => {
+                progress.clear();
+                print(context, &claims, false)?;
+                return Err(error).with_context(undone);
+            }
+        };
+        if let Some((line, reason)) = refused {
+            progress.clear();
+            print(context, &claims, false)?;
+            let message = format!("{}:{line}: {reason}", file.display());
+            let hint = format!("{}; mend that and do the same again", undone());
+            return Err(Failure::new(message).hint(hint).into());
         }
         done += some.len();
         progress.at(done);
@@ -45,8 +65,34 @@ pub(super) async fn claim(context: &Context, file: &Path, common: &ClaimInput) -
     Ok(())
 }
 
-fn undone(done: usize, all: usize) -> String {
-    format!("{done} of {all} entries are claimed, and the next {TOGETHER} are not")
+/// All claims of a commit, or why it was refused: told by the entry at fault, not by those that share its fate.
+fn taken(results: Vec<BulkResult>) -> Result<Vec<ClaimOutput>, Box<Problem>> {
+    let mut claims = Vec::new();
+    let mut refused: Option<Problem> = None;
+    for result in results {
+        match result {
+            BulkResult::Claimed(some) => claims.extend(some),
+            BulkResult::Failed(problem) if refused.is_none() || problem.slug() != "not-done" => {
+                refused = Some(problem);
+            }
+            _ => {}
+        }
+    }
+    refused.map_or(Ok(claims), |problem| Err(Box::new(problem)))
+}
+
+/// Which entry of the request a problem is about.
+fn place(problem: &Problem) -> Option<usize> {
+    let in_field = || problem.field.as_deref()?.strip_prefix("entries[")?.split_once(']')?.0.parse().ok();
+    problem.facts.get("entry").and_then(|entry| entry.parse().ok()).or_else(in_field)
+}
+
+/// The line a problem is about, and the problem in the words of that line.
+fn refusal(lines: &[Line], problem: &Problem) -> (usize, String) {
+    let place = place(problem).unwrap_or_default();
+    let line = lines.get(place).or(lines.first()).map_or(0, |(line, _)| *line);
+    let reason = problem.detail.replace(&format!("entries[{place}].claim."), "");
+    (line, reason)
 }
 
 fn read(file: &Path) -> anyhow::Result<String> {
@@ -59,7 +105,7 @@ fn read(file: &Path) -> anyhow::Result<String> {
 }
 
 /// The claims of all lines, or the number of the first wrong one and what is wrong with it.
-fn parse(text: &str, common: &ClaimInput) -> Result<Vec<ClaimFrom>, (usize, String)> {
+fn parse(text: &str, common: &ClaimInput) -> Result<Vec<Line>, (usize, String)> {
     let mut claims = Vec::new();
     for (place, line) in text.lines().enumerate() {
         let line = line.trim();
@@ -67,14 +113,43 @@ fn parse(text: &str, common: &ClaimInput) -> Result<Vec<ClaimFrom>, (usize, Stri
         if line.is_empty() || line.starts_with('#') || header {
             continue;
         }
-        let claim = if line.starts_with('{') { json(line) } else { csv(line, common) };
-        claims.push(claim.map_err(|reason| (place + 1, reason))?);
+        let claim = if line.starts_with('{') { json(line, common) } else { csv(line, common) };
+        claims.push((place + 1, claim.map_err(|reason| (place + 1, reason))?));
     }
     Ok(claims)
 }
 
-fn json(line: &str) -> Result<ClaimFrom, String> {
-    serde_json::from_str(line).map_err(|error| error.to_string())
+fn json(line: &str, common: &ClaimInput) -> Result<ClaimFrom, String> {
+    let mut reader = serde_json::Deserializer::from_str(line);
+    let claim: ClaimFrom = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let field = error.path().to_string();
+        let reason = error.into_inner();
+        if field == "." { reason.to_string() } else { format!("{field}: {reason}") }
+    })?;
+    reader.end().map_err(|error| error.to_string())?;
+    Ok(ClaimFrom { claim: merged(claim.claim, common), ..claim })
+}
+
+/// What a line says, and for the rest what was said for all of them.
+fn merged(own: ClaimInput, common: &ClaimInput) -> ClaimInput {
+    let labels = match (own.labels, common.labels.clone()) {
+        (Some(own), Some(common)) => Some(common.into_iter().chain(own).collect()),
+        (own, common) => own.or(common),
+    };
+    ClaimInput {
+        address: own.address,
+        prefer: own.prefer,
+        length: own.length.or(common.length),
+        ttl: own.ttl.or_else(|| common.ttl.clone()),
+        labels,
+        hostnames: own.hostnames.or_else(|| common.hostnames.clone()),
+        description: own.description.or_else(|| common.description.clone()),
+        owner: own.owner.or_else(|| common.owner.clone()),
+        adopt: own.adopt || common.adopt,
+        force: own.force || common.force,
+        wait: own.wait,
+        keep: own.keep,
+    }
 }
 
 fn csv(line: &str, common: &ClaimInput) -> Result<ClaimFrom, String> {
@@ -96,21 +171,58 @@ fn csv(line: &str, common: &ClaimInput) -> Result<ClaimFrom, String> {
 mod tests {
     use super::*;
 
+    fn read(text: &str, common: &ClaimInput) -> Vec<ClaimFrom> {
+        parse(text, common).unwrap().into_iter().map(|(_, claim)| claim).collect()
+    }
+
     #[test]
     fn lines_are_csv_or_json() {
         let text = "pool,key,address\n# a comment\nlan,web-1\nlan, db ,10.0.3.60\n\n{\"key\":\"x\",\"any\":[\"lan\"]}\n";
         let claims = parse(text, &ClaimInput::default()).unwrap();
-        let keys: Vec<_> = claims.iter().map(|claim| claim.key.as_str()).collect();
-        assert_eq!(keys, ["web-1", "db", "x"]);
-        assert_eq!(claims[1].claim.address.as_deref(), Some("10.0.3.60"));
+        let keys: Vec<_> = claims.iter().map(|(line, claim)| (*line, claim.key.as_str())).collect();
+        assert_eq!(keys, [(3, "web-1"), (4, "db"), (6, "x")]);
+        assert_eq!(claims[1].1.claim.address.as_deref(), Some("10.0.3.60"));
     }
 
     #[test]
-    fn a_wrong_line_is_named() {
+    fn a_wrong_line_is_named_with_its_field() {
         let wrong = |text: &str| parse(text, &ClaimInput::default()).unwrap_err();
         assert_eq!(wrong("lan,a\nlan\n"), (2, "it has 1 fields".into()));
         assert_eq!(wrong("LAN,a").0, 1);
-        assert!(wrong("lan,a,10.0.3.999").1.starts_with("address: "));
-        assert!(wrong("{\"key\":\"x\",\"poool\":1}").1.contains("unknown field `poool`"));
+        for (line, told) in [
+            ("lan,a,10.0.3.999", "address: "),
+            ("{\"key\":\"x\",\"poool\":1}", "poool: unknown field `poool`"),
+            ("{\"key\":7}", "key: invalid type: integer `7`"),
+            ("{\"key\":\"x\",\"any\":[\"lan\",7]}", "any[1]: invalid type: integer `7`"),
+            ("{\"key\":\"x\",\"claim\":{\"ttl\":60}}", "claim.ttl: invalid type: integer `60`"),
+            ("{\"key\":\"x\"} {}", "trailing characters"),
+        ] {
+            let (at, reason) = wrong(line);
+            assert!(at == 1 && reason.starts_with(told), "{line}: {reason}");
+        }
+    }
+
+    #[test]
+    fn what_is_said_for_all_lines_is_said_for_each_that_does_not_say_otherwise() {
+        let labels = |pairs: &[(&str, &str)]| {
+            Some(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
+        };
+        let common = ClaimInput {
+            ttl: Some("1h".into()),
+            owner: Some("team-a".into()),
+            labels: labels(&[("site", "ams"), ("env", "dev")]),
+            force: true,
+            ..ClaimInput::default()
+        };
+        let text = "lan,a\n{\"key\":\"b\",\"any\":[\"lan\"]}\n{\"key\":\"c\",\"any\":[\"lan\"],\"claim\":{\"ttl\":\"2h\",\"labels\":{\"env\":\"live\"}}}";
+        let claims = read(text, &common);
+        assert_eq!(claims[0].claim, common);
+        assert_eq!(claims[1].claim, common);
+        let own = ClaimInput {
+            ttl: Some("2h".into()),
+            labels: labels(&[("site", "ams"), ("env", "live")]),
+            ..common.clone()
+        };
+        assert_eq!(claims[2].claim, own);
     }
 }

@@ -4,13 +4,14 @@ use std::{path::Path, time::Duration};
 
 use netstead_ledger::migrate::{self, MigrateError};
 use netstead_model::SystemClock;
-use netstead_store::Store;
+use netstead_store::{Health, Store};
 use tokio::time::timeout;
 
 use super::say;
 use crate::{
     cli::{Global, admin::Migrate},
     failure::Failure,
+    node,
     settings::Settings,
     store_place::StorePlace,
 };
@@ -28,14 +29,7 @@ pub(crate) async fn migrate(global: &Global, args: &Migrate) -> anyhow::Result<(
         return Err(Failure::new("a store in memory keeps nothing").hint("name another place").into());
     }
     let from = old.open_existing().await?;
-    let done = match new.open().await {
-        Ok(to) => {
-            let done = carry(&*from, &*to, &new.to_string()).await;
-            to.close().await;
-            done
-        }
-        Err(error) => Err(error),
-    };
+    let done = carry(&*from, &new).await;
     from.close().await;
     let moved = done?;
     say!(
@@ -55,12 +49,39 @@ fn place(to: &Path) -> anyhow::Result<StorePlace> {
     Ok(StorePlace::Local(to.to_owned()))
 }
 
-async fn carry(from: &dyn Store, to: &dyn Store, name: &str) -> anyhow::Result<migrate::Migrated> {
-    let Ok(led) = timeout(TURN, from.lead()).await else {
-        let told = Failure::new("a Netstead is running on the old store");
-        return Err(told.hint("stop every server that uses it, then move it").into());
-    };
+async fn carry(from: &dyn Store, new: &StorePlace) -> anyhow::Result<migrate::Migrated> {
+    // Nothing is made of the new one before the old one can be moved.
+    take(from).await?;
+    let to = new.open().await?;
+    let done = fill(from, &*to, &new.to_string()).await;
+    to.close().await;
+    done
+}
+
+/// Takes the lead of the old store, so that nobody changes it any more.
+async fn take(from: &dyn Store) -> anyhow::Result<()> {
+    let Ok(led) = timeout(TURN, from.lead()).await else { return Err(not_led(from).into()) };
     led?;
+    // Not before: who leads may raise the format.
+    node::check_format(&*from.snapshot().await?).await
+}
+
+/// Why it was not this process' turn to lead.
+fn not_led(from: &dyn Store) -> Failure {
+    match from.health() {
+        Health::Ready => Failure::new("a Netstead is running on the old store")
+            .hint("stop every server that uses it, then move it"),
+        Health::Failed { reason } if from.as_node().is_some() => {
+            Failure::new(format!("the old store: {reason}")).hint(
+                "start the other nodes, and remove all but one with `netstead cluster remove`; if they are lost for \
+                 good, `netstead store backup --local --stale` takes this node's own copy",
+            )
+        }
+        Health::Failed { reason } => Failure::new(format!("the old store: {reason}")),
+    }
+}
+
+async fn fill(from: &dyn Store, to: &dyn Store, name: &str) -> anyhow::Result<migrate::Migrated> {
     migrate::migrate(from, to, &SystemClock, name).await.map_err(|error| {
         let hint = match &error {
             MigrateError::NotEmpty => "name an empty directory, or another `prefix` of an etcd",

@@ -1,14 +1,14 @@
 //! `netstead pool create|update|delete`
 
 use netstead_client::{
-    Change,
+    Change, ClientError,
     types::{PoolInput, PoolOutput},
 };
 use netstead_model::Range;
 
 use super::{Context, say};
 use crate::{
-    cli::pool::{Create, Delete, Extent, Pool, Settings, Update},
+    cli::pool::{Create, Delete, Extent, Given, Pool, Settings, Update},
     failure::Failure,
     output,
 };
@@ -22,6 +22,9 @@ pub(crate) async fn pool(context: &Context, command: &Pool) -> anyhow::Result<()
 }
 
 async fn create(context: &Context, args: &Create) -> anyhow::Result<()> {
+    if let Some(flag) = args.empty_flag() {
+        return Err(Failure::new(format!("{flag}: it is empty")).hint("leave it out for none").into());
+    }
     let mut input = PoolInput { vrf: args.vrf.as_ref().map(ToString::to_string), ..PoolInput::default() };
     set_extent(&mut input, &args.extent);
     set_settings(&mut input, &args.settings);
@@ -39,12 +42,11 @@ async fn update(context: &Context, args: &Update) -> anyhow::Result<()> {
     let mut tries = 2;
     let pool = loop {
         let now = context.client.pool(name).await?;
-        let etag = now.etag.ok_or_else(|| Failure::new("the server sent no version of the pool"))?;
+        let etag = etag(now.etag)?;
         let input = merged(&now.value, args);
         tries -= 1;
         match context.client.replace_pool(name, &input, &etag).await {
-            // Somebody changed it between our look and our change: look again, once.
-            Err(error) if error.problem().is_some_and(|problem| problem.status == 412) && tries > 0 => {}
+            Err(error) if is_changed(&error) && tries > 0 => {}
             answer => break answer?,
         }
     };
@@ -52,13 +54,32 @@ async fn update(context: &Context, args: &Update) -> anyhow::Result<()> {
 }
 
 async fn delete(context: &Context, args: &Delete) -> anyhow::Result<()> {
-    let released = context.client.delete_pool(args.name.as_str(), args.force.as_deref()).await?;
+    let (name, force) = (args.name.as_str(), args.force.as_deref());
+    let mut tries = 2;
+    let released = loop {
+        let etag = etag(context.client.pool(name).await?.etag)?;
+        tries -= 1;
+        match context.client.delete_pool(name, force, &etag).await {
+            Err(error) if is_changed(&error) && tries > 0 => {}
+            answer => break answer?,
+        }
+    };
     match released {
-        0 => say!("pool {} deleted", args.name),
-        1 => say!("pool {} deleted, 1 claim released", args.name),
-        n => say!("pool {} deleted, {n} claims released", args.name),
+        0 => say!("pool {name} deleted"),
+        1 => say!("pool {name} deleted, 1 claim released"),
+        n => say!("pool {name} deleted, {n} claims released"),
     }
     Ok(())
+}
+
+/// The version that a change is made from, so that it may be sent again when its answer is lost.
+fn etag(etag: Option<String>) -> Result<String, Failure> {
+    etag.ok_or_else(|| Failure::new("the server sent no version of the pool"))
+}
+
+/// Somebody changed it between our look and our change: look again, once.
+fn is_changed(error: &ClientError) -> bool {
+    error.problem().is_some_and(|problem| problem.status == 412)
 }
 
 fn told(context: &Context, pool: &PoolOutput, what: &str) -> anyhow::Result<()> {
@@ -105,13 +126,15 @@ fn merged(pool: &PoolOutput, args: &Update) -> PoolInput {
     };
     set_extent(&mut input, &args.extent);
     set_settings(&mut input, &args.settings);
-    // `--label env=` takes a label away.
-    input.labels.retain(|_, value| !value.is_empty());
+    // `--label env=` takes that label away; others may be empty for all we know.
+    for (name, _) in args.settings.labels.iter().filter(|(_, value)| value.is_empty()) {
+        input.labels.remove(name);
+    }
+    input.description = input.description.filter(|text| !text.is_empty());
     input
 }
 
 fn set_extent(input: &mut PoolInput, extent: &Extent) {
-    let texts = |ranges: &[Range]| ranges.iter().map(ToString::to_string).collect();
     if let Some(prefix) = extent.prefix {
         input.family = Some("prefix".into());
         input.network = Some(prefix.to_string());
@@ -126,20 +149,31 @@ fn set_extent(input: &mut PoolInput, extent: &Extent) {
     if !extent.exclude.is_empty() {
         input.exclude = texts(&extent.exclude);
     }
-    replace(&mut input.gateway, extent.gateway.map(|gateway| gateway.to_string()));
-    replace(&mut input.length, extent.length);
+    set(&mut input.gateway, extent.gateway.as_ref(), ToString::to_string);
+    set(&mut input.length, extent.length.as_ref(), |length| *length);
     replace(&mut input.use_reserved, extent.use_reserved.then_some(true));
 }
 
 fn set_settings(input: &mut PoolInput, settings: &Settings) {
-    replace(&mut input.domain, settings.domain.as_ref().map(ToString::to_string));
+    set(&mut input.domain, settings.domain.as_ref(), ToString::to_string);
     replace(&mut input.order, settings.order.map(|order| order.to_string()));
     replace(&mut input.cooldown, settings.cooldown.map(|time| time.to_string()));
     replace(&mut input.cooldown_min, settings.cooldown_min.map(|time| time.to_string()));
     replace(&mut input.sticky, settings.no_sticky.then_some(false));
-    replace(&mut input.max_per_owner, settings.max_per_owner);
+    set(&mut input.max_per_owner, settings.max_per_owner.as_ref(), |most| most.get());
     replace(&mut input.description, settings.description.clone());
     input.labels.extend(settings.labels.iter().cloned());
+}
+
+fn texts(ranges: &[Given<Range>]) -> Vec<String> {
+    ranges.iter().filter_map(|given| given.0.as_ref()).map(ToString::to_string).collect()
+}
+
+/// What was given takes the place of what was there, also if it is nothing.
+fn set<T, U>(place: &mut Option<U>, given: Option<&Given<T>>, shown: impl Fn(&T) -> U) {
+    if let Some(Given(value)) = given {
+        *place = value.as_ref().map(shown);
+    }
 }
 
 fn replace<T>(place: &mut Option<T>, given: Option<T>) {

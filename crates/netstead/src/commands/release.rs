@@ -1,7 +1,7 @@
 //! `netstead release`, `renew` and `move`: they name the claim by its id, so that a repetition never meets a later
 //! claim of the same key.
 
-use netstead_client::types::{ClaimOutput, ReleaseOutput};
+use netstead_client::types::{BulkEntry, BulkInput, BulkResult, ClaimOutput, ReleaseOutput, TargetInput};
 use netstead_model::{ClaimId, Ident, Key};
 
 use super::{Context, say};
@@ -15,15 +15,16 @@ use crate::{
 };
 
 pub(crate) async fn release(context: &Context, args: &Release) -> anyhow::Result<()> {
-    let mut answers: Vec<ReleaseOutput> = Vec::new();
-    for pool in &args.pools {
-        let answer = release_one(context, pool, &args.key, args.id).await?;
+    let answers = match args.pools.as_slice() {
+        [pool] => vec![release_one(context, pool, &args.key, args.id).await?],
+        pools => release_all(context, pools, &args.key, args.id).await?,
+    };
+    for (pool, answer) in args.pools.iter().zip(&answers) {
         match (&answer.claim, answer.outcome.as_str()) {
             (Some(claim), _) => say!("released {} (`{}` of `{}`)", shown(claim), args.key, claim.owner),
             (None, "released") => say!("`{}` left the queue of pool `{pool}`", args.key),
             (None, _) => say!("`{}` holds nothing in pool `{pool}`: already gone", args.key),
         }
-        answers.push(answer);
     }
     match (context.format, answers.as_slice()) {
         (Some(format @ (Format::Json | Format::Yaml)), [answer]) => output::document(answer, format),
@@ -47,10 +48,50 @@ async fn release_one(
         return Ok(context.client.release(pool, key, &id.to_string()).await?);
     }
     match context.client.look_up(pool, key).await? {
-        None => Ok(ReleaseOutput { outcome: "already gone".into(), claim: None }),
+        None => Ok(already_gone()),
         Some(ClaimOutput { id: Some(id), .. }) => Ok(context.client.release(pool, key, &id).await?),
         Some(_) => Ok(context.client.leave_queue(pool, key).await?),
     }
+}
+
+/// From all pools or, if one refuses, from none; one answer per pool.
+async fn release_all(
+    context: &Context,
+    pools: &[Ident],
+    key: &Key,
+    id: Option<ClaimId>,
+) -> anyhow::Result<Vec<ReleaseOutput>> {
+    let mut entries = Vec::new();
+    let mut answers = vec![already_gone(); pools.len()];
+    let mut places = Vec::new();
+    for (place, pool) in pools.iter().enumerate() {
+        let found = context.client.look_up(pool.as_str(), key.as_str()).await?;
+        if let Some(claim) = found {
+            let id = id.map(|id| id.to_string()).or(claim.id);
+            entries.push(BulkEntry::Release(TargetInput { pool: claim.pool, key: claim.key, id }));
+            places.push(place);
+        }
+    }
+    if entries.is_empty() {
+        return Ok(answers);
+    }
+    let results = context.client.bulk(&BulkInput { entries }).await?.results;
+    // The others only share the fate of the one at fault.
+    let at_fault =
+        |result: &&BulkResult| matches!(result, BulkResult::Failed(problem) if problem.slug() != "not-done");
+    if let Some(BulkResult::Failed(problem)) = results.iter().find(at_fault) {
+        return Err(Failure::new(problem.detail.clone()).hint("nothing was released").into());
+    }
+    for (place, result) in places.into_iter().zip(results) {
+        if let (BulkResult::Released(answer), Some(at)) = (result, answers.get_mut(place)) {
+            *at = answer;
+        }
+    }
+    Ok(answers)
+}
+
+fn already_gone() -> ReleaseOutput {
+    ReleaseOutput { outcome: "already gone".into(), claim: None }
 }
 
 pub(crate) async fn renew(context: &Context, args: &Renew) -> anyhow::Result<()> {

@@ -22,6 +22,7 @@ use crate::{
         admin::{Backup, Check, Restore, Store},
     },
     failure::{Exit, Failure},
+    node,
     output::{self, plain},
     progress::Progress,
     settings::Settings,
@@ -71,25 +72,28 @@ async fn backup_local(global: &Global, args: &Backup) -> anyhow::Result<()> {
     let store = existing(global).await?;
     let target = Target::create(&args.file)?;
     let mut file = tokio::fs::File::from_std(target.fresh.reopen().context("cannot write the backup")?);
-    let written = if global.stale {
-        // All that is left may be this one copy.
-        match store.own_snapshot().await {
-            Ok(own) => backup::write_snapshot(&*own, &SystemClock, &mut file).await,
-            Err(error) => Err(error.into()),
-        }
-    } else {
-        backup::write(&*store, &SystemClock, &mut file).await
-    };
-    let of_a_cluster = store.as_node().is_some();
+    let written = write_backup(&*store, global.stale, &mut file).await;
     store.close().await;
-    match written {
-        Err(backup::BackupError::Store(error @ StoreError::Unavailable { .. })) if of_a_cluster => {
+    written?;
+    target.finish().await
+}
+
+async fn write_backup(
+    store: &dyn netstead_store::Store,
+    stale: bool,
+    out: &mut tokio::fs::File,
+) -> anyhow::Result<()> {
+    // All that is left may be this one copy.
+    let snapshot = match if stale { store.own_snapshot().await } else { store.snapshot().await } {
+        Err(error @ StoreError::Unavailable { .. }) if store.as_node().is_some() => {
             let hint = "if the other nodes are lost for good, `--stale` takes this node's own copy";
             return Err(Failure::new(error.to_string()).hint(hint).into());
         }
-        written => written?,
+        snapshot => snapshot?,
     };
-    target.finish().await
+    node::check_format(&*snapshot).await?;
+    backup::write_snapshot(&*snapshot, &SystemClock, out).await?;
+    Ok(())
 }
 
 async fn existing(global: &Global) -> anyhow::Result<Arc<dyn netstead_store::Store>> {
@@ -171,6 +175,9 @@ async fn restore(global: &Global, args: &Restore) -> anyhow::Result<()> {
             };
             Failure::new(message).hint(hint).into()
         }
+        backup::BackupError::Unsound { .. } => Failure::new(error.to_string())
+            .hint("`netstead store check --repair --local` mends what it can; nothing is handed out before `netstead resume`")
+            .into(),
         error => anyhow::Error::from(error),
     })?;
     let into = match &place {
@@ -204,27 +211,35 @@ fn readable(file: &Path) -> anyhow::Result<(std::path::PathBuf, Option<tempfile:
 
 async fn check_local(global: &Global, args: &Check) -> anyhow::Result<Exit> {
     let store = existing(global).await?;
-    let report = check::check(&*store).await;
-    let repaired = match &report {
-        Ok(report) if args.repair && !report.problems.is_empty() => {
-            check::repair(&*store, report).await.map(Some)
-        }
-        _ => Ok(None),
-    };
-    let report = if let Ok(Some(_)) = repaired { check::check(&*store).await } else { report };
+    let report = look(&*store, args.repair).await;
     store.close().await;
-    if let Some(repaired) = repaired? {
-        say!("{repaired} problems are repaired");
-    }
     let report = report?;
     let problem = |problem: check::Problem| CheckProblem {
-        repairable: !problem.repair.is_empty(),
+        repairable: problem.repair.is_some(),
         key: problem.key,
         problem: problem.problem,
     };
     let output =
         CheckOutput { keys: report.keys, problems: report.problems.into_iter().map(problem).collect() };
     checked(&output, global.output)
+}
+
+/// What is wrong with a store, after what can be mended was if that is wanted.
+async fn look(store: &dyn netstead_store::Store, repair: bool) -> anyhow::Result<check::CheckReport> {
+    // To an older program whatever a newer one wrote would look wrong.
+    node::check_format(&*store.snapshot().await?).await?;
+    let report = check::check(store).await?;
+    if !repair || report.problems.is_empty() {
+        return Ok(report);
+    }
+    let repaired = check::repair(store, &report).await.map_err(|error| match error {
+        check::RepairError::Changed { .. } => {
+            Failure::new(error.to_string()).hint("stop the servers and run it again").into()
+        }
+        error => anyhow::Error::from(error),
+    })?;
+    say!("{repaired} problems are repaired");
+    Ok(check::check(store).await?)
 }
 
 fn checked(report: &CheckOutput, format: Option<Format>) -> anyhow::Result<Exit> {

@@ -40,6 +40,8 @@ fn bad_input_is_named_and_changes_nothing() {
         ("history web-1 --since whenever", "--since"),
         ("explain 10.0.3.999", "ADDRESS"),
         ("token revoke nobody", "nobody"),
+        ("pool create b --range 10.0.9.1 --gateway=", "--gateway"),
+        ("pool update lan --max-per-owner 0", "--max-per-owner"),
         ("frobnicate", "frobnicate"),
         ("--url ftp://x status", "ftp://x"),
     ] {
@@ -50,6 +52,46 @@ fn bad_input_is_named_and_changes_nothing() {
     for words in [["claim", "lan", ""].as_slice(), &["pool", "create", "", "--range", "10.0.9.1"]] {
         let said = house.netstead(words);
         assert_eq!((said.code, said.out.as_str()), (1, ""), "{words:?}: {}", said.err);
+    }
+    assert_eq!(house.does("events export"), before);
+}
+
+/// A file that cannot be claimed is refused by its line and the field in it, here or by the server.
+#[test]
+fn a_wrong_line_of_a_file_is_named_and_changes_nothing() {
+    let house = House::with_server();
+    house.does("pool create lan --range 10.0.3.50-10.0.3.60");
+    house.does("claim lan web-1");
+    let before = house.does("events export");
+    let fine = "{\"key\":\"a\",\"each\":[\"lan\"]}";
+    for (line, told) in [
+        ("lan", "it has 1 fields"),
+        ("lan,b,10.0.3.999", "address: "),
+        ("lan,b,10.0.9.9", "10.0.9.9"),
+        ("lan,b,10.0.3.50", "`web-1`"),
+        ("nowhere,b", "`nowhere`"),
+        (
+            "{\"key\":\"b\",\"each\":[\"lan\"],\"claim\":{\"ttl\":60}}",
+            "claim.ttl: invalid type: integer `60`",
+        ),
+        ("{\"key\":\"b\",\"each\":[\"lan\"],\"claim\":{\"ttl\":\"10\"}}", "claim.ttl: "),
+        (
+            "{\"key\":\"b\",\"each\":[\"lan\"],\"claim\":{\"hostnames\":[\"x\",\"a..b\"]}}",
+            "claim.hostnames[1]: ",
+        ),
+        ("{\"key\":\"b\",\"each\":\"lan\"}", "each: invalid type: string \"lan\""),
+        ("{\"key\":\"b\",\"each\":[\"lan\"],\"wait\":\"1s\"}", "wait: unknown field `wait`"),
+        ("{\"key\":\"b\",\"each\":[\"lan\"],\"claim\":{\"wait\":\"1s\"}}", "claim.wait: "),
+        ("{\"key\":\"\",\"each\":[\"lan\"]}", "key: "),
+        ("{\"key\":\"b\"}", "any: "),
+        ("{\"key\":\"b\",\"each\":[\"lan\"],\"claim\":{\"owner\":\"ann\"}}", "claim.owner: "),
+    ] {
+        // The comment has a number, too.
+        std::fs::write(house.path().join("hosts"), format!("# hosts\n{fine}\n{line}\n{fine}\n")).unwrap();
+        let said = house.fails("claim --file hosts");
+        let first = said.err.lines().next().unwrap_or_default();
+        assert!(first.starts_with("error: hosts:3: ") && first.contains(told), "{line}\n{}", said.err);
+        assert!(!first.contains("entries[") && said.out.is_empty(), "{line}\n{}", said.err);
     }
     assert_eq!(house.does("events export"), before);
 }

@@ -11,6 +11,7 @@ mod observer;
 mod report;
 mod runs;
 mod scripts;
+mod signs;
 
 use self::{
     cluster::{Backing, Cluster},

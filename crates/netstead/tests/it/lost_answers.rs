@@ -15,7 +15,7 @@ use netstead_client::{
         SightingInput, TargetInput, TokenInput,
     },
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
@@ -57,10 +57,11 @@ async fn pass(
     let request = message(&mut client).await;
     server.write_all(&request).await.unwrap();
     let answer = message(&mut server).await;
+    let lost = swallow.load(Ordering::SeqCst);
     let text = String::from_utf8(answer.clone()).unwrap();
     let body = text.split_once("\r\n\r\n").unwrap().1;
     answers.lock().unwrap().push(serde_json::from_str(body).unwrap_or(Value::Null));
-    if !swallow.load(Ordering::SeqCst) {
+    if !lost {
         client.write_all(&answer).await.unwrap();
     }
 }
@@ -193,12 +194,26 @@ async fn every_request_may_be_repeated_after_a_lost_answer() {
     caller
         .same("resume", async |client| client.resume(&netstead_client::types::ResumeInput::default()).await)
         .await;
-    let delete = async |client: &Client| match client.delete_pool("lan", Some("moving")).await {
-        // It is gone, which is what was asked for.
-        Err(error) if error.is("no-such-pool") => Ok(0),
-        answer => answer,
+    let etag = caller.house.client().pool("lan").await.unwrap().etag.unwrap();
+    let delete = async |client: &Client| client.delete_pool("lan", Some("moving"), &etag).await;
+    let (first, second) = caller.twice("delete a pool", delete).await;
+    assert_eq!((&first["released"], &second["released"]), (&json!(1), &json!(0)));
+
+    // A client that may ask again does so by itself.
+    let patient = Client::new(&caller.between.url, Some(&caller.house.token()), Options::default()).unwrap();
+    patient.create_pool("brief", &pool).await.unwrap();
+    let etag = patient.pool("brief").await.unwrap().etag.unwrap();
+    caller.between.answers.lock().unwrap().clear();
+    caller.between.swallow.store(true, Ordering::SeqCst);
+    let hear_again = async {
+        while caller.between.answers.lock().unwrap().is_empty() {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        caller.between.swallow.store(false, Ordering::SeqCst);
     };
-    caller.twice("delete a pool", delete).await;
+    let (released, ()) = tokio::join!(patient.delete_pool("brief", None, &etag), hear_again);
+    assert_eq!(released.unwrap(), 0);
+    assert!(caller.between.answers.lock().unwrap().drain(..).len() > 1, "it was asked again");
 
     // A token whose secret was lost is of no use to anybody; the caller makes another.
     let token = TokenInput { subject: "ci".into(), role: "claim".into(), ..TokenInput::default() };

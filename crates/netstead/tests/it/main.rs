@@ -17,6 +17,7 @@ mod docker;
 mod doctor;
 mod documents;
 mod faults;
+mod flags;
 mod formats;
 mod forwarding;
 mod full_disk;

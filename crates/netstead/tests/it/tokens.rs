@@ -13,10 +13,22 @@ fn a_token_does_what_its_role_and_scope_allow() {
     let not_ci = |line: &str| house.fails(&format!("--token {secret} {line}"));
 
     assert_eq!(as_ci("claim lan build-7"), "10.0.3.50\n");
-    not_ci("claim dmz build-7");
-    not_ci("pool create x --range 10.9.0.1");
-    not_ci("token list");
-    not_ci("claim lan other --owner somebody");
+    let before = house.does("events export");
+    for (line, told) in [
+        ("claim dmz build-7", "your token is for the pools `lan` and not for `dmz`"),
+        ("claim lan,dmz build-8", "your token is for the pools `lan` and not for `dmz`"),
+        ("claim --any lan,dmz build-8", "your token is for the pools `lan` and not for `dmz`"),
+        ("release dmz build-7", "your token is for the pools `lan` and not for `dmz`"),
+        ("release lan,dmz build-7", "your token is for the pools `lan` and not for `dmz`"),
+        ("get claims --pool dmz", "your token is for the pools `lan` and not for `dmz`"),
+        ("pool create x --range 10.9.0.1", "needs a token of role `write`, and yours has `claim`"),
+        ("token list", "needs a token of role `admin`, and yours has `claim`"),
+        ("claim lan other --owner somebody", "only a token of role `write` may name another owner"),
+    ] {
+        let said = not_ci(line);
+        assert!(said.err.contains(told) && said.out.is_empty(), "`netstead {line}`: {said:?}");
+    }
+    assert_eq!(house.does("events export"), before, "nothing changed");
     assert!(house.fails("claim lan build-7").err.contains("`ci`"), "the key is ci's");
     assert_eq!(house.does("claim lan build-7 --adopt"), "10.0.3.50\n");
     assert!(!house.does("token list -o json").contains(&secret));
@@ -28,6 +40,41 @@ fn a_token_does_what_its_role_and_scope_allow() {
     house.does(&format!("token revoke {id}"));
     house.fails("status --token-file token");
     assert!(house.fails("status --token nonsense").err.contains("hint: "));
+}
+
+#[test]
+fn a_token_of_a_vrf_or_a_zone_is_bound_to_it() {
+    let house = House::with_server();
+    house.does("pool create lan --range 10.0.3.50-10.0.3.60 --domain home.test");
+    house.does("pool create lab --range 10.0.3.50-10.0.3.60 --domain lab.test --vrf lab");
+    house.does("claim lan web-1");
+    let token = |scope: &str| house.does(&format!("token create ci --role write {scope}")).trim().to_owned();
+    let (vrf, zone) = (token("--vrf lab"), token("--zone lab.test"));
+    let before = house.does("events export");
+    let of_vrf = "your token is for the VRFs `lab` and not for `default`";
+    let of_zone = |name: &str| format!("your token is for the zones `lab.test` and not for `{name}`");
+    for (token, line, told) in [
+        (&vrf, "claim lan web-2", of_vrf.to_owned()),
+        (&vrf, "pool update lan --cooldown 1h", of_vrf.to_owned()),
+        (&vrf, "pool delete lan --force spite", of_vrf.to_owned()),
+        (&zone, "claim lan web-2", of_zone("web-2.home.test")),
+        (&zone, "claim lab web-2 --hostname www.home.test", of_zone("www.home.test")),
+        (&zone, "release lan web-1", of_zone("web-1.home.test")),
+        (&zone, "pool update lab --domain home.test", of_zone("home.test")),
+        (&zone, "pool delete lan --force spite", of_zone("home.test")),
+        (&zone, "record set www.home.test A 10.0.3.9", of_zone("www.home.test")),
+    ] {
+        let said = house.fails(&format!("--token {token} {line}"));
+        assert!(said.err.contains(&told) && said.out.is_empty(), "`netstead {line}`: {said:?}");
+    }
+    assert_eq!(house.does("events export"), before, "nothing changed");
+    assert_eq!(house.does("get records --name www.home.test -o name"), "");
+    for token in [&vrf, &zone] {
+        assert_eq!(house.does(&format!("--token {token} claim lab web-2")), "10.0.3.50\n");
+        house.does(&format!("--token {token} release lab web-2"));
+        house.does(&format!("--token {token} pool update lab --cooldown 0"));
+    }
+    house.does(&format!("--token {vrf} pool delete lab"));
 }
 
 #[test]

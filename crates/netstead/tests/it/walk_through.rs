@@ -88,6 +88,13 @@ fn a_claim_is_renewed_moved_and_explained() {
     let told = house.does("explain 10.0.3.50");
     assert!(told.contains("held") && told.contains("ci-2") && told.contains("ci.home.test"), "{told}");
     assert!(house.does("explain 10.0.3.51").contains("free"));
+    // Nothing is kept of a claim that has no name, and still it can be asked why.
+    house.does("pool create plain --range 10.0.9.1-10.0.9.9");
+    house.does("claim plain db");
+    let told = house.does("explain db.home.test");
+    assert!(told.contains("ledger/plain/db: the pool has no domain."), "{told}");
+    assert!(!house.does("get workloads").contains("plain/db"));
+    house.does("release plain db");
     let said = house.fails("renew lan nobody");
     assert_eq!(said.err.lines().next(), Some("error: `nobody` holds nothing in pool `lan`"));
     // A claim that was named is the only one that goes.
@@ -204,4 +211,30 @@ fn prefixes_and_macs_have_a_history_too() {
     assert!(house.does("history 52-54-00-00-00-00").contains("vm"));
     assert!(house.does("history vm").contains("52:54:00:00:00:00"));
     assert!(house.does("explain 52:54:00:00:00:01").contains("free"));
+}
+
+#[test]
+fn a_pool_lies_inside_a_claimed_prefix() {
+    let house = House::with_server();
+    house.does("pool create blocks --prefix 10.8.0.0/16 --length 24");
+    let said = house.fails("pool create office --network 10.8.0.0/24");
+    assert!(said.err.contains("`blocks`"), "an unclaimed part is nobody's: {}", said.err);
+    assert_eq!(house.does("claim blocks office"), "10.8.0.0/24\n");
+    house.does("pool create office --network 10.8.0.0/24 --gateway 10.8.0.1");
+    let pools: serde_json::Value = serde_json::from_str(&house.does("get pools -o json")).unwrap();
+    let claims: serde_json::Value = serde_json::from_str(&house.does("get claims -o json")).unwrap();
+    assert_eq!((&pools[1]["name"], &pools[1]["within"]), (&"office".into(), &claims[0]["id"]));
+    assert_eq!(house.does("claim office printer"), "10.8.0.2\n");
+    // The next block is another's, and a pool that sticks out lies in nobody's.
+    assert_eq!(house.does("claim blocks lab"), "10.8.1.0/24\n");
+    assert!(house.fails("pool create wide --network 10.8.0.0/23").err.contains("`blocks`"));
+    assert!(house.fails("pool create again --network 10.8.0.0/25").err.contains("`office`"));
+    // The prefix is held for as long as the pool is there.
+    let said = house.fails("release blocks office");
+    assert!(said.err.contains("10.8.0.0/24") && said.err.contains("`office`"), "{}", said.err);
+    assert!(house.fails("pool delete blocks --force moving").err.contains("`office`"));
+    house.does("release office printer");
+    house.does("pool delete office");
+    house.does("release blocks office");
+    assert_eq!(house.does("get claims -o name"), "blocks/lab\n");
 }

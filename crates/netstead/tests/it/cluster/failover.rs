@@ -18,6 +18,9 @@ use crate::{
 
 const OWN: &str = "[dns.own]\ntype = \"builtin\"\ndomains = [\"home.test\"]\nreverse = false\n";
 
+/// From the end of a leader to the next change, on a machine that has nothing else to do.
+const TARGET: Duration = Duration::from_secs(3);
+
 /// Every claim that was acknowledged is there, and no address has two holders.
 fn check(nodes: &Nodes, node: usize, acknowledged: &BTreeMap<String, String>) {
     let all = nodes.ask(node, Method::GET, "/claims?limit=1000", None);
@@ -67,10 +70,11 @@ fn when_the_leader_is_killed_another_goes_on_within_seconds() {
     });
     println!(
         "leader killed under load: {} claims, longest pause between two {gap:?}, {failures} answers to repeat; \
-         next DNS change {dns:?} after the death",
+         next DNS change {dns:?} after the death. The target is {TARGET:?} for both",
         acknowledged.len()
     );
     assert!(acknowledged.len() > 20, "{}", acknowledged.len());
+    // On a machine that has much else to do it may miss the target; `cargo xtask faults` measures it.
     assert!(gap < Duration::from_secs(8) && dns < Duration::from_secs(10), "{gap:?} {dns:?}");
     check(&nodes, one, &acknowledged);
     check(&nodes, other, &acknowledged);

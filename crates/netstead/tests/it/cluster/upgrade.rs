@@ -1,9 +1,45 @@
 //! Programs of several versions on one store.
 
-use netstead_testkit::{Process, until};
+use std::{collections::BTreeMap, time::Duration};
 
-use super::nodes::Nodes;
+use netstead_testkit::{Process, skip, until};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::{
+    nodes::{Nodes, run},
+    raft,
+};
 use crate::house::{House, SOON};
+
+/// What a program takes for the highest format it understands, if it was built for debugging.
+const FORMAT: &str = "PRETEND_STORE_FORMAT";
+/// Less than a minute, after which a node that runs would ask by itself.
+const AT_ONCE: Duration = Duration::from_secs(30);
+
+/// Whether a program can be told that it is another version.
+fn can_pretend() -> bool {
+    let can = cfg!(debug_assertions);
+    if !can {
+        skip("only a debug build can take itself for another version");
+    }
+    can
+}
+
+fn says_what_to_do(text: &str) -> bool {
+    text.contains("this store has format 2") && text.contains("hint: start the version")
+}
+
+/// It has ended by itself and has said why.
+fn assert_refused(server: &mut Process, patience: Duration) {
+    assert_eq!(server.wait(patience).unwrap().code(), Some(1));
+    assert!(says_what_to_do(&server.log()), "{}", server.log());
+}
+
+fn end(server: &mut Process) {
+    server.terminate().unwrap();
+    assert_eq!(server.wait(SOON).unwrap().code(), Some(0));
+}
 
 #[test]
 fn a_program_that_is_older_than_the_store_is_refused() {
@@ -37,7 +73,183 @@ fn a_program_that_is_older_than_the_store_is_refused() {
     let mut command = late.command();
     command.args(["run", "--listen", "127.0.0.1:0", "--dns-listen", "127.0.0.1:0"]);
     let mut server = Process::start("netstead", &mut command).unwrap();
-    assert_eq!(server.wait(SOON).unwrap().code(), Some(1));
-    let log = server.log();
-    assert!(log.contains("this store has format 2") && log.contains("hint: start the version"), "{log}");
+    assert_refused(&mut server, SOON);
+}
+
+#[test]
+fn a_node_that_runs_and_has_become_too_old_ends_and_never_leads() {
+    let Some(mut nodes) = Nodes::start("") else { return };
+    if !can_pretend() {
+        return;
+    }
+    let kept = |nodes: &Nodes, key: &str| {
+        nodes.etcd.ctl(&["get", "--print-value-only", &format!("/netstead/kv/{key}")]).unwrap()
+    };
+    let start = |nodes: &mut Nodes, node: usize| {
+        nodes.servers[node] = run(&nodes.houses[node]);
+        nodes.servers[node].wait_for_line("is ready", SOON).unwrap();
+    };
+    let pool = json!({"family": "ipv4", "ranges": ["10.0.3.50-10.0.3.200"]});
+    assert_eq!(nodes.ask(0, Method::PUT, "/pools/lan", Some(pool)).status, 201);
+    let web = nodes.claim(1, "web");
+
+    // One of them is newer than the others, and leads.
+    let (new, [runs, sleeps]) = (0, [1, 2]);
+    for node in [new, runs, sleeps] {
+        end(&mut nodes.servers[node]);
+    }
+    nodes.houses[new].set(FORMAT, "2");
+    start(&mut nodes, new);
+    assert_eq!(nodes.leader(), new);
+    for node in [runs, sleeps] {
+        start(&mut nodes, node);
+    }
+    let again = nodes.claim(runs, "web");
+    assert_eq!(again.address(), web.address());
+    assert_eq!(kept(&nodes, "meta/format"), "1\n", "two members understand no more");
+
+    // The older ones are forgotten while they are there, and one of them sleeps.
+    let cluster = nodes.ask(new, Method::GET, "/cluster", None).body;
+    let ids: BTreeMap<&str, &str> = cluster["members"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|member| (member["url"].as_str().unwrap(), member["id"].as_str().unwrap()))
+        .collect();
+    nodes.servers[sleeps].signal("STOP").unwrap();
+    for node in [runs, sleeps] {
+        nodes.houses[new].does(&format!("cluster remove {}", ids[nodes.houses[node].url().as_str()]));
+    }
+    let raised = until(SOON, || (kept(&nodes, "meta/format") == "2\n").then_some(()));
+    assert!(raised.is_some(), "nobody holds it up any more");
+    assert_refused(&mut nodes.servers[runs], AT_ONCE);
+
+    // Whoever wakes finds nobody who leads, and must not do it.
+    end(&mut nodes.servers[new]);
+    let written = |nodes: &Nodes| ["ledger/head", "cluster/leader"].map(|key| kept(nodes, key));
+    let before = written(&nodes);
+    nodes.servers[sleeps].signal("CONT").unwrap();
+    assert_refused(&mut nodes.servers[sleeps], SOON);
+    assert_eq!(written(&nodes), before);
+
+    // Upgraded, both are welcome.
+    for node in [runs, sleeps] {
+        nodes.houses[node].set(FORMAT, "2");
+        start(&mut nodes, node);
+        assert_eq!(nodes.claim(node, "web").address(), web.address());
+    }
+}
+
+/// What was handed out, and to whom, while nodes came and went.
+#[derive(Default)]
+struct Claims(BTreeMap<String, Value>);
+
+impl Claims {
+    fn make(&mut self, nodes: &raft::Nodes, node: usize) {
+        for _ in 0..5 {
+            let path = format!("/pools/lan/claims/k{}", self.0.len());
+            let claim = nodes.done(node, &Method::PUT, &path, &json!({}));
+            let address = claim["address"].clone();
+            assert!(!self.0.values().any(|held| *held == address), "{address} is held already");
+            self.0.insert(path, address);
+        }
+    }
+
+    fn assert_at(&self, nodes: &raft::Nodes, node: usize) {
+        for (path, address) in &self.0 {
+            let (status, claim) = nodes.ask(node, Method::GET, path, None);
+            assert_eq!((status, &claim["address"]), (200, address), "{path}");
+        }
+    }
+}
+
+/// Every node that runs comes to see a store of this format, and so many members that understand 2.
+fn assert_formats(nodes: &raft::Nodes, format: u64, newer: usize) {
+    let seen_by = |node: usize| {
+        let (_, cluster) = nodes.ask(node, Method::GET, "/cluster", None);
+        let members = cluster["members"].as_array().into_iter().flatten();
+        (cluster["format"].as_u64().unwrap_or(0), members.filter(|member| member["format"] == 2).count())
+    };
+    for node in 0..3 {
+        let agreed = until(SOON, || (seen_by(node) == (format, newer)).then_some(()));
+        assert!(agreed.is_some(), "node {node} sees {:?}", seen_by(node));
+    }
+}
+
+#[test]
+fn a_cluster_is_upgraded_node_by_node_and_then_refuses_the_old_version() {
+    if !can_pretend() {
+        return;
+    }
+    let mut nodes = raft::Nodes::start();
+    let pool = json!({"family": "ipv4", "ranges": ["10.0.3.50-10.0.3.200"]});
+    nodes.done(0, &Method::PUT, "/pools/lan", &pool);
+    let mut claims = Claims::default();
+    // As the guide says: the leader last.
+    let leader = nodes.leader();
+    let order = [(leader + 1) % 3, (leader + 2) % 3, leader];
+    for (upgraded, node) in order.into_iter().enumerate() {
+        let other = (node + 1) % 3;
+        assert_formats(&nodes, 1, upgraded);
+        let mut server = nodes.servers[node].take().unwrap();
+        server.terminate().unwrap();
+        claims.make(&nodes, other);
+        assert_eq!(server.wait(SOON).unwrap().code(), Some(0));
+        nodes.houses[node].set(FORMAT, "2");
+        nodes.servers[node] = Some(run(&nodes.houses[node]));
+        claims.make(&nodes, other);
+        nodes.ready(node);
+        claims.make(&nodes, node);
+    }
+    assert_formats(&nodes, 2, 3);
+    for node in 0..3 {
+        claims.assert_at(&nodes, node);
+    }
+    assert!(nodes.houses[0].netstead(["store", "check"]).err.contains("all well"));
+
+    // Nobody goes back to the old version.
+    let back = order[0];
+    end(&mut nodes.servers[back].take().unwrap());
+    nodes.houses[back].set(FORMAT, "1");
+    assert_refused(&mut run(&nodes.houses[back]), SOON);
+    nodes.houses[back].set(FORMAT, "2");
+    nodes.servers[back] = Some(run(&nodes.houses[back]));
+    nodes.ready(back);
+    claims.make(&nodes, back);
+    claims.assert_at(&nodes, back);
+}
+
+#[test]
+fn no_command_touches_a_store_that_is_newer_than_the_program() {
+    if !can_pretend() {
+        return;
+    }
+    let mut house = House::empty();
+    house.set(FORMAT, "2");
+    house.start(&[]);
+    house.does("pool create lan --range 10.0.3.1-10.0.3.9");
+    let web = house.does("claim lan web");
+    house.stop();
+    house.set(FORMAT, "1");
+    for line in [
+        "store check --local",
+        "store check --repair --local",
+        "store backup whole.backup --local",
+        "store backup own.backup --local --stale",
+        "store migrate elsewhere",
+        "claim lan late --local",
+    ] {
+        let said = house.fails(&format!("{line} --data-dir data"));
+        assert!(says_what_to_do(&said.err), "`netstead {line}` said:\n{}", said.err);
+    }
+    for name in ["whole.backup", "own.backup", "elsewhere"] {
+        assert!(!house.path().join(name).exists(), "{name} should not be there");
+    }
+
+    // The newer one can do all of it.
+    house.set(FORMAT, "2");
+    house.does("store check --repair --local --data-dir data");
+    house.does("store backup whole.backup --local --data-dir data");
+    house.does("store migrate elsewhere --data-dir data");
+    assert_eq!(house.does("claim lan web --local --data-dir elsewhere"), web);
 }

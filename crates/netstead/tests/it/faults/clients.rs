@@ -144,24 +144,26 @@ impl Load {
         futures::future::join_all(repeats).await;
     }
 
-    /// Lets all of them finish; then somebody looks at everything through every node that serves.
+    /// Lets all of them finish; then somebody looks at everything through every node.
     pub(crate) async fn end(self, cluster: &Cluster) -> Arc<History> {
         self.shared.stop.store(true, Ordering::Relaxed);
         for worker in self.workers {
             worker.await.unwrap();
         }
-        let mut last = Caller {
-            number: CLIENTS,
-            nodes: cluster.clients(PATIENCE),
-            at: cluster.leader().await,
-            shared: self.shared,
-            dice: StdRng::seed_from_u64(0),
-        };
-        for (pool, _) in POOLS {
-            last.until_answered(&Action::List { prefix: format!("{pool}/").into() }).await;
-        }
-        for number in 0..TIGHT {
-            last.until_answered(&Action::ReadAddress { address: tight(number) }).await;
+        for (node, client) in cluster.clients(PATIENCE).into_iter().enumerate() {
+            let mut last = Caller {
+                number: CLIENTS + node,
+                nodes: vec![client],
+                at: 0,
+                shared: Arc::clone(&self.shared),
+                dice: StdRng::seed_from_u64(0),
+            };
+            for (pool, _) in POOLS {
+                last.until_answered(&Action::List { prefix: format!("{pool}/").into() }).await;
+            }
+            for number in 0..TIGHT {
+                last.until_answered(&Action::ReadAddress { address: tight(number) }).await;
+            }
         }
         self.history
     }
@@ -200,7 +202,8 @@ impl Caller {
                 if self.shared.stop.load(Ordering::Relaxed) {
                     return;
                 }
-                self.at += 1;
+                // By chance: if all of them took the next one, they would come to the fault together.
+                self.at += self.dice.random_range(1..self.nodes.len().max(2));
                 sleep(BREATH).await;
             }
         }
@@ -211,10 +214,9 @@ impl Caller {
             if self.once(action).await == Then::GoOn {
                 return;
             }
-            self.at += 1;
             sleep(BREATH * 3).await;
         }
-        panic!("nobody answers {action:?}");
+        panic!("{} does not answer {action:?}", self.nodes[0].url());
     }
 
     fn choose(&mut self) -> Action {

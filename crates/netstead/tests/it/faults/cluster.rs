@@ -13,13 +13,9 @@ use std::{
 
 use netstead_client::{Client, types::TokenInput};
 use netstead_testkit::{Etcd, EtcdPlace, Lan, Lossy, Machine, Tmpfs};
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::TcpStream,
-    time::{sleep, timeout},
-};
+use tokio::time::{sleep, timeout};
 
-use super::{Fault, node::Node};
+use super::{Fault, node::Node, scripts::AHEAD, signs::get};
 
 pub(crate) const NODES: u8 = 3;
 
@@ -27,7 +23,7 @@ pub(crate) const NODES: u8 = 3;
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// What a request of the tests themselves may take.
-const REQUEST: Duration = Duration::from_secs(5);
+pub(crate) const REQUEST: Duration = Duration::from_secs(5);
 
 /// The store below the nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,8 +71,7 @@ impl Cluster {
     /// Starts everything on this network, with more in the configuration of all nodes; `None` where this machine cannot.
     pub(crate) fn start(lan: Lan, backing: Backing, fault: Fault, more: &str) -> Option<Self> {
         let disk = match (backing, fault) {
-            (Backing::Etcd { members: 3 }, Fault::DiskFull) => Some(Tmpfs::mount(400 << 20)?),
-            (Backing::Raft, Fault::DiskFull) => Some(Tmpfs::mount(64 << 20)?),
+            (Backing::Etcd { members: 3 } | Backing::Raft, Fault::DiskFull) => Some(Tmpfs::mount(400 << 20)?),
             _ => None,
         };
         let etcd = match backing {
@@ -101,7 +96,7 @@ impl Cluster {
             }
         }
         if fault == Fault::WrongClock {
-            nodes.iter_mut().skip(1).for_each(|node| node.set_clock(Some("+3600s")));
+            nodes.iter_mut().skip(1).for_each(|node| node.set_clock(AHEAD));
         }
         let nodes = Arc::new(Mutex::new(nodes));
         let over = Arc::new(AtomicBool::new(false));
@@ -159,27 +154,18 @@ impl Cluster {
 
     /// Waits until one leads; which it is.
     pub(crate) async fn leader(&self) -> usize {
-        let look = async {
-            loop {
-                if let Some(leader) = self.leader_now().await {
-                    return leader;
-                }
-                sleep(Duration::from_millis(50)).await;
-            }
-        };
-        timeout(PATIENCE, look).await.expect("nobody leads")
+        self.wait_for("somebody leads", async || self.leader_now().await).await
     }
 
     /// The one that says so itself. Two may for a moment; then it is not known.
-    async fn leader_now(&self) -> Option<usize> {
+    pub(crate) async fn leader_now(&self) -> Option<usize> {
         let nodes: Vec<SocketAddr> = self.nodes().iter().map(Node::api).collect();
-        let asked = nodes.into_iter().map(|node| timeout(Duration::from_secs(1), readiness(node)));
-        let said = futures::future::join_all(asked).await;
+        let said = futures::future::join_all(nodes.into_iter().map(|node| get(node, "/readyz", ""))).await;
         let leads = |answer: &str| answer.starts_with("HTTP/1.1 200") && !answer.contains("following");
         let leading: Vec<usize> = said
             .iter()
             .enumerate()
-            .filter(|(_, answer)| matches!(answer, Ok(Some(answer)) if leads(answer)))
+            .filter(|(_, answer)| answer.as_deref().is_some_and(leads))
             .map(|(number, _)| number)
             .collect();
         match leading[..] {
@@ -235,7 +221,7 @@ fn start_etcd(lan: &Lan, members: usize, fault: Fault, disk: Option<&Tmpfs>) -> 
     if let (Some(disk), Some(place)) = (disk, places.first_mut()) {
         place.disk = Some(disk.path().to_owned());
     }
-    let mut flags = vec!["--auto-compaction-mode=revision", "--auto-compaction-retention=1000"];
+    let mut flags = vec!["--pre-vote", "--auto-compaction-mode=revision", "--auto-compaction-retention=1000"];
     if members == 1 && fault == Fault::DiskFull {
         flags.push("--quota-backend-bytes=33554432");
     }
@@ -271,14 +257,4 @@ fn lossy(ways: &mut Vec<Lossy>, host: Ipv4Addr, url: &str) -> String {
     let url = format!("http://{}", way.address());
     ways.push(way);
     url
-}
-
-/// What a node says of itself.
-async fn readiness(node: SocketAddr) -> Option<String> {
-    let mut stream = TcpStream::connect(node).await.ok()?;
-    let request = format!("GET /readyz HTTP/1.1\r\nHost: {node}\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).await.ok()?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.ok()?;
-    Some(answer)
 }

@@ -2,18 +2,24 @@
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
+    sync::Arc,
     thread,
     time::Duration,
 };
 
-use netstead_client::ClaimQuery;
-use netstead_testkit::{Bind, PowerDns, TsigKey, until};
+use netstead_client::{
+    ClaimQuery,
+    types::{ClaimInput, PoolInput},
+};
+use netstead_testkit::{Bind, PowerDns, TsigKey, history::History, until};
+use tokio::task::block_in_place;
 
 use super::{
     Cluster,
-    cluster::{NODES, PATIENCE},
+    cluster::{NODES, PATIENCE, REQUEST},
     node::Node,
     observer::Observer,
+    report::Gap,
 };
 use crate::{
     resolve::{self, Stopwatch},
@@ -24,6 +30,9 @@ pub(crate) const DOMAIN: &str = "home.test";
 
 /// In how much time a server that cannot refuse a late write holds what it should.
 const BACK: Duration = Duration::from_secs(10);
+
+/// The pool of what is claimed beside what the clients claim.
+const PROBES: &str = "probes";
 
 /// Servers beside the nodes, which are reached also by a node that is cut off from its store and from the others.
 pub(crate) struct Names {
@@ -53,20 +62,55 @@ impl Names {
     }
 
     /// Watches what is applied at BIND, and what each node answers: neither goes back, ever.
-    pub(crate) fn watch(&self, cluster: &Cluster) -> Watched {
-        let watch = Stopwatch::start();
+    pub(crate) async fn watch(&self, cluster: &Cluster, clock: &Arc<History>) -> Watched {
+        let client = cluster.clients(PATIENCE).swap_remove(cluster.leader().await);
+        let pool = PoolInput {
+            ranges: vec!["10.7.0.1-10.7.0.254".into()],
+            domain: Some(DOMAIN.into()),
+            ..PoolInput::default()
+        };
+        client.create_pool(PROBES, &pool).await.unwrap();
         let (address, key) = (self.bind.address(), self.bind.key().clone());
-        let bind = Observer::of("BIND", watch, move || {
+        let bind = Observer::of("BIND", Arc::clone(clock), move || {
             let server = Server::at(address, &key);
             move || server.fence(DOMAIN)
         });
         let nodes: Vec<SocketAddr> = cluster.nodes().iter().map(Node::dns).collect();
         let own = nodes.into_iter().map(|node| {
-            Observer::of("a node's nameserver", watch, move || {
+            Observer::of("a node's nameserver", Arc::clone(clock), move || {
                 move || resolve::serial_at(node, DOMAIN).map(|serial| (0, serial.into()))
             })
         });
         Watched { bind, own: own.collect() }
+    }
+
+    /// Claims something; how long it takes until PowerDNS has its name.
+    pub(crate) async fn usual(&self, cluster: &Cluster) -> Duration {
+        self.probe(cluster, "before", PATIENCE).await
+    }
+
+    /// The same when a fault is over: it must be there in time, or as much later as it `usually` takes.
+    pub(crate) async fn afterwards(&self, cluster: &Cluster, round: usize, usually: Duration) -> Duration {
+        self.probe(cluster, &format!("after-{round}"), BACK + usually).await
+    }
+
+    async fn probe(&self, cluster: &Cluster, key: &str, patience: Duration) -> Duration {
+        let clients = cluster.clients(REQUEST);
+        let claimed = cluster.wait_for("something can be claimed", async || {
+            for client in &clients {
+                if let Ok((claim, _)) = client.claim(PROBES, key, &ClaimInput::default()).await {
+                    return Some(claim);
+                }
+            }
+            None
+        });
+        let address = claimed.await.address.unwrap();
+        let (name, begun) = (format!("{key}.{DOMAIN}"), Stopwatch::start());
+        let right = |answer: &resolve::Answer| answer.values.first() == Some(&address);
+        let look = || resolve::a_at(self.powerdns.address(), &name).filter(right);
+        let there = block_in_place(|| until(patience, look));
+        assert!(there.is_some(), "{name} is not at PowerDNS {patience:?} after it was claimed");
+        begun.elapsed()
     }
 
     /// Every server and every node holds the names of all claims and nothing else.
@@ -110,6 +154,15 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
+    /// How long after each fault something new was applied at BIND. What the old leader had on its way does not count.
+    pub(crate) fn measure(&self, gaps: &mut [Gap]) {
+        for gap in gaps {
+            let seen = block_in_place(|| until(BACK, || self.bind.first_after(gap.at, gap.epoch)));
+            let seen = seen.unwrap_or_else(|| panic!("nothing new was applied at BIND after {gap:?}"));
+            gap.dns = Some(seen.saturating_sub(gap.at));
+        }
+    }
+
     /// What they saw, as a sentence.
     pub(crate) fn end(self) -> String {
         let pause = self.bind.longest_pause();

@@ -35,6 +35,10 @@ impl Node {
         std::fs::write(self.home.path().join("netstead.toml"), text).unwrap();
     }
 
+    pub(crate) fn clock(&self) -> Option<&'static str> {
+        self.clock
+    }
+
     /// From its next start on.
     pub(crate) fn set_clock(&mut self, offset: Option<&'static str>) {
         assert!(Path::new(FAKE_TIME).exists(), "the package faketime is not installed");

@@ -9,12 +9,12 @@ use std::{
     time::Duration,
 };
 
-use crate::resolve::Stopwatch;
+use netstead_testkit::history::History;
 
 /// How often it looks.
 const GLANCE: Duration = Duration::from_millis(50);
 
-/// Epochs and generations in the order they were seen, with when.
+/// Epochs and generations in the order they were seen, with when by the clock of the history.
 type Seen = Arc<Mutex<Vec<(Duration, u64, u64)>>>;
 
 pub(crate) struct Observer {
@@ -27,7 +27,7 @@ impl Observer {
     /// `open` is called on the thread that looks, since who looks may block.
     pub(crate) fn of<L: Fn() -> Option<(u64, u64)>>(
         name: &'static str,
-        watch: Stopwatch,
+        clock: Arc<History>,
         open: impl FnOnce() -> L + Send + 'static,
     ) -> Self {
         let (seen, over) = (Seen::default(), Arc::new(AtomicBool::new(false)));
@@ -44,7 +44,7 @@ impl Observer {
                             "{name} went from {last:?} to epoch {epoch}, generation {generation}"
                         );
                         if (last.1, last.2) != (epoch, generation) {
-                            seen.push((watch.elapsed(), epoch, generation));
+                            seen.push((clock.now(), epoch, generation));
                         }
                     }
                     thread::sleep(GLANCE);
@@ -65,6 +65,13 @@ impl Observer {
             .map(|(next, last)| next.saturating_sub(last))
             .max()
             .unwrap_or_default()
+    }
+
+    /// When after `moment` something new was seen first, of a later epoch than `epoch`.
+    pub(crate) fn first_after(&self, moment: Duration, epoch: Option<u64>) -> Option<Duration> {
+        let seen = self.seen.lock().unwrap();
+        let later = |of: u64| epoch.is_none_or(|epoch| of > epoch);
+        seen.iter().find(|(at, of, _)| *at > moment && later(*of)).map(|(at, ..)| *at)
     }
 
     /// How many different ones were seen.

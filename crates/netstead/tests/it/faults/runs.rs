@@ -35,34 +35,31 @@ async fn suffer(mut cluster: Cluster, backing: Backing, fault: Fault, names: Opt
     let begun = Stopwatch::start();
     cluster.begin().await;
     let load = Load::begin(&cluster, names.as_ref().map(|_| DOMAIN)).await;
-    let watched = names.as_ref().map(|names| names.watch(&cluster));
+    let watched = match &names {
+        Some(names) => Some(names.watch(&cluster, &load.history).await),
+        None => None,
+    };
     let total = report::operations();
-    let failovers = fault.happen(backing, &mut cluster, &load, total).await;
+    let mut figures = fault.happen(backing, &mut cluster, &load, names.as_ref(), total).await;
     load.reach(total).await;
     let history = load.end(&cluster).await;
     let operations = history.operations();
-    match check(&operations) {
-        Ok(summary) => {
-            let seconds = begun.elapsed().as_secs_f64();
-            let with = if names.is_some() { ", with names" } else { "" };
-            report::tell(&format!("{backing}{with}"), &fault.to_string(), &summary, &failovers, seconds);
-        }
-        Err(violations) => {
-            let file = dump(&operations);
-            let told: Vec<String> = violations.iter().take(5).map(ToString::to_string).collect();
-            panic!(
-                "{} impossible things, among them:\n{}\nall of it: {file}",
-                violations.len(),
-                told.join("\n")
-            );
-        }
-    }
-    if let Some(names) = &names {
+    let summary = check(&operations).unwrap_or_else(|violations| {
+        let file = dump(&operations);
+        let told: Vec<String> = violations.iter().take(5).map(ToString::to_string).collect();
+        panic!("{} impossible things, among them:\n{}\nall of it: {file}", violations.len(), told.join("\n"));
+    });
+    let seconds = begun.elapsed().as_secs_f64();
+    if let (Some(names), Some(watched)) = (&names, watched) {
         names.judge(&cluster).await;
-    }
-    if let Some(watched) = watched {
+        // No server takes what is signed an hour off, so there the next change is that of who mended the clock.
+        if fault != Fault::WrongClock {
+            watched.measure(&mut figures.gaps);
+        }
         eprintln!("{backing}, {fault}: {}", watched.end());
     }
+    let with = if names.is_some() { ", with names" } else { "" };
+    report::tell(&format!("{backing}{with}"), &fault.to_string(), &summary, &figures, seconds);
     let clients = cluster.clients(PATIENCE);
     let checked = clients[cluster.leader().await].check().await.unwrap();
     assert!(checked.problems.is_empty(), "{checked:?}");

@@ -1,0 +1,126 @@
+//! Most of the nodes are gone.
+
+use netstead_testkit::until;
+use reqwest::Method;
+use serde_json::json;
+
+use super::{
+    super::nodes::run,
+    nodes::{Nodes, store},
+};
+use crate::{house::SOON, resolve};
+
+#[test]
+fn without_a_majority_a_node_says_so_and_its_own_copy_can_be_read_and_rescued() {
+    let mut nodes = Nodes::start();
+    let pool = json!({"family": "ipv4", "ranges": ["10.0.3.50-10.0.3.200"]});
+    nodes.done(0, &Method::PUT, "/pools/lan", &pool);
+    nodes.done(0, &Method::PUT, "/pools/lan/claims/web", &json!({}));
+    let (left, gone) = (0, [1, 2]);
+    let seen = until(SOON, || {
+        let (status, _) = nodes.ask(left, Method::GET, "/pools/lan/claims/web", None);
+        (status == 200).then_some(())
+    });
+    seen.expect("it has everything");
+    for node in gone {
+        nodes.servers[node].take().unwrap().kill().unwrap();
+    }
+    let house = &nodes.houses[left];
+    let refused = until(SOON, || {
+        let said = house.netstead(["claim", "lan", "late"]);
+        (said.code != 0 && said.err.contains("majority")).then_some(said)
+    });
+    refused.expect("a change says why it cannot be done");
+    assert!(house.does("get claims --stale").contains("web"));
+    let said = house.netstead(["cluster", "status"]);
+    assert!(said.err.contains("only 1 of 3 nodes answer"), "{}{}", said.out, said.err);
+    // Its own server is in the way, and that is what is told.
+    let said = house.fails("get claims --local");
+    assert!(said.err.contains("stop it first"), "{}", said.err);
+    nodes.servers[left].take().unwrap().kill().unwrap();
+
+    // What is left of it becomes a cluster of one.
+    let config = house.path().join("netstead.toml");
+    let said = house.fails("store backup whole.backup --local");
+    assert!(said.err.contains("majority") && said.err.contains("--stale"), "{}", said.err);
+    let said = house.fails("store migrate elsewhere");
+    assert!(said.err.contains("1 of 3 answer") && said.err.contains("--stale"), "{}", said.err);
+    assert!(!house.path().join("elsewhere").exists());
+    house.does("store backup rescue.backup --local --stale");
+    std::fs::rename(house.path().join("node"), house.path().join("old-node")).unwrap();
+    // With the old `peers` it would wait for the others, and says so.
+    let said = house.netstead(["store", "restore", "rescue.backup"]);
+    assert!(said.code == 1 && said.err.contains("leave `peers` out"), "{}", said.err);
+    std::fs::remove_dir_all(house.path().join("node")).unwrap();
+    std::fs::write(&config, store(&nodes.addresses[left])).unwrap();
+    house.does("store restore rescue.backup");
+    nodes.servers[left] = Some(run(house));
+    nodes.leader();
+    assert!(house.does("get claims").contains("web"));
+}
+
+/// What a node without a majority still does, and what it says of the rest.
+fn answers_alone(nodes: &Nodes, node: usize) {
+    let house = &nodes.houses[node];
+    let get = |path: &str| nodes.http.try_get(&format!("{}{path}", house.url()));
+    let told = until(SOON, || get("/readyz").filter(|text| text.contains("majority")));
+    assert!(told.is_some(), "{:?}", get("/readyz"));
+    assert_eq!(get("/healthz").as_deref(), Some("ok\n"));
+    let answer = until(SOON, || resolve::try_a(house.dns(), "web-1.home.test"));
+    assert_eq!(answer.unwrap().values, ["10.0.3.50"]);
+
+    let stale = nodes.answer(node, Method::GET, "/claims?stale=ok", None);
+    assert_eq!((stale.status, &stale.body["items"][0]["address"]), (200, &json!("10.0.3.50")), "{stale:?}");
+    assert!(stale.age.as_ref().is_some_and(|age| age.parse::<f64>().unwrap() > 0.0), "{stale:?}");
+    assert!(house.does("get claims --stale").contains("10.0.3.50"));
+    assert!(house.does("status --stale").contains("not ready"));
+
+    let fresh = nodes.answer(node, Method::GET, "/claims", None);
+    assert_eq!((fresh.status, fresh.problem()), (503, "unavailable"), "{fresh:?}");
+    assert!(fresh.body["detail"].as_str().unwrap().contains("?stale=ok"), "{fresh:?}");
+    let write = nodes.answer(node, Method::PUT, "/pools/lan/claims/web-2", Some(json!({})));
+    assert!(matches!(write.status, 503 | 504), "{write:?}");
+    assert!(write.body["detail"].as_str().unwrap().contains("majority"), "{write:?}");
+}
+
+#[test]
+fn the_last_node_answers_from_its_copy_also_after_a_restart_and_nothing_is_lost() {
+    let more =
+        "timeout = \"2s\"\n[dns.own]\ntype = \"builtin\"\ndomains = [\"home.test\"]\nreverse = false\n";
+    let mut nodes = Nodes::start_with(more);
+    let leader = nodes.leader();
+    let (left, other) = ((leader + 1) % 3, (leader + 2) % 3);
+    nodes.houses[left].does("pool create lan --range 10.0.3.50-10.0.3.200 --domain home.test");
+    assert_eq!(nodes.houses[left].does("claim lan web-1"), "10.0.3.50\n");
+    let answers = |nodes: &Nodes, name: &str, address: &str| {
+        for house in &nodes.houses {
+            let right = || resolve::try_a(house.dns(), name).filter(|answer| answer.values == [address]);
+            assert!(until(SOON, right).is_some(), "{name} should be {address}");
+        }
+    };
+    answers(&nodes, "web-1.home.test", "10.0.3.50");
+
+    for node in [leader, other] {
+        nodes.kill(node);
+    }
+    answers_alone(&nodes, left);
+    let said = nodes.houses[left].fails("get claims");
+    assert!(said.err.contains("majority") && said.err.contains("hint: `--stale`"), "{}", said.err);
+    nodes.kill(left);
+    nodes.servers[left] = Some(run(&nodes.houses[left]));
+    answers_alone(&nodes, left);
+
+    for node in [leader, other] {
+        nodes.servers[node] = Some(run(&nodes.houses[node]));
+    }
+    for node in 0..3 {
+        nodes.ready(node);
+    }
+    let next = nodes.done(left, &Method::PUT, "/pools/lan/claims/web-2", &json!({}));
+    assert_eq!(next["address"], "10.0.3.51");
+    answers(&nodes, "web-2.home.test", "10.0.3.51");
+    for house in &nodes.houses {
+        assert_eq!(house.does("claim lan web-1"), "10.0.3.50\n");
+    }
+    assert!(nodes.houses[left].netstead(["store", "check"]).err.contains("all well"));
+}

@@ -1,0 +1,159 @@
+//! Three houses whose servers keep their store together.
+
+use std::{
+    net::TcpListener,
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use netstead_testkit::{Process, until};
+use reqwest::Method;
+use serde_json::Value;
+
+use super::super::nodes::{Answer, Http, run};
+use crate::house::{House, SOON};
+
+pub(crate) struct Nodes {
+    pub(crate) houses: Vec<House>,
+    pub(crate) addresses: Vec<String>,
+    pub(crate) servers: Vec<Option<Process>>,
+    pub(crate) http: Http,
+}
+
+impl Nodes {
+    pub(crate) fn start() -> Self {
+        Self::start_with("")
+    }
+
+    /// `more` stands in the configuration of each.
+    pub(crate) fn start_with(more: &str) -> Self {
+        Self::start_known_by(|_| secret(), more)
+    }
+
+    /// Nodes that know each other by what `security` says of each.
+    pub(crate) fn start_known_by(security: impl Fn(&House) -> String, more: &str) -> Self {
+        let addresses: Vec<String> = (0..3).map(|_| address()).collect();
+        let houses: Vec<House> = (0..3).map(|_| House::empty()).collect();
+        let mut nodes =
+            Self { houses, addresses, servers: (0..3).map(|_| None).collect(), http: Http::new() };
+        for (house, address) in nodes.houses.iter().zip(&nodes.addresses) {
+            let peers: Vec<_> = nodes.addresses.iter().filter(|other| *other != address).collect();
+            let text = format!("{}{}peers = {peers:?}\n{more}", listening(address), security(house));
+            std::fs::write(house.path().join("netstead.toml"), text).unwrap();
+        }
+        for node in 0..3 {
+            nodes.servers[node] = Some(run(&nodes.houses[node]));
+        }
+        for node in 0..3 {
+            nodes.ready(node);
+        }
+        nodes.leader();
+        nodes
+    }
+
+    /// Waits until it answers. A free port may be another's a moment later, so it is started more than once.
+    pub(crate) fn ready(&mut self, node: usize) {
+        let house = &self.houses[node];
+        let answers = until(SOON, || {
+            let server = self.servers[node].as_mut()?;
+            if !server.running() {
+                *server = run(house);
+            }
+            self.http.try_get(&format!("{}/readyz", house.url())).filter(|text| text.starts_with("ok"))
+        });
+        assert!(answers.is_some(), "node {node} should be ready");
+    }
+
+    pub(crate) fn leader(&self) -> usize {
+        let found = until(SOON, || {
+            let leads = |node: &usize| {
+                let url = format!("{}/readyz", self.houses[*node].url());
+                self.http.try_get(&url).as_deref() == Some("ok, leading\n")
+            };
+            let running = (0..self.servers.len()).filter(|node| self.servers[*node].is_some());
+            let leading: Vec<usize> = running.filter(leads).collect();
+            match leading[..] {
+                [one] => Some(one),
+                _ => None,
+            }
+        });
+        found.expect("one of them leads")
+    }
+
+    /// SIGKILL.
+    pub(crate) fn kill(&mut self, node: usize) {
+        self.servers[node].take().unwrap().kill().unwrap();
+    }
+
+    /// What `/metrics` of a node says of `name`, with its labels.
+    pub(crate) fn number(&self, node: usize, name: &str) -> Option<f64> {
+        let text = self.http.try_get(&format!("{}/metrics", self.houses[node].url()))?;
+        let line = text.lines().find(|line| line.starts_with(&format!("{name} ")))?;
+        line.rsplit(' ').next()?.parse().ok()
+    }
+
+    pub(crate) fn ask(&self, node: usize, method: Method, path: &str, body: Option<Value>) -> (u16, Value) {
+        let answer = self.answer(node, method, path, body);
+        (answer.status, answer.body)
+    }
+
+    /// As [`Nodes::ask`], with all that came back.
+    pub(crate) fn answer(&self, node: usize, method: Method, path: &str, body: Option<Value>) -> Answer {
+        let house = &self.houses[node];
+        self.http.ask(method, &format!("{}/api/v1{path}", house.url()), &house.token(), &[], body)
+    }
+
+    /// Asks until it is done: while leaders change, some answers are errors.
+    pub(crate) fn done(&self, node: usize, method: &Method, path: &str, body: &Value) -> Value {
+        let done = until(SOON, || {
+            let (status, answer) = self.ask(node, method.clone(), path, Some(body.clone()));
+            (status < 300).then_some(answer)
+        });
+        done.unwrap_or_else(|| panic!("{method} {path} should have worked"))
+    }
+}
+
+/// Where a node listens: none of the ports that connections of this machine begin at, which come and go.
+pub(super) fn address() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let address = format!("127.0.0.1:{}", 10_000 + (std::process::id() * 31 + number * 7) % 20_000);
+        if TcpListener::bind(&address).is_ok() {
+            return address;
+        }
+    }
+}
+
+/// A store that is kept at this address, with nodes that know each other by a secret.
+pub(super) fn store(address: &str) -> String {
+    listening(address) + &secret()
+}
+
+/// The same without saying how nodes know each other.
+pub(super) fn listening(address: &str) -> String {
+    format!("[store]\ntype = \"raft\"\npath = \"node\"\nlisten = \"{address}\"\n")
+}
+
+fn secret() -> String {
+    "secret = \"a secret of sixteen or more\"\n".to_owned()
+}
+
+/// A node that is told to join another one.
+pub(super) fn join(house: &House, other: &str) -> Process {
+    let listen = house.url().replace("http://", "");
+    let mut command = house.command();
+    command.args(["run", "--listen", &listen, "--dns-listen", "127.0.0.1:0", "--join", other]);
+    Process::start("netstead", &mut command).unwrap()
+}
+
+/// Waits until as many nodes keep the store together, and all of them vote; the cluster as `house` sees it.
+pub(super) fn voting(house: &House, count: usize) -> Value {
+    let all = until(SOON, || {
+        let said = house.netstead(["cluster", "status", "-o", "json"]);
+        let cluster: Value = serde_json::from_str(&said.out).ok()?;
+        let nodes = cluster["nodes"].as_array()?;
+        let all = nodes.len() == count && nodes.iter().all(|node| node["role"] != "learner");
+        all.then_some(cluster)
+    });
+    all.unwrap_or_else(|| panic!("{count} should vote:\n{}", house.netstead(["cluster", "status"]).out))
+}

@@ -1,0 +1,39 @@
+//! Commits that land, while who made them does not learn of it.
+
+use std::time::Duration;
+
+use netstead_testkit::Lossy;
+use tokio::time::sleep;
+
+use crate::faults::{Cluster, clients::Load};
+
+pub(super) async fn of_etcd_lost(cluster: &Cluster, load: &Load, total: usize) {
+    cluster.ways.iter().for_each(|way| way.lose_one_in(10));
+    load.reach(load.done() + total / 5).await;
+    cluster.ways.iter().for_each(|way| way.lose_one_in(0));
+    let lost: usize = cluster.ways.iter().map(Lossy::lost).sum();
+    assert!(lost > 0, "no answer was lost, so this tests nothing");
+    eprintln!("{lost} answers were lost");
+}
+
+/// The leader is heard and hears nothing: what it sends gets into the logs of the others, of whom the next leader makes it
+/// certain. Until the old one gives up, what it has on its way is unknown to it.
+pub(super) async fn between_nodes_lost(cluster: &Cluster, load: &Load) {
+    let before = cluster.unknown_commits().await;
+    let lead = cluster.lead().await;
+    cluster.lan.deafen(lead.node, &cluster.beside()).unwrap();
+    let rise = async || Some(cluster.unknown_commits().await).filter(|now| *now > before);
+    let now = cluster.wait_for("a commit is unknown to who made it", rise).await;
+    cluster.another_leads(lead).await;
+    cluster.lan.heal().unwrap();
+    eprintln!("{} commits were unknown to who made them", now - before);
+    // Shorter than what makes anybody give up: answers come late, and nothing else.
+    for _ in 0..4 {
+        let leader = cluster.leader().await;
+        cluster.lan.mute(leader, &[]).unwrap();
+        sleep(Duration::from_millis(400)).await;
+        cluster.lan.heal().unwrap();
+        load.next_change_after(load.history.now()).await;
+        sleep(Duration::from_millis(300)).await;
+    }
+}
