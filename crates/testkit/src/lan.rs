@@ -14,6 +14,9 @@ use crate::skip::{has_command, skip};
 /// Networks are of 198.18.0.0/15, which is set aside for tests of devices.
 const NETWORK: [u8; 2] = [198, 18];
 
+/// Of a route that is taken when there is no other to the same place.
+const LAST_WAY: u32 = 4096;
+
 /// So many networks were made by this process: tests run at the same time.
 static MADE: Mutex<u8> = Mutex::new(0);
 
@@ -101,6 +104,8 @@ impl Lan {
             .ok_or_else(|| io::Error::other("all networks for tests are in use"))?;
         let address = |last: u8| Ipv4Addr::new(NETWORK[0], NETWORK[1], third, last);
         let mut lan = Self { bridge: bridge.clone(), host: address(254), machines: Vec::new() };
+        // It stays: what still calls a machine of ours when the network is gone must not go out by the way to everywhere.
+        ip(&format!("route replace unreachable {}/24 metric {LAST_WAY}", address(0)))?;
         ip(&format!("link add {bridge} type bridge"))?;
         ip(&format!("addr add {}/24 dev {bridge}", lan.host))?;
         ip(&format!("link set {bridge} up"))?;
@@ -257,5 +262,8 @@ mod tests {
         assert!(namespaces().contains(&name));
         drop(lan);
         assert!(!namespaces().contains(&name));
+        let way = Command::new("ip").args(["route", "get", &a.address.to_string()]).output().unwrap();
+        let told = String::from_utf8_lossy(&way.stderr);
+        assert!(told.contains("unreachable"), "nothing leaves this machine: {told}");
     }
 }

@@ -145,9 +145,9 @@ impl Load {
     }
 
     /// Lets all of them finish; then somebody looks at everything through every node.
-    pub(crate) async fn end(self, cluster: &Cluster) -> Arc<History> {
+    pub(crate) async fn end(mut self, cluster: &Cluster) -> Arc<History> {
         self.shared.stop.store(true, Ordering::Relaxed);
-        for worker in self.workers {
+        for worker in std::mem::take(&mut self.workers) {
             worker.await.unwrap();
         }
         for (node, client) in cluster.clients(PATIENCE).into_iter().enumerate() {
@@ -165,7 +165,14 @@ impl Load {
                 last.until_answered(&Action::ReadAddress { address: tight(number) }).await;
             }
         }
-        self.history
+        Arc::clone(&self.history)
+    }
+}
+
+impl Drop for Load {
+    /// After a failure nobody may go on asking: the nodes and their network go next.
+    fn drop(&mut self) {
+        self.workers.iter().for_each(JoinHandle::abort);
     }
 }
 
