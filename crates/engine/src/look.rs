@@ -4,6 +4,7 @@ use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures::FutureExt;
 use netstead_model::{Report, View};
+use netstead_plan::{Presence, Taken};
 use tokio::{
     sync::{mpsc, oneshot},
     time::{sleep, timeout},
@@ -60,6 +61,7 @@ impl Looker {
     async fn run(mut self, mut inbox: mpsc::Receiver<oneshot::Sender<()>>, stop: CancellationToken) {
         let mut waiting: Vec<oneshot::Sender<()>> = Vec::new();
         let mut failed = false;
+        self.remind();
         loop {
             let began = self.shared.now();
             let report = tokio::select! {
@@ -76,7 +78,9 @@ impl Looker {
                 tracing::warn!(source = %report.source, reason, "A source does not show everything.");
             }
             failed = fails;
-            self.shared.take(report, began, self.session).await;
+            if self.shared.take(report, began, self.session).await == Taken::Stale {
+                self.remind();
+            }
             for done in waiting.drain(..) {
                 let _ = done.send(());
             }
@@ -95,6 +99,16 @@ impl Looker {
                 waiting.push(ask);
             }
         }
+    }
+
+    /// Tells the source what of it is held to be there: what went while nobody looked, it may know of.
+    fn remind(&self) {
+        let source = &self.setup.source;
+        let newest = self.shared.inventory.borrow().inventory.clone();
+        let entries = newest.source(source.name()).into_iter().flat_map(|state| &state.entries);
+        let held =
+            entries.filter(|(_, entry)| matches!(entry.presence, Presence::Present | Presence::Absent(_)));
+        source.remember(held.map(|(id, _)| id.clone()).collect());
     }
 
     async fn report(&self) -> Report {

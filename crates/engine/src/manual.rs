@@ -1,7 +1,7 @@
 //! The source `manual`: records a person set.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -54,7 +54,8 @@ struct Inner {
 #[derive(Debug, Default)]
 struct Records {
     all: BTreeMap<(Name, RecordType), ManualRecord>,
-    ended: Vec<Ended>,
+    /// What was reported before: what of it is not there any more was deleted.
+    reported: BTreeSet<Key>,
 }
 
 const MOST_TTL: u32 = i32::MAX.cast_unsigned();
@@ -69,7 +70,7 @@ impl Manual {
         let stored = shelf.all::<ManualRecord>(keys::MANUAL).await?;
         let all =
             stored.into_iter().map(|(_, record)| ((record.name.clone(), record.kind), record)).collect();
-        let records = Mutex::new(Records { all, ended: Vec::new() });
+        let records = Mutex::new(Records { all, reported: BTreeSet::new() });
         let (turn, changed) = (AsyncMutex::new(()), Notify::new());
         Ok(Self(Arc::new(Inner { source, shelf, clock, history, records, turn, changed })))
     }
@@ -130,8 +131,6 @@ impl Manual {
         {
             let mut records = self.lock();
             for place in found {
-                let ended = id_of(&place.0, place.1).map(|id| Ended { id, asked: true });
-                records.ended.extend(ended);
                 records.all.remove(&place);
             }
         }
@@ -206,12 +205,18 @@ impl Source for Manual {
     async fn report(&self) -> Report {
         let begun = self.0.clock.wall();
         let mut records = self.lock();
-        let mut ended = std::mem::take(&mut records.ended);
         let workloads: Vec<Workload> =
             records.all.values().filter_map(|record| self.workload(record)).collect();
+        let there: BTreeSet<Key> = workloads.iter().map(|workload| workload.id.clone()).collect();
+        let gone = records.reported.difference(&there).cloned();
+        let ended = gone.map(|id| Ended { id, asked: true }).collect();
+        records.reported = there;
         drop(records);
-        ended.retain(|ended| workloads.iter().all(|workload| workload.id != ended.id));
         Report { source: self.0.source.clone(), view: View::Complete, begun, workloads, ended }
+    }
+
+    fn remember(&self, reported: Vec<Key>) {
+        self.lock().reported.extend(reported);
     }
 
     async fn changed(&self) {

@@ -1,8 +1,9 @@
 //! The ledger as one of the places names come from: a claim with a domain asks for its A, AAAA and PTR.
 
 use std::{
-    collections::{BTreeMap, HashSet},
-    sync::{Arc, Mutex, PoisonError},
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -10,17 +11,31 @@ use netstead_model::{
     Claim, Content, Ended, Event, EventKind, Ident, Interface, Key, Kind, Report, Source, Subject, View,
     Wish, Workload,
 };
-use tokio::sync::{Mutex as AsyncMutex, broadcast};
+use tokio::{
+    sync::{
+        Mutex as AsyncMutex,
+        broadcast::{self, error::TryRecvError},
+    },
+    time::timeout,
+};
 
 use crate::{
     book::{Book, ClaimCursor, ClaimFilter, ClaimView},
+    events::EventQuery,
     ledger::{Freshness, Ledger},
     refusal::LedgerError,
 };
 
 const PAGE: usize = 1000;
 
-/// Claims as workloads. Their ends are seen, so a released claim's names go at once.
+/// Events of a key looked through for its end: what came after it may be a place in the queue.
+const LATEST: usize = 16;
+
+/// How long the events may take to tell what became of claims; what they do not tell is asked again.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Claims as workloads. Their ends are seen, so a released claim's names go at once, also one that was released while nobody
+/// listened: every end is among the events.
 ///
 /// A claim that has no name and had none costs nothing here: there may be a million of them.
 #[derive(Debug)]
@@ -28,15 +43,21 @@ pub struct LedgerSource {
     name: Ident,
     ledger: Ledger,
     events: AsyncMutex<broadcast::Receiver<Arc<Event>>>,
-    ended: Mutex<Vec<Ended>>,
-    /// What had a name in an earlier report: that it has none any more has to be told.
-    named: Mutex<HashSet<Key>>,
+    /// What had a name in an earlier report: that it has none any more has to be told. With its end, if that was heard.
+    named: Mutex<HashMap<Key, Option<End>>>,
+}
+
+/// How a claim ended.
+#[derive(Debug, Clone, Copy)]
+struct End {
+    /// Somebody wanted it so.
+    asked: bool,
 }
 
 impl LedgerSource {
     pub fn new(name: Ident, ledger: Ledger) -> Self {
         let events = AsyncMutex::new(ledger.subscribe());
-        Self { name, ledger, events, ended: Mutex::default(), named: Mutex::default() }
+        Self { name, ledger, events, named: Mutex::default() }
     }
 
     /// Every claim of an address that has a name or had one, in order of pool and address.
@@ -67,12 +88,12 @@ impl LedgerSource {
         let found = claim.names(book.domain_of(&claim.pool)?);
         let id = id_of(&claim.pool, &claim.key)?;
         {
-            let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
-            if !found.names.is_empty() {
-                named.insert(id.clone());
-            } else if !named.contains(&id) {
+            let mut named = self.named();
+            if found.names.is_empty() && !named.contains_key(&id) {
                 return None;
             }
+            // Whatever ended was claimed anew.
+            named.insert(id.clone(), None);
         }
         let wishes: Vec<Wish> = found
             .names
@@ -126,30 +147,99 @@ impl LedgerSource {
             Some(domain) => !claim.names(domain).names.is_empty(),
             None => true, // Its pool went meanwhile.
         };
-        has || id_of(&claim.pool, &claim.key)
-            .is_some_and(|id| self.named.lock().unwrap_or_else(PoisonError::into_inner).contains(&id))
+        has || id_of(&claim.pool, &claim.key).is_some_and(|id| self.named().contains_key(&id))
+    }
+
+    fn named(&self) -> MutexGuard<'_, HashMap<Key, Option<End>>> {
+        self.named.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn note(&self, event: &Event) {
-        let asked = match event.what {
-            EventKind::Released | EventKind::Moved => true,
-            EventKind::Expired => false,
-            _ => return,
-        };
-        if let Some(Subject::Claim(claim)) = &event.before
+        if let Some((claim, end)) = ended_by(event)
             && self.has_name(claim)
             && let Some(id) = id_of(&claim.pool, &claim.key)
         {
-            self.ended.lock().unwrap_or_else(PoisonError::into_inner).push(Ended { id, asked });
+            self.named().insert(id, Some(end));
         }
     }
 
-    /// Takes in every event that is there, without waiting.
+    /// Takes in every event that is there, without waiting. What was missed is looked up when it is needed.
     async fn catch_up(&self) {
         let mut events = self.events.lock().await;
-        while let Ok(event) = events.try_recv() {
-            self.note(&event);
+        loop {
+            match events.try_recv() {
+                Ok(event) => self.note(&event),
+                Err(TryRecvError::Lagged(_)) => {}
+                Err(TryRecvError::Empty | TryRecvError::Closed) => return,
+            }
         }
+    }
+
+    /// The ends of all that had a name once and is not among `there`.
+    async fn ends(&self, there: &HashSet<&Key>) -> Vec<Ended> {
+        let missing: Vec<(Key, Option<End>)> = self
+            .named()
+            .iter()
+            .filter(|(id, _)| !there.contains(id))
+            .map(|(id, end)| (id.clone(), *end))
+            .collect();
+        let (mut ended, mut unheard) = (Vec::new(), Vec::new());
+        for (id, end) in missing {
+            match end {
+                Some(End { asked }) => ended.push(Ended { id, asked }),
+                None => unheard.push(id),
+            }
+        }
+        let asking = async {
+            for id in unheard {
+                let Ok(end) = self.end_of(&id).await else { return };
+                match end {
+                    Some(End { asked }) => ended.push(Ended { id, asked }),
+                    // Nobody knows: it is merely absent.
+                    None => drop(self.named().remove(&id)),
+                }
+            }
+        };
+        let _ = timeout(PATIENCE, asking).await;
+        let mut named = self.named();
+        for one in &ended {
+            named.remove(&one.id);
+        }
+        ended
+    }
+
+    /// How the claim with this id ended, by the events.
+    async fn end_of(&self, id: &Key) -> Result<Option<End>, LedgerError> {
+        let Some((pool, key)) = place_of(id) else { return Ok(None) };
+        let (newest_first, limit) = (true, LATEST);
+        let query = EventQuery {
+            pool: Some(pool),
+            key: Some(key.clone()),
+            newest_first,
+            limit,
+            ..EventQuery::default()
+        };
+        let events = self.ledger.events(&query).await?.events;
+        let concerns = |event: &Arc<Event>| {
+            let ended = ended_by(event).filter(|(claim, _)| claim.key == key).map(|(_, end)| end);
+            // It was claimed anew since: its end, if there is one, is yet to come.
+            let began = matches!(&event.after, Some(Subject::Claim(claim)) if claim.key == key);
+            (ended.is_some() || began).then_some(ended)
+        };
+        Ok(events.iter().find_map(concerns).flatten())
+    }
+}
+
+/// The claim that ended with an event, if one did.
+fn ended_by(event: &Event) -> Option<(&Arc<Claim>, End)> {
+    let asked = match event.what {
+        EventKind::Released | EventKind::Moved => true,
+        EventKind::Expired => false,
+        _ => return None,
+    };
+    match &event.before {
+        Some(Subject::Claim(claim)) => Some((claim, End { asked })),
+        _ => None,
     }
 }
 
@@ -160,6 +250,11 @@ fn cursor(view: &ClaimView) -> ClaimCursor {
 fn id_of(pool: &Ident, key: &Key) -> Option<Key> {
     // A long key of a long-named pool does not fit into an id; its end is then seen by its absence.
     format!("{pool}/{key}").parse().ok()
+}
+
+fn place_of(id: &Key) -> Option<(Ident, Key)> {
+    let (pool, key) = id.as_str().split_once('/')?;
+    Some((pool.parse().ok()?, key.parse().ok()?))
 }
 
 #[async_trait]
@@ -175,21 +270,22 @@ impl Source for LedgerSource {
     async fn report(&self) -> Report {
         let begun = self.ledger.clock().wall();
         self.catch_up().await;
-        let mut ended = std::mem::take(&mut *self.ended.lock().unwrap_or_else(PoisonError::into_inner));
         let (view, workloads) = match self.workloads().await {
             Ok(workloads) => (View::Complete, workloads),
             Err(error) => (View::Failed { reason: error.to_string() }, Vec::new()),
         };
-        // What is there again was claimed anew: its end is no longer news.
-        if !ended.is_empty() {
-            let there: HashSet<&Key> = workloads.iter().map(|workload| &workload.id).collect();
-            ended.retain(|ended| !there.contains(&ended.id));
-            let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
-            for one in &ended {
-                named.remove(&one.id);
-            }
-        }
+        let ended = match view {
+            View::Complete => self.ends(&workloads.iter().map(|workload| &workload.id).collect()).await,
+            _ => Vec::new(),
+        };
         Report { source: self.name.clone(), view, begun, workloads, ended }
+    }
+
+    fn remember(&self, reported: Vec<Key>) {
+        let mut named = self.named();
+        for id in reported {
+            named.entry(id).or_insert(None);
+        }
     }
 
     async fn changed(&self) {

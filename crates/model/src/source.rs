@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use crate::{Ident, Report};
+use crate::{Ident, Key, Report};
 
 /// One configured place to look at what runs.
 #[async_trait]
@@ -14,6 +14,10 @@ pub trait Source: Send + Sync + std::fmt::Debug {
 
     /// Looks once. Never fails as a call: what goes wrong is in the report's view. Bounded in time.
     async fn report(&self) -> Report;
+
+    /// Hears what of it is still held to be there: by a leader that takes over, or when a report of it came too late. One that
+    /// knows for certain what became of something it lacks says so in its next report, as if it had seen it end itself.
+    fn remember(&self, _reported: Vec<Key>) {}
 
     /// Returns when another look is likely to see something new; may return early, and may wait for ever.
     async fn changed(&self);

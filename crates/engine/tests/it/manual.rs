@@ -2,6 +2,7 @@
 
 use netstead_engine::EngineError;
 use netstead_model::RecordType;
+use netstead_store::Commit;
 
 use crate::world::{World, data, name, soon};
 
@@ -22,6 +23,23 @@ async fn a_record_is_set_changed_and_deleted_at_once() {
     assert!(engine.manual().delete(&web, None, "ann").await.unwrap());
     soon(|| !world.server().has("web.example.com", "A 10.0.0.2")).await;
     assert!(!engine.manual().delete(&web, None, "ann").await.unwrap());
+    engine.close().await;
+}
+
+#[tokio::test]
+async fn what_was_deleted_right_before_a_crash_goes_at_once() {
+    let world = World::new();
+    let engine = world.start().await;
+    let web = name("web.example.com");
+    engine.manual().set(web, RecordType::A, vec![data("A 10.0.0.1")], None, "ann").await.unwrap();
+    soon(|| world.server().has("web.example.com", "A 10.0.0.1")).await;
+    engine.close().await;
+    // All that is left of the deletion.
+    let key = b"engine/manual/web.example.com/A";
+    assert!(world.store.get(key).await.unwrap().is_some());
+    world.store.commit(Commit::new().delete(key.to_vec())).await.unwrap();
+    let engine = world.start().await;
+    soon(|| !world.server().has("web.example.com", "A 10.0.0.1")).await;
     engine.close().await;
 }
 
