@@ -20,6 +20,10 @@ const TESTS: &[(&str, fn())] = tests! {
         a_leader_that_was_deposed_meanwhile_has_done_neither
         a_ledger_that_closes_answers_what_it_has_decided
         who_waits_in_the_queue_hears_only_what_is_durable;
+    checking: what_a_ledger_and_the_other_rooms_wrote_is_sound a_store_without_a_ledger_is_sound
+        what_is_wrong_with_the_store_as_a_whole_is_told
+        what_can_be_mended_is_mended_and_nobody_loses_an_address
+        what_changed_since_the_check_is_not_mended half_a_store_is_not_mended;
     following: who_follows_reads_what_was_acknowledged_and_decides_nothing
         the_lead_goes_back_and_forth_and_events_reach_everybody_once
         before_there_is_a_ledger_there_is_nothing_to_read_and_then_there_is
