@@ -17,7 +17,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 pub(crate) use self::lines::hex;
 use self::lines::{Footer, Header, Line, Lines};
 use crate::{
-    check::check,
+    check::{FORMAT_KEY, check},
     filling::{Content, Filling, is_content},
     load::{Pages, RESTORING_KEY},
     record::{self, EventGroup, HEAD_KEY, Head, event_key},
@@ -49,6 +49,11 @@ pub enum BackupError {
         "the backup has format {found}, and this version of Netstead reads up to {FORMAT}; use a newer one"
     )]
     TooNew { found: u32 },
+    #[error(
+        "the backup is of a store of format {stored}, and this version of Netstead understands formats up to {highest}; \
+         nothing was restored"
+    )]
+    NewerStore { stored: u32, highest: u32 },
     #[error("the backup is incomplete or was changed: its checksum does not match; nothing was restored")]
     Checksum,
     #[error("the store is not empty: a backup is restored into an empty one only")]
@@ -111,23 +116,34 @@ async fn put_line<T: Serialize>(
 
 /// Reads a whole file and compares its checksum, without touching any store.
 pub async fn verify(path: &Path) -> Result<Summary, BackupError> {
-    read_through(path).await.map(|(summary, _)| summary)
+    read_through(path).await.map(|content| content.summary)
 }
 
-/// The whole file is sound, and this is the head in it.
-async fn read_through(path: &Path) -> Result<(Summary, Head), BackupError> {
-    let (mut lines, mut head) = (Lines::open(path).await?, None);
+/// What a whole and sound file tells before it is restored.
+struct Read {
+    summary: Summary,
+    head: Head,
+    /// The format of the store it was made of, if that says one.
+    stored: Option<u32>,
+}
+
+async fn read_through(path: &Path) -> Result<Read, BackupError> {
+    let (mut lines, mut head, mut stored) = (Lines::open(path).await?, None, None);
     while let Some((key, value)) = lines.next().await? {
         if key == HEAD_KEY.as_bytes() {
             let read = record::decode(&key, &value);
             head = Some(read.map_err(|error| lines.malformed(error.to_string()))?);
+        } else if key == FORMAT_KEY.as_bytes() {
+            // What is no number is restored as it was, and the check tells of it.
+            stored = std::str::from_utf8(&value).ok().and_then(|text| text.parse().ok());
         }
     }
     let head = head.ok_or_else(|| lines.malformed("the head of the ledger is not before it"))?;
-    Ok((lines.summary()?, head))
+    Ok(Read { summary: lines.summary()?, head, stored })
 }
 
-/// Puts the content of a file into an empty store. Nothing is written before the whole file was found sound.
+/// Puts the content of a file into an empty store. Nothing is written before the whole file was found sound, and nothing of
+/// a store whose format is above `highest`, the highest that the program understands.
 ///
 /// The restored ledger draws a new id and starts paused for generated claims. `keep` says which keys come along: the
 /// caller leaves out what a restore must revoke. All that was written is read back, and only a store that holds exactly
@@ -137,9 +153,13 @@ pub async fn restore(
     store: &dyn Store,
     clock: &dyn Clock,
     path: &Path,
+    highest: u32,
     keep: impl Fn(&[u8], &[u8]) -> bool,
 ) -> Result<Summary, BackupError> {
-    let (summary, head) = read_through(path).await?;
+    let Read { summary, head, stored } = read_through(path).await?;
+    if let Some(stored) = stored.filter(|stored| *stored > highest) {
+        return Err(BackupError::NewerStore { stored, highest });
+    }
     if !store.snapshot().await?.range(b"", None, 1).await?.is_empty() {
         return Err(BackupError::NotEmpty);
     }

@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// The format in which everything is written, as decimal text.
-const FORMAT_KEY: &str = "meta/format";
+pub(crate) const FORMAT_KEY: &str = "meta/format";
 
 /// One thing that is not as it should be.
 #[derive(Debug, Clone, PartialEq, Eq)]

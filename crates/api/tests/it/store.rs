@@ -5,6 +5,7 @@ use std::{io::Write as _, sync::Arc};
 use netstead_api::{
     ServeOptions,
     access::{Role, survives_restore},
+    cluster::FORMAT,
 };
 use netstead_ledger::backup;
 use netstead_model::SystemClock;
@@ -26,7 +27,7 @@ async fn a_backup_restores_into_a_paused_ledger_that_can_be_resumed() {
     let mut saved = tempfile::NamedTempFile::new().unwrap();
     saved.write_all(file.text.as_bytes()).unwrap();
     let store = Arc::new(MemoryStore::new());
-    backup::restore(&*store, &SystemClock, saved.path(), survives_restore).await.unwrap();
+    backup::restore(&*store, &SystemClock, saved.path(), FORMAT, survives_restore).await.unwrap();
     let restored = House::over(store, SystemClock::shared(), ServeOptions::new("127.0.0.1:0")).await;
     // Its tokens were revoked, but for the local admin's.
     assert_eq!(restored.tokens.list().len(), 2);

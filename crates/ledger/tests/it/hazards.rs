@@ -219,7 +219,7 @@ pub(crate) async fn a10_a_restored_ledger_hands_out_nothing_by_itself_until_it_i
     let mut file = tokio::fs::File::create(&path).await.unwrap();
     backup::write(&*house.store, &house.clock, &mut file).await.unwrap();
     let store = ground::store().await;
-    backup::restore(&*store, &house.clock, &path, |_, _| true).await.unwrap();
+    backup::restore(&*store, &house.clock, &path, 1, |_, _| true).await.unwrap();
     let restored = House::on(store, Options::default()).await;
     assert_ne!(restored.ledger.id(), house.ledger.id());
     let mut shown = vec![restored.say("ann", any("lan", "web")).await];

@@ -70,7 +70,7 @@ async fn goes_by_backup(from: &dyn Store, to: Arc<dyn Store>, path: &Path) {
     let mut file = tokio::fs::File::create(path).await.unwrap();
     let written = backup::write(from, &clock, &mut file).await.unwrap();
     assert_eq!(written.entries, expected.len() as u64);
-    let restored = backup::restore(&*to, &clock, path, |key, _| comes_along(key)).await.unwrap();
+    let restored = backup::restore(&*to, &clock, path, 1, |key, _| comes_along(key)).await.unwrap();
     assert_eq!(restored, written);
 
     let mut there = content(&*to).await;

@@ -30,7 +30,7 @@ async fn saved(house: &House) -> (TempDir, PathBuf) {
 
 async fn restored((_dir, path): (TempDir, PathBuf), house: &House) -> House {
     let store = ground::store().await;
-    backup::restore(&*store, &house.clock, &path, |_, _| true).await.unwrap();
+    backup::restore(&*store, &house.clock, &path, 1, |_, _| true).await.unwrap();
     House::on(store, Options::default()).await
 }
 
@@ -131,7 +131,7 @@ pub(crate) async fn who_lost_something_gets_it_back_by_name_and_an_old_id_touche
 }
 
 async fn restore(store: &dyn Store, file: &(TempDir, PathBuf)) -> Result<backup::Summary, BackupError> {
-    backup::restore(store, &ManualClock::default(), &file.1, |_, _| true).await
+    backup::restore(store, &ManualClock::default(), &file.1, 1, |_, _| true).await
 }
 
 /// Half a ledger is none: nobody can use it, and nobody begins a new one in its place.
@@ -225,6 +225,19 @@ pub(crate) async fn what_was_not_sound_is_restored_and_said_to_be_so() {
     assert_snapshot!(told, @"everything is restored as it was, and that was not sound: `ledger/nonsense`: no page of the manual knows this key");
     let house = House::on(store, Options::default()).await;
     assert_eq!(house.say("ann", any("lan", "web")).await, "10.0.3.50 for web of ann, again");
+}
+
+#[tokio::test]
+pub(crate) async fn the_backup_of_a_newer_store_touches_no_store_of_an_older_program() {
+    let house = before().await;
+    house.store.commit(Commit::new().put("meta/format", "2")).await.unwrap();
+    let file = saved(&house).await;
+    let store = ground::store().await;
+    let told = restore(&*store, &file).await.unwrap_err();
+    assert_snapshot!(told, @"the backup is of a store of format 2, and this version of Netstead understands formats up to 1; nothing was restored");
+    assert!(content(&*store).await.is_empty());
+    backup::restore(&*store, &house.clock, &file.1, 2, |_, _| true).await.unwrap();
+    assert_eq!(content(&*store).await[&b"meta/format"[..]], b"2");
 }
 
 #[tokio::test]

@@ -83,7 +83,8 @@ const TESTS: &[(&str, fn())] = tests! {
     repeats: every_kind_of_request_may_be_repeated;
     restoring: what_was_given_out_after_the_backup_is_given_to_nobody_else
         who_lost_something_gets_it_back_by_name_and_an_old_id_touches_nothing
-        whatever_commit_breaks_half_a_ledger_is_not_opened what_was_not_sound_is_restored_and_said_to_be_so;
+        whatever_commit_breaks_half_a_ledger_is_not_opened what_was_not_sound_is_restored_and_said_to_be_so
+        the_backup_of_a_newer_store_touches_no_store_of_an_older_program;
     schedules: behind_a_resting_prefix_there_may_be_a_holder
         a_resting_prefix_does_not_come_back_over_what_was_forced_out_of_it
         a_pool_inside_a_prefix_leaves_the_prefix_alone_when_it_goes

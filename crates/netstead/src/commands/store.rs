@@ -155,7 +155,7 @@ async fn restore(global: &Global, args: &Restore) -> anyhow::Result<()> {
         left_out.set(left_out.get() + u64::from(!kept));
         kept
     };
-    let restored = backup::restore(&*store, &SystemClock, &path, keep).await;
+    let restored = backup::restore(&*store, &SystemClock, &path, node::format(), keep).await;
     store.close().await;
     let summary = restored.map_err(|error| match error {
         backup::BackupError::NotEmpty => {
@@ -175,6 +175,9 @@ async fn restore(global: &Global, args: &Restore) -> anyhow::Result<()> {
             };
             Failure::new(message).hint(hint).into()
         }
+        backup::BackupError::NewerStore { .. } => Failure::new(error.to_string())
+            .hint("upgrade Netstead to the version that made the backup, or a later one, and restore with that")
+            .into(),
         backup::BackupError::Unsound { .. } => Failure::new(error.to_string())
             .hint("`netstead store check --repair --local` mends what it can; nothing is handed out before `netstead resume`")
             .into(),

@@ -252,4 +252,18 @@ fn no_command_touches_a_store_that_is_newer_than_the_program() {
     house.does("store backup whole.backup --local --data-dir data");
     house.does("store migrate elsewhere --data-dir data");
     assert_eq!(house.does("claim lan web --local --data-dir elsewhere"), web);
+
+    // Nor is what the newer one saved put into another store by the older one.
+    house.set(FORMAT, "1");
+    let said = house.fails("store restore whole.backup --data-dir restored");
+    assert!(
+        said.err
+            .contains("is of a store of format 2, and this version of Netstead understands formats up to 1"),
+        "{}",
+        said.err
+    );
+    assert!(said.err.contains("hint: upgrade Netstead"), "{}", said.err);
+    house.set(FORMAT, "2");
+    house.does("store restore whole.backup --data-dir restored");
+    assert_eq!(house.does("claim lan web --local --data-dir restored"), web);
 }
