@@ -6,7 +6,7 @@ use netstead_api::{
     Api, ServeOptions, Server,
     access::{NewToken, Role, Tokens},
 };
-use netstead_ledger::{Ledger, Options};
+use netstead_ledger::{Ledger, LedgerError, Options};
 use netstead_model::{Span, SystemClock};
 use netstead_store::Store;
 use tokio_util::sync::CancellationToken;
@@ -25,12 +25,26 @@ use crate::{
 /// How long a server that just ended may keep the lead of a shared store.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The ledger in a store.
-pub(crate) async fn open_ledger(store: &Arc<dyn Store>, config: &LedgerConfig) -> anyhow::Result<Ledger> {
-    Ok(Ledger::open(Arc::clone(store), SystemClock::shared(), options(config)).await?)
+/// The ledger in a store, led by this process.
+async fn lead_ledger(store: &Arc<dyn Store>, config: &LedgerConfig) -> anyhow::Result<Ledger> {
+    let ledger = follow_ledger(store, config).await?;
+    let led = async {
+        let epoch = store.lead().await.map_err(LedgerError::from)?;
+        // While this process waited, the others may have agreed on a format that it does not understand. They can no
+        // longer, now that it leads, and it has written nothing yet.
+        node::check_format(&*store.snapshot().await?).await?;
+        Ok(ledger.lead_in(epoch).await?)
+    };
+    match led.await {
+        Ok(()) => Ok(ledger),
+        Err(error) => {
+            ledger.close().await;
+            Err(error)
+        }
+    }
 }
 
-/// The same without taking the lead.
+/// The ledger in a store, without taking the lead.
 pub(crate) async fn follow_ledger(store: &Arc<dyn Store>, config: &LedgerConfig) -> anyhow::Result<Ledger> {
     Ok(Ledger::follow(Arc::clone(store), SystemClock::shared(), options(config)).await?)
 }
@@ -59,12 +73,19 @@ impl LocalServer {
         let place = settings.store(global);
         let store = place.open().await?;
         node::check_format(&*store.snapshot().await?).await?;
-        let led = tokio::time::timeout(PATIENCE, open_ledger(&store, &settings.config.ledger)).await;
-        let Ok(ledger) = led else {
-            let hint = "talk to that one: leave out `--local`, and name it with `--url`";
-            return Err(Failure::new(format!("a server leads the store ({place})")).hint(hint).into());
+        let led = tokio::time::timeout(PATIENCE, lead_ledger(&store, &settings.config.ledger)).await;
+        let ledger = match led {
+            Ok(Ok(ledger)) => ledger,
+            Ok(Err(error)) => {
+                // It may lead, and others wait for that.
+                store.close().await;
+                return Err(error);
+            }
+            Err(_) => {
+                let hint = "talk to that one: leave out `--local`, and name it with `--url`";
+                return Err(Failure::new(format!("a server leads the store ({place})")).hint(hint).into());
+            }
         };
-        let ledger = ledger?;
         let tokens = Tokens::open(Arc::clone(&store), SystemClock::shared()).await?;
         let (token, made) = token(&tokens).await?;
         let stop = CancellationToken::new();

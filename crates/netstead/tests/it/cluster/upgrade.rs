@@ -2,12 +2,12 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use netstead_testkit::{Process, skip, until};
+use netstead_testkit::{Etcd, Process, skip, until};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{
-    nodes::{Nodes, run},
+    nodes::{Nodes, ready, run},
     raft,
 };
 use crate::house::{House, SOON};
@@ -138,6 +138,28 @@ fn a_node_that_runs_and_has_become_too_old_ends_and_never_leads() {
         start(&mut nodes, node);
         assert_eq!(nodes.claim(node, "web").address(), web.address());
     }
+}
+
+#[test]
+fn a_command_that_waited_for_the_lead_looks_again_before_it_writes() {
+    let Some(etcd) = Etcd::start(1) else { return };
+    let store = format!("[store]\ntype = \"etcd\"\nendpoints = [\"{}\"]\n", etcd.endpoints()[0]);
+    let (house, mut server) = ready(&store);
+    house.does("pool create lan --range 10.0.3.1-10.0.3.9");
+    let mut command = house.command();
+    command.args(["claim", "lan", "late", "--local"]);
+    let mut waits = Process::start("netstead", &mut command).unwrap();
+    // It finds a store that it understands, and somebody who leads it.
+    std::thread::sleep(Duration::from_secs(3));
+    assert!(waits.running(), "{}", waits.log());
+    server.signal("STOP").unwrap();
+    etcd.ctl(&["put", "/netstead/kv/meta/format", "2"]).unwrap();
+    let written =
+        || ["ledger/", "access/"].map(|keys| etcd.ctl(&["get", "--prefix", &format!("/netstead/kv/{keys}")]));
+    let before = written().map(Result::unwrap);
+    server.kill().unwrap();
+    assert_refused(&mut waits, SOON);
+    assert_eq!(written().map(Result::unwrap), before);
 }
 
 /// What was handed out, and to whom, while nodes came and went.
