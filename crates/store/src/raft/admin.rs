@@ -20,6 +20,7 @@ use super::{
     address::node_address,
     node::{Leader, Node, TICK},
     peers::Lane,
+    status::Status,
     types::{Member, Metrics, NodeId, Raft, hex},
     wire::{Answer, Question},
 };
@@ -85,13 +86,24 @@ impl Node {
 
     /// Lets a node learn, and vote once it has everything. One that is in already may say something new of itself.
     async fn let_in(&self, raft: &Raft, id: NodeId, member: Member) -> Result<(), String> {
-        if !self.metrics().is_some_and(|metrics| has(&metrics, id)) {
-            self.find(id, &member.address).await?;
-        }
+        let before = raft.metrics().borrow().clone();
+        let found = if has(&before, id) { None } else { Some(self.find(id, &member.address).await?) };
         let _one_at_a_time = self.changing.lock().await;
         let metrics = raft.metrics().borrow().clone();
         let known = metrics.membership_config.membership().get_node(&id).cloned();
         if known.is_none() {
+            // It may have been removed since it was asked.
+            let found = found.filter(|_| said_at(&before) == said_at(&metrics));
+            let found = found.ok_or("the members changed meanwhile; ask again")?;
+            // Who knows of an entry that says who is in the cluster, and no later one than we do, was in and is no longer.
+            // Everybody who leads knows of all such entries that were ever confirmed, however far behind another node is
+            // that sent it here.
+            if found.membership.is_some() && found.membership <= said_at(&metrics) {
+                return Err(
+                    "it was removed from the cluster; to bring it back, move its directory away and start it with `--join`"
+                        .into(),
+                );
+            }
             info!(node = %hex(id), address = member.address, "A node comes into the cluster.");
             let learner = BTreeMap::from([(id, member.clone())]);
             self.change(raft, ChangeMembers::AddNodes(learner), true).await?;
@@ -107,12 +119,13 @@ impl Node {
         Ok(())
     }
 
-    /// Whether a node is where it says. One that cannot be reached would learn nothing, and not be told why.
-    async fn find(&self, id: NodeId, address: &str) -> Result<(), String> {
+    /// What a node says of itself, if it is where it says. One that cannot be reached would learn nothing, and not be told
+    /// why.
+    async fn find(&self, id: NodeId, address: &str) -> Result<Status, String> {
         // Who asks to be let in waits for the answer as long as one may take.
         let patience = self.options.timeout / 2;
         match self.peers.ask(address, Lane::Client, &Question::Status, patience).await {
-            Ok(Answer::Status(status)) if status.id == id => Ok(()),
+            Ok(Answer::Status(status)) if status.id == id => Ok(*status),
             Ok(_) => Err(format!("another node answers at {address}")),
             Err(error) => Err(error.to_string()),
         }
@@ -177,16 +190,30 @@ impl Node {
             let answer = self.peers.ask(address, Lane::Client, &Question::Status, TICK * 10).await;
             if let Ok(Answer::Status(theirs)) = answer
                 && theirs.id == member.id
-                && theirs.membership >= ours.membership
-                && theirs.leader.is_some()
-                && theirs.members.iter().all(|member| member.id != self.id)
+                && self.is_removed(&theirs, ours.membership)
             {
-                tracing::error!("This node was removed from the cluster.");
-                self.removed.store(true, std::sync::atomic::Ordering::Relaxed);
+                self.was_removed();
                 return;
             }
         }
     }
+
+    /// Whether another node knows of a membership, as late as ours or later, in which this node is not.
+    pub(super) fn is_removed(&self, theirs: &Status, ours: Option<u64>) -> bool {
+        theirs.membership >= ours
+            && theirs.leader.is_some()
+            && theirs.members.iter().all(|member| member.id != self.id)
+    }
+
+    pub(super) fn was_removed(&self) {
+        tracing::error!("This node was removed from the cluster.");
+        self.removed.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+/// The entry that says who is in the cluster.
+fn said_at(metrics: &Metrics) -> Option<u64> {
+    metrics.membership_config.log_id().map(|log_id| log_id.index)
 }
 
 /// Makes a node a voter once it has everything. A former node at the same address goes with that: its disk is lost.

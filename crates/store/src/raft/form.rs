@@ -6,7 +6,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, PoisonError},
+    sync::{Arc, PoisonError, atomic::Ordering},
     time::Duration,
 };
 
@@ -117,7 +117,7 @@ async fn make(raft: &Raft, members: BTreeMap<NodeId, Member>) {
     }
 }
 
-async fn join(node: &Arc<Node>, address: &str, status: &Status) -> Option<String> {
+pub(super) async fn join(node: &Arc<Node>, address: &str, status: &Status) -> Option<String> {
     let leader = status.leader.and_then(|id| status.members.iter().find(|member| member.id == id));
     let Some(leader) = leader else {
         return Some(format!("{address} is in a cluster in which nobody leads right now"));
@@ -140,6 +140,9 @@ async fn join(node: &Arc<Node>, address: &str, status: &Status) -> Option<String
 /// Looks after what changes by itself: a node that learns wants to vote, and one that says something new of itself wants it
 /// known. Called about once a second.
 pub(super) async fn keep_membership(node: &Arc<Node>) {
+    if node.removed.load(Ordering::Relaxed) {
+        return;
+    }
     let Some(metrics) = node.metrics() else { return };
     let membership = &metrics.membership_config;
     let Some(known) = membership.membership().get_node(&node.id) else { return };
@@ -161,21 +164,38 @@ pub(super) async fn keep_membership(node: &Arc<Node>) {
 
 /// Who was let in by a leader that was replaced at that very moment is a member for itself alone: the others know of an
 /// earlier membership, without it. It asks them again. One that was removed is told so by a later one, and does not.
+///
+/// Somebody who is far behind knows of an earlier one too, and perhaps neither of the coming nor of the going of this node.
+/// So who leads is asked.
 async fn ask_again(node: &Arc<Node>, metrics: &Metrics) {
     let ours = metrics.membership_config.log_id().map(|log_id| log_id.index);
     let known = metrics.membership_config.nodes().map(|(_, member)| member.address.clone());
     let told =
         node.options.join.iter().chain(&node.options.peers).filter_map(|address| node_address(address));
     let addresses: BTreeSet<String> = known.chain(told).filter(|one| one != node.options.address()).collect();
+    let status = async |address: &str| match node
+        .peers
+        .ask(address, Lane::Client, &Question::Status, PATIENCE)
+        .await
+    {
+        Ok(Answer::Status(status)) => Some(*status),
+        _ => None,
+    };
     for address in addresses {
-        let answer = node.peers.ask(&address, Lane::Client, &Question::Status, PATIENCE).await;
-        if let Ok(Answer::Status(theirs)) = answer
-            && theirs.leader.is_some()
-            && theirs.membership < ours
-            && theirs.members.iter().all(|member| member.id != node.id)
-        {
+        let Some(theirs) = status(&address).await else { continue };
+        let leader = theirs.leader.and_then(|id| theirs.members.iter().find(|member| member.id == id));
+        let Some(leader) = leader.filter(|_| theirs.is_before(ours, node.id)) else { continue };
+        let address = &leader.member.address;
+        let Some(leads) = status(address).await.filter(|leads| leads.leader == Some(leads.id)) else {
+            continue;
+        };
+        if node.is_removed(&leads, ours) {
+            node.was_removed();
+            return;
+        }
+        if leads.is_before(ours, node.id) {
             warn!(address, "The cluster does not know this node; it asks again to be let in.");
-            join(node, &address, &theirs).await;
+            join(node, address, &leads).await;
             return;
         }
     }

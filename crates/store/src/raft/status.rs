@@ -65,6 +65,11 @@ impl Status {
         !self.members.is_empty()
     }
 
+    /// Whether it knows of an earlier membership than this one only, without this node.
+    pub(super) fn is_before(&self, membership: Option<u64>, id: NodeId) -> bool {
+        self.membership < membership && self.members.iter().all(|member| member.id != id)
+    }
+
     pub fn voters(&self) -> usize {
         self.members.iter().filter(|member| member.voter).count()
     }

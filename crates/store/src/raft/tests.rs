@@ -7,13 +7,18 @@ use std::{
     time::Duration,
 };
 
+use openraft::ChangeMembers;
 use tokio::time::{sleep, timeout};
 
 use super::{
     Leader, RaftOptions, RaftSecurity, RaftStore, Role,
     disk::{Applied, Disk, applied_write},
+    form,
     node::TICK,
-    wire::{Answer, Question},
+    secure::Guard,
+    status::Status,
+    types::encode,
+    wire::{Answer, Hello, Question, numbered, parse},
 };
 use crate::{Commit, Health, Store as _, local::engine::disk_key};
 
@@ -192,6 +197,75 @@ async fn who_was_let_in_by_one_without_a_majority_is_let_in_again_by_the_next_th
     timeout(SOON, knows).await.expect("it is let in for good");
     assert_eq!(timeout(SOON, newcomer.get(b"a")).await.unwrap().unwrap().unwrap().value, b"1");
     end_at_once(others.into_iter().chain([newcomer]).collect()).await;
+}
+
+/// One who answers as a node whose status this is, for ever.
+async fn answers_with(status: Status) -> String {
+    let guard = Guard::new(&RaftSecurity::Secret("sixteen characters".into())).unwrap();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    tokio::spawn(async move {
+        loop {
+            let (tcp, _) = listener.accept().await.unwrap();
+            let Ok(mut channel) = guard.accept(tcp).await else { continue };
+            let status = status.clone();
+            tokio::spawn(async move {
+                channel.receiver.receive().await.unwrap();
+                channel.sender.send(&encode(&Hello::of(status.id))).await.unwrap();
+                while let Ok(Some(frame)) = channel.receiver.receive().await {
+                    let (number, _) = parse::<Question>(&frame).unwrap();
+                    let answer = Answer::Status(Box::new(status.clone()));
+                    let _ = channel.sender.send(&numbered(number, &answer)).await;
+                }
+            });
+        }
+    });
+    address
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_learner_that_was_removed_stays_out_whoever_it_asks() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = three(dir.path());
+    let stores = open(&options).await;
+    let first = leader(&stores).await;
+    stores[first].commit(Commit::new().put("a", "1")).await.unwrap();
+    // One that knows who leads, and of the members before all of this.
+    let behind = Status { id: 7, role: Role::Follower, ..stores[first].own_status() };
+    let raft = stores[first].node.core().unwrap().raft;
+
+    // It comes and goes before it votes.
+    let voting = stores[first].node.changing.lock().await;
+    let security = RaftSecurity::Secret("sixteen characters".into());
+    let mut learner = RaftOptions::new(dir.path().join("learner"), free_address(), security);
+    (learner.timings, learner.timeout) = (options[first].timings, options[first].timeout);
+    learner.join = Some(options[first].listen.clone());
+    let store = RaftStore::open(learner.clone()).await.unwrap();
+    let (id, me) = (store.id(), store.node.me());
+    raft.change_membership(ChangeMembers::AddNodes([(id, me)].into()), true).await.unwrap();
+    let learns = async {
+        while !store.own_status().members.iter().any(|member| member.id == id) {
+            sleep(TICK).await;
+        }
+    };
+    timeout(SOON, learns).await.expect("it hears of itself");
+    end_at_once(vec![store]).await;
+    raft.change_membership(ChangeMembers::RemoveNodes([id].into()), false).await.unwrap();
+    drop(voting);
+
+    learner.join = Some(answers_with(behind.clone()).await);
+    let store = RaftStore::open(learner).await.unwrap();
+    let told = async {
+        while store.own_status().role != Role::Removed {
+            sleep(TICK).await;
+        }
+    };
+    timeout(SOON, told).await.expect("it hears that it was removed");
+    // Nor does who leads let it in, should it ask.
+    let refused = form::join(&store.node, "anywhere", &behind).await.unwrap();
+    assert!(refused.contains("it was removed from the cluster"), "{refused}");
+    assert!(stores[first].own_status().members.iter().all(|member| member.id != id));
+    end_at_once(stores.into_iter().chain([store]).collect()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
