@@ -33,6 +33,7 @@ mod secure;
 mod server;
 mod stand;
 mod status;
+mod strangers;
 #[cfg(test)]
 mod suite;
 #[cfg(test)]

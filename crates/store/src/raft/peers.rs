@@ -103,10 +103,15 @@ impl Peers {
         self.ticks.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// How many ticks there have been.
+    pub(super) fn now(&self) -> u64 {
+        self.ticks.load(Ordering::Relaxed)
+    }
+
     /// How many ticks ago `address` answered last.
     pub(super) fn silent_for(&self, address: &str) -> Option<u64> {
         let heard = lock(&self.heard).get(address).copied();
-        heard.map(|heard| self.ticks.load(Ordering::Relaxed).saturating_sub(heard))
+        heard.map(|heard| self.now().saturating_sub(heard))
     }
 
     /// Asks the node at `address` and waits for its answer, at most `patience`.
@@ -146,7 +151,7 @@ impl Peers {
         place.unanswered = false;
         let answer = answer?;
         connection.silences.store(0, Ordering::Relaxed);
-        lock(&self.heard).insert(address.to_owned(), self.ticks.load(Ordering::Relaxed));
+        lock(&self.heard).insert(address.to_owned(), self.now());
         Ok(answer)
     }
 

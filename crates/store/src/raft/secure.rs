@@ -25,6 +25,9 @@ const MAGIC: &[u8; 16] = b"netstead raft 1\n";
 const NONCE: usize = 32;
 const MAC: usize = 32;
 
+/// The first byte of an alert of TLS, and of the greeting of who calls.
+const TLS: [u8; 2] = [0x15, 0x16];
+
 /// How long who connects may take to show who it is.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -85,19 +88,12 @@ impl Guard {
 
     /// What went wrong between both sides, in words that say what to look at.
     pub(super) fn explain(&self, error: io::Error) -> io::Error {
-        use rustls::{CertificateError, Error};
+        use rustls::Error;
         if matches!(self, Self::Secret(_)) {
             return error;
         }
-        let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<Error>());
-        let words = match (cause, error.kind()) {
-            // The signature is bad if the other authority bears the same name.
-            (
-                Some(Error::InvalidCertificate(
-                    CertificateError::UnknownIssuer | CertificateError::BadSignature,
-                )),
-                _,
-            ) => "its certificate is not signed by the authority in our `ca_file`",
+        let words = match (cause(&error), error.kind()) {
+            (Some(cause), _) if is_of_another_authority(cause) => ANOTHER_AUTHORITY,
             (Some(Error::InvalidMessage(_)), _) => "it knows other nodes by a `secret`, or is no node",
             // Who is called looks at our certificate after we have looked at its own, and need not say why it hangs up.
             (Some(Error::AlertReceived(_)), _)
@@ -110,17 +106,60 @@ impl Guard {
         io::Error::other(format!("{words} ({error})"))
     }
 
-    /// Lets one in that connected to us, if it is ours.
+    /// Lets one in that connected to us, if it is ours. One that seems to be a node and cannot show that it is ours gets
+    /// [`io::ErrorKind::PermissionDenied`], with words that say what to look at.
     pub(super) async fn accept(&self, tcp: TcpStream) -> io::Result<Channel> {
         let work = async {
             tcp.set_nodelay(true)?;
             match self {
-                Self::Tls { acceptor, .. } => Ok(Channel::open(Box::new(acceptor.accept(tcp).await?), None)),
+                Self::Tls { acceptor, .. } => {
+                    let mut begin = [0; MAGIC.len()];
+                    let length = tcp.peek(&mut begin).await?;
+                    let begin = begin.get(..length).filter(|begin| !begin.is_empty());
+                    let has_a_secret = begin.is_some_and(|begin| MAGIC.starts_with(begin));
+                    let accepted = acceptor.accept(tcp).await;
+                    let stream = accepted.map_err(|error| turned_away(error, has_a_secret))?;
+                    Ok(Channel::open(Box::new(stream), None))
+                }
                 Self::Secret(key) => prove(key, tcp, Side::Called).await,
             }
         };
         timeout(PATIENCE, work).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
     }
+}
+
+const ANOTHER_AUTHORITY: &str = "its certificate is not signed by the authority in our `ca_file`";
+
+fn cause(error: &io::Error) -> Option<&rustls::Error> {
+    error.get_ref().and_then(|cause| cause.downcast_ref())
+}
+
+fn is_of_another_authority(cause: &rustls::Error) -> bool {
+    use rustls::{CertificateError, Error};
+    // The signature is bad if the other authority bears the same name.
+    matches!(
+        cause,
+        Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature)
+    )
+}
+
+/// Why one that called us is none of ours, if it seems to be a node.
+fn turned_away(error: io::Error, has_a_secret: bool) -> io::Error {
+    let words = match cause(&error) {
+        _ if has_a_secret => {
+            "it has a `secret`, and this node knows others by certificates (`ca_file`); all nodes of a cluster need the same"
+        }
+        Some(cause) if is_of_another_authority(cause) => ANOTHER_AUTHORITY,
+        Some(rustls::Error::AlertReceived(_)) => {
+            "it does not take our certificate; is that signed by the authority in its `ca_file`?"
+        }
+        _ => return error,
+    };
+    denied(format!("{words} ({error})"))
+}
+
+fn denied(words: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, words.into())
 }
 
 fn tls(ca: &str, cert: &str, key: &str) -> Result<Guard, String> {
@@ -173,11 +212,25 @@ enum Side {
 async fn prove(key: &hmac::Key, mut stream: TcpStream, side: Side) -> io::Result<Channel> {
     let mut ours = [0; NONCE];
     rand::rng().fill_bytes(&mut ours);
-    stream.write_all(MAGIC).await?;
-    stream.write_all(&ours).await?;
-    let mut magic = [0; MAGIC.len()];
-    stream.read_exact(&mut magic).await?;
-    if &magic != MAGIC {
+    // All at once: who hangs up at the first word is not written to again, and what it says is heard.
+    stream.write_all(&[&MAGIC[..], &ours].concat()).await?;
+    let first = stream.read_u8().await.map_err(|error| match error.kind() {
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset if side == Side::Caller => {
+            io::Error::other(format!(
+                "it hung up; does it know other nodes by certificates (`ca_file`), or is it no node? ({error})"
+            ))
+        }
+        _ => error,
+    })?;
+    if TLS.contains(&first) {
+        return Err(denied(
+            "it knows other nodes by certificates (`ca_file`), and this node has a `secret`; all nodes of a cluster need the \
+             same",
+        ));
+    }
+    let mut rest = [0; MAGIC.len() - 1];
+    stream.read_exact(&mut rest).await?;
+    if MAGIC.split_first() != Some((&first, &rest)) {
         return Err(io::Error::other("the one at the other end is no node of this kind of cluster"));
     }
     let mut theirs = [0; NONCE];
@@ -199,7 +252,7 @@ async fn prove(key: &hmac::Key, mut stream: TcpStream, side: Side) -> io::Result
     };
     // Who calls speaks first: who is called says nothing that could be used elsewhere to one who cannot prove itself.
     let mut proof = [0; MAC];
-    let other_secret = || io::Error::other("the node at the other end has another `secret`");
+    let other_secret = || denied("the node at the other end has another `secret`");
     if side == Side::Caller {
         stream.write_all(we.as_ref()).await?;
         stream.read_exact(&mut proof).await.map_err(|error| match error.kind() {
@@ -299,5 +352,82 @@ impl FrameReceiver {
         }
         self.number += 1;
         Ok(Some(frame))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// One with a certificate of an authority of its own.
+    fn certified() -> Guard {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(vec!["127.0.0.1".into()]).unwrap();
+        let cert = params.signed_by(&key, &authority).unwrap().pem();
+        let security = RaftSecurity::Tls { ca: authority.pem(), cert, key: key.serialize_pem() };
+        Guard::new(&security).unwrap()
+    }
+
+    fn secret(secret: &str) -> Guard {
+        Guard::new(&RaftSecurity::Secret(secret.into())).unwrap()
+    }
+
+    /// What both sides say when one knocks at the other.
+    async fn meet(caller: Guard, called: Guard) -> [io::Error; 2] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let answering = tokio::spawn(async move {
+            let (tcp, _) = listener.accept().await.unwrap();
+            called.accept(tcp).await.map(drop)
+        });
+        let calling = caller.connect(&address).await.map(drop);
+        [calling.unwrap_err(), answering.await.unwrap().unwrap_err()]
+    }
+
+    #[tokio::test]
+    async fn who_proves_itself_otherwise_is_told_so_and_so_is_who_was_called() {
+        let sixteen = "sixteen characters";
+        let cases = [
+            (
+                secret(sixteen),
+                certified(),
+                "it knows other nodes by certificates (`ca_file`), and this node has a `secret`",
+                "it has a `secret`, and this node knows others by certificates (`ca_file`)",
+            ),
+            (
+                certified(),
+                secret(sixteen),
+                "it knows other nodes by a `secret`, or is no node",
+                "it knows other nodes by certificates (`ca_file`), and this node has a `secret`",
+            ),
+            (
+                secret(sixteen),
+                secret("other sixteen characters"),
+                "the node at the other end has another `secret`",
+                "the node at the other end has another `secret`",
+            ),
+            (certified(), certified(), ANOTHER_AUTHORITY, "it does not take our certificate"),
+        ];
+        for (caller, called, to_caller, to_called) in cases {
+            let [calling, answering] = meet(caller, called).await;
+            assert!(calling.to_string().contains(to_caller), "{calling}");
+            assert!(answering.to_string().contains(to_called), "{answering}");
+            assert_eq!(answering.kind(), io::ErrorKind::PermissionDenied, "{answering}");
+        }
+    }
+
+    #[tokio::test]
+    async fn who_hangs_up_without_a_word_may_want_a_certificate() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        tokio::spawn(async move { drop(listener.accept().await) });
+        let error = secret("sixteen characters").connect(&address).await.map(drop).unwrap_err();
+        assert!(error.to_string().contains("does it know other nodes by certificates"), "{error}");
     }
 }

@@ -14,6 +14,7 @@ use tracing::{debug, warn};
 use super::{
     node::Node,
     secure::{Channel, FrameReceiver, FrameSender, Guard},
+    strangers::Strangers,
     transfer::{self, SnapshotData},
     types::{NodeId, decode, encode, hex},
     wire::{Answer, CopyPart, Hello, Question, numbered, parse},
@@ -40,6 +41,7 @@ pub(super) struct Incoming {
 
 pub(super) async fn serve(node: Arc<Node>, listener: TcpListener, guard: Guard) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let strangers = Arc::new(Strangers::default());
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         let accepted = tokio::select! {
@@ -48,10 +50,18 @@ pub(super) async fn serve(node: Arc<Node>, listener: TcpListener, guard: Guard) 
         };
         match accepted {
             Ok((tcp, from)) => {
-                let (node, guard) = (Arc::clone(&node), guard.clone());
+                let (node, guard, strangers) = (Arc::clone(&node), guard.clone(), Arc::clone(&strangers));
+                let now = node.peers.now();
                 tokio::spawn(async move {
-                    if let Err(error) = talk(node, guard, tcp).await {
-                        debug!(%from, %error, "A connection of another node ended.");
+                    match talk(node, guard, tcp).await {
+                        Err(error)
+                            if error.kind() == io::ErrorKind::PermissionDenied
+                                && strangers.are_news(from.ip(), &error.to_string(), now) =>
+                        {
+                            warn!(%from, %error, "A node that cannot show that it is one of ours was turned away.");
+                        }
+                        Err(error) => debug!(%from, %error, "A connection of another node ended."),
+                        Ok(()) => {}
                     }
                     drop(place);
                 });

@@ -1,6 +1,6 @@
 //! Nodes that know each other by certificates.
 
-use netstead_testkit::Process;
+use netstead_testkit::{Process, until};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use reqwest::Method;
 use serde_json::json;
@@ -64,7 +64,14 @@ fn nodes_with_certificates_of_one_authority_make_a_cluster_and_others_stay_out()
     let (_third, line) = knocks(&|house| ours.equip_for("10.0.0.1", house, &ours));
     assert!(line.contains("does not let this node in: ") && line.contains("not valid for name"), "{line}");
     let (_fourth, line) = knocks(&|_| "secret = \"a secret of sixteen or more\"\n".to_owned());
-    assert!(line.contains("cannot be reached"), "{line}");
+    assert!(
+        line.contains("it knows other nodes by certificates (`ca_file`), and this node has a `secret`"),
+        "{line}"
+    );
+    // Who was called says it too, and not with every knock.
+    let said = "it has a `secret`, and this node knows others by certificates (`ca_file`)";
+    let told = || nodes.servers[0].as_ref().unwrap().log().matches(said).count();
+    assert_eq!(until(SOON, || Some(told()).filter(|times| *times > 0)), Some(1));
     voting(&nodes.houses[1], 3);
 
     // While they knock, all goes on; and one more of ours is let in.
