@@ -136,9 +136,9 @@ impl Book {
             .cloned()
     }
 
-    /// Whether this place in the queue is still taken.
-    pub fn is_waiting(&self, seq: u64) -> bool {
-        self.waiting.contains_key(&seq)
+    /// Who has this place in the queue, as it was last asked for.
+    pub fn waiting_at(&self, seq: u64) -> Option<&Arc<Waiting>> {
+        self.waiting.get(&seq)
     }
 
     pub fn waitings(&self) -> impl Iterator<Item = &Arc<Waiting>> {

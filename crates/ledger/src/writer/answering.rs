@@ -35,9 +35,8 @@ impl Writer {
                 let _ = waiter.request.answer.send(Ok(Done { reply, seq }));
             }
         }
-        for (waiter, refusal) in group.timed_out {
-            let keep = matches!(&waiter.queued, Reply::Queued(waiting) if waiting.keep);
-            let result = if keep { Ok(Done { reply: waiter.queued, seq }) } else { Err(refusal.into()) };
+        for (waiter, result) in group.timed_out {
+            let result = result.map(|reply| Done { reply, seq }).map_err(LedgerError::from);
             let _ = waiter.request.answer.send(result);
         }
         let now = self.shared.clock.monotonic();
@@ -68,7 +67,7 @@ impl Writer {
             return;
         }
         let book = self.shared.book();
-        let gone = self.waiters.extract_if(.., |place, _| !book.is_waiting(*place));
+        let gone = self.waiters.extract_if(.., |place, _| book.waiting_at(*place).is_none());
         for waiter in gone.flat_map(|(_, waiters)| waiters) {
             let Reply::Queued(waiting) = &waiter.queued else { continue };
             let claims = waiting.pools.iter().filter_map(|pool| book.claim(pool, &waiting.key));

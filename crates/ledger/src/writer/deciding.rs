@@ -67,7 +67,8 @@ impl Writer {
         }
     }
 
-    /// Takes claims out of the queue whose callers have waited long enough.
+    /// Takes claims out of the queue whose callers have waited long enough, unless they keep their place. Whether they
+    /// do is what the Book knows: who asked again may have changed it since.
     fn time_out(&mut self, book: &mut Book, group: &mut Group, moment: Moment, now: Duration) {
         let late: Vec<u64> = self
             .waiters
@@ -82,9 +83,11 @@ impl Writer {
             let Some(waiters) = self.waiters.remove(&seq) else { continue };
             let (late, early): (Vec<_>, Vec<_>) = waiters.into_iter().partition(|waiter| waiter.until <= now);
             let (mark, size) = (book.mark(&group.batch), group.size());
-            let last = late.last().filter(|_| early.is_empty());
-            if let Some(Waiter { request, queued: Reply::Queued(waiting), .. }) = last
-                && let Some(pool) = waiting.pools.first().filter(|_| !waiting.keep)
+            let waiting = book.waiting_at(seq).cloned();
+            let kept = waiting.clone().filter(|waiting| waiting.keep);
+            let last = late.last().filter(|_| early.is_empty() && kept.is_none());
+            if let (Some(Waiter { request, .. }), Some(waiting)) = (last, waiting)
+                && let Some(pool) = waiting.pools.first()
             {
                 let command = Command::Abandon { pool: pool.clone(), key: waiting.key.clone() };
                 // Only its own owner is asked for, so it cannot be refused; if it were, it would lapse.
@@ -100,8 +103,11 @@ impl Writer {
             if !early.is_empty() {
                 self.waiters.insert(seq, early);
             }
-            let refused = |waiter: Waiter| waiter.refusal(book).map(|refusal| (waiter, refusal));
-            group.timed_out.extend(late.into_iter().filter_map(refused));
+            let heard = |waiter: Waiter| match &kept {
+                Some(waiting) => Some((waiter, Ok(Reply::Queued(waiting.clone())))),
+                None => waiter.refusal(book).map(|refusal| (waiter, Err(refusal))),
+            };
+            group.timed_out.extend(late.into_iter().filter_map(heard));
         }
     }
 }

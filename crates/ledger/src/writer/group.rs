@@ -28,7 +28,7 @@ pub(super) struct Group {
     pub write_bytes: usize,
     pub answers: Vec<(Request, Result<Reply, Refusal>)>,
     pub served: Vec<Served>,
-    pub timed_out: Vec<(Waiter, Refusal)>,
+    pub timed_out: Vec<(Waiter, Result<Reply, Refusal>)>,
     /// Nobody knows whether its commit landed.
     pub unsure: bool,
 }

@@ -124,6 +124,36 @@ pub(crate) async fn waiting_ends_with_exhausted_when_its_time_is_over() {
     assert_eq!(house.pool("one").await.usage.waiting, 0);
 }
 
+/// Waits for an hour, then asks once more without waiting: what this one says of the place is what holds.
+async fn asked_again(keeps_at_first: bool, keeps_then: bool) -> (String, u64, Vec<&'static str>) {
+    let house = full().await;
+    let wait = |seconds, keep| {
+        claim("one", "web", |request| (request.wait, request.keep) = (Some(Span::from_secs(seconds)), keep))
+    };
+    let (ledger, first) = (house.ledger.clone(), wait(3600, keeps_at_first));
+    let waiter = tokio::spawn(async move {
+        said(&ledger.submit(Caller::new("bob"), first, PATIENCE).await.map(|done| done.reply))
+    });
+    until_waiting(&house, "one", 1).await;
+    assert_eq!(house.say("bob", wait(0, keeps_then)).await, "web waits");
+    house.pass(3600).await;
+    let log = house.log().await.split_off(2);
+    (waiter.await.unwrap(), house.pool("one").await.usage.waiting, log)
+}
+
+#[tokio::test]
+pub(crate) async fn whoever_asked_last_decides_whether_a_place_outlasts_the_wait() {
+    let (heard, waiting, log) = asked_again(false, true).await;
+    assert_snapshot!(heard, @"web waits");
+    assert_eq!(waiting, 1);
+    assert_eq!(log, ["waiting", "updated"]);
+
+    let (heard, waiting, log) = asked_again(true, false).await;
+    assert_snapshot!(heard, @"refused: pool `one` has no free address, and none is resting");
+    assert_eq!(waiting, 0);
+    assert_eq!(log, ["waiting", "updated", "abandoned"]);
+}
+
 #[tokio::test]
 pub(crate) async fn hundreds_whose_time_is_over_at_once_all_hear_the_same() {
     let house = full().await;

@@ -74,6 +74,7 @@ const TESTS: &[(&str, fn())] = tests! {
         a_place_in_the_queue_survives_a_new_leader
         whose_caller_went_away_leaves_the_queue_unless_it_keeps_its_place
         waiting_ends_with_exhausted_when_its_time_is_over
+        whoever_asked_last_decides_whether_a_place_outlasts_the_wait
         hundreds_whose_time_is_over_at_once_all_hear_the_same
         whose_place_is_given_up_hears_of_it_at_once the_pool_named_first_serves_if_several_can
         who_may_have_no_more_holds_up_nobody a_ledger_that_closes_tells_those_who_wait;
