@@ -144,15 +144,17 @@ impl Transport {
         let begun = SystemClock.monotonic();
         let mut pause = self.options.backoff;
         let mut left = self.options.retries;
+        let time_left = || self.options.timeout.saturating_sub(SystemClock.monotonic().saturating_sub(begun));
+        let mut reason = None;
         loop {
-            let spent = SystemClock.monotonic().saturating_sub(begun);
-            let patience = self.options.timeout.saturating_sub(spent).min(LONGEST);
-            let failure = match self.attempt(&call, patience, &request_id).await {
+            let failure = match self.attempt(&call, time_left().min(LONGEST), &request_id).await {
                 Ok(answer) => return Ok(answer),
+                // What an earlier one failed of says why there was too little time for this one.
+                Err(failure) if !call.writes() && is_late(&failure) => return Err(reason.unwrap_or(failure)),
                 Err(failure) => failure,
             };
             let wait = pause.mul_f64(rand::random_range(0.75..1.25));
-            if left == 0 || wait >= patience || !repeatable(&failure, call.repeat) {
+            if left == 0 || wait >= time_left() || !repeatable(&failure, call.repeat) {
                 return Err(failure);
             }
             tracing::debug!(%request_id, error = %failure, retry_in = ?wait, "Request is repeated.");
@@ -160,6 +162,7 @@ impl Transport {
                 // It did nothing; another one may.
                 self.move_on(url);
             }
+            reason = Some(failure);
             tokio::time::sleep(wait).await;
             left -= 1;
             pause = pause.saturating_mul(2);
@@ -311,6 +314,11 @@ fn distrust(error: &reqwest::Error) -> Option<String> {
         };
     }
     None
+}
+
+/// Whether all that a look came to is that time is over. Of what changes something, it may say that it goes on.
+fn is_late(failure: &ClientError) -> bool {
+    matches!(failure, ClientError::Slow { .. }) || failure.is("too-late")
 }
 
 fn repeatable(failure: &ClientError, repeat: Repeat) -> bool {

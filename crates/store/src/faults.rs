@@ -80,7 +80,7 @@ impl FaultyStore {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner).decide = Box::new(decide);
     }
 
-    /// From now on every commit takes this long before it meets its fault.
+    /// From now on every commit takes this long before it meets its fault, and every call before it meets an outage.
     pub fn slow_down(&self, slowness: Duration) {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner).slowness = slowness;
     }
@@ -103,11 +103,13 @@ impl FaultyStore {
         let _ = self.lose.send(()); // An error only means that nobody watches.
     }
 
-    fn check(&self) -> Result<(), StoreError> {
-        match &*self.outage.borrow() {
-            Health::Ready => Ok(()),
-            Health::Failed { reason } => Err(StoreError::Unavailable { reason: reason.clone() }),
+    async fn check(&self) -> Result<(), StoreError> {
+        let Health::Failed { reason } = self.outage.borrow().clone() else { return Ok(()) };
+        let slowness = self.plan.lock().unwrap_or_else(PoisonError::into_inner).slowness;
+        if !slowness.is_zero() {
+            sleep(slowness).await;
         }
+        Err(StoreError::Unavailable { reason })
     }
 
     fn next_fault(&self, commit: &Commit) -> (Fault, Duration) {
@@ -125,12 +127,12 @@ fn unknown() -> StoreError {
 #[async_trait]
 impl Store for FaultyStore {
     async fn get(&self, key: &[u8]) -> Result<Option<Entry>, StoreError> {
-        self.check()?;
+        self.check().await?;
         self.inner.get(key).await
     }
 
     async fn snapshot(&self) -> Result<Arc<dyn Snapshot>, StoreError> {
-        self.check()?;
+        self.check().await?;
         self.inner.snapshot().await
     }
 
@@ -140,7 +142,7 @@ impl Store for FaultyStore {
     }
 
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
-        self.check()?;
+        self.check().await?;
         commit.validate()?;
         let (fault, slowness) = self.next_fault(&commit);
         if !slowness.is_zero() {
@@ -170,7 +172,7 @@ impl Store for FaultyStore {
     }
 
     async fn watch(&self, prefix: &[u8]) -> Result<Watch, StoreError> {
-        self.check()?;
+        self.check().await?;
         let mut lose = self.lose.subscribe();
         let mut inner = self.inner.watch(prefix).await?;
         let (watcher, watch) = channel(prefix);

@@ -198,7 +198,16 @@ impl Asker {
                 Err(Failure::unfresh(&reason))
             }
             Ok(seen) => Ok(seen?),
-            Err(_) => Err(LedgerError::TooLate.into()),
+            Err(_) => Err(self.out_of_time(freshness)),
+        }
+    }
+
+    /// The time for a look is over. If the store is known not to answer, that says more: with more time it would have
+    /// been the same.
+    fn out_of_time(&self, freshness: Freshness) -> Failure {
+        match self.app.ledger.health().reason {
+            Some(reason) if freshness != Freshness::Stale => Failure::unfresh(&reason),
+            _ => LedgerError::TooLate.into(),
         }
     }
 

@@ -1,7 +1,10 @@
 //! Health, status and metrics.
 
+use std::{sync::Arc, time::Duration};
+
 use netstead_api::ServeOptions;
 use netstead_model::SystemClock;
+use netstead_store::{FaultyStore, MemoryStore};
 use reqwest::Method;
 use serde_json::json;
 
@@ -106,6 +109,20 @@ async fn freshness_can_be_chosen() {
     let never =
         house.get(&format!("/claims?at_least={}", seq + 1000)).header("netstead-timeout", "0.3").go().await;
     never.problem(504, "too-late");
+}
+
+#[tokio::test]
+async fn who_has_little_time_hears_why_the_store_does_not_answer() {
+    let store = Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())));
+    let options = ServeOptions::new("127.0.0.1:0");
+    let house = House::over(store.clone(), SystemClock::shared(), options).await;
+    house.get("/claims").go().await.fine();
+    store.slow_down(Duration::from_mins(1));
+    store.set_outage(Some("no node leads the cluster"));
+    let read = house.get("/claims").header("netstead-timeout", "0.3").go().await;
+    let told = read.problem(503, "unavailable");
+    assert!(told.contains("no node leads the cluster") && told.contains("stale=ok"), "{told}");
+    house.get("/claims?stale=ok").header("netstead-timeout", "0.3").go().await.fine();
 }
 
 #[tokio::test]

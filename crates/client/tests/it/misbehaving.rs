@@ -1,6 +1,9 @@
 //! A server that answers from a script, one entry per request.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -15,6 +18,8 @@ pub(crate) enum Act {
     /// Reads it and never answers.
     Silence,
     Answer(u16, String),
+    /// Takes its time, then answers with this problem.
+    Late(Duration, u16, &'static str),
     /// Sends this as an event stream, then hangs up.
     Stream(String),
 }
@@ -45,8 +50,13 @@ impl Misbehaving {
             while let Ok((mut socket, _)) = listener.accept().await {
                 let head = read_head(&mut socket).await;
                 kept.lock().unwrap().push(head);
-                match script.next().expect("more requests than the script has") {
-                    Act::HangUp => drop(socket),
+                let mut act = script.next().expect("more requests than the script has");
+                if let Act::Late(time, status, slug) = act {
+                    tokio::time::sleep(time).await;
+                    act = problem(status, slug);
+                }
+                match act {
+                    Act::HangUp | Act::Late(..) => drop(socket),
                     Act::Silence => silent.push(socket),
                     Act::Answer(status, body) => answer(socket, status, "application/json", &body).await,
                     Act::Stream(body) => answer(socket, 200, "text/event-stream", &body).await,

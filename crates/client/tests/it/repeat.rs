@@ -59,6 +59,35 @@ async fn repetition_ends() {
 }
 
 #[tokio::test]
+async fn the_last_reason_is_told_and_not_that_time_is_over() {
+    let script = [problem(503, "no-leader"), problem(504, "too-late")];
+    let server = Misbehaving::playing(script.clone()).await;
+    let error = client(&server).status().await.unwrap_err();
+    assert!(error.is("no-leader"), "{error:?}");
+    // Of a change it may say that it goes on.
+    let server = Misbehaving::playing(script).await;
+    let error = client(&server).apply(None).await.unwrap_err();
+    assert!(error.is("too-late"), "{error:?}");
+    let server = Misbehaving::playing([problem(503, "no-leader"), Act::Silence]).await;
+    let options = Options { timeout: Duration::from_millis(200), ..quick() };
+    let error = Client::new(&server.url, None, options).unwrap().status().await.unwrap_err();
+    assert!(error.is("no-leader"), "{error:?}");
+    // Whoever never heard a reason hears that.
+    let server = Misbehaving::playing([problem(504, "too-late")]).await;
+    let error = client(&server).status().await.unwrap_err();
+    assert!(error.is("too-late"), "{error:?}");
+}
+
+#[tokio::test]
+async fn what_has_no_time_left_is_not_repeated() {
+    let server = Misbehaving::playing([Act::Late(Duration::from_millis(80), 503, "no-leader")]).await;
+    let options = Options { timeout: Duration::from_millis(50), ..quick() };
+    let error = Client::new(&server.url, None, options).unwrap().status().await.unwrap_err();
+    assert!(error.is("no-leader"), "{error:?}");
+    assert_eq!(server.heads().len(), 1);
+}
+
+#[tokio::test]
 async fn silence_is_unknown_for_a_write_and_slow_for_a_read() {
     let server = Misbehaving::playing(vec![Act::Silence; 2]).await;
     let options = Options { timeout: Duration::from_millis(50), retries: 0, ..quick() };
