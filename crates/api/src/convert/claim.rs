@@ -13,6 +13,9 @@ use netstead_model::{
 use super::{each, ending, labels, maybe, pairs, parse, place};
 use crate::problem::Failure;
 
+/// Most pools that `any` may name. A selector may find more.
+const MOST_NAMED: usize = 64;
+
 /// A claim as it is asked for, and for whom.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
@@ -66,6 +69,9 @@ fn wanted(input: &ClaimInput) -> Result<(Want, Option<u8>), Failure> {
 pub(crate) fn requests(from: &ClaimFrom) -> Result<Vec<Asked>, Failure> {
     let key: Key = parse("key", &from.key)?;
     let any: Vec<Ident> = each("any", &from.any)?;
+    if any.len() > MOST_NAMED {
+        return Err(Failure::impossible("any", format!("at most {MOST_NAMED} pools can be named")));
+    }
     let all: Vec<Ident> = each("each", &from.each)?;
     let select = maybe("select", from.select.as_ref())?;
     let one =

@@ -121,6 +121,41 @@ async fn within_its_scope_a_token_works() {
 }
 
 #[tokio::test]
+async fn a_selector_reaches_all_pools_in_scope_however_many() {
+    let house = House::open().await;
+    let name = |number: usize| format!("p{number:02}");
+    for number in 0..100 {
+        let range = format!("10.9.{number}.1");
+        house.pool(&name(number), json!({"ranges": [range], "labels": {"any": "1"}})).await;
+    }
+    let reached: Vec<String> = (20..100).filter(|number| number % 10 != 0).map(name).collect();
+    let scope: Vec<&str> = reached.iter().map(String::as_str).collect();
+    assert!(scope.len() > 64);
+    let token = house.scoped(scoped(Role::Claim, &scope, &[])).await;
+    let ask = |key: &str, wait: Option<&str>| {
+        let claim = wait.map_or(json!({}), |wait| json!({"wait": wait, "keep": true}));
+        house.post("/claims").json(&json!({"key": key, "select": "any=1", "claim": claim}))
+    };
+    for pool in &reached {
+        let got = ask(&format!("of-{pool}"), None).by(&token).go().await;
+        assert_eq!(got.fine()["claims"][0]["pool"], *pool, "in their order");
+    }
+    ask("late", None).by(&token).go().await.problem(409, "exhausted");
+    let waits = ask("late", Some("0s")).by(&token).go().await;
+    assert_eq!((waits.status, &waits.body["claims"][0]["state"]), (202, &json!("waiting")));
+    house.delete("/pools/p99/claims/of-p99").go().await.fine();
+    // Who is not limited gets what is left, up to the last one.
+    let left: Vec<String> = (0..100).map(name).filter(|pool| !reached.contains(pool)).collect();
+    for pool in &left {
+        let got = ask(&format!("other-{pool}"), None).go().await;
+        assert_eq!(got.fine()["claims"][0]["pool"], *pool);
+    }
+    let named = json!({"key": "many", "any": vec!["p00"; 65]});
+    let (field, _) = house.post("/claims").json(&named).go().await.invalid(422);
+    assert_eq!(field, "any");
+}
+
+#[tokio::test]
 async fn an_address_out_of_scope_means_nothing() {
     let house = house().await;
     let token = house.scoped(scoped(Role::Read, &["a"], &[])).await;

@@ -18,8 +18,6 @@ use crate::{
     refusal::Refusal,
 };
 
-/// Most pools one claim may name.
-const MOST_POOLS: usize = 64;
 /// Most hostnames one claim may have.
 const MOST_HOSTNAMES: usize = 32;
 const LONGEST_DESCRIPTION: usize = 1000;
@@ -62,9 +60,6 @@ impl Turn<'_> {
             PoolChoice::Pools(names) if names.is_empty() => {
                 Err(Refusal::invalid("pools", "name at least one pool"))
             }
-            PoolChoice::Pools(names) if names.len() > MOST_POOLS => {
-                Err(Refusal::invalid("pools", format!("at most {MOST_POOLS} pools can be named")))
-            }
             // A single one is looked for at once anyway.
             PoolChoice::Pools(names) if names.len() == 1 => Ok(Cow::Borrowed(names)),
             PoolChoice::Pools(names) => {
@@ -76,8 +71,7 @@ impl Turn<'_> {
             PoolChoice::Select(selector) => {
                 let matching =
                     self.book.pools.values().filter(|state| selector.matches(&state.pool.spec.labels));
-                let names: Vec<Ident> =
-                    matching.map(|state| state.pool.name().clone()).take(MOST_POOLS).collect();
+                let names: Vec<Ident> = matching.map(|state| state.pool.name().clone()).collect();
                 if names.is_empty() {
                     return Err(Refusal::NothingSelected { selector: selector.to_string() });
                 }

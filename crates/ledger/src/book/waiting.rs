@@ -22,6 +22,8 @@ use crate::{
 pub(crate) const SILENCE_MS: u64 = 30_000;
 /// Most claims that may wait at a time.
 const MOST_WAITING: usize = 10_000;
+/// Most pools one of them may wait for: they are stored with it, and with its events.
+const MOST_POOLS: usize = 1000;
 
 impl Turn<'_> {
     /// The places `key` has in the queues of these pools.
@@ -52,6 +54,11 @@ impl Turn<'_> {
         }
         if self.book.waiting.len() >= MOST_WAITING {
             return Err(full);
+        }
+        if pools.len() > MOST_POOLS {
+            let reason =
+                format!("a claim can wait for at most {MOST_POOLS} pools, and these are {}", pools.len());
+            return Err(Refusal::invalid("wait", reason));
         }
         let waiting = Arc::new(Waiting {
             seq: self.next_seq(),
