@@ -67,6 +67,12 @@ impl Problem {
     pub fn slug(&self) -> &str {
         self.kind.strip_prefix("urn:netstead:").unwrap_or(&self.kind)
     }
+
+    /// Which entry of a bulk request it is about, if the whole request was refused because of one.
+    pub fn entry(&self) -> Option<usize> {
+        let in_field = || self.field.as_deref()?.strip_prefix("entries[")?.split_once(']')?.0.parse().ok();
+        self.facts.get("entry").and_then(|entry| entry.parse().ok()).or_else(in_field)
+    }
 }
 
 /// As people write it: a bare host has no slash behind it.
@@ -103,6 +109,14 @@ mod tests {
         assert_eq!(refused("it is empty", Some("ranges")), "ranges: it is empty");
         assert_eq!(refused("ranges: it is empty", Some("ranges")), "ranges: it is empty");
         assert_eq!(refused("it is empty", None), "it is empty");
+    }
+
+    #[test]
+    fn a_refused_bulk_says_which_entry_it_is_about() {
+        let fact = Problem { facts: [("entry".to_owned(), "3".to_owned())].into(), ..Problem::default() };
+        assert_eq!(fact.entry(), Some(3));
+        assert_eq!(problem("", Some("entries[12].claim.ttl")).entry(), Some(12));
+        assert_eq!(problem("", Some("entries")).entry(), None);
     }
 
     #[test]

@@ -5,6 +5,9 @@ use utoipa::ToSchema;
 
 use super::{ClaimFrom, ClaimOutput, Problem, ReleaseOutput};
 
+/// What the entries of a refused commit are told that are not at fault.
+const NOT_DONE: &str = "not-done";
+
 /// Several requests in one commit, all or none; more than 64 are several commits, each repeatable.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -64,4 +67,43 @@ pub enum BulkResult {
     Moved(ClaimOutput),
     /// The commit this entry belongs to was refused; nothing of that commit was done.
     Failed(Problem),
+}
+
+impl BulkOutput {
+    /// The entry because of which a commit was refused, and why. The others of that commit only share its fate.
+    pub fn at_fault(&self) -> Option<(usize, &Problem)> {
+        let failed = self.results.iter().enumerate().filter_map(|(place, result)| match result {
+            BulkResult::Failed(problem) => Some((place, problem)),
+            _ => None,
+        });
+        // A commit that failed as a whole is told to all of its entries alike.
+        failed.clone().find(|(_, problem)| problem.slug() != NOT_DONE).or_else(|| failed.clone().next())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failed(slug: &str) -> BulkResult {
+        BulkResult::Failed(Problem { kind: format!("urn:netstead:{slug}"), ..Problem::default() })
+    }
+
+    /// Which one is at fault, and why.
+    fn at_fault(results: Vec<BulkResult>) -> Option<(usize, String)> {
+        let output = BulkOutput { results };
+        output.at_fault().map(|(place, problem)| (place, problem.slug().to_owned()))
+    }
+
+    #[test]
+    fn the_entry_at_fault_is_named_and_not_those_that_share_its_fate() {
+        let done = || BulkResult::Claimed(Vec::new());
+        assert_eq!(at_fault(vec![done(), done()]), None);
+        let one = vec![done(), failed("not-done"), failed("exhausted"), failed("not-done")];
+        assert_eq!(at_fault(one), Some((2, "exhausted".into())));
+        let two = vec![failed("not-done"), failed("address-held"), failed("exhausted"), failed("not-done")];
+        assert_eq!(at_fault(two), Some((1, "address-held".into())), "of two commits, the first");
+        let whole = vec![done(), failed("unavailable"), failed("unavailable")];
+        assert_eq!(at_fault(whole), Some((1, "unavailable".into())));
+    }
 }

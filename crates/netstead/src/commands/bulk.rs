@@ -31,17 +31,17 @@ pub(super) async fn claim(context: &Context, file: &Path, common: &ClaimInput) -
             || format!("{done} of {} entries are claimed, and the next {} are not", wanted.len(), some.len());
         let entries = some.iter().map(|(_, claim)| BulkEntry::Claim(claim.clone())).collect();
         let refused = match context.client.bulk(&BulkInput { entries }).await {
-            Ok(answer) => match taken(answer.results) {
-                Ok(some) => {
-                    claims.extend(some);
-                    None
+            Ok(answer) => {
+                let refused = answer.at_fault().map(|(place, problem)| refusal(some, place, problem));
+                if refused.is_none() {
+                    claims.extend(answer.results.into_iter().flat_map(claimed));
                 }
-                Err(problem) => Some(refusal(some, &problem)),
-            },
+                refused
+            }
             Err(ClientError::Refused(problem) | ClientError::Denied { problem, .. })
-                if place(&problem).is_some() =>
+                if problem.entry().is_some() =>
             {
-                Some(refusal(some, &problem))
+                Some(refusal(some, problem.entry().unwrap_or_default(), &problem))
             }
             Err(error) => {
                 progress.clear();
@@ -65,31 +65,15 @@ pub(super) async fn claim(context: &Context, file: &Path, common: &ClaimInput) -
     Ok(())
 }
 
-/// All claims of a commit, or why it was refused: told by the entry at fault, not by those that share its fate.
-fn taken(results: Vec<BulkResult>) -> Result<Vec<ClaimOutput>, Box<Problem>> {
-    let mut claims = Vec::new();
-    let mut refused: Option<Problem> = None;
-    for result in results {
-        match result {
-            BulkResult::Claimed(some) => claims.extend(some),
-            BulkResult::Failed(problem) if refused.is_none() || problem.slug() != "not-done" => {
-                refused = Some(problem);
-            }
-            _ => {}
-        }
+fn claimed(result: BulkResult) -> Vec<ClaimOutput> {
+    match result {
+        BulkResult::Claimed(claims) => claims,
+        _ => Vec::new(),
     }
-    refused.map_or(Ok(claims), |problem| Err(Box::new(problem)))
 }
 
-/// Which entry of the request a problem is about.
-fn place(problem: &Problem) -> Option<usize> {
-    let in_field = || problem.field.as_deref()?.strip_prefix("entries[")?.split_once(']')?.0.parse().ok();
-    problem.facts.get("entry").and_then(|entry| entry.parse().ok()).or_else(in_field)
-}
-
-/// The line a problem is about, and the problem in the words of that line.
-fn refusal(lines: &[Line], problem: &Problem) -> (usize, String) {
-    let place = place(problem).unwrap_or_default();
+/// The line of the entry at fault, and the problem in the words of that line.
+fn refusal(lines: &[Line], place: usize, problem: &Problem) -> (usize, String) {
     let line = lines.get(place).or(lines.first()).map_or(0, |(line, _)| *line);
     let reason = problem.detail.replace(&format!("entries[{place}].claim."), "");
     (line, reason)

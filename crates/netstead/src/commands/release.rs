@@ -75,14 +75,11 @@ async fn release_all(
     if entries.is_empty() {
         return Ok(answers);
     }
-    let results = context.client.bulk(&BulkInput { entries }).await?.results;
-    // The others only share the fate of the one at fault.
-    let at_fault =
-        |result: &&BulkResult| matches!(result, BulkResult::Failed(problem) if problem.slug() != "not-done");
-    if let Some(BulkResult::Failed(problem)) = results.iter().find(at_fault) {
+    let answer = context.client.bulk(&BulkInput { entries }).await?;
+    if let Some((_, problem)) = answer.at_fault() {
         return Err(Failure::new(problem.detail.clone()).hint("nothing was released").into());
     }
-    for (place, result) in places.into_iter().zip(results) {
+    for (place, result) in places.into_iter().zip(answer.results) {
         if let (BulkResult::Released(answer), Some(at)) = (result, answers.get_mut(place)) {
             *at = answer;
         }
