@@ -24,6 +24,10 @@
 //! shared. A list of everything needs one moment at which all of it was true; that is checked against what holdings
 //! must and can cover.
 //!
+//! Who was told that a pool is exhausted needs a moment at which every address of it may have been held: not by the
+//! shortest stretches, but by the longest. What one holding can reach does not say that all can reach it together, so
+//! this finds what is certainly wrong, and not everything. Rests are not known here: it is for pools without them.
+//!
 //! What is not known is allowed: a request without an answer may have been done at any time after it began, or never.
 
 mod check;
@@ -97,10 +101,29 @@ pub enum Outcome {
     All(Vec<Held>),
     /// The exact address is somebody else's, or the key holds another one. Nothing was done.
     Taken,
+    /// The pool has no address left. Nothing was done.
+    Exhausted,
     /// It was certainly not done, and nothing else is known.
     Failed,
     /// It may have been done, or may still be.
     Unknown,
+}
+
+/// A pool whose addresses rest for no time: all keys that start like this, and how many addresses they share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pool {
+    pub prefix: Arc<str>,
+    pub size: usize,
+}
+
+impl Pool {
+    pub fn new(prefix: &str, size: usize) -> Self {
+        Self { prefix: prefix.into(), size }
+    }
+
+    fn has(&self, key: &str) -> bool {
+        key.starts_with(&*self.prefix)
+    }
 }
 
 /// Who holds what, and under which id.

@@ -1,24 +1,28 @@
 //! The decision.
 
+mod full;
+
 use std::{
     collections::{BTreeMap, HashMap},
     sync::Arc,
 };
 
 use super::{
-    Action, Held, Operation, Outcome, Summary, Violation,
+    Action, Held, Operation, Outcome, Pool, Summary, Violation,
     holding::Holding,
     spans::{Moment, Span, gap, has_gap},
 };
 
-/// Decides whether `operations`, in any order, can have happened. The module says how.
-pub fn check(operations: &[Operation]) -> Result<Summary, Vec<Violation>> {
+/// Decides whether `operations`, in any order, can have happened. The module says how. Only in `pools`, whose sizes are
+/// known, is it judged whether there was no address left.
+pub fn check(operations: &[Operation], pools: &[Pool]) -> Result<Summary, Vec<Violation>> {
     let mut checker = Checker::new(operations);
     checker.collect();
     checker.origins();
     checker.overlaps();
     checker.absences();
     checker.refusals();
+    checker.exhaustions(pools);
     checker.lists();
     if checker.violations.is_empty() { Ok(checker.summary()) } else { Err(checker.violations) }
 }
@@ -303,6 +307,7 @@ impl<'a> Checker<'a> {
             operations: self.operations.len(),
             unknown: count(&Outcome::Unknown),
             failed: count(&Outcome::Failed),
+            exhausted: count(&Outcome::Exhausted),
             holdings: self.holdings.len(),
         }
     }
@@ -323,6 +328,7 @@ fn fits(operation: &Operation) -> bool {
         (Action::ReadKey { key }, _, Some(held)) => *key == held.key,
         (Action::ReadAddress { address }, _, Some(held)) => *address == held.address,
         (Action::Claim { .. }, Outcome::Taken, _)
+        | (Action::Claim { exact: None, .. }, Outcome::Exhausted, _)
         | (Action::Release { .. }, Outcome::Released, _)
         | (Action::Release { .. } | Action::Renew { .. }, Outcome::Gone, _)
         | (Action::ReadKey { .. } | Action::ReadAddress { .. }, Outcome::Nothing, _)

@@ -11,10 +11,11 @@ use super::{Action, Held, Operation, Outcome};
 struct Ledger {
     held: BTreeMap<Arc<str>, Held>,
     used: BTreeSet<Arc<str>>,
+    size: usize,
 }
 
-/// Whether some order explains all answers.
-pub(super) fn possible(operations: &[Operation]) -> bool {
+/// Whether some order explains all answers of one pool with `size` addresses. What nobody ever saw is left out.
+pub(super) fn possible(operations: &[Operation], size: usize) -> bool {
     let all: BTreeSet<Held> = operations
         .iter()
         .flat_map(|operation| match &operation.outcome {
@@ -24,7 +25,7 @@ pub(super) fn possible(operations: &[Operation]) -> bool {
         })
         .collect();
     let waiting: BTreeSet<usize> = (0..operations.len()).collect();
-    search(operations, &all, &waiting, &Ledger::default(), &mut BTreeSet::new())
+    search(operations, &all, &waiting, &Ledger { size, ..Ledger::default() }, &mut BTreeSet::new())
 }
 
 type Seen = BTreeSet<(BTreeSet<usize>, Ledger)>;
@@ -83,6 +84,9 @@ impl Ledger {
                     .chain(same(true))
                     .collect(),
             },
+            (Action::Claim { key, exact: None }, Outcome::Exhausted) => {
+                same(!self.held.contains_key(key) && self.held.len() >= self.size)
+            }
             (Action::Release { id, .. }, Outcome::Released) => self.without(id),
             (Action::Release { id, .. }, Outcome::Unknown) => {
                 let done = self.without(id);

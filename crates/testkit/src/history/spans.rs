@@ -17,6 +17,11 @@ impl Span {
     pub(super) fn overlaps(self, other: Self) -> bool {
         self.from <= other.to && other.from <= self.to
     }
+
+    /// Whether the time right after `moment` is in it.
+    pub(super) fn has(self, moment: Moment) -> bool {
+        self.from <= moment && moment < self.to
+    }
 }
 
 /// The first moment of `span` that none of `covers` has strictly inside or at its edges, if there is one.

@@ -33,6 +33,11 @@ fn holds(key: &str, address: &str, id: &str) -> Outcome {
     Outcome::Holds(Held::new(key, address, id))
 }
 
+/// As the real one, in a pool with all keys and these addresses.
+fn check(operations: &[Operation]) -> Result<Summary, Vec<Violation>> {
+    super::check(operations, &[Pool::new("", ADDRESSES.len())])
+}
+
 /// What is wrong with it, in words.
 fn wrong(operations: &[Operation]) -> String {
     let violations = check(operations).expect_err("this cannot have happened");
@@ -129,6 +134,83 @@ fn an_address_is_refused_only_because_of_somebody() {
     check(&[at(0, 1, claim("web"), Outcome::Unknown), refused]).unwrap();
 }
 
+/// A pool of three addresses of which all are held, from 10 on.
+fn full() -> Vec<Operation> {
+    let keys = KEYS.iter().zip(ADDRESSES);
+    keys.map(|(key, address)| at(0, 10, claim(key), holds(key, address, key))).collect()
+}
+
+fn with(more: impl IntoIterator<Item = Operation>) -> Vec<Operation> {
+    full().into_iter().chain(more).collect()
+}
+
+#[test]
+fn a_pool_is_exhausted_only_while_all_of_it_may_be_held() {
+    let exhausted = |start, end| at(start, end, claim("chat"), Outcome::Exhausted);
+    check(&with([exhausted(20, 21)])).unwrap();
+    check(&with([exhausted(5, 6)])).expect("all three may have been quicker");
+    let said = wrong(&full()[1..].iter().cloned().chain([exhausted(20, 21)]).collect::<Vec<_>>());
+    assert!(said.ends_with("and at no moment more than 2 of 3 can have been held by others"), "{said}");
+
+    // While an address is free, and at the edges of that time.
+    let freed = [
+        at(20, 30, release("db", "db"), Outcome::Released),
+        at(40, 50, claim("db"), holds("db", ".51", "again")),
+    ];
+    let during = |start, end| with(freed.iter().cloned().chain([exhausted(start, end)]));
+    check(&during(25, 26)).expect("the release may have been later");
+    check(&during(35, 41)).expect("the claim may have been sooner");
+    check(&during(15, 60)).unwrap();
+    assert!(wrong(&during(31, 39)).contains("no moment more than 2 of 3"));
+
+    // All of it must be held at one moment, not each address at another.
+    let one_by_one = [
+        at(0, 1, claim("web"), holds("web", ".50", "x")),
+        at(0, 1, claim("mail"), holds("mail", ".52", "z")),
+        at(10, 11, release("web", "x"), Outcome::Released),
+        at(12, 13, claim("db"), holds("db", ".51", "y")),
+        exhausted(5, 20),
+    ];
+    assert!(wrong(&one_by_one).contains("no moment more than 2 of 3"));
+
+    // Whoever holds one is given it again.
+    let own = with([at(20, 21, claim("web"), Outcome::Exhausted)]);
+    assert!(wrong(&own).contains("its key held an address all the time"));
+    let exact = Action::Claim { key: "chat".into(), exact: Some(".50".into()) };
+    assert!(wrong(&with([at(20, 21, exact, Outcome::Exhausted)])).contains("no answer to that"));
+}
+
+#[test]
+fn what_nobody_saw_may_fill_a_pool_until_somebody_looks() {
+    let lost = |key: &str| at(0, 1, claim(key), Outcome::Unknown);
+    let two = full()[1..].to_vec();
+    let exhausted = at(20, 21, claim("chat"), Outcome::Exhausted);
+    let told = |more: &[Operation]| two.iter().chain(more).cloned().collect::<Vec<_>>();
+    check(&told(&[lost("web"), exhausted.clone()])).unwrap();
+    check(&told(&[lost("chat"), exhausted.clone()])).expect_err("it would have been given its own");
+    check(&told(&[lost("db"), exhausted.clone()])).expect_err("a key has one address");
+    let looked = [
+        at(22, 23, read("web"), Outcome::Nothing),
+        at(
+            22,
+            23,
+            list(),
+            Outcome::All(vec![Held::new("db", ".51", "db"), Held::new("mail", ".52", "mail")]),
+        ),
+        at(22, 23, claim("web"), holds("web", ".50", "late")),
+    ];
+    for look in &looked[..2] {
+        let said = wrong(&told(&[lost("web"), exhausted.clone(), look.clone()]));
+        assert!(said.contains("no moment more than 2 of 3"), "what is there stays there: {said}");
+    }
+    check(&told(&[lost("web"), exhausted.clone(), looked[2].clone()])).expect("it made what was seen later");
+    // A release without an answer may be still to come, unless it was seen that it was not.
+    let maybe = [at(12, 13, release("web", "web"), Outcome::Unknown), exhausted.clone()];
+    check(&with(maybe.clone())).unwrap();
+    let gone = at(14, 15, release("web", "web"), Outcome::Gone);
+    assert!(wrong(&with(maybe.into_iter().chain([gone]))).contains("no moment more than 2 of 3"));
+}
+
 /// A step of a ledger that works, with how long before and after it its client waited.
 #[derive(Debug, Clone)]
 struct Step {
@@ -141,7 +223,7 @@ struct Step {
 }
 
 fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
-    let step = (0..8_u8, 0..3_usize, 0..3_usize, 0..40_usize, 0..40_u64, prop::bool::weighted(0.15));
+    let step = (0..8_u8, 0..4_usize, 0..3_usize, 0..40_usize, 0..40_u64, prop::bool::weighted(0.15));
     let step = step.prop_map(|(kind, key, address, before, after, lost)| Step {
         kind,
         key,
@@ -153,7 +235,7 @@ fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
     vec(step, 1..most)
 }
 
-const KEYS: [&str; 3] = ["web", "db", "mail"];
+const KEYS: [&str; 4] = ["web", "db", "mail", "chat"];
 const ADDRESSES: [&str; 3] = [".50", ".51", ".52"];
 
 /// What the clients of a ledger that works would note: each step is done at once, one after the other.
@@ -169,6 +251,7 @@ fn truthful(steps: &[Step]) -> Vec<Operation> {
         let (action, outcome) = match step.kind {
             0..=2 => match (here, there) {
                 (Some(here), _) => (claim(key), Outcome::Holds(here)),
+                (None, _) if held.len() == ADDRESSES.len() => (claim(key), Outcome::Exhausted),
                 (None, Some(_)) => {
                     (Action::Claim { key: key.into(), exact: Some(address.into()) }, Outcome::Taken)
                 }
@@ -230,7 +313,7 @@ fn falsified(mut operations: Vec<Operation>, which: usize, how: usize) -> Vec<Op
 
 /// Refusals and lists are judged by what may have been, so they are left out where both must agree.
 fn without_refusals(mut operations: Vec<Operation>) -> Vec<Operation> {
-    operations.retain(|operation| operation.outcome != Outcome::Taken);
+    operations.retain(|operation| !matches!(operation.outcome, Outcome::Taken | Outcome::Exhausted));
     operations
 }
 
@@ -247,15 +330,16 @@ proptest! {
     fn every_order_tried_says_the_same(steps in steps(9), which in 0..9_usize, how in 0..9_usize) {
         let no_lists: Vec<_> = steps.into_iter().map(|step| Step { kind: step.kind.min(6), ..step }).collect();
         let operations = without_refusals(truthful(&no_lists));
-        prop_assert!(possible(&operations));
+        prop_assert!(possible(&operations, ADDRESSES.len()));
         let operations = without_refusals(falsified(operations, which, how));
-        prop_assert_eq!(check(&operations).is_ok(), possible(&operations), "{:#?}", operations);
+        prop_assert_eq!(check(&operations).is_ok(), possible(&operations, ADDRESSES.len()), "{:#?}", operations);
     }
 
     #[test]
     fn nothing_possible_is_called_impossible(steps in steps(9), which in 0..9_usize, how in 0..9_usize) {
-        let operations = without_refusals(falsified(truthful(&steps), which, how));
-        if possible(&operations) {
+        let mut operations = falsified(truthful(&steps), which, how);
+        operations.retain(|operation| operation.outcome != Outcome::Taken);
+        if possible(&operations, ADDRESSES.len()) {
             prop_assert_eq!(check(&operations).err(), None, "{:#?}", operations);
         }
     }
@@ -296,6 +380,8 @@ fn a_lie_among_twenty_thousand_is_found_at_once() {
             operations.push(at(start + 2, start + 3, list(), Outcome::All(held.clone())));
         }
     }
+    let check =
+        |operations: &[Operation]| super::check(operations, &[Pool::new("key-", 200), Pool::new("", 1000)]);
     let summary = check(&operations).map_err(|wrong| wrong[0].to_string()).unwrap();
     assert!(summary.operations > 20_000 && summary.holdings > 2000, "{summary:?}");
     let end = 20_000 * 10 + 1000;
@@ -319,6 +405,7 @@ fn a_lie_among_twenty_thousand_is_found_at_once() {
         at(end, end + 1, release(key, id), Outcome::Gone),
         at(end, end + 1, read(&old.key), Outcome::Holds(old.clone())),
         at(end, end + 1, list(), Outcome::All(held[1..].to_vec())),
+        at(end, end + 1, claim("other"), Outcome::Exhausted),
     ];
     for lie in lies {
         let mut operations = operations.clone();

@@ -11,6 +11,8 @@ pub struct Summary {
     pub unknown: usize,
     /// Told that it was certainly not done.
     pub failed: usize,
+    /// Told that the pool had no address left.
+    pub exhausted: usize,
     /// Different claims that were seen.
     pub holdings: usize,
 }
@@ -36,6 +38,8 @@ pub enum Violation {
     WrongAnswer { operation: Box<Operation> },
     /// The address was refused, and nobody can have held it.
     RefusedForNothing { operation: Box<Operation> },
+    /// The pool was said to have no address left, and it always had one, or its key held one itself: then `held` is none.
+    NotFull { operation: Box<Operation>, held: Option<usize>, size: usize },
     /// All that is in the list, and nothing else, was never there at one moment.
     TornList { operation: Box<Operation> },
 }
@@ -59,6 +63,15 @@ impl fmt::Display for Violation {
             Self::FromNowhere { held } => write!(f, "{held} is there and nobody asked for it"),
             Self::WrongAnswer { operation } => write!(f, "{operation}, which is no answer to that"),
             Self::RefusedForNothing { operation } => write!(f, "{operation} and nobody had it"),
+            Self::NotFull { operation, held: Some(held), size } => {
+                write!(
+                    f,
+                    "{operation} and at no moment more than {held} of {size} can have been held by others"
+                )
+            }
+            Self::NotFull { operation, held: None, .. } => {
+                write!(f, "{operation} and its key held an address all the time")
+            }
             Self::TornList { operation } => write!(f, "{operation} was never true at one moment"),
         }
     }

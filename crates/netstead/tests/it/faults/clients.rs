@@ -13,7 +13,7 @@ use netstead_client::{
     ClaimQuery, Client, ClientError,
     types::{ClaimInput, ClaimOutput, PoolInput},
 };
-use netstead_testkit::history::{Action, Held, History, Outcome};
+use netstead_testkit::history::{Action, Held, History, Outcome, Pool};
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 use tokio::{task::JoinHandle, time::sleep};
 
@@ -30,6 +30,12 @@ const BREATH: Duration = Duration::from_millis(40);
 /// Large enough for every key, and so small that addresses are had by one after the other all the time.
 const POOLS: [(&str, &str); 2] = [("wide", "10.9.0.1-10.9.1.254"), ("tight", "10.8.0.1-10.8.0.12")];
 const TIGHT: u32 = 12;
+const WIDE: usize = 510;
+
+/// How many addresses they have, for the judgement of who was told that there is none left.
+pub(crate) fn sizes() -> [Pool; 2] {
+    [Pool::new("wide/", WIDE), Pool::new("tight/", TIGHT as usize)]
+}
 
 /// Clients at work.
 pub(crate) struct Load {
@@ -333,7 +339,7 @@ fn understand(action: &Action, error: &ClientError) -> (Outcome, Then) {
         ClientError::Refused(problem) => match problem.slug() {
             "address-held" | "holds-another" if exact => (Outcome::Taken, Then::GoOn),
             "already-gone" | "no-such-claim" => (Outcome::Gone, Then::GoOn),
-            "exhausted" => (Outcome::Failed, Then::GoOn),
+            "exhausted" if !exact => (Outcome::Exhausted, Then::GoOn),
             // One that was dropped because its time was over was not done.
             "too-late" | "timeout" => (Outcome::Failed, Then::AskAgain),
             other => panic!("{action:?} was refused: {other}: {error}"),

@@ -56,10 +56,10 @@ pub(crate) fn tell(store: &str, fault: &str, summary: &Summary, figures: &Figure
         let such = figures.gaps.iter().filter(|gap| gap.election == election);
         longest(&mut such.filter_map(|gap| gap.dns))
     };
-    let Summary { operations, unknown, failed, holdings } = summary;
+    let Summary { operations, unknown, failed, exhausted, holdings } = summary;
     eprintln!(
-        "{store}, {fault}: {operations} operations in {seconds:.0} s, {unknown} unknown, {failed} not done, {holdings} \
-         claims, {figures:?}: all of it can have happened"
+        "{store}, {fault}: {operations} operations in {seconds:.0} s, {unknown} unknown, {failed} not done, \
+         {exhausted} times no address left, {holdings} claims, {figures:?}: all of it can have happened"
     );
     let line = serde_json::json!({
         "store": store, "fault": fault, "operations": operations - failed, "unknown": unknown, "not_done": failed,

@@ -9,7 +9,7 @@ use netstead_testkit::{
 
 use super::{
     Backing, Cluster, Fault,
-    clients::Load,
+    clients::{Load, sizes},
     cluster::{NODES, PATIENCE},
     names::{DOMAIN, Names},
     report,
@@ -44,7 +44,7 @@ async fn suffer(mut cluster: Cluster, backing: Backing, fault: Fault, names: Opt
     load.reach(total).await;
     let history = load.end(&cluster).await;
     let operations = history.operations();
-    let summary = check(&operations).unwrap_or_else(|violations| {
+    let summary = check(&operations, &sizes()).unwrap_or_else(|violations| {
         let file = dump(&operations);
         let told: Vec<String> = violations.iter().take(5).map(ToString::to_string).collect();
         panic!("{} impossible things, among them:\n{}\nall of it: {file}", violations.len(), told.join("\n"));
