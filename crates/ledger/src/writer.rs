@@ -131,6 +131,7 @@ impl Writer {
         let now = self.ledger_time();
         let due = book.next_due().map(|due| Duration::from_millis(due.saturating_sub(now).max(1)));
         let due = due.unwrap_or(Duration::from_hours(1)).min(self.until_tick(book.depends_on_time()));
+        let due = due.min(self.until_trim());
         let first_wait = self.waiters.values().flatten().map(|waiter| waiter.until).min();
         let wait = first_wait.map(|until| until.saturating_sub(self.shared.clock.monotonic()).min(PRESENCE));
         due.min(wait.unwrap_or(Duration::from_hours(1))).max(Duration::from_millis(1))
@@ -173,14 +174,16 @@ impl Writer {
         let mut group = self.begin();
         self.take_in(&mut group, GROUP);
         let tick = self.until_tick(self.shared.book().depends_on_time()).is_zero();
-        if group.is_silent() && !tick {
+        if group.is_silent() && !tick && !group.answers.is_empty() {
             return self.confirm(group).await;
         }
-        let mut flight = self.launch(group).await;
-        loop {
-            let ahead = self.look_ahead(&mut flight).await;
-            let Some(next) = self.land(flight, ahead).await else { break };
-            flight = next;
+        if !group.is_silent() || tick {
+            let mut flight = self.launch(group).await;
+            loop {
+                let ahead = self.look_ahead(&mut flight).await;
+                let Some(next) = self.land(flight, ahead).await else { break };
+                flight = next;
+            }
         }
         if !self.deposed {
             self.trim_if_due().await;

@@ -17,6 +17,8 @@ use crate::{
 const EVERY: Duration = Duration::from_mins(10);
 /// How soon it goes on when one run was not enough, so that requests come in between.
 const AGAIN: Duration = Duration::from_millis(200);
+/// How soon it is looked again whether the index of events is there.
+const UNBUILT: Duration = Duration::from_mins(1);
 /// Groups of events looked at for one commit.
 const GROUPS: usize = 64;
 /// Commits of one run.
@@ -52,6 +54,12 @@ impl Writer {
     pub(super) fn trim_is_due(&self) -> bool {
         // Without the whole index nobody knows which event is the newest of its address.
         self.shared.index.is_built() && self.shared.clock.monotonic() >= self.retention.next
+    }
+
+    /// How long nothing needs to be trimmed, whether or not anybody asks.
+    pub(super) fn until_trim(&self) -> Duration {
+        let next = self.retention.next.saturating_sub(self.shared.clock.monotonic());
+        if self.shared.index.is_built() { next } else { next.max(UNBUILT) }
     }
 
     /// One run; whether it came to the end.

@@ -85,3 +85,21 @@ async fn what_rests_but_serves_nobody_keeps_nobody_awake() {
     let seen = ledger.read(netstead_ledger::Freshness::Fresh, |book| book.claim(&pool, &key)).await.unwrap();
     assert_eq!(seen.value.unwrap().claim.held(), "10.1.0.0/24");
 }
+
+#[tokio::test(start_paused = true)]
+async fn old_events_go_although_nobody_asks() {
+    let store = Arc::new(MemoryStore::new());
+    let (ledger, _) = open(&store).await;
+    ask(&ledger, create("lan", "10.0.0.1", |_| {})).await;
+    for _ in 0..20 {
+        ask(&ledger, any("lan", "web")).await;
+        ask(&ledger, Command::Release(target("lan", "web", None))).await;
+    }
+    ledger.close().await;
+    let options = Options { max_events: 10, ..Options::default() };
+    let ledger = Ledger::open(store, TokioClock::shared(), options).await.unwrap();
+    assert!(ledger.health().events > 10);
+    sleep(Duration::from_mins(30)).await;
+    let left = ledger.health().events;
+    assert!(left <= 12, "{left} are left");
+}
