@@ -5,6 +5,7 @@
 
 mod blocks;
 mod claiming;
+mod covering;
 mod free;
 mod homes;
 mod housekeeping;
@@ -13,6 +14,7 @@ mod pool_state;
 mod pooling;
 mod releasing;
 mod reserving;
+mod rows;
 mod singles;
 mod turn;
 mod view;
@@ -28,12 +30,13 @@ use jiff::Timestamp;
 use netstead_model::{Address, ClaimId, Ident, Kind, Observation, Pool, Reservation, Waiting};
 
 pub(crate) use self::turn::MOST_RECORDS;
-use self::{homes::Strays, pool_state::PoolState};
 pub use self::{
+    covering::BlockView,
     housekeeping::Served,
     turn::{Batch, Mark},
     view::{AddressCursor, AddressFilter, AddressState, AddressView, ClaimCursor, ClaimFilter, ClaimView},
 };
+use self::{homes::Strays, pool_state::PoolState};
 use crate::record::{Head, Record, Slot, Space};
 
 /// What a decision may know of the world besides the Book.
@@ -231,10 +234,10 @@ impl Book {
         for (number, end) in leases {
             state.start_lease(number, end);
         }
-        for range in pool.spec.extent() {
-            state.refresh_range(range, self.now);
-            if !space.prefixes {
-                let extents = self.extents.entry(space.clone()).or_default();
+        state.refresh_all();
+        if !space.prefixes {
+            let extents = self.extents.entry(space.clone()).or_default();
+            for range in pool.spec.extent() {
                 extents.insert(range.first().number(), (range.last().number(), name.clone()));
             }
         }
@@ -278,15 +281,15 @@ impl Book {
         first: u128,
         value: Option<&Arc<Reservation>>,
     ) -> Option<Arc<Reservation>> {
-        let now = self.now;
         let state = self.pools.get_mut(pool)?;
+        let ends = state.reservations.get(&first).into_iter().chain(value).map(|r| r.range.last().number());
+        let last = ends.max().unwrap_or(first);
+        state.uncount(first, last);
         let before = match value {
             Some(value) => state.reservations.insert(first, value.clone()),
             None => state.reservations.remove(&first),
         };
-        for reservation in before.iter().chain(value) {
-            state.refresh_range(reservation.range, now);
-        }
+        state.refresh(first, last);
         before
     }
 
@@ -317,16 +320,16 @@ impl Book {
         if value.is_none() {
             self.missing.remove(&(source.clone(), vrf.clone(), address));
         }
-        let now = self.now;
         for state in self.pools.values_mut() {
             if state.space.vrf == *vrf && state.space.kind == address.kind() && state.in_extent(address) {
                 let number = address.number();
+                state.uncount(number, number);
                 if seen {
                     state.observed.insert(number);
                 } else {
                     state.observed.remove(&number);
                 }
-                state.refresh(number, number, now);
+                state.refresh(number, number);
             }
         }
         before

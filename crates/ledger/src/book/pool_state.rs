@@ -1,6 +1,7 @@
 //! One pool with everything that is derived from what the store says of it.
 
 mod choosing;
+mod counting;
 mod linking;
 
 use std::{
@@ -12,7 +13,8 @@ use std::{
 
 use netstead_model::{Address, Claim, Family, Key, Order, Pool, Range, Reservation, Span, Usage};
 
-use super::{HashMap, HashSet, free::Free};
+use self::counting::Tally;
+use super::{HashMap, HashSet, free::Free, singles::Singles};
 use crate::record::{Rest, Slot, Space};
 
 /// A pool, its slots, and the free sets, counters and indexes that follow from them.
@@ -36,7 +38,7 @@ pub struct PoolState {
     shortest: u8,
     size: u128,
     free: Free,
-    held: u128,
+    tally: Tally,
     /// When it was freed, and where: the oldest first.
     resting: BTreeSet<(u64, u128)>,
     resting_size: u128,
@@ -82,7 +84,7 @@ impl PoolState {
             shortest,
             size,
             free,
-            held: 0,
+            tally: Tally::default(),
             resting: BTreeSet::new(),
             resting_size: 0,
             resting_keys: HashMap::default(),
@@ -179,6 +181,20 @@ impl PoolState {
         around.chain(self.slots.range(first..=last).map(|(_, slot)| slot))
     }
 
+    /// What of the pool can never be handed out, in order.
+    pub(super) fn gaps(&self) -> Vec<(u128, u128)> {
+        let mut gaps = Singles::default();
+        self.extent.iter().for_each(|(first, last)| gaps.give_region(*first, *last));
+        self.usable.iter().for_each(|(first, last)| gaps.take_region(*first, *last));
+        gaps.runs().collect()
+    }
+
+    /// The parts of the pool that lie in a region, in order.
+    pub(super) fn parts_in(&self, first: u128, last: u128) -> Vec<(u128, u128)> {
+        let clipped = self.extent.iter().map(|(start, end)| ((*start).max(first), (*end).min(last)));
+        clipped.filter(|(start, end)| start <= end).collect()
+    }
+
     pub fn contains_usable(&self, first: u128, last: u128) -> bool {
         covers(&self.usable, first, last)
     }
@@ -191,13 +207,13 @@ impl PoolState {
     }
 
     pub fn usage(&self) -> Usage {
-        let reserved = self.reservations.values().map(|r| r.range.len()).fold(0, u128::saturating_add);
+        let Tally { held, resting, reserved, observed } = self.tally;
         Usage {
             size: self.size,
-            held: self.held,
-            resting: self.resting_size,
+            held,
+            resting,
             reserved,
-            observed: self.observed.len() as u128,
+            observed,
             free: self.free.count(),
             claims: self.claims(),
             waiting: self.waiting.len() as u64,

@@ -101,6 +101,11 @@ impl Singles {
         self.insert_apart(first, last);
     }
 
+    /// First and last of each interval, in order.
+    pub fn runs(&self) -> impl Iterator<Item = (u128, u128)> {
+        self.runs.iter().map(|(last, first)| (*first, *last))
+    }
+
     fn insert_apart(&mut self, first: u128, last: u128) {
         self.runs.insert(last, first);
         self.count = self.count.saturating_add(size(first, last));

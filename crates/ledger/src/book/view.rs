@@ -6,7 +6,7 @@ use netstead_model::{
     Address, Claim, ClaimId, Ident, Key, Name, Observation, PoolStatus, Range, Reservation, Selector, Waiting,
 };
 
-use super::{Book, pool_state::PoolState};
+use super::{Book, pool_state::PoolState, rows::Row};
 use crate::record::{Slot, Space};
 
 /// A claim with how long it lives unless it is renewed.
@@ -42,6 +42,8 @@ pub struct AddressView {
     pub pool: Option<Ident>,
     pub address: Address,
     pub length: Option<u8>,
+    /// The last of a stretch of addresses that are all the same; none for a single one or a prefix.
+    pub through: Option<Address>,
     pub state: AddressState,
     pub observed: Vec<Arc<Observation>>,
 }
@@ -70,7 +72,7 @@ pub struct AddressFilter {
     pub pools: Option<Vec<Ident>>,
     pub vrf: Option<Ident>,
     pub within: Option<Range>,
-    /// `held`, `resting`, `reserved` or `observed`.
+    /// `held`, `resting`, `reserved`, `observed`, `excluded` or `gateway`.
     pub state: Option<&'static str>,
 }
 
@@ -120,7 +122,7 @@ impl Book {
         Some(self.claim_view(state, state.held_by(key)?))
     }
 
-    fn claim_view(&self, state: &PoolState, claim: &Arc<Claim>) -> ClaimView {
+    pub(super) fn claim_view(&self, state: &PoolState, claim: &Arc<Claim>) -> ClaimView {
         let end = state.lease_end(claim.address.number()).filter(|_| self.knows_leases);
         let left = end.map(|end| Duration::from_millis(end.saturating_sub(self.now)));
         ClaimView { claim: claim.clone(), left }
@@ -186,7 +188,8 @@ impl Book {
         all.into_iter().flatten().chain(from.into_iter().flatten())
     }
 
-    /// Every address that is not simply free, in order of pool and address.
+    /// Every address that is not simply free, in order of pool and address. What is reserved or excluded comes in
+    /// stretches, however large.
     pub fn addresses(
         &self,
         filter: &AddressFilter,
@@ -199,15 +202,15 @@ impl Book {
             let from = after
                 .filter(|cursor| cursor.pool == *state.pool.name())
                 .map(|cursor| cursor.address.number());
-            for number in state.notable_after(from, filter.within) {
-                let Some(view) = self.view_in(state, number) else { continue };
-                let shown = match filter.state {
-                    Some(wanted) => view.state.as_str() == wanted,
-                    None => !matches!(view.state, AddressState::Free),
+            let Some(rows) = state.rows(from, filter.within) else { continue };
+            for row in rows {
+                let view = match row {
+                    Row::Slot(slot) => self.slot_view(state, slot),
+                    Row::Idle(first, last) => self.idle_view(state, first, last),
                 };
-                if shown {
-                    found.push(view);
-                }
+                let wanted =
+                    |view: &AddressView| filter.state.is_none_or(|state| view.state.as_str() == state);
+                found.extend(view.filter(wanted));
                 if found.len() >= limit {
                     return found;
                 }
@@ -232,7 +235,9 @@ impl Book {
             let observed = self.observed_at(vrf, address);
             if !observed.is_empty() && views.last().is_none_or(|view| view.vrf != *vrf) {
                 let (vrf, state) = (vrf.clone(), AddressState::Outside);
-                views.push(AddressView { vrf, pool: None, address, length: None, state, observed });
+                let view =
+                    AddressView { vrf, pool: None, address, length: None, through: None, state, observed };
+                views.push(view);
             }
         }
         views
@@ -245,32 +250,50 @@ impl Book {
     }
 
     fn view_in(&self, state: &PoolState, number: u128) -> Option<AddressView> {
-        let address = state.address(number)?;
-        let slot = state
-            .slots_in(number, number)
-            .find(|slot| matches!(slot, Slot::Held(_)))
-            .or(state.slots.get(&number));
+        let busy = |held: bool| {
+            let mut slots = state.busy_in(number, number, self.now);
+            slots.find(|slot| matches!(slot, Slot::Held(_)) == held)
+        };
+        match busy(true).or_else(|| busy(false)) {
+            Some(slot) => {
+                let observed = self.observed_at(&state.space.vrf, state.address(number)?);
+                Some(AddressView { observed, ..self.slot_view(state, slot)? })
+            }
+            None => self.idle_view(state, number, number),
+        }
+    }
+
+    /// What is held or rests.
+    pub(super) fn slot_view(&self, state: &PoolState, slot: &Slot) -> Option<AddressView> {
+        let shows = match slot {
+            Slot::Held(claim) => AddressState::Held(self.claim_view(state, claim)),
+            Slot::Rested(rest) => AddressState::Resting {
+                key: rest.key.clone(),
+                owner: rest.owner.clone(),
+                left: Duration::from_millis(state.rest_left(rest, self.now)),
+                last_claim: rest.claim,
+            },
+        };
+        let view = self.idle_view(state, slot.address().number(), slot.address().number())?;
+        Some(AddressView { length: slot.length(), state: shows, ..view })
+    }
+
+    /// Addresses that are all the same, and neither held nor resting.
+    fn idle_view(&self, state: &PoolState, first: u128, last: u128) -> Option<AddressView> {
+        let address = state.address(first)?;
         let observed = self.observed_at(&state.space.vrf, address);
-        let (shown, length) = slot.map_or((address, None), |slot| (slot.address(), slot.length()));
-        let view = |shown, length, shows| AddressView {
+        Some(AddressView {
             vrf: state.space.vrf.clone(),
             pool: Some(state.pool.name().clone()),
-            address: shown,
-            length,
-            state: shows,
-            observed: observed.clone(),
-        };
-        Some(match slot {
-            Some(Slot::Held(claim)) => view(shown, length, AddressState::Held(self.claim_view(state, claim))),
-            Some(Slot::Rested(rest)) if state.rest_left(rest, self.now) > 0 => {
-                let left = Duration::from_millis(state.rest_left(rest, self.now));
-                let (key, owner, last_claim) = (rest.key.clone(), rest.owner.clone(), rest.claim);
-                view(shown, length, AddressState::Resting { key, owner, left, last_claim })
-            }
-            _ => view(address, None, idle_state(state, address, !observed.is_empty())),
+            address,
+            length: None,
+            through: state.address(last).filter(|last| *last != address),
+            state: idle_state(state, address, !observed.is_empty()),
+            observed,
         })
     }
 }
+
 fn idle_state(state: &PoolState, address: Address, observed: bool) -> AddressState {
     let number = address.number();
     if let Some(reason) = state.pool.spec.withheld(address) {
@@ -326,35 +349,5 @@ impl PoolState {
     fn slots_after(&self, from: Option<u128>) -> impl Iterator<Item = &Slot> {
         let start = from.map_or(std::ops::Bound::Unbounded, std::ops::Bound::Excluded);
         self.slots.range((start, std::ops::Bound::Unbounded)).map(|(_, slot)| slot)
-    }
-
-    /// Addresses about which there is something to say, in order: slots, sightings, starts of reservations, gateway.
-    fn notable_after(&self, from: Option<u128>, within: Option<Range>) -> impl Iterator<Item = u128> {
-        let low = from.and_then(|from| from.checked_add(1)).unwrap_or(0);
-        let low = within.map_or(low, |range| low.max(range.first().number()));
-        let high = within.map_or(u128::MAX, |range| range.last().number());
-        let low = low.min(high);
-        let spent = from == Some(u128::MAX) || from.is_some_and(|from| from >= high);
-        let slots = self.slots.range(low..=high).map(|(number, _)| *number);
-        let seen = self.observed.range(low..=high).copied();
-        let reserved = self.reservations.range(low..=high).map(|(number, _)| *number);
-        let gateway = self.pool.spec.gateway.filter(|gateway| self.in_extent(*gateway)).map(Address::number);
-        let gateway = gateway.filter(|number| (low..=high).contains(number));
-        let mut streams: [std::iter::Peekable<Box<dyn Iterator<Item = u128> + '_>>; 4] = [
-            (Box::new(slots) as Box<dyn Iterator<Item = u128>>).peekable(),
-            (Box::new(seen) as Box<dyn Iterator<Item = u128>>).peekable(),
-            (Box::new(reserved) as Box<dyn Iterator<Item = u128>>).peekable(),
-            (Box::new(gateway.into_iter()) as Box<dyn Iterator<Item = u128>>).peekable(),
-        ];
-        std::iter::from_fn(move || {
-            if spent {
-                return None;
-            }
-            let lowest = streams.iter_mut().filter_map(|stream| stream.peek().copied()).min()?;
-            for stream in &mut streams {
-                stream.next_if_eq(&lowest);
-            }
-            Some(lowest)
-        })
     }
 }

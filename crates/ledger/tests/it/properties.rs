@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use netstead_ledger::{
-    Book, Caller, ClaimFilter, ClaimView, Command, Moment, Refusal, Reply,
+    AddressFilter, AddressView, Book, Caller, ClaimFilter, ClaimView, Command, Moment, Refusal, Reply,
     book::{Batch, Served},
     record::Head,
 };
-use netstead_model::{ClaimId, Event, EventKind, Ident, Observation, Order, Reservation, Usage, Waiting};
+use netstead_model::{
+    ClaimId, Event, EventKind, Family, Ident, Observation, Order, PoolStatus, Reservation, Usage, Waiting,
+};
 use proptest::{
     prelude::*,
     test_runner::{TestCaseError, TestRunner},
@@ -150,6 +152,7 @@ impl Pair {
         seen.sort_by_key(|seen| (seen.vrf.clone(), seen.address, seen.source.clone()));
         expected.sort_by_key(|seen| (seen.vrf.clone(), seen.address, seen.source.clone()));
         prop_assert_eq!(seen, expected);
+        check_rows(&self.book)?;
         check_holders(&self.book, &claims)
     }
 
@@ -169,6 +172,27 @@ impl Pair {
         prop_assert_eq!(face(&self.book, true), before, "going back left something");
         Ok(())
     }
+}
+
+/// What a list shows of a pool of single addresses is what its counters count, each address once.
+fn check_rows(book: &Book) -> Result<(), TestCaseError> {
+    for PoolStatus { pool, usage } in book.pools().filter(|status| status.pool.spec.family != Family::Prefix)
+    {
+        let filter = AddressFilter { pool: Some(pool.name().clone()), ..AddressFilter::default() };
+        let rows = book.addresses(&filter, None, usize::MAX);
+        let ends = |row: &AddressView| (row.address, row.through.unwrap_or(row.address));
+        prop_assert!(rows.iter().map(ends).is_sorted_by(|one, next| one.1 < next.0), "{rows:?}");
+        let count = |state: &str| -> u128 {
+            let rows = rows.iter().filter(|row| row.state.as_str() == state);
+            let usable = rows.filter(|row| pool.spec.withheld(row.address).is_none()).map(ends);
+            usable.map(|(first, last)| last.number() - first.number() + 1).sum()
+        };
+        let counted = [count("held"), count("resting"), count("reserved"), count("observed")];
+        prop_assert_eq!(counted, [usage.held, usage.resting, usage.reserved, usage.observed]);
+        let sum: u128 = counted.iter().sum();
+        prop_assert_eq!(sum + usage.free, usage.size);
+    }
+    Ok(())
 }
 
 /// No address has two holders in a VRF, save that a pool lies inside of a prefix that is held.

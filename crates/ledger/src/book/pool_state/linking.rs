@@ -2,9 +2,9 @@
 
 use std::collections::btree_map::Entry;
 
-use netstead_model::{Order, Range};
+use netstead_model::Order;
 
-use super::{ByKey, PoolState, host_mask};
+use super::{ByKey, PoolState, counting::Taken, host_mask};
 use crate::record::{Rest, Slot};
 
 impl PoolState {
@@ -12,22 +12,31 @@ impl PoolState {
     pub(in crate::book) fn set_slot(&mut self, number: u128, slot: Option<Slot>, now: u64) -> Option<Slot> {
         let bits = self.bits();
         let reach = |slot: &Slot| number | host_mask(bits, slot.length().unwrap_or(bits));
-        let last = slot.as_ref().map_or(number, reach);
-        let busy = slot.as_ref().is_some_and(|slot| self.is_busy(slot, now));
+        let region = |of: Option<&Slot>| of.map_or(number, reach);
+        let last = region(slot.as_ref());
+        if self.space.prefixes {
+            let last = last.max(region(self.slots.get(&number)));
+            self.uncount(number, last);
+        }
+        let (mut was, mut is) = (None, None);
         // Out of the way meanwhile, so that its place is looked for once.
         let mut slots = std::mem::take(&mut self.slots);
         let before = match (slots.entry(number), slot) {
             (Entry::Occupied(mut place), Some(slot)) => {
+                was = self.taken_by(number, place.get());
                 self.unlink(number, place.get());
                 self.link(number, &slot, now);
+                is = self.taken_by(number, &slot);
                 Some(place.insert(slot))
             }
             (Entry::Occupied(place), None) => {
+                was = self.taken_by(number, place.get());
                 self.unlink(number, place.get());
                 Some(place.remove())
             }
             (Entry::Vacant(place), Some(slot)) => {
                 self.link(number, &slot, now);
+                is = self.taken_by(number, &slot);
                 place.insert(slot);
                 None
             }
@@ -35,26 +44,16 @@ impl PoolState {
         };
         self.slots = slots;
         if self.space.prefixes {
-            self.refresh(number, last.max(before.as_ref().map_or(number, reach)), now);
+            self.refresh(number, last.max(region(before.as_ref())));
         } else {
-            self.refresh_single(number, busy);
+            self.refresh_single(number, was, is);
         }
         before
-    }
-
-    /// Works out anew whether one address is free, `busy` being whether it is held or rests.
-    fn refresh_single(&mut self, number: u128, busy: bool) {
-        let free = !busy
-            && self.contains_usable(number, number)
-            && self.reservation_at(number, number).is_none()
-            && !self.observed.contains(&number);
-        self.free.set_single(number, free);
     }
 
     fn link(&mut self, number: u128, slot: &Slot, now: u64) {
         match slot {
             Slot::Held(claim) => {
-                self.held = self.held.saturating_add(self.extent_of(claim.length));
                 self.keys.replace(ByKey(claim.clone()));
                 if self.pool.spec.max_per_owner.is_some() {
                     *self.owners.entry(claim.owner.clone()).or_default() += 1;
@@ -93,7 +92,6 @@ impl PoolState {
     fn unlink(&mut self, number: u128, slot: &Slot) {
         let seq = match slot {
             Slot::Held(claim) => {
-                self.held = self.held.saturating_sub(self.extent_of(claim.length));
                 let named = self.keys.take(&claim.key);
                 if let Some(other) = named.filter(|ByKey(named)| named.address.number() != number) {
                     // The key has moved on already.
@@ -151,45 +149,20 @@ impl PoolState {
                 break;
             }
             match self.slots.get(&number).cloned() {
-                Some(Slot::Rested(rest)) if rest.freed == freed => {
-                    self.end_rest(number, &rest);
-                    match rest.length {
-                        Some(length) => self.refresh(number, number | host_mask(self.bits(), length), now),
-                        None => self.refresh_single(number, false),
+                Some(Slot::Rested(rest)) if rest.freed == freed => match rest.length {
+                    Some(length) => {
+                        let last = number | host_mask(self.bits(), length);
+                        self.uncount(number, last);
+                        self.end_rest(number, &rest);
+                        self.refresh(number, last);
                     }
-                }
+                    None => {
+                        self.end_rest(number, &rest);
+                        self.refresh_single(number, Some(Taken::Resting), None);
+                    }
+                },
                 _ => drop(self.resting.pop_first()),
             }
         }
-    }
-
-    /// Works out anew what of a region is free. Costs what is in the region, not what the pool is large.
-    pub(in crate::book) fn refresh(&mut self, first: u128, last: u128, now: u64) {
-        let mut free = std::mem::take(&mut self.free);
-        free.take_region(first, last);
-        for (start, end) in &self.usable {
-            let (start, end) = ((*start).max(first), (*end).min(last));
-            if start <= end {
-                free.give_region(start, end);
-            }
-        }
-        for slot in self.slots_in(first, last).filter(|slot| self.is_busy(slot, now)) {
-            let start = slot.address().number();
-            free.take_region(start, start | host_mask(self.bits(), slot.length().unwrap_or(self.bits())));
-        }
-        for reservation in self.reservations.range(..=last).rev().map(|(_, r)| r.range) {
-            if reservation.last().number() < first {
-                break;
-            }
-            free.take_region(reservation.first().number(), reservation.last().number());
-        }
-        for number in self.observed.range(first..=last) {
-            free.take_region(*number, *number);
-        }
-        self.free = free;
-    }
-
-    pub(in crate::book) fn refresh_range(&mut self, range: Range, now: u64) {
-        self.refresh(range.first().number(), range.last().number(), now);
     }
 }

@@ -117,27 +117,29 @@ impl Model {
         (size, next.map(Span::from_millis))
     }
 
-    /// All counters, counted.
+    /// All counters, counted: an address is the first of these that it is.
     pub fn usage(&self, name: &Ident) -> Usage {
         let pool = &self.pools[name];
-        let mut free = usable(pool);
+        let mut left = usable(pool);
+        let mut count = |blocks: &[Block]| {
+            let before: u128 = left.iter().copied().map(size).sum();
+            for block in blocks {
+                left = without(std::mem::take(&mut left), *block);
+            }
+            before - left.iter().copied().map(size).sum::<u128>()
+        };
         let held: Vec<Block> = self.holders(pool).map(|held| block_of(&held.claim)).collect();
         let resting: Vec<Block> = self.resting_in(pool).map(|rest| block_of(&rest.claim)).collect();
         let reserved: Vec<Block> =
             self.reservations.iter().filter(|r| r.pool == *name).map(|r| span(r.range)).collect();
-        let mut seen: Vec<Block> = self.seen_in(pool).collect();
-        seen.sort_unstable();
-        seen.dedup();
-        for hole in held.iter().chain(&resting).chain(&reserved).chain(&seen) {
-            free = without(free, *hole);
-        }
+        let seen: Vec<Block> = self.seen_in(pool).collect();
         Usage {
             size: usable(pool).into_iter().map(size).sum(),
-            held: held.iter().copied().map(size).sum(),
-            resting: resting.into_iter().map(size).sum(),
-            reserved: reserved.into_iter().map(size).sum(),
-            observed: seen.len() as u128,
-            free: free.into_iter().map(size).sum(),
+            held: count(&held),
+            resting: count(&resting),
+            reserved: count(&reserved),
+            observed: count(&seen),
+            free: left.into_iter().map(size).sum(),
             claims: held.len() as u64,
             waiting: self.queue.iter().filter(|queued| queued.waiting.pools.contains(name)).count() as u64,
         }

@@ -1,0 +1,137 @@
+//! What each address of a pool is, and how many are what.
+//!
+//! Every address that can be handed out is exactly one thing: held, or else resting, reserved, observed, or free. The
+//! counters are kept in step region by region: what a change touches is taken out of them before, and put back after.
+
+use super::{PoolState, Singles, host_mask};
+use crate::record::Slot;
+
+/// Why an address is not free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::book) enum Taken {
+    Held,
+    Resting,
+    Reserved,
+    Observed,
+}
+
+/// How many addresses are what, those that are free aside.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(in crate::book) struct Tally {
+    pub held: u128,
+    pub resting: u128,
+    pub reserved: u128,
+    pub observed: u128,
+}
+
+impl Tally {
+    fn of(&mut self, what: Taken) -> &mut u128 {
+        match what {
+            Taken::Held => &mut self.held,
+            Taken::Resting => &mut self.resting,
+            Taken::Reserved => &mut self.reserved,
+            Taken::Observed => &mut self.observed,
+        }
+    }
+
+    fn each(&mut self, other: Self, step: impl Fn(u128, u128) -> u128) {
+        self.held = step(self.held, other.held);
+        self.resting = step(self.resting, other.resting);
+        self.reserved = step(self.reserved, other.reserved);
+        self.observed = step(self.observed, other.observed);
+    }
+}
+
+impl PoolState {
+    /// How a slot counts where nothing else does.
+    pub(in crate::book) fn taken_by(&self, number: u128, slot: &Slot) -> Option<Taken> {
+        match slot {
+            Slot::Held(_) => Some(Taken::Held),
+            Slot::Rested(rest) => self.resting.contains(&(rest.freed, number)).then_some(Taken::Resting),
+        }
+    }
+
+    /// What the addresses of a region that can be handed out are, and which of them are free. Costs what is in the
+    /// region, not what it is large.
+    pub(in crate::book) fn count(&self, first: u128, last: u128) -> (Tally, Singles) {
+        let mut free = Singles::default();
+        for (start, end) in &self.usable {
+            let (start, end) = ((*start).max(first), (*end).min(last));
+            if start <= end {
+                free.give_region(start, end);
+            }
+        }
+        let mut tally = Tally::default();
+        for what in [Taken::Held, Taken::Resting] {
+            let of_this = |slot: &&Slot| self.taken_by(slot.address().number(), slot) == Some(what);
+            let slots = self.slots_in(first, last).filter(of_this);
+            let regions = slots.map(|slot| {
+                let start = slot.address().number();
+                (start, start | host_mask(self.bits(), slot.length().unwrap_or(self.bits())))
+            });
+            *tally.of(what) = cut(&mut free, regions);
+        }
+        let reserved =
+            self.reservations_in(first, last).map(|r| (r.range.first().number(), r.range.last().number()));
+        tally.reserved = cut(&mut free, reserved);
+        tally.observed = cut(&mut free, self.observed.range(first..=last).map(|number| (*number, *number)));
+        (tally, free)
+    }
+
+    /// Takes a region out of the counters, before something in it changes. [`PoolState::refresh`] puts it back.
+    pub(in crate::book) fn uncount(&mut self, first: u128, last: u128) {
+        let (tally, _) = self.count(first, last);
+        self.tally.each(tally, u128::saturating_sub);
+    }
+
+    /// Works out anew what a region is that is out of the counters.
+    pub(in crate::book) fn refresh(&mut self, first: u128, last: u128) {
+        let (tally, free) = self.count(first, last);
+        self.tally.each(tally, u128::saturating_add);
+        self.free.take_region(first, last);
+        for (start, end) in free.runs() {
+            self.free.give_region(start, end);
+        }
+    }
+
+    /// Works out anew what all of the pool is.
+    pub(in crate::book) fn refresh_all(&mut self) {
+        self.tally = Tally::default();
+        for (first, last) in self.extent.clone() {
+            self.refresh(first, last);
+        }
+    }
+
+    /// As [`PoolState::refresh`] for one address whose slot said `was` before and says `is` now.
+    pub(super) fn refresh_single(&mut self, number: u128, was: Option<Taken>, is: Option<Taken>) {
+        if !self.contains_usable(number, number) {
+            return;
+        }
+        let beneath = if self.reservation_at(number, number).is_some() {
+            Some(Taken::Reserved)
+        } else if self.observed.contains(&number) {
+            Some(Taken::Observed)
+        } else {
+            None
+        };
+        if let Some(was) = was.or(beneath) {
+            let count = self.tally.of(was);
+            *count = count.saturating_sub(1);
+        }
+        let is = is.or(beneath);
+        if let Some(is) = is {
+            let count = self.tally.of(is);
+            *count = count.saturating_add(1);
+        }
+        self.free.set_single(number, is.is_none());
+    }
+}
+
+/// Takes regions out of `free` and says how many addresses that were.
+fn cut(free: &mut Singles, regions: impl Iterator<Item = (u128, u128)>) -> u128 {
+    let before = free.count();
+    for (first, last) in regions {
+        free.take_region(first, last);
+    }
+    before.saturating_sub(free.count())
+}
