@@ -6,7 +6,7 @@ mod postings;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use netstead_model::{Address, Event, EventKind, Ident, Key};
+use netstead_model::{Address, Cidr, Event, EventKind, Ident, Key, Range};
 use netstead_store::{Snapshot, Store};
 
 pub(crate) use self::index::EventIndex;
@@ -19,7 +19,10 @@ use crate::{
 /// Which events are asked for; every field narrows.
 #[derive(Debug, Clone, Default)]
 pub struct EventQuery {
+    /// Of this address, be it as a part of a prefix.
     pub address: Option<Address>,
+    /// Of anything in this range, or around it.
+    pub within: Option<Range>,
     pub key: Option<Key>,
     pub pool: Option<Ident>,
     /// Only pools of this list: what the caller may see. Events of no pool are left out then.
@@ -53,7 +56,8 @@ impl EventQuery {
             None => true,
         };
         position
-            && self.address.is_none_or(|address| event.address() == Some(address))
+            && self.address.is_none_or(|address| concerns(event, Range::single(address)))
+            && self.within.is_none_or(|range| concerns(event, range))
             && self.key.as_ref().is_none_or(|key| event.keys().any(|one| one == key))
             && self.pool.as_ref().is_none_or(|name| pool == Some(name))
             && self.pools.as_ref().is_none_or(|names| pool.is_some_and(|name| names.contains(name)))
@@ -61,6 +65,12 @@ impl EventQuery {
             && self.since.is_none_or(|since| event.at >= since)
             && self.until.is_none_or(|until| event.at <= until)
     }
+}
+
+/// Whether an event is of an address or a prefix that has something of `range`.
+fn concerns(event: &Event, range: Range) -> bool {
+    let prefix = event.claim().and_then(|claim| claim.prefix()).map(Range::from);
+    event.address().map(Range::single).into_iter().chain(prefix).any(|of| of.overlaps(range))
 }
 
 /// One page of what `query` asks for, out of the store.
@@ -72,11 +82,25 @@ pub(crate) async fn find(
     index.ready().await;
     let snapshot = store.snapshot().await?;
     match (query.address, &query.key) {
-        (Some(address), _) => by_number(&*snapshot, index.of_address(address), query).await,
+        (Some(address), _) => by_number(&*snapshot, of_place(index, address), query).await,
         (None, Some(key)) => by_number(&*snapshot, index.of_key(key), query).await,
         // Only a scan can tell.
         (None, None) => scan(index, &*snapshot, query).await,
     }
+}
+
+/// The events that begin where `address` is, or where a prefix around it begins.
+fn of_place(index: &EventIndex, address: Address) -> Vec<u64> {
+    let around = (0..address.kind().bits())
+        .filter_map(|length| Cidr::containing(address, length).ok())
+        .map(|c| c.first());
+    let mut starts: Vec<Address> = around.chain([address]).collect();
+    starts.sort_unstable();
+    starts.dedup();
+    let mut numbers: Vec<u64> = starts.into_iter().flat_map(|start| index.of_address(start)).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
 }
 
 /// The events behind number `after`, and whether those are all: of very many only the first come.

@@ -58,11 +58,11 @@ impl Keeper {
                     continue;
                 }
             };
+            let writer = Writer::new(self.shared.clone(), self.inbox, head, version);
             self.shared.state.send_replace(State::Ready);
             self.shared.role.send_replace(Role::Leading { epoch });
             // Who asked for it may have gone: it leads all the same.
             let _ = answer.send(Ok(()));
-            let writer = Writer::new(self.shared.clone(), self.inbox, head, version);
             let (inbox, head, version) = writer.run().await;
             self.inbox = inbox;
             self.follower.go_on_from(head, version);

@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use jiff::Timestamp;
 use netstead_model::{Clock, Event};
 use netstead_store::{Epoch, Store};
 use tokio::{
@@ -322,6 +323,13 @@ impl Ledger {
             waiting_requests: QUEUE - self.requests.capacity(),
             counters: self.shared.counters.now(),
         }
+    }
+
+    /// The time of day at which a Book that says [`Book::now`] is `time` stood there: what is left of a lease or a rest
+    /// counts from then. Where nobody leads, ledger time stands still, so that is now.
+    pub fn wall_at(&self, time: u64) -> Timestamp {
+        let clock = &*self.shared.clock;
+        if self.shared.leads() { self.shared.time.wall(time, clock) } else { clock.wall() }
     }
 
     pub fn store(&self) -> &Arc<dyn Store> {

@@ -23,13 +23,14 @@ mod sabotage;
 mod shared;
 mod source;
 mod take_over;
+mod time;
 mod writer;
 
 pub use self::{
     backend::LedgerBackend,
     book::{
-        AddressCursor, AddressFilter, AddressState, AddressView, Book, ClaimCursor, ClaimFilter, ClaimView,
-        Moment,
+        AddressCursor, AddressFilter, AddressState, AddressView, BlockView, Book, ClaimCursor, ClaimFilter,
+        ClaimView, Moment,
     },
     chance::Chance,
     command::{Caller, Command, MOST_ENTRIES, Outcome, Reply, Report, Sighting},

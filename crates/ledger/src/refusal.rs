@@ -31,9 +31,9 @@ pub enum Refusal {
     HoldsAnother { pool: Ident, key: Key, held: String, asked: String },
     #[error("pool `{pool}` has no free address{}", resting_now(*resting, *next_free))]
     Exhausted { pool: Ident, resting: u128, next_free: Option<Span> },
-    #[error("{address} rests for {left} more, since `{key}` of `{owner}` released it; wait, or force it")]
+    #[error("{address} rests for {} more, since the claim `{key}` of `{owner}` ended; wait, or force it", whole(*left))]
     Resting { address: String, key: Key, owner: Arc<str>, left: Span },
-    #[error("{address} was seen in use by `{source_name}` since {since}{}; adopt it if it is yours", note.as_deref().map(|n| format!(" ({n})")).unwrap_or_default())]
+    #[error("{address} was seen in use by `{source_name}` since {since:.0}{}; adopt it if it is yours", note.as_deref().map(|n| format!(" ({n})")).unwrap_or_default())]
     Observed { address: String, source_name: Ident, since: Timestamp, note: Option<String> },
     #[error("{address} is not in pool `{pool}`")]
     NotInPool { address: String, pool: Ident },
@@ -128,7 +128,7 @@ impl LedgerError {
 
 /// What a full pool will have again, and when.
 fn resting_now(resting: u128, next_free: Option<Span>) -> String {
-    let next = next_free.filter(|next| !next.is_zero());
+    let next = next_free.filter(|next| !next.is_zero()).map(whole);
     match (resting, next) {
         (0, _) => ", and none is resting".into(),
         (1, None) => "; 1 is resting".into(),
@@ -136,6 +136,11 @@ fn resting_now(resting: u128, next_free: Option<Span>) -> String {
         (_, None) => format!("; {resting} are resting"),
         (_, Some(next)) => format!("; {resting} are resting, and the next is free in {next}"),
     }
+}
+
+/// As people count: in whole seconds, never too few.
+fn whole(span: Span) -> Span {
+    Span::from_secs(span.as_millis().div_ceil(1000))
 }
 
 fn count(number: u64, what: &str) -> String {

@@ -19,6 +19,7 @@ use crate::{
     ledger::Role,
     options::{LiveCounters, Options},
     record::Head,
+    time::LedgerTime,
 };
 
 /// Events a slow subscriber may be behind before it has to read them from the store.
@@ -54,6 +55,8 @@ pub(crate) struct Shared {
     pub durable: watch::Sender<Durable>,
     pub state: watch::Sender<State>,
     pub role: watch::Sender<Role>,
+    /// Goes on while this process leads.
+    pub time: LedgerTime,
     /// Monotonic time at which the store last confirmed the head.
     pub confirmed: watch::Sender<Duration>,
     pub events: broadcast::Sender<Arc<Event>>,
@@ -72,6 +75,7 @@ impl Shared {
             durable: watch::Sender::new(Durable { seq: 0, rewinds: 0 }),
             state: watch::Sender::new(State::Following),
             role: watch::Sender::new(Role::Following),
+            time: LedgerTime::default(),
             confirmed: watch::Sender::new(clock.monotonic()),
             events: broadcast::Sender::new(EVENT_BACKLOG),
             index: EventIndex::new(0),

@@ -68,9 +68,6 @@ pub(crate) struct Writer {
     put_off: VecDeque<Request>,
     head: Head,
     version: Version,
-    /// Ledger time is `head_time` plus what the monotonic clock has moved since `head_mono`.
-    head_time: u64,
-    head_mono: Duration,
     last_commit: Duration,
     retention: Retention,
     waiters: BTreeMap<u64, Vec<Waiter>>,
@@ -79,13 +76,12 @@ pub(crate) struct Writer {
 impl Writer {
     pub fn new(shared: Arc<Shared>, inbox: mpsc::Receiver<Request>, head: Head, version: Version) -> Self {
         let now = shared.clock.monotonic();
+        shared.time.begin(head.time, &*shared.clock);
         Self {
             epoch: head.epoch,
             succession: Succession::new(shared.store.clone(), head.epoch),
             deposed: false,
             put_off: VecDeque::new(),
-            head_time: head.time,
-            head_mono: now,
             last_commit: now,
             retention: Retention::default(),
             waiters: BTreeMap::new(),
@@ -146,8 +142,7 @@ impl Writer {
     }
 
     fn ledger_time(&self) -> u64 {
-        let passed = self.shared.clock.monotonic().saturating_sub(self.head_mono);
-        self.head_time.saturating_add(u64::try_from(passed.as_millis()).unwrap_or(u64::MAX))
+        self.shared.time.now(&*self.shared.clock)
     }
 
     fn moment(&self) -> Moment {

@@ -20,6 +20,11 @@ impl Scopes {
         self.vrfs.is_empty() && self.pools.is_empty() && self.zones.is_empty()
     }
 
+    /// Whether there are pools out of reach.
+    pub fn limits_pools(&self) -> bool {
+        !(self.vrfs.is_empty() && self.pools.is_empty())
+    }
+
     pub fn allows_vrf(&self, vrf: &Ident) -> bool {
         self.vrfs.is_empty() || self.vrfs.contains(vrf)
     }

@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use netstead_client::types::AddressOutput;
-use netstead_ledger::{AddressState, AddressView};
-use netstead_model::{Cidr, Observation, Span};
+use netstead_ledger::{AddressState, AddressView, BlockView};
+use netstead_model::{Cidr, Observation, Range, Span, Usage};
 
 use super::ending;
 
 /// The states one can ask a list of addresses for.
 const STATES: [&str; 6] = ["held", "resting", "reserved", "observed", "excluded", "gateway"];
+
+/// The state of a block in which there is this and that.
+const MIXED: &str = "mixed";
 
 /// The state of that name, as the ledger writes it.
 pub(crate) fn state(text: &str) -> Result<&'static str, String> {
@@ -48,7 +51,12 @@ pub(crate) fn output(view: &AddressView, now: Timestamp) -> AddressOutput {
             output.key = Some(reservation.key.to_string());
             output.owner = Some(reservation.owner.to_string());
             output.since = Some(reservation.since);
-            output.note = Some(format!("part of the reservation of {}", reservation.range));
+            let whole = view.through.is_some() && output.address == reservation.range.to_string();
+            output.note = if whole {
+                reservation.description.clone()
+            } else {
+                Some(format!("part of the reservation of {}", reservation.range))
+            };
         }
         AddressState::Withheld(reason) => output.note = Some((*reason).to_owned()),
         AddressState::Observed | AddressState::Free | AddressState::Outside => {}
@@ -57,30 +65,31 @@ pub(crate) fn output(view: &AddressView, now: Timestamp) -> AddressOutput {
 }
 
 fn shown(view: &AddressView) -> String {
+    if let Some(stretch) = view.through.and_then(|last| Range::new(view.address, last).ok()) {
+        return stretch.to_string();
+    }
     let prefix = view.length.and_then(|length| Cidr::new(view.address, length).ok());
     prefix.map_or_else(|| view.address.to_string(), |prefix| prefix.to_string())
 }
 
-/// Why an address is as it is, one sentence each.
-pub(crate) fn why(view: &AddressView) -> Vec<String> {
+/// Why an address is as it is, one sentence each. `output` is the same as data.
+pub(crate) fn why(view: &AddressView, output: &AddressOutput, now: Timestamp) -> Vec<String> {
     let place = shown(view);
     let in_pool = view.pool.as_ref().map(|pool| format!(" in pool `{pool}`")).unwrap_or_default();
+    let left = output.until.map(|until| remaining(now, until)).unwrap_or_default();
     let mut why = vec![match &view.state {
         AddressState::Held(held) => {
             let claim = &held.claim;
             let how = if claim.fixed { "asked for by name" } else { "handed out by the pool" };
             format!(
-                "{place} is held by `{}` of `{}`{in_pool} since {}, {how}.",
+                "{place} is held by `{}` of `{}`{in_pool} since {:.0}, {how}.",
                 claim.key, claim.owner, claim.since
             )
         }
-        AddressState::Resting { key, owner, left, .. } => {
-            let left = Span::from_millis(u64::try_from(left.as_millis()).unwrap_or(u64::MAX));
-            format!(
-                "{place} rests{in_pool} for {left} more, since `{key}` of `{owner}` released it; only they get it back \
-                 before that, or a claim that forces it."
-            )
-        }
+        AddressState::Resting { key, owner, .. } => format!(
+            "{place} rests{in_pool} for {left} more, since the claim `{key}` of `{owner}` ended; only they get it back \
+             before that, or a claim that forces it."
+        ),
         AddressState::Reserved(reservation) => format!(
             "{place} lies in {}, which is reserved{in_pool} for `{}` of `{}`: only they can claim it, by its address.",
             reservation.range, reservation.key, reservation.owner
@@ -94,15 +103,100 @@ pub(crate) fn why(view: &AddressView) -> Vec<String> {
     }];
     why.extend(view.observed.iter().map(|seen| {
         let note = seen.note.as_ref().map(|note| format!(" ({note})")).unwrap_or_default();
-        format!("`{}` has seen it in use since {}{note}.", seen.source, seen.since)
+        format!("`{}` has seen it in use since {:.0}{note}.", seen.source, seen.since)
     }));
     if let AddressState::Held(held) = &view.state
-        && let (Some(ttl), Some(left)) = (held.claim.ttl, held.left)
+        && let (Some(ttl), Some(_)) = (held.claim.ttl, held.left)
     {
-        let left = Span::from_millis(u64::try_from(left.as_millis()).unwrap_or(u64::MAX));
         why.push(format!("Its claim lives for {ttl} and ends in {left} unless it is renewed."));
     }
     why
+}
+
+/// How long it is until then, as people count: in whole seconds.
+fn remaining(now: Timestamp, until: Timestamp) -> Span {
+    let left = u64::try_from(now.duration_until(until).as_millis()).unwrap_or_default();
+    Span::from_secs(left.div_ceil(1000))
+}
+
+/// A block that is no claim, in one pool.
+pub(crate) fn block(block: &Cidr, view: &BlockView) -> AddressOutput {
+    AddressOutput {
+        address: block.to_string(),
+        vrf: view.vrf.to_string(),
+        pool: Some(view.pool.to_string()),
+        state: block_state(view).to_owned(),
+        key: None,
+        owner: None,
+        since: None,
+        until: None,
+        seen_by: Vec::new(),
+        note: None,
+    }
+}
+
+/// What all of the block is, if it is all the same.
+fn block_state(view: &BlockView) -> &'static str {
+    let Some(usage) = &view.usage else { return MIXED };
+    if usage.size == 0 {
+        return "excluded";
+    }
+    let all = states(usage).into_iter().find(|(count, _)| *count == usage.size);
+    all.map_or(MIXED, |(_, state)| state)
+}
+
+/// What a block is to a pool, and what is in it, one sentence each.
+pub(crate) fn block_why(block: &Cidr, view: &BlockView) -> Vec<String> {
+    let pool = &view.pool;
+    let mut why = vec![match (view.inside, view.whole) {
+        (true, true) => format!("{block} is all of pool `{pool}`."),
+        (true, false) => format!("{block} lies in pool `{pool}`."),
+        (false, true) => format!("All of pool `{pool}` lies in {block}."),
+        (false, false) => format!("{block} shares addresses with pool `{pool}`."),
+    }];
+    if let Some(around) = &view.around {
+        let around = shown(around);
+        if around != block.to_string() {
+            why.push(format!("It is part of {around}."));
+        }
+        return why;
+    }
+    let Some(usage) = &view.usage else {
+        why.push(
+            "There is too much in it to count it here: list it with `get addresses --within`.".to_owned(),
+        );
+        return why;
+    };
+    why.push(counted(usage));
+    if !view.claims.is_empty() {
+        let claims = view.claims.iter().map(|view| &view.claim);
+        let named: Vec<_> = claims.map(|claim| format!("{} by `{}`", claim.held(), claim.key)).collect();
+        let more = usage.claims.saturating_sub(named.len() as u64);
+        let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+        why.push(format!("Held are {}{more}.", named.join(", ")));
+    }
+    why
+}
+
+/// Each address is one of these.
+fn states(usage: &Usage) -> [(u128, &'static str); 5] {
+    [
+        (usage.held, "held"),
+        (usage.resting, "resting"),
+        (usage.reserved, "reserved"),
+        (usage.observed, "observed"),
+        (usage.free, "free"),
+    ]
+}
+
+fn counted(usage: &Usage) -> String {
+    if usage.size == 0 {
+        return "None of these addresses is ever handed out.".to_owned();
+    }
+    let states = states(usage).into_iter().filter(|(count, _)| *count > 0);
+    let states: Vec<_> = states.map(|(count, state)| format!("{count} {state}")).collect();
+    let addresses = if usage.size == 1 { "address" } else { "addresses" };
+    format!("Of {} {addresses} that can be handed out: {}.", usage.size, states.join(", "))
 }
 
 /// A sighting on its own.

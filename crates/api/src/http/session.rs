@@ -1,11 +1,12 @@
 //! One authenticated request: who asks, what they may, and how long they wait.
 
-use std::{marker::PhantomData, ops::Deref, sync::Arc, time::Duration};
+use std::{fmt::Display, marker::PhantomData, ops::Deref, sync::Arc, time::Duration};
 
 use axum::{
     extract::FromRequestParts,
     http::{Extensions, HeaderMap, HeaderName, StatusCode, request::Parts},
 };
+use jiff::Timestamp;
 use netstead_engine::Engine;
 use netstead_ledger::{Book, Caller, Command, Done, Freshness, LedgerError, Refusal, Seen};
 use netstead_model::{Ident, Name};
@@ -156,6 +157,12 @@ impl Asker {
             .fact("scope", "zones"))
     }
 
+    /// The time of day at which the Book stood where it stands: what it says is left counts from then, and so what ends
+    /// does so at the same time whenever one asks.
+    pub(crate) fn time_of(&self, book: &Book) -> Timestamp {
+        self.app.ledger.wall_at(book.now())
+    }
+
     pub(crate) fn time_left(&self) -> Duration {
         self.deadline.saturating_sub(self.app.clock.monotonic())
     }
@@ -245,6 +252,34 @@ pub(crate) fn check_in(book: &Book, scopes: &Scopes, pool: &Ident) -> Result<(),
     check_vrf(scopes, &status.pool.spec.vrf)
 }
 
+/// Refuses a list that is asked for of a pool or a VRF that is out of scope, or that is not there.
+pub(crate) fn check_listed(
+    book: &Book,
+    scopes: &Scopes,
+    pool: Option<&Ident>,
+    vrf: Option<&Ident>,
+) -> Result<(), Failure> {
+    if let Some(pool) = pool {
+        check_in(book, scopes, pool)?;
+        if book.vrf_of(pool).is_none() {
+            return Err(Refusal::NoSuchPool { pool: pool.clone() }.into());
+        }
+    }
+    let Some(vrf) = vrf else { return Ok(()) };
+    check_vrf(scopes, vrf)?;
+    if book.pools().any(|status| status.pool.spec.vrf == *vrf) {
+        return Ok(());
+    }
+    Err(Failure::not_found("no-such-vrf", format!("there is no pool in VRF `{vrf}`")).fact("vrf", vrf))
+}
+
+/// What is said of an address that is in no pool the token is for, whether or not it is in another.
+pub(crate) fn address_out_of_scope(scopes: &Scopes, address: &dyn Display) -> Failure {
+    let (what, scope) = if scopes.pools.is_empty() { ("VRF", &scopes.vrfs) } else { ("pool", &scopes.pools) };
+    let told = format!("your token is for the {what}s {}, and {address} is in none of them", quoted(scope));
+    refused_scope(told, what, scope)
+}
+
 pub(crate) fn check_vrf(scopes: &Scopes, vrf: &Ident) -> Result<(), Failure> {
     if scopes.allows_vrf(vrf) { Ok(()) } else { Err(out_of_scope("VRF", &scopes.vrfs, vrf)) }
 }
@@ -254,8 +289,18 @@ pub(crate) fn check_name(scopes: &Scopes, pool: &Ident) -> Result<(), Failure> {
 }
 
 fn out_of_scope(what: &str, scope: &[Ident], asked: &Ident) -> Failure {
-    let list: Vec<String> = scope.iter().map(|name| format!("`{name}`")).collect();
-    let told = format!("your token is for the {what}s {} and not for `{asked}`", list.join(", "));
+    refused_scope(
+        format!("your token is for the {what}s {} and not for `{asked}`", quoted(scope)),
+        what,
+        scope,
+    )
+}
+
+fn quoted(scope: &[Ident]) -> String {
+    scope.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+fn refused_scope(told: String, what: &str, scope: &[Ident]) -> Failure {
     let list = scope.iter().map(Ident::as_str).collect::<Vec<_>>().join(",");
     Failure::new(StatusCode::FORBIDDEN, "forbidden", told)
         .fact("scope", format!("{what}s={list}").to_lowercase())

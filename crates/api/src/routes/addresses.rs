@@ -1,8 +1,9 @@
 //! Single addresses.
 
+use jiff::Timestamp;
 use netstead_client::types::{AddressOutput, ExplainOutput, ExplainPlace, Page};
-use netstead_ledger::{AddressCursor, AddressFilter, AddressState, AddressView, Book, EventQuery};
-use netstead_model::Address;
+use netstead_ledger::{AddressCursor, AddressFilter, AddressState, AddressView, BlockView, Book, EventQuery};
+use netstead_model::{Address, Cidr, ParseError};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -16,11 +17,18 @@ use crate::{
         path::TextPath,
         query::{FreshParams, NoParams, ReadQuery, limit, maybe},
         seen::{SeenExt as _, TransposeExt as _},
-        session::{Asker, Read, Session, check_in},
+        session::{Asker, Read, Session, address_out_of_scope, check_listed},
     },
     openapi::Listing,
     problem::Failure,
 };
+
+/// When the Book stood where it stands, and what time it is.
+#[derive(Debug, Clone, Copy)]
+struct Times {
+    book: Timestamp,
+    now: Timestamp,
+}
 
 /// How many events of an address are told with it.
 const HISTORY: usize = 20;
@@ -63,27 +71,24 @@ pub(crate) async fn list(
     let limit = limit(params.limit.as_ref())?;
     let scopes = session.scopes();
     let look = |book: &Book| {
-        if let Some(pool) = &filter.pool {
-            check_in(book, scopes, pool)?;
-        }
+        check_listed(book, scopes, filter.pool.as_ref(), filter.vrf.as_ref())?;
         let filter = AddressFilter { pools: visible(book, scopes), ..filter.clone() };
-        Ok::<_, Failure>(book.addresses(&filter, after.as_ref(), limit + 1))
+        Ok::<_, Failure>((book.addresses(&filter, after.as_ref(), limit + 1), session.time_of(book)))
     };
-    let mut seen = session.read(freshness, look).await?.transpose()?;
-    let place = |view: &AddressView| {
-        format!("{}/{}", view.pool.as_ref().map(ToString::to_string).unwrap_or_default(), view.address)
-    };
-    let next = cut(&mut seen.value, limit, place);
-    let (seq, now) = (seen.seq, session.app.clock.wall());
-    let page = |views: Vec<AddressView>| Page {
-        items: views.iter().map(|view| convert::address::output(view, now)).collect(),
-        next,
-        seq,
+    let seen = session.read(freshness, look).await?.transpose()?;
+    let seq = seen.seq;
+    let page = |(mut views, now): (Vec<AddressView>, Timestamp)| {
+        let place = |view: &AddressView| {
+            let pool = view.pool.as_ref().map(ToString::to_string).unwrap_or_default();
+            format!("{pool}/{}", view.through.unwrap_or(view.address))
+        };
+        let next = cut(&mut views, limit, place);
+        Page { items: views.iter().map(|view| convert::address::output(view, now)).collect(), next, seq }
     };
     Ok(Answer::seen(seen.map(page), freshness))
 }
 
-/// Explains an address: what it is, why, and what happened to it.
+/// Explains an address or a prefix: what it is, why, and what happened to it.
 #[utoipa::path(get, path = "/addresses/{address}", tag = "addresses", operation_id = "explain_address",
     params(("address" = String, Path, description = "An address or a prefix in any notation, `/` as `%2F`"), FreshParams),
     responses((status = 200, description = "What it is in each VRF in which it means something", body = ExplainOutput), Listing))]
@@ -92,26 +97,44 @@ pub(crate) async fn explain(
     TextPath(text): TextPath,
     ReadQuery { freshness, .. }: ReadQuery<NoParams>,
 ) -> Result<Answer<ExplainOutput>, Failure> {
-    let (address, length) = convert::place(&text).map_err(|error| Failure::unreadable("address", error))?;
-    let (scopes, now) = (session.scopes(), session.app.clock.wall());
+    let (address, block) = asked(&text)?;
+    let (scopes, wall) = (session.scopes(), session.app.clock.wall());
     let look = |book: &Book| {
+        let times = Times { book: session.time_of(book), now: wall };
+        if let Some(block) = block {
+            let views = book.explain_block(block).into_iter();
+            let views = views.filter(|view| scopes.allows_pool(&view.pool, &view.vrf));
+            return views.map(|view| in_block(book, &block, &view, times)).collect::<Vec<_>>();
+        }
         let views = book.explain(address).into_iter().filter(|view| sees(scopes, view));
-        let views = views.filter(|view| length.is_none() || view.length.is_none() || view.length == length);
-        views.map(|view| (place(book, &view, now), view)).collect::<Vec<_>>()
+        views.map(|view| (place(book, &view, times), Some(view))).collect::<Vec<_>>()
     };
     let seen = session.read(freshness, look).await?;
+    let shown = block.map_or_else(|| address.to_string(), |block| block.to_string());
+    if seen.value.is_empty() && scopes.limits_pools() {
+        return Err(address_out_of_scope(scopes, &shown));
+    }
     let mut places = Vec::with_capacity(seen.value.len());
     for (mut place, view) in seen.value {
-        place.history = history(&session, &view).await?;
+        if let Some(view) = view {
+            place.history = history(&session, &view).await?;
+        }
         places.push(place);
     }
-    let shown = length.map_or_else(|| address.to_string(), |length| format!("{address}/{length}"));
     let answer = netstead_ledger::Seen {
         value: ExplainOutput { address: shown, places },
         seq: seen.seq,
         age: seen.age,
     };
     Ok(Answer::seen(answer, freshness))
+}
+
+/// The address asked for, and the block it begins unless it is a single one.
+pub(super) fn asked(text: &str) -> Result<(Address, Option<Cidr>), Failure> {
+    let wrong = |error: ParseError| Failure::unreadable("address", error);
+    let (address, length) = convert::place(text).map_err(wrong)?;
+    let block = length.map(|length| Cidr::new(address, length)).transpose().map_err(wrong)?;
+    Ok((address, block.filter(|block| block.first() != block.last())))
 }
 
 fn sees(scopes: &Scopes, view: &AddressView) -> bool {
@@ -121,16 +144,34 @@ fn sees(scopes: &Scopes, view: &AddressView) -> bool {
     }
 }
 
-fn place(book: &Book, view: &AddressView, now: jiff::Timestamp) -> ExplainPlace {
+fn place(book: &Book, view: &AddressView, times: Times) -> ExplainPlace {
     let claim = match &view.state {
-        AddressState::Held(held) => Some(convert::claim::in_book(book, &held.claim, now)),
+        AddressState::Held(held) => Some(convert::claim::in_book(book, &held.claim, times.book)),
         _ => None,
     };
-    ExplainPlace {
-        address: convert::address::output(view, now),
-        claim,
-        why: convert::address::why(view),
-        history: Vec::new(),
+    let address = convert::address::output(view, times.book);
+    let why = convert::address::why(view, &address, times.now);
+    ExplainPlace { address, claim, why, history: Vec::new() }
+}
+
+/// What is around a block comes with it, and has a history.
+fn in_block(
+    book: &Book,
+    block: &Cidr,
+    view: &BlockView,
+    times: Times,
+) -> (ExplainPlace, Option<AddressView>) {
+    let told = convert::address::block_why(block, view);
+    match &view.around {
+        Some(around) => {
+            let mut place = place(book, around, times);
+            place.why.splice(0..0, told);
+            (place, Some(around.clone()))
+        }
+        None => {
+            let address = convert::address::block(block, view);
+            (ExplainPlace { address, claim: None, why: told, history: Vec::new() }, None)
+        }
     }
 }
 

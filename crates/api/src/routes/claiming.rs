@@ -159,8 +159,8 @@ pub(crate) async fn shown(session: &Asker, done: Done) -> Vec<ClaimOutput> {
         Reply::Bulk(replies) => replies,
         reply => vec![reply],
     };
-    let now = session.app.clock.wall();
     let in_book = session.read(Freshness::AtLeast(done.seq), |book| {
+        let now = session.time_of(book);
         let shown = replies.iter().filter_map(|reply| match reply {
             Reply::Claimed { claim, .. } | Reply::Renewed { claim, .. } | Reply::Moved(claim) => {
                 Some(convert::claim::in_book(book, claim, now))
@@ -173,6 +173,7 @@ pub(crate) async fn shown(session: &Asker, done: Done) -> Vec<ClaimOutput> {
     if let Ok(seen) = in_book.await {
         return seen.value;
     }
+    let now = session.app.clock.wall();
     let bare = replies.iter().filter_map(|reply| match reply {
         Reply::Claimed { claim, .. } | Reply::Renewed { claim, .. } | Reply::Moved(claim) => {
             Some(convert::claim::lone(claim, None, now))

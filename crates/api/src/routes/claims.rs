@@ -18,7 +18,7 @@ use crate::{
         path::KeyPath,
         query::{FreshParams, NoParams, ReadQuery, limit, maybe},
         seen::{SeenExt as _, TransposeExt as _},
-        session::{Read, Session, check_in},
+        session::{Read, Session, check_in, check_listed},
     },
     openapi::{Listing, Looking},
     problem::Failure,
@@ -80,13 +80,11 @@ pub(crate) async fn list(
         pools: None,
     };
     let (after, limit) = (after(params.after.as_ref())?, limit(params.limit.as_ref())?);
-    let (scopes, now) = (session.scopes(), session.app.clock.wall());
+    let scopes = session.scopes();
     let look = |book: &Book| {
-        if let Some(pool) = &filter.pool {
-            check_in(book, scopes, pool)?;
-        }
+        check_listed(book, scopes, filter.pool.as_ref(), filter.vrf.as_ref())?;
         let filter = ClaimFilter { pools: visible(book, scopes), ..filter.clone() };
-        Ok::<_, Failure>(page(book, &filter, &after, limit, now))
+        Ok::<_, Failure>(page(book, &filter, &after, limit, session.time_of(book)))
     };
     let seen = session.read(freshness, look).await?.transpose()?;
     let seq = seen.seq;
@@ -154,8 +152,10 @@ pub(crate) async fn get(
     KeyPath { pool, key }: KeyPath,
     ReadQuery { freshness, .. }: ReadQuery<NoParams>,
 ) -> Result<Answer<ClaimOutput>, Failure> {
-    let (scopes, now) = (session.scopes(), session.app.clock.wall());
-    let look = |book: &Book| check_in(book, scopes, &pool).and_then(|()| find(book, &pool, &key, now));
+    let scopes = session.scopes();
+    let look = |book: &Book| {
+        check_in(book, scopes, &pool).and_then(|()| find(book, &pool, &key, session.time_of(book)))
+    };
     let seen = session.read(freshness, look).await?.transpose()?;
     Ok(Answer::seen(seen, freshness))
 }

@@ -2,20 +2,21 @@
 
 use jiff::Timestamp;
 use netstead_client::types::{EventOutput, Page};
-use netstead_ledger::{EventQuery, Seen};
-use netstead_model::{Clock, Span};
+use netstead_ledger::{Book, EventQuery, Seen};
+use netstead_model::{Clock, Range, Span};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::visible;
+use super::{addresses::asked, visible};
 use crate::{
+    access::Scopes,
     convert,
     http::{
         answer::Answer,
         cursor::EventCursor,
         query::{FreshParams, ReadQuery, limit, maybe},
         seen::TransposeExt as _,
-        session::{Read, Session, check_in},
+        session::{Read, Session, address_out_of_scope, check_in},
     },
     openapi::Following,
     problem::Failure,
@@ -59,9 +60,17 @@ pub(crate) async fn list(
         query.after = Some(if query.newest_first { cursor.of(ledger)? } else { cursor.standing(ledger)? });
     }
     let scopes = session.scopes();
-    let seen = session.read(freshness, |book| match &query.pool {
-        Some(pool) if !scopes.is_all() => check_in(book, scopes, pool).map(|()| visible(book, scopes)),
-        _ => Ok(visible(book, scopes)),
+    let seen = session.read(freshness, |book| {
+        if let Some(pool) = query.pool.as_ref().filter(|_| !scopes.is_all()) {
+            check_in(book, scopes, pool)?;
+        }
+        if let Some(address) = params.address.as_ref().filter(|_| scopes.limits_pools()) {
+            let range = query.within.or(query.address.map(Range::single));
+            if !range.is_some_and(|range| touches(book, scopes, range)) {
+                return Err(address_out_of_scope(scopes, address));
+            }
+        }
+        Ok(visible(book, scopes))
     });
     let seen = seen.await?.transpose()?;
     query.pools.clone_from(&seen.value);
@@ -74,11 +83,24 @@ pub(crate) async fn list(
     ))
 }
 
+/// Whether something of the range is in a pool that the token is for.
+fn touches(book: &Book, scopes: &Scopes, range: Range) -> bool {
+    let mut pools = book.pools().map(|status| status.pool.spec);
+    pools.any(|spec| {
+        scopes.allows_pool(&spec.name, &spec.vrf) && spec.extent().iter().any(|part| part.overlaps(range))
+    })
+}
+
 fn query(params: &ListParams, clock: &dyn Clock) -> Result<EventQuery, Failure> {
-    let address = params.address.as_deref().map(convert::place).transpose();
+    let (address, block) = match params.address.as_deref().map(asked).transpose()? {
+        Some((_, Some(block))) => (None, Some(block)),
+        Some((address, None)) => (Some(address), None),
+        None => (None, None),
+    };
     let what = params.what.as_deref().map(convert::event::kind).transpose();
     Ok(EventQuery {
-        address: address.map_err(|error| Failure::unreadable("address", error))?.map(|(address, _)| address),
+        address,
+        within: block.map(Range::from),
         key: maybe("key", params.key.as_ref())?,
         pool: maybe("pool", params.pool.as_ref())?,
         pools: None,

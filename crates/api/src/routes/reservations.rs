@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use netstead_client::types::{Page, ReleaseOutput, ReservationInput, ReservationOutput};
-use netstead_ledger::{Book, Command, Freshness, Refusal, Reply};
+use netstead_ledger::{Book, Command, Freshness, Reply};
 use netstead_model::{Ident, Key, Range, Reservation};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -19,7 +19,7 @@ use crate::{
         path::{KeyPath, PoolPath},
         query::{FreshParams, NoParams, Query, ReadQuery, limit, maybe},
         seen::{SeenExt as _, TransposeExt as _},
-        session::{Asker, Read, Session, Write, check_in},
+        session::{Asker, Read, Session, Write, check_listed},
     },
     openapi::{Changing, Ending, Listing, Looking},
     problem::Failure,
@@ -55,7 +55,7 @@ pub(crate) async fn list(
     ReadQuery { params, freshness }: ReadQuery<ListParams>,
 ) -> Result<Answer<Page<ReservationOutput>>, Failure> {
     let pool = maybe("pool", params.pool.as_ref())?;
-    page(&session, freshness, pool.as_ref(), params.after.as_ref(), params.limit.as_ref(), false).await
+    page(&session, freshness, pool.as_ref(), params.after.as_ref(), params.limit.as_ref()).await
 }
 
 /// Lists the reservations of a pool.
@@ -67,7 +67,7 @@ pub(crate) async fn list_of_pool(
     PoolPath(pool): PoolPath,
     ReadQuery { params, freshness }: ReadQuery<PageParams>,
 ) -> Result<Answer<Page<ReservationOutput>>, Failure> {
-    page(&session, freshness, Some(&pool), params.after.as_ref(), params.limit.as_ref(), true).await
+    page(&session, freshness, Some(&pool), params.after.as_ref(), params.limit.as_ref()).await
 }
 
 async fn page(
@@ -76,17 +76,11 @@ async fn page(
     pool: Option<&Ident>,
     after: Option<&String>,
     most: Option<&String>,
-    must_exist: bool,
 ) -> Result<Answer<Page<ReservationOutput>>, Failure> {
     let after: Option<(Ident, Key)> = after.map(|text| cursor::pair(text)).transpose()?;
     let (limit, scopes) = (limit(most)?, session.scopes());
     let look = |book: &Book| {
-        if let Some(pool) = pool {
-            check_in(book, scopes, pool)?;
-            if must_exist && book.pool(pool).is_none() {
-                return Err(Refusal::NoSuchPool { pool: pool.clone() }.into());
-            }
-        }
+        check_listed(book, scopes, pool, None)?;
         let visible = visible(book, scopes);
         let wanted = |reservation: &&Arc<Reservation>| {
             pool.is_none_or(|pool| *pool == reservation.pool)

@@ -146,6 +146,34 @@ async fn a_lease_says_when_it_ends_and_is_renewed() {
 }
 
 #[tokio::test]
+async fn the_end_of_a_lease_stands_still() {
+    let clock = ManualClock::default();
+    let house = House::with(clock.shared(), ServeOptions::new("127.0.0.1:0")).await;
+    house.pool("lan", json!({"network": "10.0.0.0/24"})).await;
+    house.claim("lan", "gone").await;
+    house.delete("/pools/lan/claims/gone").go().await.fine();
+    let made = house.put("/pools/lan/claims/a").json(&json!({"ttl": "60s"})).go().await;
+    let until = made.created()["until"].clone();
+    let rested = house.get("/addresses/10.0.0.1").go().await.fine()["places"][0]["address"]["until"].clone();
+    for seconds in [2, 5, 7, 9] {
+        // No commit moves the ledger on; a change of the wall clock by less than a second is none.
+        clock.advance(Duration::from_millis(2_500));
+        clock.jump_wall(jiff::SignedDuration::from_millis(if seconds % 2 == 0 { 3 } else { -3 }));
+        for path in ["/claims", "/addresses?state=held"] {
+            assert_eq!(house.get(path).go().await.fine()["items"][0]["until"], until, "{path}");
+        }
+        let explained = house.get("/addresses/10.0.0.1").go().await;
+        let place = &explained.fine()["places"][0];
+        assert_eq!(place["address"]["until"], rested);
+        let left = format!("for 9m {}s more", 60 - seconds);
+        assert!(place["why"][0].as_str().unwrap().contains(&left), "{left}: {place}");
+    }
+    // Whoever sets the clock sees the new time.
+    clock.jump_wall(jiff::SignedDuration::from_hours(1));
+    assert_eq!(house.get("/claims").go().await.fine()["items"][0]["until"], "2001-09-09T02:47:39.994Z");
+}
+
+#[tokio::test]
 async fn another_owner_is_told_who_holds_the_key() {
     let house = House::with_lan().await;
     let (ann, bob) = (house.token("ann", Role::Claim).await, house.token("bob", Role::Claim).await);

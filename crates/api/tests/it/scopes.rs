@@ -156,13 +156,21 @@ async fn a_selector_reaches_all_pools_in_scope_however_many() {
 }
 
 #[tokio::test]
-async fn an_address_out_of_scope_means_nothing() {
+async fn an_address_out_of_scope_is_forbidden_wherever_it_lies() {
     let house = house().await;
     let token = house.scoped(scoped(Role::Read, &["a"], &[])).await;
     let seen = house.get("/addresses/10.0.1.1").by(&token).go().await;
     assert_eq!(seen.fine()["places"].as_array().unwrap().len(), 1);
-    let hidden = house.get("/addresses/10.0.2.1").by(&token).go().await;
-    assert_eq!(hidden.fine()["places"], json!([]));
+    house.get("/events?address=10.0.1.1").by(&token).go().await.fine();
+    // Whether another pool has it is not said.
+    for address in ["10.0.2.1", "10.0.2.0%2F28", "192.0.2.1"] {
+        for path in [format!("/addresses/{address}"), format!("/events?address={address}")] {
+            let answer = house.get(&path).by(&token).go().await;
+            let told = answer.problem(403, "forbidden");
+            assert!(told.starts_with("your token is for the pools `a`, and "), "{told}");
+            assert_eq!(answer.body["facts"]["scope"], "pools=a");
+        }
+    }
 }
 
 #[tokio::test]

@@ -6,14 +6,16 @@ use utoipa::ToSchema;
 
 use super::{ClaimOutput, EventOutput};
 
-/// One address that is not simply free.
+/// One address that is not simply free, or a stretch of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AddressOutput {
+    /// An address or a prefix; what is reserved or excluded is a stretch, written like a range of a pool.
     pub address: String,
     pub vrf: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<String>,
-    /// `held`, `resting`, `reserved`, `observed`, `excluded`, `gateway`, `free` or `outside`.
+    /// `held`, `resting`, `reserved`, `observed`, `excluded`, `gateway`, `free` or `outside`; of a prefix in
+    /// which there is this and that, `mixed`.
     pub state: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
@@ -34,11 +36,11 @@ pub struct AddressOutput {
     pub note: Option<String>,
 }
 
-/// Everything known about one address, in sentences and as data.
+/// Everything known about one address or prefix, in sentences and as data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ExplainOutput {
     pub address: String,
-    /// One entry per VRF in which the address means something.
+    /// One entry per VRF in which the address means something; for a prefix, one per pool that has some of it.
     pub places: Vec<ExplainPlace>,
 }
 

@@ -33,7 +33,7 @@ impl Repair {
 #[non_exhaustive]
 pub enum RepairError {
     /// Somebody writes to the store: what the check saw is not what is there.
-    #[error("the store changed meanwhile, {}", match repaired { 0 => "nothing was repaired".to_owned(), n => format!("only {n} problems were repaired") })]
+    #[error("the store changed meanwhile, {}", match repaired { 0 => "nothing was repaired".to_owned(), 1 => "only 1 problem was repaired".to_owned(), n => format!("only {n} problems were repaired") })]
     Changed { repaired: usize },
     #[error(transparent)]
     Store(#[from] StoreError),

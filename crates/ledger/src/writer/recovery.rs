@@ -69,8 +69,7 @@ impl Writer {
         };
         self.shared.counters.rebuilds.fetch_add(1, Relaxed);
         // Time went on while the store was away, and nobody could renew: it goes on from the last stored moment.
-        self.head_time = learned.head.time;
-        self.head_mono = self.shared.clock.monotonic();
+        self.shared.time.begin(learned.head.time, &*self.shared.clock);
         self.version = learned.version;
         self.shared.replace_book(learned.book);
         self.landed(learned.head);

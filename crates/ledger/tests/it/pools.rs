@@ -107,7 +107,7 @@ pub(crate) async fn what_rests_goes_on_resting_under_another_pool() {
     house.release("ann", "lan", "web").await;
     house.ask("admin", delete("lan", None, None)).await.unwrap();
     house.make("home", "10.0.3.0/24").await;
-    assert_snapshot!(house.say("bob", claim("home", "db", exact("10.0.3.50"))).await, @"refused: 10.0.3.50 rests for 10m more, since `web` of `ann` released it; wait, or force it");
+    assert_snapshot!(house.say("bob", claim("home", "db", exact("10.0.3.50"))).await, @"refused: 10.0.3.50 rests for 10m more, since the claim `web` of `ann` ended; wait, or force it");
     // The same when only part of a pool goes to another.
     house.ask("ann", claim("home", "web", exact("10.0.3.51"))).await.unwrap();
     house.release("ann", "home", "web").await;

@@ -72,7 +72,7 @@ pub(crate) async fn a_released_address_rests_and_its_own_key_gets_it_back() {
     house.release("ann", "lan", "web").await;
     assert_eq!(house.claim("ann", "lan", "other").await, "10.0.3.51");
     let stolen = claim("lan", "thief", exact("10.0.3.50"));
-    assert_snapshot!(house.say("bob", stolen).await, @"refused: 10.0.3.50 rests for 10m more, since `web` of `ann` released it; wait, or force it");
+    assert_snapshot!(house.say("bob", stolen).await, @"refused: 10.0.3.50 rests for 10m more, since the claim `web` of `ann` ended; wait, or force it");
     assert_eq!(house.claim("ann", "lan", "web").await, "10.0.3.50");
     house.release("ann", "lan", "web").await;
     house.pass(599).await;

@@ -83,7 +83,7 @@ fn every_refusal_names_its_subject_and_says_what_to_do() {
     pool `lan` has no free address; 1 is resting
     pool `lan` has no free address; 17 are resting, and the next is free in 50s
     pool `lan` has no free address; 17 are resting
-    10.0.3.50 rests for 5m 45s more, since `web` of `ann` released it; wait, or force it
+    10.0.3.50 rests for 5m 45s more, since the claim `web` of `ann` ended; wait, or force it
     10.0.3.50 was seen in use by `pve` since 2026-01-02T03:04:05Z; adopt it if it is yours
     10.0.3.50 was seen in use by `pve` since 2026-01-02T03:04:05Z (vm 104); adopt it if it is yours
     192.0.2.1 is not in pool `lan`
