@@ -162,17 +162,13 @@ fn in_block(
     times: Times,
 ) -> (ExplainPlace, Option<AddressView>) {
     let told = convert::address::block_why(block, view);
-    match &view.around {
-        Some(around) => {
-            let mut place = place(book, around, times);
-            place.why.splice(0..0, told);
-            (place, Some(around.clone()))
-        }
-        None => {
-            let address = convert::address::block(block, view);
-            (ExplainPlace { address, claim: None, why: told, history: Vec::new() }, None)
-        }
+    if let Some(around) = &view.around {
+        let mut place = place(book, around, times);
+        place.why.splice(0..0, told);
+        return (place, Some(around.clone()));
     }
+    let address = convert::address::block(block, view);
+    (ExplainPlace { address, claim: None, why: told, history: Vec::new() }, None)
 }
 
 async fn history(

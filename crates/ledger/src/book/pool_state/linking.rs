@@ -149,18 +149,17 @@ impl PoolState {
                 break;
             }
             match self.slots.get(&number).cloned() {
-                Some(Slot::Rested(rest)) if rest.freed == freed => match rest.length {
-                    Some(length) => {
+                Some(Slot::Rested(rest)) if rest.freed == freed => {
+                    if let Some(length) = rest.length {
                         let last = number | host_mask(self.bits(), length);
                         self.uncount(number, last);
                         self.end_rest(number, &rest);
                         self.refresh(number, last);
-                    }
-                    None => {
+                    } else {
                         self.end_rest(number, &rest);
                         self.refresh_single(number, Some(Taken::Resting), None);
                     }
-                },
+                }
                 _ => drop(self.resting.pop_first()),
             }
         }
