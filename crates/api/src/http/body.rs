@@ -119,8 +119,7 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
     let mut json = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();
-        let told = error.into_inner().to_string();
-        Failure::unreadable(field(&path, &told), told)
+        unreadable(text, &path, &error.into_inner())
     })?;
     json.end().map_err(|error| Failure::unreadable("", format!("after the end of the body: {error}")))?;
     if text.contains('[') {
@@ -154,15 +153,44 @@ fn check_lists(value: &Value, path: &str) -> Result<(), Failure> {
     }
 }
 
-/// The path to the trouble. Serde gives a missing field the path of what it is missing in.
+/// Serde's error in words that do not need its source.
+fn unreadable(text: &str, path: &str, error: &serde_json::Error) -> Failure {
+    let told = without_types(&error.to_string());
+    let broken = error.is_syntax() || error.is_eof();
+    if broken && serde_json::from_str::<Value>(text).is_ok() {
+        // What ends after its first field, and has a second one.
+        let place = path.split_inclusive(']').next().unwrap_or_default();
+        let operations = "one of `claim`, `release`, `renew` and `move`";
+        return Failure::unreadable(
+            place,
+            format!("it says more than one thing; give each entry {operations}"),
+        );
+    }
+    let field = field(path, &told);
+    match (field.is_empty(), broken) {
+        (true, true) => Failure::unreadable("", format!("the body is not JSON: {told}")),
+        (true, false) => Failure::unreadable("", format!("the body cannot be read: {told}")),
+        (false, _) => Failure::unreadable(field, told),
+    }
+}
+
+/// What it expected is an object to whoever sends it.
+fn without_types(told: &str) -> String {
+    let Some((before, rest)) = told.split_once("expected struct ") else { return told.to_owned() };
+    let after = rest.trim_start_matches(|letter: char| letter.is_ascii_alphanumeric());
+    format!("{before}expected an object{after}")
+}
+
+/// The path to the trouble. Serde gives a missing field the path of what it is missing in, and one that is there twice
+/// that of what it is in; where it does not know, it says `?`.
 fn field(path: &str, told: &str) -> String {
-    let path = if path == "." { "" } else { path };
-    let missing =
-        told.strip_prefix("missing field `").and_then(|rest| rest.split_once('`')).map(|(name, _)| name);
-    match missing {
-        Some(name) if path.is_empty() => name.to_owned(),
-        Some(name) => format!("{path}.{name}"),
-        None => path.to_owned(),
+    let known = path.trim_end_matches('?').trim_end_matches('.');
+    let named = ["missing field `", "duplicate field `"].iter().find_map(|start| told.strip_prefix(start));
+    match named.and_then(|rest| rest.split_once('`')) {
+        Some((name, _)) if known.is_empty() => name.to_owned(),
+        Some((name, _)) if known == name || known.ends_with(&format!(".{name}")) => known.to_owned(),
+        Some((name, _)) => format!("{known}.{name}"),
+        None => known.to_owned(),
     }
 }
 
@@ -196,6 +224,13 @@ mod tests {
                 br#"{"entries": [{"release": {"pool": "a", "key": "b"}}, {"release": ["lan", "web"]}]}"#,
             ),
             wrong::<ClaimInput>(b"{\"key\": \"\xff\"}"),
+            wrong::<ClaimInput>(b"{"),
+            wrong::<ClaimInput>(b"null"),
+            wrong::<ClaimFrom>(br#"{"key": "a", "any": ["lan"], "claim": 7}"#),
+            wrong::<ClaimFrom>(br#"{"key": "a", "claim": {"ttl": "1h", "ttl": "2h"}}"#),
+            wrong::<BulkInput>(
+                br#"{"entries": [{"release": {"pool": "a", "key": "b"}, "renew": {"pool": "a", "key": "b"}}]}"#,
+            ),
         ];
         assert_snapshot!(all.join("\n"), @"
         400 claim.labels.env | claim.labels.env: invalid type: integer `7`, expected a string at line 1 column 42
@@ -209,6 +244,11 @@ mod tests {
         400 claim | claim: it is a list; it must be an object
         400 entries[1].release | entries[1].release: it is a list; it must be an object
         400  | the body is not UTF-8 from byte 9 on
+        400  | the body is not JSON: EOF while parsing an object at line 1 column 1
+        400  | the body cannot be read: invalid type: null, expected an object at line 1 column 4
+        400 claim | claim: invalid type: integer `7`, expected an object at line 1 column 39
+        400 claim.ttl | claim.ttl: duplicate field `ttl` at line 1 column 41
+        400 entries[0] | entries[0]: it says more than one thing; give each entry one of `claim`, `release`, `renew` and `move`
         ");
     }
 

@@ -85,7 +85,10 @@ fn freshness(pairs: &mut Map<String, Value>) -> Result<Freshness, Failure> {
             Err(Failure::unreadable("at_least", "it cannot be asked for together with `stale`"))
         }
         (Some(_), _) => Err(Failure::unreadable("stale", "the only value is `ok`")),
-        (None, Some(number)) => Ok(Freshness::AtLeast(parse("at_least", &number)?)),
+        (None, Some(number)) => {
+            let told = "it is a sequence number: a whole number from 0 on";
+            Ok(Freshness::AtLeast(number.parse().map_err(|_| Failure::unreadable("at_least", told))?))
+        }
     }
 }
 
@@ -112,11 +115,9 @@ pub(crate) fn maybe<T: FromStr<Err: Display>>(
 
 /// How many things a page shall have.
 pub(crate) fn limit(text: Option<&String>) -> Result<usize, Failure> {
-    let Some(limit) = maybe("limit", text)? else { return Ok(DEFAULT) };
-    if (1..=MOST).contains(&limit) {
-        return Ok(limit);
-    }
-    Err(Failure::unreadable("limit", format!("it is a number from 1 to {MOST}")))
+    let Some(text) = text else { return Ok(DEFAULT) };
+    let limit = text.parse().ok().filter(|limit| (1..=MOST).contains(limit));
+    limit.ok_or_else(|| Failure::unreadable("limit", format!("it is a number from 1 to {MOST}")))
 }
 
 #[cfg(test)]
@@ -151,7 +152,7 @@ mod tests {
         assert_eq!(told("/?pol=a"), "pol: unknown parameter `pol`, expected `pool`");
         assert_eq!(told("/?pool=a&pool=b"), "pool: it is given twice");
         assert_eq!(told("/?stale=yes"), "stale: the only value is `ok`");
-        assert_eq!(told("/?at_least=x"), "at_least: invalid digit found in string");
+        assert_eq!(told("/?at_least=x"), "at_least: it is a sequence number: a whole number from 0 on");
     }
 
     #[test]
@@ -159,6 +160,8 @@ mod tests {
         let of = |text: &str| limit(Some(&text.to_owned())).map_err(|failure| failure.problem(None).detail);
         assert_eq!(limit(None).unwrap(), 100);
         assert_eq!(of("1000"), Ok(1000));
-        assert!(of("0").is_err() && of("1001").is_err() && of("-1").is_err());
+        for wrong in ["0", "1001", "-1", "abc", ""] {
+            assert_eq!(of(wrong), Err("limit: it is a number from 1 to 1000".into()), "{wrong}");
+        }
     }
 }
