@@ -19,7 +19,7 @@ pub enum ClientError {
     #[error("nothing answers at {}", shown(.url))]
     Unreachable { url: Url, source: reqwest::Error },
     /// Somebody answers, but cannot prove to be the server. Nothing was sent.
-    #[error("the certificate of {} is not trusted: {reason}", shown(.url))]
+    #[error("the certificate of {} is not trusted: {}", shown(.url), Distrust::of(.reason).told(.reason))]
     Untrusted { url: Url, reason: String },
     /// The server does not know this token, or the token may not do this.
     #[error("{}", told(.problem))]
@@ -41,7 +41,70 @@ pub enum ClientError {
     Foreign { url: Url, reason: String },
 }
 
+/// What can be wrong with a certificate, as far as somebody can do something about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Distrust {
+    /// It may sign others, and so must not be a server's own.
+    Authority,
+    UnknownIssuer,
+    Expired,
+    NotYet,
+    WrongName,
+    Other,
+}
+
+impl Distrust {
+    /// The library has no words for most of these but the names of its types.
+    fn of(reason: &str) -> Self {
+        let all = [
+            ("CaUsedAsEndEntity", Self::Authority),
+            ("UnknownIssuer", Self::UnknownIssuer),
+            ("not valid yet", Self::NotYet),
+            ("NotValidYet", Self::NotYet),
+            ("certificate expired", Self::Expired),
+            ("Expired", Self::Expired),
+            ("not valid for name", Self::WrongName),
+            ("NotValidForName", Self::WrongName),
+        ];
+        all.iter().find(|(part, _)| reason.contains(part)).map_or(Self::Other, |(_, known)| *known)
+    }
+
+    fn told(self, reason: &str) -> String {
+        match self {
+            Self::Authority => "it is that of an authority, which signs others and is no server".to_owned(),
+            Self::UnknownIssuer => "no authority that is known here signed it".to_owned(),
+            Self::Expired => "it has expired".to_owned(),
+            Self::NotYet => "it is not valid yet".to_owned(),
+            Self::WrongName => format!("it is for another name ({reason})"),
+            Self::Other => reason.to_owned(),
+        }
+    }
+
+    fn advice(self) -> &'static str {
+        match self {
+            Self::Authority => {
+                "sign a certificate for the server with it, or make one that is no authority: \
+                 `openssl req -x509 … -addext basicConstraints=critical,CA:FALSE -addext subjectAltName=DNS:HOST`"
+            }
+            Self::UnknownIssuer => "name the authority that signed it with `--ca-file`",
+            Self::Expired => {
+                "give the server a new one; if it is not that old, set the clock of this machine"
+            }
+            Self::NotYet => "set the clock of this machine, or that of whoever made it",
+            Self::WrongName => {
+                "use a name it is for in `--url`, or make one for this name (`subjectAltName`)"
+            }
+            Self::Other => "give the server another one, and name who signed it with `--ca-file`",
+        }
+    }
+}
+
 impl ClientError {
+    /// What to do about a certificate that is not trusted.
+    pub fn certificate_advice(&self) -> Option<&'static str> {
+        if let Self::Untrusted { reason, .. } = self { Some(Distrust::of(reason).advice()) } else { None }
+    }
+
     /// The server's own words, if it is a server that spoke.
     pub fn problem(&self) -> Option<&Problem> {
         match self {
@@ -117,6 +180,24 @@ mod tests {
         assert_eq!(fact.entry(), Some(3));
         assert_eq!(problem("", Some("entries[12].claim.ttl")).entry(), Some(12));
         assert_eq!(problem("", Some("entries")).entry(), None);
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_certificate_is_said_in_words() {
+        let told = |reason: &str| {
+            let url = Url::parse("https://ns.example.net/").unwrap();
+            let error = ClientError::Untrusted { url, reason: reason.into() };
+            assert!(error.certificate_advice().is_some());
+            error.to_string().split_once("trusted: ").unwrap().1.to_owned()
+        };
+        let name = "certificate not valid for name \"ns.example.net\"; certificate is only valid for DnsName(\"a.test\")";
+        let old = "certificate expired: verification time 20 (UNIX), but certificate is not valid after 10 (10 seconds ago)";
+        let authority = told("Other(OtherError(CaUsedAsEndEntity))");
+        assert_eq!(authority, "it is that of an authority, which signs others and is no server");
+        assert_eq!(told("UnknownIssuer"), "no authority that is known here signed it");
+        assert_eq!((told(old), told("NotValidYet")), ("it has expired".into(), "it is not valid yet".into()));
+        assert_eq!(told(name), format!("it is for another name ({name})"));
+        assert_eq!(told("BadSignature"), "BadSignature");
     }
 
     #[test]
