@@ -15,7 +15,7 @@ mod tokens;
 pub use self::{
     error::{AccessError, Denied},
     grant::Grant,
-    known::survives_restore,
+    known::{is_token, survives_restore},
     role::Role,
     scopes::Scopes,
     secret::Secret,

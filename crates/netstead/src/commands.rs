@@ -52,3 +52,8 @@ macro_rules! say {
     };
 }
 pub(crate) use say;
+
+/// So many of them: `1 claim`, `2 claims`.
+pub(crate) fn many(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}

@@ -126,7 +126,7 @@ fn client_hint(error: &ClientError) -> Option<String> {
             "give a token with `--token` or NETSTEAD_TOKEN; `netstead token create` makes one, and `netstead run` \
              leaves one for the user who starts it"
         }
-        ClientError::Untrusted { .. } => "name the authority that signed it with `--ca-file`",
+        ClientError::Untrusted { .. } => return error.certificate_advice().map(str::to_owned),
         ClientError::Unknown { .. } => "look, or do the same again: a claim that was made is not made twice",
         ClientError::Slow { .. } => "try again, or give it more time with `--timeout 2m`",
         ClientError::Unavailable { problem, .. } if problem.detail.contains("?stale=ok") => {
@@ -142,6 +142,7 @@ fn client_hint(error: &ClientError) -> Option<String> {
 fn refusal_hint(problem: &Problem) -> Option<String> {
     let hint = match problem.slug() {
         "no-such-pool" => "`netstead get pools` lists those there are",
+        "no-such-vrf" => "`netstead get pools -o wide` shows the VRF of each",
         "nothing-selected" => "`netstead get pools -o wide` shows their labels",
         "address-held" => {
             "claim without `--address` for any other, or see `netstead explain` with the address"

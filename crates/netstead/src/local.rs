@@ -71,7 +71,8 @@ impl LocalServer {
     pub(crate) async fn start(global: &Global) -> anyhow::Result<Self> {
         let settings = Settings::read(global.config.as_deref())?;
         let place = settings.store(global);
-        let store = place.open().await?;
+        // A slip in the name of a directory must not make a store there.
+        let store = place.open_existing().await?;
         node::check_format(&*store.snapshot().await?).await?;
         let led = tokio::time::timeout(PATIENCE, lead_ledger(&store, &settings.config.ledger)).await;
         let ledger = match led {

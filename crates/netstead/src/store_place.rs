@@ -94,7 +94,9 @@ impl StorePlace {
             Self::Memory => return Err(Failure::new("a store in memory ends with its server").into()),
             Self::Local(dir) if !holds_a_store(dir) => {
                 let message = format!("there is no store in {}", dir.display());
-                return Err(Failure::new(message).hint("name its directory with `--data-dir`").into());
+                return Err(Failure::new(message)
+                    .hint("name its directory with `--data-dir`; `netstead run` makes a new one")
+                    .into());
             }
             Self::Raft(RaftConfig { path: Some(dir), .. }) if !holds_a_store(dir) => {
                 let message = format!("there is no node of a cluster in {}", dir.display());

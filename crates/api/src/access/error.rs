@@ -30,6 +30,6 @@ pub enum Denied {
     Malformed,
     #[error("this token is not known here; it may have been revoked")]
     Unknown,
-    #[error("this token expired at {at}; `netstead token create` makes a new one")]
+    #[error("this token expired at {at:.0}; `netstead token create` makes a new one")]
     Expired { at: Timestamp },
 }

@@ -101,6 +101,11 @@ fn id_of(key: &[u8]) -> Option<&str> {
     std::str::from_utf8(key.strip_prefix(PREFIX)?).ok()
 }
 
+/// Whether a key of the store is that of a token.
+pub fn is_token(key: &[u8]) -> bool {
+    key.starts_with(PREFIX)
+}
+
 /// What a restore brings along: everything but the nodes, and tokens that are not the local admin's. Backups are older than the last
 /// revocation.
 pub fn survives_restore(key: &[u8], value: &[u8]) -> bool {
@@ -110,6 +115,6 @@ pub fn survives_restore(key: &[u8], value: &[u8]) -> bool {
     }
     match id_of(key) {
         Some(id) => Token::decode(id, value).is_ok_and(|token| token.local_admin),
-        None => !key.starts_with(PREFIX),
+        None => !is_token(key),
     }
 }

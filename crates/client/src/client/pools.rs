@@ -7,7 +7,7 @@ use super::{Change, Client, Tagged};
 use crate::{
     ClientError,
     transport::Repeat,
-    types::{PoolInput, PoolOutput, ReservationInput, ReservationOutput},
+    types::{PoolInput, PoolOutput, ReleaseOutput, ReservationInput, ReservationOutput},
 };
 
 #[derive(Deserialize)]
@@ -67,8 +67,8 @@ impl Client {
     }
 
     /// Ends a reservation; one that is gone already is fine.
-    pub async fn unreserve(&self, pool: &str, key: &str) -> Result<(), ClientError> {
+    pub async fn unreserve(&self, pool: &str, key: &str) -> Result<ReleaseOutput, ClientError> {
         let call = self.delete(&["pools", pool, "reservations", key], Repeat::Idempotent, &())?;
-        self.send::<serde_json::Value>(call).await.map(drop)
+        self.send(call).await
     }
 }

@@ -123,7 +123,7 @@ pub(crate) struct Settings {
     #[arg(long)]
     pub(crate) no_sticky: bool,
     /// The most addresses one owner may hold
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_per_owner: Option<Given<NonZeroU32>>,
     /// A label; may be given more than once
     #[arg(long = "label", value_name = "NAME=VALUE", value_parser = super::claim::label)]
@@ -136,6 +136,10 @@ pub(crate) struct Settings {
 /// A value, or none: an empty one takes away what was there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Given<T>(pub(crate) Option<T>);
+
+fn at_least_one(text: &str) -> Result<Given<NonZeroU32>, &'static str> {
+    text.parse().map_err(|_| "it is a number from 1 on, or empty for no limit")
+}
 
 impl<T: FromStr> FromStr for Given<T> {
     type Err = T::Err;

@@ -9,7 +9,7 @@ use netstead_client::{
 };
 use netstead_model::{Ident, Key};
 
-use super::{Context, claim::print, say};
+use super::{Context, claim::print, many, say};
 use crate::{cli::claim::Held, failure::Failure, progress::Progress};
 
 /// As many as go into one commit: all of them or none.
@@ -61,7 +61,7 @@ pub(super) async fn claim(context: &Context, file: &Path, common: &ClaimInput) -
     }
     progress.clear();
     print(context, &claims, false)?;
-    say!("{} claims", claims.len());
+    say!("{}", many(claims.len(), "claim"));
     Ok(())
 }
 
@@ -141,7 +141,12 @@ fn csv(line: &str, common: &ClaimInput) -> Result<ClaimFrom, String> {
     let (pool, key, address) = match fields.as_slice() {
         [pool, key] | [pool, key, ""] => (pool, key, None),
         [pool, key, address] => (pool, key, Some(address)),
-        _ => return Err(format!("it has {} fields", fields.len())),
+        _ => {
+            return Err(format!(
+                "it has {}; write `pool,key` or `pool,key,address`",
+                many(fields.len(), "field")
+            ));
+        }
     };
     let pool: Ident = pool.parse().map_err(|error| format!("pool: {error}"))?;
     let key: Key = key.parse().map_err(|error| format!("key: {error}"))?;
@@ -171,7 +176,10 @@ mod tests {
     #[test]
     fn a_wrong_line_is_named_with_its_field() {
         let wrong = |text: &str| parse(text, &ClaimInput::default()).unwrap_err();
-        assert_eq!(wrong("lan,a\nlan\n"), (2, "it has 1 fields".into()));
+        assert_eq!(
+            wrong("lan,a\nlan\n"),
+            (2, "it has 1 field; write `pool,key` or `pool,key,address`".into())
+        );
         assert_eq!(wrong("LAN,a").0, 1);
         for (line, told) in [
             ("lan,a,10.0.3.999", "address: "),

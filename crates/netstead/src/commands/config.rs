@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use netstead_model::{PoolSpec, Range};
+use netstead_model::{PoolSpec, Range, Span};
 
 use super::say;
 use crate::{
@@ -28,6 +28,15 @@ pub(crate) fn check(global: &Global, args: &ConfigCheck) -> anyhow::Result<()> {
     }
 }
 
+/// Whole days as days.
+fn days(span: Span) -> String {
+    const DAY: u64 = 24 * 3600 * 1000;
+    match span.as_millis() {
+        millis if millis > 0 && millis % DAY == 0 => format!("{}d", millis / DAY),
+        _ => span.to_string(),
+    }
+}
+
 fn understood(global: &Global, settings: &Settings) -> String {
     let Config { store, api, log, ledger, nameserver, notify, pools, sources, providers, domains } =
         &settings.config;
@@ -49,7 +58,7 @@ fn understood(global: &Global, settings: &Settings) -> String {
     let _ = writeln!(text, "store   {store}");
     let _ = writeln!(text, "api     {scheme}://{}{hosts}", api.listen);
     let _ = writeln!(text, "log     {level}, as {format}");
-    let _ = writeln!(text, "ledger  events kept {}, at most {}", ledger.retention, ledger.max_events);
+    let _ = writeln!(text, "ledger  events kept {}, at most {}", days(ledger.retention), ledger.max_events);
     for pool in pools {
         let _ = writeln!(text, "pool    {}", pool_told(pool));
     }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use netstead_client::types::FindingOutput;
 
-use super::{Context, say};
+use super::{Context, many, say};
 use crate::{
     cli::Format,
     failure::Exit,
@@ -20,8 +20,7 @@ pub(crate) async fn doctor(context: &Context) -> anyhow::Result<Exit> {
     let problems = found.findings.iter().filter(|finding| finding.state == "problem").count();
     match problems {
         0 => say!("nothing is wrong"),
-        1 => say!("1 problem"),
-        count => say!("{count} problems"),
+        count => say!("{}", many(count, "problem")),
     }
     Ok(if problems == 0 { Exit::Fine } else { Exit::Error })
 }

@@ -70,7 +70,10 @@ fn place_told(place: &ExplainPlace) -> String {
     let address = &place.address;
     let pool = address.pool.as_ref().map(|pool| format!(" in pool {pool}")).unwrap_or_default();
     let vrf = if address.vrf == "default" { String::new() } else { format!(" (VRF {})", address.vrf) };
-    let _ = writeln!(text, "{} is {}{pool}{vrf}", plain(&address.address), plain(&address.state));
+    // Where there is this and that, the sentences say what.
+    let state =
+        if address.state == "mixed" { String::new() } else { format!(" is {}", plain(&address.state)) };
+    let _ = writeln!(text, "{}{state}{pool}{vrf}", plain(&address.address));
     for why in &place.why {
         let _ = writeln!(text, "  {}", plain(why));
     }

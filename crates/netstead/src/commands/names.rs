@@ -69,7 +69,10 @@ pub(crate) async fn pause(context: &Context, args: &Pause) -> anyhow::Result<()>
     };
     context.client.pause(&pause).await?;
     let what = if args.scope.provider.is_none() { "any DNS server".to_owned() } else { named(&args.scope) };
-    say!("nothing is written to {what} until `netstead resume`");
+    match args.span {
+        Some(span) => say!("nothing is written to {what} for {span}, unless `netstead resume` comes first"),
+        None => say!("nothing is written to {what} until `netstead resume`"),
+    }
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use netstead_client::{
 };
 use netstead_model::Range;
 
-use super::{Context, say};
+use super::{Context, many, say};
 use crate::{
     cli::pool::{Create, Delete, Extent, Given, Pool, Settings, Update},
     failure::Failure,
@@ -66,8 +66,10 @@ async fn delete(context: &Context, args: &Delete) -> anyhow::Result<()> {
     };
     match released {
         0 => say!("pool {name} deleted"),
-        1 => say!("pool {name} deleted, 1 claim released"),
-        n => say!("pool {name} deleted, {n} claims released"),
+        n => {
+            let claims = many(usize::try_from(n).unwrap_or(usize::MAX), "claim");
+            say!("pool {name} deleted, {claims} released");
+        }
     }
     Ok(())
 }

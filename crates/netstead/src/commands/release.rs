@@ -1,7 +1,10 @@
 //! `netstead release`, `renew` and `move`: they name the claim by its id, so that a repetition never meets a later
 //! claim of the same key.
 
-use netstead_client::types::{BulkEntry, BulkInput, BulkResult, ClaimOutput, ReleaseOutput, TargetInput};
+use netstead_client::{
+    ClientError,
+    types::{BulkEntry, BulkInput, BulkResult, ClaimOutput, ReleaseOutput, TargetInput},
+};
 use netstead_model::{ClaimId, Ident, Key};
 
 use super::{Context, say};
@@ -23,6 +26,9 @@ pub(crate) async fn release(context: &Context, args: &Release) -> anyhow::Result
         match (&answer.claim, answer.outcome.as_str()) {
             (Some(claim), _) => say!("released {} (`{}` of `{}`)", shown(claim), args.key, claim.owner),
             (None, "released") => say!("`{}` left the queue of pool `{pool}`", args.key),
+            (None, _) if args.id.is_some() => {
+                say!("that claim of `{}` in pool `{pool}` is already gone; nothing was released", args.key);
+            }
             (None, _) => say!("`{}` holds nothing in pool `{pool}`: already gone", args.key),
         }
     }
@@ -105,9 +111,19 @@ pub(crate) async fn renew(context: &Context, args: &Renew) -> anyhow::Result<()>
 pub(crate) async fn move_claim(context: &Context, args: &Move) -> anyhow::Result<()> {
     let id = id_of(context, &args.pool, &args.key, args.id).await?;
     let (pool, key, to) = (args.pool.as_str(), args.key.as_str(), args.to.as_str());
-    let claim = context.client.move_claim(pool, key, &id, to, args.owner.clone()).await?;
+    let moved = context.client.move_claim(pool, key, &id, to, args.owner.clone()).await;
+    let claim = moved.map_err(|error| taken(error, pool, to))?;
     say!("{} went from `{key}` to `{}` of `{}`", shown(&claim), claim.key, claim.owner);
     print_if_asked(context, &claim)
+}
+
+/// A key that holds something cannot be moved to; to adopt is for claims.
+fn taken(error: ClientError, pool: &str, to: &str) -> anyhow::Error {
+    if !error.is("key-held") {
+        return error.into();
+    }
+    let hint = format!("release `{to}` first, or move to a key that holds nothing");
+    Failure::new(format!("`{to}` holds an address of pool `{pool}` already")).hint(hint).into()
 }
 
 async fn id_of(context: &Context, pool: &Ident, key: &Key, id: Option<ClaimId>) -> anyhow::Result<String> {

@@ -16,7 +16,11 @@ pub(crate) async fn reserve(context: &Context, args: &Reserve) -> anyhow::Result
 }
 
 pub(crate) async fn unreserve(context: &Context, args: &Unreserve) -> anyhow::Result<()> {
-    context.client.unreserve(args.pool.as_str(), args.key.as_str()).await?;
-    say!("`{}` of pool `{}` is no longer reserved", args.key, args.pool);
+    let answer = context.client.unreserve(args.pool.as_str(), args.key.as_str()).await?;
+    if answer.outcome == "released" {
+        say!("`{}` of pool `{}` is no longer reserved", args.key, args.pool);
+    } else {
+        say!("nothing is reserved as `{}` in pool `{}`", args.key, args.pool);
+    }
     Ok(())
 }

@@ -9,13 +9,13 @@ use std::{
 
 use anyhow::Context as _;
 use futures::StreamExt as _;
-use netstead_api::access::survives_restore;
+use netstead_api::access::{is_token, survives_restore};
 use netstead_client::{CheckOutput, CheckProblem};
 use netstead_ledger::{backup, check};
 use netstead_model::SystemClock;
 use netstead_store::StoreError;
 
-use super::{Context, say};
+use super::{Context, many, say};
 use crate::{
     cli::{
         Format, Global,
@@ -149,10 +149,11 @@ async fn restore(global: &Global, args: &Restore) -> anyhow::Result<()> {
     }
     let store = place.open().await?;
     // Backups are older than the last revocation: those tokens must not come back.
-    let left_out = Cell::new(0_u64);
+    let (tokens, others) = (Cell::new(0_usize), Cell::new(0_usize));
     let keep = |key: &[u8], value: &[u8]| {
         let kept = survives_restore(key, value);
-        left_out.set(left_out.get() + u64::from(!kept));
+        let count = if is_token(key) { &tokens } else { &others };
+        count.set(count.get() + usize::from(!kept));
         kept
     };
     let restored = backup::restore(&*store, &SystemClock, &path, node::format(), keep).await;
@@ -181,19 +182,31 @@ async fn restore(global: &Global, args: &Restore) -> anyhow::Result<()> {
         backup::BackupError::Unsound { .. } => Failure::new(error.to_string())
             .hint("`netstead store check --repair --local` mends what it can; nothing is handed out before `netstead resume`")
             .into(),
-        error => anyhow::Error::from(error),
+        error => anyhow::Error::from(error).context(format!("{} cannot be restored", args.file.display())),
     })?;
     let into = match &place {
         StorePlace::Local(dir) => dir.display().to_string(),
         place => place.to_string(),
     };
-    say!("{} keys as of {:.0} are restored into {into}", summary.entries, summary.created);
-    match left_out.get() {
+    let left_out = (tokens.get() + others.get()) as u64;
+    let kept = summary.entries.saturating_sub(left_out);
+    say!("{kept} keys as of {:.0} are restored into {into}", summary.created);
+    match tokens.get() {
         0 => {}
-        n => say!("{n} of them, tokens other than the local admin's, are left out: make new ones"),
+        1 => say!("1 token is left out, which is not the local admin's: make a new one"),
+        n => say!("{n} tokens are left out, which are not the local admin's: make new ones"),
+    }
+    match others.get() {
+        0 => {}
+        n => say!("{} left out too, of the nodes that served the old store", are(n, "key")),
     }
     say!("it hands out nothing by itself until you have looked at it and typed: netstead resume");
     Ok(())
+}
+
+/// `1 key is`, `2 keys are`
+fn are(count: usize, what: &str) -> String {
+    format!("{} {}", many(count, what), if count == 1 { "is" } else { "are" })
 }
 
 /// The file itself, or a copy of stdin that ends with the returned guard.
@@ -241,7 +254,7 @@ async fn look(store: &dyn netstead_store::Store, repair: bool) -> anyhow::Result
         }
         error => anyhow::Error::from(error),
     })?;
-    say!("{repaired} problems are repaired");
+    say!("{} repaired", are(repaired, "problem"));
     Ok(check::check(store).await?)
 }
 
@@ -258,7 +271,8 @@ fn checked(report: &CheckOutput, format: Option<Format>) -> anyhow::Result<Exit>
         say!("{} keys, all well", report.keys);
         return Ok(Exit::Fine);
     }
-    let mut failure = Failure::new(format!("{} problems in {} keys", report.problems.len(), report.keys));
+    let mut failure =
+        Failure::new(format!("{} in {} keys", many(report.problems.len(), "problem"), report.keys));
     if report.problems.iter().any(|problem| problem.repairable) {
         failure = failure.hint("stop the server, then `netstead store check --repair --local`");
     }

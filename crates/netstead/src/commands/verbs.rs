@@ -7,7 +7,7 @@ use std::{
 
 use netstead_client::types::{AdoptInput, CleanInput, RecoverInput, RollbackInput, TakeOutput, UndoOutput};
 
-use super::{Context, say};
+use super::{Context, many, say};
 use crate::{
     cli::{
         Format,
@@ -202,10 +202,6 @@ fn finished(context: &Context, done: &UndoOutput) -> anyhow::Result<Exit> {
 
 fn told_notes(output: &UndoOutput) {
     output.notes.iter().for_each(|note| say!("{note}"));
-}
-
-fn many(count: usize, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 fn many_of(values: u64) -> String {

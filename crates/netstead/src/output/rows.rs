@@ -229,9 +229,44 @@ fn used(usage: &Usage, look: Look) -> String {
     if matches!(look, Look::Programs) {
         return format!("{whole}.{part:02}");
     }
-    match (whole, part) {
-        (0, 0) if usage.held != "0" => "<0.01%".into(),
-        (0, 1..) => format!("0.{part:02}%"),
-        _ => format!("{whole}%"),
+    match usage.used_permyriad {
+        0 if usage.held != "0" => "<0.01%".into(),
+        0 => "0%".into(),
+        1..100 if is_less(usage) => "<0.01%".into(),
+        1..100 => format!("0.{part:02}%"),
+        // All is never almost all.
+        10_000.. => format!("{whole}%"),
+        used => format!("{}%", ((used + 50) / 100).min(99)),
+    }
+}
+
+/// Whether less than a hundredth of a percent is used: the server never says 0 of what is something.
+fn is_less(usage: &Usage) -> bool {
+    let number = |text: &str| text.parse::<u128>().unwrap_or_default();
+    let (size, free) = (number(&usage.size), number(&usage.free));
+    size.saturating_sub(free).saturating_mul(10_000) < size
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_used_is_rounded_and_never_all_or_nothing_too_early() {
+        let shown = |size: u128, free: u128, used_permyriad| {
+            let usage = Usage {
+                size: size.to_string(),
+                held: (size - free).to_string(),
+                free: free.to_string(),
+                used_permyriad,
+                ..Usage::default()
+            };
+            used(&usage, Look::People { now: jiff::Timestamp::UNIX_EPOCH })
+        };
+        assert_eq!(shown(151, 145, 397), "4%");
+        assert_eq!(shown(1 << 24, (1 << 24) - 1, 1), "<0.01%");
+        assert_eq!(shown(10_000, 9_999, 1), "0.01%");
+        assert_eq!((shown(1_000, 1, 9_990), shown(3, 0, 10_000)), ("99%".into(), "100%".into()));
+        assert_eq!(shown(3, 3, 0), "0%");
     }
 }

@@ -5,6 +5,18 @@ fn without_a_server_the_store_is_opened_itself() {
     let mut house = House::empty();
     let data = house.data().display().to_string();
     let local = format!("--local --data-dir {data}");
+    // Only a server and a restore make a store: a slip in a name makes none.
+    for command in ["get pools", "pool create lan --range 10.0.3.50-10.0.3.60"] {
+        let said = house.fails(&format!("{command} {local}"));
+        assert!(
+            said.err.contains("there is no store in") && said.err.contains("netstead run"),
+            "{}",
+            said.err
+        );
+    }
+    assert!(!house.data().exists());
+    house.start(&[]);
+    house.stop();
     house.does(&format!("pool create lan --range 10.0.3.50-10.0.3.60 {local}"));
     assert_eq!(house.does(&format!("claim lan web-1 {local}")), "10.0.3.50\n");
     house.start(&[]);
@@ -51,8 +63,21 @@ fn a_backup_is_restored_paused_and_resumed() {
     let _ = std::fs::remove_dir_all(house.path().join("new"));
 
     std::fs::rename(house.data(), house.path().join("old")).unwrap();
-    house.does(&format!("store restore two.backup --data-dir {data}"));
-    house.does(&format!("store check --local --data-dir {data}"));
+    assert!(house.fails("store restore none.backup --data-dir new").err.contains("none.backup"));
+    let said = |line: String| {
+        let said = house.netstead(line.split_whitespace());
+        assert_eq!(said.code, 0, "{}", said.err);
+        said.err
+    };
+    let restored = said(format!("store restore two.backup --data-dir {data}"));
+    let keys: usize = restored.split_whitespace().next().unwrap().parse().unwrap();
+    assert!(
+        restored.contains("\n1 token is left out, which is not the local admin's: make a new one"),
+        "{restored}"
+    );
+    let there = said(format!("store check --local --data-dir {data}"));
+    // The restore itself is an event.
+    assert!(there.contains(&format!("{} keys, all well", keys + 1)), "{restored}{there}");
     house.start(&[]);
     assert_eq!(house.does("get claims -o name"), "lan/web-1\n");
     let said = house.netstead(["claim", "lan", "web-2"]);
