@@ -18,8 +18,10 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{ClientError, Options, types::Problem};
 
 mod build;
+mod doubt;
 
 pub use self::build::canonical_url;
+pub(crate) use self::doubt::Doubt;
 
 /// The most the server lets a request take.
 const LONGEST: Duration = Duration::from_mins(10);
@@ -55,6 +57,8 @@ pub(crate) struct Answer<T> {
     pub(crate) value: T,
     pub(crate) status: StatusCode,
     pub(crate) etag: Option<String>,
+    /// Whether an attempt before this answer may have been carried out.
+    pub(crate) doubt: Doubt,
 }
 
 #[derive(Clone)]
@@ -131,7 +135,7 @@ impl Transport {
             url: self.base().clone(),
             reason: format!("its answer cannot be read ({error})"),
         })?;
-        Ok(Answer { value, status: answer.status, etag: answer.etag })
+        Ok(Answer { value, status: answer.status, etag: answer.etag, doubt: answer.doubt })
     }
 
     /// `/readyz`, which stands beside the API.
@@ -145,18 +149,19 @@ impl Transport {
         let mut pause = self.options.backoff;
         let mut left = self.options.retries;
         let time_left = || self.options.timeout.saturating_sub(SystemClock.monotonic().saturating_sub(begun));
-        let mut reason = None;
+        let (mut reason, mut doubt) = (None, Doubt::default());
         loop {
             let failure = match self.attempt(&call, time_left().min(LONGEST), &request_id).await {
-                Ok(answer) => return Ok(answer),
+                Ok(answer) => return Ok(Answer { doubt, ..answer }),
                 // What an earlier one failed of says why there was too little time for this one.
                 Err(failure) if !call.writes() && is_late(&failure) => return Err(reason.unwrap_or(failure)),
                 Err(failure) => failure,
             };
             let wait = pause.mul_f64(rand::random_range(0.75..1.25));
             if left == 0 || wait >= time_left() || !repeatable(&failure, call.repeat) {
-                return Err(failure);
+                return Err(doubt.weigh(failure, self.base()));
             }
+            doubt.note(&failure);
             tracing::debug!(%request_id, error = %failure, retry_in = ?wait, "Request is repeated.");
             if let ClientError::Unavailable { url, .. } = &failure {
                 // It did nothing; another one may.
@@ -180,7 +185,7 @@ impl Transport {
         let etag = response.headers().get(ETAG).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let body = response.bytes().await.map_err(|error| self.broken(call, error))?;
         if status.is_success() {
-            return Ok(Answer { value: body.into(), status, etag });
+            return Ok(Answer { value: body.into(), status, etag, doubt: Doubt::default() });
         }
         Err(self.refused(call, status, &body))
     }
@@ -289,7 +294,7 @@ impl Transport {
             };
         };
         match (problem.slug(), status) {
-            ("unknown", _) => ClientError::Unknown { url, reason: problem.detail },
+            ("unknown", _) => ClientError::Unknown { url, reason: doubt::cause(&problem.detail).to_owned() },
             (_, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => ClientError::Denied { url, problem },
             (_, StatusCode::SERVICE_UNAVAILABLE) => ClientError::Unavailable { url, problem },
             _ => ClientError::Refused(problem),

@@ -93,7 +93,8 @@ impl Client {
     /// Many requests, 64 to a commit.
     pub async fn bulk(&self, bulk: &BulkInput) -> Result<BulkOutput, ClientError> {
         let repeat = if may_repeat(&bulk.entries) { Repeat::Idempotent } else { Repeat::Once };
-        self.send(self.post(&["bulk"], repeat, bulk)?).await
+        let answer = self.transport.json(self.post(&["bulk"], repeat, bulk)?).await?;
+        Ok(answer.doubt.weigh_entries(answer.value))
     }
 }
 

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use netstead_client::{
     Change, Client, ClientError, Options,
-    types::{ClaimInput, TokenInput},
+    types::{BulkEntry, BulkInput, BulkResult, ClaimFrom, ClaimInput, TokenInput},
 };
 
 use crate::misbehaving::{Act, Misbehaving, problem};
@@ -85,6 +85,55 @@ async fn what_has_no_time_left_is_not_repeated() {
     let error = Client::new(&server.url, None, options).unwrap().status().await.unwrap_err();
     assert!(error.is("no-leader"), "{error:?}");
     assert_eq!(server.heads().len(), 1);
+}
+
+#[tokio::test]
+async fn what_may_have_been_done_is_not_called_undone_by_a_repetition() {
+    let cut_off = Act::Answer(
+        503,
+        r#"{"type":"urn:netstead:unavailable","title":"","status":503,"detail":"the ledger cannot answer now: no quorum; nothing was changed"}"#.into(),
+    );
+    for first in [Act::HangUp, problem(504, "unknown")] {
+        for last in [cut_off.clone(), problem(504, "too-late"), problem(401, "unauthenticated")] {
+            let script = [vec![first.clone()], vec![last.clone(); 3]].concat();
+            let server = Misbehaving::playing(script).await;
+            let error = client(&server).claim("lan", "web-1", &ClaimInput::default()).await.unwrap_err();
+            assert!(matches!(error, ClientError::Unknown { .. }), "{first:?}, {last:?}: {error:?}");
+            assert!(!error.to_string().contains("nothing was changed"), "{error}");
+        }
+        // A decision is the last word, whatever became of the first.
+        let server = Misbehaving::playing([first, cut_off.clone(), problem(409, "exhausted")]).await;
+        let error = client(&server).claim("lan", "web-1", &ClaimInput::default()).await.unwrap_err();
+        assert!(error.is("exhausted"), "{error:?}");
+    }
+    // What was never begun was not done.
+    let server = Misbehaving::playing(vec![cut_off; 4]).await;
+    let error = client(&server).claim("lan", "web-1", &ClaimInput::default()).await.unwrap_err();
+    assert!(matches!(error, ClientError::Unavailable { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn what_may_have_been_done_of_a_bulk_is_not_called_undone() {
+    let failed = |status, slug| match problem(status, slug) {
+        Act::Answer(_, body) => format!(r#"{{"failed":{body}}}"#),
+        _ => String::new(),
+    };
+    let results = format!(r#"{{"results":[{},{}]}}"#, failed(503, "unavailable"), failed(409, "exhausted"));
+    let server = Misbehaving::playing([Act::HangUp, Act::Answer(200, results.clone())]).await;
+    let entries =
+        ["a", "b"].map(|key| BulkEntry::Claim(ClaimFrom { key: key.into(), ..ClaimFrom::default() }));
+    let bulk = BulkInput { entries: entries.into() };
+    let slugs = async |server: &Misbehaving| {
+        let output = client(server).bulk(&bulk).await.unwrap();
+        let slug = |result: BulkResult| match result {
+            BulkResult::Failed(problem) => problem.slug().to_owned(),
+            other => format!("{other:?}"),
+        };
+        output.results.into_iter().map(slug).collect::<Vec<_>>()
+    };
+    assert_eq!(slugs(&server).await, ["unknown", "exhausted"]);
+    let server = Misbehaving::playing([Act::Answer(200, results)]).await;
+    assert_eq!(slugs(&server).await, ["unavailable", "exhausted"]);
 }
 
 #[tokio::test]

@@ -1,0 +1,127 @@
+//! What a later answer says of a request that may have been carried out before.
+//!
+//! A write whose answer was lost is sent again. When the repetition is told that nothing can be done now, that is true
+//! of the repetition only: the one before it may still be done, and it would be wrong to say that nothing was changed.
+
+use reqwest::Url;
+
+use crate::{
+    ClientError,
+    types::{BulkOutput, BulkResult, Problem},
+};
+
+/// What the server puts behind a reason; of a repetition alone it is true.
+const OF_ONE: &str = "; nothing was changed";
+
+/// The first attempt of a call of which it is not known whether it was done.
+#[derive(Debug, Default)]
+pub(crate) struct Doubt(Option<String>);
+
+impl Doubt {
+    /// Remembers an attempt that may have been carried out.
+    pub(super) fn note(&mut self, failure: &ClientError) {
+        if let (None, ClientError::Unknown { reason, .. }) = (&self.0, failure) {
+            self.0 = Some(reason.clone());
+        }
+    }
+
+    /// What is told in the end: the last failure, unless it leaves open what became of an attempt before it.
+    pub(super) fn weigh(&self, last: ClientError, url: &Url) -> ClientError {
+        let Some(first) = &self.0 else { return last };
+        match &last {
+            ClientError::Unknown { .. } => last,
+            ClientError::Refused(problem) | ClientError::Denied { problem, .. } if settles(problem) => last,
+            _ => ClientError::Unknown { url: url.clone(), reason: since(first, &last.to_string()) },
+        }
+    }
+
+    /// The same for the entries of a bulk, each of which has an answer of its own.
+    pub(crate) fn weigh_entries(&self, mut output: BulkOutput) -> BulkOutput {
+        let Some(first) = &self.0 else { return output };
+        for result in &mut output.results {
+            if let BulkResult::Failed(problem) = result
+                && !settles(problem)
+                && problem.slug() != "unknown"
+            {
+                let reason = since(first, &problem.detail);
+                *problem = Problem {
+                    kind: "urn:netstead:unknown".into(),
+                    title: "Unknown".into(),
+                    status: 504,
+                    detail: format!("it is unknown whether this was done: {reason}"),
+                    ..problem.clone()
+                };
+            }
+        }
+        output
+    }
+}
+
+/// Why a server does not know whether something was done, without its saying so: the error says it too.
+pub(super) fn cause(told: &str) -> &str {
+    let inner = told.strip_prefix("it is unknown whether this was done (");
+    inner.and_then(|inner| inner.rsplit_once("): ")).map_or(told, |(cause, _)| cause)
+}
+
+/// What happened first, and what was said when it was asked for again.
+fn since(first: &str, last: &str) -> String {
+    format!("{first}; asked again: {}", last.replacen(OF_ONE, "", 1))
+}
+
+/// Whether this is the last word on a request, whatever became of it before: a decision against it by one who knew
+/// everything that was done. Had it been done, a repetition would have been told so.
+///
+/// What is said before a decision settles nothing: a token that has ended since, a path that a proxy does not know, a
+/// deadline, a server that cannot answer.
+fn settles(problem: &Problem) -> bool {
+    match problem.status {
+        403 => matches!(problem.slug(), "not-yours" | "force-denied"),
+        404 | 409 | 410 | 412 | 422 => !matches!(problem.slug(), "not-found" | "invalid"),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn that_it_is_unknown_is_said_once() {
+        let told = "it is unknown whether this was done (no majority (2 of 3)): ask again with the same key";
+        assert_eq!(cause(told), "no majority (2 of 3)");
+        assert_eq!(cause("because"), "because");
+    }
+
+    #[test]
+    fn only_a_decision_settles_what_became_of_a_request() {
+        let of = |status, slug: &str| Problem {
+            kind: format!("urn:netstead:{slug}"),
+            status,
+            ..Problem::default()
+        };
+        for (status, slug) in [
+            (409, "exhausted"),
+            (409, "not-done"),
+            (404, "no-such-pool"),
+            (410, "already-gone"),
+            (412, "version-mismatch"),
+            (422, "not-in-pool"),
+            (403, "not-yours"),
+        ] {
+            assert!(settles(&of(status, slug)), "{slug}");
+        }
+        for (status, slug) in [
+            (503, "unavailable"),
+            (503, "no-leader"),
+            (504, "too-late"),
+            (500, "internal"),
+            (401, "unauthenticated"),
+            (403, "forbidden"),
+            (404, "not-found"),
+            (413, "too-large"),
+            (400, "invalid"),
+        ] {
+            assert!(!settles(&of(status, slug)), "{slug}");
+        }
+    }
+}
