@@ -1,14 +1,19 @@
 //! The store behind it all: backup and check.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     body::Body,
-    http::{HeaderValue, header},
+    http::{HeaderValue, StatusCode, header},
     response::{IntoResponse as _, Response},
 };
 use futures::StreamExt as _;
-use netstead_ledger::{backup, check};
+use netstead_ledger::{
+    backup::{self, BackupError},
+    check,
+};
+use netstead_model::Clock;
+use netstead_store::Snapshot;
 use serde::{Deserialize, Serialize};
 use tokio_util::io::ReaderStream;
 use tracing::{error, info};
@@ -58,15 +63,44 @@ pub(crate) async fn backup(
     Query(NoParams {}): Query<NoParams>,
 ) -> Result<Response, Failure> {
     session.check_unscoped()?;
+    let app = &session.app;
+    let begun = async {
+        let snapshot = app.ledger.store().snapshot().await?;
+        file(snapshot, Arc::clone(&app.clock)).await
+    };
+    let body = tokio::time::timeout(session.time_left(), begun).await.map_err(|_| too_late())??;
+    let mut response = body.into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/jsonl"));
+    let name = HeaderValue::from_static("attachment; filename=\"netstead-backup.jsonl\"");
+    headers.insert(header::CONTENT_DISPOSITION, name);
+    Ok(response)
+}
+
+fn too_late() -> Failure {
+    let told = "the store did not answer in time: ask again, or give it more time";
+    Failure::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", told).retry_after(Duration::from_secs(1))
+}
+
+/// The file as it is written. What goes wrong before its first line is an error and no file.
+async fn file(snapshot: Arc<dyn Snapshot>, clock: Arc<dyn Clock>) -> Result<Body, Failure> {
     let (reader, mut writer) = tokio::io::duplex(BUFFER);
-    let app = Arc::clone(&session.app);
     let writing = tokio::spawn(async move {
-        let written = backup::write(&**app.ledger.store(), &*app.clock, &mut writer).await;
+        let written = backup::write_snapshot(&*snapshot, &*clock, &mut writer).await;
         // Only a file that was written to its end is told to be at its end.
         drop(writer);
         written
     });
-    let lines = ReaderStream::new(reader);
+    let mut lines = ReaderStream::new(reader);
+    let Some(first) = lines.next().await else {
+        return Err(match writing.await {
+            Ok(Err(BackupError::Store(error))) => error.into(),
+            Ok(Err(error)) => Failure::internal(error),
+            Ok(Ok(_)) => Failure::internal("a backup without a line"),
+            Err(error) => Failure::internal(error),
+        });
+    };
+    let lines = futures::stream::once(async { first }).chain(lines);
     let end = futures::stream::once(async move {
         match writing.await {
             Ok(Ok(summary)) => {
@@ -77,13 +111,7 @@ pub(crate) async fn backup(
             Err(error) => Some(broken(&error)),
         }
     });
-    let body = lines.chain(end.filter_map(async |broken| broken.map(Err)));
-    let mut response = Body::from_stream(body).into_response();
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/jsonl"));
-    let name = HeaderValue::from_static("attachment; filename=\"netstead-backup.jsonl\"");
-    headers.insert(header::CONTENT_DISPOSITION, name);
-    Ok(response)
+    Ok(Body::from_stream(lines.chain(end.filter_map(async |broken| broken.map(Err)))))
 }
 
 /// Breaks the connection off, so that nobody takes half a file for a whole.
@@ -108,4 +136,44 @@ pub(crate) async fn check(
         repairable: found.repair.is_some(),
     });
     Ok(Answer::ok(CheckOutput { problems: problems.collect(), keys: report.keys }))
+}
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+    use netstead_ledger::{Ledger, Options};
+    use netstead_model::SystemClock;
+    use netstead_store::{Entry, MemoryStore, Store as _, StoreError};
+
+    use super::*;
+
+    /// A store that goes away while it is read.
+    #[derive(Debug)]
+    struct Leaving(Arc<dyn Snapshot>);
+
+    #[async_trait]
+    impl Snapshot for Leaving {
+        async fn get(&self, key: &[u8]) -> Result<Option<Entry>, StoreError> {
+            self.0.get(key).await
+        }
+
+        async fn range(&self, _: &[u8], _: Option<&[u8]>, _: usize) -> Result<Vec<Entry>, StoreError> {
+            Err(StoreError::Unavailable { reason: "it went away".into() })
+        }
+
+        async fn range_back(&self, _: &[u8], _: Option<&[u8]>, _: usize) -> Result<Vec<Entry>, StoreError> {
+            Ok(Vec::new())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_backup_that_fails_half_way_breaks_off() {
+        let store = Arc::new(MemoryStore::new());
+        let ledger = Ledger::open(store.clone(), SystemClock::shared(), Options::default()).await.unwrap();
+        let leaving = Arc::new(Leaving(store.snapshot().await.unwrap()));
+        let body = file(leaving, SystemClock::shared()).await.unwrap();
+        let read = axum::body::to_bytes(body, 1 << 20).await;
+        assert!(read.is_err(), "half a file must not look whole");
+        ledger.close().await;
+    }
 }

@@ -9,7 +9,7 @@ use netstead_api::{
 };
 use netstead_ledger::backup;
 use netstead_model::SystemClock;
-use netstead_store::{Commit, MemoryStore};
+use netstead_store::{Commit, FaultyStore, MemoryStore};
 use serde_json::{Value, json};
 
 use crate::support::House;
@@ -58,9 +58,12 @@ async fn a_check_finds_what_should_not_be() {
 }
 
 #[tokio::test]
-async fn a_backup_that_fails_breaks_off() {
-    let house = House::open().await;
-    house.store.close().await;
-    let response = house.get("/backup").into_request().send().await.unwrap();
-    assert!(response.text().await.is_err(), "half a file must not look whole");
+async fn a_backup_that_cannot_begin_says_why() {
+    let way = Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())));
+    let options = ServeOptions::new("127.0.0.1:0");
+    let house = House::over(way.clone(), SystemClock::shared(), options).await;
+    way.set_outage(Some("most nodes are away"));
+    let answer = house.get("/backup").go().await;
+    answer.problem(503, "unavailable");
+    assert!(answer.text.contains("most nodes are away"), "{}", answer.text);
 }
