@@ -11,8 +11,8 @@ use crate::{access::Grant, app::Shared, http::cursor::EventCursor};
 
 /// Events read from the store at a time.
 const PAGE: usize = 500;
-/// How often it is checked that the reader may still read.
-const CHECK: Duration = Duration::from_secs(15);
+/// How often it is checked that the reader may still read, while nothing happens.
+const CHECK: Duration = Duration::from_secs(1);
 
 /// Reads what is stored, then what happens. It listens before it reads, and lets numbers decide what is new; so what
 /// happens between the two is neither lost nor told twice.

@@ -1,13 +1,17 @@
 //! Where a page ends and the next begins. Callers give them back as they got them.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use axum::http::StatusCode;
 use netstead_engine::{Engine, Place};
-use netstead_ledger::Ledger;
+use netstead_ledger::{Freshness, Ledger};
 use netstead_model::Ident;
+use tokio::time::timeout;
 
 use crate::problem::Failure;
+
+/// How long the store is asked whether a cursor is of something that happened.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 fn wrong(text: &str) -> Failure {
     let shown: String = text.chars().take(80).flat_map(char::escape_debug).collect();
@@ -45,18 +49,34 @@ impl EventCursor {
         parsed().ok_or_else(|| Failure::unreadable(field, told))
     }
 
-    /// The sequence number, if it is of this ledger.
-    pub(crate) fn of(self, ledger: &Ledger) -> Result<u64, Failure> {
+    fn is_of(self, ledger: &Ledger) -> Result<(), Failure> {
         let id = ledger.id();
         if self.ledger == id {
-            return Ok(self.seq);
+            return Ok(());
         }
         Err(gone(&format!("this cursor is of the ledger {:08x}, and this one is {id:08x}", self.ledger)))
     }
 
+    /// The sequence number, if it is of this ledger and of something that happened.
+    pub(crate) async fn of(self, ledger: &Ledger) -> Result<u64, Failure> {
+        self.is_of(ledger)?;
+        // Another node may know of more than this one: only the store knows that nobody does.
+        if self.seq > ledger.health().seq
+            && let Ok(Ok(newest)) = timeout(PATIENCE, ledger.read(Freshness::Fresh, |_| ())).await
+            && self.seq > newest.seq
+        {
+            let newest = newest.seq;
+            return Err(gone(&format!(
+                "nothing has happened after {newest}, and this cursor is {}",
+                self.seq
+            )));
+        }
+        Ok(self.seq)
+    }
+
     /// The sequence number, if everything after it is still there.
-    pub(crate) fn standing(self, ledger: &Ledger) -> Result<u64, Failure> {
-        self.of(ledger)?;
+    pub(crate) async fn standing(self, ledger: &Ledger) -> Result<u64, Failure> {
+        self.of(ledger).await?;
         let oldest = ledger.oldest_event();
         if self.seq.saturating_add(1) < oldest {
             return Err(gone(&format!("the events after {} are kept from {oldest} on only", self.seq)));
@@ -83,7 +103,7 @@ impl ChangeCursor {
         let (of, place) = text.split_once(':').ok_or_else(|| wrong(text))?;
         let place: Place = place.parse().map_err(|_| wrong(text))?;
         // The rest is as in any cursor of this ledger.
-        EventCursor::read("after", &format!("{of}:{}", place.event))?.of(ledger)?;
+        EventCursor::read("after", &format!("{of}:{}", place.event))?.is_of(ledger)?;
         let oldest = engine.oldest_event().await;
         if oldest_first && place.event.saturating_add(1) < oldest {
             return Err(gone(&format!("what happened after {place} is kept from {oldest} on only")));

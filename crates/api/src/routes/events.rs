@@ -57,7 +57,9 @@ pub(crate) async fn list(
     let mut query = query(&params, &*session.app.clock)?;
     if let Some(after) = &params.after {
         let cursor = EventCursor::read("after", after)?;
-        query.after = Some(if query.newest_first { cursor.of(ledger)? } else { cursor.standing(ledger)? });
+        let newest_first = query.newest_first;
+        let after = if newest_first { cursor.of(ledger).await? } else { cursor.standing(ledger).await? };
+        query.after = Some(after);
     }
     let scopes = session.scopes();
     let seen = session.read(freshness, |book| {

@@ -53,7 +53,10 @@ pub(crate) async fn follow(
         (None, Some(after)) => Some(EventCursor::read("after", after)?),
         (None, None) => None,
     };
-    let after = cursor.map(|cursor| cursor.standing(ledger)).transpose()?;
+    let after = match cursor {
+        Some(cursor) => Some(cursor.standing(ledger).await?),
+        None => None,
+    };
     let feed = Feed::open(&session.app, session.grant.clone(), after).await?;
     let start = Message::default().id(feed.cursor()).comment("from here on");
     let events = stream::unfold(feed, async |mut feed| {

@@ -238,3 +238,31 @@ async fn a_stream_shows_what_is_in_scope_and_ends_with_its_token() {
     house.claim("lab", "too-late").await;
     assert!(stream.next().await.is_none());
 }
+
+#[tokio::test]
+async fn a_stream_in_which_nothing_happens_ends_with_its_token() {
+    let house = House::with_lan().await;
+    let token = house.token("ann", Role::Read).await;
+    let mut stream = Stream::open(house.get("/events/stream").by(&token)).await;
+    house.tokens.revoke(token.split('_').nth(1).unwrap()).await.unwrap();
+    let ended = tokio::time::timeout(std::time::Duration::from_secs(5), stream.next()).await;
+    assert!(ended.expect("it goes on").is_none());
+}
+
+#[tokio::test]
+async fn a_cursor_of_what_has_not_happened_yet_is_gone() {
+    let house = House::with_lan().await;
+    let (id, seq) = (house.ledger.id(), house.ledger.health().seq);
+    let next = seq + 1;
+    for path in [
+        format!("/events/stream?after={id:08x}:{next}"),
+        format!("/events?after={id:08x}:99999999"),
+        format!("/events?order=oldest&after={id:08x}:{next}"),
+    ] {
+        let answer = house.get(&path).go().await;
+        answer.problem(410, "gone");
+    }
+    let last = format!("{id:08x}:99999999");
+    house.get("/events/stream").header("last-event-id", &last).go().await.problem(410, "gone");
+    house.get(&format!("/events?order=oldest&after={id:08x}:{seq}")).go().await.fine();
+}
