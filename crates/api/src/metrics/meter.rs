@@ -123,6 +123,8 @@ impl Observer for Meter {
         let failed = report.error.is_some() || !report.zone_errors.is_empty();
         let outcome = if failed { "failed" } else { "done" };
         self.0.passes.get_or_create(&PassLabels { provider: provider.clone(), outcome }).inc();
+        // Shown from the start: what is missing is not taken for 0.
+        let _ = self.0.late.get_or_create(&ProviderLabels { provider: provider.clone() });
         let took = report.took.as_secs_f64();
         self.0.pass_durations.get_or_create(&ProviderLabels { provider }).observe(took);
     }
