@@ -4,6 +4,8 @@ use std::{path::PathBuf, time::Duration};
 
 use reqwest::{Certificate, Client, redirect::Policy};
 
+use crate::http::forward::whole;
+
 /// A node that does not take a connection for this long is taken for gone.
 const CONNECT: Duration = Duration::from_secs(2);
 /// How soon a connection to a machine that lost its power is known to be dead.
@@ -47,5 +49,15 @@ impl Peers {
             builder = builder.tls_certs_only(certificates);
         }
         Ok(Self { http: builder.build()? })
+    }
+
+    /// Whether a node answers at `url`; or why it does not.
+    pub(crate) async fn reach(&self, url: &str) -> Result<(), String> {
+        let asked =
+            self.http.get(format!("{}/healthz", url.trim_end_matches('/'))).timeout(CONNECT).send().await;
+        match asked.and_then(reqwest::Response::error_for_status) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(whole(&error.without_url())),
+        }
     }
 }

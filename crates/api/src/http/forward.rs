@@ -66,6 +66,9 @@ const LOOKS: [&str; 1] = ["/api/v1/check"];
 /// Changes below these need no engine.
 const OF_THE_LEDGER: [&str; 6] = ["pools", "claims", "bulk", "observations", "tokens", "cluster"];
 
+/// What to do when another node's certificate is not trusted.
+const DISTRUST: &str = "`[api] peer_ca_file` of this node names who signed the certificates of the others";
+
 /// Headers that concern one connection (RFC 9110, 7.6.1), and those that are written anew for the next.
 const OF_THE_CONNECTION: [HeaderName; 9] = [
     header::CONNECTION,
@@ -323,17 +326,27 @@ fn streamed(answer: reqwest::Response) -> Response {
     response
 }
 
-fn whole(error: &dyn std::error::Error) -> String {
+/// What lies at the bottom of it, and what to do about a certificate that nobody here knows.
+pub(crate) fn whole(error: &dyn std::error::Error) -> String {
     let mut last = error;
     while let Some(source) = last.source() {
         last = source;
     }
-    last.to_string()
+    let told = last.to_string();
+    if told.contains("certificate") { format!("{told}; {DISTRUST}") } else { told }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_certificate_that_is_not_trusted_says_what_to_set() {
+        let told = |text: &str| whole(&std::io::Error::other(text));
+        let distrusted = told("invalid peer certificate: UnknownIssuer");
+        assert!(distrusted.contains("UnknownIssuer; `[api] peer_ca_file`"), "{distrusted}");
+        assert_eq!(told("Connection refused"), "Connection refused");
+    }
 
     #[test]
     fn a_claim_that_waits_is_waited_for() {

@@ -7,7 +7,7 @@ use netstead_engine::Grade;
 use netstead_store::{Health, Remark, RemarkGrade};
 
 use crate::{
-    cluster::Cluster,
+    cluster::{Cluster, Peers},
     http::{
         answer::Answer,
         query::{NoParams, Query},
@@ -34,13 +34,15 @@ pub(crate) async fn get(
     if let Some(examiner) = &session.app.examiner {
         findings.extend(examiner.examine().await);
     }
-    findings.extend(house(&session));
-    findings.extend(session.app.ledger.store().examine().await.into_iter().map(remark));
+    let remarks: Vec<FindingOutput> =
+        session.app.ledger.store().examine().await.into_iter().map(remark).collect();
+    findings.extend(house(&session, remarks.iter().any(|remark| remark.state == "problem")));
+    findings.extend(remarks);
     findings.extend(session.app.cluster.as_ref().and_then(|(cluster, _)| reachable(cluster)));
     findings.push(clock(&session).await);
     match (session.app.stage.engine(), &session.app.cluster) {
         (Some(engine), _) => findings.extend(engine.examine().await.into_iter().map(output)),
-        (None, Some((cluster, _))) => findings.push(following(cluster)),
+        (None, Some((cluster, peers))) => findings.push(following(cluster, peers).await),
         (None, None) => findings.push(FindingOutput::ok("engine", "this server keeps no names")),
     }
     Ok(Answer::ok(DoctorOutput { findings }))
@@ -80,9 +82,17 @@ fn reachable(cluster: &Cluster) -> Option<FindingOutput> {
 }
 
 /// What a node can say of names while another one keeps them.
-fn following(cluster: &Cluster) -> FindingOutput {
+async fn following(cluster: &Cluster, peers: &Peers) -> FindingOutput {
     match cluster.leader() {
         Some(leader) => {
+            if let Err(why) = peers.reach(&leader.url).await {
+                let text = format!(
+                    "the leader cannot be reached from here, so this node can change nothing: {}: {why}",
+                    leader.url
+                );
+                let hint = "it must answer this machine at that address, which its `[api] advertise` sets";
+                return FindingOutput::problem("cluster", text, hint);
+            }
             let text = format!("names are kept by the leader at {}", leader.url);
             let hint = format!("`netstead doctor --url {}` looks at them", leader.url);
             FindingOutput::note("engine", text, hint)
@@ -95,15 +105,19 @@ fn following(cluster: &Cluster) -> FindingOutput {
     }
 }
 
-/// The store, the ledger and the listener.
-fn house(session: &Asker) -> Vec<FindingOutput> {
+/// The store, the ledger and the listener. A store that is `troubled` is not said to be well.
+fn house(session: &Asker, troubled: bool) -> Vec<FindingOutput> {
     let app = &session.app;
     let mut findings = Vec::new();
     findings.push(match app.ledger.store().health() {
+        Health::Ready if troubled => FindingOutput::ok("store", format!("{} answers", app.store)),
         Health::Ready => FindingOutput::ok("store", format!("{} takes changes", app.store)),
         Health::Failed { reason } => {
-            let hint =
-                "look at the disk and the log; `netstead store check` compares what is stored with what may be";
+            let hint = if troubled {
+                "what the store says of itself, below, is why; it goes on by itself once that is mended"
+            } else {
+                "look at the disk and the log; `netstead store check` compares what is stored with what may be"
+            };
             FindingOutput::problem("store", format!("{} takes no changes: {reason}", app.store), hint)
         }
     });

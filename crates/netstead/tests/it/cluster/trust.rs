@@ -30,6 +30,11 @@ fn a_node_sends_requests_on_to_one_whose_certificate_it_was_told_to_trust() {
     assert_eq!(pool(&trusting, "lan", "10.0.3.50-10.0.3.200").status, 201);
     let refused = pool(&doubting, "lab", "10.0.4.50-10.0.4.200");
     assert_eq!((refused.status, refused.problem()), (503, "no-leader"), "{refused:?}");
-    assert!(refused.body["detail"].as_str().unwrap().contains("certificate"), "{refused:?}");
+    let detail = refused.body["detail"].as_str().unwrap();
+    assert!(detail.contains("certificate") && detail.contains("`[api] peer_ca_file`"), "{refused:?}");
+    let looked = doubting.netstead(["doctor"]);
+    let told = looked.out.contains("the leader cannot be reached from here");
+    assert!(looked.code == 1 && told && looked.out.contains("peer_ca_file"), "{looked:?}");
+    assert!(!trusting.netstead(["doctor"]).out.contains("cannot be reached from here"));
     assert!(doubting.does("get pools -o name").contains("lan"), "reads need nobody's trust");
 }
