@@ -11,6 +11,8 @@ use crate::{EngineStatus, ProviderStatus, provider::ProviderHandle};
 
 /// A server that is asked by hand has this long.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// The type of our own nameserver.
+const OWN: &str = "builtin";
 /// So many zones are asked whether they take changes.
 const MOST_ZONES: usize = 20;
 
@@ -51,6 +53,12 @@ pub(super) async fn examine(handle: &ProviderHandle, status: &EngineStatus) -> V
 
 fn trouble(about: &str, handle: &ProviderHandle, error: &ProviderError) -> Finding {
     let table = format!("`[dns.{}]`", handle.setup.name());
+    if let (OWN, ProviderError::Unreachable { reason, .. }) = (handle.setup.provider.kind(), error) {
+        // It is here and answers; what is away is the store in which its zones are.
+        let text = format!("its zones cannot be read or changed: {reason}");
+        let hint = "it goes on to answer what it knows; see what is said of the store".to_owned();
+        return Finding::problem(about, text, hint);
+    }
     let hint = match error {
         ProviderError::Denied { .. } => {
             format!("correct the key in {table}, or give it the right on the server")

@@ -67,11 +67,14 @@ fn of_member(member: &Member) -> Vec<Remark> {
         .errors
         .iter()
         .map(|error| {
-            let hint = if error.contains("NOSPACE") {
-                "compact, defragment (`etcdctl defrag`), then `etcdctl alarm disarm`; until then it takes no changes"
-            } else {
-                "see etcd's own log; an alarm ends with `etcdctl alarm disarm`"
-            };
+            if error.contains("NOSPACE") {
+                let text =
+                    format!("the member at {url} has used up its quota (NOSPACE), and etcd takes no changes");
+                let hint =
+                    "compact, defragment (`etcdctl defrag`), then `etcdctl alarm disarm`, which ends this";
+                return Remark::problem(text, hint);
+            }
+            let hint = "see etcd's own log; an alarm ends with `etcdctl alarm disarm`";
             Remark::problem(format!("the member at {url} says: {error}"), hint)
         })
         .collect();
@@ -168,6 +171,18 @@ mod tests {
         assert_eq!(
             member(10, 9, None)[0].text,
             "etcd 3.6.0 at http://a: 10.0 MiB of 2.0 GiB that is the default; its own could not be read"
+        );
+    }
+
+    #[test]
+    fn an_alarm_is_told_in_words() {
+        let errors = vec!["memberID:10501334649042878790 alarm:NOSPACE ".to_owned()];
+        let status = StatusResponse { errors, ..StatusResponse::default() };
+        let told = of_member(&Member { url: "http://a".into(), status, quota: None });
+        assert_eq!(told[0].grade, RemarkGrade::Problem);
+        assert_eq!(
+            told[0].text,
+            "the member at http://a has used up its quota (NOSPACE), and etcd takes no changes"
         );
     }
 

@@ -2,7 +2,7 @@
 
 use super::{
     RaftStore,
-    status::{Role, Status},
+    status::{MemberStatus, Role, Status},
 };
 use crate::Remark;
 
@@ -31,8 +31,22 @@ fn of(status: &Status) -> Vec<Remark> {
         }
         _ => {}
     }
+    let silent = |member: &MemberStatus| member.last_contact_ms.is_none_or(|age| age > GONE);
     let voters = status.voters();
+    let away = status.members.iter().filter(|member| member.voter && silent(member)).count();
     remarks.push(match voters {
+        // How many more may fail; the problems below say who does not answer.
+        3.. if away > 0 || status.leader.is_none() => {
+            let text = match (voters.saturating_sub(1) / 2).checked_sub(away) {
+                _ if status.leader.is_none() => {
+                    format!("{voters} nodes, of which {} must answer", voters / 2 + 1)
+                }
+                None => format!("{voters} nodes, of which {away} do not answer: too many to go on"),
+                Some(0) => format!("{voters} nodes, of which {away} answer no more: no other may fail"),
+                Some(more) => format!("{voters} nodes, of which {away} answer no more: {more} more may fail"),
+            };
+            Remark::note(text, "start those that do not answer")
+        }
         0 | 1 => Remark::note(
             "one node alone survives no failure",
             "start two more with `netstead run --join ADDRESS:5302`",
@@ -53,7 +67,7 @@ fn of(status: &Status) -> Vec<Remark> {
     }
     for member in &status.members {
         let name = format!("node {:x} at {}", member.id, member.member.address);
-        if status.leader.is_some() && member.last_contact_ms.is_none_or(|age| age > GONE) {
+        if status.leader.is_some() && silent(member) {
             let hint = format!(
                 "start it, or remove it with `netstead cluster remove {:x}` if it is gone for good",
                 member.id
@@ -102,6 +116,20 @@ mod tests {
         assert_eq!(grades(3), (RemarkGrade::Fine, "3 nodes, of which 1 may fail".into()));
         assert!(grades(4).1.contains("no more failures than 3"));
         assert_eq!(grades(5), (RemarkGrade::Fine, "5 nodes, of which 2 may fail".into()));
+    }
+
+    #[test]
+    fn who_is_away_already_is_not_promised_again() {
+        let first = |nodes, silent| told(&cluster(nodes, silent)).remove(0);
+        assert_eq!(
+            first(3, 1),
+            (RemarkGrade::Note, "3 nodes, of which 1 answer no more: no other may fail".into())
+        );
+        assert_eq!(first(5, 1).1, "5 nodes, of which 1 answer no more: 1 more may fail");
+        assert_eq!(first(3, 2).1, "3 nodes, of which 2 do not answer: too many to go on");
+        let lost = Status { leader: None, ..cluster(3, 2) };
+        assert_eq!(told(&lost)[0].1, "3 nodes, of which 2 must answer");
+        assert!(told(&lost).iter().any(|(grade, _)| *grade == RemarkGrade::Problem));
     }
 
     #[test]
