@@ -1,6 +1,7 @@
 //! Keeps the zones in memory as the store has them.
 
 mod load;
+mod retry;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -12,8 +13,9 @@ use netstead_model::Name;
 use netstead_store::{Store, StoreError, Watch, WatchItem, Write};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use tracing::{error, warn};
+use tracing::{debug, error, warn};
 
+use self::retry::Retry;
 use crate::{
     notify::Notifier,
     stored::{self, Entry, Header, Place, Slot, Values},
@@ -21,9 +23,6 @@ use crate::{
     zone::{Diff, Set, Zone},
     zones::Zones,
 };
-
-/// How long to wait before the store is asked again.
-const RETRY: Duration = Duration::from_secs(1);
 
 /// How long a start waits for the store as a whole before this node's own copy has to do.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -121,16 +120,21 @@ impl Follower {
             if followed.is_ok() {
                 continue;
             }
+            let mut retry = Retry::default();
             watch = loop {
-                match self.load().await {
+                let error = match self.load().await {
                     Ok(watch) => break Some(watch),
-                    Err(error) => {
-                        warn!(%error, retry_in = ?RETRY, "Zones cannot be read; the last known are answered.");
-                    }
+                    Err(error) => error.to_string(),
+                };
+                let pause = retry.next_pause();
+                if retry.is_news(&error) {
+                    warn!(error, retry_in = ?pause, "Zones cannot be read; the last known are answered.");
+                } else {
+                    debug!(error, retry_in = ?pause, "Zones still cannot be read.");
                 }
                 tokio::select! {
                     () = stop.cancelled() => return,
-                    () = tokio::time::sleep(RETRY) => {}
+                    () = retry::wait(&*self.store, pause) => {}
                 }
             };
         }
