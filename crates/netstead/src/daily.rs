@@ -68,11 +68,13 @@ impl<'a> Daily<'a> {
         out.sync_all().await?;
         backup::verify(fresh.path()).await.context("it is not sound")?;
         fresh.persist(&file)?;
-        self.remove_old()?;
+        self.remove_old(today)?;
         Ok(Some(file))
     }
 
-    fn remove_old(&self) -> io::Result<()> {
+    /// Removes those that are too many: first those of days to come, which a clock left that was ahead, then the oldest.
+    /// That of `today`, which was just written, stays.
+    fn remove_old(&self, today: Date) -> io::Result<()> {
         let mut days = Vec::new();
         for entry in std::fs::read_dir(&self.dir)? {
             let entry = entry?;
@@ -80,11 +82,12 @@ impl<'a> Daily<'a> {
             let Some(name) = name.to_str() else { continue };
             // Nothing but our own: somebody may keep other files here, as one they want to have for longer.
             let day = name.strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(SUFFIX));
-            days.extend(day.and_then(|day| day.parse::<Date>().ok()).map(|day| (day, entry.path())));
+            let day = day.and_then(|day| day.parse::<Date>().ok());
+            days.extend(day.map(|day| (day <= today, day, entry.path())));
         }
         days.sort();
-        let old = days.len().saturating_sub(self.keep);
-        days.iter().take(old).try_for_each(|(_, path)| std::fs::remove_file(path))
+        let old = days.len().saturating_sub(self.keep.max(1));
+        days.iter().take(old).try_for_each(|(_, _, path)| std::fs::remove_file(path))
     }
 }
 
@@ -125,5 +128,38 @@ mod tests {
         assert_eq!(names[7], "netstead-before-the-move.backup");
         let summary = backup::verify(&backups.join(&names[6])).await.unwrap();
         assert!(summary.entries > 0);
+    }
+
+    #[tokio::test]
+    async fn what_was_just_written_stays_though_a_clock_was_ahead() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Arc::new(MemoryStore::new());
+        let ledger = Ledger::open(store.clone(), SystemClock::shared(), Options::default()).await.unwrap();
+        let daily = Daily::new(&*store, dir.path(), 3);
+        let names = || {
+            let entries = std::fs::read_dir(dir.path().join("backups")).unwrap();
+            let mut names: Vec<_> =
+                entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+            names.sort();
+            names
+        };
+        for day in 1..=3 {
+            daily.back_up(jiff::civil::date(2031, 5, day)).await.unwrap();
+        }
+        for day in 7..=8 {
+            assert!(daily.back_up(jiff::civil::date(2026, 3, day)).await.unwrap().unwrap().exists());
+        }
+        assert_eq!(
+            names(),
+            ["netstead-2026-03-07.backup", "netstead-2026-03-08.backup", "netstead-2031-05-03.backup"]
+        );
+        for day in 9..=10 {
+            daily.back_up(jiff::civil::date(2026, 3, day)).await.unwrap();
+        }
+        assert_eq!(
+            names(),
+            ["netstead-2026-03-08.backup", "netstead-2026-03-09.backup", "netstead-2026-03-10.backup"]
+        );
+        ledger.close().await;
     }
 }
