@@ -4,6 +4,9 @@ use std::{fmt, process::ExitCode};
 
 use netstead_client::{ClientError, types::Problem};
 
+/// What the server adds to an answer that it could give if it might be old.
+const STALE: &str = "; `?stale=ok`";
+
 /// How the process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -34,6 +37,11 @@ impl Failure {
         Self { message: message.into(), hint: None, exit: Exit::Error }
     }
 
+    /// Whether this is its advice.
+    pub(crate) fn advises(&self, hint: &str) -> bool {
+        self.hint.as_deref() == Some(hint)
+    }
+
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
@@ -59,6 +67,20 @@ impl fmt::Display for Told {
 }
 
 impl std::error::Error for Told {}
+
+/// What a command that changes something says when it could not even look: something old would not help it.
+pub(crate) fn of_a_change(error: anyhow::Error) -> anyhow::Error {
+    let unfresh = match error.downcast_ref() {
+        Some(ClientError::Unavailable { problem, .. }) => problem.detail.contains(STALE),
+        _ => false,
+    };
+    if !unfresh {
+        return error;
+    }
+    let told = message(&error);
+    let told = told.split(STALE).next().unwrap_or_default();
+    Failure::new(told).hint("do the same again once the store can be asked").into()
+}
 
 /// Tells a person what went wrong and returns the exit code it deserves.
 pub(crate) fn report(error: &anyhow::Error) -> Exit {
@@ -129,7 +151,7 @@ fn client_hint(error: &ClientError) -> Option<String> {
         ClientError::Untrusted { .. } => return error.certificate_advice().map(str::to_owned),
         ClientError::Unknown { .. } => "look, or do the same again: a claim that was made is not made twice",
         ClientError::Slow { .. } => "try again, or give it more time with `--timeout 2m`",
-        ClientError::Unavailable { problem, .. } if problem.detail.contains("?stale=ok") => {
+        ClientError::Unavailable { problem, .. } if problem.detail.contains(STALE) => {
             "`--stale` shows what is known there, however old"
         }
         ClientError::Foreign { .. } => "is this the right `--url`?",
@@ -167,4 +189,26 @@ fn refusal_hint(problem: &Problem) -> Option<String> {
         _ => return None,
     };
     Some(hint.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_changes_something_is_not_told_to_do_with_something_old() {
+        let problem = Problem {
+            kind: "urn:netstead:unavailable".into(),
+            detail: "it cannot be known: no quorum; `?stale=ok` answers with what is known".into(),
+            ..Problem::default()
+        };
+        let error = || {
+            let url = "http://127.0.0.1:5301".parse().unwrap();
+            anyhow::Error::from(ClientError::Unavailable { url, problem: Box::new(problem.clone()) })
+        };
+        assert!(advice(&error()).0.unwrap().contains("--stale"));
+        let changing = of_a_change(error());
+        assert_eq!(message(&changing), "it cannot be known: no quorum");
+        assert!(!advice(&changing).0.unwrap().contains("--stale"));
+    }
 }

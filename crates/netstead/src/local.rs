@@ -20,6 +20,7 @@ use crate::{
     node,
     settings::Settings,
     state_dir::{credentials_dirs, variable},
+    store_place::or_ask_it,
 };
 
 /// How long a server that just ended may keep the lead of a shared store.
@@ -72,7 +73,7 @@ impl LocalServer {
         let settings = Settings::read(global.config.as_deref())?;
         let place = settings.store(global);
         // A slip in the name of a directory must not make a store there.
-        let store = place.open_existing().await?;
+        let store = place.open_existing().await.map_err(or_ask_it)?;
         node::check_format(&*store.snapshot().await?).await?;
         let led = tokio::time::timeout(PATIENCE, lead_ledger(&store, &settings.config.ledger)).await;
         let ledger = match led {

@@ -24,6 +24,27 @@ use crate::{
 /// So many nodes of one user may run on one machine.
 const MOST: usize = 16;
 
+/// Who else may work on the same store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Others {
+    /// Nobody.
+    None,
+    /// Other processes, as far as is known on this machine only.
+    Here,
+    /// Those on other machines.
+    Far,
+}
+
+impl Others {
+    pub(crate) fn at(place: &StorePlace) -> Self {
+        match (place.is_shared(), place.is_far()) {
+            (false, _) => Self::None,
+            (true, false) => Self::Here,
+            (true, true) => Self::Far,
+        }
+    }
+}
+
 /// Who this node is. Its id is its own for as long as this value lives.
 #[derive(Debug)]
 pub(crate) struct Node {
@@ -130,7 +151,7 @@ pub(crate) fn refused(error: ClusterError) -> anyhow::Error {
 }
 
 /// Where other nodes find this one: what was said, else where it listens.
-pub(crate) fn advertised(api: &ApiConfig, address: SocketAddr, shared: bool) -> String {
+pub(crate) fn advertised(api: &ApiConfig, address: SocketAddr, others: Others) -> String {
     if let Some(url) = &api.advertise {
         return url.clone();
     }
@@ -142,10 +163,18 @@ pub(crate) fn advertised(api: &ApiConfig, address: SocketAddr, shared: bool) -> 
         let named = host.parse::<std::net::IpAddr>().is_err() && !host.starts_with('[');
         let host = if named { host.to_owned() } else { SocketAddr::new(address.ip(), 0).to_string() };
         let host = if named { host } else { host.trim_end_matches(":0").to_owned() };
-        return format!("{scheme}://{host}:{}", address.port());
+        let url = format!("{scheme}://{host}:{}", address.port());
+        if others == Others::Far && address.ip().is_loopback() {
+            warn!(
+                url,
+                "This node tells the others to find it on loopback, where they find only themselves, and cannot send it \
+                 what only a leader can do; set `[api] listen` to an address of this machine, or `[api] advertise`."
+            );
+        }
+        return url;
     }
     let url = format!("{scheme}://{}:{}", machine(), address.port());
-    if shared {
+    if others != Others::None {
         warn!(
             url,
             "This node listens everywhere and tells the others to find it here; if they cannot, set `[api] advertise`, \
@@ -203,7 +232,7 @@ mod tests {
                 advertise: advertise.map(str::to_owned),
                 ..ApiConfig::default()
             };
-            advertised(&api, address.parse().unwrap(), false)
+            advertised(&api, address.parse().unwrap(), Others::None)
         };
         assert_eq!(told("10.0.0.1:5301", "10.0.0.1:5301", None), "http://10.0.0.1:5301");
         assert_eq!(told("[::1]:0", "[::1]:77", None), "http://[::1]:77");

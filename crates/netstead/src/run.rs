@@ -30,7 +30,7 @@ use crate::{
     local::follow_ledger,
     logging::{self, LogFilter, LogFormat},
     names::{Names, Reload},
-    node::{self, Node},
+    node::{self, Node, Others},
     settings::Settings,
     state_dir::{credentials_dir, variable},
     turns::Turns,
@@ -68,6 +68,7 @@ pub(crate) async fn run(global: &Global, args: &Run) -> anyhow::Result<()> {
         api,
         data,
         shared: place.is_shared(),
+        others: Others::at(&place),
         node: Node::of(&place, &*store),
         backups: settings.backups(&place),
         format,
@@ -89,6 +90,7 @@ struct House<'a> {
     data: String,
     /// Whether others may lead the same store.
     shared: bool,
+    others: Others,
     node: Node,
     /// Beside which directory backups are kept, and of how many days.
     backups: Option<(PathBuf, usize)>,
@@ -103,7 +105,7 @@ impl House<'_> {
     async fn open(&self, store: &Arc<dyn Store>, reload: Reload) -> anyhow::Result<()> {
         // Before anything else begins: an address that is taken must not leave half a server behind.
         let bound = netstead_api::bind(serve_options(&self.api)).await.map_err(unserved)?;
-        let url = node::advertised(&self.api, bound.address(), self.shared);
+        let url = node::advertised(&self.api, bound.address(), self.others);
         let bound = bound.also_called(node::host_of(&url));
         let cluster = self.node.join(store, url).await?;
         let ledger = follow_ledger(store, &self.settings.config.ledger).await?;

@@ -22,6 +22,20 @@ use crate::{
 /// How long a command waits for the other nodes of a cluster that is not there yet.
 const OTHERS: Duration = Duration::from_secs(10);
 
+/// What to do when somebody else has the store.
+const IN_USE: &str = "a server runs on it: stop it first";
+
+/// What a command with `--local` can do instead: ask whoever has the store.
+pub(crate) fn or_ask_it(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast::<Failure>() {
+        Ok(failure) if failure.advises(IN_USE) => failure
+            .hint("a server runs on it: talk to that one (leave out `--local`), or stop it first")
+            .into(),
+        Ok(failure) => failure.into(),
+        Err(error) => error,
+    }
+}
+
 /// The one store a command or server works on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum StorePlace {
@@ -49,6 +63,19 @@ impl StorePlace {
     /// Whether other processes may work on the same store.
     pub(crate) fn is_shared(&self) -> bool {
         matches!(self, Self::Etcd(_) | Self::Raft(_))
+    }
+
+    /// Whether other machines are among those who work on it, as far as its addresses tell.
+    pub(crate) fn is_far(&self) -> bool {
+        let hosts: Vec<&str> = match self {
+            Self::Memory | Self::Local(_) => return false,
+            Self::Etcd(etcd) => etcd.endpoints.iter().map(String::as_str).collect(),
+            Self::Raft(raft) => {
+                let own = raft.advertise.as_ref().unwrap_or(&raft.listen);
+                raft.peers.iter().chain(&raft.join).chain([own]).map(String::as_str).collect()
+            }
+        };
+        hosts.into_iter().any(|address| !is_here(address))
     }
 
     /// As the command line has it: a node of a cluster may be told whom to join.
@@ -108,6 +135,15 @@ impl StorePlace {
     }
 }
 
+/// Whether an address, as `10.0.0.1:5302` or as a URL, is of loopback.
+fn is_here(address: &str) -> bool {
+    let address = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let address = address.split('/').next().unwrap_or_default();
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+    let ip = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
+    host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
+}
+
 /// The user's state directory may hold credentials and the id of a node, and no store.
 fn holds_a_store(dir: &Path) -> bool {
     let of_a_store = |entry: std::io::Result<std::fs::DirEntry>| {
@@ -125,10 +161,7 @@ async fn open_local(dir: &Path) -> anyhow::Result<Arc<dyn Store>> {
         .map_err(|error| wrong(error.to_string()).hint("name another directory with `--data-dir`"))?;
     match LocalStore::open(dir).await {
         Ok(store) => Ok(Arc::new(store)),
-        Err(error @ StoreError::Locked { .. }) => {
-            let hint = "a server runs on it: talk to that one (leave out `--local`), or stop it first";
-            Err(wrong(error.to_string()).hint(hint).into())
-        }
+        Err(error @ StoreError::Locked { .. }) => Err(wrong(error.to_string()).hint(IN_USE).into()),
         Err(error @ StoreError::Damaged { .. }) => {
             let hint = "restore a backup into another directory with `netstead store restore`";
             Err(wrong(error.to_string()).hint(hint).into())
@@ -183,10 +216,7 @@ async fn open_raft(config: &RaftConfig, patience: Option<Duration>) -> anyhow::R
             }
             Ok(Arc::new(store))
         }
-        Err(error @ StoreError::Locked { .. }) => {
-            let hint = "a server runs on it: talk to that one (leave out `--local`), or stop it first";
-            Err(Failure::new(error.to_string()).hint(hint).into())
-        }
+        Err(error @ StoreError::Locked { .. }) => Err(Failure::new(error.to_string()).hint(IN_USE).into()),
         Err(error) => {
             Err(Failure::new(error.to_string()).hint("see `docs/guide/raft.md`, or the guide online").into())
         }
@@ -214,6 +244,23 @@ async fn open_etcd(config: &EtcdConfig) -> anyhow::Result<Arc<dyn Store>> {
         Err(error) => {
             let hint = "check `endpoints` and the rest of `[store]`, and that etcd runs";
             Err(Failure::new(error.to_string()).hint(hint).into())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_of_loopback_is_here() {
+        for here in
+            ["127.0.0.1:5302", "[::1]:5302", "localhost:5302", "http://127.0.0.1:2379", "https://localhost"]
+        {
+            assert!(is_here(here), "{here}");
+        }
+        for far in ["10.0.0.1:5302", "0.0.0.0:5302", "[::]:5302", "n1.test:5302", "https://etcd.test:2379/"] {
+            assert!(!is_here(far), "{far}");
         }
     }
 }

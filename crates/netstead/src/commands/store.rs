@@ -10,7 +10,7 @@ use std::{
 use anyhow::Context as _;
 use futures::StreamExt as _;
 use netstead_api::access::{is_token, survives_restore};
-use netstead_client::{CheckOutput, CheckProblem};
+use netstead_client::{CheckOutput, CheckProblem, ClientError};
 use netstead_ledger::{backup, check};
 use netstead_model::SystemClock;
 use netstead_store::StoreError;
@@ -26,7 +26,7 @@ use crate::{
     output::{self, plain},
     progress::Progress,
     settings::Settings,
-    store_place::StorePlace,
+    store_place::{StorePlace, or_ask_it},
 };
 
 /// What is done without a server: everything with `--local`, and a restore always. `None` if a server is to do it.
@@ -55,7 +55,7 @@ pub(crate) async fn store(context: &Context, command: &Store) -> anyhow::Result<
 
 async fn backup_remote(context: &Context, args: &Backup) -> anyhow::Result<()> {
     let mut target = Target::create(&args.file)?;
-    let mut chunks = Box::pin(context.client.backup().await?);
+    let mut chunks = Box::pin(context.client.backup().await.map_err(unread)?);
     let progress = Progress::bytes("backed up");
     let mut bytes = 0;
     while let Some(chunk) = chunks.next().await {
@@ -66,6 +66,14 @@ async fn backup_remote(context: &Context, args: &Backup) -> anyhow::Result<()> {
     }
     progress.clear();
     target.finish().await
+}
+
+/// A server whose store cannot be read has nothing to send; what its machine has can still be had.
+fn unread(error: ClientError) -> anyhow::Error {
+    let ClientError::Unavailable { .. } = &error else { return error.into() };
+    let hint = "if the other nodes are lost for good, stop this server; `netstead store backup --local --stale` on its \
+                machine takes its own copy";
+    Failure::new(error.to_string()).hint(hint).into()
 }
 
 async fn backup_local(global: &Global, args: &Backup) -> anyhow::Result<()> {
@@ -97,7 +105,7 @@ async fn write_backup(
 }
 
 async fn existing(global: &Global) -> anyhow::Result<Arc<dyn netstead_store::Store>> {
-    Settings::read(global.config.as_deref())?.store(global).open_existing().await
+    Settings::read(global.config.as_deref())?.store(global).open_existing().await.map_err(or_ask_it)
 }
 
 /// A backup while it is written: under another name until it is whole and found sound.

@@ -26,6 +26,10 @@ fn without_a_server_the_store_is_opened_itself() {
         "{}",
         said.err
     );
+    // Who did not ask for it is not told to leave it out.
+    house.does("store backup whole.backup");
+    let said = house.fails(&format!("store restore whole.backup --data-dir {data}"));
+    assert!(said.err.contains("stop it first") && !said.err.contains("--local"), "{}", said.err);
     assert_eq!(house.does("claim lan web-1"), "10.0.3.50\n", "the same owner with and without a server");
     house.stop();
     assert_eq!(house.does(&format!("get claims -o name {local}")), "lan/web-1\n");
