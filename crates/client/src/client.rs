@@ -9,7 +9,7 @@ mod verbs;
 
 pub use self::admin::{CheckOutput, CheckProblem};
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use reqwest::{Method, StatusCode, Url};
 use serde::{Serialize, de::DeserializeOwned};
@@ -60,6 +60,16 @@ impl Client {
 
     pub async fn status(&self) -> Result<StatusOutput, ClientError> {
         self.get(&["status"], &()).await
+    }
+
+    /// Whether somebody answers there. Needs no token.
+    pub async fn alive(&self) -> Result<(), ClientError> {
+        self.transport.alive().await
+    }
+
+    /// How old the oldest answer so far was, of those that came without asking the store: with [`Options::stale`].
+    pub fn age(&self) -> Option<Duration> {
+        self.transport.age()
     }
 
     /// Whether it serves, and will go on to. Needs no token.

@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -27,6 +27,9 @@ pub(crate) use self::doubt::Doubt;
 const LONGEST: Duration = Duration::from_mins(10);
 /// What the answer may need on its way back after the server's deadline.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// How old an answer is that its server did not promise to be fresh.
+const AGE: &str = "netstead-age";
 
 /// What may be done when an answer does not come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +72,8 @@ pub(crate) struct Transport {
     /// Which of them answered last.
     current: Arc<AtomicUsize>,
     token: Option<HeaderValue>,
+    /// Of the oldest answer that came from memory.
+    age: Arc<Mutex<Option<Duration>>>,
     pub(crate) options: Arc<Options>,
 }
 
@@ -138,6 +143,16 @@ impl Transport {
         Ok(Answer { value, status: answer.status, etag: answer.etag, doubt: answer.doubt })
     }
 
+    /// `/healthz`, which stands beside the API.
+    pub(crate) async fn alive(&self) -> Result<(), ClientError> {
+        self.bytes(self.call_below(&["healthz"], Method::GET, Repeat::Read)?).await.map(drop)
+    }
+
+    /// How old the oldest answer was that its server did not promise to be fresh.
+    pub(crate) fn age(&self) -> Option<Duration> {
+        *self.age.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// `/readyz`, which stands beside the API.
     pub(crate) async fn ready(&self) -> Result<(), ClientError> {
         self.bytes(self.call_below(&["readyz"], Method::GET, Repeat::Read)?).await.map(drop)
@@ -183,8 +198,12 @@ impl Transport {
         let response = self.send(call, patience, id, Some(patience + call.wait + GRACE)).await?;
         let status = response.status();
         let etag = response.headers().get(ETAG).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let age = response.headers().get(AGE).and_then(|value| value.to_str().ok()?.parse().ok());
+        let age = age.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         let body = response.bytes().await.map_err(|error| self.broken(call, error))?;
         if status.is_success() {
+            let mut oldest = self.age.lock().unwrap_or_else(PoisonError::into_inner);
+            *oldest = age.max(*oldest);
             return Ok(Answer { value: body.into(), status, etag, doubt: Doubt::default() });
         }
         Err(self.refused(call, status, &body))

@@ -125,6 +125,24 @@ impl Cli {
     }
 }
 
+impl Command {
+    /// Whether it only looks, and can do with something old.
+    pub(crate) fn looks(&self) -> bool {
+        matches!(
+            self,
+            Self::Status(_)
+                | Self::Doctor(_)
+                | Self::Get(_)
+                | Self::History(_)
+                | Self::Explain(_)
+                | Self::Events(_)
+                | Self::Export(_)
+                | Self::Output(_)
+                | Self::Health(_)
+        )
+    }
+}
+
 /// How data is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {

@@ -28,7 +28,7 @@ mod turns;
 
 use std::process::ExitCode;
 
-use netstead_model::SystemClock;
+use netstead_model::{Span, SystemClock};
 
 use self::{
     cli::{Cli, Command, Global},
@@ -89,6 +89,10 @@ async fn act(cli: Cli) -> anyhow::Result<Exit> {
     }
     let session = Session::open(&global).await?;
     let done = talk(&global, &session, &command).await;
+    let done = if command.looks() { done } else { done.map_err(failure::of_a_change) };
+    if let (Ok(_), Some(age)) = (&done, session.client().age()) {
+        commands::say!("as of {} ago: the store was not asked", Span::from_secs(age.as_secs().max(1)));
+    }
     session.close().await;
     done
 }

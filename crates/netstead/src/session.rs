@@ -72,8 +72,8 @@ async fn await_start(global: &Global, url: &str) -> anyhow::Result<()> {
     ];
     if here.iter().any(|start| parsed.as_str().starts_with(start)) {
         let options = Options { retries: 5, backoff: Duration::from_millis(50), ..options(global) };
-        // It may well refuse; that it answers is enough. That it does not is said by the command itself.
-        let _ = Client::new(url, None, options)?.status().await;
+        // That it answers is enough. That it does not is said by the command itself.
+        let _ = Client::new(url, None, options)?.alive().await;
     }
     Ok(())
 }

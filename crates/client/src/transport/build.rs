@@ -17,7 +17,7 @@ impl Transport {
         let http = http(&bases, &options)?;
         let token = token.map(bearer).transpose()?;
         let (bases, current) = (bases.into(), Arc::default());
-        Ok(Self { http, bases, current, token, options: Arc::new(options) })
+        Ok(Self { http, bases, current, token, age: Arc::default(), options: Arc::new(options) })
     }
 
     /// Splitting a text gives at least one part.

@@ -47,6 +47,10 @@ fn changes_and_passes_are_counted_and_no_label_is_a_host() {
     }
     value(&text, "netstead_source_complete_age_seconds{source=\"ledger\"}");
     assert!(!text.contains("web-1"), "{text}");
+    // What never happened is 0 and not missing, or nobody could be told when it does.
+    value(&text, "netstead_late_writes_total{provider=\"builtin\"}");
+    // The commands above knocked at no door that was closed to them.
+    assert!(!text.contains("status=\"401\""), "{text}");
 }
 
 #[test]

@@ -72,8 +72,16 @@ fn answers_alone(nodes: &Nodes, node: usize) {
     let stale = nodes.answer(node, Method::GET, "/claims?stale=ok", None);
     assert_eq!((stale.status, &stale.body["items"][0]["address"]), (200, &json!("10.0.3.50")), "{stale:?}");
     assert!(stale.age.as_ref().is_some_and(|age| age.parse::<f64>().unwrap() > 0.0), "{stale:?}");
-    assert!(house.does("get claims --stale").contains("10.0.3.50"));
+    let old = house.netstead(["get", "claims", "--stale"]);
+    assert!(old.out.contains("10.0.3.50") && old.err.contains(" ago: the store was not asked"), "{old:?}");
     assert!(house.does("status --stale").contains("not ready"));
+    let said = house.fails("release lan web-1");
+    assert!(said.err.contains("majority") && !said.err.contains("stale"), "{}", said.err);
+    let said = house.fails("store backup none.backup");
+    assert!(said.err.contains("majority") && said.err.contains("--local --stale"), "{}", said.err);
+    let said = house.netstead(["doctor"]);
+    let wrong = ["takes changes", "1 may fail", "store check", "is its address"];
+    assert!(!wrong.iter().any(|wrong| said.out.contains(wrong)), "{}", said.out);
 
     let fresh = nodes.answer(node, Method::GET, "/claims", None);
     assert_eq!((fresh.status, fresh.problem()), (503, "unavailable"), "{fresh:?}");
