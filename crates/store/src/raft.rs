@@ -8,8 +8,8 @@
 //! - `log`, `machine`, `network`: openraft's storage and transport.
 //! - `secure`, `wire`, `peers`, `server`: how nodes talk.
 //! - `propose`, `read`: commits that share an entry, reads that share a round of heartbeats.
-//! - `node`: what runs, and starts again after the disk failed; `form`, `admin`: who is in the cluster; `hand_over`: who leads
-//!   when the one that led stops.
+//! - `node`: what runs, and starts again after the disk failed; `form`, `admin`, `roll_call`: who is in the cluster;
+//!   `hand_over`: who leads when the one that led stops.
 
 mod address;
 mod admin;
@@ -29,6 +29,7 @@ mod peers;
 mod propose;
 mod read;
 mod recent;
+mod roll_call;
 mod secure;
 mod server;
 mod stand;

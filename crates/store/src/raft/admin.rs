@@ -19,7 +19,8 @@ use tracing::{info, warn};
 use super::{
     address::node_address,
     node::{Leader, Node, TICK},
-    peers::Lane,
+    peers::{Lane, Peers},
+    roll_call,
     status::Status,
     types::{Member, Metrics, NodeId, Raft, hex},
     wire::{Answer, Question},
@@ -30,9 +31,6 @@ const NEARLY: u64 = 100;
 
 /// How long a learner may take to have everything before who wanted it in has to ask again.
 const CATCH_UP: Duration = Duration::from_mins(10);
-
-/// Ticks since a node last answered at which it is held to be alive.
-const ALIVE: u64 = 30;
 
 impl Node {
     /// Answers what only who leads can; [`Answer::NotLeader`] from everybody else.
@@ -114,8 +112,14 @@ impl Node {
         if metrics.membership_config.voter_ids().any(|voter| voter == id) {
             return Ok(());
         }
-        let (changing, patience) = (Arc::clone(&self.changing), self.options.timeout * 2);
-        tokio::spawn(promote(raft.clone(), changing, patience, id, member.address));
+        let promotion = Promotion {
+            raft: raft.clone(),
+            peers: Arc::clone(&self.peers),
+            changing: Arc::clone(&self.changing),
+            patience: self.options.timeout * 2,
+            me: self.id,
+        };
+        tokio::spawn(promotion.of(id, member.address));
         Ok(())
     }
 
@@ -135,7 +139,7 @@ impl Node {
         let _one_at_a_time = self.changing.lock().await;
         let metrics = raft.metrics().borrow().clone();
         if !has(&metrics, id) {
-            return Err(format!("node {id:x} is not in the cluster"));
+            return Err(format!("node {} is not in the cluster", hex(id)));
         }
         let voters: BTreeSet<NodeId> = metrics.membership_config.voter_ids().collect();
         if !voters.contains(&id) {
@@ -143,26 +147,12 @@ impl Node {
         }
         let left: BTreeSet<NodeId> = voters.into_iter().filter(|voter| *voter != id).collect();
         if left.is_empty() {
-            return Err(format!("node {id:x} is the last one of the cluster"));
+            return Err(format!("node {} is the last one of the cluster", hex(id)));
         }
-        let alive = left.iter().filter(|voter| self.is_alive(&metrics, **voter)).count();
-        if alive <= left.len() / 2 {
-            return Err(format!(
-                "without node {id:x} the cluster would have {} nodes of which {alive} answer, and that is no majority; start \
-                 the others first",
-                left.len()
-            ));
-        }
+        let counted = roll_call::check(&self.peers, self.id, &metrics, &left).await;
+        counted.map_err(|why| format!("without node {} {why}", hex(id)))?;
         info!(node = %hex(id), "A node is removed from the cluster.");
         self.change(raft, ChangeMembers::RemoveVoters(BTreeSet::from([id])), false).await
-    }
-
-    fn is_alive(&self, metrics: &Metrics, id: NodeId) -> bool {
-        let member = metrics.membership_config.membership().get_node(&id);
-        id == self.id
-            || member.is_some_and(|member| {
-                self.peers.silent_for(&member.address).is_some_and(|ticks| ticks < ALIVE)
-            })
     }
 
     async fn change(&self, raft: &Raft, what: Change, retain: bool) -> Result<(), String> {
@@ -177,7 +167,8 @@ impl Node {
         }
         let Ok(_one_at_a_time) = self.changing.try_lock() else { return };
         if let Some(voters) = membership.get_joint_config().last() {
-            warn!(?voters, "Finishing a change of members that was begun before.");
+            let nodes: Vec<String> = voters.iter().copied().map(hex).collect();
+            warn!(?nodes, "Finishing a change of members that was begun before.");
             let _ = self.change(raft, ChangeMembers::ReplaceAllVoters(voters.clone()), false).await;
         }
     }
@@ -216,11 +207,50 @@ fn said_at(metrics: &Metrics) -> Option<u64> {
     metrics.membership_config.log_id().map(|log_id| log_id.index)
 }
 
-/// Makes a node a voter once it has everything. A former node at the same address goes with that: its disk is lost.
-async fn promote(raft: Raft, changing: Arc<Mutex<()>>, patience: Duration, id: NodeId, address: String) {
-    let work = async {
+/// What it takes to make a node a voter.
+struct Promotion {
+    raft: Raft,
+    peers: Arc<Peers>,
+    changing: Arc<Mutex<()>>,
+    patience: Duration,
+    /// Who leads.
+    me: NodeId,
+}
+
+impl Promotion {
+    /// Makes a node a voter once it has everything. A former node at the same address goes with that: its disk is lost.
+    async fn of(self, id: NodeId, address: String) {
+        if !timeout(CATCH_UP, self.until_it_has_everything(id)).await.unwrap_or(false) {
+            return;
+        }
+        let _one_at_a_time = self.changing.lock().await;
+        let metrics = self.raft.metrics().borrow().clone();
+        let members = metrics.membership_config.membership();
+        if members.get_joint_config().len() > 1 || members.get_node(&id).is_none() {
+            return; // It asks again.
+        }
+        let is_gone = |voter: &NodeId| {
+            *voter != id && members.get_node(voter).is_some_and(|member| member.address == address)
+        };
+        let mut voters: BTreeSet<NodeId> = members.voter_ids().filter(|voter| !is_gone(voter)).collect();
+        let votes = !voters.insert(id);
+        if votes && members.voter_ids().count() == voters.len() {
+            return; // It asked more than once.
+        }
+        let done = match roll_call::check(&self.peers, self.me, &metrics, &voters).await {
+            Ok(()) => change(&self.raft, self.patience, ChangeMembers::ReplaceAllVoters(voters), false).await,
+            Err(why) => Err(format!("with it {why}")),
+        };
+        match done {
+            Ok(()) => info!(node = %hex(id), address, "A node votes now."),
+            Err(error) => warn!(node = %hex(id), %error, "A node could not be made a voter yet."),
+        }
+    }
+
+    /// Whether it does; who leads no more need not know.
+    async fn until_it_has_everything(&self, id: NodeId) -> bool {
         loop {
-            let metrics = raft.metrics().borrow().clone();
+            let metrics = self.raft.metrics().borrow().clone();
             let Some(replication) = &metrics.replication else { return false };
             let last = metrics.last_log_index.unwrap_or(0);
             let matched = replication.get(&id).copied().flatten();
@@ -229,27 +259,6 @@ async fn promote(raft: Raft, changing: Arc<Mutex<()>>, patience: Duration, id: N
             }
             sleep(TICK).await;
         }
-    };
-    if !timeout(CATCH_UP, work).await.unwrap_or(false) {
-        return;
-    }
-    let _one_at_a_time = changing.lock().await;
-    let metrics = raft.metrics().borrow().clone();
-    let members = metrics.membership_config.membership();
-    if members.get_joint_config().len() > 1 || members.get_node(&id).is_none() {
-        return; // It asks again.
-    }
-    let is_gone = |voter: &NodeId| {
-        *voter != id && members.get_node(voter).is_some_and(|member| member.address == address)
-    };
-    let mut voters: BTreeSet<NodeId> = members.voter_ids().filter(|voter| !is_gone(voter)).collect();
-    let votes = !voters.insert(id);
-    if votes && members.voter_ids().count() == voters.len() {
-        return; // It asked more than once.
-    }
-    match change(&raft, patience, ChangeMembers::ReplaceAllVoters(voters), false).await {
-        Ok(()) => info!(node = %hex(id), address, "A node votes now."),
-        Err(error) => warn!(node = %hex(id), %error, "A node could not be made a voter yet."),
     }
 }
 
