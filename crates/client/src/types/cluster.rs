@@ -42,6 +42,9 @@ pub struct NodeOutput {
     /// Milliseconds since it last answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_contact_ms: Option<u64>,
+    /// Another node that stands at its address now, so that this one cannot be there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaced_by: Option<String>,
     /// Of its program.
     pub version: String,
 }

@@ -25,7 +25,9 @@ pub(crate) async fn cluster(context: &Context, command: &Cluster) -> anyhow::Res
 /// A node that keeps the store together with others is removed there; in any case it is forgotten as one that serves.
 async fn remove(context: &Context, node: &str) -> anyhow::Result<()> {
     let cluster = context.client.cluster().await?;
-    let is_one = |one: &NodeOutput| one.id == node || one.name == node || one.address == node;
+    let short = |id: &str| id.trim_start_matches('0') == node;
+    let is_one =
+        |one: &NodeOutput| one.id == node || short(&one.id) || one.name == node || one.address == node;
     if cluster.nodes.iter().any(is_one) {
         context.client.remove_node(node).await?;
         say!("{node} is removed from the cluster");
@@ -125,6 +127,11 @@ async fn status(context: &Context) -> anyhow::Result<()> {
         if let Some(told) = majority_lost(&cluster.nodes) {
             say!("{told}");
         }
+        for node in &cluster.nodes {
+            if let Some(other) = &node.replaced_by {
+                say!("{} is another node now ({other}): {} does not answer", node.address, node.id);
+            }
+        }
     }
     Ok(())
 }
@@ -141,6 +148,7 @@ mod tests {
             role: role.into(),
             lag: None,
             last_contact_ms,
+            replaced_by: None,
             version: "1".into(),
         }
     }

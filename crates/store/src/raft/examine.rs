@@ -3,6 +3,7 @@
 use super::{
     RaftStore,
     status::{MemberStatus, Role, Status},
+    types::hex,
 };
 use crate::Remark;
 
@@ -66,13 +67,14 @@ fn of(status: &Status) -> Vec<Remark> {
         remarks.push(Remark::problem("no node leads the cluster", hint));
     }
     for member in &status.members {
-        let name = format!("node {:x} at {}", member.id, member.member.address);
+        let (id, address) = (hex(member.id), &member.member.address);
+        let name = format!("node {id} at {address}");
         if status.leader.is_some() && silent(member) {
-            let hint = format!(
-                "start it, or remove it with `netstead cluster remove {:x}` if it is gone for good",
-                member.id
-            );
-            remarks.push(Remark::problem(format!("{name} does not answer"), hint));
+            let hint =
+                format!("start it, or remove it with `netstead cluster remove {id}` if it is gone for good");
+            let other = member.other.map(|other| format!(": {address} is another node now ({})", hex(other)));
+            let text = format!("{name} does not answer{}", other.unwrap_or_default());
+            remarks.push(Remark::problem(text, hint));
         } else if let Some(lag) = member.lag.filter(|lag| *lag > BEHIND) {
             let hint = "it catches up by itself unless its disk or network is too slow";
             remarks.push(Remark::note(format!("{name} is {lag} entries behind"), hint));
@@ -134,7 +136,11 @@ mod tests {
 
     #[test]
     fn who_does_not_answer_is_named() {
-        let told = told(&cluster(3, 1));
-        assert_eq!(told[1], (RemarkGrade::Problem, "node 3 at 10.0.0.3:5302 does not answer".into()));
+        let mut status = cluster(3, 1);
+        let text = "node 0000000000000003 at 10.0.0.3:5302 does not answer";
+        assert_eq!(told(&status)[1], (RemarkGrade::Problem, text.into()));
+        status.members[2].other = Some(0xfe);
+        let text = format!("{text}: 10.0.0.3:5302 is another node now (00000000000000fe)");
+        assert_eq!(told(&status)[1], (RemarkGrade::Problem, text));
     }
 }

@@ -84,11 +84,9 @@ impl Node {
     /// The voters beside this node that answered lately.
     fn others(&self, raft: &Raft) -> Vec<(NodeId, Member)> {
         let membership = raft.metrics().borrow().membership_config.clone();
-        let there =
-            |member: &Member| self.peers.silent_for(&member.address).is_some_and(|ticks| ticks < RECENT);
-        let voters = membership.voter_ids().filter(|id| *id != self.id);
-        let named = voters.filter_map(|id| Some((id, membership.membership().get_node(&id)?.clone())));
-        named.filter(|(_, member)| there(member)).collect()
+        let there = |id: &NodeId| self.peers.silent_for(*id).is_some_and(|ticks| ticks < RECENT);
+        let voters = membership.voter_ids().filter(|id| *id != self.id && there(id));
+        voters.filter_map(|id| Some((id, membership.membership().get_node(&id)?.clone()))).collect()
     }
 
     /// Who may lead next: it has every entry that this node has. `None` if this node is alone or leads no more.

@@ -7,9 +7,12 @@ use tokio::time::sleep;
 
 use super::{
     node::{LONG, Leader, Node, TICK, millis},
-    types::Metrics,
+    types::{Metrics, hex},
 };
 use crate::{Health, Store as _};
+
+/// Ticks since a node last answered at which it is held to be there.
+const RECENT: u64 = 30;
 
 impl Node {
     /// Whether this node leads and no majority has said so for long.
@@ -101,19 +104,32 @@ impl Node {
         if metrics.state == ServerState::Leader {
             return self.lost_majority(&metrics).then(|| {
                 format!(
-                    "no majority of the {voters} nodes of the cluster answers: commits wait, reads of this node's own copy go on"
+                    "no majority of the {voters} nodes of the cluster answers: {}commits wait, reads of this node's own copy go \
+                     on",
+                    self.replaced(&metrics)
                 )
             });
         }
         let long = u32::try_from(leaderless).unwrap_or(u32::MAX);
         (self.leader() == Leader::Nobody && TICK.saturating_mul(long) > 3 * patience).then(|| {
-            let heard = metrics.membership_config.nodes().filter(|(id, member)| {
-                **id != self.id && self.peers.silent_for(&member.address).is_some_and(|ticks| ticks < 30)
+            let heard = metrics.membership_config.voter_ids().filter(|id| {
+                *id == self.id || self.peers.silent_for(*id).is_some_and(|ticks| ticks < RECENT)
             });
             format!(
-                "no node leads the cluster: {} of {voters} answer, and a majority is needed; reads of this node's own copy go on",
-                heard.count() + 1
+                "no node leads the cluster: {} of {voters} answer, and a majority is needed; {}reads of this node's own copy go \
+                 on",
+                heard.count(),
+                self.replaced(&metrics)
             )
         })
+    }
+
+    /// Who is not where it was, because another node is there; nothing if that is true of nobody.
+    fn replaced(&self, metrics: &Metrics) -> String {
+        let others = metrics.membership_config.nodes().filter_map(|(id, member)| {
+            let other = self.peers.other_at(&member.address, *id)?;
+            Some(format!("{} is another node now ({}); ", member.address, hex(other)))
+        });
+        others.collect()
     }
 }

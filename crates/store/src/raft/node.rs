@@ -235,7 +235,7 @@ impl Node {
                     Some(replication) => replication.get(id).map(|matched| count(matched.as_ref())),
                     None => None,
                 };
-                let contact = if *id == self.id { Some(0) } else { self.peers.silent_for(&member.address) };
+                let contact = if *id == self.id { Some(0) } else { self.peers.silent_for(*id) };
                 MemberStatus {
                     id: *id,
                     member: member.clone(),
@@ -243,6 +243,7 @@ impl Node {
                     matched,
                     lag: matched.map(|matched| status.last_log.saturating_sub(matched)),
                     last_contact_ms: contact.map(|ticks| ticks * millis(TICK)),
+                    other: self.peers.other_at(&member.address, *id),
                 }
             })
             .collect();

@@ -71,8 +71,10 @@ pub(super) struct Peers {
     me: NodeId,
     guard: Guard,
     links: Mutex<HashMap<(String, Lane), Arc<Link>>>,
-    /// When each address last answered, in ticks.
-    heard: Mutex<HashMap<String, u64>>,
+    /// When each node last answered, in ticks; at whatever address.
+    heard: Mutex<HashMap<NodeId, u64>>,
+    /// Who was found at an address that could be reached the last time.
+    found: Mutex<HashMap<String, NodeId>>,
     ticks: AtomicU64,
     closed: CancellationToken,
 }
@@ -86,6 +88,8 @@ struct Link {
 
 #[derive(Debug)]
 struct Connection {
+    /// Who is at the other end.
+    node: NodeId,
     outgoing: mpsc::Sender<Vec<u8>>,
     waiting: Mutex<HashMap<u64, oneshot::Sender<Answer>>>,
     next: AtomicU64,
@@ -95,7 +99,15 @@ struct Connection {
 
 impl Peers {
     pub(super) fn new(me: NodeId, guard: Guard, closed: CancellationToken) -> Self {
-        Self { me, guard, links: Mutex::default(), heard: Mutex::default(), ticks: AtomicU64::new(0), closed }
+        Self {
+            me,
+            guard,
+            links: Mutex::default(),
+            heard: Mutex::default(),
+            found: Mutex::default(),
+            ticks: AtomicU64::new(0),
+            closed,
+        }
     }
 
     /// To be called regularly: what the age of a contact is measured in.
@@ -108,10 +120,15 @@ impl Peers {
         self.ticks.load(Ordering::Relaxed)
     }
 
-    /// How many ticks ago `address` answered last.
-    pub(super) fn silent_for(&self, address: &str) -> Option<u64> {
-        let heard = lock(&self.heard).get(address).copied();
+    /// How many ticks ago this node answered last. What another one says that has come to its address is no answer.
+    pub(super) fn silent_for(&self, node: NodeId) -> Option<u64> {
+        let heard = lock(&self.heard).get(&node).copied();
         heard.map(|heard| self.now().saturating_sub(heard))
+    }
+
+    /// Who stands at the address of `node` in its place, as far as is known.
+    pub(super) fn other_at(&self, address: &str, node: NodeId) -> Option<NodeId> {
+        lock(&self.found).get(address).copied().filter(|found| *found != node)
     }
 
     /// Asks the node at `address` and waits for its answer, at most `patience`.
@@ -151,7 +168,7 @@ impl Peers {
         place.unanswered = false;
         let answer = answer?;
         connection.silences.store(0, Ordering::Relaxed);
-        lock(&self.heard).insert(address.to_owned(), self.now());
+        lock(&self.heard).insert(connection.node, self.now());
         Ok(answer)
     }
 
@@ -189,6 +206,10 @@ impl Peers {
                 return Err(reason.clone());
             }
             let outcome = peers.connect(&address).await;
+            match &outcome {
+                Ok(connection) => lock(&peers.found).insert(address.clone(), connection.node),
+                Err(_) => lock(&peers.found).remove(&address),
+            };
             let outcome = outcome.map_err(|error| format!("{address} cannot be reached: {error}"));
             link.attempts.fetch_add(1, Ordering::Release);
             open.clone_from(&outcome);
@@ -212,6 +233,7 @@ impl Peers {
         }
         let (outgoing, frames) = mpsc::channel(QUEUE);
         let connection = Arc::new(Connection {
+            node: hello.node,
             outgoing,
             waiting: Mutex::default(),
             next: AtomicU64::new(0),

@@ -205,9 +205,10 @@ impl Node {
 
     fn somebody_else(&self, wanted: NodeId) -> Answer {
         Answer::Error(format!(
-            "node {wanted:x} is not at {} any more, this is node {:x}",
+            "node {} is not at {} any more, this is node {}",
+            hex(wanted),
             self.options.address(),
-            self.id
+            hex(self.id)
         ))
     }
 

@@ -57,6 +57,8 @@ pub struct MemberStatus {
     pub lag: Option<u64>,
     /// Milliseconds since it last answered the node that says this; 0 for that node itself.
     pub last_contact_ms: Option<u64>,
+    /// Another node that stands at its address now.
+    pub other: Option<NodeId>,
 }
 
 impl Status {

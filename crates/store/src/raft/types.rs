@@ -143,7 +143,7 @@ pub(super) fn first_version(index: u64) -> u64 {
 
 /// The id of a node as people see it.
 pub fn hex(id: NodeId) -> String {
-    format!("{id:x}")
+    format!("{id:016x}")
 }
 
 /// Anything that is stored or sent: compact, with names, so that fields can be added.

@@ -45,7 +45,7 @@ pub(crate) async fn remove(
     let node = node(&session)?;
     let status = node.status().await;
     let named = |member: &&MemberStatus| {
-        hex(member.id) == id || member.member.name == id || member.member.address == id
+        is_id(&id, member.id) || member.member.name == id || member.member.address == id
     };
     let found: Vec<&MemberStatus> = status.members.iter().filter(named).collect();
     match found.as_slice() {
@@ -63,6 +63,11 @@ pub(crate) async fn remove(
         }
     }
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Whether this is the id of a node, with its zeros in front or without.
+fn is_id(text: &str, id: u64) -> bool {
+    hex(id) == text || hex(id).trim_start_matches('0') == text
 }
 
 fn node(session: &Asker) -> Result<&RaftStore, Failure> {
@@ -98,6 +103,7 @@ fn output(status: &Status, one: &MemberStatus) -> NodeOutput {
         role: role.to_owned(),
         lag: one.lag,
         last_contact_ms: one.last_contact_ms,
+        replaced_by: one.other.map(hex),
         version: one.member.version.clone(),
     }
 }

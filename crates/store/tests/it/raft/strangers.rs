@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use netstead_store::{Health, RaftOptions, RaftSecurity, RaftStore, Store, StoreError};
+use netstead_store::{Health, RaftOptions, RaftSecurity, RaftStore, Store, StoreError, raft::hex};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -112,4 +112,48 @@ async fn nodes_with_certificates_of_one_authority_know_each_other_and_nobody_els
     assert_eq!(cluster.node(0).own_status().members.len(), 3);
     drop(store);
     cluster.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_node_at_the_address_of_one_does_not_answer_for_it() {
+    let mut cluster = Cluster::start(3).await;
+    let leader = cluster.leader().await;
+    let (gone, left) = ((leader + 1) % 3, (leader + 2) % 3);
+    let gone_id = cluster.node(gone).id();
+    // One with a cluster of its own and the same secret comes to the address of each that goes.
+    let dir = tempfile::tempdir().unwrap();
+    let stranger = async |address: String| {
+        RaftStore::open(RaftOptions::new(dir.path().join(address.replace(':', "-")), &address, secret()))
+            .await
+            .unwrap()
+    };
+    cluster.kill(gone).await;
+    let other = stranger(cluster.options(gone).listen.clone()).await;
+    let seen = async |number: usize| {
+        let status = cluster.node(number).status().await;
+        status.members.into_iter().find(|member| member.id == gone_id).unwrap()
+    };
+    until(async || seen(left).await.other == Some(other.id())).await;
+    until(async || seen(left).await.last_contact_ms.is_some_and(|age| age > 3000)).await;
+    let told = cluster.node(left).examine().await;
+    let words = format!("{} is another node now ({})", other_address(&other), hex(other.id()));
+    assert!(told.iter().any(|remark| remark.text.contains(&words)), "{told:?}");
+
+    cluster.kill(leader).await;
+    let second = stranger(cluster.options(leader).listen.clone()).await;
+    let node = cluster.node(left);
+    until(async || {
+        let Health::Failed { reason } = node.health() else { return false };
+        reason.contains("1 of 3 answer") && reason.contains(&words) && reason.contains(&hex(second.id()))
+    })
+    .await;
+    drop(node);
+    for store in [other, second] {
+        store.close().await;
+    }
+    cluster.close().await;
+}
+
+fn other_address(store: &RaftStore) -> String {
+    store.own_status().me.address
 }
