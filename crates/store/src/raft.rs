@@ -9,7 +9,7 @@
 //! - `secure`, `wire`, `peers`, `server`: how nodes talk.
 //! - `propose`, `read`: commits that share an entry, reads that share a round of heartbeats.
 //! - `node`: what runs, and starts again after the disk failed; `form`, `admin`, `roll_call`: who is in the cluster;
-//!   `hand_over`: who leads when the one that led stops.
+//!   `whereabouts`: where each is; `hand_over`: who leads when the one that led stops.
 
 mod address;
 mod admin;
@@ -41,6 +41,7 @@ mod suite;
 mod tests;
 mod transfer;
 mod types;
+mod whereabouts;
 mod wire;
 
 use std::{
@@ -120,6 +121,11 @@ impl RaftStore {
         let node = Arc::new(Node::new(id, options, disk, peers, closed));
         tracing::info!(id = %hex(id), address = node.options.address(), "This is a node of a cluster.");
         tokio::spawn(server::serve(Arc::clone(&node), listener, guard));
+        if let Err(error) = whereabouts::check(&node).await {
+            node.closed.cancel();
+            node.disk.store.close().await;
+            return Err(error);
+        }
         tokio::spawn(Arc::clone(&node).run());
         tokio::spawn(keeper::keep(Arc::clone(&node)));
         tokio::spawn(stand::watch(Arc::clone(&node)));

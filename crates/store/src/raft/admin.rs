@@ -85,7 +85,14 @@ impl Node {
     /// Lets a node learn, and vote once it has everything. One that is in already may say something new of itself.
     async fn let_in(&self, raft: &Raft, id: NodeId, member: Member) -> Result<(), String> {
         let before = raft.metrics().borrow().clone();
-        let found = if has(&before, id) { None } else { Some(self.find(id, &member.address).await?) };
+        let found = match before.membership_config.membership().get_node(&id) {
+            None => Some(self.find(id, &member.address).await?),
+            Some(known) if known.address != member.address => {
+                self.may_move(id, &known.address, &member.address).await?;
+                None
+            }
+            Some(_) => None,
+        };
         let _one_at_a_time = self.changing.lock().await;
         let metrics = raft.metrics().borrow().clone();
         let known = metrics.membership_config.membership().get_node(&id).cloned();
@@ -121,18 +128,6 @@ impl Node {
         };
         tokio::spawn(promotion.of(id, member.address));
         Ok(())
-    }
-
-    /// What a node says of itself, if it is where it says. One that cannot be reached would learn nothing, and not be told
-    /// why.
-    async fn find(&self, id: NodeId, address: &str) -> Result<Status, String> {
-        // Who asks to be let in waits for the answer as long as one may take.
-        let patience = self.options.timeout / 2;
-        match self.peers.ask(address, Lane::Client, &Question::Status, patience).await {
-            Ok(Answer::Status(status)) if status.id == id => Ok(*status),
-            Ok(_) => Err(format!("another node answers at {address}")),
-            Err(error) => Err(error.to_string()),
-        }
     }
 
     async fn remove(&self, raft: &Raft, id: NodeId) -> Result<(), String> {

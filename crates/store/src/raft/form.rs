@@ -93,6 +93,12 @@ async fn attempt(node: &Arc<Node>, raft: &Raft) -> Option<String> {
     if node.options.join.is_some() {
         return Some("the node this one is to join is in no cluster itself yet".into());
     }
+    if known.len() == 1 {
+        return Some(
+            "`peers` names nobody but this node; name the others, or leave it out for a cluster of one"
+                .into(),
+        );
+    }
     // Each must have met the same ones: two lists of `peers` that differ could make two clusters.
     let all: Vec<NodeId> = known.keys().copied().collect();
     node.met.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&all);

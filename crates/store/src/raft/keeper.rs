@@ -7,6 +7,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::{
     form,
     node::{LONG, Leader, Node, TICK},
+    whereabouts,
 };
 
 /// Bytes of log after which it is cut, however few entries they are.
@@ -94,7 +95,9 @@ impl Keeper {
             }
             if lonely {
                 node.look_whether_removed().await;
+                whereabouts::tell(&node).await;
             }
+            whereabouts::found(&node);
             form::keep_membership(&node).await;
         });
     }

@@ -47,6 +47,8 @@ pub(super) const TICK: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) id: NodeId,
+    /// See [`Status::run`].
+    pub(super) run: u64,
     pub(super) options: RaftOptions,
     pub(super) disk: SharedDisk,
     pub(super) peers: Arc<Peers>,
@@ -68,6 +70,8 @@ pub(super) struct Node {
     /// Why there is no core, or why it cannot work yet.
     pub(super) trouble: Mutex<Option<String>>,
     pub(super) removed: AtomicBool,
+    /// The cluster knows it elsewhere, and does not take its address over.
+    pub(super) displaced: AtomicBool,
     /// It is about to stop, and takes no commit of others any more.
     pub(super) leaving: AtomicBool,
     /// Those who answered when all did, before there is a cluster.
@@ -109,6 +113,7 @@ impl Node {
         let health = Health::Failed { reason: "this node is starting".into() };
         Self {
             id,
+            run: rand::random(),
             silence: Silence::new(&options.timings),
             options,
             disk,
@@ -123,6 +128,7 @@ impl Node {
             unheard: AtomicU64::new(0),
             trouble: Mutex::new(None),
             removed: AtomicBool::new(false),
+            displaced: AtomicBool::new(false),
             leaving: AtomicBool::new(false),
             met: Mutex::default(),
             closed,
@@ -201,7 +207,7 @@ impl Node {
 
     pub(super) fn status(&self) -> Status {
         let met = self.met.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let mut status = Status { id: self.id, me: self.me(), met, ..Status::default() };
+        let mut status = Status { id: self.id, run: self.run, me: self.me(), met, ..Status::default() };
         let Some(metrics) = self.metrics() else {
             status.role = Role::Failed;
             return status;

@@ -147,6 +147,8 @@ impl Node {
         let votes = voters.iter().any(|voters| voters.contains(&self.id));
         match voters.as_slice() {
             _ if !votes || self.leaving.load(Ordering::Relaxed) => Place::Waits,
+            // Another process may have the same id, and with it the same vote.
+            _ if self.displaced.load(Ordering::Relaxed) => Place::Waits,
             [only] if only.len() == 1 => Place::Alone,
             _ => Place::May(voters.clone()),
         }

@@ -27,6 +27,8 @@ pub enum Role {
 #[serde(default)]
 pub struct Status {
     pub id: NodeId,
+    /// Drawn when the process started: two that differ in it are two processes, also if they have one id.
+    pub run: u64,
     pub role: Role,
     pub leader: Option<NodeId>,
     pub term: u64,

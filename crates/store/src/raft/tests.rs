@@ -11,12 +11,11 @@ use openraft::ChangeMembers;
 use tokio::time::{sleep, timeout};
 
 use super::{
-    Leader, RaftOptions, RaftSecurity, RaftStore, Role,
+    Leader, Member, NodeId, RaftOptions, RaftSecurity, RaftStore, Role, Status,
     disk::{Applied, Disk, applied_write},
-    form,
+    form, hex,
     node::TICK,
     secure::Guard,
-    status::Status,
     types::encode,
     wire::{Answer, Hello, Question, numbered, parse},
 };
@@ -292,4 +291,52 @@ async fn who_leads_nobody_any_more_lets_nobody_in_and_is_in_nobodys_way() {
     let Answer::Error(reason) = refused else { panic!("{refused:?}") };
     assert!(reason.contains("no majority of the 3 nodes"), "{reason}");
     end_at_once(vec![alone]).await;
+}
+
+/// One that says nothing but that it is this node, in another process.
+async fn twin(id: NodeId) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let guard = Guard::new(&RaftSecurity::Secret("sixteen characters".into())).unwrap();
+    tokio::spawn(async move {
+        let (tcp, _) = listener.accept().await.unwrap();
+        let mut channel = guard.accept(tcp).await.unwrap();
+        channel.receiver.receive().await.unwrap().unwrap();
+        channel.sender.send(&encode(&Hello::of(id))).await.unwrap();
+        while let Some(frame) = channel.receiver.receive().await.unwrap() {
+            let (number, _) = parse::<Question>(&frame).unwrap();
+            let status = Answer::Status(Box::new(Status { id, run: 7, ..Status::default() }));
+            channel.sender.send(&numbered(number, &status)).await.unwrap();
+        }
+    });
+    address
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_is_taken_over_only_if_nobody_of_that_id_is_at_the_old_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = three(dir.path());
+    let mut stores = open(&options).await;
+    let first = leader(&stores).await;
+    let moves = (first + 1) % 3;
+    let (id, me) = (stores[moves].id(), stores[moves].node.me());
+    let elsewhere = Member { address: twin(id).await, ..me.clone() };
+    let question = Question::Join(id, elsewhere.clone());
+    let refused = stores[first].node.answer_as_leader(&question).await;
+    let Answer::Error(reason) = refused else { panic!("{refused:?}") };
+    let both = format!("node {} runs at {} as well as at {}", hex(id), me.address, elsewhere.address);
+    assert!(reason.contains(&both), "{reason}");
+    let known_at = |store: &RaftStore| {
+        let members = store.own_status().members;
+        members.into_iter().find(|one| one.id == id).map(|one| one.member.address)
+    };
+    assert_eq!(known_at(&stores[first]), Some(me.address));
+
+    let first = stores[first].id();
+    end_at_once(vec![stores.remove(moves)]).await;
+    let first = stores.iter().find(|store| store.id() == first).unwrap();
+    let taken = first.node.answer_as_leader(&question).await;
+    assert!(matches!(taken, Answer::Ok), "{taken:?}");
+    assert_eq!(known_at(first), Some(elsewhere.address));
+    end_at_once(stores).await;
 }

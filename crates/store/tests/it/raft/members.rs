@@ -1,14 +1,14 @@
 //! Nodes that come and go.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use netstead_store::{
-    Health, Store, StoreError,
+    Health, RaftStore, RaftTimings, Store, StoreError,
     raft::{Role, hex},
 };
 use tokio::time::timeout;
 
-use super::cluster::{Cluster, put, until};
+use super::cluster::{Cluster, free_address, put, until};
 use crate::support::everything;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -133,5 +133,105 @@ async fn what_a_node_says_of_itself_is_known_to_all() {
         })
         .await;
     }
+    cluster.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_with_another_address_is_found_there() {
+    // Who starts trusts the last one that led for a moment, and could tell it then: this one is too slow for that.
+    let timings = RaftTimings::default();
+    let mut cluster = Cluster::start_with(3, |options| options.timings = timings).await;
+    let leader = cluster.leader().await;
+    // One that follows, then the one that leads.
+    for moves in [(leader + 1) % 3, leader] {
+        cluster.stop(moves).await;
+        let address = free_address();
+        cluster.options(moves).listen.clone_from(&address);
+        cluster.restart(moves).await;
+        let id = cluster.node(moves).id();
+        until(async || cluster.node(moves).health() == Health::Ready).await;
+        for node in 0..3 {
+            until(async || {
+                let status = cluster.node(node).own_status();
+                status.members.iter().any(|one| one.id == id && one.member.address == address)
+            })
+            .await;
+        }
+        put(&*cluster.node(moves), "moved", "1").await.unwrap();
+        assert_eq!(cluster.node(moves).own_status().voters(), 3);
+    }
+    cluster.close().await;
+}
+
+/// All files of a directory, as a backup of the machine would bring them elsewhere.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let (entry, to) = (entry.as_ref().unwrap(), to.join(entry.as_ref().unwrap().file_name()));
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            std::fs::copy(entry.path(), &to).unwrap();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_of_a_node_does_not_start_beside_it() {
+    let mut cluster = Cluster::start(3).await;
+    let copied = (cluster.leader().await + 1) % 3;
+    cluster.stop(copied).await;
+    let dir = tempfile::tempdir().unwrap();
+    copy(&cluster.options(copied).path, dir.path());
+    let mut options = cluster.options(copied).clone();
+    cluster.restart(copied).await;
+    let (id, original) = (cluster.node(copied).id(), options.listen.clone());
+    until(async || cluster.node(copied).health() == Health::Ready).await;
+    options.path = dir.path().to_owned();
+    options.listen = free_address();
+    let refused = RaftStore::open(options.clone()).await.unwrap_err().to_string();
+    assert!(refused.contains(&format!("node {} runs already, at {original}", hex(id))), "{refused}");
+
+    // While the original is away the copy is the node; then the original is the one too many.
+    cluster.stop(copied).await;
+    let copy = RaftStore::open(options.clone()).await.unwrap();
+    let other = cluster.node((copied + 1) % 3);
+    until(async || {
+        let members = other.own_status().members;
+        members.iter().any(|one| one.id == id && one.member.address == options.listen)
+    })
+    .await;
+    let refused = RaftStore::open(cluster.options(copied).clone()).await.unwrap_err().to_string();
+    assert!(refused.contains(&format!("node {} runs already, at {}", hex(id), options.listen)), "{refused}");
+    put(&copy, "a", "1").await.unwrap();
+    copy.close().await;
+    cluster.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_with_a_cluster_joins_no_other_and_says_so() {
+    let mut cluster = Cluster::start(1).await;
+    let join = cluster.options(0).listen.clone();
+    let own = cluster.add(|_| {});
+    cluster.restart(own).await;
+    cluster.stop(own).await;
+    cluster.options(own).join = Some(join.clone());
+    let refused = RaftStore::open(cluster.options(own).clone()).await.unwrap_err().to_string();
+    let told = format!("in a cluster of 1 already, and {join} is not in it");
+    assert!(refused.contains(&told) && refused.contains("`--join`"), "{refused}");
+
+    // Who joined is started the same way ever after.
+    cluster.wipe(own);
+    cluster.restart(own).await;
+    until(async || cluster.node(0).own_status().voters() == 2).await;
+    cluster.restart(own).await;
+    until(async || cluster.node(own).health() == Health::Ready).await;
+
+    // And one that names nobody but itself makes none.
+    let alone = cluster.add(|options| options.peers = vec![options.listen.clone()]);
+    cluster.restart(alone).await;
+    let store = cluster.node(alone);
+    until(async || matches!(store.health(), Health::Failed { reason } if reason.contains("`peers` names nobody but this node"))).await;
+    drop(store);
     cluster.close().await;
 }
