@@ -88,6 +88,13 @@ impl Cluster {
         *self.stand.borrow()
     }
 
+    /// Whether this node does everything itself and can: one that keeps the store with others and hears of no majority of them
+    /// leads nobody.
+    pub fn leads(&self) -> bool {
+        let nobody = || self.store.as_node().is_some_and(netstead_store::RaftStore::leads_nobody);
+        self.stand() != Stand::Following && !nobody()
+    }
+
     pub fn stands(&self) -> watch::Receiver<Stand> {
         self.stand.subscribe()
     }

@@ -22,6 +22,7 @@ mod keeper;
 mod lead;
 mod log;
 mod machine;
+mod missing;
 mod network;
 mod node;
 mod options;
@@ -46,7 +47,7 @@ mod wire;
 
 use std::{
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -201,6 +202,17 @@ impl RaftStore {
             }
             _ => own,
         }
+    }
+
+    /// How many members have not answered for 10 s; known to who leads.
+    pub fn silent_members(&self) -> Option<usize> {
+        let leads = self.node.leader() == Leader::Me;
+        leads.then(|| self.node.missing.lock().unwrap_or_else(PoisonError::into_inner).count())
+    }
+
+    /// Whether this node leads and no majority has confirmed it for long, so that it leads nobody.
+    pub fn leads_nobody(&self) -> bool {
+        self.node.leads_nobody()
     }
 
     /// What this node knows itself, without asking anybody.

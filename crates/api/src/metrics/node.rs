@@ -15,6 +15,8 @@ pub(crate) struct Node {
     leads: bool,
     epoch: u64,
     members: usize,
+    /// Of those that keep the store together; known to who leads them.
+    silent: Option<usize>,
     format: u32,
     /// How long ago the store last confirmed what this node knows.
     lag: Option<Duration>,
@@ -22,21 +24,25 @@ pub(crate) struct Node {
 
 impl Node {
     pub(crate) fn of(cluster: &Cluster, lag: Option<Duration>) -> Self {
-        let stand = cluster.stand();
-        let known = cluster.leader().map_or(0, |leader| leader.epoch);
-        let (leads, epoch) = match stand {
-            Stand::Leading { epoch } => (true, epoch),
-            Stand::Following => (false, known),
+        let epoch = match cluster.stand() {
+            Stand::Leading { epoch } => epoch,
+            Stand::Following => cluster.leader().map_or(0, |leader| leader.epoch),
         };
-        Self { leads, epoch, members: cluster.members().len(), format: cluster.format(), lag }
+        let (leads, members) = (cluster.leads(), cluster.members().len());
+        let silent = cluster.store().as_node().and_then(netstead_store::RaftStore::silent_members);
+        Self { leads, epoch, members, silent, format: cluster.format(), lag }
     }
 
     pub(super) fn register(&self, registry: &mut Registry) {
         let gauge = |number: u64| ConstGauge::new(i64::try_from(number).unwrap_or(i64::MAX));
         registry.register("leader", "Whether this node leads", gauge(self.leads.into()));
         registry.register("epoch", "The epoch of the leader that this node knows of", gauge(self.epoch));
-        let members = u64::try_from(self.members).unwrap_or(u64::MAX);
-        registry.register("members", "Nodes that told of themselves", gauge(members));
+        let count = |number: usize| gauge(u64::try_from(number).unwrap_or(u64::MAX));
+        registry.register("members", "Nodes that told of themselves", count(self.members));
+        if let Some(silent) = self.silent {
+            let help = "Nodes that keep the store together and have not answered the leader for 10 s";
+            registry.register("members_silent", help, count(silent));
+        }
         registry.register(
             "store_format",
             "The format in which the store is written",

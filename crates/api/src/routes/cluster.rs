@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use netstead_client::types::{ClusterOutput, LeaderOutput, MemberOutput};
 
 use crate::{
-    cluster::{Cluster, Stand},
+    cluster::Cluster,
     http::{
         answer::Answer,
         path::TextPath,
@@ -54,11 +54,10 @@ fn cluster(session: &Asker) -> Result<&Cluster, Failure> {
 }
 
 pub(super) fn output(cluster: &Cluster) -> ClusterOutput {
-    let (me, members, leader) = (cluster.me(), cluster.members(), cluster.leader());
-    let role = match cluster.stand() {
-        Stand::Leading { .. } => "leading",
-        Stand::Following => "following",
-    };
+    let (me, members) = (cluster.me(), cluster.members());
+    // One that hears of no majority leads nobody, and knows of nobody else who does.
+    let leader = cluster.leader().filter(|leader| leader.node != me.id || cluster.leads());
+    let role = if cluster.leads() { "leading" } else { "following" };
     let name_of = |node: &str| members.iter().find(|one| one.id == node).map(|one| one.name.clone());
     let leads = |node: &str| leader.as_ref().is_some_and(|leader| leader.node == node);
     let member = |one: &crate::cluster::Member| MemberOutput {

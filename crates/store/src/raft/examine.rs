@@ -69,7 +69,8 @@ fn of(status: &Status) -> Vec<Remark> {
     for member in &status.members {
         let (id, address) = (hex(member.id), &member.member.address);
         let name = format!("node {id} at {address}");
-        if status.leader.is_some() && silent(member) {
+        let somebody_asks = status.leader.is_some() || status.role == Role::Leader;
+        if somebody_asks && silent(member) {
             let hint =
                 format!("start it, or remove it with `netstead cluster remove {id}` if it is gone for good");
             let other = member.other.map(|other| format!(": {address} is another node now ({})", hex(other)));

@@ -1,12 +1,14 @@
 //! What is looked after regularly, beside everything else.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::{Arc, PoisonError, atomic::Ordering};
 
 use tokio::time::{MissedTickBehavior, interval};
+use tracing::{info, warn};
 
 use super::{
     form,
     node::{LONG, Leader, Node, TICK},
+    types::{NodeId, hex},
     whereabouts,
 };
 
@@ -15,6 +17,9 @@ const MAX_LOG: u64 = 64 << 20;
 
 /// Entries that stay then, for those who are a little behind.
 const STAY: u64 = 64;
+
+/// Ticks between two looks at what changes slowly.
+const LOOK: u64 = 10;
 
 pub(super) async fn keep(node: Arc<Node>) {
     let mut ticks = interval(TICK);
@@ -50,10 +55,31 @@ impl Keeper {
         node.count_without_majority();
         node.judge_health(self.leaderless);
         self.count += 1;
-        if self.count.is_multiple_of(10) {
+        if self.count.is_multiple_of(LOOK) {
             self.sync().await;
             self.cut_log().await;
             self.look_at_members();
+            self.look_who_is_missing();
+        }
+    }
+
+    fn look_who_is_missing(&self) {
+        let node = &self.node;
+        let mut missing = node.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(metrics) = node.metrics().filter(|_| node.leader() == Leader::Me) else {
+            return missing.forget();
+        };
+        let membership = metrics.membership_config.membership();
+        let others = membership.nodes().map(|(id, _)| *id).filter(|id| *id != node.id);
+        let news = missing.look(LOOK, &others.map(|id| (id, node.peers.silent_for(id))).collect());
+        let address =
+            |id: &NodeId| membership.get_node(id).map(|member| member.address.clone()).unwrap_or_default();
+        for id in &news.silent {
+            let other = node.peers.other_at(&address(id), *id).map(hex);
+            warn!(node = %hex(*id), address = address(id), other, "A node of the cluster does not answer.");
+        }
+        for id in &news.back {
+            info!(node = %hex(*id), address = address(id), "A node of the cluster answers again.");
         }
     }
 

@@ -21,6 +21,7 @@ use super::{
     form,
     log::Log,
     machine::{Machine, Progress, count},
+    missing::Missing,
     network::Network,
     options::RaftOptions,
     peers::{Lane, NoAnswer, Peers},
@@ -70,6 +71,7 @@ pub(super) struct Node {
     /// Why there is no core, or why it cannot work yet.
     pub(super) trouble: Mutex<Option<String>>,
     pub(super) removed: AtomicBool,
+    pub(super) missing: Mutex<Missing>,
     /// The cluster knows it elsewhere, and does not take its address over.
     pub(super) displaced: AtomicBool,
     /// It is about to stop, and takes no commit of others any more.
@@ -128,6 +130,7 @@ impl Node {
             unheard: AtomicU64::new(0),
             trouble: Mutex::new(None),
             removed: AtomicBool::new(false),
+            missing: Mutex::default(),
             displaced: AtomicBool::new(false),
             leaving: AtomicBool::new(false),
             met: Mutex::default(),
@@ -216,6 +219,7 @@ impl Node {
         let voters: Vec<NodeId> = membership.voter_ids().collect();
         let applied = count(metrics.last_applied.as_ref());
         status.leader = match self.leader() {
+            Leader::Me if self.lost_majority(&metrics) => None,
             Leader::Me => Some(self.id),
             Leader::Other(id, _) => Some(id),
             Leader::Nobody => None,

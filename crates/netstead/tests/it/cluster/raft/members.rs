@@ -177,3 +177,29 @@ fn a_node_whose_peers_never_came_is_let_in_by_another() {
     assert!(said.err.contains(&format!("{other_at} is in a cluster of its own")), "{}", said.err);
     voting(&first, 3);
 }
+
+#[test]
+fn a_member_that_falls_silent_is_told_in_the_log_and_counted_until_it_is_back() {
+    let mut nodes = Nodes::start();
+    let leader = nodes.leader();
+    let (gone, other) = ((leader + 1) % 3, (leader + 2) % 3);
+    assert_eq!(nodes.number(leader, "netstead_members_silent"), Some(0.0));
+    assert_eq!(nodes.number(other, "netstead_members_silent"), None);
+    nodes.kill(gone);
+    // Another one may lead by now.
+    let counted = |nodes: &Nodes, count: f64| {
+        let found = until(SOON, || {
+            let counts = |node: &usize| nodes.number(*node, "netstead_members_silent") == Some(count);
+            [leader, other].into_iter().find(counts)
+        });
+        found.unwrap_or_else(|| panic!("{count} should be silent"))
+    };
+    let leads = counted(&nodes, 1.0);
+    let log = nodes.servers[leads].as_mut().unwrap();
+    let line = log.wait_for_line("A node of the cluster does not answer.", SOON).unwrap();
+    assert!(line.contains(&nodes.addresses[gone]), "{line}");
+    nodes.servers[gone] = Some(run(&nodes.houses[gone]));
+    let leads = counted(&nodes, 0.0);
+    let log = nodes.servers[leads].as_mut().unwrap();
+    log.wait_for_line("A node of the cluster answers again.", SOON).unwrap();
+}
