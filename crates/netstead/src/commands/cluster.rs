@@ -1,6 +1,7 @@
 //! `netstead cluster status|add|remove`
 
 use netstead_client::types::{ClusterOutput, MemberOutput, NodeInput, NodeOutput};
+use netstead_store::raft::node_address;
 use serde::Serialize;
 
 use super::{Context, say};
@@ -13,13 +14,28 @@ pub(crate) async fn cluster(context: &Context, command: &Cluster) -> anyhow::Res
     match command {
         Cluster::Status => status(context).await,
         Cluster::Add(args) => {
+            let before = context.client.cluster().await?.nodes;
             let node = NodeInput { address: args.address.clone() };
             context.client.add_node(&node).await?;
-            say!("{} is let in, and votes once it has everything", args.address);
+            let after = context.client.cluster().await?.nodes;
+            if was_in(&before, &after, &args.address) {
+                say!("{} is in the cluster already, and votes", args.address);
+            } else {
+                say!("{} is let in, and votes once it has everything", args.address);
+            }
             Ok(())
         }
         Cluster::Remove(args) => remove(context, &args.node).await,
     }
+}
+
+/// Whether the one at this address voted before it was added, and is the only one there also after that.
+fn was_in(before: &[NodeOutput], after: &[NodeOutput], address: &str) -> bool {
+    let at = |nodes: &[NodeOutput]| -> Vec<(String, bool)> {
+        let there = nodes.iter().filter(|node| Some(&node.address) == node_address(address).as_ref());
+        there.map(|node| (node.id.clone(), node.role != "learner")).collect()
+    };
+    matches!(at(before).as_slice(), [(_, true)]) && at(before) == at(after)
 }
 
 /// A node that keeps the store together with others is removed there; in any case it is forgotten as one that serves.
@@ -151,6 +167,17 @@ mod tests {
             replaced_by: None,
             version: "1".into(),
         }
+    }
+
+    #[test]
+    fn who_is_added_again_is_no_news() {
+        let (votes, learns) = (node("follower", Some(0)), node("learner", Some(0)));
+        let new = NodeOutput { id: "2".into(), ..learns.clone() };
+        let was_in = |before: &NodeOutput, after: &[NodeOutput]| was_in(&[before.clone()], after, "10.0.0.1");
+        assert!(was_in(&votes, &[votes.clone()]));
+        assert!(!was_in(&learns, &[learns.clone()]));
+        // It lost its disk, and comes back as another one.
+        assert!(!was_in(&votes, &[votes.clone(), new]));
     }
 
     #[test]

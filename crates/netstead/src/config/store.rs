@@ -159,8 +159,12 @@ fn raft(section: &mut Section<'_, '_>, dir: &Path) -> RaftConfig {
     }
     let listen = listen.unwrap_or_default();
     let advertise = address(section, "advertise");
-    let everywhere = ["0.0.0.0:", "[::]:"].iter().any(|all| listen.starts_with(all));
-    if everywhere && advertise.is_none() {
+    let everywhere = |text: &str| ["0.0.0.0:", "[::]:"].iter().any(|all| text.starts_with(all));
+    if advertise.as_deref().is_some_and(everywhere) {
+        let hint = "write the one under which the others reach it: `advertise = \"10.0.0.1:5302\"`";
+        section.wrong("advertise", "this is every address of a machine, and the others need one", Some(hint));
+    }
+    if everywhere(&listen) && advertise.is_none() {
         let hint = "set `advertise = \"10.0.0.1:5302\"` to the address under which the others reach it";
         section.wrong("listen", "the other nodes cannot reach this one at every address", Some(hint));
     }
@@ -169,6 +173,11 @@ fn raft(section: &mut Section<'_, '_>, dir: &Path) -> RaftConfig {
         if let Err(why) = reachable(peer) {
             section.wrong("peers", &why, Some("write them as `[\"10.0.0.2:5302\", \"10.0.0.3:5302\"]`"));
         }
+    }
+    let is_this_one = |peer: &String| *peer == listen || advertise.as_ref() == Some(peer);
+    if !peers.is_empty() && peers.iter().all(is_this_one) {
+        let hint = "name the others, or leave it out: then this node begins a cluster that others can join";
+        section.wrong("peers", "it names nobody but this node", Some(hint));
     }
     RaftConfig {
         path: section.text("path").map(|path| dir.join(path)),

@@ -67,6 +67,11 @@ fn bad_files_are_told_by_line_and_column() {
             "[store]\ntype = \"raft\"\nlisten = \"0.0.0.0:5302\"\npeers = [\"node2\"]\nsecret = \"x\"\nca_file = \"x\"\n\
              endpoints = [\"http://x\"]\n",
         ),
+        (
+            "a node that nobody finds",
+            "[store]\ntype = \"raft\"\nlisten = \"0.0.0.0:5302\"\nadvertise = \"0.0.0.0:5302\"\n\
+             peers = [\"0.0.0.0:5302\"]\nsecret = \"x\"\n",
+        ),
         ("a path in memory", "[store]\ntype = \"memory\"\npath = \"/x\"\n"),
         ("gateway elsewhere", "[pool.lan]\nnetwork = \"10.0.3.0/24\"\ngateway = \"10.0.4.1\"\n"),
         (

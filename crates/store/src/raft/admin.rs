@@ -192,7 +192,8 @@ impl Node {
     }
 
     pub(super) fn was_removed(&self) {
-        tracing::error!("This node was removed from the cluster.");
+        let dir = self.disk.dir.display();
+        tracing::error!(%dir, "This node was removed from the cluster; to bring it back, move its directory away and start it with `--join`.");
         self.removed.store(true, std::sync::atomic::Ordering::Relaxed);
     }
 }

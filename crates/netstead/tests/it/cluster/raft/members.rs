@@ -161,7 +161,8 @@ fn a_node_whose_peers_never_came_is_let_in_by_another() {
     second.does(&format!("cluster add {third_at}"));
     voting(&second, 3);
     until_ready(&third);
-    second.does(&format!("cluster add {third_at}"));
+    let said = second.netstead(["cluster", "add", &third_at]);
+    assert_eq!((said.code, said.err), (0, format!("{third_at} is in the cluster already, and votes\n")));
     assert!(third.does("doctor").contains("3 nodes, of which 1 may fail"));
 
     // Who cannot come says why.
