@@ -173,11 +173,14 @@ mod tests {
     fn who_is_added_again_is_no_news() {
         let (votes, learns) = (node("follower", Some(0)), node("learner", Some(0)));
         let new = NodeOutput { id: "2".into(), ..learns.clone() };
-        let was_in = |before: &NodeOutput, after: &[NodeOutput]| was_in(&[before.clone()], after, "10.0.0.1");
-        assert!(was_in(&votes, &[votes.clone()]));
-        assert!(!was_in(&learns, &[learns.clone()]));
+        let was_in = |before: &NodeOutput, after: Vec<&NodeOutput>| {
+            let after: Vec<NodeOutput> = after.into_iter().cloned().collect();
+            was_in(std::slice::from_ref(before), &after, "10.0.0.1")
+        };
+        assert!(was_in(&votes, vec![&votes]));
+        assert!(!was_in(&learns, vec![&learns]));
         // It lost its disk, and comes back as another one.
-        assert!(!was_in(&votes, &[votes.clone(), new]));
+        assert!(!was_in(&votes, vec![&votes, &new]));
     }
 
     #[test]
