@@ -169,10 +169,13 @@ impl Writer {
         let mut group = self.begin();
         self.take_in(&mut group, GROUP);
         let tick = self.until_tick(self.shared.book().depends_on_time()).is_zero();
-        if group.is_silent() && !tick && !group.answers.is_empty() {
-            return self.confirm(group).await;
-        }
-        if !group.is_silent() || tick {
+        if group.is_silent() && !tick {
+            let nobody_asks = group.answers.is_empty() && group.timed_out.is_empty();
+            self.confirm(group).await;
+            if !nobody_asks {
+                return;
+            }
+        } else {
             let mut flight = self.launch(group).await;
             loop {
                 let ahead = self.look_ahead(&mut flight).await;

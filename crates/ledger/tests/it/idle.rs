@@ -9,7 +9,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use netstead_ledger::{Caller, Command, Ledger, Options};
+use netstead_ledger::{Caller, Command, Ledger, Options, Reply};
 use netstead_model::{Clock, Span};
 use netstead_store::MemoryStore;
 use tokio::time::sleep;
@@ -102,4 +102,16 @@ async fn old_events_go_although_nobody_asks() {
     sleep(Duration::from_mins(30)).await;
     let left = ledger.health().events;
     assert!(left <= 12, "{left} are left");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_keeps_its_place_hears_that_its_time_is_over_although_nobody_else_asks() {
+    let (ledger, _) = open(&Arc::new(MemoryStore::new())).await;
+    ask(&ledger, create("one", "10.0.0.1", |_| {})).await;
+    ask(&ledger, any("one", "first")).await;
+    let keeps = claim("one", "second", |request| {
+        (request.wait, request.keep) = (Some(Span::from_secs(1)), true);
+    });
+    let heard = ledger.submit(Caller::new("ann"), keeps, PATIENCE).await.unwrap();
+    assert!(matches!(heard.reply, Reply::Queued(_)), "{heard:?}");
 }

@@ -65,7 +65,7 @@ fn a_wrong_line_of_a_file_is_named_and_changes_nothing() {
     let before = house.does("events export");
     let fine = "{\"key\":\"a\",\"each\":[\"lan\"]}";
     for (line, told) in [
-        ("lan", "it has 1 fields"),
+        ("lan", "it has 1 field;"),
         ("lan,b,10.0.3.999", "address: "),
         ("lan,b,10.0.9.9", "10.0.9.9"),
         ("lan,b,10.0.3.50", "`web-1`"),

@@ -11,6 +11,10 @@ fn a_store_of_one_machine_moves_into_a_cluster_and_back() {
     let house = House::empty();
     let place = |name: &str, text: &str| std::fs::write(house.path().join(name), text).unwrap();
     place("netstead.toml", "[store]\ntype = \"local\"\npath = \"local\"\n");
+    let mut server = run(&house);
+    server.wait_for_line("is ready", SOON).unwrap();
+    server.terminate().unwrap();
+    server.wait(SOON).unwrap();
     house.does("pool create lan --range 10.0.3.1-10.0.3.9 --local");
     let web = house.does("claim lan web --local");
     let address = address();
