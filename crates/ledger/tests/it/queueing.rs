@@ -85,6 +85,8 @@ pub(crate) async fn a_place_in_the_queue_survives_a_new_leader() {
     let third = waits(&house, "bob", "one", "third");
     let second = waits(&house, "bob", "one", "second");
     let first = waits(&house, "bob", "one", "first");
+    // Time goes by for those who have asked.
+    tokio::time::sleep(Duration::from_millis(200)).await;
     house.pass(29).await;
     house.pass(29).await;
     house.release("ann", "one", "holder").await;

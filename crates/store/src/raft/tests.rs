@@ -230,7 +230,8 @@ async fn a_learner_that_was_removed_stays_out_whoever_it_asks() {
     let first = leader(&stores).await;
     stores[first].commit(Commit::new().put("a", "1")).await.unwrap();
     // One that knows who leads, and of the members before all of this.
-    let behind = Status { id: 7, role: Role::Follower, ..stores[first].own_status() };
+    let (id, role) = (stores[(first + 1) % 3].id(), Role::Follower);
+    let behind = Status { id, role, ..stores[first].own_status() };
     let raft = stores[first].node.core().unwrap().raft;
 
     // It comes and goes before it votes.
