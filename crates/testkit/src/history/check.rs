@@ -170,18 +170,18 @@ impl<'a> Checker<'a> {
         // One that needs a moment only finds it outside of the others of its key and of its address.
         for holding in self.holdings.values() {
             let Some(moment) = holding.moment() else { continue };
-            let others = |ids: Option<&Vec<Arc<str>>>| -> Vec<Span> {
+            let others = |ids: &[Arc<str>]| -> Vec<Span> {
                 self.covers(ids).filter(|(id, _)| *id != &holding.held.id).map(|(_, span)| span).collect()
             };
-            let of_key = others(self.by_key.get(&holding.held.key));
-            let of_address = others(self.by_address.get(&holding.held.address));
+            let of_key = others(listed(&self.by_key, &holding.held.key));
+            let of_address = others(listed(&self.by_address, &holding.held.address));
             if has_gap(moment, of_key.iter().chain(&of_address).copied()) {
                 continue;
             }
             let (ids, by_key) = if has_gap(moment, of_address) {
-                (self.by_key.get(&holding.held.key), true)
+                (listed(&self.by_key, &holding.held.key), true)
             } else {
-                (self.by_address.get(&holding.held.address), false)
+                (listed(&self.by_address, &holding.held.address), false)
             };
             let second = self.covers(ids).find(|(id, span)| *id != &holding.held.id && span.overlaps(moment));
             let Some(second) = second.and_then(|(id, _)| Some(self.holdings.get(id)?.held.clone())) else {
@@ -198,17 +198,13 @@ impl<'a> Checker<'a> {
     }
 
     /// What these holdings must cover.
-    fn covers<'s>(
-        &'s self,
-        ids: Option<&'s Vec<Arc<str>>>,
-    ) -> impl Iterator<Item = (&'s Arc<str>, Span)> + use<'s, 'a> {
-        ids.into_iter().flatten().filter_map(|id| Some((id, self.holdings.get(id)?.must_cover()?)))
+    fn covers<'s>(&'s self, ids: &'s [Arc<str>]) -> impl Iterator<Item = (&'s Arc<str>, Span)> + use<'s, 'a> {
+        ids.iter().filter_map(|id| Some((id, self.holdings.get(id)?.must_cover()?)))
     }
 
     /// Pairs that must cover the same moment.
-    fn clashes<'s>(&'s self, ids: &'s Vec<Arc<str>>) -> impl Iterator<Item = (Held, Held)> + use<'s, 'a> {
-        let mut covers: Vec<(Span, &Arc<str>)> =
-            self.covers(Some(ids)).map(|(id, span)| (span, id)).collect();
+    fn clashes<'s>(&'s self, ids: &'s [Arc<str>]) -> impl Iterator<Item = (Held, Held)> + use<'s, 'a> {
+        let mut covers: Vec<(Span, &Arc<str>)> = self.covers(ids).map(|(id, span)| (span, id)).collect();
         covers.sort_unstable();
         let mut pairs = Vec::new();
         let mut longest: Option<(Span, &Arc<str>)> = None;
@@ -226,21 +222,23 @@ impl<'a> Checker<'a> {
         pairs.into_iter()
     }
 
+    /// What somebody looked for who saw nothing.
+    fn missed<'s>(&'s self, operation: &'s Operation) -> &'s [Arc<str>] {
+        match (&operation.action, &operation.outcome) {
+            (Action::ReadKey { key }, Outcome::Nothing) => listed(&self.by_key, key),
+            (Action::ReadAddress { address }, Outcome::Nothing) => listed(&self.by_address, address),
+            (Action::Release { id, .. } | Action::Renew { id, .. }, Outcome::Gone) => {
+                std::slice::from_ref(id)
+            }
+            _ => &[],
+        }
+    }
+
     /// Who saw nothing had a moment at which there was nothing.
     fn absences(&mut self) {
         for (operation, span) in self.each() {
-            let one;
-            let ids = match (&operation.action, &operation.outcome) {
-                (Action::ReadKey { key }, Outcome::Nothing) => self.by_key.get(key),
-                (Action::ReadAddress { address }, Outcome::Nothing) => self.by_address.get(address),
-                (Action::Release { id, .. } | Action::Renew { id, .. }, Outcome::Gone) => {
-                    one = vec![Arc::clone(id)];
-                    Some(&one)
-                }
-                _ => None,
-            };
             let covers: Vec<(Arc<str>, Span)> = self
-                .covers(ids)
+                .covers(self.missed(operation))
                 .filter(|(_, cover)| cover.overlaps(span))
                 .map(|(id, cover)| (Arc::clone(id), cover))
                 .collect();
@@ -311,6 +309,11 @@ impl<'a> Checker<'a> {
             holdings: self.holdings.len(),
         }
     }
+}
+
+/// The ids under a key or an address.
+fn listed<'s>(all: &'s HashMap<Arc<str>, Vec<Arc<str>>>, of: &Arc<str>) -> &'s [Arc<str>] {
+    all.get(of).map_or(&[], Vec::as_slice)
 }
 
 /// Whether an answer is about what was asked.

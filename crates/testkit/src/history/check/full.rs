@@ -10,7 +10,7 @@ use super::{
         Action, Outcome, Pool, Violation,
         spans::{Moment, NEVER, Span},
     },
-    Checker,
+    Checker, listed,
 };
 
 /// What may have been held in a pool, and when.
@@ -49,26 +49,16 @@ impl Checker<'_> {
 
     /// When this key held an address in every order.
     fn must_hold(&self, key: &Arc<str>) -> Vec<Span> {
-        self.covers(self.by_key.get(key)).map(|(_, cover)| cover).collect()
+        self.covers(listed(&self.by_key, key)).map(|(_, cover)| cover).collect()
     }
 
     /// By when holdings had ended, as those saw who looked for them once they had begun.
     fn known_ends(&self) -> HashMap<Arc<str>, Moment> {
         let mut ends: HashMap<Arc<str>, Moment> = HashMap::new();
         for (operation, span) in self.each() {
-            let one;
-            let ids = match (&operation.action, &operation.outcome) {
-                (Action::ReadKey { key }, Outcome::Nothing) => self.by_key.get(key),
-                (Action::ReadAddress { address }, Outcome::Nothing) => self.by_address.get(address),
-                (Action::Release { id, .. } | Action::Renew { id, .. }, Outcome::Gone) => {
-                    one = vec![Arc::clone(id)];
-                    Some(&one)
-                }
-                _ => None,
-            };
             let begun =
                 |id: &&Arc<str>| self.holdings.get(*id).is_some_and(|holding| holding.first_end <= span.from);
-            for id in ids.into_iter().flatten().filter(begun) {
+            for id in self.missed(operation).iter().filter(begun) {
                 let end = ends.entry(Arc::clone(id)).or_insert(NEVER);
                 *end = span.to.min(*end);
             }
