@@ -1,6 +1,6 @@
 //! Where events are, by what they concern.
 //!
-//! The index is derived. It is built in the background after a start, takes about 20 bytes per event, and knows hashes
+//! The index is derived. It is built in the background after a start, takes about 25 bytes per event, and knows hashes
 //! only: what it points at is read from the store and looked at.
 
 use std::{
@@ -14,7 +14,7 @@ use netstead_model::{Address, Event, Ident, Key};
 use netstead_store::Snapshot;
 use tokio::sync::watch;
 
-use super::postings::Postings;
+use super::postings::{Posting, Postings};
 use crate::{
     load::{damaged, each_entry},
     record::{self, EVENT, EventGroup},
@@ -62,19 +62,47 @@ impl AtAddress {
         Self([address, half(low >> 32), half(low)])
     }
 
-    fn same_address(self, other: Self) -> bool {
-        let (Self([one, ..]), Self([two, ..])) = (self, other);
-        one == two
+    fn low(self) -> u64 {
+        let Self([_, high, low]) = self;
+        u64::from(high) << 32 | u64::from(low)
+    }
+
+    /// Whether it is in the pool with this hash.
+    fn is_in(self, pool: u64) -> bool {
+        (self.low() ^ pool) & !SEQ_MASK == 0
+    }
+}
+
+impl Posting for AtAddress {
+    fn tag(self) -> u32 {
+        let Self([address, ..]) = self;
+        address
     }
 
     fn seq(self) -> u64 {
-        let Self([_, high, low]) = self;
-        (u64::from(high) << 32 | u64::from(low)) & SEQ_MASK
+        self.low() & SEQ_MASK
     }
 }
 
 /// 24 bits of a hash and 40 of a sequence number. One that is found for another key's sake is read in vain, no more.
-type AtKey = u64;
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct AtKey(u64);
+
+impl AtKey {
+    fn new(key: &Key, seq: u64) -> Self {
+        Self(hash(key) & !SEQ_MASK | seq & SEQ_MASK)
+    }
+}
+
+impl Posting for AtKey {
+    fn tag(self) -> u32 {
+        u32::try_from(self.0 >> SEQ_BITS).unwrap_or_default()
+    }
+
+    fn seq(self) -> u64 {
+        self.0 & SEQ_MASK
+    }
+}
 
 impl EventIndex {
     /// Without any event; those before `oldest` were trimmed.
@@ -97,7 +125,7 @@ impl EventIndex {
         snapshot: &dyn Snapshot,
         last: u64,
     ) -> Result<(), LedgerError> {
-        let mut stored = Stored::default();
+        let mut stored = Inner::default();
         each_entry(snapshot, EVENT, |entry| {
             let group: EventGroup = record::decode(&entry.key, &entry.value).map_err(damaged)?;
             group.events.iter().filter(|event| event.seq <= last).for_each(|event| stored.add(event));
@@ -148,13 +176,8 @@ impl EventIndex {
     pub fn is_newest_of_address(&self, event: &Event, lives: bool) -> bool {
         let Some((address, pool)) = place_of(event) else { return false };
         let inner = self.lock();
-        let newest = if lives {
-            let (first, last) = (AtAddress::new(address, pool, 0), AtAddress::new(address, pool, SEQ_MASK));
-            inner.addresses.range(first..=last).next_back().map(AtAddress::seq)
-        } else {
-            inner.addresses.range(all_at(address)).map(AtAddress::seq).max()
-        };
-        newest == Some(event.seq)
+        let newest = inner.addresses.of(address).rfind(|entry| !lives || entry.is_in(pool));
+        newest.map(AtAddress::seq) == Some(event.seq)
     }
 
     /// Some of the events that were spared from trimming and need not be any more, perhaps.
@@ -169,16 +192,12 @@ impl EventIndex {
 
     /// Numbers of events that may concern this address, lowest first.
     pub fn of_address(&self, address: Address) -> Vec<u64> {
-        let range = all_at(address_hash(address));
-        let mut numbers: Vec<u64> = self.lock().addresses.range(range).map(AtAddress::seq).collect();
-        numbers.sort_unstable();
-        numbers
+        self.lock().addresses.of(address_hash(address)).map(AtAddress::seq).collect()
     }
 
     /// Numbers of events that may concern this key, lowest first.
     pub fn of_key(&self, key: &Key) -> Vec<u64> {
-        let tag = hash(key) & !SEQ_MASK;
-        self.lock().keys.range(tag..=tag | SEQ_MASK).map(|entry| entry & SEQ_MASK).collect()
+        self.lock().keys.of(AtKey::new(key, 0).tag()).map(AtKey::seq).collect()
     }
 
     /// The first event that can be as late as `since`.
@@ -191,12 +210,11 @@ impl EventIndex {
 impl Inner {
     fn add(&mut self, event: &Event) {
         if let Some((address, pool)) = place_of(event) {
-            let spared = self.addresses.range(all_at(address)).map(AtAddress::seq);
-            self.outlived.extend(spared.filter(|seq| *seq < self.oldest));
+            self.outlived.extend(self.addresses.before(self.oldest, address).map(AtAddress::seq));
             self.addresses.insert(AtAddress::new(address, pool, event.seq));
         }
         for key in event.keys() {
-            self.keys.insert(at_key(key, event.seq));
+            self.keys.insert(AtKey::new(key, event.seq));
         }
         let first = self.minutes.entry(minute_of(event)).or_insert(event.seq);
         *first = (*first).min(event.seq);
@@ -208,49 +226,22 @@ impl Inner {
             self.addresses.remove(AtAddress::new(address, pool, event.seq));
         }
         for key in event.keys() {
-            self.keys.remove(at_key(key, event.seq));
+            self.keys.remove(AtKey::new(key, event.seq));
         }
         self.count = self.count.saturating_sub(1);
     }
 
     /// Takes in what was stored before the first event that was added here.
-    fn take_in(&mut self, stored: Stored) {
-        self.addresses.gather(stored.addresses);
-        self.keys.gather(stored.keys);
+    fn take_in(&mut self, stored: Self) {
+        self.addresses.follow(stored.addresses);
+        self.keys.follow(stored.keys);
         self.count += stored.count;
         for (minute, seq) in stored.minutes {
             let first = self.minutes.entry(minute).or_insert(seq);
             *first = (*first).min(seq);
         }
         // Of each address, what was spared although there is more: whether it must stay is looked at later.
-        let mut last: Option<AtAddress> = None;
-        for entry in self.addresses.range(AtAddress([0; 3])..=AtAddress([u32::MAX; 3])) {
-            if let Some(before) = last.replace(entry).filter(|before| before.same_address(entry)) {
-                let spared = [before, entry].map(AtAddress::seq);
-                self.outlived.extend(spared.into_iter().filter(|seq| *seq < self.oldest));
-            }
-        }
-    }
-}
-
-/// What is gathered of stored events, to be sorted once.
-#[derive(Debug, Default)]
-struct Stored {
-    addresses: Vec<AtAddress>,
-    keys: Vec<AtKey>,
-    minutes: BTreeMap<i64, u64>,
-    count: u64,
-}
-
-impl Stored {
-    fn add(&mut self, event: &Event) {
-        if let Some((address, pool)) = place_of(event) {
-            self.addresses.push(AtAddress::new(address, pool, event.seq));
-        }
-        self.keys.extend(event.keys().map(|key| at_key(key, event.seq)));
-        let first = self.minutes.entry(minute_of(event)).or_insert(event.seq);
-        *first = (*first).min(event.seq);
-        self.count += 1;
+        self.outlived.extend(self.addresses.in_company_before(self.oldest).map(AtAddress::seq));
     }
 }
 
@@ -265,16 +256,8 @@ fn address_hash(address: Address) -> u32 {
     u32::try_from(hash(&address) >> 32).unwrap_or_default()
 }
 
-fn all_at(address: u32) -> std::ops::RangeInclusive<AtAddress> {
-    AtAddress([address, 0, 0])..=AtAddress([address, u32::MAX, u32::MAX])
-}
-
 fn minute_of(event: &Event) -> i64 {
     event.at.as_second().div_euclid(60)
-}
-
-fn at_key(key: &Key, seq: u64) -> AtKey {
-    hash(key) & !SEQ_MASK | seq & SEQ_MASK
 }
 
 fn hash<T: Hash>(thing: &T) -> u64 {

@@ -41,6 +41,11 @@ const MEMTABLE_BYTES: u64 = 4 << 20;
 /// takes a core from those who write. Well below 20, where fjall slows writers down.
 const MERGED_TABLES: u8 = 12;
 
+/// About the size of a table from level 1 on. Stored when the keyspace is created. Level 1 is left alone up to
+/// `MERGED_TABLES` of this size, and every merge of level 0 writes all of it again, for level 0 has keys from everywhere.
+/// With fjall's own 64 MiB that was most of the work of a store of some 100 MB.
+const TABLE_BYTES: u64 = 8 << 20;
+
 /// Threads that write and merge tables. The first does not merge: it puts what it finds to be merged back into the queue,
 /// again and again, until another one takes it. With one more than can have something to merge, one does at once.
 const WORKERS: usize = 3;
@@ -139,7 +144,8 @@ impl Engine {
                 .worker_threads(WORKERS)
                 .open()?;
             let keys = db.keyspace(KEYSPACE, || {
-                let merging = Leveled::default().with_l0_threshold(MERGED_TABLES);
+                let merging =
+                    Leveled::default().with_l0_threshold(MERGED_TABLES).with_table_target_size(TABLE_BYTES);
                 KeyspaceCreateOptions::default()
                     .max_memtable_size(MEMTABLE_BYTES)
                     .compaction_strategy(Arc::new(merging))
