@@ -13,7 +13,7 @@ pub(crate) mod verbs;
 
 use std::{collections::BTreeMap, fmt::Display, str::FromStr, time::Duration};
 
-use jiff::Timestamp;
+use jiff::{Timestamp, Unit};
 use netstead_model::{Address, Cidr, Labels, ParseError};
 
 use crate::problem::Failure;
@@ -59,7 +59,8 @@ pub(crate) fn place(text: &str) -> Result<(Address, Option<u8>), ParseError> {
     Ok((text.parse()?, None))
 }
 
-/// The time of day at which something that has `left` to go ends.
+/// The time of day at which something that has `left` to go ends. The ledger counts milliseconds, and so does this.
 pub(crate) fn ending(now: Timestamp, left: Duration) -> Timestamp {
-    now.checked_add(left).unwrap_or(Timestamp::MAX)
+    let end = now.checked_add(left).unwrap_or(Timestamp::MAX);
+    end.round(Unit::Millisecond).unwrap_or(end)
 }

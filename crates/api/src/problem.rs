@@ -68,6 +68,12 @@ impl Failure {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", told).retry_after(Duration::from_secs(1))
     }
 
+    /// The caller's time is over, and what was begun goes on to its end.
+    pub(crate) fn still_running() -> Self {
+        let told = "it takes longer than the request may; it goes on, and `GET /providers` says how it ended";
+        Self::new(StatusCode::GATEWAY_TIMEOUT, "still-running", told)
+    }
+
     pub(crate) fn not_found(slug: &'static str, reason: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, slug, reason)
     }

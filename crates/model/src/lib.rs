@@ -8,6 +8,7 @@ mod backend;
 mod cidr;
 mod claim;
 mod clock;
+mod count;
 mod dns;
 mod event;
 mod ident;
@@ -29,6 +30,7 @@ pub use backend::{BackendError, PoolBackend, PoolStatus, Released, Usage};
 pub use cidr::Cidr;
 pub use claim::{Claim, ClaimId, ClaimNames, ClaimRequest, Details, PoolChoice, Target, Want};
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use count::readable_count;
 pub use dns::{
     Capabilities, DnsProvider, Fence, ProviderError, SetChange, Unit, UnitOutcome, WriteRequest, Zone,
     ZoneContent,

@@ -43,7 +43,7 @@ Examples:
   netstead plan                                          see what would change on DNS servers
   netstead status                                        see how things are
 
-Exit codes: 0 fine, 1 error, 2 changes pending, 3 stopped by a guard.")]
+Exit codes: 0 fine, 1 error, 2 changes or claims pending, 3 stopped by a guard.")]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,

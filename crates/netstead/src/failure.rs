@@ -185,6 +185,7 @@ fn refusal_hint(problem: &Problem) -> Option<String> {
         "detached" => {
             "put its table back into the file, clean it, then take it out; or leave its records with `--forget`"
         }
+        "still-running" => "`netstead get providers` says how it ended",
         "not-as-shown" => "do the same again, and look at what it shows now",
         _ => return None,
     };

@@ -122,7 +122,7 @@ async fn talk(global: &Global, session: &Session, command: &Command) -> anyhow::
         Command::Clean(args) => return commands::verbs::clean(context, args).await,
         Command::Rollback(args) => return commands::verbs::rollback(context, args).await,
         Command::Pool(args) => commands::pool::pool(context, args).await?,
-        Command::Claim(args) => commands::claim::claim(context, args).await?,
+        Command::Claim(args) => return commands::claim::claim(context, args).await,
         Command::Release(args) => commands::release::release(context, args).await?,
         Command::Renew(args) => commands::release::renew(context, args).await?,
         Command::Move(args) => commands::release::move_claim(context, args).await?,

@@ -13,10 +13,7 @@ use anyhow::Context as _;
 use jiff::Timestamp;
 use serde::Serialize;
 
-pub(crate) use self::{
-    rows::large,
-    table::{Printer, plain},
-};
+pub(crate) use self::table::{Printer, plain};
 use crate::cli::Format;
 
 /// Of lines that people read.

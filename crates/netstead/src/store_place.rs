@@ -65,6 +65,17 @@ impl StorePlace {
         matches!(self, Self::Etcd(_) | Self::Raft(_))
     }
 
+    /// Whether what is in this store is among the keys of `other`, as far as their addresses tell.
+    pub(crate) fn is_within(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Etcd(inner), Self::Etcd(outer)) => {
+                inner.prefix.starts_with(&format!("{}kv/", outer.prefix))
+                    && inner.endpoints.iter().any(|endpoint| outer.endpoints.contains(endpoint))
+            }
+            _ => false,
+        }
+    }
+
     /// Whether other machines are among those who work on it, as far as its addresses tell.
     pub(crate) fn is_far(&self) -> bool {
         let hosts: Vec<&str> = match self {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use netstead_client::types::AddressOutput;
 use netstead_ledger::{AddressState, AddressView, BlockView};
-use netstead_model::{Cidr, Observation, Range, Span, Usage};
+use netstead_model::{Cidr, Observation, Range, Span, Usage, readable_count};
 
 use super::ending;
 
@@ -194,9 +194,9 @@ fn counted(usage: &Usage) -> String {
         return "None of these addresses is ever handed out.".to_owned();
     }
     let states = states(usage).into_iter().filter(|(count, _)| *count > 0);
-    let states: Vec<_> = states.map(|(count, state)| format!("{count} {state}")).collect();
+    let states: Vec<_> = states.map(|(count, state)| format!("{} {state}", readable_count(count))).collect();
     let addresses = if usage.size == 1 { "address" } else { "addresses" };
-    format!("Of {} {addresses} that can be handed out: {}.", usage.size, states.join(", "))
+    format!("Of {} {addresses} that can be handed out: {}.", readable_count(usage.size), states.join(", "))
 }
 
 /// A sighting on its own.

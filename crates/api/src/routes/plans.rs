@@ -89,7 +89,8 @@ pub(crate) async fn apply(
     let provider: Option<Ident> = convert::maybe("provider", input.provider.as_ref())?;
     let engine = session.engine()?;
     let applying = engine.apply(provider.as_ref());
-    let passes = tokio::time::timeout(session.time_left(), applying).await.map_err(|_| too_late())??;
+    let passes =
+        tokio::time::timeout(session.time_left(), applying).await.map_err(|_| Failure::still_running())??;
     let now = session.app.clock.wall();
     let passes = passes.iter().map(|(_, report)| convert::names::pass(report, now)).collect();
     Ok(Answer::ok(ApplyOutput { passes }))
@@ -113,13 +114,8 @@ pub(crate) async fn approve(
     let meant: Vec<Ident> =
         engine.status().providers.into_iter().filter(parked).map(|one| one.name).collect();
     let approving = engine.approve(&hash, session.grant.subject());
-    tokio::time::timeout(session.time_left(), approving).await.map_err(|_| too_late())??;
+    tokio::time::timeout(session.time_left(), approving).await.map_err(|_| Failure::still_running())??;
     let status = engine.status();
     let passes = status.providers.iter().filter(|one| meant.contains(&one.name));
     Ok(Answer::ok(ApplyOutput { passes: passes.filter_map(convert::names::last_pass).collect() }))
-}
-
-fn too_late() -> Failure {
-    let told = "it takes longer than the request may; it goes on, and `GET /providers` says how it ended";
-    Failure::new(StatusCode::GATEWAY_TIMEOUT, "too-late", told)
 }

@@ -1,6 +1,5 @@
 //! Taking over what others wrote, and taking back what was written here.
 
-use axum::http::StatusCode;
 use netstead_client::types::{AdoptInput, CleanInput, RecoverInput, RollbackInput, TakeOutput, UndoOutput};
 use netstead_engine::{Cleaning, EngineError, Take};
 use netstead_model::{Ident, Name, RecordType};
@@ -147,10 +146,6 @@ async fn finish<T: Send + 'static>(
     match done {
         Ok(Ok(answer)) => Ok(answer?),
         Ok(Err(_)) => Err(Failure::internal("it failed half way; this is a bug".to_owned())),
-        Err(_) => {
-            let told =
-                "it takes longer than the request may; it goes on, and `GET /providers` says how it ended";
-            Err(Failure::new(StatusCode::GATEWAY_TIMEOUT, "too-late", told))
-        }
+        Err(_) => Err(Failure::still_running()),
     }
 }

@@ -114,6 +114,7 @@ mod tests {
             (503, "unavailable"),
             (503, "no-leader"),
             (504, "too-late"),
+            (504, "still-running"),
             (500, "internal"),
             (401, "unauthenticated"),
             (403, "forbidden"),

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures::poll;
 use insta::assert_snapshot;
 use netstead_ledger::{Caller, Command, LedgerError, Reply};
 use netstead_model::{ClaimRequest, Labels, PoolChoice, Span, Subject, Waiting};
@@ -12,12 +13,23 @@ use crate::support::{House, PATIENCE, any, claim, exact, key, restless, said, ta
 
 /// Asks and waits for up to an hour of the ledger's clock.
 fn waits(house: &House, who: &str, pool: &str, key: &str) -> JoinHandle<String> {
+    tokio::spawn(asking(house, who, pool, key))
+}
+
+/// As [`waits`], and has asked when this returns: whatever is asked next is decided after it.
+async fn has_asked(house: &House, who: &str, pool: &str, key: &str) -> JoinHandle<String> {
+    let mut asking = Box::pin(asking(house, who, pool, key));
+    assert!(poll!(&mut asking).is_pending());
+    tokio::spawn(asking)
+}
+
+fn asking(house: &House, who: &str, pool: &str, key: &str) -> impl Future<Output = String> + Send + 'static {
     let (ledger, who) = (house.ledger.clone(), who.to_owned());
     let command = claim(pool, key, |request| request.wait = Some(Span::from_secs(3600)));
-    tokio::spawn(async move {
+    async move {
         let answer = ledger.submit(Caller::new(&who), command, PATIENCE).await;
         said(&answer.map(|done| done.reply))
-    })
+    }
 }
 
 async fn until_waiting(house: &House, pool: &str, count: u64) {
@@ -82,11 +94,10 @@ pub(crate) async fn a_place_in_the_queue_survives_a_new_leader() {
     let house = house.restart().await;
     assert_eq!(house.pool("one").await.usage.waiting, 3);
     // They ask again in another order, and keep their places.
-    let third = waits(&house, "bob", "one", "third");
-    let second = waits(&house, "bob", "one", "second");
-    let first = waits(&house, "bob", "one", "first");
-    // Time goes by for those who have asked.
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    let third = has_asked(&house, "bob", "one", "third").await;
+    let second = has_asked(&house, "bob", "one", "second").await;
+    let first = has_asked(&house, "bob", "one", "first").await;
+    assert!(house.say("dan", any("one", "quick")).await.starts_with("refused"));
     house.pass(29).await;
     house.pass(29).await;
     house.release("ann", "one", "holder").await;

@@ -7,7 +7,7 @@ use netstead_model::{Address, Cidr, ClaimId, Ident, Key, Labels, Name, Range, Se
 
 /// Claim an address; asking again gives the same one
 ///
-/// Prints the address, and nothing else, on stdout.
+/// Prints the address, and nothing else, on stdout. Exit code 2 says that it waits for one.
 #[derive(Debug, Args)]
 #[command(override_usage = "netstead claim [OPTIONS] <POOL[,POOL...]> <KEY>
        netstead claim [OPTIONS] --any <POOL,POOL...> <KEY>

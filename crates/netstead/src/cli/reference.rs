@@ -11,7 +11,7 @@ fn page() -> String {
     root.build();
     let mut text = String::from(
         "# The command line\n\n<!-- Made from the types by `UPDATE_DOCS=1 cargo test -p netstead reference`. -->\n\n\
-         Data goes to stdout, talk to stderr. Exit codes: 0 fine, 1 error (wrong usage too), 2 changes pending, 3 stopped \
+         Data goes to stdout, talk to stderr. Exit codes: 0 fine, 1 error (wrong usage too), 2 changes or claims pending, 3 stopped \
          by a guard.\n\n## Global options\n\nEvery command takes these, before or after its own.\n\n",
     );
     options(&mut text, root.get_arguments().filter(|arg| arg.is_global_set()));

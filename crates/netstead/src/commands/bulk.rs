@@ -10,7 +10,11 @@ use netstead_client::{
 use netstead_model::{Ident, Key};
 
 use super::{Context, claim::print, many, say};
-use crate::{cli::claim::Held, failure::Failure, progress::Progress};
+use crate::{
+    cli::claim::Held,
+    failure::{Exit, Failure},
+    progress::Progress,
+};
 
 /// As many as go into one commit: all of them or none.
 const TOGETHER: usize = 64;
@@ -18,7 +22,7 @@ const TOGETHER: usize = 64;
 /// A claim with the number of the line that asks for it.
 type Line = (usize, ClaimFrom);
 
-pub(super) async fn claim(context: &Context, file: &Path, common: &ClaimInput) -> anyhow::Result<()> {
+pub(super) async fn claim(context: &Context, file: &Path, common: &ClaimInput) -> anyhow::Result<Exit> {
     let wanted = parse(&read(file)?, common).map_err(|(line, reason)| {
         Failure::new(format!("{}:{line}: {reason}", file.display()))
             .hint("write `pool,key[,address]` or JSON lines")
@@ -60,9 +64,9 @@ pub(super) async fn claim(context: &Context, file: &Path, common: &ClaimInput) -
         progress.at(done);
     }
     progress.clear();
-    print(context, &claims, false)?;
+    let exit = print(context, &claims, false)?;
     say!("{}", many(claims.len(), "claim"));
-    Ok(())
+    Ok(exit)
 }
 
 fn claimed(result: BulkResult) -> Vec<ClaimOutput> {

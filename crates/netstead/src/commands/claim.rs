@@ -1,19 +1,17 @@
 //! `netstead claim`
 
-use netstead_client::{
-    Change,
-    types::{ClaimFrom, ClaimInput, ClaimOutput},
-};
+use netstead_client::types::{ClaimFrom, ClaimInput, ClaimOutput};
 use netstead_model::Ident;
 
 use super::{Context, bulk, say};
 use crate::{
     cli::{Format, claim::Claim},
-    failure::Failure,
+    failure::{Exit, Failure},
     output,
 };
 
-pub(crate) async fn claim(context: &Context, args: &Claim) -> anyhow::Result<()> {
+/// [`Exit::Pending`]: it is in the queue and has no address yet.
+pub(crate) async fn claim(context: &Context, args: &Claim) -> anyhow::Result<Exit> {
     let input = input(args);
     if let Some(file) = &args.file {
         if args.first.is_some() {
@@ -22,15 +20,7 @@ pub(crate) async fn claim(context: &Context, args: &Claim) -> anyhow::Result<()>
         return bulk::claim(context, file, &input).await;
     }
     let claims = match from(args, input)? {
-        From::One(pool, key, input) => {
-            let (claim, change) = context.client.claim(pool.as_str(), &key, &input).await?;
-            if change == Change::Queued {
-                say!(
-                    "`{key}` waits in pool `{pool}`: ask again with the same key, or see `netstead get claims`"
-                );
-            }
-            vec![claim]
-        }
+        From::One(pool, key, input) => vec![context.client.claim(pool.as_str(), &key, &input).await?.0],
         From::Several(from) => context.client.claim_from(&from).await?,
     };
     print(context, &claims, !args.any.is_empty() || args.select.is_some())
@@ -97,8 +87,12 @@ fn input(args: &Claim) -> ClaimInput {
     }
 }
 
-/// The bare addresses, unless a format was asked for.
-pub(super) fn print(context: &Context, claims: &[ClaimOutput], chosen: bool) -> anyhow::Result<()> {
+/// The bare addresses, unless a format was asked for. Says who has none yet.
+pub(super) fn print(context: &Context, claims: &[ClaimOutput], chosen: bool) -> anyhow::Result<Exit> {
+    let waiting: Vec<&ClaimOutput> = claims.iter().filter(|claim| claim.address.is_none()).collect();
+    for ClaimOutput { key, pool, .. } in &waiting {
+        say!("`{key}` waits in pool `{pool}`: ask again with the same key, or see `netstead get claims`");
+    }
     match (context.format, claims) {
         (None, _) => {
             if let (true, [claim]) = (chosen, claims) {
@@ -109,5 +103,6 @@ pub(super) fn print(context: &Context, claims: &[ClaimOutput], chosen: bool) -> 
         }
         (Some(format @ (Format::Json | Format::Yaml)), [claim]) => output::one(claim, format, context.now()),
         (format, claims) => output::list(claims, format, context.now()),
-    }
+    }?;
+    Ok(if waiting.is_empty() { Exit::Fine } else { Exit::Pending })
 }

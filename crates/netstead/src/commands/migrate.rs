@@ -28,6 +28,10 @@ pub(crate) async fn migrate(global: &Global, args: &Migrate) -> anyhow::Result<(
     if new == StorePlace::Memory {
         return Err(Failure::new("a store in memory keeps nothing").hint("name another place").into());
     }
+    if new.is_within(&old) {
+        let message = format!("{new} is a part of {old}, which would take it for its own");
+        return Err(Failure::new(message).hint("name a `prefix` beside the old one").into());
+    }
     let from = old.open_existing().await?;
     let done = carry(&*from, &new).await;
     from.close().await;

@@ -4,7 +4,7 @@ use netstead_client::{
     Change, ClientError,
     types::{PoolInput, PoolOutput},
 };
-use netstead_model::Range;
+use netstead_model::{Range, readable_count};
 
 use super::{Context, many, say};
 use crate::{
@@ -103,7 +103,7 @@ fn size(pool: &PoolOutput) -> String {
         (_, _) if size == 1 => (size, "address".to_owned()),
         (_, _) => (size, "addresses".to_owned()),
     };
-    format!("{} {noun}", output::large(count))
+    format!("{} {noun}", readable_count(count))
 }
 
 /// The pool as it is, with what was given in its place.

@@ -244,7 +244,9 @@ fn etcd(section: &mut Section<'_, '_>, dir: &Path) -> EtcdConfig {
             section.wrong("endpoints", &told, Some("write `[\"http://127.0.0.1:2379\"]`"));
         }
     }
-    let prefix = section.text("prefix").unwrap_or("/netstead/").to_owned();
+    // With and without a slash at its end it is the same place.
+    let prefix = section.text("prefix").unwrap_or("/netstead/");
+    let prefix = if prefix.ends_with('/') { prefix.to_owned() } else { format!("{prefix}/") };
     if prefix.trim_matches('/').is_empty() {
         section.wrong("prefix", "it would be all of etcd", Some("write `prefix = \"/netstead/\"`"));
     }

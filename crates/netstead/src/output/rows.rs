@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use netstead_client::types::{
     AddressOutput, ClaimOutput, EventOutput, MemberOutput, PoolOutput, ReservationOutput, TokenOutput, Usage,
 };
+use netstead_model::readable_count;
 
 use super::{Look, Row};
 
@@ -208,20 +209,9 @@ fn labels(labels: &BTreeMap<String, String>) -> String {
 
 fn count(number: &str, look: Look) -> String {
     match (number.parse::<u128>(), look) {
-        (Ok(number), Look::People { .. }) => large(number),
+        (Ok(number), Look::People { .. }) => readable_count(number),
         _ => number.to_owned(),
     }
-}
-
-/// A count for people: the very large ones are powers of two, because nobody reads twenty digits.
-pub(crate) fn large(number: u128) -> String {
-    if number < 1 << 40 { number.to_string() } else { format!("~2^{}", ilog2_rounded(number)) }
-}
-
-fn ilog2_rounded(number: u128) -> u32 {
-    let down = number.ilog2();
-    // Closer to the next power than to this one.
-    if down < 127 && number > (1 << down) + (1 << (down - 1)) { down + 1 } else { down }
 }
 
 fn used(usage: &Usage, look: Look) -> String {

@@ -217,6 +217,11 @@ fn everything_moves_into_an_etcd_and_back_and_what_it_left_is_sealed() {
     assert!(led.code == 1 && led.err.contains("a Netstead is running"), "{}", led.err);
     server.terminate().unwrap();
     assert_eq!(server.wait(SOON).unwrap().code(), Some(0));
+    let inner = pair.second.path().join("inner.toml");
+    let text = std::fs::read_to_string(pair.second.path().join("netstead.toml")).unwrap();
+    std::fs::write(&inner, text + "prefix = \"/netstead/kv/two\"\n").unwrap();
+    let within = pair.second.netstead(["store", "migrate", inner.to_str().unwrap()]);
+    assert!(within.code == 1 && within.err.contains("take it for its own"), "{}", within.err);
     let back = pair.second.netstead(["store", "migrate", home]);
     assert_eq!(back.code, 0, "{}", back.err);
     let claims = pair.second.netstead(["get", "claims", "--local", "--data-dir", home, "-o", "json"]);

@@ -166,7 +166,8 @@ fn a_claim_waits_and_leaves_the_queue() {
     house.fails("claim lan second --wait 200ms");
     assert_eq!(house.does("get claims -o name"), "lan/first\n");
     let said = house.netstead(["claim", "lan", "second", "--wait", "200ms", "--keep"]);
-    assert_eq!((said.code, said.out.as_str()), (0, ""));
+    assert_eq!((said.code, said.out.as_str()), (2, ""));
+    assert!(said.err.contains("`second` waits in pool `lan`"), "{}", said.err);
     assert!(house.does("get claims").contains("waiting"));
     assert!(house.netstead(["release", "lan", "second"]).err.contains("left the queue"));
     let waiting = std::thread::scope(|scope| {
