@@ -26,7 +26,7 @@ use crate::{
     command::{Caller, Command, Reply},
     keeper::Succession,
     ledger::Done,
-    record::Head,
+    record::{Calendar, Head},
     refusal::{LedgerError, Refusal},
     shared::{Shared, State},
 };
@@ -74,9 +74,16 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    pub fn new(shared: Arc<Shared>, inbox: mpsc::Receiver<Request>, head: Head, version: Version) -> Self {
+    pub fn new(
+        shared: Arc<Shared>,
+        inbox: mpsc::Receiver<Request>,
+        mut head: Head,
+        version: Version,
+    ) -> Self {
         let now = shared.clock.monotonic();
         shared.time.begin(head.time, &*shared.clock);
+        // From the first event on: a clock that jumps before any was trimmed makes none old.
+        head.calendar.get_or_insert(Calendar { at: shared.clock.wall(), time: head.time });
         Self {
             epoch: head.epoch,
             succession: Succession::new(shared.store.clone(), head.epoch),

@@ -184,10 +184,17 @@ pub(crate) async fn who_listens_hears_every_event_once_and_in_order() {
     assert!(heard.try_recv().is_err());
 }
 
+/// A house with these settings that knows all its events: before that it trims none.
+async fn trimming(options: Options) -> House {
+    let house = House::on(ground::store().await, options).await;
+    house.events().await;
+    house
+}
+
 #[tokio::test]
 pub(crate) async fn old_events_go_but_the_newest_of_each_address_stays() {
     let options = Options { max_events: 10, ..Options::default() };
-    let house = House::on(ground::store().await, options).await;
+    let house = trimming(options).await;
     house.make("lan", "10.0.3.50-10.0.3.59").await;
     house.claim("ann", "lan", "settled").await;
     for _ in 0..30 {
@@ -215,7 +222,7 @@ pub(crate) async fn old_events_go_but_the_newest_of_each_address_stays() {
 #[tokio::test]
 pub(crate) async fn events_older_than_they_are_kept_for_go() {
     let options = Options { retention: Span::from_secs(3600), ..Options::default() };
-    let house = House::on(ground::store().await, options).await;
+    let house = trimming(options).await;
     house.make("lan", "10.0.3.50-10.0.3.59").await;
     house.claim("ann", "lan", "web").await;
     house.release("ann", "lan", "web").await;
@@ -228,7 +235,7 @@ pub(crate) async fn events_older_than_they_are_kept_for_go() {
 #[tokio::test]
 pub(crate) async fn what_was_spared_goes_once_something_newer_happened_there() {
     let options = Options { max_events: 10, ..Options::default() };
-    let house = House::on(ground::store().await, options).await;
+    let house = trimming(options).await;
     house.make("lan", "10.0.3.50-10.0.3.59").await;
     house.make("busy", "10.0.4.1").await;
     house.claim("ann", "lan", "settled").await;
@@ -258,7 +265,7 @@ pub(crate) async fn what_was_spared_goes_once_something_newer_happened_there() {
 #[tokio::test]
 pub(crate) async fn the_newest_of_an_address_stays_in_each_vrf() {
     let options = Options { max_events: 10, ..Options::default() };
-    let house = House::on(ground::store().await, options).await;
+    let house = trimming(options).await;
     house.make_so("quiet", "10.0.3.50-10.0.3.59", |spec| spec.vrf = "lab".parse().unwrap()).await;
     house.make_so("busy", "10.0.3.50-10.0.3.59", restless).await;
     house.claim("ann", "quiet", "settled").await;
@@ -280,7 +287,7 @@ pub(crate) async fn the_newest_of_an_address_stays_in_each_vrf() {
 #[tokio::test]
 pub(crate) async fn a_clock_that_jumps_a_year_ahead_costs_no_history() {
     let options = Options { retention: Span::from_secs(400 * 24 * 3600), ..Options::default() };
-    let house = House::on(ground::store().await, options).await;
+    let house = trimming(options).await;
     house.make("lan", "10.0.3.50-10.0.3.59").await;
     house.claim("ann", "lan", "web").await;
     house.release("ann", "lan", "web").await;
