@@ -37,7 +37,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Claims as workloads. Their ends are seen, so a released claim's names go at once, also one that was released while nobody
 /// listened: every end is among the events.
 ///
-/// A claim that has no name and had none costs nothing here: there may be a million of them.
+/// A claim that has no name and had none costs nothing here: there may be a million of them, and pools in which none has
+/// one are passed over.
 #[derive(Debug)]
 pub struct LedgerSource {
     name: Ident,
@@ -60,9 +61,27 @@ impl LedgerSource {
         Self { name, ledger, events, named: Mutex::default() }
     }
 
-    /// Every claim of an address that has a name or had one, in order of pool and address.
+    /// Every claim of an address that has a name or had one.
     async fn workloads(&self) -> Result<Vec<Workload>, LedgerError> {
-        let filter = ClaimFilter::default();
+        let mut workloads = self.named_workloads().await?;
+        let there: HashSet<&Key> = workloads.iter().map(|workload| &workload.id).collect();
+        let mut missing: Vec<Key> = self.named().keys().filter(|id| !there.contains(id)).cloned().collect();
+        missing.sort_unstable();
+        // They ended, or are in pools that were passed over.
+        for some in missing.chunks(PAGE) {
+            let look = |book: &Book| -> Vec<Workload> {
+                let places = some.iter().filter_map(place_of);
+                let claims = places.filter_map(|(pool, key)| book.claim(&pool, &key));
+                claims.filter_map(|view| self.workload(book, &view)).collect()
+            };
+            workloads.extend(self.ledger.read(Freshness::Fresh, look).await?.value);
+        }
+        Ok(workloads)
+    }
+
+    /// Every claim of an address that has a name, in order of pool and address.
+    async fn named_workloads(&self) -> Result<Vec<Workload>, LedgerError> {
+        let filter = ClaimFilter { named: true, ..ClaimFilter::default() };
         let mut workloads = Vec::new();
         let mut after: Option<ClaimCursor> = None;
         loop {

@@ -77,7 +77,7 @@ pub(crate) async fn list(
         key: maybe("key", params.key.as_ref())?,
         selector: maybe("selector", params.selector.as_ref())?,
         vrf: maybe("vrf", params.vrf.as_ref())?,
-        pools: None,
+        ..ClaimFilter::default()
     };
     let (after, limit) = (after(params.after.as_ref())?, limit(params.limit.as_ref())?);
     let scopes = session.scopes();

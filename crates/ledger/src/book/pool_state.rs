@@ -29,6 +29,8 @@ pub struct PoolState {
     /// Places in the queue.
     pub(super) waiting: BTreeSet<u64>,
     keys: HashSet<ByKey>,
+    /// Claims with hostnames of their own.
+    hostnamed: u64,
     /// Claims per owner, where that is limited.
     owners: HashMap<Arc<str>, u32>,
     /// What the pool lies on, and what of it can be handed out: first and last of each stretch, in order.
@@ -78,6 +80,7 @@ impl PoolState {
             observed: BTreeSet::new(),
             waiting: BTreeSet::new(),
             keys: HashSet::default(),
+            hostnamed: 0,
             owners: HashMap::default(),
             extent,
             usable,
@@ -118,6 +121,12 @@ impl PoolState {
 
     pub fn claims(&self) -> u64 {
         self.keys.len() as u64
+    }
+
+    /// Whether any claim of it can have a name, as far as is known without a look at each.
+    pub fn may_name(&self) -> bool {
+        let named = matches!(self.pool.spec.family, Family::Ipv4 | Family::Ipv6);
+        named && (self.pool.spec.domain.is_some() || self.hostnamed > 0)
     }
 
     /// The length of the largest block that fits into the pool.

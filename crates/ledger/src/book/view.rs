@@ -26,6 +26,8 @@ pub struct ClaimFilter {
     pub owner: Option<Arc<str>>,
     pub key: Option<Key>,
     pub selector: Option<Selector>,
+    /// Only pools in which a claim can have a name.
+    pub named: bool,
 }
 
 /// Where a list of claims goes on.
@@ -323,6 +325,7 @@ impl ClaimFilter {
         self.pool.as_ref().is_none_or(|pool| pool == name)
             && self.pools.as_ref().is_none_or(|pools| pools.contains(name))
             && self.vrf.as_ref().is_none_or(|vrf| *vrf == state.space.vrf)
+            && (!self.named || state.may_name())
     }
 
     fn wants(&self, claim: &Claim) -> bool {

@@ -54,8 +54,8 @@ async fn what_has_no_name_is_not_told_until_it_had_one() {
     house.release("ann", "plain", "app").await;
     house.release("ann", "plain", "db").await;
     assert_snapshot!(reported(&source).await, @"
-    lan/web: the pool has no domain
     lan/mail: the pool has no domain
+    lan/web: the pool has no domain
     plain/app ended
     ");
 }

@@ -55,6 +55,7 @@ impl PoolState {
         match slot {
             Slot::Held(claim) => {
                 self.keys.replace(ByKey(claim.clone()));
+                self.hostnamed += u64::from(!claim.details().hostnames.is_empty());
                 if self.pool.spec.max_per_owner.is_some() {
                     *self.owners.entry(claim.owner.clone()).or_default() += 1;
                 }
@@ -97,6 +98,7 @@ impl PoolState {
                     // The key has moved on already.
                     self.keys.insert(other);
                 }
+                self.hostnamed -= u64::from(!claim.details().hostnames.is_empty());
                 if let Some(count) = self.owners.get_mut(&claim.owner) {
                     *count = count.saturating_sub(1);
                     if *count == 0 {
