@@ -9,7 +9,7 @@ use std::{
 
 use netstead_store::{
     EtcdOptions, EtcdStore, EtcdTls, Health, LocalStore, MemoryStore, RaftOptions, RaftSecurity, RaftStore,
-    Store, StoreError, raft::node_address,
+    Store, StoreError, etcd, raft::node_address,
 };
 use tokio::time::timeout;
 
@@ -69,7 +69,7 @@ impl StorePlace {
     pub(crate) fn is_within(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Etcd(inner), Self::Etcd(outer)) => {
-                inner.prefix.starts_with(&format!("{}kv/", outer.prefix))
+                inner.prefix.starts_with(&format!("{}{}", outer.prefix, etcd::KEYS))
                     && inner.endpoints.iter().any(|endpoint| outer.endpoints.contains(endpoint))
             }
             _ => false,

@@ -47,6 +47,9 @@ use crate::{
 const KV_RANGE: &str = "/etcdserverpb.KV/Range";
 const KV_TXN: &str = "/etcdserverpb.KV/Txn";
 
+/// Where the keys of a store are, below its prefix.
+pub const KEYS: &str = "kv/";
+
 /// A store in an etcd that others may use as well: only keys below our prefix are touched.
 #[derive(Debug)]
 pub struct EtcdStore {
@@ -81,7 +84,7 @@ impl EtcdStore {
             prefix.push(b'/');
         }
         let leader = [prefix.as_slice(), b"leader"].concat();
-        prefix.extend_from_slice(b"kv/");
+        prefix.extend_from_slice(KEYS.as_bytes());
         let end = span::after_all(&prefix).unwrap_or_else(|| vec![0]);
         let shared = Arc::new(Shared {
             client: Client::new(options)?,

@@ -43,7 +43,7 @@ const MERGED_TABLES: u8 = 12;
 
 /// About the size of a table from level 1 on. Stored when the keyspace is created. Level 1 is left alone up to
 /// `MERGED_TABLES` of this size, and every merge of level 0 writes all of it again, for level 0 has keys from everywhere.
-/// With fjall's own 64 MiB that was most of the work of a store of some 100 MB.
+/// With fjall's own 64 MiB it may grow to 768 MB, and its threads took some 4.5 s instead of 3.5 s for 800,000 claims.
 const TABLE_BYTES: u64 = 8 << 20;
 
 /// Threads that write and merge tables. The first does not merge: it puts what it finds to be merged back into the queue,
