@@ -3,14 +3,18 @@
 mod dependencies;
 pub(crate) mod files;
 mod rooms;
+mod words;
 
 use anyhow::Result;
 
 use crate::documents;
 
-/// Prints each broken rule. True if there is none.
-pub(crate) fn check() -> Result<bool> {
+/// Prints each broken rule. True if there is none. `fix` first mends what can be mended without a person.
+pub(crate) fn check(fix: bool) -> Result<bool> {
     eprintln!("\n$ lint");
+    if fix {
+        words::shrink()?;
+    }
     for long in files::too_long()? {
         eprintln!("warning: {long}");
     }
@@ -18,6 +22,7 @@ pub(crate) fn check() -> Result<bool> {
     problems.extend(dependencies::banned()?);
     problems.extend(rooms::strangers()?);
     problems.extend(files::misplaced()?);
+    problems.extend(words::hard()?);
     problems.extend(documents::broken()?);
     for problem in &problems {
         eprintln!("error: {problem}");

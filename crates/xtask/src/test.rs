@@ -35,6 +35,9 @@ pub(crate) struct Options {
     /// Install cargo-deny if it is not there: a build of some minutes.
     #[arg(long)]
     deny: bool,
+    /// Take out of the list of old comments what nothing needs any more.
+    #[arg(long)]
+    fix: bool,
 }
 
 /// The order is the order of the run: what takes a moment first.
@@ -57,7 +60,7 @@ enum Step {
 impl Step {
     fn run(self, options: &Options, counts: &mut Counts) -> Result<Outcome> {
         let passed = match self {
-            Self::Lint => lint::check()?,
+            Self::Lint => lint::check(options.fix)?,
             Self::Fmt => run_step(&mut cargo("fmt --all -- --check"))?,
             Self::Clippy => run_step(&mut cargo("clippy --workspace --all-targets -- -D warnings"))?,
             Self::Test => tests(options, counts)?,

@@ -27,7 +27,7 @@ pub(crate) fn misplaced() -> Result<Vec<String>> {
 }
 
 /// Every Rust file of ours.
-fn sources() -> Result<Vec<PathBuf>> {
+pub(crate) fn sources() -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     collect(&root().join("crates"), "rs", &mut found)?;
     Ok(found)
