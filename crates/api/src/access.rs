@@ -5,20 +5,20 @@
 mod digest;
 mod error;
 mod grant;
-mod known;
 mod role;
 mod scopes;
 mod secret;
 mod token;
+mod token_cache;
 mod tokens;
 
 pub use self::{
     error::{AccessError, Denied},
     grant::Grant,
-    known::{is_token, survives_restore},
     role::Role,
     scopes::Scopes,
     secret::Secret,
     token::{NewToken, Token},
+    token_cache::{is_token, survives_restore},
     tokens::Tokens,
 };

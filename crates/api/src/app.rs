@@ -8,35 +8,35 @@ use netstead_model::Clock;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Examine, Understand,
+    ConfigReader, HostDoctor,
     access::Tokens,
-    cluster::{Cluster, Peers, Stage},
-    http::door::Door,
+    cluster::{Cluster, EngineSlot, Peers},
+    http::host_check::HostCheck,
     metrics::Metrics,
 };
 
-pub(crate) type Shared = Arc<App>;
+pub(crate) type AppState = Arc<App>;
 
 /// The API behind one listener.
 #[derive(Debug)]
 pub(crate) struct App {
     pub(crate) ledger: Ledger,
     /// What keeps names; empty when only the ledger is open, and while another node leads.
-    pub(crate) stage: Stage,
+    pub(crate) engine_slot: EngineSlot,
     /// The other nodes; none when only the ledger is open.
     pub(crate) cluster: Option<(Cluster, Peers)>,
     /// Where the nameserver of this process answers.
     pub(crate) nameserver: Arc<[String]>,
     /// Who understands configuration files.
-    pub(crate) reader: Option<Arc<dyn Understand>>,
-    pub(crate) examiner: Option<Arc<dyn Examine>>,
+    pub(crate) reader: Option<Arc<dyn ConfigReader>>,
+    pub(crate) examiner: Option<Arc<dyn HostDoctor>>,
     pub(crate) tokens: Tokens,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) started: Timestamp,
     /// What kind of store it is, for people: `local at /var/lib/netstead`.
     pub(crate) store: Arc<str>,
-    pub(crate) door: Door,
+    pub(crate) host_check: HostCheck,
     /// Most bytes of a body.
     pub(crate) max_body: usize,
     /// The server is about to end: `/readyz` says so, streams end, waiting claims answer.

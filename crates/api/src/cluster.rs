@@ -4,14 +4,14 @@
 //! What a node knows may be a moment old. That costs a detour and never a wrong answer: who leads is decided by the
 //! store's epoch, and whoever is taken for the leader and is none says so.
 
+mod cache;
+mod engine_slot;
 mod error;
-mod format;
-mod hear;
-mod known;
+mod member_watch;
+mod membership;
 mod peers;
-mod record;
-mod roll;
-mod stage;
+mod prune;
+mod store_format;
 
 use std::sync::Arc;
 
@@ -21,12 +21,12 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::info;
 
-use self::known::Known;
+use self::cache::ClusterCache;
 pub use self::{
+    engine_slot::EngineSlot,
     error::ClusterError,
+    membership::{FORMAT, FORMAT_KEY, LEADER_KEY, Leader, MEMBERS, Member, ROLL_KEY},
     peers::{PeerError, Peers},
-    record::{FORMAT, FORMAT_KEY, LEADER_KEY, Leader, MEMBERS, Member, ROLL_KEY},
-    stage::Stage,
 };
 
 /// How often a record is tried to be written.
@@ -34,7 +34,7 @@ const TRIES: u32 = 8;
 
 /// What this node does at the moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stand {
+pub enum NodeRole {
     /// It answers reads, and sends the rest to whoever leads.
     Following,
     /// It does everything itself.
@@ -47,15 +47,15 @@ pub struct Cluster {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     me: Arc<Member>,
-    known: watch::Sender<Known>,
-    stand: watch::Sender<Stand>,
+    known: watch::Sender<ClusterCache>,
+    role: watch::Sender<NodeRole>,
     _follower: Arc<DropGuard>,
 }
 
 /// Refuses a store that is written in a newer format than a program understands whose `highest` this is.
 pub async fn check_format(snapshot: &dyn Snapshot, highest: u32) -> Result<(), ClusterError> {
     let stored = snapshot.get(FORMAT_KEY.as_bytes()).await?;
-    format::check(stored.as_ref().map(record::format_of).transpose()?, highest)
+    store_format::check(stored.as_ref().map(membership::format_of).transpose()?, highest)
 }
 
 impl Cluster {
@@ -70,13 +70,13 @@ impl Cluster {
         clock: Arc<dyn Clock>,
         me: Member,
     ) -> Result<Self, ClusterError> {
-        let known = watch::Sender::new(Known::default());
-        let watches = hear::load(&*store, &known).await?;
-        format::check(known.borrow().format, me.format)?;
+        let known = watch::Sender::new(ClusterCache::default());
+        let watches = member_watch::load(&*store, &known).await?;
+        store_format::check(known.borrow().format, me.format)?;
         let stop = CancellationToken::new();
-        tokio::spawn(hear::follow(Arc::clone(&store), known.clone(), watches, stop.clone()));
-        let stand = watch::Sender::new(Stand::Following);
-        Ok(Self { store, clock, me: Arc::new(me), known, stand, _follower: Arc::new(stop.drop_guard()) })
+        tokio::spawn(member_watch::follow(Arc::clone(&store), known.clone(), watches, stop.clone()));
+        let role = watch::Sender::new(NodeRole::Following);
+        Ok(Self { store, clock, me: Arc::new(me), known, role, _follower: Arc::new(stop.drop_guard()) })
     }
 
     /// Who this node is.
@@ -84,19 +84,19 @@ impl Cluster {
         &self.me
     }
 
-    pub fn stand(&self) -> Stand {
-        *self.stand.borrow()
+    pub fn role(&self) -> NodeRole {
+        *self.role.borrow()
     }
 
     /// Whether this node does everything itself and can: one that keeps the store with others and hears of no majority of them
     /// leads nobody.
     pub fn leads(&self) -> bool {
         let nobody = || self.store.as_node().is_some_and(netstead_store::RaftStore::leads_nobody);
-        self.stand() != Stand::Following && !nobody()
+        self.role() != NodeRole::Following && !nobody()
     }
 
-    pub fn stands(&self) -> watch::Receiver<Stand> {
-        self.stand.subscribe()
+    pub fn role_changes(&self) -> watch::Receiver<NodeRole> {
+        self.role.subscribe()
     }
 
     /// Who leads, as far as is known here.
@@ -115,7 +115,7 @@ impl Cluster {
     }
 
     /// Wakes whenever something about the others changes.
-    pub(crate) fn changes(&self) -> watch::Receiver<Known> {
+    pub(crate) fn changes(&self) -> watch::Receiver<ClusterCache> {
         self.known.subscribe()
     }
 
@@ -126,7 +126,7 @@ impl Cluster {
         let known = self.known.borrow().members.get(&member.id).cloned();
         if known.is_none_or(|known| !known.is_like(&member)) {
             // A newcomer, or one that was upgraded: whoever is raising the format counts again.
-            commit = commit.put(ROLL_KEY, record::roll());
+            commit = commit.put(ROLL_KEY, membership::roll());
         }
         self.store.commit(commit).await?;
         // What was raised in the meantime, by somebody who did not know of us.
@@ -137,17 +137,17 @@ impl Cluster {
     /// answer: only who leads raises the format.
     pub async fn check_format(&self) -> Result<(), ClusterError> {
         let stored = self.store.get(FORMAT_KEY.as_bytes()).await?;
-        let stored = stored.as_ref().map(record::format_of).transpose()?;
+        let stored = stored.as_ref().map(membership::format_of).transpose()?;
         self.known.send_if_modified(|known| known.raise_format(stored));
-        format::check(stored, self.me.format)
+        store_format::check(stored, self.me.format)
     }
 
     /// Waits until the store is written in a format that this program does not understand, and says so.
-    pub async fn outgrown(&self) -> ClusterError {
+    pub async fn wait_for_newer_format(&self) -> ClusterError {
         let mut changes = self.changes();
         loop {
             let known = changes.borrow_and_update().format;
-            if let Err(error) = format::check(known, self.me.format) {
+            if let Err(error) = store_format::check(known, self.me.format) {
                 return error;
             }
             // It cannot fail: this node holds the other end.
@@ -165,7 +165,7 @@ impl Cluster {
             match self.store.commit(commit).await {
                 Ok(_) => {
                     self.known.send_modify(|known| known.leader = Some(leader));
-                    self.stand.send_replace(Stand::Leading { epoch });
+                    self.role.send_replace(NodeRole::Leading { epoch });
                     return Ok(());
                 }
                 // Either the epoch moved, which the next look tells, or it is tried again: it bears being done twice.
@@ -177,8 +177,8 @@ impl Cluster {
     }
 
     /// From now on this node follows.
-    pub fn step_back(&self) {
-        self.stand.send_replace(Stand::Following);
+    pub fn stop_leading(&self) {
+        self.role.send_replace(NodeRole::Following);
     }
 
     /// Forgets a node that is gone for good. One that still runs tells of itself again.
@@ -200,20 +200,20 @@ impl Cluster {
     }
 
     async fn forget(&self, member: &Member) -> Result<(), ClusterError> {
-        let commit = Commit::new().delete(member.key()).put(ROLL_KEY, record::roll());
+        let commit = Commit::new().delete(member.key()).put(ROLL_KEY, membership::roll());
         self.store.commit(commit).await?;
         self.known.send_modify(|known| drop(known.members.remove(&member.id)));
         Ok(())
     }
 
     /// Raises the format to the highest that every member understands, whenever that becomes higher. For whoever leads.
-    pub async fn keep_format(&self, epoch: u64) {
-        format::keep(self, epoch).await;
+    pub async fn run_format_upgrades(&self, epoch: u64) {
+        store_format::raise_when_possible(self, epoch).await;
     }
 
     /// Where nodes keep the store together, takes those off the roll that do so no longer. For whoever leads.
-    pub async fn keep_roll(&self) {
-        roll::keep(self).await;
+    pub async fn run_member_pruning(&self) {
+        prune::prune_removed_members(self).await;
     }
 
     /// That this epoch still stands, as a condition.

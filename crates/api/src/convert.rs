@@ -1,15 +1,15 @@
 //! Between the API's JSON and what the ledger speaks.
 
 pub(crate) mod address;
+pub(crate) mod adopt_and_undo;
 pub(crate) mod bulk;
 pub(crate) mod claim;
+pub(crate) mod dns;
 pub(crate) mod event;
 pub(crate) mod history;
-pub(crate) mod names;
 pub(crate) mod plan;
 pub(crate) mod pool;
 pub(crate) mod token;
-pub(crate) mod verbs;
 
 use std::{collections::BTreeMap, fmt::Display, str::FromStr, time::Duration};
 
@@ -51,7 +51,7 @@ pub(crate) fn pairs(labels: &Labels) -> BTreeMap<String, String> {
 }
 
 /// An address, or a prefix with its length, in any notation.
-pub(crate) fn place(text: &str) -> Result<(Address, Option<u8>), ParseError> {
+pub(crate) fn address_or_prefix(text: &str) -> Result<(Address, Option<u8>), ParseError> {
     if text.contains('/') {
         let prefix: Cidr = text.parse()?;
         return Ok((prefix.first(), Some(prefix.len())));

@@ -5,13 +5,13 @@
 
 pub mod access;
 mod app;
-mod around;
 pub mod cluster;
 mod convert;
-mod feed;
+mod event_feed;
 mod http;
 mod metrics;
 mod openapi;
+mod ports;
 mod problem;
 mod routes;
 mod serve;
@@ -28,24 +28,24 @@ pub use self::serve::{Bound, ServeError, ServeOptions, Server, TlsFiles, bind, s
 use self::{
     access::Tokens,
     app::App,
-    cluster::{Cluster, Peers, Stage},
-    http::door::Door,
+    cluster::{Cluster, EngineSlot, Peers},
+    http::host_check::HostCheck,
     metrics::Metrics,
 };
 pub use self::{
-    around::{Examine, Understand, Understood},
     metrics::Meter,
+    ports::{ConfigReader, HostDoctor, ParsedConfig},
 };
 
 /// What the API is made of. Cheap to clone; several listeners may share one.
 #[derive(Debug, Clone)]
 pub struct Api {
     ledger: Ledger,
-    stage: Stage,
+    engine_slot: EngineSlot,
     cluster: Option<(Cluster, Peers)>,
     nameserver: Arc<[String]>,
-    reader: Option<Arc<dyn Understand>>,
-    examiner: Option<Arc<dyn Examine>>,
+    reader: Option<Arc<dyn ConfigReader>>,
+    examiner: Option<Arc<dyn HostDoctor>>,
     tokens: Tokens,
     clock: Arc<dyn Clock>,
     store: Arc<str>,
@@ -57,11 +57,11 @@ impl Api {
     /// `store` says for people what kind of store it is: `local at /var/lib/netstead`.
     pub fn new(ledger: Ledger, tokens: Tokens, clock: Arc<dyn Clock>, store: &str) -> Self {
         let (metrics, started) = (Arc::new(Metrics::default()), clock.wall());
-        let (stage, cluster) = (Stage::default(), None);
+        let (engine_slot, cluster) = (EngineSlot::default(), None);
         let (nameserver, reader, examiner) = (Arc::from([]), None, None);
         Self {
             ledger,
-            stage,
+            engine_slot,
             cluster,
             nameserver,
             reader,
@@ -77,14 +77,14 @@ impl Api {
     /// With names. Without this, whatever concerns them is answered with 503.
     #[must_use]
     pub fn with_engine(self, engine: Engine) -> Self {
-        self.stage.enter(engine);
+        self.engine_slot.install(engine);
         self
     }
 
     /// With a place where the engine comes and goes.
     #[must_use]
-    pub fn with_stage(mut self, stage: &Stage) -> Self {
-        self.stage = stage.clone();
+    pub fn with_engine_slot(mut self, engine_slot: &EngineSlot) -> Self {
+        self.engine_slot = engine_slot.clone();
         self
     }
 
@@ -97,14 +97,14 @@ impl Api {
 
     /// With somebody who understands configuration files, to answer what one would change.
     #[must_use]
-    pub fn with_reader(mut self, reader: Arc<dyn Understand>) -> Self {
+    pub fn with_config_reader(mut self, reader: Arc<dyn ConfigReader>) -> Self {
         self.reader = Some(reader);
         self
     }
 
     /// With somebody who looks at what is around the house, for `/doctor`.
     #[must_use]
-    pub fn with_examiner(mut self, examiner: Arc<dyn Examine>) -> Self {
+    pub fn with_host_doctor(mut self, examiner: Arc<dyn HostDoctor>) -> Self {
         self.examiner = Some(examiner);
         self
     }
@@ -124,19 +124,19 @@ impl Api {
     }
 
     /// All routes as one listener sees them. Once `stopping` is cancelled `/readyz` fails and streams end.
-    fn router(&self, door: Door, max_body: usize, stopping: CancellationToken) -> axum::Router {
-        routes::router(&self.app(door, max_body, stopping))
+    fn router(&self, host_check: HostCheck, max_body: usize, stopping: CancellationToken) -> axum::Router {
+        routes::router(&self.app(host_check, max_body, stopping))
     }
 
     /// The few routes of a listener for probes.
-    fn probes(&self, door: Door, stopping: CancellationToken) -> axum::Router {
-        routes::probes::router(&self.app(door, 0, stopping))
+    fn probes(&self, host_check: HostCheck, stopping: CancellationToken) -> axum::Router {
+        routes::probes::router(&self.app(host_check, 0, stopping))
     }
 
-    fn app(&self, door: Door, max_body: usize, stopping: CancellationToken) -> app::Shared {
+    fn app(&self, host_check: HostCheck, max_body: usize, stopping: CancellationToken) -> app::AppState {
         Arc::new(App {
             ledger: self.ledger.clone(),
-            stage: self.stage.clone(),
+            engine_slot: self.engine_slot.clone(),
             cluster: self.cluster.clone(),
             nameserver: Arc::clone(&self.nameserver),
             reader: self.reader.clone(),
@@ -146,7 +146,7 @@ impl Api {
             metrics: Arc::clone(&self.metrics),
             started: self.started,
             store: Arc::clone(&self.store),
-            door,
+            host_check,
             max_body,
             stopping,
         })

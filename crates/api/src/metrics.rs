@@ -1,7 +1,7 @@
 //! What Prometheus reads. Labels are bounded: routes, methods and pools, never hosts, keys or subjects.
 
+mod engine_gauges;
 mod meter;
-mod names;
 mod node;
 mod scrape;
 

@@ -1,28 +1,28 @@
 //! The table of routes.
 
 pub(crate) mod addresses;
+pub(crate) mod adopt_and_undo;
+pub(crate) mod api_docs;
 pub(crate) mod bulk;
 pub(crate) mod changes;
 pub(crate) mod claiming;
 pub(crate) mod claims;
 pub(crate) mod cluster;
 pub(crate) mod doctor;
+pub(crate) mod event_stream;
 pub(crate) mod events;
 pub(crate) mod health;
-pub(crate) mod names;
 pub(crate) mod observations;
-pub(crate) mod page;
 pub(crate) mod pauses;
 pub(crate) mod plans;
 pub(crate) mod pools;
 pub(crate) mod probes;
 pub(crate) mod records;
 pub(crate) mod reservations;
+pub(crate) mod sources_and_providers;
 pub(crate) mod status;
 pub(crate) mod store;
-pub(crate) mod stream;
 pub(crate) mod tokens;
-pub(crate) mod verbs;
 pub(crate) mod what_if;
 
 use std::sync::Arc;
@@ -37,14 +37,14 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     access::Scopes,
-    app::Shared,
-    http::{answer::Answer, auth, door, forward, frame, query::limit, session::Asker},
+    app::AppState,
+    http::{answer::Answer, auth, envelope, forward, host_check, query::limit, session::RequestContext},
     openapi::Document,
     problem::Failure,
 };
 
 /// All routes with everything around them.
-pub(crate) fn router(app: &Shared) -> Router {
+pub(crate) fn router(app: &AppState) -> Router {
     let (api, document) = documented().split_for_parts();
     // The last one is the first to see a request.
     let api = api
@@ -54,18 +54,18 @@ pub(crate) fn router(app: &Shared) -> Router {
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))
         .route("/metrics", get(health::metrics))
-        .merge(page::routes(&document));
+        .merge(api_docs::routes(&document));
     api.merge(open)
-        .fallback(frame::nothing_here)
-        .method_not_allowed_fallback(frame::not_that_way)
-        .layer(middleware::from_fn_with_state(Arc::clone(app), door::guard))
-        .layer(CatchPanicLayer::custom(frame::panicked))
-        .layer(middleware::from_fn_with_state(Arc::clone(app), frame::frame))
+        .fallback(envelope::not_found)
+        .method_not_allowed_fallback(envelope::method_not_allowed)
+        .layer(middleware::from_fn_with_state(Arc::clone(app), host_check::check_host))
+        .layer(CatchPanicLayer::custom(envelope::panicked))
+        .layer(middleware::from_fn_with_state(Arc::clone(app), envelope::wrap_request))
         .with_state(Arc::clone(app))
 }
 
 /// What needs a token, and is in the `OpenAPI` document.
-pub(crate) fn documented() -> OpenApiRouter<Shared> {
+pub(crate) fn documented() -> OpenApiRouter<AppState> {
     let v1 = OpenApiRouter::new()
         .routes(routes!(status::get))
         .routes(routes!(doctor::get))
@@ -86,28 +86,28 @@ pub(crate) fn documented() -> OpenApiRouter<Shared> {
         .routes(routes!(reservations::put, reservations::delete))
         .routes(routes!(reservations::list))
         .routes(routes!(events::list))
-        .routes(routes!(stream::follow))
+        .routes(routes!(event_stream::follow))
         .routes(routes!(observations::put))
         .routes(routes!(observations::list))
         .routes(routes!(tokens::list, tokens::create))
         .routes(routes!(tokens::revoke))
         .routes(routes!(pauses::pause))
         .routes(routes!(pauses::resume))
-        .routes(routes!(names::sources))
-        .routes(routes!(names::providers))
-        .routes(routes!(names::workloads))
-        .routes(routes!(names::zones))
-        .routes(routes!(names::explain))
+        .routes(routes!(sources_and_providers::sources))
+        .routes(routes!(sources_and_providers::providers))
+        .routes(routes!(sources_and_providers::workloads))
+        .routes(routes!(sources_and_providers::zones))
+        .routes(routes!(sources_and_providers::explain))
         .routes(routes!(plans::list))
         .routes(routes!(plans::get))
         .routes(routes!(what_if::case))
         .routes(routes!(what_if::what_if))
         .routes(routes!(plans::apply))
         .routes(routes!(plans::approve))
-        .routes(routes!(verbs::adopt))
-        .routes(routes!(verbs::recover))
-        .routes(routes!(verbs::clean))
-        .routes(routes!(verbs::rollback))
+        .routes(routes!(adopt_and_undo::adopt))
+        .routes(routes!(adopt_and_undo::recover))
+        .routes(routes!(adopt_and_undo::clean))
+        .routes(routes!(adopt_and_undo::rollback))
         .routes(routes!(changes::list))
         .routes(routes!(records::list))
         .routes(routes!(records::put, records::delete))
@@ -141,7 +141,7 @@ fn cut<T>(items: &mut Vec<T>, limit: usize, cursor: impl FnOnce(&T) -> String) -
 /// One page of a list that is all in memory, in the order of what `place` says of each thing; its cursor is the last
 /// place.
 fn page_of<T>(
-    session: &Asker,
+    session: &RequestContext,
     mut items: Vec<T>,
     place: impl Fn(&T) -> String,
     after: Option<&String>,

@@ -14,7 +14,7 @@ use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-use crate::{Api, http::door::Door};
+use crate::{Api, http::host_check::HostCheck};
 
 /// How long a client may take to say what it wants.
 const HEADERS: Duration = Duration::from_secs(30);
@@ -145,19 +145,19 @@ impl Bound {
     /// Once `shutdown` is cancelled, `/readyz` fails at once, streams and waiting claims end, and running requests
     /// have [`ServeOptions::grace`] to do so.
     pub fn serve(self, api: &Api, shutdown: CancellationToken) -> Result<Server, ServeError> {
-        let router = api.router(self.door(), self.options.max_body, shutdown.clone());
+        let router = api.router(self.host_check(), self.options.max_body, shutdown.clone());
         self.answer(router, shutdown)
     }
 
     /// Answers those who ask as they asked dnsweaver: `/health`, `/ready` and `/metrics`, and nothing else.
     pub fn serve_probes(self, api: &Api, shutdown: CancellationToken) -> Result<Server, ServeError> {
-        let router = api.probes(self.door(), shutdown.clone());
+        let router = api.probes(self.host_check(), shutdown.clone());
         self.answer(router, shutdown)
     }
 
-    fn door(&self) -> Door {
+    fn host_check(&self) -> HostCheck {
         let Self { options, tls, address, .. } = self;
-        Door::new(&options.names, &options.listen, tls.is_some(), address.ip().is_loopback())
+        HostCheck::new(&options.names, &options.listen, tls.is_some(), address.ip().is_loopback())
     }
 
     fn answer(self, router: axum::Router, shutdown: CancellationToken) -> Result<Server, ServeError> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use netstead_model::{
-    BackendError, Claim, ClaimRequest, Ident, Key, PoolBackend, PoolChoice, PoolStatus, Released, Target,
+    BackendError, Claim, ClaimRef, ClaimRequest, Ident, Key, PoolBackend, PoolChoice, PoolStatus, Released,
     Want,
 };
 
@@ -35,7 +35,7 @@ impl PoolBackend for RemotePools {
         convert::claim(claim).map_err(foreign)
     }
 
-    async fn release(&self, target: Target) -> Result<Released, BackendError> {
+    async fn release(&self, target: ClaimRef) -> Result<Released, BackendError> {
         let (pool, key) = (target.pool.as_str(), target.key.as_str());
         let id = match target.id {
             Some(id) => id.to_string(),

@@ -1,11 +1,11 @@
 //! One method per call of the API.
 
+mod addresses_and_events;
 mod admin;
+mod adopt_and_undo;
 mod claims;
-mod lists;
-mod names;
+mod plans_and_records;
 mod pools;
-mod verbs;
 
 pub use self::admin::{CheckOutput, CheckProblem};
 

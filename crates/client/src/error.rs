@@ -19,16 +19,16 @@ pub enum ClientError {
     #[error("nothing answers at {}", shown(.url))]
     Unreachable { url: Url, source: reqwest::Error },
     /// Somebody answers, but cannot prove to be the server. Nothing was sent.
-    #[error("the certificate of {} is not trusted: {}", shown(.url), Distrust::of(.reason).told(.reason))]
+    #[error("the certificate of {} is not trusted: {}", shown(.url), CertificateProblem::of(.reason).explanation(.reason))]
     Untrusted { url: Url, reason: String },
     /// The server does not know this token, or the token may not do this.
-    #[error("{}", told(.problem))]
+    #[error("{}", problem_sentence(.problem))]
     Denied { url: Url, problem: Box<Problem> },
     /// The server decided against it. Nothing was changed.
-    #[error("{}", told(.0))]
+    #[error("{}", problem_sentence(.0))]
     Refused(Box<Problem>),
     /// The server cannot do it now. Nothing was changed; ask again later.
-    #[error("{}", told(.problem))]
+    #[error("{}", problem_sentence(.problem))]
     Unavailable { url: Url, problem: Box<Problem> },
     /// It is not known whether it was done. Ask again: with the same key the answer will be the same.
     #[error("it is unknown whether this was done: {reason}")]
@@ -43,7 +43,7 @@ pub enum ClientError {
 
 /// What can be wrong with a certificate, as far as somebody can do something about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Distrust {
+enum CertificateProblem {
     /// It may sign others, and so must not be a server's own.
     Authority,
     UnknownIssuer,
@@ -53,7 +53,7 @@ enum Distrust {
     Other,
 }
 
-impl Distrust {
+impl CertificateProblem {
     /// The library has no words for most of these but the names of its types.
     fn of(reason: &str) -> Self {
         let all = [
@@ -69,7 +69,7 @@ impl Distrust {
         all.iter().find(|(part, _)| reason.contains(part)).map_or(Self::Other, |(_, known)| *known)
     }
 
-    fn told(self, reason: &str) -> String {
+    fn explanation(self, reason: &str) -> String {
         match self {
             Self::Authority => "it is that of an authority, which signs others and is no server".to_owned(),
             Self::UnknownIssuer => "no authority that is known here signed it".to_owned(),
@@ -102,7 +102,11 @@ impl Distrust {
 impl ClientError {
     /// What to do about a certificate that is not trusted.
     pub fn certificate_advice(&self) -> Option<&'static str> {
-        if let Self::Untrusted { reason, .. } = self { Some(Distrust::of(reason).advice()) } else { None }
+        if let Self::Untrusted { reason, .. } = self {
+            Some(CertificateProblem::of(reason).advice())
+        } else {
+            None
+        }
     }
 
     /// The server's own words, if it is a server that spoke.
@@ -144,7 +148,7 @@ fn shown(url: &Url) -> &str {
 }
 
 /// The problem in one sentence, with the field in front if the sentence does not name it already.
-fn told(problem: &Problem) -> String {
+fn problem_sentence(problem: &Problem) -> String {
     let text = if problem.detail.is_empty() { &problem.title } else { &problem.detail };
     let mut out = String::new();
     if let Some(field) = problem.field.as_deref().filter(|field| !text.contains(*field)) {

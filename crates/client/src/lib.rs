@@ -6,11 +6,11 @@
 mod backend;
 mod client;
 mod error;
+mod event_stream;
 mod options;
-mod page;
+mod pagination;
 mod query;
 mod sse;
-mod stream;
 mod transport;
 pub mod types;
 
@@ -18,12 +18,12 @@ pub use self::{
     backend::RemotePools,
     client::{Change, CheckOutput, CheckProblem, Client, Tagged},
     error::ClientError,
+    event_stream::{EventStream, Streamed},
     options::Options,
-    page::Paged,
+    pagination::Paged,
     query::{
         AddressQuery, ChangeQuery, ClaimQuery, EventQuery, ObservationQuery, Order, PlanQuery, PoolQuery,
         ProviderQuery, RecordQuery, ReservationQuery, SourceQuery, WorkloadQuery, ZoneQuery,
     },
-    stream::{EventStream, Streamed},
     transport::canonical_url,
 };

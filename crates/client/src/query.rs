@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::{
-    page::Paged,
+    pagination::Paged,
     types::{
         AddressOutput, ClaimOutput, EventOutput, HistoryOutput, PlanOutput, PoolOutput, ProviderOutput,
         RecordOutput, ReservationOutput, SourceOutput, WorkloadOutput, ZoneOutput,

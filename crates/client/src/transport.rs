@@ -18,10 +18,10 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{ClientError, Options, types::Problem};
 
 mod build;
-mod doubt;
+mod unknown_outcome;
 
 pub use self::build::canonical_url;
-pub(crate) use self::doubt::Doubt;
+pub(crate) use self::unknown_outcome::UnknownOutcome;
 
 /// The most the server lets a request take.
 const LONGEST: Duration = Duration::from_mins(10);
@@ -61,7 +61,7 @@ pub(crate) struct Answer<T> {
     pub(crate) status: StatusCode,
     pub(crate) etag: Option<String>,
     /// Whether an attempt before this answer may have been carried out.
-    pub(crate) doubt: Doubt,
+    pub(crate) doubt: UnknownOutcome,
 }
 
 #[derive(Clone)]
@@ -164,7 +164,7 @@ impl Transport {
         let mut pause = self.options.backoff;
         let mut left = self.options.retries;
         let time_left = || self.options.timeout.saturating_sub(SystemClock.monotonic().saturating_sub(begun));
-        let (mut reason, mut doubt) = (None, Doubt::default());
+        let (mut reason, mut doubt) = (None, UnknownOutcome::default());
         loop {
             let failure = match self.attempt(&call, time_left().min(LONGEST), &request_id).await {
                 Ok(answer) => return Ok(Answer { doubt, ..answer }),
@@ -174,7 +174,7 @@ impl Transport {
             };
             let wait = pause.mul_f64(rand::random_range(0.75..1.25));
             if left == 0 || wait >= time_left() || !repeatable(&failure, call.repeat) {
-                return Err(doubt.weigh(failure, self.base()));
+                return Err(doubt.final_error(failure, self.base()));
             }
             doubt.note(&failure);
             tracing::debug!(%request_id, error = %failure, retry_in = ?wait, "Request is repeated.");
@@ -204,7 +204,7 @@ impl Transport {
         if status.is_success() {
             let mut oldest = self.age.lock().unwrap_or_else(PoisonError::into_inner);
             *oldest = age.max(*oldest);
-            return Ok(Answer { value: body.into(), status, etag, doubt: Doubt::default() });
+            return Ok(Answer { value: body.into(), status, etag, doubt: UnknownOutcome::default() });
         }
         Err(self.refused(call, status, &body))
     }
@@ -285,7 +285,7 @@ impl Transport {
         if error.is_builder() {
             return ClientError::unusable(error.without_url().to_string());
         }
-        if let Some(reason) = distrust(&error) {
+        if let Some(reason) = certificate_problem(&error) {
             return ClientError::Untrusted { url, reason };
         }
         if error.is_connect() {
@@ -313,7 +313,9 @@ impl Transport {
             };
         };
         match (problem.slug(), status) {
-            ("unknown", _) => ClientError::Unknown { url, reason: doubt::cause(&problem.detail).to_owned() },
+            ("unknown", _) => {
+                ClientError::Unknown { url, reason: unknown_outcome::cause(&problem.detail).to_owned() }
+            }
             (_, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => ClientError::Denied { url, problem },
             (_, StatusCode::SERVICE_UNAVAILABLE) => ClientError::Unavailable { url, problem },
             _ => ClientError::Refused(problem),
@@ -322,7 +324,7 @@ impl Transport {
 }
 
 /// What is wrong with the server's certificate, if that is what the error is about.
-fn distrust(error: &reqwest::Error) -> Option<String> {
+fn certificate_problem(error: &reqwest::Error) -> Option<String> {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = cause {
         // An I/O error hides what it is made of from `source`.

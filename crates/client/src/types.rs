@@ -1,19 +1,19 @@
 //! The JSON of the API. Requests refuse unknown fields; answers may grow.
 
 mod address;
+mod adopt_and_undo;
 mod bulk;
 mod claim;
 mod cluster;
+mod dns;
 mod doctor;
 mod event;
 mod history;
-mod names;
 mod plan;
 mod pool;
 mod problem;
 mod status;
 mod token;
-mod verbs;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -22,16 +22,20 @@ pub use self::{
     address::{
         AddressOutput, ExplainOutput, ExplainPlace, ObservationInput, ObservationOutput, SightingInput,
     },
+    adopt_and_undo::{
+        AdoptInput, CleanInput, FailedOutput, LeftOutput, RecoverInput, RollbackInput, TakeOutput,
+        TakenOutput, UndoOutput, UndoneOutput,
+    },
     bulk::{BulkEntry, BulkInput, BulkMove, BulkOutput, BulkRenew, BulkResult, TargetInput},
     claim::{ClaimFrom, ClaimInput, ClaimOutput, MoveInput, ReleaseOutput, RenewInput},
     cluster::{ClusterOutput, LeaderOutput, MemberOutput, NodeInput, NodeOutput},
-    doctor::{DoctorOutput, FindingOutput},
-    event::EventOutput,
-    history::HistoryOutput,
-    names::{
+    dns::{
         ManualOutput, NameOutput, ParkedOutput, PassOutput, PauseInput, PauseOutput, ProviderOutput,
         RecordInput, RecordOutput, RejectionOutput, ResumeInput, SourceOutput, WorkloadOutput, ZoneOutput,
     },
+    doctor::{DoctorOutput, FindingOutput},
+    event::EventOutput,
+    history::HistoryOutput,
     plan::{
         ApplyInput, ApplyOutput, BlockedOutput, ChangeOutput, ConfigProblem, DriftOutput, KeptOutput,
         PlanOutput, WhatIfInput, WhatIfOutput,
@@ -40,10 +44,6 @@ pub use self::{
     problem::Problem,
     status::StatusOutput,
     token::{TokenInput, TokenOutput},
-    verbs::{
-        AdoptInput, CleanInput, FailedOutput, LeftOutput, RecoverInput, RollbackInput, TakeOutput,
-        TakenOutput, UndoOutput, UndoneOutput,
-    },
 };
 
 /// One page of a list. `next` goes into `?after=` of the following call.

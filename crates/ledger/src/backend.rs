@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use netstead_model::{
-    BackendError, Claim, ClaimRequest, Ident, Key, PoolBackend, PoolStatus, Released, Target,
+    BackendError, Claim, ClaimRef, ClaimRequest, Ident, Key, PoolBackend, PoolStatus, Released,
 };
 
 use crate::{
@@ -38,7 +38,7 @@ impl PoolBackend for LedgerBackend {
         }
     }
 
-    async fn release(&self, target: Target) -> Result<Released, BackendError> {
+    async fn release(&self, target: ClaimRef) -> Result<Released, BackendError> {
         match self.ledger.submit(self.caller.clone(), Command::Release(target), self.patience).await?.reply {
             Reply::Released(released) => Ok(released),
             Reply::Gone(_) => Ok(Released::AlreadyGone),

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use netstead_model::{
-    Address, Claim, ClaimRequest, Ident, Key, Pool, PoolSpec, Range, Released, Reservation, Span, Target,
+    Address, Claim, ClaimRef, ClaimRequest, Ident, Key, Pool, PoolSpec, Range, Released, Reservation, Span,
     Waiting,
 };
 
@@ -54,15 +54,15 @@ pub enum Command {
         if_version: Option<u64>,
     },
     Claim(Box<ClaimRequest>),
-    Release(Target),
+    Release(ClaimRef),
     /// Gives the claim its full time again, or a new one.
     Renew {
-        target: Target,
+        target: ClaimRef,
         ttl: Option<Span>,
     },
     /// Hands the claim's address to another key of the same pool, and to another owner if one is named.
     Move {
-        target: Target,
+        target: ClaimRef,
         key: Key,
         owner: Option<Arc<str>>,
     },

@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use netstead_model::{
-    Address, Claim, ClaimId, Event, Family, Ident, Key, Kind, Observation, Pool, Reservation, Waiting, shared,
+    Address, Claim, ClaimId, Event, Family, Ident, Key, Kind, Observation, Pool, Reservation, Waiting,
+    serde_arc,
 };
 use netstead_store::Write;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -111,9 +112,9 @@ impl Space {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Slot {
-    #[serde(deserialize_with = "shared::arc")]
+    #[serde(deserialize_with = "serde_arc::arc")]
     Held(Arc<Claim>),
-    #[serde(deserialize_with = "shared::arc")]
+    #[serde(deserialize_with = "serde_arc::arc")]
     Rested(Arc<Rest>),
 }
 
@@ -123,7 +124,7 @@ pub struct Rest {
     pub claim: ClaimId,
     pub pool: Ident,
     pub key: Key,
-    #[serde(deserialize_with = "shared::text")]
+    #[serde(deserialize_with = "serde_arc::text")]
     pub owner: Arc<str>,
     pub address: Address,
     #[serde(default, skip_serializing_if = "Option::is_none")]

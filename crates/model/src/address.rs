@@ -11,7 +11,7 @@ use crate::{
     parse::{Piece, serde_as_text},
 };
 
-mod explain;
+mod parse_error;
 
 /// What an address is an address of.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -143,8 +143,8 @@ impl Address {
 
     pub(crate) fn read(kind: Kind, piece: Piece<'_>) -> Result<Self, ParseError> {
         match kind {
-            Kind::V4 => piece.text.parse().map(|ip: Ipv4Addr| ip.into()).map_err(|_| explain::v4(piece)),
-            Kind::V6 => piece.text.parse().map(|ip: Ipv6Addr| ip.into()).map_err(|_| explain::v6(piece)),
+            Kind::V4 => piece.text.parse().map(|ip: Ipv4Addr| ip.into()).map_err(|_| parse_error::v4(piece)),
+            Kind::V6 => piece.text.parse().map(|ip: Ipv6Addr| ip.into()).map_err(|_| parse_error::v6(piece)),
             Kind::Mac => mac::read(piece),
         }
     }
@@ -152,7 +152,7 @@ impl Address {
     pub(crate) fn read_any(piece: Piece<'_>) -> Result<Self, ParseError> {
         match guess(piece.text) {
             Some(kind) => Self::read(kind, piece),
-            None => Err(explain::unknown(piece)),
+            None => Err(parse_error::unknown(piece)),
         }
     }
 }
@@ -180,7 +180,7 @@ impl FromStr for Address {
     fn from_str(text: &str) -> Result<Self, ParseError> {
         match guess(text) {
             Some(kind) => Self::parse(kind, text),
-            None => Err(explain::unknown(Piece::new("address", text))),
+            None => Err(parse_error::unknown(Piece::new("address", text))),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::{Claim, ClaimRequest, Ident, Key, Pool, Target};
+use crate::{Claim, ClaimRef, ClaimRequest, Ident, Key, Pool};
 
 /// How full a pool is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub enum BackendError {
 #[async_trait]
 pub trait PoolBackend: Send + Sync + std::fmt::Debug {
     async fn claim(&self, request: ClaimRequest) -> Result<Claim, BackendError>;
-    async fn release(&self, target: Target) -> Result<Released, BackendError>;
+    async fn release(&self, target: ClaimRef) -> Result<Released, BackendError>;
     async fn look_up(&self, pool: &Ident, key: &Key) -> Result<Option<Claim>, BackendError>;
     async fn list(&self, pool: &Ident) -> Result<Vec<Claim>, BackendError>;
     async fn describe(&self, pool: &Ident) -> Result<PoolStatus, BackendError>;

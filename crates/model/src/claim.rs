@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr, sync::Arc};
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::{Address, Cidr, Ident, Key, Labels, Name, ParseError, Selector, Span, shared};
+use crate::{Address, Cidr, Ident, Key, Labels, Name, ParseError, Selector, Span, serde_arc};
 
 /// The id of one claim. No later claim ever shares it, not even after a restore: it is made of the id of the ledger
 /// that gave it, which a restore draws anew, and of a sequence number.
@@ -21,7 +21,7 @@ pub struct Claim {
     pub id: ClaimId,
     pub pool: Ident,
     pub key: Key,
-    #[serde(deserialize_with = "shared::text")]
+    #[serde(deserialize_with = "serde_arc::text")]
     pub owner: Arc<str>,
     pub address: Address,
     /// The length of the prefix, when the pool hands out prefixes.
@@ -169,7 +169,7 @@ impl ClaimRequest {
 
 /// A claim by its key, and by its id when the caller wants no other.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
+pub struct ClaimRef {
     pub pool: Ident,
     pub key: Key,
     pub id: Option<ClaimId>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{Address, Claim, Ident, Key, Pool, Range, shared};
+use crate::{Address, Claim, Ident, Key, Pool, Range, serde_arc};
 
 /// What kind of change an event tells of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -82,7 +82,7 @@ impl EventKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Subject {
-    #[serde(deserialize_with = "shared::arc")]
+    #[serde(deserialize_with = "serde_arc::arc")]
     Claim(Arc<Claim>),
     Pool(Arc<Pool>),
     Reservation(Arc<Reservation>),
@@ -149,7 +149,7 @@ pub struct Event {
     pub seq: u64,
     pub at: Timestamp,
     /// The subject of the caller's token, or `netstead` for what the ledger does by itself.
-    #[serde(deserialize_with = "shared::text")]
+    #[serde(deserialize_with = "serde_arc::text")]
     pub by: Arc<str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Arc<str>>,

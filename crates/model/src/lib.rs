@@ -20,7 +20,7 @@ mod parse;
 mod pool;
 mod range;
 mod record;
-pub mod shared;
+pub mod serde_arc;
 mod source;
 mod span;
 mod workload;
@@ -28,7 +28,7 @@ mod workload;
 pub use address::{Address, Kind};
 pub use backend::{BackendError, PoolBackend, PoolStatus, Released, Usage};
 pub use cidr::Cidr;
-pub use claim::{Claim, ClaimId, ClaimNames, ClaimRequest, Details, PoolChoice, Target, Want};
+pub use claim::{Claim, ClaimId, ClaimNames, ClaimRef, ClaimRequest, Details, PoolChoice, Want};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use count::readable_count;
 pub use dns::{

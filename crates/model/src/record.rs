@@ -1,12 +1,12 @@
 //! DNS records as plain, typed data.
 
 mod data;
-mod read;
+mod parse;
 mod reverse;
 mod service;
 mod set;
-mod text;
 mod values;
+mod zone_file;
 
 use std::{fmt, str::FromStr};
 

@@ -2,8 +2,8 @@
 
 use crate::{
     wire::{HEADER, IN, Malformed, Query, Reply, Section, code, kind},
-    zone::{Found, Node, Set, Zone},
-    zones::{Picture, zone_with},
+    zone::{LookupResult, Node, Set, Zone},
+    zones::{ZoneMap, zone_with},
 };
 
 /// How many CNAMEs are followed.
@@ -21,7 +21,7 @@ pub(crate) enum Step<'a> {
 }
 
 /// Answers `packet` from `picture` into `reply`.
-pub(crate) fn answer<'a>(picture: &Picture, packet: &'a [u8], reply: &mut Reply) -> Step<'a> {
+pub(crate) fn answer<'a>(picture: &ZoneMap, packet: &'a [u8], reply: &mut Reply) -> Step<'a> {
     let query = match Query::parse(packet) {
         Ok(query) => query,
         Err(Malformed::Silent) => return Step::Drop,
@@ -53,7 +53,7 @@ pub(crate) fn answer<'a>(picture: &Picture, packet: &'a [u8], reply: &mut Reply)
 }
 
 struct Walk<'a> {
-    picture: &'a Picture,
+    picture: &'a ZoneMap,
     kind: u16,
     /// Which record of a set comes first, so that clients spread.
     turn: usize,
@@ -62,12 +62,12 @@ struct Walk<'a> {
 
 /// A name and where it was written in the reply.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct WrittenName<'a> {
     name: &'a [u8],
     offset: usize,
 }
 
-impl Place<'_> {
+impl WrittenName<'_> {
     /// Where the last `length` bytes of the name were written.
     fn of_suffix(self, length: usize) -> usize {
         self.offset + self.name.len().saturating_sub(length)
@@ -77,13 +77,13 @@ impl Place<'_> {
 impl<'a> Walk<'a> {
     fn start(mut self, zone: &'a Zone, name: &'a [u8]) {
         let mut zone = zone;
-        let mut place = Place { name, offset: HEADER };
+        let mut place = WrittenName { name, offset: HEADER };
         let mut seen = [name; MOST_HOPS];
         for hop in 0..MOST_HOPS {
             if let Some(slot) = seen.get_mut(hop) {
                 *slot = place.name;
             }
-            let Some(next) = self.look(zone, place) else { return };
+            let Some(next) = self.answer_from_zone(zone, place) else { return };
             let turned_back = seen.iter().take(hop + 1).any(|seen| *seen == next.name);
             match zone_with(self.picture, next.name) {
                 Some(found) if !turned_back => (zone, place) = (found, next),
@@ -93,16 +93,16 @@ impl<'a> Walk<'a> {
     }
 
     /// Writes what `zone` says about the name; gives the target if that is an alias.
-    fn look(&mut self, zone: &'a Zone, place: Place<'a>) -> Option<Place<'a>> {
+    fn answer_from_zone(&mut self, zone: &'a Zone, place: WrittenName<'a>) -> Option<WrittenName<'a>> {
         let first = !self.reply.has_answers();
         let at_apex = place.name.len() == zone.apex.len();
         let node = match zone.find(place.name, self.kind == kind::DS) {
-            Found::Node(node) => Some(node),
-            Found::Cut { length, node } => {
+            LookupResult::Node(node) => Some(node),
+            LookupResult::Cut { length, node } => {
                 self.refer(place, length, node);
                 return None;
             }
-            Found::Missing => None,
+            LookupResult::Missing => None,
         };
         let own = at_apex && matches!(self.kind, kind::SOA | kind::NS | kind::ANY);
         let unknown = node.is_none_or(|node| node.sets().is_empty());
@@ -137,7 +137,10 @@ impl<'a> Walk<'a> {
                 (None, Some(alias)) => {
                     self.write(place, alias);
                     let target = alias.targets().next()?;
-                    return Some(Place { name: target, offset: self.reply.len().checked_sub(target.len())? });
+                    return Some(WrittenName {
+                        name: target,
+                        offset: self.reply.len().checked_sub(target.len())?,
+                    });
                 }
                 (None, None) => self.deny(zone, place),
             },
@@ -145,7 +148,7 @@ impl<'a> Walk<'a> {
         None
     }
 
-    fn write(&mut self, place: Place<'_>, set: &Set) {
+    fn write(&mut self, place: WrittenName<'_>, set: &Set) {
         let turn = self.turn % set.records.len().max(1);
         let (before, from) = set.records.split_at_checked(turn).unwrap_or((&[], &set.records));
         for record in from.iter().chain(before) {
@@ -153,12 +156,12 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn deny(&mut self, zone: &Zone, place: Place<'_>) {
+    fn deny(&mut self, zone: &Zone, place: WrittenName<'_>) {
         self.reply.record_at(Section::Authority, place.of_suffix(zone.apex.len()), zone.denial());
     }
 
     /// Names the servers below a cut, with the addresses we know of them.
-    fn refer(&mut self, place: Place<'_>, length: usize, node: &'a Node) {
+    fn refer(&mut self, place: WrittenName<'_>, length: usize, node: &'a Node) {
         let Some(set) = node.set(kind::NS) else { return };
         for record in &set.records {
             self.reply.record_at(Section::Authority, place.of_suffix(length), record);

@@ -18,8 +18,8 @@ use tokio::sync::Mutex;
 
 use self::change::Changes;
 use crate::{
-    pick::zone_of,
-    stored::{self, Entry, Header, Place, Slot},
+    stored_zone::{self, Entry, Header, Slot, StoredKey},
+    zone_choice::zone_of,
 };
 
 /// How many entries are read at once.
@@ -87,12 +87,12 @@ impl Builtin {
     }
 
     async fn head(&self, snapshot: &dyn Snapshot, zone: &Name) -> Result<Head, ProviderError> {
-        let key = stored::zone_key(zone);
+        let key = stored_zone::zone_key(zone);
         let Some(entry) = snapshot.get(&key).await.map_err(|error| self.failed(&error))? else {
             let lone = !self.domains.contains(zone);
             return Ok(Head { header: Header { lone, ..Header::default() }, version: None });
         };
-        let header = stored::decode(&key, &entry.value).map_err(|reason| self.malformed(reason))?;
+        let header = stored_zone::decode(&key, &entry.value).map_err(|reason| self.malformed(reason))?;
         Ok(Head { header, version: Some(entry.version) })
     }
 
@@ -108,9 +108,9 @@ impl Builtin {
             let page =
                 snapshot.range(prefix, after.as_deref(), PAGE).await.map_err(|error| self.failed(&error))?;
             for Stored { key, value, .. } in &page {
-                let entry = stored::decode(key, value).map_err(|reason| self.malformed(reason))?;
-                match stored::place_of(key) {
-                    Some(Place::Set(_, slot)) => found.push((slot, entry)),
+                let entry = stored_zone::decode(key, value).map_err(|reason| self.malformed(reason))?;
+                match stored_zone::parse_key(key) {
+                    Some(StoredKey::Set(_, slot)) => found.push((slot, entry)),
                     _ => {
                         return Err(
                             self.malformed(format!("`{}` is no record set", String::from_utf8_lossy(key)))
@@ -163,7 +163,7 @@ impl Builtin {
             return Err(ProviderError::Late { server: self.server(), zone: zone.clone() });
         }
         let written = if head.header.open {
-            self.take_back(zone, snapshot.as_ref(), &mut head).await.map(|()| None)
+            self.undo_unfinished_change(zone, snapshot.as_ref(), &mut head).await.map(|()| None)
         } else {
             let serial = head.header.serial;
             let present = self.present(snapshot.as_ref(), zone, request, &head.header).await?;
@@ -213,12 +213,13 @@ impl DnsProvider for Builtin {
         let mut zones: Vec<Zone> = Vec::new();
         let mut after: Option<Vec<u8>> = None;
         loop {
-            let page = snapshot.range(stored::ZONES.as_bytes(), after.as_deref(), PAGE).await;
+            let page = snapshot.range(stored_zone::ZONES.as_bytes(), after.as_deref(), PAGE).await;
             let page = page.map_err(|error| self.failed(&error))?;
             for Stored { key, value, .. } in &page {
-                let header: Header = stored::decode(key, value).map_err(|reason| self.malformed(reason))?;
+                let header: Header =
+                    stored_zone::decode(key, value).map_err(|reason| self.malformed(reason))?;
                 let there = header.serial > 0 && !header.empty;
-                if let Some(Place::Header(name)) = stored::place_of(key).filter(|_| there) {
+                if let Some(StoredKey::Header(name)) = stored_zone::parse_key(key).filter(|_| there) {
                     zones.push(Zone { name, serial: Some(header.serial) });
                 }
             }
@@ -242,9 +243,10 @@ impl DnsProvider for Builtin {
         if head.version.is_none() && !self.may_hold(zone) {
             return Err(ProviderError::NoSuchZone { server: self.server(), zone: zone.clone() });
         }
-        let entries = self.entries(snapshot.as_ref(), &stored::zone_prefix(zone)).await?;
-        let seen =
-            |(slot, entry): &(Slot, Entry)| entry.seen(head.header.visible).map(|values| values.to_set(slot));
+        let entries = self.entries(snapshot.as_ref(), &stored_zone::zone_prefix(zone)).await?;
+        let seen = |(slot, entry): &(Slot, Entry)| {
+            entry.visible_values(head.header.visible).map(|values| values.to_set(slot))
+        };
         let serial = Some(head.header.serial).filter(|serial| *serial > 0);
         Ok(ZoneContent { serial, sets: entries.iter().filter_map(seen).collect() })
     }

@@ -8,23 +8,23 @@
 
 mod answer;
 mod builtin;
-mod follow;
 mod notify;
 mod options;
-mod pick;
 mod server;
 mod sharded;
-mod stored;
+mod stored_zone;
 mod tcp;
 mod transfer;
 mod udp;
 mod wire;
 mod zone;
+mod zone_choice;
+mod zone_watch;
 mod zones;
 
 pub use self::{
     builtin::Builtin,
     options::Options,
-    pick::zone_of,
     server::{NameServer, StartError},
+    zone_choice::zone_of,
 };

@@ -49,7 +49,9 @@ impl Notifier {
     pub(crate) fn start(secondaries: &[SocketAddr], stop: &CancellationToken) -> Self {
         let start = |secondary: &SocketAddr| {
             let queue = Arc::new(Queue::default());
-            tokio::spawn(stop.clone().run_until_cancelled_owned(tell(*secondary, Arc::clone(&queue))));
+            tokio::spawn(
+                stop.clone().run_until_cancelled_owned(notify_secondary(*secondary, Arc::clone(&queue))),
+            );
             queue
         };
         Self { secondaries: secondaries.iter().map(start).collect() }
@@ -86,7 +88,7 @@ fn message(zone: &Zone) -> Vec<u8> {
     reply.end_message().to_vec()
 }
 
-async fn tell(secondary: SocketAddr, queue: Arc<Queue>) {
+async fn notify_secondary(secondary: SocketAddr, queue: Arc<Queue>) {
     loop {
         if queue.lock().is_empty() {
             queue.wake.notified().await;

@@ -14,7 +14,9 @@ use tokio::{sync::Semaphore, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info};
 
-use crate::{follow::Follower, notify::Notifier, options::Options, tcp, udp, wire::to_wire, zones::Zones};
+use crate::{
+    notify::Notifier, options::Options, tcp, udp, wire::to_wire, zone_watch::ZoneWatcher, zones::Zones,
+};
 
 /// How often a free port is looked for that UDP and TCP can both have.
 const TRIES: usize = 16;
@@ -31,14 +33,14 @@ pub enum StartError {
 
 /// What all sockets share.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct SocketContext {
     pub(crate) zones: Arc<Zones>,
     pub(crate) connections: usize,
     pub(crate) idle: Duration,
     transfer_to: Vec<Cidr>,
 }
 
-impl Shared {
+impl SocketContext {
     pub(crate) fn may_transfer(&self, peer: IpAddr) -> bool {
         let peer = Address::from(peer.to_canonical());
         self.transfer_to.iter().any(|network| network.contains(peer))
@@ -66,9 +68,9 @@ impl NameServer {
         let zones = Arc::new(Zones::new());
         let host = options.hostname.clone().unwrap_or_else(default_host);
         let notifier = Notifier::start(&options.notify, &stop);
-        let mut follower = Follower::new(store, Arc::clone(&zones), host, notifier);
+        let mut follower = ZoneWatcher::new(store, Arc::clone(&zones), host, notifier);
         let watch = follower.begin().await?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SocketContext {
             zones: Arc::clone(&zones),
             connections: options.connections,
             idle: options.idle,
@@ -89,7 +91,7 @@ impl NameServer {
     fn listen(
         &mut self,
         address: SocketAddr,
-        shared: &Arc<Shared>,
+        shared: &Arc<SocketContext>,
         room: &Arc<Semaphore>,
         threads: usize,
     ) -> io::Result<()> {

@@ -14,7 +14,7 @@ use tracing::debug;
 
 use crate::{
     answer::{Step, answer},
-    server::Shared,
+    server::SocketContext,
     transfer::{Transfer, is_apex},
     wire::{Query, Reply, code},
     zones::zone_with,
@@ -35,7 +35,7 @@ pub(crate) fn bind(address: SocketAddr) -> io::Result<TcpListener> {
 /// Takes connections until told to stop. Those beyond the limit are closed at once.
 pub(crate) async fn serve(
     listener: TcpListener,
-    shared: Arc<Shared>,
+    shared: Arc<SocketContext>,
     room: Arc<Semaphore>,
     stop: CancellationToken,
 ) {
@@ -70,7 +70,7 @@ pub(crate) async fn serve(
 struct Connection {
     stream: TcpStream,
     peer: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<SocketContext>,
     idle: Duration,
 }
 

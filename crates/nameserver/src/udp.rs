@@ -10,7 +10,7 @@ use tracing::{debug, warn};
 
 use crate::{
     answer::{Step, answer},
-    server::Shared,
+    server::SocketContext,
     transfer::{Transfer, is_apex},
     wire::{Reply, code, kind},
     zones::zone_with,
@@ -36,7 +36,7 @@ pub(crate) fn bind(address: SocketAddr) -> io::Result<std::net::UdpSocket> {
 /// Answers until told to stop; runs on a thread of its own, so that other work does not delay answers.
 pub(crate) fn serve(
     socket: std::net::UdpSocket,
-    shared: &Arc<Shared>,
+    shared: &Arc<SocketContext>,
     stop: &CancellationToken,
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
@@ -62,7 +62,7 @@ impl Batch {
         Self { room: vec![0; slot * BATCH_SIZE], slot, state, reply: Reply::default() }
     }
 
-    async fn run(&mut self, socket: &UdpSocket, shared: &Shared) {
+    async fn run(&mut self, socket: &UdpSocket, shared: &SocketContext) {
         let mut metas = [RecvMeta::default(); BATCH_SIZE];
         loop {
             if socket.readable().await.is_err() {
@@ -107,7 +107,7 @@ fn respond(
     reply: &mut Reply,
     packet: &[u8],
     meta: &RecvMeta,
-    shared: &Shared,
+    shared: &SocketContext,
     send: impl FnOnce(&[u8]) -> io::Result<()>,
 ) {
     let picture = shared.zones.load();

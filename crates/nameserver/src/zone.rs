@@ -14,7 +14,7 @@ use crate::{
 
 pub(crate) use self::{
     history::{Diff, History},
-    lookup::Found,
+    lookup::LookupResult,
 };
 
 /// Time to live of the records every zone has by itself.

@@ -7,11 +7,11 @@ use arc_swap::{ArcSwap, Guard};
 use crate::{sharded::Sharded, wire::suffixes, zone::Zone};
 
 /// The zones of one moment. Whoever reads holds one picture for a whole query.
-pub(crate) type Picture = Sharded<Arc<Zone>>;
+pub(crate) type ZoneMap = Sharded<Arc<Zone>>;
 
 #[derive(Debug)]
 pub(crate) struct Zones {
-    picture: ArcSwap<Picture>,
+    picture: ArcSwap<ZoneMap>,
 }
 
 impl Zones {
@@ -19,21 +19,21 @@ impl Zones {
         Self { picture: ArcSwap::from_pointee(Sharded::new()) }
     }
 
-    pub(crate) fn load(&self) -> Guard<Arc<Picture>> {
+    pub(crate) fn load(&self) -> Guard<Arc<ZoneMap>> {
         self.picture.load()
     }
 
     /// The picture for work that takes longer.
-    pub(crate) fn load_full(&self) -> Arc<Picture> {
+    pub(crate) fn load_full(&self) -> Arc<ZoneMap> {
         self.picture.load_full()
     }
 
-    pub(crate) fn store(&self, picture: Picture) {
+    pub(crate) fn store(&self, picture: ZoneMap) {
         self.picture.store(Arc::new(picture));
     }
 }
 
 /// The zone `name` lies in: the longest of those that hold it.
-pub(crate) fn zone_with<'a>(picture: &'a Picture, name: &[u8]) -> Option<&'a Arc<Zone>> {
+pub(crate) fn zone_with<'a>(picture: &'a ZoneMap, name: &[u8]) -> Option<&'a Arc<Zone>> {
     suffixes(name).find_map(|above| picture.get(above))
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use netstead_api::cluster::{Cluster, Stand};
+use netstead_api::cluster::{Cluster, NodeRole};
 use netstead_ledger::{Freshness, Ledger};
 use tracing::info;
 
@@ -84,9 +84,9 @@ impl Announcement<'_> {
 
 /// What this node does among the others.
 fn role(cluster: &Cluster) -> String {
-    match (cluster.stand(), cluster.leader()) {
-        (Stand::Leading { epoch }, _) => format!("leading, in epoch {epoch}"),
-        (Stand::Following, Some(leader)) => format!("following {}", leader.url),
-        (Stand::Following, None) => "following; nobody leads yet".to_owned(),
+    match (cluster.role(), cluster.leader()) {
+        (NodeRole::Leading { epoch }, _) => format!("leading, in epoch {epoch}"),
+        (NodeRole::Following, Some(leader)) => format!("following {}", leader.url),
+        (NodeRole::Following, None) => "following; nobody leads yet".to_owned(),
     }
 }

@@ -25,8 +25,8 @@ use netstead_model::Span;
 
 use crate::{
     config::Listen,
+    drop_privileges::User,
     logging::{LogFilter, LogFormat},
-    step_down::User,
 };
 
 /// Where the server is unless said otherwise.

@@ -10,7 +10,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use netstead_api::Examine;
+use netstead_api::HostDoctor;
 use netstead_client::types::FindingOutput;
 use netstead_model::Name;
 use netstead_plan::DomainMatch;
@@ -38,8 +38,8 @@ pub(crate) struct Examiner {
 }
 
 #[async_trait]
-impl Examine for Examiner {
-    async fn examine(&self) -> Vec<FindingOutput> {
+impl HostDoctor for Examiner {
+    async fn diagnose(&self) -> Vec<FindingOutput> {
         let in_force = self.in_force.read().unwrap_or_else(PoisonError::into_inner).clone();
         let mut findings = vec![self.file(&in_force)];
         findings.extend(self.nameserver(&in_force).await);

@@ -9,6 +9,7 @@ mod credentials;
 mod daily;
 mod discovery;
 mod doctor;
+mod drop_privileges;
 mod failure;
 mod import;
 mod local;
@@ -22,7 +23,6 @@ mod run;
 mod session;
 mod settings;
 mod state_dir;
-mod step_down;
 mod store_place;
 mod turns;
 
@@ -52,7 +52,7 @@ fn main() -> ExitCode {
         }
     };
     // While there is one thread.
-    if let Err(error) = step_down::as_asked(&cli) {
+    if let Err(error) = drop_privileges::as_asked(&cli) {
         return report(&error).into();
     }
     let done = tokio::runtime::Builder::new_multi_thread()

@@ -16,7 +16,7 @@ mod what_if;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use anyhow::Context as _;
-use netstead_api::{Meter, cluster::Stage};
+use netstead_api::{Meter, cluster::EngineSlot};
 use netstead_engine::{Engine, Options, SourceSetup, keep_warm};
 use netstead_ledger::{Ledger, LedgerSource};
 use netstead_model::{PoolSpec, SystemClock};
@@ -36,7 +36,7 @@ use crate::config::Config;
 pub(crate) struct Names {
     pub(crate) answering: Answering,
     /// Where the engine is while this node leads.
-    stage: Stage,
+    stage: EngineSlot,
     nameserver: Option<NameServer>,
     parts: Arc<Parts>,
     in_force: Arc<RwLock<Config>>,
@@ -64,7 +64,7 @@ impl Names {
         let in_force = Arc::new(RwLock::new(config.clone()));
         Ok(Self {
             answering,
-            stage: Stage::default(),
+            stage: EngineSlot::default(),
             nameserver,
             parts: Arc::new(parts),
             in_force,
@@ -90,13 +90,13 @@ impl Names {
         let config = self.config();
         let setup = self.parts.setup(&config).await?;
         let engine = Engine::start(Arc::clone(store), SystemClock::shared(), setup, options).await?;
-        self.stage.enter(engine.clone());
+        self.stage.install(engine.clone());
         Ok(engine)
     }
 
     /// Another node leads: nothing more is written. What is on its way to a server comes to its own end.
     pub(crate) async fn step_down(&self) {
-        let engine = self.stage.leave();
+        let engine = self.stage.uninstall();
         let _turn = self.turn.lock().await;
         self.parts.targets.lead(false);
         if let Some(engine) = engine {
@@ -197,7 +197,7 @@ impl Names {
     }
 
     /// Where the engine is while this node leads.
-    pub(crate) fn stage(&self) -> &Stage {
+    pub(crate) fn stage(&self) -> &EngineSlot {
         &self.stage
     }
 
@@ -207,7 +207,7 @@ impl Names {
     }
 
     pub(crate) async fn close(self) {
-        if let Some(engine) = self.stage.leave() {
+        if let Some(engine) = self.stage.uninstall() {
             engine.close().await;
         }
         if let Some(nameserver) = self.nameserver {

@@ -10,7 +10,7 @@ use std::{
 use netstead_api::{
     Api, Bound, Meter, ServeError, ServeOptions, Server, TlsFiles,
     access::Tokens,
-    cluster::{Cluster, Stand},
+    cluster::{Cluster, NodeRole},
 };
 use netstead_ledger::Ledger;
 use netstead_model::SystemClock;
@@ -169,14 +169,14 @@ impl House<'_> {
         let tokens = Tokens::open(Arc::clone(store), SystemClock::shared()).await?;
         let api = Api::new(ledger.clone(), tokens.clone(), SystemClock::shared(), &self.data)
             .with_meter(&self.meter)
-            .with_reader(Arc::new(names.reader()))
-            .with_examiner(Arc::new(Examiner {
+            .with_config_reader(Arc::new(names.reader()))
+            .with_host_doctor(Arc::new(Examiner {
                 named: self.named.clone(),
                 in_force: names.in_force(),
                 nameserver: names.answering.addresses().to_vec(),
                 silent: names.answering.silent(),
             }))
-            .with_stage(names.stage())
+            .with_engine_slot(names.stage())
             .with_cluster(cluster, &node::peers(&self.api)?)
             .with_nameserver(names.answering.addresses());
         // The address is ours, so nobody else's token is replaced; and nobody is answered before theirs is there.
@@ -211,8 +211,8 @@ impl House<'_> {
 
     /// Waits a moment until it is known whether this node leads, so that people are told so at once.
     async fn settle(&self, cluster: &Cluster) {
-        let mut stands = cluster.stands();
-        let leads = stands.wait_for(|stand| matches!(stand, Stand::Leading { .. }));
+        let mut stands = cluster.role_changes();
+        let leads = stands.wait_for(|stand| matches!(stand, NodeRole::Leading { .. }));
         let _ = self.stop.run_until_cancelled(tokio::time::timeout(SETTLE, leads)).await;
     }
 

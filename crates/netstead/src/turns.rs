@@ -49,7 +49,7 @@ impl Turns<'_> {
             info!(epoch, "This node leads.");
             self.lead(epoch, &engine).await;
             // First of all nobody is answered as by a leader any more.
-            self.cluster.step_back();
+            self.cluster.stop_leading();
             warn!(epoch, "Another node leads now; this one follows.");
             self.names.step_down().await;
         }
@@ -68,7 +68,7 @@ impl Turns<'_> {
                 Ok(begun) => return Ok(begun),
                 Err(error) => error,
             };
-            self.cluster.step_back();
+            self.cluster.stop_leading();
             self.names.step_down().await;
             if self.stop.is_cancelled() {
                 // The server ends by itself.
@@ -134,8 +134,8 @@ impl Turns<'_> {
             tokio::join!(
                 self.names.follow_targets(&ending),
                 notifier.run(&ending),
-                self.cluster.keep_format(epoch),
-                self.cluster.keep_roll(),
+                self.cluster.run_format_upgrades(epoch),
+                self.cluster.run_member_pruning(),
             );
             std::future::pending::<()>().await;
         };
@@ -179,7 +179,7 @@ impl Turns<'_> {
         }
         tokio::select! {
             ended = telling => ended,
-            error = self.cluster.outgrown() => Err(node::refused(error)),
+            error = self.cluster.wait_for_newer_format() => Err(node::refused(error)),
             () = confirming => Ok(()),
         }
     }

@@ -40,11 +40,11 @@ impl Scopes {
     }
 
     /// Whether the name of a pool is in scope; its VRF is another question.
-    pub fn allows_name(&self, pool: &Ident) -> bool {
+    pub fn allows_pool_name(&self, pool: &Ident) -> bool {
         self.pools.is_empty() || self.pools.contains(pool)
     }
 
     pub fn allows_pool(&self, pool: &Ident, vrf: &Ident) -> bool {
-        self.allows_name(pool) && self.allows_vrf(vrf)
+        self.allows_pool_name(pool) && self.allows_vrf(vrf)
     }
 }

@@ -15,7 +15,7 @@ pub struct Secret(String);
 
 impl Secret {
     /// A new one: 40 letters and digits are 238 bits.
-    pub(super) fn draw() -> Self {
+    pub(super) fn generate() -> Self {
         let mut random = rand::rng();
         let mut letters =
             |count| -> String { (0..count).map(|_| char::from(random.sample(Alphanumeric))).collect() };
@@ -49,11 +49,11 @@ mod tests {
 
     #[test]
     fn a_secret_splits_into_its_parts_and_never_shows_itself() {
-        let secret = Secret::draw();
+        let secret = Secret::generate();
         let (id, rest) = Secret::split(secret.expose()).unwrap();
         assert_eq!((id.len(), rest.len()), (12, 40));
         assert_eq!(format!("{secret:?}"), "Secret(…)");
-        assert_ne!(Secret::draw(), secret);
+        assert_ne!(Secret::generate(), secret);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use tracing::{debug, info, warn};
 use super::{
     AccessError, Denied, Grant, NewToken, Secret, Token,
     digest::Digest,
-    known::{self, Known},
+    token_cache::{self, TokenCache},
 };
 
 /// How long the store is waited for.
@@ -27,14 +27,14 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub struct Tokens {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
-    known: Arc<RwLock<Known>>,
+    known: Arc<RwLock<TokenCache>>,
     looking: Arc<Mutex<()>>,
     _follower: Arc<DropGuard>,
 }
 
 impl Tokens {
     pub async fn open(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<Self, AccessError> {
-        let known = Arc::new(RwLock::new(Known::default()));
+        let known = Arc::new(RwLock::new(TokenCache::default()));
         let loaded = tokio::time::timeout(PATIENCE, load(&*store, &known)).await;
         let watch = loaded.ok().and_then(Result::ok);
         if watch.is_none() {
@@ -49,7 +49,7 @@ impl Tokens {
     }
 
     /// Looks into the store for tokens whose news have not come yet. Those who ask at the same time share a look.
-    pub(crate) async fn look(&self) {
+    pub(crate) async fn refresh(&self) {
         let looked = async {
             let _turn = self.looking.lock().await;
             let entries = stored(&*self.store).await?;
@@ -63,7 +63,7 @@ impl Tokens {
 
     /// Whether a token that is known here was revoked, as the store says now. Without an answer of the store it was not.
     pub(crate) async fn was_revoked_meanwhile(&self, id: &str) -> bool {
-        let asked = tokio::time::timeout(PATIENCE, self.store.get(&known::key(id))).await;
+        let asked = tokio::time::timeout(PATIENCE, self.store.get(&token_cache::key(id))).await;
         let revoked = matches!(asked, Ok(Ok(None)));
         if revoked {
             self.write().revoke(id);
@@ -74,7 +74,7 @@ impl Tokens {
     /// Makes a token. Its secret is in the answer and nowhere else.
     pub async fn create(&self, new: NewToken) -> Result<(Token, Secret), AccessError> {
         new.check()?;
-        let secret = Secret::draw();
+        let secret = Secret::generate();
         let (id, hidden) = Secret::split(secret.expose()).unwrap_or_default();
         let created = self.clock.wall();
         let lifetime = new.lifetime.filter(|lifetime| !lifetime.is_zero()).map(Duration::from);
@@ -90,8 +90,8 @@ impl Tokens {
             digest: Digest::of(hidden),
         };
         let commit = Commit::new()
-            .when(Condition::Absent(known::key(&token.id)))
-            .put(known::key(&token.id), token.encode()?);
+            .when(Condition::Absent(token_cache::key(&token.id)))
+            .put(token_cache::key(&token.id), token.encode()?);
         // Known before it is stored: nobody has the secret yet, and a revocation that comes right after the commit
         // cannot be overtaken by us.
         self.write().add(Arc::new(token.clone()));
@@ -127,12 +127,13 @@ impl Tokens {
 
     /// Revokes a token; at once for this process, and for others when the news reaches them. Revoking it again is fine.
     pub async fn revoke(&self, id: &str) -> Result<(), AccessError> {
-        if Secret::split(&format!("nst_{id}_x")).is_none() || self.store.get(&known::key(id)).await?.is_none()
+        if Secret::split(&format!("nst_{id}_x")).is_none()
+            || self.store.get(&token_cache::key(id)).await?.is_none()
         {
             let known_before = self.read().was_revoked(id);
             return if known_before { Ok(()) } else { Err(AccessError::NoSuchToken { id: id.to_owned() }) };
         }
-        self.store.commit(Commit::new().delete(known::key(id))).await?;
+        self.store.commit(Commit::new().delete(token_cache::key(id))).await?;
         self.write().revoke(id);
         info!(token = id, "Token revoked.");
         Ok(())
@@ -143,13 +144,13 @@ impl Tokens {
         let doomed: Vec<String> = stored(&*self.store)
             .await?
             .into_iter()
-            .filter(|entry| !known::survives_restore(&entry.key, &entry.value))
+            .filter(|entry| !token_cache::survives_restore(&entry.key, &entry.value))
             .filter_map(|entry| {
-                Some(std::str::from_utf8(entry.key.strip_prefix(known::PREFIX)?).ok()?.to_owned())
+                Some(std::str::from_utf8(entry.key.strip_prefix(token_cache::PREFIX)?).ok()?.to_owned())
             })
             .collect();
         for some in doomed.chunks(MAX_WRITES) {
-            let commit = some.iter().fold(Commit::new(), |commit, id| commit.delete(known::key(id)));
+            let commit = some.iter().fold(Commit::new(), |commit, id| commit.delete(token_cache::key(id)));
             self.store.commit(commit).await?;
             let mut known = self.write();
             for id in some {
@@ -167,18 +168,18 @@ impl Tokens {
         }
     }
 
-    fn read(&self) -> std::sync::RwLockReadGuard<'_, Known> {
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, TokenCache> {
         self.known.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> std::sync::RwLockWriteGuard<'_, Known> {
+    fn write(&self) -> std::sync::RwLockWriteGuard<'_, TokenCache> {
         self.known.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Learns everything that is stored, and how to hear of what changes from then on.
-async fn load(store: &dyn Store, known: &RwLock<Known>) -> Result<Watch, StoreError> {
-    let watch = store.watch(known::PREFIX).await?;
+async fn load(store: &dyn Store, known: &RwLock<TokenCache>) -> Result<Watch, StoreError> {
+    let watch = store.watch(token_cache::PREFIX).await?;
     let entries = stored(store).await?;
     known.write().unwrap_or_else(PoisonError::into_inner).replace(&entries);
     Ok(watch)
@@ -192,7 +193,7 @@ async fn all(snapshot: &dyn Snapshot) -> Result<Vec<Entry>, StoreError> {
     let mut entries: Vec<Entry> = Vec::new();
     loop {
         let after = entries.last().map(|entry| entry.key.clone());
-        let page = snapshot.range(known::PREFIX, after.as_deref(), 1000).await?;
+        let page = snapshot.range(token_cache::PREFIX, after.as_deref(), 1000).await?;
         if page.is_empty() {
             return Ok(entries);
         }
@@ -202,7 +203,7 @@ async fn all(snapshot: &dyn Snapshot) -> Result<Vec<Entry>, StoreError> {
 
 async fn follow(
     store: Arc<dyn Store>,
-    known: Arc<RwLock<Known>>,
+    known: Arc<RwLock<TokenCache>>,
     mut watch: Option<Watch>,
     stop: CancellationToken,
 ) {
@@ -224,7 +225,7 @@ async fn follow(
 }
 
 /// Tries until it works: a store that failed is opened again by its owner.
-async fn load_again(store: &dyn Store, known: &RwLock<Known>) -> Watch {
+async fn load_again(store: &dyn Store, known: &RwLock<TokenCache>) -> Watch {
     let mut pause = Duration::from_millis(200);
     loop {
         tokio::time::sleep(pause).await;

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use reqwest::{Certificate, Client, redirect::Policy};
 
-use crate::http::forward::whole;
+use crate::http::forward::root_cause;
 
 /// A node that does not take a connection for this long is taken for gone.
 const CONNECT: Duration = Duration::from_secs(2);
@@ -57,7 +57,7 @@ impl Peers {
             self.http.get(format!("{}/healthz", url.trim_end_matches('/'))).timeout(CONNECT).send().await;
         match asked.and_then(reqwest::Response::error_for_status) {
             Ok(_) => Ok(()),
-            Err(error) => Err(whole(&error.without_url())),
+            Err(error) => Err(root_cause(&error.without_url())),
         }
     }
 }

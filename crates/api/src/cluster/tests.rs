@@ -25,12 +25,12 @@ async fn lead(store: &Arc<dyn Store>, node: &Cluster) -> u64 {
 }
 
 async fn settle(node: &Cluster, epoch: u64) {
-    let _ = tokio::time::timeout(Duration::from_millis(200), node.keep_format(epoch)).await;
+    let _ = tokio::time::timeout(Duration::from_millis(200), node.run_format_upgrades(epoch)).await;
 }
 
 async fn stored(store: &Arc<dyn Store>) -> Option<u32> {
     let entry = store.get(FORMAT_KEY.as_bytes()).await.unwrap()?;
-    Some(record::format_of(&entry).unwrap())
+    Some(membership::format_of(&entry).unwrap())
 }
 
 #[tokio::test]
@@ -43,7 +43,7 @@ async fn nodes_hear_of_each_other_and_of_who_leads() {
     changes.wait_for(|known| known.leader.is_some() && known.members.len() == 2).await.unwrap();
     let leader = Leader { epoch, node: "blue".into(), url: "http://blue.test:5301".into() };
     assert_eq!(green.leader(), Some(leader));
-    assert_eq!((blue.stand(), green.stand()), (Stand::Leading { epoch }, Stand::Following));
+    assert_eq!((blue.role(), green.role()), (NodeRole::Leading { epoch }, NodeRole::Following));
 
     // Whoever lost the lead in the meantime does not say that it has it.
     let later = lead(&store, &green).await;
@@ -105,7 +105,7 @@ async fn a_newcomer_is_not_overlooked_while_the_format_is_raised() {
 async fn outgrown(store: &Arc<dyn Store>) -> (Cluster, Cluster) {
     let (old, new) = (node(store, "old", 1).await.unwrap(), node(store, "new", 2).await.unwrap());
     let epoch = lead(store, &new).await;
-    let early = tokio::time::timeout(Duration::from_millis(50), old.outgrown()).await;
+    let early = tokio::time::timeout(Duration::from_millis(50), old.wait_for_newer_format()).await;
     assert!(early.is_err(), "the old one understands everything");
     new.remove("old").await.unwrap();
     settle(&new, epoch).await;
@@ -120,9 +120,9 @@ async fn who_is_too_old_does_not_lead() {
     let epoch = store.lead().await.unwrap().0;
     let refused = old.lead(epoch).await.unwrap_err();
     assert!(matches!(refused, ClusterError::TooOld { stored: 2, highest: 1 }), "{refused}");
-    assert_eq!(old.stand(), Stand::Following);
+    assert_eq!(old.role(), NodeRole::Following);
     let written = store.get(LEADER_KEY.as_bytes()).await.unwrap().unwrap();
-    let leader: Leader = record::decode(&written.key, &written.value).unwrap();
+    let leader: Leader = membership::decode(&written.key, &written.value).unwrap();
     assert_eq!(leader.node, new.me().id, "the old one has written nothing");
 }
 
@@ -130,7 +130,7 @@ async fn who_is_too_old_does_not_lead() {
 async fn who_has_become_too_old_hears_of_it_at_once() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let (old, _new) = outgrown(&store).await;
-    let said = tokio::time::timeout(Duration::from_secs(30), old.outgrown()).await.unwrap();
+    let said = tokio::time::timeout(Duration::from_secs(30), old.wait_for_newer_format()).await.unwrap();
     assert!(matches!(said, ClusterError::TooOld { stored: 2, highest: 1 }), "{said}");
     assert_eq!(old.format(), 2);
 }
@@ -201,7 +201,7 @@ async fn a_member_that_goes_while_the_members_are_counted_holds_nothing_up() {
         }
     };
     tokio::select! {
-        () = new.keep_format(epoch) => panic!("it leads for ever"),
+        () = new.run_format_upgrades(epoch) => panic!("it leads for ever"),
         done = tokio::time::timeout(Duration::from_secs(30), changing) => done.expect("the format is raised"),
     }
 }

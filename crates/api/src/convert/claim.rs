@@ -6,11 +6,11 @@ use jiff::Timestamp;
 use netstead_client::types::{ClaimFrom, ClaimInput, ClaimOutput, ReservationOutput};
 use netstead_ledger::{Book, ClaimView};
 use netstead_model::{
-    Address, Claim, ClaimId, ClaimRequest, Details, Family, Ident, Key, Kind, PoolChoice, PoolSpec,
-    Reservation, Target, Waiting, Want,
+    Address, Claim, ClaimId, ClaimRef, ClaimRequest, Details, Family, Ident, Key, Kind, PoolChoice, PoolSpec,
+    Reservation, Waiting, Want,
 };
 
-use super::{each, ending, labels, maybe, pairs, parse, place};
+use super::{address_or_prefix, each, ending, labels, maybe, pairs, parse};
 use crate::problem::Failure;
 
 /// Most pools that `any` may name. A selector may find more.
@@ -18,12 +18,12 @@ const MOST_NAMED: usize = 64;
 
 /// A claim as it is asked for, and for whom.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct ParsedClaim {
     pub(crate) request: ClaimRequest,
     pub(crate) owner: Option<Arc<str>>,
 }
 
-pub(crate) fn request(key: Key, from: PoolChoice, input: ClaimInput) -> Result<Asked, Failure> {
+pub(crate) fn request(key: Key, from: PoolChoice, input: ClaimInput) -> Result<ParsedClaim, Failure> {
     let (want, length) = wanted(&input)?;
     let owner: Option<Key> = maybe("owner", input.owner.as_ref())?;
     let request = ClaimRequest {
@@ -40,7 +40,7 @@ pub(crate) fn request(key: Key, from: PoolChoice, input: ClaimInput) -> Result<A
         wait: maybe("wait", input.wait.as_ref())?,
         keep: input.keep,
     };
-    Ok(Asked { request, owner: owner.map(|owner| owner.as_str().into()) })
+    Ok(ParsedClaim { request, owner: owner.map(|owner| owner.as_str().into()) })
 }
 
 fn wanted(input: &ClaimInput) -> Result<(Want, Option<u8>), Failure> {
@@ -55,7 +55,7 @@ fn wanted(input: &ClaimInput) -> Result<(Want, Option<u8>), Failure> {
         (Some(address), None) => ("address", address),
         (None, Some(address)) => ("prefer", address),
     };
-    let (address, length) = place(text).map_err(|error| Failure::unreadable(field, error))?;
+    let (address, length) = address_or_prefix(text).map_err(|error| Failure::unreadable(field, error))?;
     if let (Some(named), Some(asked)) = (length, input.length)
         && named != asked
     {
@@ -66,7 +66,7 @@ fn wanted(input: &ClaimInput) -> Result<(Want, Option<u8>), Failure> {
 }
 
 /// The requests a [`ClaimFrom`] stands for: one, or one per pool of `each`.
-pub(crate) fn requests(from: &ClaimFrom) -> Result<Vec<Asked>, Failure> {
+pub(crate) fn requests(from: &ClaimFrom) -> Result<Vec<ParsedClaim>, Failure> {
     let key: Key = parse("key", &from.key)?;
     let any: Vec<Ident> = each("any", &from.any)?;
     if any.len() > MOST_NAMED {
@@ -100,8 +100,8 @@ pub(crate) fn requests(from: &ClaimFrom) -> Result<Vec<Asked>, Failure> {
     }
 }
 
-pub(crate) fn target(pool: &str, key: &str, id: Option<&String>) -> Result<Target, Failure> {
-    Ok(Target { pool: parse("pool", pool)?, key: parse("key", key)?, id: claim_id(id)? })
+pub(crate) fn target(pool: &str, key: &str, id: Option<&String>) -> Result<ClaimRef, Failure> {
+    Ok(ClaimRef { pool: parse("pool", pool)?, key: parse("key", key)?, id: claim_id(id)? })
 }
 
 pub(crate) fn claim_id(id: Option<&String>) -> Result<Option<ClaimId>, Failure> {
@@ -128,7 +128,7 @@ pub(crate) fn output(view: &ClaimView, pool: Option<&PoolSpec>, now: Timestamp) 
         names: names.names.iter().map(ToString::to_string).collect(),
         names_reason: names.reason.to_owned(),
         family: family(claim.address, claim.length).to_string(),
-        ..shared(details, pool)
+        ..common_fields(details, pool)
     }
 }
 
@@ -148,11 +148,11 @@ pub(crate) fn waiting(waiting: &Waiting, pool: Option<&PoolSpec>) -> ClaimOutput
         ttl: waiting.ttl.map(|ttl| ttl.to_string()),
         names_reason: "it has no address yet".to_owned(),
         family: pool.map(|pool| pool.family.to_string()).unwrap_or_default(),
-        ..shared(&waiting.details, pool)
+        ..common_fields(&waiting.details, pool)
     }
 }
 
-fn shared(details: &Details, pool: Option<&PoolSpec>) -> ClaimOutput {
+fn common_fields(details: &Details, pool: Option<&PoolSpec>) -> ClaimOutput {
     ClaimOutput {
         pool: String::new(),
         key: String::new(),

@@ -8,7 +8,7 @@ use netstead_engine::ProviderStatus;
 use netstead_model::{Name, RecordData};
 use netstead_plan::{DriftKind, Line, Plan, Sign, Step};
 
-use super::names::{count, mode};
+use super::dns::{count, mode};
 
 /// The plan of a provider as it stands. What was carried out is no longer to be done.
 pub(crate) fn output(plan: &Plan, status: Option<&ProviderStatus>, now: Timestamp) -> PlanOutput {

@@ -10,7 +10,7 @@ use axum::{
 use netstead_ledger::{Freshness, Seen};
 use serde::Serialize;
 
-use crate::{http::frame::SEQ, problem::Failure};
+use crate::{http::envelope::SEQ, problem::Failure};
 
 const AGE: HeaderName = HeaderName::from_static("netstead-age");
 
@@ -30,7 +30,7 @@ impl<T> Answer<T> {
     }
 
     /// What was read, with how old it is if that was not promised to be fresh.
-    pub(crate) fn seen(seen: Seen<T>, freshness: Freshness) -> Self {
+    pub(crate) fn from_read(seen: Seen<T>, freshness: Freshness) -> Self {
         let age = matches!(freshness, Freshness::Stale).then_some(seen.age);
         Self { age, ..Self::ok(seen.value).at(seen.seq) }
     }

@@ -9,24 +9,24 @@ use axum::{
 
 use crate::{
     access::{Denied, Grant, Tokens},
-    app::Shared,
-    cluster::Stand,
+    app::AppState,
+    cluster::NodeRole,
     problem::Failure,
 };
 
 /// Lets nobody pass without a token. Handlers find the [`Grant`] with the request.
-pub(crate) async fn authenticate(State(app): State<Shared>, mut request: Request, next: Next) -> Response {
+pub(crate) async fn authenticate(State(app): State<AppState>, mut request: Request, next: Next) -> Response {
     let known = match grant(&app.tokens, request.headers()) {
         // On a node that follows, news of a token that was just made may be on its way.
         Err(Denied::Unknown) if follows(&app) => {
-            app.tokens.look().await;
+            app.tokens.refresh().await;
             grant(&app.tokens, request.headers())
         }
         known => known,
     };
     match known {
         Ok(grant) => {
-            let answered_here = follows(&app) && is_fresh_look(&request);
+            let answered_here = follows(&app) && is_fresh_read(&request);
             request.extensions_mut().insert(grant.clone());
             if !answered_here {
                 return next.run(request).await;
@@ -42,13 +42,13 @@ pub(crate) async fn authenticate(State(app): State<Shared>, mut request: Request
 
 /// Whether this changes nothing and is to be answered from what is so now. All that changes something is for the leader,
 /// who knows.
-fn is_fresh_look(request: &Request) -> bool {
+fn is_fresh_read(request: &Request) -> bool {
     let stale = |query: &str| query.split('&').any(|part| part == "stale=ok");
     matches!(*request.method(), Method::GET | Method::HEAD) && !request.uri().query().is_some_and(stale)
 }
 
-fn follows(app: &Shared) -> bool {
-    app.cluster.as_ref().is_some_and(|(cluster, _)| cluster.stand() == Stand::Following)
+fn follows(app: &AppState) -> bool {
+    app.cluster.as_ref().is_some_and(|(cluster, _)| cluster.role() == NodeRole::Following)
 }
 
 pub(crate) fn grant(tokens: &Tokens, headers: &HeaderMap) -> Result<Grant, Denied> {

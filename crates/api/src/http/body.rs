@@ -11,7 +11,7 @@ use futures::StreamExt as _;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{app::Shared, http::session::time_left, problem::Failure};
+use crate::{app::AppState, http::session::time_left, problem::Failure};
 
 /// Most bytes of an ordinary body.
 pub(crate) const ORDINARY: usize = 1 << 20;
@@ -25,10 +25,10 @@ const SWALLOWING: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(crate) struct Json<T, const MOST: usize = ORDINARY>(pub(crate) T);
 
-impl<T: DeserializeOwned, const MOST: usize> FromRequest<Shared> for Json<T, MOST> {
+impl<T: DeserializeOwned, const MOST: usize> FromRequest<AppState> for Json<T, MOST> {
     type Rejection = Failure;
 
-    async fn from_request(request: Request, app: &Shared) -> Result<Self, Failure> {
+    async fn from_request(request: Request, app: &AppState) -> Result<Self, Failure> {
         let left = time_left(app, request.extensions(), request.headers())?;
         let (parts, body) = request.into_parts();
         if !body.is_end_stream() {

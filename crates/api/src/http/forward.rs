@@ -21,12 +21,12 @@ use tracing::debug;
 
 use super::{
     body,
-    frame::{Arrival, REQUEST_ID},
+    envelope::{REQUEST_ID, RequestInfo},
     session::{TIMEOUT, time_left},
 };
 use crate::{
-    app::{App, Shared},
-    cluster::{Cluster, Leader, Peers, Stand},
+    app::{App, AppState},
+    cluster::{Cluster, Leader, NodeRole, Peers},
     problem::Failure,
 };
 
@@ -61,7 +61,7 @@ pub(crate) const OF_THE_ENGINE: [&str; 10] = [
     "/api/v1/records",
 ];
 /// What changes nothing and needs no engine, though it is not a `GET`.
-const LOOKS: [&str; 1] = ["/api/v1/check"];
+const READS: [&str; 1] = ["/api/v1/check"];
 
 /// Changes below these need no engine.
 const OF_THE_LEDGER: [&str; 6] = ["pools", "claims", "bulk", "observations", "tokens", "cluster"];
@@ -83,17 +83,17 @@ const OF_THE_CONNECTION: [HeaderName; 9] = [
 ];
 
 /// Answers what this node can, and sends the rest to whoever leads.
-pub(crate) async fn to_leader(State(app): State<Shared>, request: Request, next: Next) -> Response {
+pub(crate) async fn to_leader(State(app): State<AppState>, request: Request, next: Next) -> Response {
     let Some((cluster, peers)) = &app.cluster else { return next.run(request).await };
     if !needs_leader(&request) {
         return next.run(request).await;
     }
     let from_peer = request.headers().contains_key(FORWARDED);
-    match (cluster.stand(), from_peer) {
-        (Stand::Leading { .. }, false) => answer(&app, request, next).await,
-        (Stand::Leading { .. }, true) => marked(answer(&app, request, next).await),
-        (Stand::Following, true) => marked(not_leading(cluster).into_response()),
-        (Stand::Following, false) => match find(&app, cluster, peers, request, next).await {
+    match (cluster.role(), from_peer) {
+        (NodeRole::Leading { .. }, false) => answer(&app, request, next).await,
+        (NodeRole::Leading { .. }, true) => marked(answer(&app, request, next).await),
+        (NodeRole::Following, true) => marked(not_leading(cluster).into_response()),
+        (NodeRole::Following, false) => match send_to_leader(&app, cluster, peers, request, next).await {
             Ok(response) => response,
             Err(failure) => failure.into_response(),
         },
@@ -102,18 +102,18 @@ pub(crate) async fn to_leader(State(app): State<Shared>, request: Request, next:
 
 fn needs_leader(request: &Request) -> bool {
     let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str).unwrap_or_default();
-    let looks = matches!(*request.method(), Method::GET | Method::HEAD) || LOOKS.contains(&path);
+    let looks = matches!(*request.method(), Method::GET | Method::HEAD) || READS.contains(&path);
     !looks || OF_THE_ENGINE.contains(&path)
 }
 
 /// Answers here, where the lead was perhaps taken a moment ago: what concerns names waits for the engine.
-async fn answer(app: &Shared, request: Request, next: Next) -> Response {
+async fn answer(app: &AppState, request: Request, next: Next) -> Response {
     let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str).unwrap_or_default();
     let path = path.strip_prefix("/api/v1/").unwrap_or_default();
     let room = path.split('/').next().unwrap_or_default();
     if !OF_THE_LEDGER.contains(&room) {
         let left = time_left(app, request.extensions(), request.headers()).unwrap_or_default();
-        app.stage.await_engine(left.min(PATIENCE)).await;
+        app.engine_slot.await_engine(left.min(PATIENCE)).await;
     }
     next.run(request).await
 }
@@ -148,8 +148,8 @@ fn no_leader(cluster: &Cluster, why: &str) -> Failure {
 }
 
 /// Sends a request to the leader, once there is one that takes it; if that is this node, answers it here.
-async fn find(
-    app: &Shared,
+async fn send_to_leader(
+    app: &AppState,
     cluster: &Cluster,
     peers: &Peers,
     request: Request,
@@ -161,10 +161,10 @@ async fn find(
     let (parts, body) = request.into_parts();
     let reading = tokio::time::timeout(left, body::read(body, &parts.headers, app.max_body));
     let body = Bytes::from(reading.await.map_err(|_| body::too_slow())??);
-    let (mut stands, mut changes) = (cluster.stands(), cluster.changes());
+    let (mut stands, mut changes) = (cluster.role_changes(), cluster.changes());
     let mut why = "none is known".to_owned();
     loop {
-        let leads = matches!(*stands.borrow_and_update(), Stand::Leading { .. });
+        let leads = matches!(*stands.borrow_and_update(), NodeRole::Leading { .. });
         changes.mark_unchanged();
         if leads {
             return Ok(answer(app, Request::from_parts(parts, Body::from(body)), next).await);
@@ -172,8 +172,8 @@ async fn find(
         if let Some(leader) = cluster.leader().filter(|leader| leader.node != cluster.me().id) {
             match send(app, cluster, peers, &leader, &parts, &body, left.saturating_sub(spent())).await {
                 Ok(response) => return Ok(response),
-                Err(Sent::Never(reason)) => why = reason,
-                Err(Sent::Perhaps(failure)) => return Err(failure),
+                Err(ForwardError::Never(reason)) => why = reason,
+                Err(ForwardError::Perhaps(failure)) => return Err(failure),
             }
         }
         let patience = match app.ledger.store().health() {
@@ -195,7 +195,7 @@ async fn find(
 }
 
 /// Why there is no answer.
-enum Sent {
+enum ForwardError {
     /// There was no connection to send it on, or nobody at its end who leads.
     Never(String),
     /// It may have arrived.
@@ -210,7 +210,7 @@ async fn send(
     parts: &Parts,
     body: &Bytes,
     left: Duration,
-) -> Result<Response, Sent> {
+) -> Result<Response, ForwardError> {
     let target = parts.uri.path_and_query().map_or("/", axum::http::uri::PathAndQuery::as_str);
     let url = format!("{}{target}", leader.url.trim_end_matches('/'));
     let patience = left.saturating_add(wait_of(body)).saturating_add(GRACE);
@@ -232,24 +232,26 @@ async fn send(
         // Whoever was asked leads no more. Its answer might come, and might not.
         () = moved => match tokio::time::timeout(STILL, &mut sending).await {
             Ok(answer) => answer,
-            Err(_) => return Err(Sent::Perhaps(lost(parts, "the leader changed before it answered"))),
+            Err(_) => return Err(ForwardError::Perhaps(lost(parts, "the leader changed before it answered"))),
         },
         () = app.stopping.cancelled() => {
-            return Err(Sent::Perhaps(lost(parts, "the server is about to end")));
+            return Err(ForwardError::Perhaps(lost(parts, "the server is about to end")));
         }
     };
     match answer {
         Ok(answer) if answer.headers().contains_key(NOT_LEADING) => {
-            Err(Sent::Never(format!("{} does not lead", leader.url)))
+            Err(ForwardError::Never(format!("{} does not lead", leader.url)))
         }
         Ok(answer) => Ok(streamed(answer)),
         Err(error) if error.is_connect() || error.is_builder() => {
-            Err(Sent::Never(format!("{}: {}", leader.url, whole(&error.without_url()))))
+            Err(ForwardError::Never(format!("{}: {}", leader.url, root_cause(&error.without_url()))))
         }
         Err(error) if error.is_timeout() => {
-            Err(Sent::Perhaps(lost(parts, "the leader did not answer in time")))
+            Err(ForwardError::Perhaps(lost(parts, "the leader did not answer in time")))
         }
-        Err(_) => Err(Sent::Perhaps(lost(parts, "the connection to the leader broke before the answer"))),
+        Err(_) => {
+            Err(ForwardError::Perhaps(lost(parts, "the connection to the leader broke before the answer")))
+        }
     }
 }
 
@@ -267,7 +269,7 @@ fn headers(me: &str, parts: &Parts, left: Duration) -> HeaderMap {
     for name in OF_THE_CONNECTION.iter().chain([&header::ORIGIN, &header::ACCEPT_ENCODING]) {
         headers.remove(name);
     }
-    let arrival = parts.extensions.get::<Arrival>();
+    let arrival = parts.extensions.get::<RequestInfo>();
     let request = arrival.and_then(|arrival| HeaderValue::from_str(&arrival.id).ok());
     if let Some(id) = request {
         headers.insert(REQUEST_ID, id);
@@ -282,7 +284,7 @@ fn headers(me: &str, parts: &Parts, left: Duration) -> HeaderMap {
 }
 
 /// Asks the leader for something that this node adds to its own answer, with the caller's token; or says why not.
-pub(crate) async fn ask<T: DeserializeOwned>(
+pub(crate) async fn get_from_leader<T: DeserializeOwned>(
     cluster: &Cluster,
     peers: &Peers,
     caller: &HeaderMap,
@@ -300,7 +302,7 @@ pub(crate) async fn ask<T: DeserializeOwned>(
         request = request.header(header::AUTHORIZATION, token);
     }
     let told = |error: reqwest::Error| {
-        format!("the leader at {} does not say: {}", leader.url, whole(&error.without_url()))
+        format!("the leader at {} does not say: {}", leader.url, root_cause(&error.without_url()))
     };
     let answer = request.send().await.map_err(told)?.error_for_status().map_err(told)?;
     answer.json().await.map_err(told)
@@ -327,7 +329,7 @@ fn streamed(answer: reqwest::Response) -> Response {
 }
 
 /// What lies at the bottom of it, and what to do about a certificate that nobody here knows.
-pub(crate) fn whole(error: &dyn std::error::Error) -> String {
+pub(crate) fn root_cause(error: &dyn std::error::Error) -> String {
     let mut last = error;
     while let Some(source) = last.source() {
         last = source;
@@ -342,7 +344,7 @@ mod tests {
 
     #[test]
     fn a_certificate_that_is_not_trusted_says_what_to_set() {
-        let told = |text: &str| whole(&std::io::Error::other(text));
+        let told = |text: &str| root_cause(&std::io::Error::other(text));
         let distrusted = told("invalid peer certificate: UnknownIssuer");
         assert!(distrusted.contains("UnknownIssuer; `[api] peer_ca_file`"), "{distrusted}");
         assert_eq!(told("Connection refused"), "Connection refused");
@@ -376,7 +378,7 @@ mod tests {
     fn the_leader_is_told_what_is_left_of_the_callers_time() {
         let request = Request::builder().header(TIMEOUT, "5").header(REQUEST_ID, "theirs").body(()).unwrap();
         let (mut parts, ()) = request.into_parts();
-        parts.extensions.insert(Arrival { id: "ours".into(), at: Duration::ZERO });
+        parts.extensions.insert(RequestInfo { id: "ours".into(), at: Duration::ZERO });
         let sent = headers("ns2", &parts, Duration::from_millis(100));
         let values = |name: HeaderName| sent.get_all(name).iter().cloned().collect::<Vec<_>>();
         assert_eq!(values(TIMEOUT), ["0.100"]);
@@ -387,7 +389,7 @@ mod tests {
     #[test]
     fn every_route_of_the_engine_is_a_route() {
         let (_, document) = crate::routes::documented().split_for_parts();
-        for path in OF_THE_ENGINE.iter().chain(&LOOKS) {
+        for path in OF_THE_ENGINE.iter().chain(&READS) {
             assert!(document.paths.paths.contains_key(*path), "{path}");
         }
     }

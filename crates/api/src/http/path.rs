@@ -8,7 +8,7 @@ use axum::{
 };
 use netstead_model::{Ident, Key, Name, RecordType};
 
-use crate::{app::Shared, problem::Failure};
+use crate::{app::AppState, problem::Failure};
 
 /// `{pool}`.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ pub(crate) struct RecordPath {
 #[derive(Debug)]
 pub(crate) struct TextPath(pub(crate) String);
 
-async fn params(parts: &mut Parts, app: &Shared) -> Result<RawPathParams, Failure> {
+async fn params(parts: &mut Parts, app: &AppState) -> Result<RawPathParams, Failure> {
     RawPathParams::from_request_parts(parts, app)
         .await
         .map_err(|error| Failure::unreadable("path", format!("it cannot be read: {error}")))
@@ -55,60 +55,60 @@ fn named<T: FromStr<Err: Display>>(params: &RawPathParams, name: &'static str) -
     text.parse().map_err(|error| Failure::unreadable(name, error))
 }
 
-impl FromRequestParts<Shared> for PoolPath {
+impl FromRequestParts<AppState> for PoolPath {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Shared) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self, Failure> {
         named(&params(parts, app).await?, "pool").map(Self)
     }
 }
 
-impl FromRequestParts<Shared> for KeyPath {
+impl FromRequestParts<AppState> for KeyPath {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Shared) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self, Failure> {
         let params = params(parts, app).await?;
         Ok(Self { pool: named(&params, "pool")?, key: named(&params, "key")? })
     }
 }
 
-impl FromRequestParts<Shared> for SourcePath {
+impl FromRequestParts<AppState> for SourcePath {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Shared) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self, Failure> {
         named(&params(parts, app).await?, "source").map(Self)
     }
 }
 
-impl FromRequestParts<Shared> for ProviderPath {
+impl FromRequestParts<AppState> for ProviderPath {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Shared) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self, Failure> {
         named(&params(parts, app).await?, "provider").map(Self)
     }
 }
 
-impl FromRequestParts<Shared> for NamePath {
+impl FromRequestParts<AppState> for NamePath {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Shared) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self, Failure> {
         named(&params(parts, app).await?, "name").map(Self)
     }
 }
 
-impl FromRequestParts<Shared> for RecordPath {
+impl FromRequestParts<AppState> for RecordPath {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Shared) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self, Failure> {
         let params = params(parts, app).await?;
         Ok(Self { name: named(&params, "name")?, kind: named(&params, "type")? })
     }
 }
 
-impl FromRequestParts<Shared> for TextPath {
+impl FromRequestParts<AppState> for TextPath {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Shared) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self, Failure> {
         let params = params(parts, app).await?;
         Ok(Self(params.iter().next().map(|(_, text)| text.to_owned()).unwrap_or_default()))
     }

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use utoipa::IntoParams;
 
-use crate::{app::Shared, problem::Failure};
+use crate::{app::AppState, problem::Failure};
 
 /// Most things on one page.
 const MOST: usize = 1000;
@@ -44,18 +44,18 @@ pub(crate) struct FreshParams {
 #[serde(deny_unknown_fields)]
 pub(crate) struct NoParams {}
 
-impl<T: DeserializeOwned> FromRequestParts<Shared> for Query<T> {
+impl<T: DeserializeOwned> FromRequestParts<AppState> for Query<T> {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Self, Failure> {
         typed(pairs(&parts.uri)?).map(Self)
     }
 }
 
-impl<T: DeserializeOwned> FromRequestParts<Shared> for ReadQuery<T> {
+impl<T: DeserializeOwned> FromRequestParts<AppState> for ReadQuery<T> {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Self, Failure> {
         let mut pairs = pairs(&parts.uri)?;
         let freshness = freshness(&mut pairs)?;
         Ok(Self { params: typed(pairs)?, freshness })

@@ -13,8 +13,8 @@ use netstead_model::{Ident, Name};
 
 use crate::{
     access::{Denied, Grant, Role, Scopes},
-    app::Shared,
-    http::{frame::Arrival, zones},
+    app::AppState,
+    http::{envelope::RequestInfo, zone_scope},
     problem::Failure,
 };
 
@@ -42,37 +42,37 @@ roles!(Read, Claim, Write, Admin);
 
 /// A request by somebody who has at least the role `R`.
 #[derive(Debug)]
-pub(crate) struct Session<R>(Asker, PhantomData<R>);
+pub(crate) struct Session<R>(RequestContext, PhantomData<R>);
 
 impl<R> Deref for Session<R> {
-    type Target = Asker;
+    type Target = RequestContext;
 
-    fn deref(&self) -> &Asker {
+    fn deref(&self) -> &RequestContext {
         &self.0
     }
 }
 
 /// Who asks, and until when.
 #[derive(Debug)]
-pub(crate) struct Asker {
-    pub(crate) app: Shared,
+pub(crate) struct RequestContext {
+    pub(crate) app: AppState,
     pub(crate) grant: Grant,
     pub(crate) request: Arc<str>,
     /// On the monotonic clock.
     deadline: Duration,
 }
 
-impl<R: Needs> FromRequestParts<Shared> for Session<R> {
+impl<R: Needs> FromRequestParts<AppState> for Session<R> {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Shared) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self, Failure> {
         let grant = parts.extensions.get::<Grant>().cloned().ok_or(Denied::Missing)?;
         check_role(&grant, R::ROLE)?;
         let left = time_left(app, &parts.extensions, &parts.headers)?;
-        let arrival = parts.extensions.get::<Arrival>();
+        let arrival = parts.extensions.get::<RequestInfo>();
         let request = arrival.map_or_else(|| Arc::from(""), |arrival| Arc::clone(&arrival.id));
         let deadline = app.clock.monotonic().saturating_add(left);
-        Ok(Self(Asker { app: Arc::clone(app), grant, request, deadline }, PhantomData))
+        Ok(Self(RequestContext { app: Arc::clone(app), grant, request, deadline }, PhantomData))
     }
 }
 
@@ -87,7 +87,7 @@ fn check_role(grant: &Grant, needs: Role) -> Result<(), Failure> {
 
 /// How much of its time a request has left.
 pub(crate) fn time_left(
-    app: &Shared,
+    app: &AppState,
     extensions: &Extensions,
     headers: &HeaderMap,
 ) -> Result<Duration, Failure> {
@@ -102,11 +102,12 @@ pub(crate) fn time_left(
             seconds.ok_or_else(wrong)?.min(LONGEST_TIMEOUT)
         }
     };
-    let spent = extensions.get::<Arrival>().map(|arrival| app.clock.monotonic().saturating_sub(arrival.at));
+    let spent =
+        extensions.get::<RequestInfo>().map(|arrival| app.clock.monotonic().saturating_sub(arrival.at));
     Ok(timeout.saturating_sub(spent.unwrap_or_default()))
 }
 
-impl Asker {
+impl RequestContext {
     pub(crate) fn scopes(&self) -> &Scopes {
         self.grant.scopes()
     }
@@ -140,12 +141,12 @@ impl Asker {
             "names are kept by a server that runs: start `netstead run`"
         };
         let missing = || Failure::new(StatusCode::SERVICE_UNAVAILABLE, "not-ready", told);
-        self.app.stage.engine().ok_or_else(missing)
+        self.app.engine_slot.engine().ok_or_else(missing)
     }
 
     /// Refuses a name that is in none of the token's zones.
     pub(crate) fn check_zone(&self, name: &Name) -> Result<(), Failure> {
-        zones::check_name(self.scopes(), name)
+        zone_scope::check_dns_name(self.scopes(), name)
     }
 
     /// What concerns all zones is not for a token that is limited to some.
@@ -175,7 +176,7 @@ impl Asker {
         let scopes = self.scopes();
         if !scopes.zones.is_empty() {
             // Here, where every change of the ledger comes by, so that none is forgotten.
-            let look = |book: &Book| zones::check_command(book, scopes, &command);
+            let look = |book: &Book| zone_scope::check_command(book, scopes, &command);
             self.read(Freshness::Fresh, look).await?.value?;
         }
         Ok(self.app.ledger.submit(caller, command, self.time_left()).await?)
@@ -221,11 +222,11 @@ impl Asker {
     /// Refuses what is not in the token's scope: before a command, whose own check knows nothing of tokens.
     pub(crate) async fn check_pool(&self, pool: &Ident) -> Result<(), Failure> {
         let scopes = self.scopes();
-        check_name(scopes, pool)?;
+        check_pool_name(scopes, pool)?;
         if scopes.vrfs.is_empty() {
             return Ok(());
         }
-        self.read(Freshness::Fresh, |book| check_in(book, scopes, pool)).await?.value
+        self.read(Freshness::Fresh, |book| check_pool_scope(book, scopes, pool)).await?.value
     }
 
     pub(crate) fn check_vrf(&self, vrf: &Ident) -> Result<(), Failure> {
@@ -243,8 +244,8 @@ impl Asker {
 }
 
 /// Refuses a pool that is out of scope, or that is not there.
-pub(crate) fn check_in(book: &Book, scopes: &Scopes, pool: &Ident) -> Result<(), Failure> {
-    check_name(scopes, pool)?;
+pub(crate) fn check_pool_scope(book: &Book, scopes: &Scopes, pool: &Ident) -> Result<(), Failure> {
+    check_pool_name(scopes, pool)?;
     if scopes.vrfs.is_empty() {
         return Ok(());
     }
@@ -253,14 +254,14 @@ pub(crate) fn check_in(book: &Book, scopes: &Scopes, pool: &Ident) -> Result<(),
 }
 
 /// Refuses a list that is asked for of a pool or a VRF that is out of scope, or that is not there.
-pub(crate) fn check_listed(
+pub(crate) fn check_list_scope(
     book: &Book,
     scopes: &Scopes,
     pool: Option<&Ident>,
     vrf: Option<&Ident>,
 ) -> Result<(), Failure> {
     if let Some(pool) = pool {
-        check_in(book, scopes, pool)?;
+        check_pool_scope(book, scopes, pool)?;
         if book.vrf_of(pool).is_none() {
             return Err(Refusal::NoSuchPool { pool: pool.clone() }.into());
         }
@@ -284,8 +285,8 @@ pub(crate) fn check_vrf(scopes: &Scopes, vrf: &Ident) -> Result<(), Failure> {
     if scopes.allows_vrf(vrf) { Ok(()) } else { Err(out_of_scope("VRF", &scopes.vrfs, vrf)) }
 }
 
-pub(crate) fn check_name(scopes: &Scopes, pool: &Ident) -> Result<(), Failure> {
-    if scopes.allows_name(pool) { Ok(()) } else { Err(out_of_scope("pool", &scopes.pools, pool)) }
+pub(crate) fn check_pool_name(scopes: &Scopes, pool: &Ident) -> Result<(), Failure> {
+    if scopes.allows_pool_name(pool) { Ok(()) } else { Err(out_of_scope("pool", &scopes.pools, pool)) }
 }
 
 fn out_of_scope(what: &str, scope: &[Ident], asked: &Ident) -> Failure {

@@ -7,7 +7,7 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-use crate::cluster::{Cluster, Stand};
+use crate::cluster::{Cluster, NodeRole};
 
 /// What is told of it.
 #[derive(Debug)]
@@ -24,9 +24,9 @@ pub(crate) struct Node {
 
 impl Node {
     pub(crate) fn of(cluster: &Cluster, lag: Option<Duration>) -> Self {
-        let epoch = match cluster.stand() {
-            Stand::Leading { epoch } => epoch,
-            Stand::Following => cluster.leader().map_or(0, |leader| leader.epoch),
+        let epoch = match cluster.role() {
+            NodeRole::Leading { epoch } => epoch,
+            NodeRole::Following => cluster.leader().map_or(0, |leader| leader.epoch),
         };
         let (leads, members) = (cluster.leads(), cluster.members().len());
         let silent = cluster.store().as_node().and_then(netstead_store::RaftStore::silent_members);

@@ -20,7 +20,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use super::{Metrics, Node, names};
+use super::{Metrics, Node, engine_gauges};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct PoolLabels {
@@ -59,7 +59,7 @@ pub(crate) fn scrape(
         node.register(&mut registry);
     }
     if let Some(status) = engine {
-        names::of_engine(&mut registry, status, now);
+        engine_gauges::of_engine(&mut registry, status, now);
     }
     let mut text = String::new();
     encode_registry(&mut text, &metrics.registry)?;

@@ -16,8 +16,8 @@ use crate::{
         cursor,
         path::TextPath,
         query::{FreshParams, NoParams, ReadQuery, limit, maybe},
-        seen::{SeenExt as _, TransposeExt as _},
-        session::{Asker, Read, Session, address_out_of_scope, check_listed},
+        seen::{MapValueExt as _, TransposeValueExt as _},
+        session::{Read, RequestContext, Session, address_out_of_scope, check_list_scope},
     },
     openapi::Listing,
     problem::Failure,
@@ -71,7 +71,7 @@ pub(crate) async fn list(
     let limit = limit(params.limit.as_ref())?;
     let scopes = session.scopes();
     let look = |book: &Book| {
-        check_listed(book, scopes, filter.pool.as_ref(), filter.vrf.as_ref())?;
+        check_list_scope(book, scopes, filter.pool.as_ref(), filter.vrf.as_ref())?;
         let filter = AddressFilter { pools: visible(book, scopes), ..filter.clone() };
         Ok::<_, Failure>((book.addresses(&filter, after.as_ref(), limit + 1), session.time_of(book)))
     };
@@ -85,7 +85,7 @@ pub(crate) async fn list(
         let next = cut(&mut views, limit, place);
         Page { items: views.iter().map(|view| convert::address::output(view, now)).collect(), next, seq }
     };
-    Ok(Answer::seen(seen.map(page), freshness))
+    Ok(Answer::from_read(seen.map(page), freshness))
 }
 
 /// Explains an address or a prefix: what it is, why, and what happened to it.
@@ -97,7 +97,7 @@ pub(crate) async fn explain(
     TextPath(text): TextPath,
     ReadQuery { freshness, .. }: ReadQuery<NoParams>,
 ) -> Result<Answer<ExplainOutput>, Failure> {
-    let (address, block) = asked(&text)?;
+    let (address, block) = address_or_block(&text)?;
     let (scopes, wall) = (session.scopes(), session.app.clock.wall());
     let look = |book: &Book| {
         let times = Times { book: session.time_of(book), now: wall };
@@ -107,7 +107,7 @@ pub(crate) async fn explain(
             return views.map(|view| in_block(book, &block, &view, times)).collect::<Vec<_>>();
         }
         let views = book.explain(address).into_iter().filter(|view| sees(scopes, view));
-        views.map(|view| (place(book, &view, times), Some(view))).collect::<Vec<_>>()
+        views.map(|view| (explain_place(book, &view, times), Some(view))).collect::<Vec<_>>()
     };
     let seen = session.read(freshness, look).await?;
     let shown = block.map_or_else(|| address.to_string(), |block| block.to_string());
@@ -126,13 +126,13 @@ pub(crate) async fn explain(
         seq: seen.seq,
         age: seen.age,
     };
-    Ok(Answer::seen(answer, freshness))
+    Ok(Answer::from_read(answer, freshness))
 }
 
 /// The address asked for, and the block it begins unless it is a single one.
-pub(super) fn asked(text: &str) -> Result<(Address, Option<Cidr>), Failure> {
+pub(super) fn address_or_block(text: &str) -> Result<(Address, Option<Cidr>), Failure> {
     let wrong = |error: ParseError| Failure::unreadable("address", error);
-    let (address, length) = convert::place(text).map_err(wrong)?;
+    let (address, length) = convert::address_or_prefix(text).map_err(wrong)?;
     let block = length.map(|length| Cidr::new(address, length)).transpose().map_err(wrong)?;
     Ok((address, block.filter(|block| block.first() != block.last())))
 }
@@ -144,7 +144,7 @@ fn sees(scopes: &Scopes, view: &AddressView) -> bool {
     }
 }
 
-fn place(book: &Book, view: &AddressView, times: Times) -> ExplainPlace {
+fn explain_place(book: &Book, view: &AddressView, times: Times) -> ExplainPlace {
     let claim = match &view.state {
         AddressState::Held(held) => Some(convert::claim::in_book(book, &held.claim, times.book)),
         _ => None,
@@ -163,7 +163,7 @@ fn in_block(
 ) -> (ExplainPlace, Option<AddressView>) {
     let told = convert::address::block_why(block, view);
     if let Some(around) = &view.around {
-        let mut place = place(book, around, times);
+        let mut place = explain_place(book, around, times);
         place.why.splice(0..0, told);
         return (place, Some(around.clone()));
     }
@@ -172,7 +172,7 @@ fn in_block(
 }
 
 async fn history(
-    session: &Asker,
+    session: &RequestContext,
     view: &AddressView,
 ) -> Result<Vec<netstead_client::types::EventOutput>, Failure> {
     let query = EventQuery {

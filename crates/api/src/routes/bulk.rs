@@ -8,7 +8,7 @@ use netstead_ledger::{Book, Caller, Command, Done, Freshness, Reply};
 use netstead_model::{Ident, Key, PoolChoice};
 
 use super::{
-    claiming::{check, check_new_owner, released, shown},
+    claiming::{check, check_new_owner, claim_outputs, released},
     visible,
 };
 use crate::{
@@ -17,8 +17,8 @@ use crate::{
         answer::Answer,
         body::{BULK, Json},
         query::{NoParams, Query},
-        session::{self, Asker, Session},
-        zones,
+        session::{self, RequestContext, Session},
+        zone_scope,
     },
     openapi::Changing,
     problem::Failure,
@@ -62,7 +62,11 @@ pub(crate) async fn post(
 
 /// Refuses an entry that is out of the token's reach, before anything is done. `visible` are the pools within it,
 /// unless that is all of them; asking about each pool again would be slow.
-async fn allow(session: &Asker, entry: &mut Entry, visible: Option<&[Ident]>) -> Result<(), Failure> {
+async fn allow(
+    session: &RequestContext,
+    entry: &mut Entry,
+    visible: Option<&[Ident]>,
+) -> Result<(), Failure> {
     let reached = |pool: &Ident| visible.is_none_or(|visible| visible.contains(pool));
     for command in &mut entry.commands {
         match command {
@@ -87,7 +91,7 @@ async fn allow(session: &Asker, entry: &mut Entry, visible: Option<&[Ident]>) ->
 }
 
 /// The same for its zones, with one look at the Book.
-async fn allow_names(session: &Asker, entries: &[Entry]) -> Result<(), Failure> {
+async fn allow_names(session: &RequestContext, entries: &[Entry]) -> Result<(), Failure> {
     let scopes = session.scopes();
     if scopes.zones.is_empty() {
         return Ok(());
@@ -98,23 +102,23 @@ async fn allow_names(session: &Asker, entries: &[Entry]) -> Result<(), Failure> 
             .enumerate()
             .flat_map(|(place, entry)| entry.commands.iter().map(move |one| (place, one)));
         commands.try_for_each(|(place, command)| {
-            zones::check_command(book, scopes, command).map_err(|failure| failure.fact("entry", place))
+            zone_scope::check_command(book, scopes, command).map_err(|failure| failure.fact("entry", place))
         })
     };
     session.read(Freshness::Fresh, look).await?.value
 }
 
-async fn run(session: &Asker, caller: &Caller, group: &Group) -> Result<Done, Failure> {
+async fn run(session: &RequestContext, caller: &Caller, group: &Group) -> Result<Done, Failure> {
     let commands = group.iter().flat_map(|entry| entry.commands.iter().cloned()).collect();
     session.submit_as(caller.clone(), Command::Bulk(commands)).await
 }
 
-async fn answers(session: &Asker, group: &Group, done: Done) -> Result<Vec<BulkResult>, Failure> {
+async fn answers(session: &RequestContext, group: &Group, done: Done) -> Result<Vec<BulkResult>, Failure> {
     let Reply::Bulk(replies) = done.reply else {
         return Err(Failure::internal("a bulk was not answered with one"));
     };
     let copy = Done { reply: Reply::Bulk(replies.clone()), seq: done.seq };
-    let mut claims: VecDeque<_> = shown(session, copy).await.into();
+    let mut claims: VecDeque<_> = claim_outputs(session, copy).await.into();
     let mut replies = replies.into_iter();
     let mut results = Vec::with_capacity(group.len());
     for entry in group {
@@ -140,7 +144,7 @@ async fn answers(session: &Asker, group: &Group, done: Done) -> Result<Vec<BulkR
 }
 
 /// A commit that was refused, told to each of its entries.
-fn failures(session: &Asker, group: &Group, start: usize, failure: &Failure) -> Vec<BulkResult> {
+fn failures(session: &RequestContext, group: &Group, start: usize, failure: &Failure) -> Vec<BulkResult> {
     let refused = offender(group, failure);
     let problem = |failure: &Failure| BulkResult::Failed(failure.problem(Some(&session.request)));
     let of = |place: usize| match refused {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::http::StatusCode;
 use netstead_client::types::{ClaimFrom, ClaimInput, ClaimOutput, MoveInput, ReleaseOutput, RenewInput};
 use netstead_ledger::{Command, Done, Freshness, Outcome, Refusal, Reply};
-use netstead_model::{ClaimRequest, Key, PoolChoice, Released, Target};
+use netstead_model::{ClaimRef, ClaimRequest, Key, PoolChoice, Released};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -14,15 +14,15 @@ use crate::{
     access::Role,
     convert::{
         self,
-        claim::{Asked, claim_id, request, requests},
+        claim::{ParsedClaim, claim_id, request, requests},
     },
     http::{
         answer::Answer,
         body::Json,
         path::KeyPath,
         query::{NoParams, Query},
-        session::{self, Asker, Session},
-        zones,
+        session::{self, RequestContext, Session},
+        zone_scope,
     },
     openapi::{Changing, Ending},
     problem::Failure,
@@ -78,8 +78,11 @@ pub(crate) async fn post(
     Ok(Answer::ok(ClaimsOutput { claims: vec![claim] }).status(status).at(seq))
 }
 
-async fn claim(session: &Asker, asked: Asked) -> Result<(StatusCode, ClaimOutput, u64), Failure> {
-    let Asked { mut request, owner } = asked;
+async fn claim(
+    session: &RequestContext,
+    asked: ParsedClaim,
+) -> Result<(StatusCode, ClaimOutput, u64), Failure> {
+    let ParsedClaim { mut request, owner } = asked;
     check(session, &mut request).await?;
     let caller = session.caller_for(owner)?;
     let waits = request.wait.is_some();
@@ -95,27 +98,30 @@ async fn claim(session: &Asker, asked: Asked) -> Result<(StatusCode, ClaimOutput
         _ => StatusCode::OK,
     };
     let seq = done.seq;
-    match shown(session, done).await.pop() {
+    match claim_outputs(session, done).await.pop() {
         Some(claim) => Ok((status, claim, seq)),
         None => Err(Failure::internal("a claim was not answered with one")),
     }
 }
 
-async fn claim_each(session: &Asker, asked: Vec<Asked>) -> Result<Answer<ClaimsOutput>, Failure> {
+async fn claim_each(
+    session: &RequestContext,
+    asked: Vec<ParsedClaim>,
+) -> Result<Answer<ClaimsOutput>, Failure> {
     let owner = asked.first().and_then(|asked| asked.owner.clone());
     let caller = session.caller_for(owner)?;
     let mut commands = Vec::with_capacity(asked.len());
-    for Asked { mut request, .. } in asked {
+    for ParsedClaim { mut request, .. } in asked {
         check(session, &mut request).await?;
         commands.push(Command::Claim(Box::new(request)));
     }
     let done = session.submit_as(caller, Command::Bulk(commands)).await?;
     let seq = done.seq;
-    Ok(Answer::ok(ClaimsOutput { claims: shown(session, done).await }).at(seq))
+    Ok(Answer::ok(ClaimsOutput { claims: claim_outputs(session, done).await }).at(seq))
 }
 
 /// Whether the caller may claim there; a selector is narrowed to the pools it may see and name something in.
-pub(crate) async fn check(session: &Asker, request: &mut ClaimRequest) -> Result<(), Failure> {
+pub(crate) async fn check(session: &RequestContext, request: &mut ClaimRequest) -> Result<(), Failure> {
     let scopes = session.scopes();
     match &request.from {
         PoolChoice::Pools(pools) => {
@@ -131,7 +137,7 @@ pub(crate) async fn check(session: &Asker, request: &mut ClaimRequest) -> Result
                 let reached = names.filter(|name| visible.as_ref().is_none_or(|seen| seen.contains(name)));
                 let (mut pools, mut refused) = (Vec::new(), None);
                 for pool in reached {
-                    match zones::check_claim(book, scopes, request, &pool) {
+                    match zone_scope::check_claim(book, scopes, request, &pool) {
                         Ok(()) => pools.push(pool),
                         Err(failure) => refused = Some(failure),
                     }
@@ -154,7 +160,7 @@ pub(crate) async fn check(session: &Asker, request: &mut ClaimRequest) -> Result
 /// What was claimed, with what is left of its time and with its pool.
 ///
 /// The claim is durable by now: if the Book cannot be asked any more, the answer says a little less.
-pub(crate) async fn shown(session: &Asker, done: Done) -> Vec<ClaimOutput> {
+pub(crate) async fn claim_outputs(session: &RequestContext, done: Done) -> Vec<ClaimOutput> {
     let replies = match done.reply {
         Reply::Bulk(replies) => replies,
         reply => vec![reply],
@@ -193,14 +199,14 @@ pub(crate) async fn release(
     KeyPath { pool, key }: KeyPath,
     Query(params): Query<ReleaseParams>,
 ) -> Result<Answer<ReleaseOutput>, Failure> {
-    let target = Target { pool, key, id: claim_id(params.id.as_ref())? };
+    let target = ClaimRef { pool, key, id: claim_id(params.id.as_ref())? };
     session.check_pool(&target.pool).await?;
     let done = session.submit(Command::Release(target)).await?;
     let seq = done.seq;
     released(&session, done.reply).await.map(|output| Answer::ok(output).at(seq))
 }
 
-pub(crate) async fn released(session: &Asker, reply: Reply) -> Result<ReleaseOutput, Failure> {
+pub(crate) async fn released(session: &RequestContext, reply: Reply) -> Result<ReleaseOutput, Failure> {
     let claim = match reply {
         Reply::Released(Released::Done(claim)) => Some(claim),
         Reply::Released(Released::AlreadyGone) | Reply::Gone(false) => {
@@ -235,7 +241,7 @@ pub(crate) async fn renew(
     Json(input): Json<RenewInput>,
 ) -> Result<Answer<ClaimOutput>, Failure> {
     let ttl = convert::maybe("ttl", input.ttl.as_ref())?;
-    let target = Target { pool, key, id: claim_id(input.id.as_ref())? };
+    let target = ClaimRef { pool, key, id: claim_id(input.id.as_ref())? };
     session.check_pool(&target.pool).await?;
     changed(&session, session.submit(Command::Renew { target, ttl }).await?).await
 }
@@ -254,13 +260,13 @@ pub(crate) async fn transfer(
     let owner: Option<Key> = convert::maybe("owner", input.owner.as_ref())?;
     let owner = owner.map(|owner| Arc::<str>::from(owner.as_str()));
     check_new_owner(&session, owner.as_ref())?;
-    let target = Target { pool, key, id: claim_id(input.id.as_ref())? };
+    let target = ClaimRef { pool, key, id: claim_id(input.id.as_ref())? };
     session.check_pool(&target.pool).await?;
     changed(&session, session.submit(Command::Move { target, key: to, owner }).await?).await
 }
 
 /// Only a manager gives claims to others.
-pub(crate) fn check_new_owner(session: &Asker, owner: Option<&Arc<str>>) -> Result<(), Failure> {
+pub(crate) fn check_new_owner(session: &RequestContext, owner: Option<&Arc<str>>) -> Result<(), Failure> {
     let foreign = owner.is_some_and(|owner| owner != session.grant.subject());
     if foreign && session.grant.role() < Role::Write {
         return Err(Failure::forbidden("only a token of role `write` may name another owner").on("owner"));
@@ -268,9 +274,9 @@ pub(crate) fn check_new_owner(session: &Asker, owner: Option<&Arc<str>>) -> Resu
     Ok(())
 }
 
-async fn changed(session: &Asker, done: Done) -> Result<Answer<ClaimOutput>, Failure> {
+async fn changed(session: &RequestContext, done: Done) -> Result<Answer<ClaimOutput>, Failure> {
     let seq = done.seq;
-    let claim = shown(session, done).await.pop();
+    let claim = claim_outputs(session, done).await.pop();
     claim
         .map(|claim| Answer::ok(claim).at(seq))
         .ok_or_else(|| Failure::internal("a change was not answered with a claim"))

@@ -17,8 +17,8 @@ use crate::{
         cursor,
         path::KeyPath,
         query::{FreshParams, NoParams, ReadQuery, limit, maybe},
-        seen::{SeenExt as _, TransposeExt as _},
-        session::{Read, Session, check_in, check_listed},
+        seen::{MapValueExt as _, TransposeValueExt as _},
+        session::{Read, Session, check_list_scope, check_pool_scope},
     },
     openapi::{Listing, Looking},
     problem::Failure,
@@ -82,13 +82,13 @@ pub(crate) async fn list(
     let (after, limit) = (after(params.after.as_ref())?, limit(params.limit.as_ref())?);
     let scopes = session.scopes();
     let look = |book: &Book| {
-        check_listed(book, scopes, filter.pool.as_ref(), filter.vrf.as_ref())?;
+        check_list_scope(book, scopes, filter.pool.as_ref(), filter.vrf.as_ref())?;
         let filter = ClaimFilter { pools: visible(book, scopes), ..filter.clone() };
         Ok::<_, Failure>(page(book, &filter, &after, limit, session.time_of(book)))
     };
     let seen = session.read(freshness, look).await?.transpose()?;
     let seq = seen.seq;
-    Ok(Answer::seen(seen.map(|(items, next)| Page { items, next, seq }), freshness))
+    Ok(Answer::from_read(seen.map(|(items, next)| Page { items, next, seq }), freshness))
 }
 
 fn page(
@@ -154,10 +154,10 @@ pub(crate) async fn get(
 ) -> Result<Answer<ClaimOutput>, Failure> {
     let scopes = session.scopes();
     let look = |book: &Book| {
-        check_in(book, scopes, &pool).and_then(|()| find(book, &pool, &key, session.time_of(book)))
+        check_pool_scope(book, scopes, &pool).and_then(|()| find(book, &pool, &key, session.time_of(book)))
     };
     let seen = session.read(freshness, look).await?.transpose()?;
-    Ok(Answer::seen(seen, freshness))
+    Ok(Answer::from_read(seen, freshness))
 }
 
 fn find(book: &Book, pool: &Ident, key: &Key, now: Timestamp) -> Result<ClaimOutput, Failure> {

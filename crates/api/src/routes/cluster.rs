@@ -11,7 +11,7 @@ use crate::{
         answer::Answer,
         path::TextPath,
         query::{NoParams, Query},
-        session::{Admin, Asker, Read, Session},
+        session::{Admin, Read, RequestContext, Session},
     },
     openapi::{Ending, Listing},
     problem::Failure,
@@ -47,7 +47,7 @@ pub(crate) async fn remove(
     Ok(StatusCode::NO_CONTENT)
 }
 
-fn cluster(session: &Asker) -> Result<&Cluster, Failure> {
+fn cluster(session: &RequestContext) -> Result<&Cluster, Failure> {
     let told = "there is no node here, only a store that was opened for one command";
     let missing = || Failure::not_found("not-found", told);
     session.app.cluster.as_ref().map(|(cluster, _)| cluster).ok_or_else(missing)

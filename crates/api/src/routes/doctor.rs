@@ -11,7 +11,7 @@ use crate::{
     http::{
         answer::Answer,
         query::{NoParams, Query},
-        session::{Asker, Read, Session},
+        session::{Read, RequestContext, Session},
     },
     openapi::Listing,
     problem::Failure,
@@ -32,15 +32,15 @@ pub(crate) async fn get(
     session.check_unscoped()?;
     let mut findings = Vec::new();
     if let Some(examiner) = &session.app.examiner {
-        findings.extend(examiner.examine().await);
+        findings.extend(examiner.diagnose().await);
     }
     let remarks: Vec<FindingOutput> =
         session.app.ledger.store().examine().await.into_iter().map(remark).collect();
-    findings.extend(house(&session, remarks.iter().any(|remark| remark.state == "problem")));
+    findings.extend(server_findings(&session, remarks.iter().any(|remark| remark.state == "problem")));
     findings.extend(remarks);
     findings.extend(session.app.cluster.as_ref().and_then(|(cluster, _)| reachable(cluster)));
     findings.push(clock(&session).await);
-    match (session.app.stage.engine(), &session.app.cluster) {
+    match (session.app.engine_slot.engine(), &session.app.cluster) {
         (Some(engine), _) => findings.extend(engine.examine().await.into_iter().map(output)),
         (None, Some((cluster, peers))) => findings.push(following(cluster, peers).await),
         (None, None) => findings.push(FindingOutput::ok("engine", "this server keeps no names")),
@@ -106,7 +106,7 @@ async fn following(cluster: &Cluster, peers: &Peers) -> FindingOutput {
 }
 
 /// The store, the ledger and the listener. A store that is `troubled` is not said to be well.
-fn house(session: &Asker, troubled: bool) -> Vec<FindingOutput> {
+fn server_findings(session: &RequestContext, troubled: bool) -> Vec<FindingOutput> {
     let app = &session.app;
     let mut findings = Vec::new();
     findings.push(match app.ledger.store().health() {
@@ -137,7 +137,7 @@ fn house(session: &Asker, troubled: bool) -> Vec<FindingOutput> {
         }
         (true, false) => FindingOutput::ok("ledger", format!("it answers, at change {}", health.seq)),
     });
-    findings.push(if !app.door.loopback && !app.door.tls {
+    findings.push(if !app.host_check.loopback && !app.host_check.tls {
         let text = "others can reach the API, and tokens travel in clear text";
         FindingOutput::note(
             "api",
@@ -151,13 +151,13 @@ fn house(session: &Asker, troubled: bool) -> Vec<FindingOutput> {
 }
 
 /// Whether the time of day can be true: TSIG and TLS need it, and people read it.
-async fn clock(session: &Asker) -> FindingOutput {
+async fn clock(session: &RequestContext) -> FindingOutput {
     let now = session.app.clock.wall();
     let hint = "set the clock by NTP";
     if now.as_second() < EARLIEST {
         return FindingOutput::problem("clock", format!("it says {now:.0}, which is in the past"), hint);
     }
-    if let Some(engine) = session.app.stage.engine()
+    if let Some(engine) = session.app.engine_slot.engine()
         && let Some(event) = engine.events(1).await.first()
         && event.at.duration_since(now) > jiff::SignedDuration::try_from(APART).unwrap_or_default()
     {

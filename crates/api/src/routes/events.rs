@@ -7,7 +7,7 @@ use netstead_model::{Clock, Range, Span};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::{addresses::asked, visible};
+use super::{addresses::address_or_block, visible};
 use crate::{
     access::Scopes,
     convert,
@@ -15,8 +15,8 @@ use crate::{
         answer::Answer,
         cursor::EventCursor,
         query::{FreshParams, ReadQuery, limit, maybe},
-        seen::TransposeExt as _,
-        session::{Read, Session, address_out_of_scope, check_in},
+        seen::TransposeValueExt as _,
+        session::{Read, Session, address_out_of_scope, check_pool_scope},
     },
     openapi::Following,
     problem::Failure,
@@ -64,7 +64,7 @@ pub(crate) async fn list(
     let scopes = session.scopes();
     let seen = session.read(freshness, |book| {
         if let Some(pool) = query.pool.as_ref().filter(|_| !scopes.is_all()) {
-            check_in(book, scopes, pool)?;
+            check_pool_scope(book, scopes, pool)?;
         }
         if let Some(address) = params.address.as_ref().filter(|_| scopes.limits_pools()) {
             let range = query.within.or(query.address.map(Range::single));
@@ -79,7 +79,7 @@ pub(crate) async fn list(
     let page = ledger.events(&query).await?;
     let next = page.next.map(|seq| EventCursor { ledger: ledger.id(), seq }.to_string());
     let items = page.events.iter().map(|event| convert::event::output(event)).collect();
-    Ok(Answer::seen(
+    Ok(Answer::from_read(
         Seen { value: Page { items, next, seq: seen.seq }, seq: seen.seq, age: seen.age },
         freshness,
     ))
@@ -94,7 +94,7 @@ fn touches(book: &Book, scopes: &Scopes, range: Range) -> bool {
 }
 
 fn query(params: &ListParams, clock: &dyn Clock) -> Result<EventQuery, Failure> {
-    let (address, block) = match params.address.as_deref().map(asked).transpose()? {
+    let (address, block) = match params.address.as_deref().map(address_or_block).transpose()? {
         Some((_, Some(block))) => (None, Some(block)),
         Some((address, None)) => (Some(address), None),
         None => (None, None),

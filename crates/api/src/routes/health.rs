@@ -10,7 +10,7 @@ use netstead_model::PoolStatus;
 use netstead_store::Health;
 use std::time::Duration;
 
-use crate::{access::Scopes, app::Shared, cluster::Stand, http::auth, metrics, problem::Failure};
+use crate::{access::Scopes, app::AppState, cluster::NodeRole, http::auth, metrics, problem::Failure};
 
 /// The process lives.
 pub(crate) async fn alive() -> &'static str {
@@ -18,7 +18,7 @@ pub(crate) async fn alive() -> &'static str {
 }
 
 /// The ledger answers, and will go on to. On a node that follows as on one that leads.
-pub(crate) async fn ready(State(app): State<Shared>) -> Result<String, Failure> {
+pub(crate) async fn ready(State(app): State<AppState>) -> Result<String, Failure> {
     let not_ready = |reason: String| Failure::new(StatusCode::SERVICE_UNAVAILABLE, "not-ready", reason);
     if app.stopping.is_cancelled() {
         return Err(not_ready("the server is about to end".to_owned()));
@@ -27,17 +27,17 @@ pub(crate) async fn ready(State(app): State<Shared>) -> Result<String, Failure> 
     match health.reason {
         Some(reason) if !health.ready => Err(not_ready(reason).retry_after(Duration::from_secs(1))),
         None if !health.ready => Err(not_ready("the ledger does not answer yet".to_owned())),
-        _ => Ok(match app.cluster.as_ref().map(|(cluster, _)| cluster.stand()) {
+        _ => Ok(match app.cluster.as_ref().map(|(cluster, _)| cluster.role()) {
             None => "ok\n".to_owned(),
-            Some(Stand::Leading { .. }) => "ok, leading\n".to_owned(),
-            Some(Stand::Following) => "ok, following\n".to_owned(),
+            Some(NodeRole::Leading { .. }) => "ok, leading\n".to_owned(),
+            Some(NodeRole::Following) => "ok, following\n".to_owned(),
         }),
     }
 }
 
 /// Prometheus' text. On a listener only this machine can reach it needs no token.
-pub(crate) async fn metrics(State(app): State<Shared>, headers: HeaderMap) -> Result<Response, Failure> {
-    let open = app.door.loopback && !headers.contains_key(header::AUTHORIZATION);
+pub(crate) async fn metrics(State(app): State<AppState>, headers: HeaderMap) -> Result<Response, Failure> {
+    let open = app.host_check.loopback && !headers.contains_key(header::AUTHORIZATION);
     let scopes = if open { Scopes::default() } else { auth::grant(&app.tokens, &headers)?.scopes().clone() };
     let wanted = |status: &PoolStatus| scopes.allows_pool(&status.pool.spec.name, &status.pool.spec.vrf);
     // What is known is better than nothing while the store is away.
@@ -45,7 +45,7 @@ pub(crate) async fn metrics(State(app): State<Shared>, headers: HeaderMap) -> Re
         app.ledger.read(Freshness::Stale, |book| book.pools().filter(wanted).collect::<Vec<_>>()).await;
     let pools = pools.map(|seen| seen.value).unwrap_or_default();
     let store_ready = app.ledger.store().health() == Health::Ready;
-    let names = app.stage.engine().filter(|_| scopes.zones.is_empty()).map(|engine| engine.status());
+    let names = app.engine_slot.engine().filter(|_| scopes.zones.is_empty()).map(|engine| engine.status());
     let age = app.ledger.read(Freshness::Stale, |_| ()).await.ok().map(|seen| seen.age);
     let node = app.cluster.as_ref().map(|(cluster, _)| metrics::Node::of(cluster, age));
     let (health, now) = (app.ledger.health(), app.clock.wall());

@@ -17,7 +17,7 @@ use crate::{
         cursor,
         path::SourcePath,
         query::{FreshParams, NoParams, Query, ReadQuery, limit, maybe},
-        seen::SeenExt as _,
+        seen::MapValueExt as _,
         session::{Read, Session, Write},
     },
     openapi::{Changing, Listing},
@@ -85,13 +85,13 @@ pub(crate) async fn put(
 }
 
 /// Where a sighting stands in the list.
-type Place = (Ident, Address, Ident);
+type Position = (Ident, Address, Ident);
 
-fn place(seen: &Observation) -> Place {
+fn position_of(seen: &Observation) -> Position {
     (seen.vrf.clone(), seen.address, seen.source.clone())
 }
 
-fn after(text: &str) -> Result<Place, Failure> {
+fn after(text: &str) -> Result<Position, Failure> {
     let (vrf, rest): (Ident, String) = cursor::pair(text)?;
     let (address, source) = rest.split_once('/').unwrap_or((&rest, ""));
     Ok((vrf, cursor::single(address)?, cursor::single(source)?))
@@ -113,10 +113,10 @@ pub(crate) async fn list(
         let wanted = |seen: &&Arc<Observation>| {
             source.as_ref().is_none_or(|source| *source == seen.source)
                 && scopes.allows_vrf(&seen.vrf)
-                && after.as_ref().is_none_or(|after| place(seen) > *after)
+                && after.as_ref().is_none_or(|after| position_of(seen) > *after)
         };
         let mut found: Vec<_> = book.observations().filter(wanted).cloned().collect();
-        found.sort_by_cached_key(|seen| place(seen));
+        found.sort_by_cached_key(|seen| position_of(seen));
         let pool_of = |seen: &Observation| {
             book.explain(seen.address)
                 .into_iter()
@@ -141,5 +141,5 @@ pub(crate) async fn list(
         };
         Page { items: found.iter().map(output).collect(), next, seq }
     };
-    Ok(Answer::seen(seen.map(page), freshness))
+    Ok(Answer::from_read(seen.map(page), freshness))
 }

@@ -35,7 +35,7 @@ pub(crate) async fn pause(
     let status = engine.status();
     let pause = status.pauses.iter().find(|pause| pause.scope == scope);
     let now = session.app.clock.wall();
-    let output = pause.map(|pause| convert::names::pause(pause, status.time, now)).unwrap_or(PauseOutput {
+    let output = pause.map(|pause| convert::dns::pause(pause, status.time, now)).unwrap_or(PauseOutput {
         provider: input.provider,
         zone: input.zone,
         until: None,
@@ -63,7 +63,7 @@ pub(crate) async fn resume(
     }
     session.check_role(Role::Admin)?;
     session.check_unscoped()?;
-    if let Some(engine) = session.app.stage.engine() {
+    if let Some(engine) = session.app.engine_slot.engine() {
         engine.resume(Scope::All, session.grant.subject()).await?;
     }
     let done = session.submit(Command::Resume).await?;

@@ -7,7 +7,7 @@ use netstead_client::types::{ApplyInput, ApplyOutput, Page, PlanOutput};
 use netstead_engine::EngineError;
 use netstead_model::Ident;
 
-use super::{names::PageParams, page_of, store::Empty};
+use super::{page_of, sources_and_providers::PageParams, store::Empty};
 use crate::{
     convert,
     http::{
@@ -15,7 +15,7 @@ use crate::{
         body::Json,
         path::{ProviderPath, TextPath},
         query::{NoParams, Query},
-        session::{Asker, Read, Session, Write},
+        session::{Read, RequestContext, Session, Write},
     },
     openapi::{Changing, Listing, Looking},
     problem::Failure,
@@ -66,7 +66,7 @@ pub(crate) async fn get(
     }
 }
 
-fn plans(session: &Asker, provider: Option<&Ident>) -> Result<Vec<PlanOutput>, Failure> {
+fn plans(session: &RequestContext, provider: Option<&Ident>) -> Result<Vec<PlanOutput>, Failure> {
     let (engine, now) = (session.engine()?, session.app.clock.wall());
     let status = engine.status();
     let plans =
@@ -92,7 +92,7 @@ pub(crate) async fn apply(
     let passes =
         tokio::time::timeout(session.time_left(), applying).await.map_err(|_| Failure::still_running())??;
     let now = session.app.clock.wall();
-    let passes = passes.iter().map(|(_, report)| convert::names::pass(report, now)).collect();
+    let passes = passes.iter().map(|(_, report)| convert::dns::pass(report, now)).collect();
     Ok(Answer::ok(ApplyOutput { passes }))
 }
 
@@ -117,5 +117,5 @@ pub(crate) async fn approve(
     tokio::time::timeout(session.time_left(), approving).await.map_err(|_| Failure::still_running())??;
     let status = engine.status();
     let passes = status.providers.iter().filter(|one| meant.contains(&one.name));
-    Ok(Answer::ok(ApplyOutput { passes: passes.filter_map(convert::names::last_pass).collect() }))
+    Ok(Answer::ok(ApplyOutput { passes: passes.filter_map(convert::dns::last_pass).collect() }))
 }

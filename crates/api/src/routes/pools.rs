@@ -20,8 +20,8 @@ use crate::{
         etag::{self, Condition},
         path::PoolPath,
         query::{FreshParams, NoParams, Query, ReadQuery, limit, maybe},
-        seen::{SeenExt as _, TransposeExt as _},
-        session::{Asker, Read, Session, Write, check_in, check_name, check_vrf},
+        seen::{MapValueExt as _, TransposeValueExt as _},
+        session::{Read, RequestContext, Session, Write, check_pool_name, check_pool_scope, check_vrf},
     },
     openapi::{ChangingPools, EndingPools, Listing, Looking},
     problem::Failure,
@@ -82,7 +82,7 @@ pub(crate) async fn list(
     let seq = seen.seq;
     let page =
         |pools: Vec<PoolStatus>| Page { items: pools.iter().map(convert::pool::output).collect(), next, seq };
-    Ok(Answer::seen(seen.map(page), freshness))
+    Ok(Answer::from_read(seen.map(page), freshness))
 }
 
 /// Shows a pool.
@@ -97,13 +97,14 @@ pub(crate) async fn get(
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
     let scopes = session.scopes();
-    let seen =
-        session.read(freshness, |book| check_in(book, scopes, &pool).map(|()| book.pool(&pool))).await?;
+    let seen = session
+        .read(freshness, |book| check_pool_scope(book, scopes, &pool).map(|()| book.pool(&pool)))
+        .await?;
     let seen = seen.transpose()?;
     let Some(status) = &seen.value else { return Err(Refusal::NoSuchPool { pool }.into()) };
     let tag = etag::tag(session.app.ledger.id(), status.pool.version);
     let output = convert::pool::output(status);
-    let answer = Answer::seen(seen.map(|_| output), freshness).tagged(tag.clone());
+    let answer = Answer::from_read(seen.map(|_| output), freshness).tagged(tag.clone());
     let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
     let unchanged = known.is_some_and(|known| known.split(',').any(|known| known.trim() == tag));
     let mut response = answer.into_response();
@@ -154,9 +155,9 @@ pub(crate) async fn put(
 }
 
 /// The pool as it is, if the caller may touch it.
-async fn current(session: &Asker, pool: &Ident) -> Result<Option<PoolStatus>, Failure> {
+async fn current(session: &RequestContext, pool: &Ident) -> Result<Option<PoolStatus>, Failure> {
     let scopes = session.scopes();
-    check_name(scopes, pool)?;
+    check_pool_name(scopes, pool)?;
     let status = session.read(Freshness::Fresh, |book| book.pool(pool)).await?.value;
     status.map(|status| check_vrf(scopes, &status.pool.spec.vrf).map(|()| status)).transpose()
 }
@@ -167,7 +168,7 @@ fn update(spec: &PoolSpec, if_version: Option<u64>) -> Command {
 
 /// Replaces exactly this version. If that happened already and only its answer was lost, the pool is as asked.
 async fn replace(
-    session: &Asker,
+    session: &RequestContext,
     spec: PoolSpec,
     version: u64,
     before: Option<&PoolStatus>,
@@ -182,7 +183,7 @@ async fn replace(
 }
 
 /// Makes or changes it, whichever it takes: somebody else may do the other at the same moment.
-async fn put_anyway(session: &Asker, spec: PoolSpec, exists: bool) -> Result<Done, Failure> {
+async fn put_anyway(session: &RequestContext, spec: PoolSpec, exists: bool) -> Result<Done, Failure> {
     let commands = [Command::CreatePool(Box::new(spec.clone())), update(&spec, None)];
     let [create, change] = commands;
     let (first, second, other_way) =

@@ -7,14 +7,14 @@ use netstead_engine::ProviderStatus;
 use serde::Serialize;
 
 use super::health;
-use crate::{app::Shared, http::door};
+use crate::{app::AppState, http::host_check};
 
 /// The nameserver of this process; dnsweaver has none, so none is told of here.
 const BUILTIN: &str = "builtin";
 
 /// All that is served where probes come.
-pub(crate) fn router(app: &Shared) -> Router {
-    let guarded = middleware::from_fn_with_state(Arc::clone(app), door::guard);
+pub(crate) fn router(app: &AppState) -> Router {
+    let guarded = middleware::from_fn_with_state(Arc::clone(app), host_check::check_host);
     Router::new()
         .route("/metrics", get(health::metrics))
         .layer(guarded)
@@ -24,7 +24,7 @@ pub(crate) fn router(app: &Shared) -> Router {
 }
 
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
-struct Said {
+struct ProbeOutput {
     status: &'static str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     components: Vec<Component>,
@@ -46,25 +46,25 @@ struct Degraded {
     message: String,
 }
 
-async fn alive() -> Json<Said> {
-    Json(Said { status: "healthy", ..Said::default() })
+async fn alive() -> Json<ProbeOutput> {
+    Json(ProbeOutput { status: "healthy", ..ProbeOutput::default() })
 }
 
-async fn ready(State(app): State<Shared>) -> (StatusCode, Json<Said>) {
+async fn ready(State(app): State<AppState>) -> (StatusCode, Json<ProbeOutput>) {
     if app.stopping.is_cancelled() {
-        let said = Said { status: "shutting_down", ..Said::default() };
+        let said = ProbeOutput { status: "shutting_down", ..ProbeOutput::default() };
         return (StatusCode::SERVICE_UNAVAILABLE, Json(said));
     }
     let ledger = app.ledger.health();
     let store = (!ledger.ready).then(|| ledger.reason.unwrap_or_else(|| "it does not answer yet".into()));
-    let providers = app.stage.engine().map(|engine| engine.status().providers).unwrap_or_default();
+    let providers = app.engine_slot.engine().map(|engine| engine.status().providers).unwrap_or_default();
     let (code, said) = judge(store, &providers);
     (code, Json(said))
 }
 
 /// A server that has answered before and does not now makes it unready; one that has not answered yet is waited for.
-fn judge(store: Option<String>, providers: &[ProviderStatus]) -> (StatusCode, Said) {
-    let mut said = Said { status: "ready", ..Said::default() };
+fn judge(store: Option<String>, providers: &[ProviderStatus]) -> (StatusCode, ProbeOutput) {
+    let mut said = ProbeOutput { status: "ready", ..ProbeOutput::default() };
     let mut pending = Vec::new();
     if let Some(reason) = store {
         said.components.push(Component { name: "store".into(), healthy: false, error: Some(reason) });

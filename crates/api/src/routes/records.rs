@@ -14,7 +14,7 @@ use crate::{
         body::Json,
         path::{NamePath, RecordPath},
         query::{NoParams, Query, limit, maybe},
-        session::{Asker, Read, Session, Write},
+        session::{Read, RequestContext, Session, Write},
     },
     openapi::{Changing, Ending, Listing},
     problem::Failure,
@@ -61,7 +61,7 @@ pub(crate) async fn list(
     let query = RecordQuery { provider, zone, name, state, within, after, limit: Some(most + 1) };
     let mut records = session.engine()?.list_records(&query);
     let next = cut(&mut records, most, RecordView::place);
-    let items = records.iter().map(convert::names::record).collect();
+    let items = records.iter().map(convert::dns::record).collect();
     let seq = session.app.ledger.health().seq;
     Ok(Answer::ok(Page { items, next, seq }).at(seq))
 }
@@ -92,7 +92,7 @@ pub(crate) async fn put(
     let engine = session.engine()?;
     let manual = engine.manual();
     let set = manual.set(name, kind, values, input.ttl, session.grant.subject()).await?;
-    Ok(Answer::ok(convert::names::manual(&set)))
+    Ok(Answer::ok(convert::dns::manual(&set)))
 }
 
 /// Takes away what was set by hand of one type at a name. Nothing there is fine.
@@ -104,7 +104,7 @@ pub(crate) async fn delete(
     RecordPath { name, kind }: RecordPath,
     Query(NoParams {}): Query<NoParams>,
 ) -> Result<Answer<Deleted>, Failure> {
-    take_away(&session, &name, Some(kind)).await
+    delete_manual(&session, &name, Some(kind)).await
 }
 
 /// Takes away everything that was set by hand at a name. Nothing there is fine.
@@ -116,11 +116,11 @@ pub(crate) async fn delete_all(
     NamePath(name): NamePath,
     Query(NoParams {}): Query<NoParams>,
 ) -> Result<Answer<Deleted>, Failure> {
-    take_away(&session, &name, None).await
+    delete_manual(&session, &name, None).await
 }
 
-async fn take_away(
-    session: &Asker,
+async fn delete_manual(
+    session: &RequestContext,
     name: &Name,
     kind: Option<RecordType>,
 ) -> Result<Answer<Deleted>, Failure> {

@@ -18,8 +18,8 @@ use crate::{
         cursor,
         path::{KeyPath, PoolPath},
         query::{FreshParams, NoParams, Query, ReadQuery, limit, maybe},
-        seen::{SeenExt as _, TransposeExt as _},
-        session::{Asker, Read, Session, Write, check_listed},
+        seen::{MapValueExt as _, TransposeValueExt as _},
+        session::{Read, RequestContext, Session, Write, check_list_scope},
     },
     openapi::{Changing, Ending, Listing, Looking},
     problem::Failure,
@@ -71,7 +71,7 @@ pub(crate) async fn list_of_pool(
 }
 
 async fn page(
-    session: &Asker,
+    session: &RequestContext,
     freshness: Freshness,
     pool: Option<&Ident>,
     after: Option<&String>,
@@ -80,7 +80,7 @@ async fn page(
     let after: Option<(Ident, Key)> = after.map(|text| cursor::pair(text)).transpose()?;
     let (limit, scopes) = (limit(most)?, session.scopes());
     let look = |book: &Book| {
-        check_listed(book, scopes, pool, None)?;
+        check_list_scope(book, scopes, pool, None)?;
         let visible = visible(book, scopes);
         let wanted = |reservation: &&Arc<Reservation>| {
             pool.is_none_or(|pool| *pool == reservation.pool)
@@ -101,7 +101,7 @@ async fn page(
         next,
         seq,
     };
-    Ok(Answer::seen(seen.map(page), freshness))
+    Ok(Answer::from_read(seen.map(page), freshness))
 }
 
 /// Sets a sub-range of a pool aside. A repeat gives the same result.

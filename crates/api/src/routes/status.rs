@@ -1,6 +1,6 @@
 //! What a person wants to know first.
 
-mod names;
+mod dns_todo;
 
 use axum::http::HeaderMap;
 use netstead_client::types::{ProviderOutput, SourceOutput, StatusOutput};
@@ -8,14 +8,14 @@ use netstead_ledger::Health;
 use netstead_model::{PoolStatus, Waiting};
 
 use crate::{
-    cluster::Stand,
+    cluster::NodeRole,
     convert,
     http::{
         answer::Answer,
         forward,
         query::{FreshParams, NoParams, ReadQuery},
-        seen::SeenExt as _,
-        session::{Asker, Read, Session},
+        seen::MapValueExt as _,
+        session::{Read, RequestContext, Session},
     },
     openapi::Listing,
     problem::Failure,
@@ -47,7 +47,7 @@ pub(crate) async fn get(
     let (app, seq) = (&session.app, seen.seq);
     let health = app.ledger.health();
     let ((sources, providers), unasked) = match ask_leader(&session, &headers).await {
-        None => (names_of(&session), None),
+        None => (visible_sources_and_providers(&session), None),
         Some(Ok(status)) => ((status.sources, status.providers), None),
         Some(Err(why)) => (Default::default(), Some(unasked(&why))),
     };
@@ -55,7 +55,7 @@ pub(crate) async fn get(
     let output = |(pools, waiting): (Vec<PoolStatus>, usize)| StatusOutput {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         state: if health.ready { "ready" } else { "not ready" }.to_owned(),
-        todo: [todo(&health, &pools, waiting), names::todo(&sources, &providers), Vec::from_iter(unasked)]
+        todo: [todo(&health, &pools, waiting), dns_todo::todo(&sources, &providers), Vec::from_iter(unasked)]
             .concat(),
         reason: health.reason,
         store: app.store.to_string(),
@@ -70,17 +70,17 @@ pub(crate) async fn get(
         providers,
         nameserver: app.nameserver.to_vec(),
     };
-    Ok(Answer::seen(seen.map(output), freshness))
+    Ok(Answer::from_read(seen.map(output), freshness))
 }
 
 /// Only the leader knows how names stand. None if that is this node, or another one asks on behalf of its caller.
-async fn ask_leader(session: &Asker, headers: &HeaderMap) -> Option<Result<StatusOutput, String>> {
+async fn ask_leader(session: &RequestContext, headers: &HeaderMap) -> Option<Result<StatusOutput, String>> {
     let (cluster, peers) = session.app.cluster.as_ref()?;
-    let here = session.app.stage.engine().is_some() || cluster.stand() != Stand::Following;
+    let here = session.app.engine_slot.engine().is_some() || cluster.role() != NodeRole::Following;
     if here || headers.contains_key(forward::FORWARDED) {
         return None;
     }
-    Some(forward::ask(cluster, peers, headers, "/api/v1/status?stale=ok").await)
+    Some(forward::get_from_leader(cluster, peers, headers, "/api/v1/status?stale=ok").await)
 }
 
 fn unasked(why: &str) -> String {
@@ -90,15 +90,17 @@ fn unasked(why: &str) -> String {
 }
 
 /// Where names come from and go, as far as the token may see it.
-pub(super) fn names_of(session: &Asker) -> (Vec<SourceOutput>, Vec<ProviderOutput>) {
-    let Some(engine) = session.app.stage.engine() else { return Default::default() };
+pub(super) fn visible_sources_and_providers(
+    session: &RequestContext,
+) -> (Vec<SourceOutput>, Vec<ProviderOutput>) {
+    let Some(engine) = session.app.engine_slot.engine() else { return Default::default() };
     let (status, scopes) = (engine.status(), session.scopes());
-    let mut providers = convert::names::providers(&status, session.app.clock.wall());
+    let mut providers = convert::dns::providers(&status, session.app.clock.wall());
     let visible = |zone: &String| zone.parse().is_ok_and(|zone| scopes.allows_zone(&zone));
     for provider in &mut providers {
         provider.zones.retain(visible);
     }
-    (status.sources.iter().map(convert::names::source).collect(), providers)
+    (status.sources.iter().map(convert::dns::source).collect(), providers)
 }
 
 /// One sentence per thing a person must do, with the command that helps.

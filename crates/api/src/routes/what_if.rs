@@ -49,7 +49,7 @@ pub(crate) async fn what_if(
     let reader = session.app.reader.as_ref();
     let told = "this server reads no configuration";
     let reader = reader.ok_or_else(|| Failure::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", told))?;
-    let understood = match reader.understand(input.name.as_deref().unwrap_or("netstead.toml"), &input.config)
+    let understood = match reader.read_config(input.name.as_deref().unwrap_or("netstead.toml"), &input.config)
     {
         Ok(understood) => understood,
         Err(problems) => return Ok(Answer::ok(WhatIfOutput { problems, ..WhatIfOutput::default() })),

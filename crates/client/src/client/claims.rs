@@ -94,7 +94,7 @@ impl Client {
     pub async fn bulk(&self, bulk: &BulkInput) -> Result<BulkOutput, ClientError> {
         let repeat = if may_repeat(&bulk.entries) { Repeat::Idempotent } else { Repeat::Once };
         let answer = self.transport.json(self.post(&["bulk"], repeat, bulk)?).await?;
-        Ok(answer.doubt.weigh_entries(answer.value))
+        Ok(answer.doubt.final_entries(answer.value))
     }
 }
 

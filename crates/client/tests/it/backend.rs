@@ -1,8 +1,8 @@
 use netstead_client::{Client, Options, RemotePools};
-use netstead_model::{BackendError, ClaimRequest, PoolBackend as _, Released, Target};
+use netstead_model::{BackendError, ClaimRef, ClaimRequest, PoolBackend as _, Released};
 
 use crate::{
-    misbehaving::{Act, Misbehaving, problem},
+    misbehaving_server::{Act, Misbehaving, problem},
     repeat::claim,
 };
 
@@ -23,7 +23,7 @@ async fn a_claim_comes_back_as_the_model_has_it() {
 async fn a_release_without_id_learns_it_first() {
     let released = format!(r#"{{"outcome":"released","claim":{}}}"#, claim());
     let server = Misbehaving::playing([Act::Answer(200, claim()), Act::Answer(200, released)]).await;
-    let target = Target { pool: "lan".parse().unwrap(), key: "web-1".parse().unwrap(), id: None };
+    let target = ClaimRef { pool: "lan".parse().unwrap(), key: "web-1".parse().unwrap(), id: None };
     assert!(matches!(backend(&server).release(target).await, Ok(Released::Done(_))));
     assert!(server.first_lines()[1].contains("?id=1f0c22ab-17"));
 }

@@ -9,6 +9,6 @@
 )]
 
 mod backend;
-mod follow;
-mod misbehaving;
+mod event_stream;
+mod misbehaving_server;
 mod repeat;

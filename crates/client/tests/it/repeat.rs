@@ -5,7 +5,7 @@ use netstead_client::{
     types::{BulkEntry, BulkInput, BulkResult, ClaimFrom, ClaimInput, TokenInput},
 };
 
-use crate::misbehaving::{Act, Misbehaving, problem};
+use crate::misbehaving_server::{Act, Misbehaving, problem};
 
 fn quick() -> Options {
     Options { timeout: Duration::from_secs(5), backoff: Duration::from_millis(5), ..Options::default() }

@@ -9,7 +9,7 @@ use netstead_ledger::{
     AddressState, Book, Caller, ClaimFilter, Command, Freshness, Ledger, LedgerError, Refusal,
 };
 use netstead_model::{
-    Address, Claim, ClaimRequest, Ident, Key, Name, PoolChoice, PoolSpec, Target, Want, Workload,
+    Address, Claim, ClaimRef, ClaimRequest, Ident, Key, Name, PoolChoice, PoolSpec, Want, Workload,
 };
 use netstead_plan::Alive;
 
@@ -261,8 +261,8 @@ fn says_the_same(claim: &Claim, one: &Wanted<'_>, source: &Ident) -> bool {
         && details.description.as_deref() == Some(&description(one, source))
 }
 
-fn target(claim: &Claim) -> Target {
-    Target { pool: claim.pool.clone(), key: claim.key.clone(), id: Some(claim.id) }
+fn target(claim: &Claim) -> ClaimRef {
+    ClaimRef { pool: claim.pool.clone(), key: claim.key.clone(), id: Some(claim.id) }
 }
 
 async fn of_owner(ledger: &Ledger, owner: &str) -> Result<Vec<Arc<Claim>>, LedgerError> {

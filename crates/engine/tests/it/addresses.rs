@@ -2,7 +2,7 @@
 
 use netstead_engine::Engine;
 use netstead_ledger::{Caller, Command, Freshness, Ledger, LedgerError, Options, Reply};
-use netstead_model::{ClaimRequest, Interface, PoolSpec, Range, Target, View, Want, Workload};
+use netstead_model::{ClaimRef, ClaimRequest, Interface, PoolSpec, Range, View, Want, Workload};
 
 use crate::world::{World, ident, vm};
 
@@ -148,7 +148,7 @@ async fn what_somebody_else_holds_stays_theirs_and_the_workload_says_so() {
     let said = engine.explain(&"web.example.com".parse().unwrap()).await;
     assert!(said.iter().any(|line| line.contains("is held by `printer` of `ann`")), "{said:?}");
     // Once it is free, it is the workload's.
-    let target = Target { pool: ident("lan"), key: "printer".parse().unwrap(), id: None };
+    let target = ClaimRef { pool: ident("lan"), key: "printer".parse().unwrap(), id: None };
     submit(&ledger, "ann", Command::Release(target)).await.unwrap();
     world.minutes(&engine, 1).await;
     assert_eq!(claims(&ledger).await, ["pve/web 10.0.0.5 source/pve"]);

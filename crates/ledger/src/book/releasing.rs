@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use netstead_model::{Claim, EventKind, Ident, Key, Released, Span, Subject, Target};
+use netstead_model::{Claim, ClaimRef, EventKind, Ident, Key, Released, Span, Subject};
 
 use super::{Book, turn::Turn};
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
 
 impl Turn<'_> {
     /// Ends a claim; its address goes to rest. Releasing what is gone touches nothing.
-    pub fn release(&mut self, target: &Target) -> Result<Reply, Refusal> {
+    pub fn release(&mut self, target: &ClaimRef) -> Result<Reply, Refusal> {
         let Some(claim) = self.pool(&target.pool)?.held_by(&target.key).cloned() else {
             if target.id.is_none() && !self.queued(std::slice::from_ref(&target.pool), &target.key).is_empty()
             {
@@ -63,7 +63,7 @@ impl Turn<'_> {
     }
 
     /// Gives the claim its full time again. Nothing is stored unless the time to live itself changes.
-    pub fn renew(&mut self, target: &Target, ttl: Option<Span>) -> Result<Reply, Refusal> {
+    pub fn renew(&mut self, target: &ClaimRef, ttl: Option<Span>) -> Result<Reply, Refusal> {
         let claim = self.named(target)?;
         self.check_touch(&claim)?;
         let ttl = ttl.map(|ttl| (!ttl.is_zero()).then_some(ttl));
@@ -84,7 +84,7 @@ impl Turn<'_> {
         Ok(Reply::Renewed { claim, left })
     }
 
-    fn named(&self, target: &Target) -> Result<Arc<Claim>, Refusal> {
+    fn named(&self, target: &ClaimRef) -> Result<Arc<Claim>, Refusal> {
         let held = self.pool(&target.pool)?.held_by(&target.key);
         match (held, target.id) {
             (Some(claim), Some(id)) if claim.id != id => {
@@ -101,7 +101,7 @@ impl Turn<'_> {
     /// Hands the address to another key. The claim stays the same claim, so a repeat finds it where it went.
     pub fn move_claim(
         &mut self,
-        target: &Target,
+        target: &ClaimRef,
         to: &Key,
         owner: Option<&Arc<str>>,
     ) -> Result<Reply, Refusal> {

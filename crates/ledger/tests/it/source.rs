@@ -90,7 +90,7 @@ async fn house_of_fates() -> (House, Vec<Key>) {
     house.release("ann", "lan", "again").await;
     house.ask("ann", any("lan", "again")).await.unwrap();
     let target =
-        netstead_model::Target { pool: "lan".parse().unwrap(), key: "moved".parse().unwrap(), id: None };
+        netstead_model::ClaimRef { pool: "lan".parse().unwrap(), key: "moved".parse().unwrap(), id: None };
     let to = "elsewhere".parse().unwrap();
     house.ask("ann", Command::Move { target, key: to, owner: None }).await.unwrap();
     house.pass(120).await;

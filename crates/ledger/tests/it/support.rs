@@ -6,8 +6,8 @@ use netstead_ledger::{
     Caller, Command, EventQuery, Freshness, Ledger, LedgerError, Options, Outcome, Reply, Report, Sighting,
 };
 use netstead_model::{
-    Claim, ClaimId, ClaimRequest, Event, Family, Ident, Key, ManualClock, PoolSpec, PoolStatus, Released,
-    Span, Target,
+    Claim, ClaimId, ClaimRef, ClaimRequest, Event, Family, Ident, Key, ManualClock, PoolSpec, PoolStatus,
+    Released, Span,
 };
 use netstead_store::Store;
 
@@ -136,8 +136,8 @@ pub(crate) fn key(text: &str) -> Key {
     text.parse().unwrap()
 }
 
-pub(crate) fn target(pool: &str, key_of: &str, id: Option<ClaimId>) -> Target {
-    Target { pool: pool.parse().unwrap(), key: key(key_of), id }
+pub(crate) fn target(pool: &str, key_of: &str, id: Option<ClaimId>) -> ClaimRef {
+    ClaimRef { pool: pool.parse().unwrap(), key: key(key_of), id }
 }
 
 pub(crate) fn spec(name: &str, range: &str) -> PoolSpec {

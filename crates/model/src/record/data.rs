@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::{
     Service,
-    text::{Escaped, MOST_OF_STRING},
+    zone_file::{Escaped, MOST_OF_STRING},
 };
 use crate::{Name, ParseError, RecordType};
 

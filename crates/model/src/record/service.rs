@@ -6,8 +6,8 @@ use std::{
 };
 
 use super::{
-    read::{name, short},
-    text::{Escaped, Field, from_base64, to_base64},
+    parse::{name, short},
+    zone_file::{Escaped, Field, from_base64, to_base64},
 };
 use crate::{Name, ParseError};
 

@@ -4,7 +4,7 @@
 mod addresses;
 mod clocks;
 mod errors;
-mod names;
+mod names_and_keys;
 mod no_panic;
 mod ranges;
 mod records;

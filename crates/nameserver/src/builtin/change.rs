@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use netstead_model::{Name, RecordSet, RecordType, SetChange, Unit, UnitOutcome, WriteRequest};
 
 use crate::{
-    stored::{Slot, Values},
+    stored_zone::{Slot, Values},
     zone::Set,
 };
 

@@ -6,7 +6,7 @@ use netstead_model::{Name, ProviderError, Unit, WriteRequest};
 use netstead_store::{Commit, Condition, MAX_BYTES, MAX_WRITES, Snapshot, StoreError, Write};
 
 use super::{Builtin, Head, change::Present};
-use crate::stored::{self, Entry, Header, Slot, Values};
+use crate::stored_zone::{self, Entry, Header, Slot, Values};
 
 /// From this many names on, the whole zone is read rather than each name.
 const MANY: usize = 64;
@@ -28,13 +28,14 @@ impl Builtin {
         if request.units.len() < MANY && !header.lone {
             let names: BTreeSet<&Name> = request.units.iter().flat_map(Unit::names).collect();
             for name in names {
-                entries.extend(self.entries(snapshot, &stored::name_prefix(zone, name)).await?);
+                entries.extend(self.entries(snapshot, &stored_zone::name_prefix(zone, name)).await?);
             }
         } else {
-            entries = self.entries(snapshot, &stored::zone_prefix(zone)).await?;
+            entries = self.entries(snapshot, &stored_zone::zone_prefix(zone)).await?;
         }
-        let seen =
-            |(slot, entry): (Slot, Entry)| entry.seen(header.visible).cloned().map(|values| (slot, values));
+        let seen = |(slot, entry): (Slot, Entry)| {
+            entry.visible_values(header.visible).cloned().map(|values| (slot, values))
+        };
         Ok(entries.into_iter().filter_map(seen).collect())
     }
 
@@ -66,7 +67,7 @@ impl Builtin {
         }
         // Here a removal is an entry too: until the end, readers see what was there before.
         let staged = slots.iter().map(|(slot, (before, after))| {
-            Write::Put(stored::set_key(zone, slot), entry(from, after.as_ref(), before.as_ref()))
+            Write::Put(stored_zone::set_key(zone, slot), entry(from, after.as_ref(), before.as_ref()))
         });
         head.header.open = true;
         let mut batches = batches(staged).into_iter().peekable();
@@ -80,7 +81,7 @@ impl Builtin {
         }
         // It is done. What is left of removed sets is tidied up as far as it goes; nobody sees it.
         let gone = slots.iter().filter(|(_, (_, after))| after.is_none());
-        for batch in self::batches(gone.map(|(slot, _)| Write::Delete(stored::set_key(zone, slot)))) {
+        for batch in self::batches(gone.map(|(slot, _)| Write::Delete(stored_zone::set_key(zone, slot)))) {
             if self.commit(zone, head, batch).await.is_err() {
                 break;
             }
@@ -89,14 +90,14 @@ impl Builtin {
     }
 
     /// Undoes what a writer left open: nobody has seen it.
-    pub(super) async fn take_back(
+    pub(super) async fn undo_unfinished_change(
         &self,
         zone: &Name,
         snapshot: &dyn Snapshot,
         head: &mut Head,
     ) -> Result<(), StoreError> {
         let visible = head.header.visible;
-        let entries = self.entries(snapshot, &stored::zone_prefix(zone)).await;
+        let entries = self.entries(snapshot, &stored_zone::zone_prefix(zone)).await;
         let entries = entries.map_err(|error| StoreError::Unavailable { reason: error.to_string() })?;
         let future = entries.into_iter().filter(|(_, entry)| entry.from > visible);
         for batch in batches(future.map(|(slot, entry)| put(zone, &slot, visible, entry.before.as_ref()))) {
@@ -113,26 +114,26 @@ impl Builtin {
         head: &mut Head,
         writes: Vec<Write>,
     ) -> Result<(), StoreError> {
-        let key = stored::zone_key(zone);
+        let key = stored_zone::zone_key(zone);
         head.header.edit += 1;
         let condition = match head.version {
             Some(version) => Condition::Version(key.clone(), version),
             None => Condition::Absent(key.clone()),
         };
         let mut commit = Commit { conditions: vec![condition], writes };
-        commit.writes.push(Write::Put(key, stored::encode(&head.header)));
+        commit.writes.push(Write::Put(key, stored_zone::encode(&head.header)));
         head.version = Some(self.store.commit(commit).await?.version);
         Ok(())
     }
 }
 
 fn put(zone: &Name, slot: &Slot, from: u64, after: Option<&Values>) -> Write {
-    let key = stored::set_key(zone, slot);
+    let key = stored_zone::set_key(zone, slot);
     if after.is_none() { Write::Delete(key) } else { Write::Put(key, entry(from, after, None)) }
 }
 
 fn entry(from: u64, set: Option<&Values>, before: Option<&Values>) -> Vec<u8> {
-    stored::encode(&Entry { from, set: set.cloned(), before: before.cloned() })
+    stored_zone::encode(&Entry { from, set: set.cloned(), before: before.cloned() })
 }
 
 fn fits(writes: &[Write]) -> bool {

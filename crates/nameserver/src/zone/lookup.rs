@@ -5,7 +5,7 @@ use crate::wire::{MOST_OF_NAME, kind, suffixes};
 
 /// What a zone knows about a name.
 #[derive(Debug)]
-pub(crate) enum Found<'a> {
+pub(crate) enum LookupResult<'a> {
     /// The name is there, or a wildcard stands for it.
     Node(&'a Node),
     /// The last `length` bytes of the name are a name that was given to other servers.
@@ -18,20 +18,20 @@ pub(crate) enum Found<'a> {
 
 impl Zone {
     /// Looks up `name`, which lies in this zone. `at_cut` asks for what the upper side of a cut knows.
-    pub(crate) fn find(&self, name: &[u8], at_cut: bool) -> Found<'_> {
+    pub(crate) fn find(&self, name: &[u8], at_cut: bool) -> LookupResult<'_> {
         if self.cuts > 0
             && let Some((length, node)) = self.highest_cut(name, at_cut)
         {
-            return Found::Cut { length, node };
+            return LookupResult::Cut { length, node };
         }
         if let Some(node) = self.nodes.get(name) {
-            return Found::Node(node);
+            return LookupResult::Node(node);
         }
         // The closest name that exists; the apex always does. Only its own wildcard speaks for names below it.
         let encloser = suffixes(name).find(|above| self.nodes.get(above).is_some());
         match encloser.and_then(|encloser| self.wildcard(encloser)) {
-            Some(node) => Found::Node(node),
-            None => Found::Missing,
+            Some(node) => LookupResult::Node(node),
+            None => LookupResult::Missing,
         }
     }
 

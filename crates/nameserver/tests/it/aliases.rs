@@ -1,6 +1,6 @@
 use insta::assert_snapshot;
 
-use crate::house::House;
+use crate::fixture::House;
 
 #[tokio::test]
 async fn aliases_are_followed_through_all_our_zones() {

@@ -1,7 +1,7 @@
 use hickory_proto::op::{Edns, Message, MessageType, OpCode};
 use insta::assert_snapshot;
 
-use crate::house::{House, exchange, plain_query, query, show};
+use crate::fixture::{House, exchange, plain_query, query, show};
 
 const ZONE: &str = r#"
     example.test 300 MX 10 mail.example.test

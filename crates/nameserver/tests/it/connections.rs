@@ -4,7 +4,7 @@ use netstead_nameserver::Options;
 use netstead_store::MemoryStore;
 use tokio::{io::AsyncReadExt, net::TcpStream};
 
-use crate::house::{House, options, query};
+use crate::fixture::{House, options, query};
 
 #[tokio::test]
 async fn idle_connections_are_limited_in_number_and_time() {

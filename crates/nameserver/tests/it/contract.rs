@@ -5,7 +5,7 @@ use netstead_nameserver::Builtin;
 use netstead_providers::contract::{self, Subject};
 use netstead_store::MemoryStore;
 
-use crate::house::name;
+use crate::fixture::name;
 
 #[tokio::test]
 async fn builtin_keeps_what_every_server_promises() {

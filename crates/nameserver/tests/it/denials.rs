@@ -1,6 +1,6 @@
 use insta::assert_snapshot;
 
-use crate::house::House;
+use crate::fixture::House;
 
 #[tokio::test]
 async fn names_that_are_not_and_types_that_are_not_are_told_apart() {

@@ -6,7 +6,7 @@ use netstead_model::{
 use netstead_nameserver::{Builtin, zone_of};
 use netstead_store::{Commit, Condition, MemoryStore, Store, StoreError};
 
-use crate::house::{House, fence, name, sets, units};
+use crate::fixture::{House, fence, name, sets, units};
 
 fn builtin(store: &Arc<dyn Store>) -> Builtin {
     Builtin::new(Arc::clone(store), ManualClock::default().shared(), vec![name("example.test")])

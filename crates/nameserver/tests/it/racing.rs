@@ -6,7 +6,7 @@ use netstead_model::{DnsProvider as _, ManualClock, ProviderError, WriteRequest}
 use netstead_nameserver::Builtin;
 use netstead_store::{MemoryStore, Store, WatchItem, Write};
 
-use crate::house::{fence, name, sets, units};
+use crate::fixture::{fence, name, sets, units};
 
 /// What each commit left as the zone's order: epoch, generation and serial.
 type Order = (u64, u64, u64);

@@ -3,7 +3,7 @@ use std::{sync::Arc, time::Duration};
 use netstead_model::DnsProvider;
 use netstead_store::{LocalStore, Store};
 
-use crate::house::{House, name, options};
+use crate::fixture::{House, name, options};
 
 #[tokio::test]
 async fn serials_only_grow_also_across_a_restart() {

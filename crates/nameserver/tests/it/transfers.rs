@@ -8,7 +8,7 @@ use netstead_nameserver::Options;
 use netstead_store::MemoryStore;
 use std::sync::Arc;
 
-use crate::house::{House, options, plain_query, show};
+use crate::fixture::{House, options, plain_query, show};
 
 fn records(messages: &[Message]) -> Vec<Record> {
     messages.iter().flat_map(|message| message.answers.clone()).collect()

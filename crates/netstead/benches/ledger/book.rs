@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use netstead_ledger::{Book, Caller, Command, Moment, Reply, book::Batch, record::Head};
-use netstead_model::{ClaimRequest, Clock as _, Family, Ident, Key, PoolSpec, Span, SystemClock, Target};
+use netstead_model::{ClaimRef, ClaimRequest, Clock as _, Family, Ident, Key, PoolSpec, Span, SystemClock};
 
 use crate::report::{Report, median};
 
@@ -61,7 +61,7 @@ fn pairs_per_second(range: &str, family: Family, filled: u64) -> f64 {
     let commands: Vec<(Command, Command)> = (0..1000)
         .map(|number| {
             let key: Key = format!("machine-{number}").parse().expect("a key");
-            (claim(key.clone()), Command::Release(Target { pool: pool.clone(), key, id: None }))
+            (claim(key.clone()), Command::Release(ClaimRef { pool: pool.clone(), key, id: None }))
         })
         .collect();
     let start = clock.monotonic();

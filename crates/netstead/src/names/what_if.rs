@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
-use netstead_api::{Understand, Understood};
+use netstead_api::{ConfigReader, ParsedConfig};
 use netstead_client::types::ConfigProblem;
 use netstead_engine::{Imagined, ImaginedProvider, ImaginedSource};
 use netstead_model::Ident;
@@ -24,8 +24,8 @@ pub(crate) struct Reader {
     pub(super) in_force: Arc<RwLock<Config>>,
 }
 
-impl Understand for Reader {
-    fn understand(&self, name: &str, text: &str) -> Result<Understood, Vec<ConfigProblem>> {
+impl ConfigReader for Reader {
+    fn read_config(&self, name: &str, text: &str) -> Result<ParsedConfig, Vec<ConfigProblem>> {
         let config = Settings::imagine(Path::new(name), text).map_err(|problems| {
             let output = |problem: crate::config::Problem| ConfigProblem {
                 at: problem.at,
@@ -48,7 +48,7 @@ impl Understand for Reader {
 
 impl Reader {
     /// Targets that move point where they do now. Nobody is asked for one that is new, so its provider is left out.
-    fn resolve(&self, config: &Config, understood: &mut Understood) {
+    fn resolve(&self, config: &Config, understood: &mut ParsedConfig) {
         for provider in config.providers.iter().filter(|provider| provider.common.moving.is_some()) {
             let known = self.parts.targets.known(&provider.name);
             let providers = &mut understood.imagined.providers;
@@ -67,7 +67,7 @@ impl Reader {
     }
 }
 
-fn compare(old: &Config, new: &Config, owner: &OwnerId) -> Understood {
+fn compare(old: &Config, new: &Config, owner: &OwnerId) -> ParsedConfig {
     let mut notes = Vec::new();
     let sources = sources(old, new, &mut notes);
     let providers = providers(old, new, owner, &mut notes);
@@ -87,7 +87,7 @@ fn compare(old: &Config, new: &Config, owner: &OwnerId) -> Understood {
         notes.push(format!("pool.{} is missing: it would stay with its claims.", pool.name));
     }
     let imagined = Imagined { sources, domains: new.domains.clone(), providers };
-    Understood { imagined, notes }
+    ParsedConfig { imagined, notes }
 }
 
 fn sources(old: &Config, new: &Config, notes: &mut Vec<String>) -> Vec<ImaginedSource> {

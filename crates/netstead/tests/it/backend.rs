@@ -1,5 +1,5 @@
 use netstead_client::RemotePools;
-use netstead_model::{BackendError, ClaimRequest, Key, PoolBackend as _, Released, Target};
+use netstead_model::{BackendError, ClaimRef, ClaimRequest, Key, PoolBackend as _, Released};
 
 use crate::house::House;
 
@@ -37,7 +37,7 @@ async fn another_netstead_is_a_pool_backend() {
     let nowhere = pools.claim(ClaimRequest::any("nowhere".parse().unwrap(), web.clone())).await;
     assert_eq!(nowhere, Err(BackendError::NoSuchPool { pool: "nowhere".parse().unwrap() }));
 
-    let target = Target { pool: lan, key: web, id: Some(claim.id) };
+    let target = ClaimRef { pool: lan, key: web, id: Some(claim.id) };
     assert!(matches!(pools.release(target.clone()).await, Ok(Released::Done(gone)) if gone.id == claim.id));
     assert_eq!(pools.release(target).await, Ok(Released::AlreadyGone));
 }

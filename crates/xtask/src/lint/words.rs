@@ -58,7 +58,8 @@ fn list() -> PathBuf {
 }
 
 fn old() -> Result<BTreeSet<String>> {
-    let text = std::fs::read_to_string(list()).with_context(|| format!("{} cannot be read", shown(&list())))?;
+    let text =
+        std::fs::read_to_string(list()).with_context(|| format!("{} cannot be read", shown(&list())))?;
     Ok(text.lines().map(str::to_owned).collect())
 }
 
@@ -86,7 +87,8 @@ fn hard_lines(text: &str) -> Vec<Hard<'_>> {
 }
 
 fn hardness(comment: &str, begins_doc: bool) -> Option<String> {
-    let mut words = comment.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty());
+    let mut words =
+        comment.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty());
     if begins_doc
         && let Some(first) = words.clone().next()
         && NO_BEGINNING.contains(&first)

@@ -13,7 +13,7 @@ use crate::{
         body::Json,
         path::TextPath,
         query::{NoParams, Query},
-        session::{Admin, Asker, Session},
+        session::{Admin, RequestContext, Session},
     },
     openapi::{Changing, Ending},
     problem::Failure,
@@ -70,7 +70,7 @@ fn is_id(text: &str, id: u64) -> bool {
     hex(id) == text || hex(id).trim_start_matches('0') == text
 }
 
-fn node(session: &Asker) -> Result<&RaftStore, Failure> {
+fn node(session: &RequestContext) -> Result<&RaftStore, Failure> {
     let told = "this store is not kept by several nodes together; `[store] type = \"raft\"` is";
     cluster(session)?.store().as_node().ok_or_else(|| Failure::not_found("not-found", told))
 }

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use netstead_ledger::{Caller, Refusal, Reply};
-use netstead_model::{Ident, Key, Range, Released, Reservation, Span, Target};
+use netstead_model::{ClaimRef, Ident, Key, Range, Released, Reservation, Span};
 
 use super::{
     Model, Rested, invalid, may_touch,
@@ -11,7 +11,7 @@ use super::{
 };
 
 impl Model {
-    pub fn release(&mut self, caller: &Caller, target: &Target) -> Result<Reply, Refusal> {
+    pub fn release(&mut self, caller: &Caller, target: &ClaimRef) -> Result<Reply, Refusal> {
         self.pool(&target.pool)?;
         let place = self.place_of(&target.pool, &target.key);
         let waits = self.queue.iter().any(|queued| queued.waiting.is_for(&target.pool, &target.key));
@@ -47,7 +47,7 @@ impl Model {
     }
 
     /// The claim a target means, if it is still there.
-    fn named(&self, target: &Target) -> Result<usize, Refusal> {
+    fn named(&self, target: &ClaimRef) -> Result<usize, Refusal> {
         self.pool(&target.pool)?;
         let (pool, key) = (target.pool.clone(), target.key.clone());
         match (self.place_of(&pool, &key), target.id) {
@@ -58,7 +58,7 @@ impl Model {
         }
     }
 
-    pub fn renew(&mut self, caller: &Caller, target: &Target, ttl: Option<Span>) -> Result<Reply, Refusal> {
+    pub fn renew(&mut self, caller: &Caller, target: &ClaimRef, ttl: Option<Span>) -> Result<Reply, Refusal> {
         let place = self.named(target)?;
         self.check_touch(caller, place)?;
         let mut claim = self.held[place].claim.clone();
@@ -76,7 +76,7 @@ impl Model {
     pub fn move_claim(
         &mut self,
         caller: &Caller,
-        target: &Target,
+        target: &ClaimRef,
         to: &Key,
         owner: Option<&Arc<str>>,
     ) -> Result<Reply, Refusal> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use netstead_ledger::{Caller, Command, Report, Sighting};
-use netstead_model::{ClaimId, ClaimRequest, Ident, Key, Labels, PoolChoice, Range, Span, Target, Want};
+use netstead_model::{ClaimId, ClaimRef, ClaimRequest, Ident, Key, Labels, PoolChoice, Range, Span, Want};
 
 use super::{Aim, Ask, Step, Who};
 use crate::universe;
@@ -31,12 +31,12 @@ impl Setting<'_> {
         format!("k{}", number % self.keys).parse().unwrap()
     }
 
-    fn target(&self, aim: Aim) -> Target {
+    fn target(&self, aim: Aim) -> ClaimRef {
         let id = match (aim.id % 3, self.ids.len()) {
             (0, _) | (_, 0) => None,
             (_, count) => self.ids.get(usize::from(aim.id) % count).copied(),
         };
-        Target { pool: self.name(aim.pool), key: self.key(aim.key), id }
+        ClaimRef { pool: self.name(aim.pool), key: self.key(aim.key), id }
     }
 
     fn request(&self, ask: &Ask) -> ClaimRequest {

@@ -7,15 +7,15 @@ use netstead_client::types::{ConfigProblem, FindingOutput};
 use netstead_engine::Imagined;
 
 /// Whoever understands configuration files.
-pub trait Understand: Send + Sync + Debug {
+pub trait ConfigReader: Send + Sync + Debug {
     /// What a file says, with all checks of a start, or everything that is wrong with it. It must read no other file
     /// and no secret: whoever sent the text may be anybody with a token.
-    fn understand(&self, name: &str, text: &str) -> Result<Understood, Vec<ConfigProblem>>;
+    fn read_config(&self, name: &str, text: &str) -> Result<ParsedConfig, Vec<ConfigProblem>>;
 }
 
 /// A file that would be taken.
 #[derive(Debug, Clone, Default)]
-pub struct Understood {
+pub struct ParsedConfig {
     pub imagined: Imagined,
     /// What its plans will not show, one sentence each.
     pub notes: Vec<String>,
@@ -23,7 +23,7 @@ pub struct Understood {
 
 /// Whoever can look at what is around the house: its file, its nameserver, the resolvers of the machine.
 #[async_trait]
-pub trait Examine: Send + Sync + Debug {
+pub trait HostDoctor: Send + Sync + Debug {
     /// One finding for each thing that was looked at. Bounded in time.
-    async fn examine(&self) -> Vec<FindingOutput>;
+    async fn diagnose(&self) -> Vec<FindingOutput>;
 }

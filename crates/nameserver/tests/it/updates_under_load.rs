@@ -8,7 +8,7 @@ use std::{
 
 use hickory_proto::op::Message;
 
-use crate::house::{House, exchange, query};
+use crate::fixture::{House, exchange, query};
 
 /// Two names always change together, in a zone that takes many commits; every answer is of one generation.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -14,7 +14,7 @@ use crate::{
         answer::Answer,
         body::Json,
         query::{NoParams, Query},
-        session::{Admin, Asker, Session, Write},
+        session::{Admin, RequestContext, Session, Write},
     },
     openapi::Changing,
     problem::Failure,
@@ -64,7 +64,7 @@ pub(crate) async fn adopt(
     let (engine, by, dry) = (session.engine()?, session.grant.subject().to_owned(), input.dry_run);
     let taken =
         finish(&session, async move { engine.adopt(take, provider.as_ref(), dry, &by).await }).await?;
-    Ok(Answer::ok(convert::verbs::taken(&taken, session.app.clock.wall())))
+    Ok(Answer::ok(convert::adopt_and_undo::adopted(&taken, session.app.clock.wall())))
 }
 
 /// Makes what the marks of an owner id say is its own ours, after the store was lost. From then on this installation has
@@ -82,7 +82,7 @@ pub(crate) async fn recover(
     let (engine, by, dry) = (session.engine()?, session.grant.subject().to_owned(), input.dry_run);
     let recovering = async move { engine.recover(owner, provider.as_ref(), dry, &by).await };
     let taken = finish(&session, recovering).await?;
-    Ok(Answer::ok(convert::verbs::taken(&taken, session.app.clock.wall())))
+    Ok(Answer::ok(convert::adopt_and_undo::adopted(&taken, session.app.clock.wall())))
 }
 
 /// Removes what a source brought that is no longer configured, or everything of ours on a provider, and pauses the
@@ -105,9 +105,11 @@ pub(crate) async fn clean(
         (None, Some(provider)) if input.forget => {
             let forgetting = async move { engine.forget(&provider, dry, &by).await };
             let count = finish(&session, forgetting).await?;
-            let mut output =
-                convert::verbs::undone(&netstead_engine::Undone::default(), session.app.clock.wall());
-            output.forgotten = convert::names::count(count);
+            let mut output = convert::adopt_and_undo::undone(
+                &netstead_engine::Undone::default(),
+                session.app.clock.wall(),
+            );
+            output.forgotten = convert::dns::count(count);
             return Ok(Answer::ok(output));
         }
         (Some(source), None) => Cleaning::Source(source),
@@ -116,7 +118,7 @@ pub(crate) async fn clean(
     };
     let cleaning = async move { engine.clean(&what, dry, input.expect.as_deref(), &by).await };
     let undone = finish(&session, cleaning).await?;
-    Ok(Answer::ok(convert::verbs::undone(&undone, session.app.clock.wall())))
+    Ok(Answer::ok(convert::adopt_and_undo::undone(&undone, session.app.clock.wall())))
 }
 
 /// Brings a provider back to what one of its last generations had, as a new generation, and pauses it.
@@ -134,12 +136,12 @@ pub(crate) async fn rollback(
     let rolling =
         async move { engine.rollback(to, provider.as_ref(), dry_run, expect.as_deref(), &by).await };
     let undone = finish(&session, rolling).await?;
-    Ok(Answer::ok(convert::verbs::undone(&undone, session.app.clock.wall())))
+    Ok(Answer::ok(convert::adopt_and_undo::undone(&undone, session.app.clock.wall())))
 }
 
 /// Waits for as long as the request may. What was begun goes on to its end whatever becomes of the caller.
 async fn finish<T: Send + 'static>(
-    session: &Asker,
+    session: &RequestContext,
     work: impl Future<Output = Result<T, EngineError>> + Send + 'static,
 ) -> Result<T, Failure> {
     let done = tokio::time::timeout(session.time_left(), tokio::spawn(work)).await;

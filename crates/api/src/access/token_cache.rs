@@ -22,12 +22,12 @@ pub(super) fn key(id: &str) -> Vec<u8> {
 /// The two may come in any order. An id is never given twice, so one that was revoked stays so, whatever an older
 /// piece of news says.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct TokenCache {
     tokens: BTreeMap<String, Arc<Token>>,
     revoked: HashSet<String>,
 }
 
-impl Known {
+impl TokenCache {
     pub(super) fn get(&self, id: &str) -> Option<&Arc<Token>> {
         self.tokens.get(id)
     }

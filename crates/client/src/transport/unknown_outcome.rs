@@ -15,9 +15,9 @@ const OF_ONE: &str = "; nothing was changed";
 
 /// The first attempt of a call of which it is not known whether it was done.
 #[derive(Debug, Default)]
-pub(crate) struct Doubt(Option<String>);
+pub(crate) struct UnknownOutcome(Option<String>);
 
-impl Doubt {
+impl UnknownOutcome {
     /// Remembers an attempt that may have been carried out.
     pub(super) fn note(&mut self, failure: &ClientError) {
         if let (None, ClientError::Unknown { reason, .. }) = (&self.0, failure) {
@@ -26,21 +26,25 @@ impl Doubt {
     }
 
     /// What is told in the end: the last failure, unless it leaves open what became of an attempt before it.
-    pub(super) fn weigh(&self, last: ClientError, url: &Url) -> ClientError {
+    pub(super) fn final_error(&self, last: ClientError, url: &Url) -> ClientError {
         let Some(first) = &self.0 else { return last };
         match &last {
             ClientError::Unknown { .. } => last,
-            ClientError::Refused(problem) | ClientError::Denied { problem, .. } if settles(problem) => last,
+            ClientError::Refused(problem) | ClientError::Denied { problem, .. }
+                if is_final_decision(problem) =>
+            {
+                last
+            }
             _ => ClientError::Unknown { url: url.clone(), reason: since(first, &last.to_string()) },
         }
     }
 
     /// The same for the entries of a bulk, each of which has an answer of its own.
-    pub(crate) fn weigh_entries(&self, mut output: BulkOutput) -> BulkOutput {
+    pub(crate) fn final_entries(&self, mut output: BulkOutput) -> BulkOutput {
         let Some(first) = &self.0 else { return output };
         for result in &mut output.results {
             if let BulkResult::Failed(problem) = result
-                && !settles(problem)
+                && !is_final_decision(problem)
                 && problem.slug() != "unknown"
             {
                 let reason = since(first, &problem.detail);
@@ -73,7 +77,7 @@ fn since(first: &str, last: &str) -> String {
 ///
 /// What is said before a decision settles nothing: a token that has ended since, a path that a proxy does not know, a
 /// deadline, a server that cannot answer.
-fn settles(problem: &Problem) -> bool {
+fn is_final_decision(problem: &Problem) -> bool {
     match problem.status {
         403 => matches!(problem.slug(), "not-yours" | "force-denied"),
         404 | 409 | 410 | 412 | 422 => !matches!(problem.slug(), "not-found" | "invalid"),
@@ -108,7 +112,7 @@ mod tests {
             (422, "not-in-pool"),
             (403, "not-yours"),
         ] {
-            assert!(settles(&of(status, slug)), "{slug}");
+            assert!(is_final_decision(&of(status, slug)), "{slug}");
         }
         for (status, slug) in [
             (503, "unavailable"),
@@ -122,7 +126,7 @@ mod tests {
             (413, "too-large"),
             (400, "invalid"),
         ] {
-            assert!(!settles(&of(status, slug)), "{slug}");
+            assert!(!is_final_decision(&of(status, slug)), "{slug}");
         }
     }
 }

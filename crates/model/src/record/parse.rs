@@ -5,7 +5,7 @@ use std::{fmt::Display, str::FromStr};
 use super::{
     Service,
     data::split_string,
-    text::{Field, MOST_OF_STRING, fields},
+    zone_file::{Field, MOST_OF_STRING, fields},
 };
 use crate::{Name, ParseError, RecordData, RecordType, parse::Piece};
 

@@ -9,7 +9,7 @@ use tracing::warn;
 
 use super::{
     ClusterError, FORMAT_KEY,
-    known::{Known, PREFIX},
+    cache::{ClusterCache, PREFIX},
 };
 
 /// How long the whole store is waited for before this node's own copy is believed.
@@ -34,25 +34,25 @@ impl Watches {
 /// node's own copy has to do.
 pub(super) async fn load(
     store: &dyn Store,
-    known: &watch::Sender<Known>,
+    known: &watch::Sender<ClusterCache>,
 ) -> Result<Option<Watches>, ClusterError> {
     let whole = async {
         let nodes = store.watch(PREFIX).await?;
         let format = store.watch(FORMAT_KEY.as_bytes()).await?;
-        let loaded = Known::read(&*store.snapshot().await?).await?;
+        let loaded = ClusterCache::read(&*store.snapshot().await?).await?;
         Ok::<_, ClusterError>((Watches { nodes, format }, loaded))
     };
     if let Ok(Ok((watches, loaded))) = tokio::time::timeout(PATIENCE, whole).await {
         known.send_replace(loaded);
         return Ok(Some(watches));
     }
-    known.send_replace(Known::read(&*store.own_snapshot().await?).await?);
+    known.send_replace(ClusterCache::read(&*store.own_snapshot().await?).await?);
     Ok(None)
 }
 
 pub(super) async fn follow(
     store: Arc<dyn Store>,
-    known: watch::Sender<Known>,
+    known: watch::Sender<ClusterCache>,
     mut watches: Option<Watches>,
     stop: CancellationToken,
 ) {

@@ -7,7 +7,7 @@ use tokio::{
     runtime::Runtime,
 };
 
-use crate::house::{House, query};
+use crate::fixture::{House, query};
 
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
 static HOUSE: LazyLock<House> = LazyLock::new(|| {

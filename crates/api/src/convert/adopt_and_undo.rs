@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use netstead_client::types::{FailedOutput, LeftOutput, TakeOutput, TakenOutput, UndoOutput, UndoneOutput};
 use netstead_engine::{Taken, Undone};
 
-use super::{names, plan};
+use super::{dns, plan};
 
-pub(crate) fn taken(all: &[Taken], now: Timestamp) -> TakeOutput {
+pub(crate) fn adopted(all: &[Taken], now: Timestamp) -> TakeOutput {
     let mut output = TakeOutput {
         taken: Vec::new(),
         left: Vec::new(),
@@ -30,7 +30,7 @@ pub(crate) fn taken(all: &[Taken], now: Timestamp) -> TakeOutput {
             value: left.data.as_ref().map(ToString::to_string),
             why: left.why.clone(),
         }));
-        output.passes.extend(one.report.iter().map(|report| names::pass(report, now)));
+        output.passes.extend(one.report.iter().map(|report| dns::pass(report, now)));
         let failed = one.error.clone().map(|reason| FailedOutput { provider: provider(), reason });
         output.failed.extend(failed);
         if let Some(plan) = &one.plan {
@@ -53,7 +53,7 @@ pub(crate) fn undone(undone: &Undone, now: Timestamp) -> UndoOutput {
     UndoOutput {
         hash: undone.hash.clone(),
         changes: changes.collect(),
-        passes: undone.reports.iter().map(|report| names::pass(report, now)).collect(),
+        passes: undone.reports.iter().map(|report| dns::pass(report, now)).collect(),
         paused: undone.paused.iter().map(ToString::to_string).collect(),
         forgotten: 0,
         notes: undone.notes.clone(),

@@ -5,9 +5,9 @@ use std::{collections::BTreeMap, sync::Arc};
 use netstead_model::Name;
 use netstead_store::{Entry as Stored, Snapshot, StoreError};
 
-use super::{Held, decoded};
+use super::{LoadedZone, decoded};
 use crate::{
-    stored::{self, Entry, Header, Place},
+    stored_zone::{self, Entry, Header, StoredKey},
     wire::{number_of, to_wire},
     zone::{Set, Zone},
 };
@@ -15,21 +15,26 @@ use crate::{
 const PAGE: usize = 1000;
 
 /// Every zone of one moment. What cannot be read is left out, and logged.
-pub(super) async fn load(snapshot: &dyn Snapshot, host: &Name) -> Result<BTreeMap<Name, Held>, StoreError> {
+pub(super) async fn load(
+    snapshot: &dyn Snapshot,
+    host: &Name,
+) -> Result<BTreeMap<Name, LoadedZone>, StoreError> {
     let mut zones = BTreeMap::new();
-    pages(snapshot, stored::ZONES.as_bytes(), |key, value| {
+    pages(snapshot, stored_zone::ZONES.as_bytes(), |key, value| {
         let header: Option<Header> = decoded(key, value);
-        if let Some((Place::Header(name), header)) = stored::place_of(key).zip(header) {
+        if let Some((StoredKey::Header(name), header)) = stored_zone::parse_key(key).zip(header) {
             let zone = Zone::new(name.clone(), host.clone(), header.serial, header.lone);
-            zones.insert(name, Held { header, zone, staged: BTreeMap::new() });
+            zones.insert(name, LoadedZone { header, zone, staged: BTreeMap::new() });
         }
     })
     .await?;
-    pages(snapshot, stored::SETS.as_bytes(), |key, value| {
+    pages(snapshot, stored_zone::SETS.as_bytes(), |key, value| {
         let entry: Option<Entry> = decoded(key, value);
-        let Some((Place::Set(name, slot), entry)) = stored::place_of(key).zip(entry) else { return };
+        let Some((StoredKey::Set(name, slot), entry)) = stored_zone::parse_key(key).zip(entry) else {
+            return;
+        };
         let Some(held) = zones.get_mut(&name) else { return };
-        if let Some(values) = entry.seen(held.header.visible) {
+        if let Some(values) = entry.visible_values(held.header.visible) {
             let set = Arc::new(Set::new(&values.to_set(&slot)));
             held.zone.replace(&to_wire(&slot.name), number_of(slot.kind), Some(set));
         }

@@ -7,7 +7,7 @@ use tracing::error;
 
 use super::{
     ClusterError, FORMAT_KEY, LEADER_KEY, Leader, MEMBERS, Member,
-    record::{decode, format_of, parse_format},
+    membership::{decode, format_of, parse_format},
 };
 
 /// Everything that nodes tell each other is below this; the format alone is not.
@@ -15,14 +15,14 @@ pub(super) const PREFIX: &[u8] = b"cluster/";
 const PAGE: usize = 1000;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct ClusterCache {
     pub(crate) leader: Option<Leader>,
     pub(crate) members: BTreeMap<String, Member>,
     /// Whoever leads raises it, and nobody lowers it.
     pub(crate) format: Option<u32>,
 }
 
-impl Known {
+impl ClusterCache {
     /// Everything that one moment of the store has to say.
     pub(super) async fn read(snapshot: &dyn Snapshot) -> Result<Self, ClusterError> {
         let mut known = Self::default();

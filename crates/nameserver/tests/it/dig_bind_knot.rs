@@ -6,7 +6,7 @@ use netstead_nameserver::Options;
 use netstead_store::MemoryStore;
 use tokio::process::{Child, Command};
 
-use crate::house::{House, options};
+use crate::fixture::{House, options};
 
 /// Whether a program is there. Without it a test is skipped, unless all were asked for.
 fn has(program: &str) -> bool {
@@ -57,7 +57,7 @@ async fn dig_and_kdig_understand_us() {
     house.fill("example.test", zone).await;
     house.fill("2.0.192.in-addr.arpa", "1.2.0.192.in-addr.arpa 300 PTR www.example.test").await;
     let port = house.address().port();
-    for set in crate::house::sets(zone) {
+    for set in crate::fixture::sets(zone) {
         let expected: Vec<String> = set.values.iter().map(ToString::to_string).collect();
         let shown = dig(port, &["+short", set.name.as_str(), set.kind.as_str()]).await;
         // dig quotes what it need not.

@@ -5,7 +5,9 @@ use std::time::Duration;
 use netstead_store::{Commit, Condition, StoreError};
 use tracing::{info, warn};
 
-use super::{Cluster, ClusterError, FORMAT_KEY, MEMBERS, Member, ROLL_KEY, known::Known, record::format_of};
+use super::{
+    Cluster, ClusterError, FORMAT_KEY, MEMBERS, Member, ROLL_KEY, cache::ClusterCache, membership::format_of,
+};
 
 /// The pause after something did not work.
 const RETRY: Duration = Duration::from_secs(5);
@@ -19,9 +21,9 @@ pub(super) fn check(stored: Option<u32>, highest: u32) -> Result<(), ClusterErro
 }
 
 /// Looks whenever a member changes, for as long as this node leads.
-pub(super) async fn keep(cluster: &Cluster, epoch: u64) {
+pub(super) async fn raise_when_possible(cluster: &Cluster, epoch: u64) {
     let mut changes = cluster.changes();
-    let members = |known: &Known| known.members.values().map(key).collect::<Vec<_>>();
+    let members = |known: &ClusterCache| known.members.values().map(key).collect::<Vec<_>>();
     loop {
         // Before they are counted: who comes or goes meanwhile is a reason to count again.
         let before = members(&changes.borrow_and_update());
@@ -34,7 +36,7 @@ pub(super) async fn keep(cluster: &Cluster, epoch: u64) {
                 continue;
             }
         }
-        let differs = |known: &Known| members(known) != before;
+        let differs = |known: &ClusterCache| members(known) != before;
         if changes.wait_for(differs).await.is_err() {
             return;
         }
@@ -50,7 +52,7 @@ fn key(member: &Member) -> (String, u32) {
 async fn raise(cluster: &Cluster, epoch: u64) -> Result<(), ClusterError> {
     let fence = cluster.fence(epoch).await?;
     let snapshot = cluster.store.snapshot().await?;
-    let known = Known::read(&*snapshot).await?;
+    let known = ClusterCache::read(&*snapshot).await?;
     let entry = snapshot.get(FORMAT_KEY.as_bytes()).await?;
     let stored = entry.as_ref().map(format_of).transpose()?;
     let oldest = known.members.values().map(|member| member.format).chain([cluster.me.format]).min();

@@ -11,7 +11,7 @@ use axum::{
 use tracing::{debug, error, warn};
 
 use crate::{
-    app::Shared,
+    app::AppState,
     problem::{self, Failure},
 };
 
@@ -20,20 +20,20 @@ pub(crate) const SEQ: HeaderName = HeaderName::from_static("netstead-seq");
 
 /// What is known of a request before anything of it is understood.
 #[derive(Debug, Clone)]
-pub(crate) struct Arrival {
+pub(crate) struct RequestInfo {
     pub(crate) id: Arc<str>,
     /// On the monotonic clock.
     pub(crate) at: Duration,
 }
 
-pub(crate) async fn frame(State(app): State<Shared>, mut request: Request, next: Next) -> Response {
-    let arrival = Arrival { id: request_id(request.headers()), at: app.clock.monotonic() };
+pub(crate) async fn wrap_request(State(app): State<AppState>, mut request: Request, next: Next) -> Response {
+    let arrival = RequestInfo { id: request_id(request.headers()), at: app.clock.monotonic() };
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let is_api = request.uri().path().starts_with("/api/v1/");
     request.extensions_mut().insert(arrival.clone());
 
-    let mut response = in_our_words(next.run(request).await, &arrival);
+    let mut response = as_problem_details(next.run(request).await, &arrival);
     let headers = response.headers_mut();
     if let Ok(id) = HeaderValue::from_str(&arrival.id) {
         headers.insert(REQUEST_ID, id);
@@ -51,7 +51,7 @@ pub(crate) async fn frame(State(app): State<Shared>, mut request: Request, next:
 }
 
 /// Errors as problem details, whoever made them.
-fn in_our_words(mut response: Response, arrival: &Arrival) -> Response {
+fn as_problem_details(mut response: Response, arrival: &RequestInfo) -> Response {
     let failure = match response.extensions_mut().remove::<Failure>() {
         Some(failure) => failure,
         None if is_bare_error(&response) => problem::bare(response.status()),
@@ -101,11 +101,11 @@ pub(crate) fn panicked(panic: Box<dyn Any + Send + 'static>) -> Response {
     Failure::internal(format!("a handler panicked: {}", said.unwrap_or_default())).into_response()
 }
 
-pub(crate) async fn nothing_here() -> Failure {
+pub(crate) async fn not_found() -> Failure {
     problem::bare(StatusCode::NOT_FOUND)
 }
 
-pub(crate) async fn not_that_way() -> Failure {
+pub(crate) async fn method_not_allowed() -> Failure {
     problem::bare(StatusCode::METHOD_NOT_ALLOWED)
 }
 
@@ -124,11 +124,11 @@ mod tests {
     use super::*;
     use crate::{access::Tokens, app::App};
 
-    async fn app() -> Shared {
+    async fn app() -> AppState {
         let (store, clock) = (Arc::new(MemoryStore::new()), SystemClock::shared());
         Arc::new(App {
             ledger: Ledger::open(store.clone(), clock.clone(), Options::default()).await.unwrap(),
-            stage: crate::cluster::Stage::default(),
+            engine_slot: crate::cluster::EngineSlot::default(),
             cluster: None,
             nameserver: Arc::from([]),
             reader: None,
@@ -138,7 +138,7 @@ mod tests {
             metrics: Arc::default(),
             started: SystemClock.wall(),
             store: "memory".into(),
-            door: crate::http::door::Door::default(),
+            host_check: crate::http::host_check::HostCheck::default(),
             max_body: crate::http::body::BULK,
             stopping: tokio_util::sync::CancellationToken::new(),
         })
@@ -150,7 +150,7 @@ mod tests {
         let router: Router = Router::new()
             .route("/boom", get(boom))
             .layer(CatchPanicLayer::custom(panicked))
-            .layer(middleware::from_fn_with_state(app().await, frame));
+            .layer(middleware::from_fn_with_state(app().await, wrap_request));
         let request = Request::get("/boom").header("x-request-id", "r-1").body(Body::empty()).unwrap();
         let response = router.oneshot(request).await.unwrap();
         assert_eq!(response.headers()[REQUEST_ID], "r-1");

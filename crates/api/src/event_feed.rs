@@ -7,7 +7,7 @@ use netstead_model::Event;
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 use tracing::debug;
 
-use crate::{access::Grant, app::Shared, http::cursor::EventCursor};
+use crate::{access::Grant, app::AppState, http::cursor::EventCursor};
 
 /// Events read from the store at a time.
 const PAGE: usize = 500;
@@ -17,8 +17,8 @@ const CHECK: Duration = Duration::from_secs(1);
 /// Reads what is stored, then what happens. It listens before it reads, and lets numbers decide what is new; so what
 /// happens between the two is neither lost nor told twice.
 #[derive(Debug)]
-pub(crate) struct Feed {
-    app: Shared,
+pub(crate) struct EventFeed {
+    app: AppState,
     grant: Grant,
     live: Receiver<Arc<Event>>,
     /// Read from the store until it has nothing newer.
@@ -28,9 +28,9 @@ pub(crate) struct Feed {
     last: u64,
 }
 
-impl Feed {
+impl EventFeed {
     /// Begins behind `after`, or now.
-    pub(crate) async fn open(app: &Shared, grant: Grant, after: Option<u64>) -> Result<Self, LedgerError> {
+    pub(crate) async fn open(app: &AppState, grant: Grant, after: Option<u64>) -> Result<Self, LedgerError> {
         let live = app.ledger.subscribe();
         let last = match after {
             Some(after) => after,
@@ -110,7 +110,7 @@ impl Feed {
             return true;
         }
         let Some(pool) = event.pool() else { return false };
-        if !scopes.allows_name(pool) {
+        if !scopes.allows_pool_name(pool) {
             return false;
         }
         if scopes.vrfs.is_empty() {

@@ -7,15 +7,15 @@ use tokio::sync::watch;
 
 /// What keeps names on this node, if anything does at the moment. Clones are the same place.
 #[derive(Debug, Clone, Default)]
-pub struct Stage(watch::Sender<Option<Engine>>);
+pub struct EngineSlot(watch::Sender<Option<Engine>>);
 
-impl Stage {
-    pub fn enter(&self, engine: Engine) {
+impl EngineSlot {
+    pub fn install(&self, engine: Engine) {
         self.0.send_replace(Some(engine));
     }
 
     /// Returns what was there.
-    pub fn leave(&self) -> Option<Engine> {
+    pub fn uninstall(&self) -> Option<Engine> {
         self.0.send_replace(None)
     }
 

@@ -15,11 +15,11 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-use crate::{app::Shared, problem::Failure};
+use crate::{app::AppState, problem::Failure};
 
 /// One listener, as far as requests care.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Door {
+pub(crate) struct HostCheck {
     /// Names people gave us beside `localhost` and literal addresses, in lower case.
     names: HashSet<String>,
     /// The host in the listen address.
@@ -29,7 +29,7 @@ pub(crate) struct Door {
     pub(crate) loopback: bool,
 }
 
-impl Door {
+impl HostCheck {
     pub(crate) fn new(names: &[String], listen: &str, tls: bool, loopback: bool) -> Self {
         let plain = |name: &str| name.trim_end_matches('.').to_ascii_lowercase();
         let host = name_of(listen).unwrap_or_default();
@@ -109,8 +109,8 @@ fn shown(text: &str) -> String {
     text.chars().take(80).flat_map(char::escape_debug).collect()
 }
 
-pub(crate) async fn guard(State(app): State<Shared>, request: Request, next: Next) -> Response {
-    match app.door.check(request.uri(), request.headers()) {
+pub(crate) async fn check_host(State(app): State<AppState>, request: Request, next: Next) -> Response {
+    match app.host_check.check(request.uri(), request.headers()) {
         Ok(()) => next.run(request).await,
         Err(failure) => failure.into_response(),
     }
@@ -120,11 +120,11 @@ pub(crate) async fn guard(State(app): State<Shared>, request: Request, next: Nex
 mod tests {
     use super::*;
 
-    fn door() -> Door {
-        Door::new(&["Ipam.Home.test.".to_owned()], "ns1.home.test:5301", false, true)
+    fn door() -> HostCheck {
+        HostCheck::new(&["Ipam.Home.test.".to_owned()], "ns1.home.test:5301", false, true)
     }
 
-    fn ask(door: &Door, host: &str, origin: Option<&str>) -> u16 {
+    fn ask(door: &HostCheck, host: &str, origin: Option<&str>) -> u16 {
         let mut headers = HeaderMap::new();
         headers.insert(header::HOST, host.parse().unwrap());
         if let Some(origin) = origin {
@@ -195,7 +195,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.append(header::HOST, "localhost".parse().unwrap());
         headers.append(header::HOST, "evil.example".parse().unwrap());
-        assert!(Door::default().check(&Uri::from_static("/"), &headers).is_err());
-        assert!(Door::default().check(&Uri::from_static("/"), &HeaderMap::new()).is_err());
+        assert!(HostCheck::default().check(&Uri::from_static("/"), &headers).is_err());
+        assert!(HostCheck::default().check(&Uri::from_static("/"), &HeaderMap::new()).is_err());
     }
 }

@@ -57,7 +57,7 @@ pub(crate) struct Values {
 
 impl Entry {
     /// What a reader of a zone sees whose header says `visible`.
-    pub(crate) fn seen(&self, visible: u64) -> Option<&Values> {
+    pub(crate) fn visible_values(&self, visible: u64) -> Option<&Values> {
         if self.from <= visible { self.set.as_ref() } else { self.before.as_ref() }
     }
 }
@@ -97,20 +97,20 @@ pub(crate) fn set_key(zone: &Name, slot: &Slot) -> Vec<u8> {
 
 /// What a key of ours is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum StoredKey {
     Header(Name),
     Set(Name, Slot),
 }
 
-pub(crate) fn place_of(key: &[u8]) -> Option<Place> {
+pub(crate) fn parse_key(key: &[u8]) -> Option<StoredKey> {
     let text = std::str::from_utf8(key).ok()?;
     if let Some(zone) = text.strip_prefix(ZONES) {
-        return zone.parse().ok().map(Place::Header);
+        return zone.parse().ok().map(StoredKey::Header);
     }
     let mut parts = text.strip_prefix(SETS)?.split('/');
     let zone = parts.next()?.parse().ok()?;
     let slot = Slot { name: parts.next()?.parse().ok()?, kind: parts.next()?.parse().ok()? };
-    parts.next().is_none().then_some(Place::Set(zone, slot))
+    parts.next().is_none().then_some(StoredKey::Set(zone, slot))
 }
 
 pub(crate) fn encode<T: Serialize>(value: &T) -> Vec<u8> {

@@ -13,14 +13,14 @@ use axum::{
 use utoipa::openapi::OpenApi;
 use utoipa_swagger_ui::{Config, serve};
 
-use crate::{app::Shared, http::frame::nothing_here, problem::Failure};
+use crate::{app::AppState, http::envelope::not_found, problem::Failure};
 
 const DOCUMENT: &str = "/api/v1/openapi.json";
 /// The page runs its own scripts only, talks to us only, and is shown inside nobody else's.
 const POLICY: &str =
     "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'";
 
-pub(crate) fn routes(document: &OpenApi) -> Router<Shared> {
+pub(crate) fn routes(document: &OpenApi) -> Router<AppState> {
     let text: Arc<str> = document.to_json().unwrap_or_default().into();
     let config =
         Config::from(DOCUMENT).try_it_out_enabled(true).persist_authorization(false).validator_url("none");
@@ -35,7 +35,7 @@ pub(crate) fn routes(document: &OpenApi) -> Router<Shared> {
 
 async fn file(name: String, Extension(config): Extension<Arc<Config<'static>>>) -> Result<Response, Failure> {
     let found = serve(&name, config).map_err(|error| Failure::internal(error.to_string()))?;
-    let Some(found) = found else { return Err(nothing_here().await) };
+    let Some(found) = found else { return Err(not_found().await) };
     let mut response = Body::from(found.bytes.into_owned()).into_response();
     let headers = response.headers_mut();
     let kind = HeaderValue::try_from(found.content_type).map_err(Failure::internal)?;

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::{
-    feed::Feed,
+    event_feed::EventFeed,
     http::{
         cursor::EventCursor,
         query::Query,
@@ -57,7 +57,7 @@ pub(crate) async fn follow(
         Some(cursor) => Some(cursor.standing(ledger).await?),
         None => None,
     };
-    let feed = Feed::open(&session.app, session.grant.clone(), after).await?;
+    let feed = EventFeed::open(&session.app, session.grant.clone(), after).await?;
     let start = Message::default().id(feed.cursor()).comment("from here on");
     let events = stream::unfold(feed, async |mut feed| {
         let event = feed.next().await?;

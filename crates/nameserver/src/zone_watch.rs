@@ -18,7 +18,7 @@ use tracing::{debug, error, warn};
 use self::retry::Retry;
 use crate::{
     notify::Notifier,
-    stored::{self, Entry, Header, Place, Slot, Values},
+    stored_zone::{self, Entry, Header, Slot, StoredKey, Values},
     wire::{number_of, to_wire},
     zone::{Diff, Set, Zone},
     zones::Zones,
@@ -29,17 +29,17 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Follows the store and exchanges zones.
 #[derive(Debug)]
-pub(crate) struct Follower {
+pub(crate) struct ZoneWatcher {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) zones: Arc<Zones>,
     pub(crate) host: Name,
     pub(crate) notifier: Notifier,
-    held: HashMap<Name, Held>,
+    held: HashMap<Name, LoadedZone>,
 }
 
 /// One zone as the store has it.
 #[derive(Debug)]
-struct Held {
+struct LoadedZone {
     header: Header,
     zone: Zone,
     /// Entries that are not seen yet.
@@ -53,7 +53,7 @@ type Entries = Vec<(Slot, Option<Entry>)>;
 #[derive(Debug)]
 struct Gap;
 
-impl Follower {
+impl ZoneWatcher {
     pub(crate) fn new(store: Arc<dyn Store>, zones: Arc<Zones>, host: Name, notifier: Notifier) -> Self {
         Self { store, zones, host, notifier, held: HashMap::new() }
     }
@@ -74,7 +74,7 @@ impl Follower {
     /// Loads everything and returns the watch that goes on from there.
     async fn load(&mut self) -> Result<Watch, StoreError> {
         // Watch first: what changes while we load is seen twice rather than not at all, and counted by its edit.
-        let watch = self.store.watch(stored::PREFIX).await?;
+        let watch = self.store.watch(stored_zone::PREFIX).await?;
         let whole = self.store.snapshot().await?;
         let loaded = load::load(&*whole, &self.host).await?;
         self.replace(loaded);
@@ -82,7 +82,7 @@ impl Follower {
     }
 
     /// Answers from these zones and no others.
-    fn replace(&mut self, loaded: BTreeMap<Name, Held>) {
+    fn replace(&mut self, loaded: BTreeMap<Name, LoadedZone>) {
         let mut held = HashMap::with_capacity(loaded.len());
         let mut picture = crate::sharded::Sharded::new();
         for (name, mut new) in loaded {
@@ -148,11 +148,11 @@ impl Follower {
                 Write::Put(key, value) => (key, Some(value)),
                 Write::Delete(key) => (key, None),
             };
-            match stored::place_of(key) {
-                Some(Place::Header(zone)) => {
+            match stored_zone::parse_key(key) {
+                Some(StoredKey::Header(zone)) => {
                     zones.entry(zone).or_default().0 = value.and_then(|value| decoded(key, value));
                 }
-                Some(Place::Set(zone, slot)) => {
+                Some(StoredKey::Set(zone, slot)) => {
                     let entry = match value {
                         // What cannot be read changes nothing.
                         Some(value) => match decoded(key, value) {
@@ -171,7 +171,7 @@ impl Follower {
         let mut picture = None;
         for (name, (header, entries)) in zones {
             let header = header.ok_or(Gap)?;
-            let held = self.held.entry(name.clone()).or_insert_with(|| Held {
+            let held = self.held.entry(name.clone()).or_insert_with(|| LoadedZone {
                 header: Header::default(),
                 zone: Zone::new(name.clone(), self.host.clone(), 0, header.lone),
                 staged: BTreeMap::new(),
@@ -200,10 +200,12 @@ impl Follower {
 }
 
 fn decoded<T: serde::de::DeserializeOwned>(key: &[u8], value: &[u8]) -> Option<T> {
-    stored::decode(key, value).inspect_err(|reason| error!(%reason, "A stored value cannot be read.")).ok()
+    stored_zone::decode(key, value)
+        .inspect_err(|reason| error!(%reason, "A stored value cannot be read."))
+        .ok()
 }
 
-impl Held {
+impl LoadedZone {
     /// A lone zone without records says nothing, so it is not there.
     fn is_served(&self) -> bool {
         self.header.serial > 0 && !(self.zone.lone && self.zone.is_empty())

@@ -6,7 +6,7 @@ use netstead_model::Ident;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::{page_of, status::names_of};
+use super::{page_of, status::visible_sources_and_providers};
 use crate::{
     convert,
     http::{
@@ -61,7 +61,7 @@ pub(crate) async fn sources(
     session: Session<Read>,
     Query(params): Query<PageParams>,
 ) -> Result<Answer<Page<SourceOutput>>, Failure> {
-    let sources = session.engine()?.status().sources.iter().map(convert::names::source).collect();
+    let sources = session.engine()?.status().sources.iter().map(convert::dns::source).collect();
     page_of(
         &session,
         sources,
@@ -79,7 +79,7 @@ pub(crate) async fn providers(
     Query(params): Query<PageParams>,
 ) -> Result<Answer<Page<ProviderOutput>>, Failure> {
     session.engine()?;
-    let (_, providers) = names_of(&session);
+    let (_, providers) = visible_sources_and_providers(&session);
     page_of(
         &session,
         providers,
@@ -101,7 +101,7 @@ pub(crate) async fn workloads(
     let views = session.engine()?.workloads();
     let wanted =
         views.iter().filter(|view| source.as_ref().is_none_or(|source| *source == view.workload.source));
-    let workloads = wanted.map(convert::names::workload).collect();
+    let workloads = wanted.map(convert::dns::workload).collect();
     let place = |one: &WorkloadOutput| format!("{}/{}", one.source, one.id);
     page_of(&session, workloads, place, params.after.as_ref(), params.limit.as_ref())
 }
@@ -144,7 +144,7 @@ pub(crate) async fn explain(
     session.check_zone(&name)?;
     let engine = session.engine()?;
     let query = RecordQuery { name: Some(name.clone()), ..RecordQuery::default() };
-    let records = engine.list_records(&query).iter().map(convert::names::record).collect();
+    let records = engine.list_records(&query).iter().map(convert::dns::record).collect();
     let why = engine.explain(&name).await;
     Ok(Answer::ok(NameOutput { name: name.to_string(), why, records }))
 }

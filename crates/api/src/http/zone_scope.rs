@@ -2,13 +2,13 @@
 
 use netstead_ledger::{Book, ClaimFilter, Command};
 use netstead_model::{
-    Claim, ClaimNames, ClaimRequest, Family, Ident, Key, Name, PoolChoice, PoolSpec, Target,
+    Claim, ClaimNames, ClaimRef, ClaimRequest, Family, Ident, Key, Name, PoolChoice, PoolSpec,
 };
 
 use crate::{access::Scopes, problem::Failure};
 
 /// Refuses a name that is in none of the token's zones.
-pub(crate) fn check_name(scopes: &Scopes, name: &Name) -> Result<(), Failure> {
+pub(crate) fn check_dns_name(scopes: &Scopes, name: &Name) -> Result<(), Failure> {
     if scopes.allows_zone(name) {
         return Ok(());
     }
@@ -85,7 +85,7 @@ pub(crate) fn check_claim(
 }
 
 /// A claim takes its hostnames along; without them, the new key gives it another name.
-fn check_move(book: &Book, scopes: &Scopes, target: &Target, key: &Key) -> Result<(), Failure> {
+fn check_move(book: &Book, scopes: &Scopes, target: &ClaimRef, key: &Key) -> Result<(), Failure> {
     let Some(spec) = spec_of(book, &target.pool) else { return Ok(()) };
     let at = |key: &Key| book.claim(&target.pool, key).map(|view| view.claim);
     // A repeat finds it where it went.
@@ -99,7 +99,7 @@ fn check_move(book: &Book, scopes: &Scopes, target: &Target, key: &Key) -> Resul
     }
 }
 
-fn is_meant(target: &Target, claim: &Claim) -> bool {
+fn is_meant(target: &ClaimRef, claim: &Claim) -> bool {
     target.id.is_none_or(|id| id == claim.id)
 }
 
@@ -108,7 +108,7 @@ fn spec_of(book: &Book, pool: &Ident) -> Option<PoolSpec> {
 }
 
 fn check_domain(scopes: &Scopes, pool: &PoolSpec) -> Result<(), Failure> {
-    pool.domain.as_ref().map_or(Ok(()), |domain| check_name(scopes, domain))
+    pool.domain.as_ref().map_or(Ok(()), |domain| check_dns_name(scopes, domain))
 }
 
 fn check_held(scopes: &Scopes, pool: &PoolSpec, claim: &Claim) -> Result<(), Failure> {
@@ -122,5 +122,5 @@ fn check_names(scopes: &Scopes, pool: &PoolSpec, key: &Key, hostnames: &[Name]) 
         return Ok(());
     }
     let found = ClaimNames::of(key, hostnames, false, pool.domain.as_ref());
-    found.names.iter().try_for_each(|name| check_name(scopes, name))
+    found.names.iter().try_for_each(|name| check_dns_name(scopes, name))
 }

@@ -8,15 +8,15 @@ use tracing::{debug, info};
 use super::{Cluster, ClusterError, Member};
 
 /// How often it is looked.
-const LOOK: Duration = Duration::from_secs(2);
+const INTERVAL: Duration = Duration::from_secs(2);
 
 /// Takes off the roll who is no longer one of those that keep the store: it was removed, or lost its disk and came back as
 /// another. For whoever leads; returns never.
-pub(super) async fn keep(cluster: &Cluster) {
+pub(super) async fn prune_removed_members(cluster: &Cluster) {
     let Some(node) = cluster.store.as_node() else { return std::future::pending().await };
     loop {
-        tokio::time::sleep(LOOK).await;
-        for member in strangers(cluster, node) {
+        tokio::time::sleep(INTERVAL).await;
+        for member in removed_members(cluster, node) {
             match cluster.forget(&member).await {
                 Ok(()) => info!(
                     node = member.id,
@@ -29,7 +29,7 @@ pub(super) async fn keep(cluster: &Cluster) {
     }
 }
 
-fn strangers(cluster: &Cluster, node: &RaftStore) -> Vec<Member> {
+fn removed_members(cluster: &Cluster, node: &RaftStore) -> Vec<Member> {
     // In this order: who tells of itself was let in before.
     let members = cluster.members();
     let keepers: BTreeSet<String> = node.own_status().members.iter().map(|one| hex(one.id)).collect();

@@ -3,7 +3,7 @@ use std::time::Duration;
 use netstead_client::{Client, ClientError, Options};
 
 use crate::{
-    misbehaving::{Act, Misbehaving, problem},
+    misbehaving_server::{Act, Misbehaving, problem},
     repeat::header,
 };
 
