@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use async_trait::async_trait;
 use netstead_client::types::{ConfigProblem, FindingOutput};
-use netstead_engine::Imagined;
+use netstead_engine::WhatIfConfig;
 
 /// Whoever understands configuration files.
 pub trait ConfigReader: Send + Sync + Debug {
@@ -16,7 +16,7 @@ pub trait ConfigReader: Send + Sync + Debug {
 /// A file that would be taken.
 #[derive(Debug, Clone, Default)]
 pub struct ParsedConfig {
-    pub imagined: Imagined,
+    pub imagined: WhatIfConfig,
     /// What its plans will not show, one sentence each.
     pub notes: Vec<String>,
 }

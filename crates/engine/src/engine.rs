@@ -1,8 +1,8 @@
 //! The engine as the other rooms see it.
 
 mod configure;
+mod operator_commands;
 mod start;
-mod verbs;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,27 +15,27 @@ use netstead_model::{Ident, Name, Span};
 use netstead_plan::{Digest, OwnerId, Plan};
 use netstead_store::{Commit, Condition, Store, StoreError};
 
-pub use self::verbs::{Cleaning, Undone};
+pub use self::operator_commands::{Cleaning, Undone};
 use crate::{
     EngineError, EngineStatus, Manual, Options, PassReport, RecordQuery, RecordView, Scope, Setup,
-    WorkloadView, explain,
-    history::{self, Applied, ChangePage, ChangeQuery, Happened, Occasion},
+    WorkloadView,
+    engine_state::EngineState,
+    explain,
+    history::{self, Applied, ChangePage, ChangeQuery, EngineEvent, EngineEventKind},
     keys,
     provider::ProviderHandle,
-    records,
-    shared::Shared,
-    status,
+    records, status,
 };
 
 /// How long a person waits for a source to look.
-const LOOK: Duration = Duration::from_secs(30);
+const POLL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// All loops. Cheap to clone; all clones are the same engine.
 #[derive(Clone, Debug)]
 pub struct Engine {
-    shared: Arc<Shared>,
+    shared: Arc<EngineState>,
     /// Reconfigurations follow one another.
-    turn: Arc<tokio::sync::Mutex<()>>,
+    reconfigure_lock: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Engine {
@@ -66,16 +66,16 @@ impl Engine {
         options: Options,
     ) -> Result<Self, EngineError> {
         let shared = start::open(store, clock, &setup, options).await?;
-        let engine = Self { shared, turn: Arc::default() };
+        let engine = Self { shared, reconfigure_lock: Arc::default() };
         configure::configure(&engine.shared, setup).await?;
         start::watch_doubts(&engine.shared).await?;
-        crate::addresses::start(&engine.shared);
+        crate::ledger_sync::start(&engine.shared);
         Ok(engine)
     }
 
     /// Goes on with another configuration. Only what differs is touched.
     pub async fn reconfigure(&self, setup: Setup) -> Result<(), EngineError> {
-        let _turn = self.turn.lock().await;
+        let _turn = self.reconfigure_lock.lock().await;
         configure::check(&setup)?;
         configure::configure(&self.shared, setup).await
     }
@@ -87,7 +87,7 @@ impl Engine {
     /// The newest plan of each provider.
     pub fn plans(&self) -> Vec<(Ident, Arc<Plan>)> {
         let plan = |(name, handle): (&Ident, &ProviderHandle)| {
-            Some((name.clone(), handle.outlook.read().plan.clone()?))
+            Some((name.clone(), handle.snapshot.read().plan.clone()?))
         };
         self.shared.providers().iter().filter_map(plan).collect()
     }
@@ -117,7 +117,7 @@ impl Engine {
     }
 
     /// The newest events first.
-    pub async fn events(&self, most: usize) -> Vec<Happened> {
+    pub async fn events(&self, most: usize) -> Vec<EngineEvent> {
         self.shared.history.newest(most).await
     }
 
@@ -133,8 +133,8 @@ impl Engine {
 
     /// The plans of a provider that were carried out, the newest last.
     pub async fn applied(&self, provider: &Ident) -> Result<Vec<Applied>, EngineError> {
-        let shelf = self.shared.shelf("reader");
-        Ok(history::plans(&shelf, provider).await?.into_values().collect())
+        let fenced_store = self.shared.fenced_store("reader");
+        Ok(history::plans(&fenced_store, provider).await?.into_values().collect())
     }
 
     /// Looks at the sources and runs a pass now, and waits for it.
@@ -143,8 +143,8 @@ impl Engine {
             None => self.shared.providers().values().cloned().collect(),
             Some(name) => vec![self.provider(name)?],
         };
-        self.look_everywhere().await;
-        crate::addresses::pass(&self.shared).await;
+        self.poll_all_sources().await;
+        crate::ledger_sync::pass(&self.shared).await;
         let passes = handles
             .iter()
             .map(|handle| async { handle.pass().await.map(|report| (handle.setup.name().clone(), report)) });
@@ -156,7 +156,7 @@ impl Engine {
         let unknown = || EngineError::NoSuchPlan { hash: hash.to_owned() };
         let digest: Digest = hash.parse().map_err(|_| unknown())?;
         let offers = |handle: &&ProviderHandle| {
-            handle.outlook.read().guard.offers.iter().any(|offer| offer.hash == digest)
+            handle.snapshot.read().guard.offers.iter().any(|offer| offer.hash == digest)
         };
         let handles: Vec<ProviderHandle> = self.shared.providers().values().filter(offers).cloned().collect();
         if handles.is_empty() {
@@ -182,7 +182,9 @@ impl Engine {
             None => format!("{scope} is paused"),
         };
         self.shared.pauses.pause(scope.clone(), lasts, reason, by, self.shared.now()).await?;
-        self.shared.tell(about(Happened::new(Occasion::Paused, text).by(by), &scope)).await;
+        self.shared
+            .record_event(with_scope(EngineEvent::new(EngineEventKind::Paused, text).by(by), &scope))
+            .await;
         Ok(())
     }
 
@@ -190,8 +192,8 @@ impl Engine {
     pub async fn resume(&self, scope: Scope, by: &str) -> Result<(), EngineError> {
         self.check_scope(&scope)?;
         if self.shared.pauses.resume(&scope, self.shared.now()).await? {
-            let event = Happened::new(Occasion::Resumed, format!("{scope} goes on")).by(by);
-            self.shared.tell(about(event, &scope)).await;
+            let event = EngineEvent::new(EngineEventKind::Resumed, format!("{scope} goes on")).by(by);
+            self.shared.record_event(with_scope(event, &scope)).await;
         }
         self.shared.providers().values().for_each(ProviderHandle::wake);
         Ok(())
@@ -206,36 +208,36 @@ impl Engine {
     pub async fn close(&self) {
         self.shared.stop.cancel();
         let sources: Vec<_> = self.shared.sources().values().cloned().collect();
-        join_all(sources.iter().map(crate::look::SourceHandle::end)).await;
+        join_all(sources.iter().map(crate::source_poller::SourceHandle::stop_or_abort)).await;
         let providers: Vec<ProviderHandle> = self.shared.providers().values().cloned().collect();
-        join_all(providers.iter().map(ProviderHandle::end)).await;
-        self.shared.addresses.end().await;
-        if let Err(error) = self.shared.shelf("time").put(vec![self.shared.time.write()]).await {
+        join_all(providers.iter().map(ProviderHandle::stop_or_abort)).await;
+        self.shared.ledger_sync.stop_or_abort().await;
+        if let Err(error) = self.shared.fenced_store("time").put(vec![self.shared.time.write()]).await {
             tracing::debug!(%error, "The time could not be stored at the end.");
         }
     }
 
     /// Ends all loops because another process leads. Nothing more is begun, here or on any server; what is on its way
     /// to a server comes to its end, and where it may have landed is told to whoever leads.
-    pub async fn step_down(&self) {
+    pub async fn stop_leading(&self) {
         self.shared.lead.depose();
         self.shared.stop.cancel();
         let sources: Vec<_> = self.shared.sources().values().cloned().collect();
         let providers: Vec<ProviderHandle> = self.shared.providers().values().cloned().collect();
         tokio::join!(
-            join_all(sources.iter().map(crate::look::SourceHandle::leave)),
-            join_all(providers.iter().map(ProviderHandle::leave)),
-            self.shared.addresses.leave(),
+            join_all(sources.iter().map(crate::source_poller::SourceHandle::stop_gracefully)),
+            join_all(providers.iter().map(ProviderHandle::stop_gracefully)),
+            self.shared.ledger_sync.stop_gracefully(),
         );
     }
 
-    pub(crate) fn shared(&self) -> &Shared {
+    pub(crate) fn shared(&self) -> &EngineState {
         &self.shared
     }
 
-    async fn look_everywhere(&self) {
+    async fn poll_all_sources(&self) {
         let sources: Vec<_> = self.shared.sources().values().cloned().collect();
-        join_all(sources.iter().map(|source| source.look(LOOK))).await;
+        join_all(sources.iter().map(|source| source.poll_now(POLL_TIMEOUT))).await;
     }
 
     pub(crate) fn provider(&self, name: &Ident) -> Result<ProviderHandle, EngineError> {
@@ -252,7 +254,7 @@ impl Engine {
 }
 
 /// With the place that is paused or goes on.
-fn about(event: Happened, scope: &Scope) -> Happened {
+fn with_scope(event: EngineEvent, scope: &Scope) -> EngineEvent {
     match scope {
         Scope::All => event,
         Scope::Provider(provider) => event.on(provider),
@@ -261,7 +263,7 @@ fn about(event: Happened, scope: &Scope) -> Happened {
 }
 
 /// Names that occur twice are an error that says so.
-fn twice<'a>(names: impl Iterator<Item = &'a Ident>) -> Option<&'a Ident> {
+fn first_duplicate<'a>(names: impl Iterator<Item = &'a Ident>) -> Option<&'a Ident> {
     let mut seen = BTreeSet::new();
     names.into_iter().find(|name| !seen.insert(*name))
 }

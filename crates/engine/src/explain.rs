@@ -3,10 +3,10 @@
 use netstead_ledger::{Book, Freshness};
 use netstead_model::{Key, Kind, Name};
 
-use crate::{provider::ProviderHandle, records::reason, shared::Shared};
+use crate::{engine_state::EngineState, provider::ProviderHandle, records::reason_text};
 
 /// One sentence for everything that is known about `name`.
-pub(crate) async fn explain(shared: &Shared, name: &Name) -> Vec<String> {
+pub(crate) async fn explain(shared: &EngineState, name: &Name) -> Vec<String> {
     let handles: Vec<ProviderHandle> = shared.providers().values().cloned().collect();
     let mut said = Vec::new();
     for handle in &handles {
@@ -21,7 +21,7 @@ pub(crate) async fn explain(shared: &Shared, name: &Name) -> Vec<String> {
             let own = name.labels().next() == Some(workload.name.as_str());
             if asks || own {
                 said.extend(workload.why_not.iter().map(|why| format!("{source}/{id}: {why}.")));
-                let troubles = shared.addresses.troubles(source, id);
+                let troubles = shared.ledger_sync.troubles(source, id);
                 said.extend(troubles.iter().map(|why| format!("{source}/{id}: {why}.")));
             }
         }
@@ -38,7 +38,7 @@ pub(crate) async fn explain(shared: &Shared, name: &Name) -> Vec<String> {
 }
 
 /// Claims that might have had this name, and why they have none. The inventory does not know them.
-async fn nameless_claims(shared: &Shared, name: &Name) -> Vec<String> {
+async fn nameless_claims(shared: &EngineState, name: &Name) -> Vec<String> {
     let key = name.labels().next().and_then(|label| label.parse::<Key>().ok());
     let (Some(ledger), Some(key)) = (&shared.options.ledger, key) else { return Vec::new() };
     let look = |book: &Book| -> Vec<String> {
@@ -54,13 +54,13 @@ async fn nameless_claims(shared: &Shared, name: &Name) -> Vec<String> {
     ledger.read(Freshness::Stale, look).await.map(|seen| seen.value).unwrap_or_default()
 }
 
-fn of_provider(shared: &Shared, handle: &ProviderHandle, name: &Name, said: &mut Vec<String>) {
+fn of_provider(shared: &EngineState, handle: &ProviderHandle, name: &Name, said: &mut Vec<String>) {
     let provider = handle.setup.name();
-    let seen = handle.outlook.read().clone();
+    let seen = handle.snapshot.read().clone();
     let known = said.len();
     for set in seen.desired.of(name) {
         for value in &set.values {
-            let whys: Vec<String> = value.reasons.iter().map(reason).collect();
+            let whys: Vec<String> = value.reasons.iter().map(reason_text).collect();
             let wait = value
                 .waiting
                 .as_ref()

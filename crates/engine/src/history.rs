@@ -16,10 +16,10 @@ pub(crate) use self::{
     plans::{Stored, plan_writes, plans, surplus},
 };
 pub use self::{
-    changes::{Change, ChangePage, ChangeQuery, Place},
+    changes::{Change, ChangePage, ChangePosition, ChangeQuery},
     plans::{Applied, AppliedStep},
 };
-use crate::{EngineError, keys, shelf::Shelf};
+use crate::{EngineError, fenced_store::FencedStore, keys};
 
 /// So many events are kept.
 const MOST_EVENTS: u64 = 10_000;
@@ -28,9 +28,9 @@ const TRIM: u64 = 50;
 
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Happened {
+pub struct EngineEvent {
     pub at: Timestamp,
-    pub what: Occasion,
+    pub what: EngineEventKind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<Ident>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,7 +41,7 @@ pub struct Happened {
     pub name: Option<Name>,
     /// The plan that was carried out, and in how many parts it is stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub plan: Option<PlanOf>,
+    pub plan: Option<StoredPlanRef>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// A sentence.
@@ -50,14 +50,14 @@ pub struct Happened {
 
 /// Where the changes of a plan are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PlanOf {
+pub struct StoredPlanRef {
     pub generation: u64,
     pub parts: u32,
 }
 
-impl Happened {
+impl EngineEvent {
     /// The time is filled in when it is told.
-    pub(crate) fn new(what: Occasion, text: impl Into<String>) -> Self {
+    pub(crate) fn new(what: EngineEventKind, text: impl Into<String>) -> Self {
         let (at, text) = (Timestamp::UNIX_EPOCH, text.into());
         let (provider, source, zone, name) = (None, None, None, None);
         Self { at, what, provider, source, zone, name, plan: None, by: None, text }
@@ -91,7 +91,7 @@ impl Happened {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Occasion {
+pub enum EngineEventKind {
     Applied,
     Approved,
     Paused,
@@ -119,7 +119,7 @@ pub enum Occasion {
     RolledBack,
 }
 
-impl Occasion {
+impl EngineEventKind {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Applied => "applied",
@@ -144,7 +144,7 @@ impl Occasion {
     }
 }
 
-impl fmt::Display for Occasion {
+impl fmt::Display for EngineEventKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
     }
@@ -153,7 +153,7 @@ impl fmt::Display for Occasion {
 /// The list of events, as the store has it.
 #[derive(Debug)]
 pub(crate) struct History {
-    shelf: Shelf,
+    fenced_store: FencedStore,
     events: Mutex<Events>,
 }
 
@@ -162,28 +162,29 @@ struct Events {
     next: u64,
     oldest: u64,
     /// With their numbers, which only grow.
-    kept: VecDeque<(u64, Happened)>,
+    kept: VecDeque<(u64, EngineEvent)>,
 }
 
 impl History {
-    pub(crate) async fn load(shelf: Shelf) -> Result<Self, EngineError> {
-        let stored = shelf.all::<Happened>(keys::HISTORY).await?;
-        let numbered = |(key, event): (String, Happened)| Some((u64::from_str_radix(&key, 16).ok()?, event));
-        let kept: VecDeque<(u64, Happened)> = stored.into_iter().filter_map(numbered).collect();
+    pub(crate) async fn load(fenced_store: FencedStore) -> Result<Self, EngineError> {
+        let stored = fenced_store.all::<EngineEvent>(keys::HISTORY).await?;
+        let numbered =
+            |(key, event): (String, EngineEvent)| Some((u64::from_str_radix(&key, 16).ok()?, event));
+        let kept: VecDeque<(u64, EngineEvent)> = stored.into_iter().filter_map(numbered).collect();
         let oldest = kept.front().map(|(number, _)| *number).unwrap_or_default();
         let next = kept.back().map_or(0, |(number, _)| number + 1);
-        Ok(Self { shelf, events: Mutex::new(Events { next, oldest, kept }) })
+        Ok(Self { fenced_store, events: Mutex::new(Events { next, oldest, kept }) })
     }
 
     /// Adds an event. It is for people, so a store that does not take it stops nothing.
-    pub(crate) async fn add(&self, event: Happened) {
+    pub(crate) async fn add(&self, event: EngineEvent) {
         let mut events = self.events.lock().await;
         let key = |number: u64| format!("{}{number:016x}", keys::HISTORY).into_bytes();
         let mut writes = vec![Write::Put(key(events.next), keys::encode(&event))];
         let surplus = (events.next + 1).saturating_sub(MOST_EVENTS);
         let oldest = events.oldest.max(surplus).min(events.oldest + TRIM);
         writes.extend((events.oldest..oldest).map(|number| Write::Delete(key(number))));
-        if let Err(error) = self.shelf.put(writes).await {
+        if let Err(error) = self.fenced_store.put(writes).await {
             tracing::warn!(%error, text = event.text, "An event could not be stored.");
             return;
         }
@@ -196,13 +197,18 @@ impl History {
     }
 
     /// The newest first.
-    pub(crate) async fn newest(&self, most: usize) -> Vec<Happened> {
+    pub(crate) async fn newest(&self, most: usize) -> Vec<EngineEvent> {
         let events = self.events.lock().await;
         events.kept.iter().rev().take(most).map(|(_, event)| event.clone()).collect()
     }
 
     /// Some events with their numbers, from number `from` on, towards the older ones or the newer ones.
-    async fn some(&self, from: Option<u64>, newest_first: bool, most: usize) -> Vec<(u64, Happened)> {
+    async fn events_from(
+        &self,
+        from: Option<u64>,
+        newest_first: bool,
+        most: usize,
+    ) -> Vec<(u64, EngineEvent)> {
         let events = self.events.lock().await;
         let kept = &events.kept;
         if newest_first {

@@ -3,45 +3,48 @@
 //! One task per source puts what it sees into the inventory; one per provider brings its server in line with the newest
 //! inventory. What they must not forget is in the store before anything depends on it.
 
-mod addresses;
+mod background_task;
+mod doctor;
 mod engine;
+mod engine_state;
+mod engine_time;
 mod error;
-mod examine;
 mod explain;
+mod fenced_store;
 mod history;
-mod imagine;
-mod inventory;
+mod inventory_store;
 mod keys;
-mod look;
-mod manual;
-mod observe;
+mod ledger_sync;
+mod manual_source;
+mod metrics;
 mod pause;
 mod provider;
 mod records;
-mod running;
 mod setup;
-mod shared;
-mod shelf;
+mod source_poller;
+mod standby;
 mod status;
-mod time;
-mod warm;
+mod what_if;
 
 pub use self::{
+    doctor::{Finding, Grade},
     engine::{Cleaning, Engine, Undone},
     error::EngineError,
-    examine::{Finding, Grade},
-    history::{Applied, AppliedStep, Change, ChangePage, ChangeQuery, Happened, Occasion, Place, PlanOf},
-    imagine::{Imagined, ImaginedPlan, ImaginedProvider, ImaginedSource},
+    history::{
+        Applied, AppliedStep, Change, ChangePage, ChangePosition, ChangeQuery, EngineEvent, EngineEventKind,
+        StoredPlanRef,
+    },
     keys::PREFIX,
-    manual::{Manual, ManualRecord},
-    observe::{Observer, Tally},
+    manual_source::{Manual, ManualRecord},
+    metrics::{Observer, Tally},
     pause::{Pause, Scope},
-    provider::{LeftValue, PassReport, Take, Taken, TakenValue},
+    provider::{AdoptedValue, Adoption, AdoptionReport, LeftValue, PassReport},
     records::{RecordQuery, RecordState, RecordView},
     setup::{Options, ProviderSetup, Setup, SourceSetup, ZoneOf},
+    standby::poll_on_standby,
     status::{
         DetachedStatus, EngineStatus, LastPass, ParkedStatus, ProviderStatus, SourceStatus, WorkloadView,
         ZoneStatus,
     },
-    warm::keep_warm,
+    what_if::{WhatIfConfig, WhatIfPlan, WhatIfProvider, WhatIfSource},
 };

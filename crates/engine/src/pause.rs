@@ -12,7 +12,7 @@ use netstead_plan::Now;
 use netstead_store::Write;
 use serde::{Deserialize, Serialize};
 
-use crate::{EngineError, keys, shelf::Shelf};
+use crate::{EngineError, fenced_store::FencedStore, keys};
 
 /// What is paused.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -49,15 +49,15 @@ pub struct Pause {
 /// All pauses, as the store has them.
 #[derive(Debug)]
 pub(crate) struct Pauses {
-    shelf: Shelf,
+    fenced_store: FencedStore,
     all: RwLock<BTreeMap<Scope, Pause>>,
 }
 
 impl Pauses {
-    pub(crate) async fn load(shelf: Shelf) -> Result<Self, EngineError> {
-        let stored = shelf.all::<Pause>(keys::PAUSE).await?;
+    pub(crate) async fn load(fenced_store: FencedStore) -> Result<Self, EngineError> {
+        let stored = fenced_store.all::<Pause>(keys::PAUSE).await?;
         let all = stored.into_iter().map(|(_, pause)| (pause.scope.clone(), pause)).collect();
-        Ok(Self { shelf, all: RwLock::new(all) })
+        Ok(Self { fenced_store, all: RwLock::new(all) })
     }
 
     pub(crate) async fn pause(
@@ -72,7 +72,7 @@ impl Pauses {
         let pause = Pause { scope: scope.clone(), until, reason, by: by.to_owned(), at: now.at };
         // Nothing is written from now on, even if the store is slow to learn it.
         self.all.write().unwrap_or_else(PoisonError::into_inner).insert(scope.clone(), pause.clone());
-        self.shelf.put(vec![Write::Put(key(&scope), keys::encode(&pause))]).await
+        self.fenced_store.put(vec![Write::Put(key(&scope), keys::encode(&pause))]).await
     }
 
     /// Ends the pause of exactly this scope; [`Scope::All`] ends every one. False if there was none.
@@ -81,7 +81,7 @@ impl Pauses {
             let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
             all.values().filter(|pause| *scope == Scope::All || pause.scope == *scope).cloned().collect()
         };
-        self.shelf.put(meant.iter().map(|pause| Write::Delete(key(&pause.scope))).collect()).await?;
+        self.fenced_store.put(meant.iter().map(|pause| Write::Delete(key(&pause.scope))).collect()).await?;
         let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
         for pause in &meant {
             all.remove(&pause.scope);

@@ -1,18 +1,18 @@
 //! The loop of one provider: look, decide, act.
 
-mod actual;
-mod expected;
-mod imagine;
-mod keep;
-mod lately;
-mod outlook;
+mod adopt;
+mod events;
+mod fence_catch_up;
+mod late_writes;
+mod names_to_read;
 mod pass;
+mod persist;
 mod probe;
-mod rise;
-mod take;
-mod tell;
+mod snapshot;
 mod undo;
+mod what_if;
 mod write;
+mod zone_cache;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,23 +28,23 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::{actual::Seen, lately::Lately, write::Poison};
-pub(crate) use self::{
-    imagine::World,
-    keep::{Known, load_owned},
-    outlook::{Outlook, Seen as SeenOutlook},
-    undo::Undo,
-};
 pub use self::{
+    adopt::{AdoptedValue, Adoption, AdoptionReport, LeftValue},
     pass::PassReport,
-    take::{LeftValue, Take, Taken, TakenValue},
+};
+use self::{late_writes::RecentlyRemoved, write::Poison, zone_cache::ZoneCache};
+pub(crate) use self::{
+    persist::{StoredProvider, load_owned},
+    snapshot::{ProviderSnapshot, PublishedSnapshot},
+    undo::Undo,
+    what_if::Overrides,
 };
 use crate::{
     EngineError, ProviderSetup,
-    history::{Happened, Occasion, Stored},
-    running::Running,
-    shared::Shared,
-    shelf::Shelf,
+    background_task::BackgroundTask,
+    engine_state::EngineState,
+    fenced_store::FencedStore,
+    history::{EngineEvent, EngineEventKind, Stored},
 };
 
 /// How often a pass follows at once because the one before changed something.
@@ -56,10 +56,10 @@ const LONGEST_BACKOFF: Duration = Duration::from_mins(5);
 #[derive(Debug, Clone)]
 pub(crate) struct ProviderHandle {
     pub(crate) setup: ProviderSetup,
-    pub(crate) outlook: Arc<Outlook>,
-    asks: mpsc::Sender<Ask>,
+    pub(crate) snapshot: Arc<PublishedSnapshot>,
+    asks: mpsc::Sender<WorkerRequest>,
     nudges: Arc<Nudges>,
-    running: Running,
+    running: BackgroundTask,
 }
 
 /// What others tell a loop without waiting for it.
@@ -70,20 +70,20 @@ struct Nudges {
     doubts: Mutex<BTreeSet<Name>>,
 }
 
-enum Ask {
+enum WorkerRequest {
     Pass(oneshot::Sender<PassReport>),
     /// What would a plan be made of, in another world?
-    Imagine(Box<World>, oneshot::Sender<Result<Case, String>>),
+    WhatIf(Box<Overrides>, oneshot::Sender<Result<Case, String>>),
     Approve {
         hash: Digest,
         by: String,
         done: oneshot::Sender<Result<PassReport, EngineError>>,
     },
-    Take {
-        take: Take,
+    Adopt {
+        take: Adoption,
         dry: bool,
         by: String,
-        done: oneshot::Sender<Result<Taken, EngineError>>,
+        done: oneshot::Sender<Result<AdoptionReport, EngineError>>,
     },
     Undo {
         undo: Undo,
@@ -99,14 +99,14 @@ pub(crate) type Undoing = (Arc<Plan>, Option<PassReport>);
 type Waiting = Vec<Box<dyn FnOnce(&PassReport) + Send>>;
 
 impl ProviderHandle {
-    pub(crate) async fn start(shared: &Arc<Shared>, setup: ProviderSetup) -> Result<Self, EngineError> {
+    pub(crate) async fn start(shared: &Arc<EngineState>, setup: ProviderSetup) -> Result<Self, EngineError> {
         let nudges = Arc::new(Nudges::default());
         let worker = Worker::load(shared.clone(), setup.clone(), nudges.clone()).await?;
-        let outlook = worker.outlook.clone();
+        let snapshot = worker.snapshot.clone();
         let (asks, inbox) = mpsc::channel(64);
         let stop = shared.stop.child_token();
-        let running = Running::start(stop.clone(), worker.run(inbox, stop));
-        Ok(Self { setup, outlook, asks, nudges, running })
+        let running = BackgroundTask::start(stop.clone(), worker.run(inbox, stop));
+        Ok(Self { setup, snapshot, asks, nudges, running })
     }
 
     pub(crate) fn longest_grace(&self) -> Span {
@@ -118,7 +118,7 @@ impl ProviderHandle {
         self.nudges.wake.notify_one();
     }
 
-    pub(crate) fn doubt(&self, zone: Name) {
+    pub(crate) fn mark_zone_doubtful(&self, zone: Name) {
         self.nudges.doubts.lock().unwrap_or_else(PoisonError::into_inner).insert(zone);
         self.wake();
     }
@@ -126,21 +126,26 @@ impl ProviderHandle {
     /// Runs a pass that begins after this call.
     pub(crate) async fn pass(&self) -> Result<PassReport, EngineError> {
         let (done, report) = oneshot::channel();
-        self.asks.send(Ask::Pass(done)).await.map_err(|_| EngineError::Closed)?;
+        self.asks.send(WorkerRequest::Pass(done)).await.map_err(|_| EngineError::Closed)?;
         report.await.map_err(|_| EngineError::Closed)
     }
 
     pub(crate) async fn approve(&self, hash: Digest, by: &str) -> Result<PassReport, EngineError> {
         let (done, report) = oneshot::channel();
-        let ask = Ask::Approve { hash, by: by.to_owned(), done };
+        let ask = WorkerRequest::Approve { hash, by: by.to_owned(), done };
         self.asks.send(ask).await.map_err(|_| EngineError::Closed)?;
         report.await.map_err(|_| EngineError::Closed)?
     }
 
     /// Takes values over, or says which, and runs a pass.
-    pub(crate) async fn take(&self, take: Take, dry: bool, by: &str) -> Result<Taken, EngineError> {
+    pub(crate) async fn request_adoption(
+        &self,
+        take: Adoption,
+        dry: bool,
+        by: &str,
+    ) -> Result<AdoptionReport, EngineError> {
         let (done, taken) = oneshot::channel();
-        let ask = Ask::Take { take, dry, by: by.to_owned(), done };
+        let ask = WorkerRequest::Adopt { take, dry, by: by.to_owned(), done };
         self.asks.send(ask).await.map_err(|_| EngineError::Closed)?;
         taken.await.map_err(|_| EngineError::Closed)?
     }
@@ -148,43 +153,43 @@ impl ProviderHandle {
     /// Takes something back whatever is paused, or says what that would be.
     pub(crate) async fn undo(&self, undo: Undo, dry: bool) -> Result<Undoing, EngineError> {
         let (done, undone) = oneshot::channel();
-        self.asks.send(Ask::Undo { undo, dry, done }).await.map_err(|_| EngineError::Closed)?;
+        self.asks.send(WorkerRequest::Undo { undo, dry, done }).await.map_err(|_| EngineError::Closed)?;
         undone.await.map_err(|_| EngineError::Closed)?
     }
 
     /// Tells the loop to end. A write that is on its way ends by itself: whoever leads is told of it then.
-    pub(crate) async fn leave(&self) {
-        self.running.leave().await;
+    pub(crate) async fn stop_gracefully(&self) {
+        self.running.stop_gracefully().await;
     }
 
     /// How many zones may hold something else than what is known of them.
     pub(crate) fn doubtful(&self) -> usize {
         let told = self.nudges.doubts.lock().unwrap_or_else(PoisonError::into_inner).len();
-        told.max(self.outlook.read().doubtful)
+        told.max(self.snapshot.read().doubtful)
     }
 
     /// Ends the loop. A server that keeps it waiting is left as a crash would leave it.
-    pub(crate) async fn end(&self) {
-        self.running.end().await;
+    pub(crate) async fn stop_or_abort(&self) {
+        self.running.stop_or_abort().await;
     }
 }
 
 /// One provider, and all that its passes remember.
 struct Worker {
-    shared: Arc<Shared>,
+    shared: Arc<EngineState>,
     setup: ProviderSetup,
     settings: Arc<Settings>,
-    shelf: Shelf,
-    outlook: Arc<Outlook>,
+    fenced_store: FencedStore,
+    snapshot: Arc<PublishedSnapshot>,
     nudges: Arc<Nudges>,
     owned: Arc<Owned>,
     guard: Guard,
     /// Names whose values in the store are not those here.
     dirty: BTreeSet<Name>,
     guard_dirty: bool,
-    seen: Seen,
+    zone_cache: ZoneCache,
     poison: BTreeMap<(Name, Name), Poison>,
-    lately: Lately,
+    recently_removed: RecentlyRemoved,
     /// Plans in the store.
     plans: Stored,
     /// Zones that took a write of ours since this leader began.
@@ -199,7 +204,7 @@ impl Worker {
         &self.settings.provider
     }
 
-    async fn run(mut self, mut inbox: mpsc::Receiver<Ask>, stop: CancellationToken) {
+    async fn run(mut self, mut inbox: mpsc::Receiver<WorkerRequest>, stop: CancellationToken) {
         let mut inventory = self.shared.inventory.subscribe();
         let nudges = self.nudges.clone();
         let mut waiting = Waiting::new();
@@ -209,13 +214,13 @@ impl Worker {
             let report = self.pass().await;
             waiting.drain(..).for_each(|tell| tell(&report));
             at_once = if report.again && at_once < AT_ONCE { at_once + 1 } else { 0 };
-            let pause = if at_once > 0 { Duration::ZERO } else { self.pause(&report) };
+            let pause = if at_once > 0 { Duration::ZERO } else { self.delay_until_next_pass(&report) };
             let gated = report.error.is_some();
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
                 ask = inbox.recv() => match ask {
-                    Some(ask) => self.hear(ask, &mut waiting).await,
+                    Some(ask) => self.handle_request(ask, &mut waiting).await,
                     None => break,
                 },
                 changed = inventory.changed(), if !gated => if changed.is_err() { break },
@@ -223,13 +228,13 @@ impl Worker {
                 () = sleep(pause) => {}
             }
             while let Ok(ask) = inbox.try_recv() {
-                self.hear(ask, &mut waiting).await;
+                self.handle_request(ask, &mut waiting).await;
             }
         }
     }
 
     /// How long nothing needs to happen by itself.
-    fn pause(&mut self, report: &PassReport) -> Duration {
+    fn delay_until_next_pass(&mut self, report: &PassReport) -> Duration {
         if report.error.is_none() && report.zone_errors.is_empty() {
             self.failures = 0;
             return self.setup.interval;
@@ -240,15 +245,15 @@ impl Worker {
     }
 
     /// Does what was asked for. Whoever asked hears of it at once when nothing changes, else after the next pass.
-    async fn hear(&mut self, ask: Ask, waiting: &mut Waiting) {
+    async fn handle_request(&mut self, ask: WorkerRequest, waiting: &mut Waiting) {
         match ask {
-            Ask::Pass(done) => waiting.push(Box::new(|report| {
+            WorkerRequest::Pass(done) => waiting.push(Box::new(|report| {
                 let _ = done.send(report.clone());
             })),
-            Ask::Imagine(world, done) => {
-                let _ = done.send(self.imagine(*world).await);
+            WorkerRequest::WhatIf(world, done) => {
+                let _ = done.send(self.assemble_case(*world).await);
             }
-            Ask::Approve { hash, by, done } => match self.approve(hash, &by).await {
+            WorkerRequest::Approve { hash, by, done } => match self.approve(hash, &by).await {
                 Ok(()) => waiting.push(Box::new(|report| {
                     let _ = done.send(Ok(report.clone()));
                 })),
@@ -256,15 +261,15 @@ impl Worker {
                     let _ = done.send(Err(error));
                 }
             },
-            Ask::Take { take, dry, by, done } => match self.take(&take, dry, &by).await {
+            WorkerRequest::Adopt { take, dry, by, done } => match self.adopt_values(&take, dry, &by).await {
                 Ok(taken) if !dry => waiting.push(Box::new(|report| {
-                    let _ = done.send(Ok(Taken { report: Some(report.clone()), ..taken }));
+                    let _ = done.send(Ok(AdoptionReport { report: Some(report.clone()), ..taken }));
                 })),
                 answer => {
                     let _ = done.send(answer);
                 }
             },
-            Ask::Undo { undo, dry, done } => match self.undo(&undo, dry).await {
+            WorkerRequest::Undo { undo, dry, done } => match self.undo(&undo, dry).await {
                 Ok(undone) if !dry => waiting.push(Box::new(|_| {
                     let _ = done.send(Ok(undone));
                 })),
@@ -282,12 +287,14 @@ impl Worker {
         guard.approve(hash, now).map_err(|_| EngineError::NoSuchPlan { hash: hash.to_string() })?;
         std::mem::swap(&mut self.guard, &mut guard);
         self.guard_dirty = true;
-        if let Err(error) = self.keep().await {
+        if let Err(error) = self.persist().await {
             self.guard = guard;
             return Err(error);
         }
         let text = format!("{by} approved {hash} on {}", self.name());
-        self.shared.tell(Happened::new(Occasion::Approved, text).on(self.name()).by(by)).await;
+        self.shared
+            .record_event(EngineEvent::new(EngineEventKind::Approved, text).on(self.name()).by(by))
+            .await;
         Ok(())
     }
 }

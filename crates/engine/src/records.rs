@@ -1,15 +1,15 @@
 //! Every record that matters here, and how it stands.
 
-mod noted;
+mod plan_index;
 
 use std::{collections::BTreeMap, fmt, ops::Bound};
 
 use netstead_model::{Ident, Name, RecordData, RecordType};
 use netstead_plan::Reason;
 
-use self::noted::Look;
-pub(crate) use self::noted::Noted;
-use crate::{provider::ProviderHandle, shared::Shared};
+pub(crate) use self::plan_index::PlanIndex;
+use self::plan_index::ProviderRecords;
+use crate::{engine_state::EngineState, provider::ProviderHandle};
 
 /// One value on one provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct RecordView {
 
 impl RecordView {
     /// Where it stands among all records; no two have the same.
-    pub fn place(&self) -> String {
+    pub fn sort_key(&self) -> String {
         format!("{} {} {} {}", self.name, self.kind, self.provider, self.value)
     }
 }
@@ -75,7 +75,7 @@ pub struct RecordQuery {
     pub state: Option<RecordState>,
     /// Only names in one of these zones.
     pub within: Option<Vec<Name>>,
-    /// Go on after this [`RecordView::place`].
+    /// Go on after this [`RecordView::sort_key`].
     pub after: Option<String>,
     /// At most so many.
     pub limit: Option<usize>,
@@ -92,13 +92,13 @@ impl RecordQuery {
     fn wants(&self, view: &RecordView) -> bool {
         (self.zone.is_none() || self.zone == view.zone)
             && self.state.is_none_or(|state| state == view.state)
-            && self.after.as_ref().is_none_or(|after| view.place() > *after)
+            && self.after.as_ref().is_none_or(|after| view.sort_key() > *after)
     }
 }
 
 /// Records in the order of their places. Only the names that are listed are looked at, and those that filters pass over.
-pub(crate) fn list(shared: &Shared, query: &RecordQuery) -> Vec<RecordView> {
-    let looks = looks(shared, query.provider.as_ref());
+pub(crate) fn list(shared: &EngineState, query: &RecordQuery) -> Vec<RecordView> {
+    let looks = provider_records(shared, query.provider.as_ref());
     // Whatever is not simply as it should be is noted.
     let noted_only = query.state.is_some_and(|state| state != RecordState::Ok);
     let limit = query.limit.unwrap_or(usize::MAX);
@@ -124,7 +124,7 @@ pub(crate) fn list(shared: &Shared, query: &RecordQuery) -> Vec<RecordView> {
         if query.wants_name(&name) {
             let mut views: Vec<RecordView> = looks.iter().flat_map(|look| look.at(&name)).collect();
             views.retain(|view| query.wants(view));
-            views.sort_by_cached_key(RecordView::place);
+            views.sort_by_cached_key(RecordView::sort_key);
             found.extend(views);
         }
         (from, fresh) = (Some(name), false);
@@ -134,9 +134,9 @@ pub(crate) fn list(shared: &Shared, query: &RecordQuery) -> Vec<RecordView> {
 }
 
 /// How many values each zone has beside foreign ones, and how many of them are not as they should be.
-pub(crate) fn count_zones(shared: &Shared) -> BTreeMap<(Ident, Name), (u64, u64)> {
+pub(crate) fn count_zones(shared: &EngineState) -> BTreeMap<(Ident, Name), (u64, u64)> {
     let mut counts: BTreeMap<(Ident, Name), (u64, u64)> = BTreeMap::new();
-    for look in looks(shared, None) {
+    for look in provider_records(shared, None) {
         let mut from: Option<Name> = None;
         loop {
             let bound = from.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
@@ -154,12 +154,12 @@ pub(crate) fn count_zones(shared: &Shared) -> BTreeMap<(Ident, Name), (u64, u64)
     counts
 }
 
-fn looks(shared: &Shared, provider: Option<&Ident>) -> Vec<Look> {
+fn provider_records(shared: &EngineState, provider: Option<&Ident>) -> Vec<ProviderRecords> {
     let handles: Vec<ProviderHandle> = shared.providers().values().cloned().collect();
     let wanted = handles.iter().filter(|handle| provider.is_none_or(|name| name == handle.setup.name()));
-    wanted.map(Look::new).collect()
+    wanted.map(ProviderRecords::new).collect()
 }
 
-pub(crate) fn reason(reason: &Reason) -> String {
+pub(crate) fn reason_text(reason: &Reason) -> String {
     format!("{}/{}: {}", reason.source, reason.workload, reason.why)
 }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use netstead_model::{Ident, Key, Name, View, Workload};
 use netstead_plan::{Mode, Plan, Presence, Suspicion};
 
-use crate::{pause::Pause, provider::ProviderHandle, shared::Shared};
+use crate::{engine_state::EngineState, pause::Pause, provider::ProviderHandle};
 
 /// How everything stands.
 #[derive(Debug, Clone)]
@@ -114,7 +114,7 @@ pub struct WorkloadView {
     pub presence: Presence,
 }
 
-pub(crate) fn status(shared: &Shared) -> EngineStatus {
+pub(crate) fn status(shared: &EngineState) -> EngineStatus {
     let now = shared.now();
     let handles: Vec<ProviderHandle> = shared.providers().values().cloned().collect();
     EngineStatus {
@@ -129,7 +129,7 @@ pub(crate) fn status(shared: &Shared) -> EngineStatus {
     }
 }
 
-fn sources(shared: &Shared) -> Vec<SourceStatus> {
+fn sources(shared: &EngineState) -> Vec<SourceStatus> {
     let now = shared.now();
     let newest = shared.inventory.borrow().clone();
     let running = shared.sources();
@@ -152,9 +152,9 @@ fn sources(shared: &Shared) -> Vec<SourceStatus> {
     newest.inventory.sources().map(status).collect()
 }
 
-fn provider(shared: &Shared, handle: &ProviderHandle) -> ProviderStatus {
+fn provider(shared: &EngineState, handle: &ProviderHandle) -> ProviderStatus {
     let now = shared.now();
-    let seen = handle.outlook.read().clone();
+    let seen = handle.snapshot.read().clone();
     let plan = seen.plan.as_deref();
     let parked = plan.and_then(|plan| plan.parked.as_ref()).map(|parked| ParkedStatus {
         count: parked.changes.len(),
@@ -187,13 +187,13 @@ fn provider(shared: &Shared, handle: &ProviderHandle) -> ProviderStatus {
     }
 }
 
-pub(crate) fn workloads(shared: &Shared) -> Vec<WorkloadView> {
+pub(crate) fn workloads(shared: &EngineState) -> Vec<WorkloadView> {
     let newest = shared.inventory.borrow().clone();
     let entries = newest.inventory.sources().flat_map(|(_, state)| state.entries.values());
     entries
         .map(|entry| {
             let mut workload = entry.workload.clone();
-            let troubles = shared.addresses.troubles(&workload.source, &workload.id);
+            let troubles = shared.ledger_sync.troubles(&workload.source, &workload.id);
             if !troubles.is_empty() {
                 std::sync::Arc::make_mut(&mut workload).why_not.extend(troubles);
             }

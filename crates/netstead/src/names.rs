@@ -17,7 +17,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use anyhow::Context as _;
 use netstead_api::{Meter, cluster::EngineSlot};
-use netstead_engine::{Engine, Options, SourceSetup, keep_warm};
+use netstead_engine::{Engine, Options, SourceSetup, poll_on_standby};
 use netstead_ledger::{Ledger, LedgerSource};
 use netstead_model::{PoolSpec, SystemClock};
 use netstead_nameserver::NameServer;
@@ -100,7 +100,7 @@ impl Names {
         let _turn = self.turn.lock().await;
         self.parts.targets.lead(false);
         if let Some(engine) = engine {
-            engine.step_down().await;
+            engine.stop_leading().await;
         }
     }
 
@@ -118,7 +118,7 @@ impl Names {
                 Vec::new()
             });
             tokio::select! {
-                () = keep_warm(&sources, stop) => {}
+                () = poll_on_standby(&sources, stop) => {}
                 _ = news.changed() => {}
             }
         }

@@ -24,30 +24,30 @@ impl ActualZone {
     /// The zone with these sets, in order of name and type.
     pub fn new(name: Name, serial: Option<u32>, sets: Option<Vec<RecordSet>>) -> Self {
         let mut sets = sets;
-        if let Some(sets) = sets.as_mut().filter(|sets| !sets.is_sorted_by_key(place)) {
-            sets.sort_by(|one, other| place(one).cmp(&place(other)));
+        if let Some(sets) = sets.as_mut().filter(|sets| !sets.is_sorted_by_key(set_key)) {
+            sets.sort_by(|one, other| set_key(one).cmp(&set_key(other)));
         }
         Self { name, serial, sets }
     }
 
     /// Takes over changes that the server confirmed. One walk, however many there are.
-    pub fn follow<'a>(&mut self, changes: impl IntoIterator<Item = &'a SetChange>) {
+    pub fn apply_changes<'a>(&mut self, changes: impl IntoIterator<Item = &'a SetChange>) {
         let Some(sets) = &mut self.sets else { return };
         let changed = |change: &'a SetChange| {
             let some = change.after.as_ref().or(change.before.as_ref())?;
-            Some((place(some), change.after.as_ref()))
+            Some((set_key(some), change.after.as_ref()))
         };
-        let mut changes: Vec<(Place<'a>, Option<&RecordSet>)> =
+        let mut changes: Vec<(SetKey<'a>, Option<&RecordSet>)> =
             changes.into_iter().filter_map(changed).collect();
         changes.sort_by_key(|(place, _)| *place);
         let mut changes = changes.into_iter().peekable();
         let old = std::mem::take(sets);
         sets.reserve(old.len() + changes.len());
         for set in old {
-            while let Some((_, after)) = changes.next_if(|(at, _)| *at < place(&set)) {
+            while let Some((_, after)) = changes.next_if(|(at, _)| *at < set_key(&set)) {
                 sets.extend(after.cloned());
             }
-            match changes.next_if(|(at, _)| *at == place(&set)) {
+            match changes.next_if(|(at, _)| *at == set_key(&set)) {
                 Some((_, after)) => sets.extend(after.cloned()),
                 None => sets.push(set),
             }
@@ -56,9 +56,9 @@ impl ActualZone {
     }
 }
 
-type Place<'a> = (&'a Name, RecordType);
+type SetKey<'a> = (&'a Name, RecordType);
 
-fn place(set: &RecordSet) -> Place<'_> {
+fn set_key(set: &RecordSet) -> SetKey<'_> {
     (&set.name, set.kind)
 }
 
@@ -95,7 +95,7 @@ mod tests {
                     after: value.map(|value| set(*name, *kind, value)),
                 })
                 .collect();
-            zone.follow(&units);
+            zone.apply_changes(&units);
             let mut expected: BTreeMap<_, _> = before;
             for (place, value) in changes {
                 match value {

@@ -2,9 +2,9 @@
 
 mod candidate;
 mod conflict;
-mod fate;
-mod names;
+mod removal_decision;
 mod reverse;
+mod wished_values;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -12,8 +12,8 @@ use netstead_model::{Ident, Key, Name, RecordData, RecordSet, RecordType};
 use serde::{Deserialize, Serialize};
 
 use self::candidate::Candidate;
-pub(crate) use self::fate::{Fate, Leaving};
-use crate::{Domains, Inventory, Now, Owned, Settings, inventory::Standing};
+pub(crate) use self::removal_decision::{RemovalDecision, UndesiredValue};
+use crate::{Domains, Inventory, Now, Owned, Settings, inventory::GraceVerdict};
 
 /// Everything that should exist on one provider, and what became of the rest.
 #[derive(Debug, Clone, Default)]
@@ -23,7 +23,7 @@ pub struct Desired {
     /// What led to no record.
     pub why_not: Vec<WhyNot>,
     /// What becomes of values of ours that are no longer desired, by name and value.
-    pub(crate) leaving: BTreeMap<Name, Vec<Leaving>>,
+    pub(crate) undesired: BTreeMap<Name, Vec<UndesiredValue>>,
 }
 
 /// A record set that should exist.
@@ -119,7 +119,7 @@ pub fn desired(
     now: Now,
 ) -> Desired {
     let mut desired = Desired::default();
-    let candidates = candidate::all(inventory, settings, domains, now, &mut desired.why_not);
+    let candidates = candidate::collect_candidates(inventory, settings, domains, now, &mut desired.why_not);
     let mut gone: Vec<Candidate<'_>> = Vec::new();
     let mut pointers: Vec<Candidate<'_>> = Vec::new();
     let mut rest = candidate::in_order(candidates).peekable();
@@ -129,19 +129,19 @@ pub fn desired(
         while let Some(next) = rest.next_if(|next| next.name == name) {
             group.push(next);
         }
-        let live = conflict::settle(group, owned.of(&name), &mut gone, &mut desired.why_not);
+        let live = conflict::resolve_conflicts(group, owned.of(&name), &mut gone, &mut desired.why_not);
         pointers.extend(live.iter().filter_map(|candidate| reverse::pointer(candidate, settings)));
-        conflict::sets(live, settings, &mut desired);
+        conflict::group_into_sets(live, settings, &mut desired);
     }
     let lost = gone.iter().filter_map(|candidate| reverse::pointer(candidate, settings));
     let (lost, waiting): (Vec<_>, Vec<_>) =
-        lost.partition(|pointer| matches!(pointer.standing, Standing::Gone(..)));
+        lost.partition(|pointer| matches!(pointer.verdict, GraceVerdict::Gone(..)));
     gone.extend(lost);
     pointers.extend(waiting);
-    reverse::sets(pointers, owned, settings, &mut gone, &mut desired);
+    reverse::choose_pointers(pointers, owned, settings, &mut gone, &mut desired);
     desired.sets.sort_by(|one, other| (&one.name, one.kind).cmp(&(&other.name, other.kind)));
     desired.why_not.sort();
     desired.why_not.dedup();
-    desired.leaving = fate::leaving(&desired, inventory, settings, owned, &gone, now);
+    desired.undesired = removal_decision::decide_removals(&desired, inventory, settings, owned, &gone, now);
     desired
 }

@@ -1,21 +1,21 @@
 //! What must change, what may, and what stays.
 
 mod breaker;
-mod build;
+mod build_step;
 mod found_marks;
-mod name;
+mod name_diff;
 mod never_empty;
-mod pointers;
-mod zones;
+mod ptr_records;
+mod zone_index;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use netstead_model::{Name, RecordData, RecordSet, RecordType};
 
 use self::{
-    build::build,
-    name::{NameDiff, Removal},
-    zones::Zones,
+    build_step::build_step,
+    name_diff::{NameDiff, Removal},
+    zone_index::ZoneIndex,
 };
 use crate::{
     Actual, Blocked, Desired, Digest, Drift, DriftKind, Guard, Kept, Now, Owned, OwnedValue, Parked, Plan,
@@ -47,7 +47,7 @@ struct Notes {
 
 /// Compares what should be with what is and what is ours. Linear in all three.
 pub fn diff(input: &Input<'_>) -> Plan {
-    let zones = Zones::new(input.actual, &input.settings.owner, input.owned);
+    let zones = ZoneIndex::new(input.actual, &input.settings.owner, input.owned);
     let mut notes = Notes::default();
     let mut owned_in: BTreeMap<usize, u64> = BTreeMap::new();
     let mut names: Vec<NameDiff<'_>> = Vec::new();
@@ -67,25 +67,25 @@ pub fn diff(input: &Input<'_>) -> Plan {
         let found = here.at(name, index);
         let mark = marks.of(name, &zone.name, !ours.is_empty());
         let below_cut = zones.is_below_cut(name, index);
-        let place = name::Place { name, zone: &zone.name, index, below_cut, mark };
-        names.extend(name::compare(input, &place, sets, ours, &found, &zones, &mut notes));
+        let place = name_diff::NameContext { name, zone: &zone.name, index, below_cut, mark };
+        names.extend(name_diff::compare(input, &place, sets, ours, &found, &zones, &mut notes));
     }
     for zone in unread.iter().filter_map(|index| zones.get(*index)) {
         let why = "the zone could not be read: nothing in it is planned".into();
         notes.kept.push(Kept { name: zone.name.clone(), value: None, why });
     }
     loose_marks(&marks, &mut notes);
-    pointers::without_blocked(&mut names, &notes);
+    ptr_records::without_blocked(&mut names, &notes);
     for name in &mut names {
-        never_empty::keep(name, &mut notes);
+        never_empty::keep_last_value(name, &mut notes);
     }
     names.retain(NameDiff::changes_something);
     names.sort_by(|one, other| (one.zone, one.name).cmp(&(other.zone, other.name)));
-    let mut verdicts = breaker::judge(&names, &owned_in, input);
-    pointers::without_parked(&mut names, &mut verdicts, &mut notes);
+    let mut verdicts = breaker::guard_verdicts(&names, &owned_in, input);
+    ptr_records::without_parked(&mut names, &mut verdicts, &mut notes);
     let (mut steps, mut changes) = (Vec::new(), Vec::new());
     for (name, verdict) in names.iter().zip(verdicts) {
-        let (step, parked) = build(name, verdict, input, &zones);
+        let (step, parked) = build_step(name, verdict, input, &zones);
         match step {
             Some(step) if step.unit.changes.is_empty() => {
                 let puts = step.puts.into_iter().map(|value| (name.name.clone(), value));

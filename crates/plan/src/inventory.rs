@@ -1,23 +1,23 @@
 //! What all sources said, and what may be believed to be gone.
 
 mod alive;
-mod bare;
 mod entry;
+mod grace;
+mod ingest;
+mod redacted;
 mod source;
-mod standing;
-mod take;
 
 use std::collections::BTreeMap;
 
 use netstead_model::{Ident, Key, Span};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::standing::Standing;
+pub(crate) use self::grace::GraceVerdict;
 pub use self::{
     alive::{Alive, Grace},
     entry::{Absence, Entry, Former, Presence},
+    ingest::{ReportArrival, ReportOutcome},
     source::{SourceConfig, SourceState, Suspicion},
-    take::{Look, Taken},
 };
 use crate::Now;
 

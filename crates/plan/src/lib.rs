@@ -5,9 +5,6 @@
 //! and the guards decide what of it may happen by itself. Nothing here does I/O, reads a clock or draws a number.
 
 mod actual;
-mod after;
-mod case;
-mod cause;
 mod desired;
 mod diff;
 mod digest;
@@ -15,28 +12,32 @@ mod domains;
 mod guard;
 mod inventory;
 pub mod marks;
+mod name_template;
 mod now;
 mod owned;
+mod ownership;
 mod plan;
+mod removal_cause;
 mod rollback;
+mod saved_case;
 mod settings;
-mod template;
 
 pub use actual::{Actual, ActualZone};
-pub use after::{after, intend};
-pub use case::Case;
-pub use cause::Cause;
 pub use desired::{Desired, DesiredSet, DesiredValue, Reason, WhyNot, desired};
 pub use diff::{Input, diff};
 pub use digest::Digest;
 pub use domains::{DomainRule, Domains, Network};
 pub use guard::{Approval, ApproveError, Counted, Guard, Offer};
 pub use inventory::{
-    Absence, Alive, Entry, Grace, Inventory, Look, Presence, SourceConfig, SourceState, Suspicion, Taken,
+    Absence, Alive, Entry, Grace, Inventory, Presence, ReportArrival, ReportOutcome, SourceConfig,
+    SourceState, Suspicion,
 };
+pub use name_template::Template;
 pub use now::Now;
 pub use owned::{Origin, Owned, OwnedValue};
+pub use ownership::{record_intent, record_outcome};
 pub use plan::{Blocked, Drift, DriftKind, Kept, Line, Parked, ParkedChange, Plan, Sign, Step, wrap};
+pub use removal_cause::Cause;
 pub use rollback::{Past, rollback};
+pub use saved_case::Case;
 pub use settings::{DomainMatch, Limits, Mode, OwnerId, ProviderTarget, Settings};
-pub use template::Template;

@@ -6,7 +6,7 @@ use netstead_model::{Name, RecordData, RecordSet, RecordType, Unit};
 
 use crate::{
     Actual, Desired, DesiredSet, DesiredValue, Guard, Input, Now, Origin, Owned, OwnedValue, Plan, Settings,
-    desired::{Fate, Leaving},
+    desired::{RemovalDecision, UndesiredValue},
     diff,
 };
 
@@ -89,7 +89,7 @@ pub fn rollback(
         for kind in kinds {
             let change = past.sets.get(&(name.clone(), kind));
             let there = there.get(&(name, kind)).copied();
-            one(name, kind, change, there, values, settings, &mut desired);
+            restore_set(name, kind, change, there, values, settings, &mut desired);
         }
     }
     let guard = Guard { recovered: false, ..guard.clone() };
@@ -108,7 +108,7 @@ pub fn rollback(
 }
 
 /// One set as it shall be.
-fn one(
+fn restore_set(
     name: &Name,
     kind: RecordType,
     change: Option<&Change>,
@@ -139,8 +139,8 @@ fn one(
         desired.sets.push(DesiredSet { name, kind, ttl, values, adopt, share, proxied });
     }
     let leaving = go.iter().map(|own| {
-        let fate = Fate::Go(crate::Cause::Asked, "rolled back".into());
-        Leaving { data: own.data.clone(), fate }
+        let fate = RemovalDecision::Remove(crate::Cause::Asked, "rolled back".into());
+        UndesiredValue { data: own.data.clone(), decision: fate }
     });
-    desired.leaving.entry(name.clone()).or_default().extend(leaving);
+    desired.undesired.entry(name.clone()).or_default().extend(leaving);
 }

@@ -2,11 +2,11 @@
 
 use jiff::Timestamp;
 use netstead_client::types::{FailedOutput, LeftOutput, TakeOutput, TakenOutput, UndoOutput, UndoneOutput};
-use netstead_engine::{Taken, Undone};
+use netstead_engine::{AdoptionReport, Undone};
 
 use super::{dns, plan};
 
-pub(crate) fn adopted(all: &[Taken], now: Timestamp) -> TakeOutput {
+pub(crate) fn adopted(all: &[AdoptionReport], now: Timestamp) -> TakeOutput {
     let mut output = TakeOutput {
         taken: Vec::new(),
         left: Vec::new(),

@@ -19,7 +19,7 @@ pub(crate) fn output(change: &Change) -> HistoryOutput {
         _ => Vec::new(),
     };
     HistoryOutput {
-        id: change.place.to_string(),
+        id: change.position.to_string(),
         at: change.at,
         what: change.what.to_owned(),
         provider: change.provider.as_ref().map(ToString::to_string),

@@ -3,7 +3,7 @@
 use std::{fmt, time::Duration};
 
 use axum::http::StatusCode;
-use netstead_engine::{Engine, Place};
+use netstead_engine::{ChangePosition, Engine};
 use netstead_ledger::{Freshness, Ledger};
 use netstead_model::Ident;
 use tokio::time::timeout;
@@ -89,7 +89,7 @@ impl EventCursor {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ChangeCursor {
     pub(crate) ledger: u32,
-    pub(crate) place: Place,
+    pub(crate) place: ChangePosition,
 }
 
 impl ChangeCursor {
@@ -99,9 +99,9 @@ impl ChangeCursor {
         ledger: &Ledger,
         engine: &Engine,
         oldest_first: bool,
-    ) -> Result<Place, Failure> {
+    ) -> Result<ChangePosition, Failure> {
         let (of, place) = text.split_once(':').ok_or_else(|| wrong(text))?;
-        let place: Place = place.parse().map_err(|_| wrong(text))?;
+        let place: ChangePosition = place.parse().map_err(|_| wrong(text))?;
         // The rest is as in any cursor of this ledger.
         EventCursor::read("after", &format!("{of}:{}", place.event))?.is_of(ledger)?;
         let oldest = engine.oldest_event().await;

@@ -1,7 +1,7 @@
 //! Taking over what others wrote, and taking back what was written here.
 
 use netstead_client::types::{AdoptInput, CleanInput, RecoverInput, RollbackInput, TakeOutput, UndoOutput};
-use netstead_engine::{Cleaning, EngineError, Take};
+use netstead_engine::{Adoption, Cleaning, EngineError};
 use netstead_model::{Ident, Name, RecordType};
 use netstead_plan::{
     OwnerId,
@@ -51,13 +51,13 @@ pub(crate) async fn adopt(
                     "without it, only a name and a type say what is meant",
                 ));
             }
-            Take::Name { name, kind }
+            Adoption::Name { name, kind }
         }
         (None, Some(tool)) => {
             if kind.is_some() {
                 return Err(Failure::impossible("type", "it goes with a name"));
             }
-            Take::Tool { tool, id: input.id, naming, zone }
+            Adoption::Tool { tool, id: input.id, naming, zone }
         }
         _ => return Err(Failure::impossible("name", "either a name or `from` is needed, not both")),
     };

@@ -41,7 +41,7 @@ pub(crate) async fn get(
     findings.extend(session.app.cluster.as_ref().and_then(|(cluster, _)| reachable(cluster)));
     findings.push(clock(&session).await);
     match (session.app.engine_slot.engine(), &session.app.cluster) {
-        (Some(engine), _) => findings.extend(engine.examine().await.into_iter().map(output)),
+        (Some(engine), _) => findings.extend(engine.diagnose().await.into_iter().map(output)),
         (None, Some((cluster, peers))) => findings.push(following(cluster, peers).await),
         (None, None) => findings.push(FindingOutput::ok("engine", "this server keeps no names")),
     }

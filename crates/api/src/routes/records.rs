@@ -60,7 +60,7 @@ pub(crate) async fn list(
     let (within, after) = (session.scopes().only_zones(), params.after);
     let query = RecordQuery { provider, zone, name, state, within, after, limit: Some(most + 1) };
     let mut records = session.engine()?.list_records(&query);
-    let next = cut(&mut records, most, RecordView::place);
+    let next = cut(&mut records, most, RecordView::sort_key);
     let items = records.iter().map(convert::dns::record).collect();
     let seq = session.app.ledger.health().seq;
     Ok(Answer::ok(Page { items, next, seq }).at(seq))

@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 use netstead_client::types::{WhatIfInput, WhatIfOutput};
-use netstead_engine::ImaginedPlan;
+use netstead_engine::WhatIfPlan;
 use netstead_plan::Case;
 
 use crate::{
@@ -54,7 +54,7 @@ pub(crate) async fn what_if(
         Ok(understood) => understood,
         Err(problems) => return Ok(Answer::ok(WhatIfOutput { problems, ..WhatIfOutput::default() })),
     };
-    let imagining = engine.imagine(understood.imagined);
+    let imagining = engine.plan_what_if(understood.imagined);
     let plans = tokio::time::timeout(session.time_left(), imagining).await.map_err(|_| too_late())??;
     let mut notes = understood.notes;
     notes.extend(plans.iter().filter(|plan| !plan.asked).map(unasked));
@@ -63,7 +63,7 @@ pub(crate) async fn what_if(
     Ok(Answer::ok(WhatIfOutput { problems: Vec::new(), plans, notes }))
 }
 
-fn unasked(plan: &ImaginedPlan) -> String {
+fn unasked(plan: &WhatIfPlan) -> String {
     format!(
         "The server of `{}` is not in force yet and was not asked: its zones are taken to be there and empty.",
         plan.plan.provider

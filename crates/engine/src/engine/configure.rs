@@ -8,19 +8,20 @@ use std::{
 use netstead_model::{Ident, Source};
 use netstead_plan::{Digest, SourceConfig};
 
-use super::{start::MANUAL, twice};
+use super::{first_duplicate, start::MANUAL};
 use crate::{
-    DetachedStatus, EngineError, Setup, SourceSetup, keys,
-    look::SourceHandle,
-    provider::{Known, ProviderHandle, load_owned},
-    shared::Shared,
+    DetachedStatus, EngineError, Setup, SourceSetup,
+    engine_state::EngineState,
+    keys,
+    provider::{ProviderHandle, StoredProvider, load_owned},
+    source_poller::SourceHandle,
 };
 
 /// What is wrong with a configuration before anything of it is done.
 pub(super) fn check(setup: &Setup) -> Result<(), EngineError> {
     let sources = || setup.sources.iter().map(|source| source.source.name());
     let invalid = |field, reason| Err(EngineError::Invalid { field, reason });
-    if let Some(name) = twice(sources()) {
+    if let Some(name) = first_duplicate(sources()) {
         return invalid("source", format!("two sources are called `{name}`"));
     }
     if sources().any(|name| name.as_ref() == MANUAL) {
@@ -30,29 +31,29 @@ pub(super) fn check(setup: &Setup) -> Result<(), EngineError> {
     if let Some(name) = was().find(|was| sources().any(|name| name == *was)) {
         return invalid("source", format!("`{name}` is the former name of another source and still there"));
     }
-    if let Some(name) = twice(was()) {
+    if let Some(name) = first_duplicate(was()) {
         return invalid("source", format!("two sources were called `{name}` before"));
     }
-    if let Some(name) = twice(setup.providers.iter().map(|provider| &provider.settings.provider)) {
+    if let Some(name) = first_duplicate(setup.providers.iter().map(|provider| &provider.settings.provider)) {
         return invalid("provider", format!("two providers are called `{name}`"));
     }
     Ok(())
 }
 
-pub(super) async fn configure(shared: &Arc<Shared>, mut setup: Setup) -> Result<(), EngineError> {
+pub(super) async fn configure(shared: &Arc<EngineState>, mut setup: Setup) -> Result<(), EngineError> {
     let manual = Arc::new(shared.manual.clone()) as Arc<dyn Source>;
     setup.sources.push(SourceSetup::new(manual, Digest::of([MANUAL])));
     *shared.domains.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(setup.domains);
-    tell_inventory(shared, &setup.sources).await;
+    configure_inventory(shared, &setup.sources).await;
     // Providers first, so that none of them misses what a source has to say at its start.
-    providers(shared, setup.providers).await?;
-    detached(shared).await?;
-    sources(shared, setup.sources).await;
+    configure_providers(shared, setup.providers).await?;
+    find_detached_providers(shared).await?;
+    configure_sources(shared, setup.sources).await;
     shared.providers().values().for_each(ProviderHandle::wake);
     Ok(())
 }
 
-async fn tell_inventory(shared: &Shared, sources: &[SourceSetup]) {
+async fn configure_inventory(shared: &EngineState, sources: &[SourceSetup]) {
     let named = |setup: &SourceSetup| Some((setup.was.clone()?, setup.source.name().clone()));
     let renames: Vec<(Ident, Ident)> =
         sources.iter().filter_map(named).filter(|(was, name)| was != name).collect();
@@ -74,7 +75,10 @@ async fn tell_inventory(shared: &Shared, sources: &[SourceSetup]) {
         .await;
 }
 
-async fn providers(shared: &Arc<Shared>, wanted: Vec<crate::ProviderSetup>) -> Result<(), EngineError> {
+async fn configure_providers(
+    shared: &Arc<EngineState>,
+    wanted: Vec<crate::ProviderSetup>,
+) -> Result<(), EngineError> {
     let names: HashSet<Ident> = wanted.iter().map(|setup| setup.name().clone()).collect();
     let gone: Vec<ProviderHandle> = {
         let mut running = shared.providers();
@@ -82,7 +86,7 @@ async fn providers(shared: &Arc<Shared>, wanted: Vec<crate::ProviderSetup>) -> R
         gone.iter().filter_map(|name| running.remove(name)).collect()
     };
     for handle in gone {
-        handle.end().await;
+        handle.stop_or_abort().await;
     }
     for setup in wanted {
         let name = setup.name().clone();
@@ -91,7 +95,7 @@ async fn providers(shared: &Arc<Shared>, wanted: Vec<crate::ProviderSetup>) -> R
             if old.setup.is_like(&setup) {
                 continue;
             }
-            old.end().await;
+            old.stop_or_abort().await;
         }
         let handle = ProviderHandle::start(shared, setup).await?;
         shared.providers().insert(name, handle);
@@ -99,7 +103,7 @@ async fn providers(shared: &Arc<Shared>, wanted: Vec<crate::ProviderSetup>) -> R
     Ok(())
 }
 
-async fn sources(shared: &Arc<Shared>, wanted: Vec<SourceSetup>) {
+async fn configure_sources(shared: &Arc<EngineState>, wanted: Vec<SourceSetup>) {
     let names: HashSet<Ident> = wanted.iter().map(|setup| setup.source.name().clone()).collect();
     let gone: Vec<SourceHandle> = {
         let mut running = shared.sources();
@@ -107,7 +111,7 @@ async fn sources(shared: &Arc<Shared>, wanted: Vec<SourceSetup>) {
         gone.iter().filter_map(|name| running.remove(name)).collect()
     };
     for handle in gone {
-        handle.end().await;
+        handle.stop_or_abort().await;
     }
     for setup in wanted {
         let name = setup.source.name().clone();
@@ -116,7 +120,7 @@ async fn sources(shared: &Arc<Shared>, wanted: Vec<SourceSetup>) {
             if old.setup.is_like(&setup) {
                 continue;
             }
-            old.end().await;
+            old.stop_or_abort().await;
         }
         let handle = SourceHandle::start(shared, setup);
         shared.sources().insert(name, handle);
@@ -124,21 +128,21 @@ async fn sources(shared: &Arc<Shared>, wanted: Vec<SourceSetup>) {
 }
 
 /// Providers that the store knows and the configuration does not.
-pub(super) async fn detached(shared: &Shared) -> Result<(), EngineError> {
-    let shelf = shared.shelf("reader");
+pub(super) async fn find_detached_providers(shared: &EngineState) -> Result<(), EngineError> {
+    let fenced_store = shared.fenced_store("reader");
     let running: HashSet<String> = shared.providers().keys().map(ToString::to_string).collect();
     let mut found = Vec::new();
-    for (name, known) in shelf.all::<Known>(keys::PROVIDER).await? {
+    for (name, known) in fenced_store.all::<StoredProvider>(keys::PROVIDER).await? {
         let Ok(ident) = name.parse::<Ident>() else { continue };
         if running.contains(&name) {
             continue;
         }
-        let owned = load_owned(&shelf, &ident).await?;
+        let owned = load_owned(&fenced_store, &ident).await?;
         if owned.is_empty() {
             continue;
         }
         let reasons = owned.workloads().map(|(source, id)| (source.clone(), id.clone())).collect();
-        let Known { kind, server, .. } = known;
+        let StoredProvider { kind, server, .. } = known;
         found.push(DetachedStatus { name: ident, kind, server, owned: owned.len(), reasons });
     }
     *shared.detached.lock().unwrap_or_else(PoisonError::into_inner) = found;

@@ -17,14 +17,14 @@ use tokio_util::sync::CancellationToken;
 use super::configure;
 use crate::{
     EngineError, Manual, Options, Setup,
-    addresses::Addresses,
+    engine_state::{EngineState, LatestInventory},
+    engine_time::{EngineTime, StoredTime},
+    fenced_store::{FencedStore, LeaderEpoch, entries},
     history::History,
-    inventory::Keeper,
+    inventory_store::InventoryStore,
     keys,
+    ledger_sync::LedgerSync,
     pause::Pauses,
-    shared::{Newest, Shared},
-    shelf::{Lead, Shelf, entries},
-    time::{EngineTime, StoredTime},
 };
 
 /// The name of the source that people set records in.
@@ -35,33 +35,33 @@ pub(super) async fn open(
     clock: Arc<dyn Clock>,
     setup: &Setup,
     options: Options,
-) -> Result<Arc<Shared>, EngineError> {
+) -> Result<Arc<EngineState>, EngineError> {
     configure::check(setup)?;
-    let lead = Arc::new(Lead::current(&*store, options.epoch).await?);
-    let shelf = |writer: &str| Shelf::new(store.clone(), lead.clone(), writer);
-    let stored: Option<StoredTime> = shelf("time").get(keys::TIME).await?;
+    let lead = Arc::new(LeaderEpoch::current(&*store, options.epoch).await?);
+    let fenced_store = |writer: &str| FencedStore::new(store.clone(), lead.clone(), writer);
+    let stored: Option<StoredTime> = fenced_store("time").get(keys::TIME).await?;
     let time = EngineTime::from(clock.clone(), stored);
-    let (keeper, mut inventory) = Keeper::load(shelf("inventory")).await?;
+    let (keeper, mut inventory) = InventoryStore::load(fenced_store("inventory")).await?;
     inventory.take_over(time.now());
     let manual: Ident = MANUAL.parse().map_err(|error: netstead_model::ParseError| EngineError::Invalid {
         field: "source",
         reason: error.to_string(),
     })?;
-    let newest = Newest { number: 1, inventory: Arc::new(inventory) };
-    let history = Arc::new(History::load(shelf("history")).await?);
-    Ok(Arc::new(Shared {
-        manual: Manual::load(manual, shelf("manual"), clock.clone(), history.clone()).await?,
-        pauses: Pauses::load(shelf("pause")).await?,
+    let newest = LatestInventory { number: 1, inventory: Arc::new(inventory) };
+    let history = Arc::new(History::load(fenced_store("history")).await?);
+    Ok(Arc::new(EngineState {
+        manual: Manual::load(manual, fenced_store("manual"), clock.clone(), history.clone()).await?,
+        pauses: Pauses::load(fenced_store("pause")).await?,
         history,
         pruned: Mutex::new(clock.monotonic()),
         inventory: watch::Sender::new(newest),
-        keeper: AsyncMutex::new(keeper),
+        inventory_store: AsyncMutex::new(keeper),
         domains: RwLock::new(Arc::new(setup.domains.clone())),
         sources: Mutex::new(BTreeMap::new()),
         providers: Mutex::new(BTreeMap::new()),
         detached: Mutex::new(Vec::new()),
         renames: RwLock::default(),
-        addresses: Addresses::default(),
+        ledger_sync: LedgerSync::default(),
         stop: CancellationToken::new(),
         store,
         clock,
@@ -72,11 +72,11 @@ pub(super) async fn open(
 }
 
 /// Listens for zones that a former leader wrote to late.
-pub(super) async fn watch_doubts(shared: &Arc<Shared>) -> Result<(), EngineError> {
+pub(super) async fn watch_doubts(shared: &Arc<EngineState>) -> Result<(), EngineError> {
     let mut watch = shared.store.watch(keys::DOUBT.as_bytes()).await?;
     let found = entries(&*shared.store, keys::DOUBT).await?;
     for entry in &found {
-        doubt(shared, &entry.key);
+        mark_doubtful_zone(shared, &entry.key);
     }
     let shared = shared.clone();
     tokio::spawn(async move {
@@ -89,7 +89,7 @@ pub(super) async fn watch_doubts(shared: &Arc<Shared>) -> Result<(), EngineError
                 Some(WatchItem::Changed { writes, .. }) => {
                     for write in writes.iter() {
                         if let Write::Put(key, _) = write {
-                            doubt(&shared, key);
+                            mark_doubtful_zone(&shared, key);
                         }
                     }
                 }
@@ -99,7 +99,7 @@ pub(super) async fn watch_doubts(shared: &Arc<Shared>) -> Result<(), EngineError
                     watch = again;
                     let found = entries(&*shared.store, keys::DOUBT).await.unwrap_or_default();
                     for entry in &found {
-                        doubt(&shared, &entry.key);
+                        mark_doubtful_zone(&shared, &entry.key);
                     }
                 }
             }
@@ -108,12 +108,12 @@ pub(super) async fn watch_doubts(shared: &Arc<Shared>) -> Result<(), EngineError
     Ok(())
 }
 
-fn doubt(shared: &Shared, key: &[u8]) {
+fn mark_doubtful_zone(shared: &EngineState, key: &[u8]) {
     let place = std::str::from_utf8(key).ok().and_then(|key| key.strip_prefix(keys::DOUBT));
     let Some((provider, zone)) = place.and_then(|place| place.split_once('/')) else { return };
     let (Ok(provider), Ok(zone)) = (provider.parse::<Ident>(), zone.parse::<Name>()) else { return };
     let handle = shared.providers().get(&provider).cloned();
     if let Some(handle) = handle {
-        handle.doubt(zone);
+        handle.mark_zone_doubtful(zone);
     }
 }

@@ -6,28 +6,28 @@ use jiff::Timestamp;
 use netstead_model::{Ident, Name};
 use netstead_plan::Line;
 
-use super::{Applied, AppliedStep, Happened, Occasion, PlanOf};
-use crate::{EngineError, keys, shared::Shared};
+use super::{Applied, AppliedStep, EngineEvent, EngineEventKind, StoredPlanRef};
+use crate::{EngineError, engine_state::EngineState, keys};
 
 /// So many events are looked at before the history is let go for a moment.
 const SOME: usize = 256;
 
 /// Where in the history something stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct ChangePosition {
     pub event: u64,
     /// Of a plan that is stored in parts.
     pub part: u32,
     pub step: u32,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ChangePosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}.{}", self.event, self.part, self.step)
     }
 }
 
-impl FromStr for Place {
+impl FromStr for ChangePosition {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -46,7 +46,7 @@ impl FromStr for Place {
 /// A change of one name, or an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    pub place: Place,
+    pub position: ChangePosition,
     pub at: Timestamp,
     /// One of [`Change::KINDS`].
     pub what: &'static str,
@@ -92,22 +92,22 @@ impl Change {
         "rolled-back",
     ];
 
-    fn of_event(number: u64, event: &Happened) -> Self {
-        let Happened { at, what, provider, source, zone, name, plan, by, text } = event.clone();
-        let place = Place { event: number, part: 0, step: 0 };
+    fn of_event(number: u64, event: &EngineEvent) -> Self {
+        let EngineEvent { at, what, provider, source, zone, name, plan, by, text } = event.clone();
+        let place = ChangePosition { event: number, part: 0, step: 0 };
         let (generation, lines) = (plan.map(|plan| plan.generation), Vec::new());
         let (what, text) = (what.as_str(), Some(text));
-        Self { place, at, what, provider, source, zone, name, generation, by, lines, text }
+        Self { position: place, at, what, provider, source, zone, name, generation, by, lines, text }
     }
 
-    fn of_step(place: Place, plan: &Applied, applied: &AppliedStep) -> Self {
+    fn of_step(place: ChangePosition, plan: &Applied, applied: &AppliedStep) -> Self {
         let AppliedStep { step, outcome } = applied;
         let (outcome, reason) = match outcome.split_once(": ") {
             Some((outcome, reason)) => (outcome, Some(reason.to_owned())),
             None => (outcome.as_str(), None),
         };
         Self {
-            place,
+            position: place,
             at: plan.at,
             what: Self::OUTCOMES.into_iter().find(|known| *known == outcome).unwrap_or("unknown"),
             provider: Some(plan.provider.clone()),
@@ -135,18 +135,18 @@ pub struct ChangeQuery {
     /// Only what lies in one of these zones: what else happened is not the asker's to know.
     pub within: Option<Vec<Name>>,
     /// Go on after this place.
-    pub after: Option<Place>,
+    pub after: Option<ChangePosition>,
     pub oldest_first: bool,
     pub limit: usize,
 }
 
 impl ChangeQuery {
     /// Whether anything of an event may be wanted.
-    fn may_want(&self, event: &Happened) -> bool {
+    fn may_want(&self, event: &EngineEvent) -> bool {
         let is_step = |what: &String| Change::OUTCOMES.contains(&what.as_str());
         let kind = match &self.what {
             None => true,
-            Some(what) if event.what == Occasion::Applied => is_step(what),
+            Some(what) if event.what == EngineEventKind::Applied => is_step(what),
             Some(what) => what == event.what.as_str(),
         };
         kind && (self.provider.is_none() || self.provider == event.provider)
@@ -156,8 +156,9 @@ impl ChangeQuery {
 
     fn wants(&self, change: &Change) -> bool {
         let place = change.name.as_ref().or(change.zone.as_ref());
-        let beyond =
-            |after: Place| if self.oldest_first { change.place > after } else { change.place < after };
+        let beyond = |after: ChangePosition| {
+            if self.oldest_first { change.position > after } else { change.position < after }
+        };
         self.after.is_none_or(beyond)
             && self.what.as_ref().is_none_or(|what| what == change.what)
             && (self.zone.is_none() || self.zone == change.zone)
@@ -173,12 +174,12 @@ impl ChangeQuery {
 pub struct ChangePage {
     pub changes: Vec<Change>,
     /// Where the next page goes on, if there is more.
-    pub next: Option<Place>,
+    pub next: Option<ChangePosition>,
 }
 
 impl ChangePage {
     /// Takes a change if it is wanted; whether the page is full.
-    fn take(&mut self, query: &ChangeQuery, change: Change) -> bool {
+    fn push_if_wanted(&mut self, query: &ChangeQuery, change: Change) -> bool {
         if !query.wants(&change) {
             return false;
         }
@@ -186,19 +187,19 @@ impl ChangePage {
             self.changes.push(change);
             return false;
         }
-        self.next = self.changes.last().map(|last| last.place);
+        self.next = self.changes.last().map(|last| last.position);
         true
     }
 }
 
 /// One page, which costs what is on it and what is passed over: of a large plan only the parts that are needed are read.
-pub(crate) async fn list(shared: &Shared, query: &ChangeQuery) -> Result<ChangePage, EngineError> {
+pub(crate) async fn list(shared: &EngineState, query: &ChangeQuery) -> Result<ChangePage, EngineError> {
     let mut page = ChangePage::default();
     let mut from = query.after.map(|after| after.event);
     loop {
-        let events = shared.history.some(from, !query.oldest_first, SOME).await;
+        let events = shared.history.events_from(from, !query.oldest_first, SOME).await;
         for (number, event) in events.iter().filter(|(_, event)| query.may_want(event)) {
-            if add(shared, query, *number, event, &mut page).await? {
+            if add_event(shared, query, *number, event, &mut page).await? {
                 return Ok(page);
             }
         }
@@ -211,15 +212,15 @@ pub(crate) async fn list(shared: &Shared, query: &ChangeQuery) -> Result<ChangeP
 }
 
 /// Adds what an event is about; whether the page is full.
-async fn add(
-    shared: &Shared,
+async fn add_event(
+    shared: &EngineState,
     query: &ChangeQuery,
     number: u64,
-    event: &Happened,
+    event: &EngineEvent,
     page: &mut ChangePage,
 ) -> Result<bool, EngineError> {
-    let (Some(PlanOf { generation, parts }), Some(provider)) = (event.plan, &event.provider) else {
-        return Ok(page.take(query, Change::of_event(number, event)));
+    let (Some(StoredPlanRef { generation, parts }), Some(provider)) = (event.plan, &event.provider) else {
+        return Ok(page.push_if_wanted(query, Change::of_event(number, event)));
     };
     let begun = query.after.filter(|after| after.event == number).map(|after| after.part);
     let mut order: Vec<u32> = match (begun, query.oldest_first) {
@@ -230,22 +231,22 @@ async fn add(
     if !query.oldest_first {
         order.reverse();
     }
-    let shelf = shared.shelf("reader");
+    let fenced_store = shared.fenced_store("reader");
     for part in order {
         let key = keys::plan(provider, generation, usize::try_from(part).unwrap_or(usize::MAX));
-        let stored: Option<Applied> = shelf.get(&String::from_utf8_lossy(&key)).await?;
+        let stored: Option<Applied> = fenced_store.get(&String::from_utf8_lossy(&key)).await?;
         // The number may have been given again since, after a provider was forgotten.
         let Some(plan) = stored.filter(|plan| plan.at == event.at) else {
             // Too old: how it ended is all that is left.
-            return Ok(page.take(query, Change::of_event(number, event)));
+            return Ok(page.push_if_wanted(query, Change::of_event(number, event)));
         };
         let mut steps: Vec<(u32, &AppliedStep)> = (0..).zip(&plan.steps).collect();
         if !query.oldest_first {
             steps.reverse();
         }
         for (step, applied) in steps {
-            let place = Place { event: number, part, step };
-            if page.take(query, Change::of_step(place, &plan, applied)) {
+            let place = ChangePosition { event: number, part, step };
+            if page.push_if_wanted(query, Change::of_step(place, &plan, applied)) {
                 return Ok(true);
             }
         }
@@ -259,17 +260,22 @@ mod tests {
 
     #[test]
     fn a_place_reads_as_it_is_written() {
-        let place = Place { event: 17, part: 0, step: 3 };
+        let place = ChangePosition { event: 17, part: 0, step: 3 };
         assert_eq!(place.to_string(), "17.0.3");
         assert_eq!("17.0.3".parse(), Ok(place));
         for text in ["", "17", "17.0", "17.0.", "17.0.3.1", "+17.0.3", "a.b.c", "-1.0.0"] {
-            assert!(text.parse::<Place>().is_err(), "{text}");
+            assert!(text.parse::<ChangePosition>().is_err(), "{text}");
         }
     }
 
     #[test]
     fn every_occasion_is_a_kind() {
-        for what in [Occasion::Late, Occasion::Doubtful, Occasion::RolledBack, Occasion::Believed] {
+        for what in [
+            EngineEventKind::Late,
+            EngineEventKind::Doubtful,
+            EngineEventKind::RolledBack,
+            EngineEventKind::Believed,
+        ] {
             assert!(Change::KINDS.contains(&what.as_str()), "{what}");
         }
         assert!(Change::OUTCOMES.iter().all(|outcome| Change::KINDS.contains(outcome)));

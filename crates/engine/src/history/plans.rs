@@ -8,7 +8,7 @@ use netstead_plan::{Digest, Plan, Step};
 use netstead_store::Write;
 use serde::{Deserialize, Serialize};
 
-use crate::{EngineError, keys, shelf::Shelf};
+use crate::{EngineError, fenced_store::FencedStore, keys};
 
 /// So many plans of a provider are kept whatever their size…
 const FEWEST_PLANS: usize = 10;
@@ -71,9 +71,12 @@ pub(crate) fn plan_writes(plan: &Plan, outcomes: &[Option<UnitOutcome>], at: Tim
 }
 
 /// The plans of a provider in the store.
-pub(crate) async fn plans(shelf: &Shelf, provider: &Ident) -> Result<BTreeMap<u64, Applied>, EngineError> {
+pub(crate) async fn plans(
+    fenced_store: &FencedStore,
+    provider: &Ident,
+) -> Result<BTreeMap<u64, Applied>, EngineError> {
     let mut found: BTreeMap<u64, Applied> = BTreeMap::new();
-    for (_, part) in shelf.all::<Applied>(&format!("{}{provider}/", keys::PLAN)).await? {
+    for (_, part) in fenced_store.all::<Applied>(&format!("{}{provider}/", keys::PLAN)).await? {
         match found.get_mut(&part.generation) {
             Some(plan) => plan.steps.extend(part.steps),
             None => {

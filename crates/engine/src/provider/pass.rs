@@ -8,14 +8,14 @@ use std::{
 
 use futures::FutureExt;
 use netstead_model::{Ident, Name, UnitOutcome};
-use netstead_plan::{Desired, Input, Mode, Plan, after, desired, diff, intend};
+use netstead_plan::{Desired, Input, Mode, Plan, desired, diff, record_intent, record_outcome};
 use netstead_store::Write;
 
 use super::Worker;
 use crate::{
-    history::{self, Happened, Occasion, PlanOf},
+    history::{self, EngineEvent, EngineEventKind, StoredPlanRef},
     keys,
-    observe::Tally,
+    metrics::Tally,
     status::LastPass,
 };
 
@@ -98,12 +98,12 @@ impl Worker {
         let clock = self.shared.clock.clone();
         let begun = clock.monotonic();
         let mut report = PassReport::new(self.name().clone());
-        self.outlook.change(|seen| seen.passing = Some(begun));
+        self.snapshot.update(|seen| seen.passing = Some(begun));
         // A bug in one provider is that provider's failure.
         let tried = AssertUnwindSafe(self.try_pass(&mut report)).catch_unwind().await;
         let bug = |_| Err(Stopped { reason: "the pass failed; this is a bug".into(), retry_after: None });
         if let Err(stopped) = tried.unwrap_or_else(bug) {
-            if self.outlook.read().error.as_ref() != Some(&stopped.reason) {
+            if self.snapshot.read().error.as_ref() != Some(&stopped.reason) {
                 tracing::warn!(provider = %self.name(), error = stopped.reason, "A pass could not be finished.");
             }
             (report.error, report.retry_after) = (Some(stopped.reason), stopped.retry_after);
@@ -121,17 +121,17 @@ impl Worker {
             observer.passed(&report);
         }
         if !self.shared.lead.is_deposed() {
-            let before = self.outlook.read().error.clone();
-            self.tell_failing(before.as_ref(), error.as_ref()).await;
+            let before = self.snapshot.read().error.clone();
+            self.record_failing_event(before.as_ref(), error.as_ref()).await;
         }
         let succeeded = error.is_none().then(|| clock.monotonic());
-        self.outlook.change(|seen| {
+        self.snapshot.update(|seen| {
             seen.passing = None;
             seen.succeeded = succeeded.or(seen.succeeded);
             seen.last = Some(last);
             seen.rejected = rejected;
             seen.error = error;
-            seen.doubtful = self.seen.doubtful();
+            seen.doubtful = self.zone_cache.doubtful();
             seen.owned = self.owned.clone();
             seen.guard = Arc::new(self.guard.clone());
             if let Some(plan) = &report.plan {
@@ -150,23 +150,23 @@ impl Worker {
         let number = newest.number;
         // What an earlier pass could not tell the store comes first.
         self.rename_sources();
-        self.keep().await?;
+        self.persist().await?;
         let mut wanted = self.desired(newest.inventory.clone()).await?;
         let doubted;
-        (report.zone_errors, doubted) = self.look(&wanted).await?;
-        if self.take_back(&doubted).await {
+        (report.zone_errors, doubted) = self.refresh_zones(&wanted).await?;
+        if self.reclaim_late_values(&doubted).await {
             wanted = self.desired(newest.inventory).await?;
         }
         let (plan, wanted) = self.plan(wanted).await?;
         let shown = Arc::new(plan.clone());
         report.plan = Some(shown.clone());
         let wanted = Arc::new(wanted);
-        self.outlook.change(|seen| {
+        self.snapshot.update(|seen| {
             (seen.desired, seen.pending) = (wanted, shown.steps.len());
             seen.plan = Some(shown);
         });
         let done = self.carry_out(plan, report, false).await;
-        self.outlook.change(|seen| seen.number = number);
+        self.snapshot.update(|seen| seen.number = number);
         done
     }
 
@@ -197,7 +197,8 @@ impl Worker {
     }
 
     pub(super) async fn plan(&self, desired: Desired) -> Result<(Plan, Desired), Stopped> {
-        let (settings, actual, owned) = (self.settings.clone(), self.seen.actual.clone(), self.owned.clone());
+        let (settings, actual, owned) =
+            (self.settings.clone(), self.zone_cache.actual.clone(), self.owned.clone());
         let (guard, now) = (self.guard.clone(), self.shared.now());
         let work = move || {
             let (actual, owned, guard, settings) = (&*actual, &*owned, &guard, &*settings);
@@ -227,7 +228,7 @@ impl Worker {
         let now = self.shared.now();
         let before = self.guard.clone();
         self.remember_forgotten(&plan);
-        self.dirty.extend(intend(&plan, Arc::make_mut(&mut self.owned), &mut self.guard, now));
+        self.dirty.extend(record_intent(&plan, Arc::make_mut(&mut self.owned), &mut self.guard, now));
         if by_hand {
             self.guard.offers.clone_from(&before.offers);
         } else if planned == 0 && plan.parked.is_none() && report.zone_errors.is_empty() {
@@ -236,9 +237,9 @@ impl Worker {
         }
         self.guard_dirty |= before != self.guard;
         // The store learns first.
-        self.keep().await?;
+        self.persist().await?;
         if !by_hand {
-            self.tell_parked(&plan, &before).await;
+            self.record_parked_event(&plan, &before).await;
         }
         if plan.steps.is_empty() {
             return Ok(());
@@ -247,30 +248,35 @@ impl Worker {
         self.remember_removed(&plan, &outcomes);
         let now = self.shared.now();
         let owned = Arc::make_mut(&mut self.owned);
-        self.dirty.extend(after(&plan, &outcomes, owned, &mut self.guard, &self.settings, now));
+        self.dirty.extend(record_outcome(&plan, &outcomes, owned, &mut self.guard, &self.settings, now));
         self.guard_dirty = true;
-        self.keep().await?;
+        self.persist().await?;
         // What is done is seen before it is history.
         let (owned, left) = (self.owned.clone(), planned.saturating_sub(report.applied));
-        self.outlook.change(|seen| {
+        self.snapshot.update(|seen| {
             seen.owned = owned;
             seen.pending = if by_hand { seen.pending } else { left };
         });
-        self.remember(&plan, &outcomes, report).await;
+        self.record_applied_plan(&plan, &outcomes, report).await;
         Ok(())
     }
 
     /// Keeps the plan and an event. They are for people: a store that does not take them stops nothing.
-    async fn remember(&mut self, plan: &Plan, outcomes: &[Option<UnitOutcome>], report: &PassReport) {
+    async fn record_applied_plan(
+        &mut self,
+        plan: &Plan,
+        outcomes: &[Option<UnitOutcome>],
+        report: &PassReport,
+    ) {
         let at = self.shared.clock.wall();
         let mut writes = history::plan_writes(plan, outcomes, at);
         let parts = u32::try_from(writes.len()).unwrap_or(u32::MAX);
         self.plans.insert(plan.generation, plan.steps.len());
         let surplus = history::surplus(&self.plans);
         for generation in &surplus {
-            writes.extend(self.parts(*generation).await);
+            writes.extend(self.stored_plan_deletions(*generation).await);
         }
-        match self.shelf.put(writes).await {
+        match self.fenced_store.put(writes).await {
             Ok(()) => surplus.iter().for_each(|generation| {
                 self.plans.remove(generation);
             }),
@@ -281,16 +287,16 @@ impl Worker {
             rejected = report.rejected, "A plan was carried out."
         );
         let text = format!("generation {}: {}", plan.generation, outcome(report));
-        let event = Happened::new(Occasion::Applied, text).on(self.name());
-        let plan = Some(PlanOf { generation: plan.generation, parts });
+        let event = EngineEvent::new(EngineEventKind::Applied, text).on(self.name());
+        let plan = Some(StoredPlanRef { generation: plan.generation, parts });
         // The same time as the plan has: that is how they are known to belong together.
-        self.shared.history.add(Happened { at, plan, ..event }).await;
+        self.shared.history.add(EngineEvent { at, plan, ..event }).await;
     }
 
     /// The deletion of a stored plan.
-    async fn parts(&self, generation: u64) -> Vec<Write> {
+    async fn stored_plan_deletions(&self, generation: u64) -> Vec<Write> {
         let prefix = format!("{}{}/{generation:016x}/", keys::PLAN, self.name());
-        let found = crate::shelf::entries(&*self.shared.store, &prefix).await.unwrap_or_default();
+        let found = crate::fenced_store::entries(&*self.shared.store, &prefix).await.unwrap_or_default();
         found.into_iter().map(|entry| Write::Delete(entry.key)).collect()
     }
 }

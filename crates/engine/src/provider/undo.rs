@@ -25,9 +25,9 @@ impl Worker {
         let name = self.name().clone();
         let stopped = |stopped: Stopped| EngineError::Server { name: name.clone(), reason: stopped.reason };
         self.rename_sources();
-        self.keep().await?;
+        self.persist().await?;
         let mut report = PassReport::new(name.clone());
-        let plan = self.undoing(undo, &mut report).await?;
+        let plan = self.plan_undo(undo, &mut report).await?;
         if let Some((zone, error)) = report.zone_errors.first() {
             let reason = format!("{zone} could not be read, so nothing is done: {error}");
             return Err(EngineError::Server { name: name.clone(), reason });
@@ -45,14 +45,15 @@ impl Worker {
         Ok((shown, Some(report)))
     }
 
-    async fn undoing(&mut self, undo: &Undo, report: &mut PassReport) -> Result<Plan, EngineError> {
+    async fn plan_undo(&mut self, undo: &Undo, report: &mut PassReport) -> Result<Plan, EngineError> {
         let name = self.name().clone();
         let stopped = |stopped: Stopped| EngineError::Server { name: name.clone(), reason: stopped.reason };
         let refused = |error: netstead_model::ProviderError| stopped(error.into());
         match undo {
             Undo::All => {
-                report.zone_errors = self.look_aside(&Desired::default()).await.map_err(refused)?;
-                let (desired, actual) = (&Desired::default(), &*self.seen.actual);
+                report.zone_errors =
+                    self.refresh_zones_between_passes(&Desired::default()).await.map_err(refused)?;
+                let (desired, actual) = (&Desired::default(), &*self.zone_cache.actual);
                 let (owned, guard, settings) = (&*self.owned, &self.guard, &*self.settings);
                 let now = self.shared.now();
                 Ok(diff(&Input { desired, actual, owned, guard, settings, now, clean: true }))
@@ -61,29 +62,30 @@ impl Worker {
                 let mut inventory = (*self.shared.inventory.borrow().inventory).clone();
                 inventory.clean(source);
                 let wanted = self.desired(Arc::new(inventory)).await.map_err(stopped)?;
-                report.zone_errors = self.look_aside(&wanted).await.map_err(refused)?;
+                report.zone_errors = self.refresh_zones_between_passes(&wanted).await.map_err(refused)?;
                 let (plan, _) = self.plan(wanted).await.map_err(stopped)?;
-                Ok(only(plan, &self.brought(source), self.guard.generation))
+                Ok(limit_to_names(plan, &self.names_brought_by(source), self.guard.generation))
             }
             Undo::To(generation) => {
-                let past = self.past(*generation).await?;
-                report.zone_errors = self.look_aside(&at(past.names())).await.map_err(refused)?;
-                let (actual, now) = (&self.seen.actual, self.shared.now());
+                let past = self.load_past(*generation).await?;
+                report.zone_errors =
+                    self.refresh_zones_between_passes(&desired_at(past.names())).await.map_err(refused)?;
+                let (actual, now) = (&self.zone_cache.actual, self.shared.now());
                 Ok(rollback(&past, actual, &self.owned, &self.guard, &self.settings, now))
             }
         }
     }
 
     /// The names at which something is ours because of a source.
-    fn brought(&self, source: &Ident) -> BTreeSet<Name> {
+    fn names_brought_by(&self, source: &Ident) -> BTreeSet<Name> {
         let of_it = |value: &netstead_plan::OwnedValue| value.reasons.iter().any(|one| one.source == *source);
         let names = self.owned.iter().filter(|(_, values)| values.iter().any(of_it));
         names.map(|(name, _)| name.clone()).collect()
     }
 
     /// What was carried out since a generation. What never took effect for sure is left out.
-    async fn past(&self, to: u64) -> Result<Past, EngineError> {
-        let plans = history::plans(&self.shelf, self.name()).await?;
+    async fn load_past(&self, to: u64) -> Result<Past, EngineError> {
+        let plans = history::plans(&self.fenced_store, self.name()).await?;
         let refused = |kept: String| {
             let provider = self.name().clone();
             Err(EngineError::NoSuchGeneration { provider, to, kept })
@@ -106,7 +108,7 @@ impl Worker {
 }
 
 /// A plan without everything that happens elsewhere than at `names`.
-fn only(mut plan: Plan, names: &BTreeSet<Name>, generation: u64) -> Plan {
+fn limit_to_names(mut plan: Plan, names: &BTreeSet<Name>, generation: u64) -> Plan {
     plan.steps.retain(|step| names.contains(&step.unit.name));
     plan.restated.retain(|(name, _)| names.contains(name));
     plan.forgotten.retain(|(name, _)| names.contains(name));
@@ -119,7 +121,7 @@ fn only(mut plan: Plan, names: &BTreeSet<Name>, generation: u64) -> Plan {
 }
 
 /// What makes the zones of these names be read.
-fn at(names: BTreeSet<&Name>) -> Desired {
+fn desired_at(names: BTreeSet<&Name>) -> Desired {
     let set = |name: &Name| DesiredSet {
         name: name.clone(),
         kind: netstead_model::RecordType::A,

@@ -9,8 +9,8 @@ use tokio::time::{sleep, timeout};
 
 use super::{PassReport, Worker};
 use crate::{
-    history::{Happened, Occasion},
-    keys, observe,
+    history::{EngineEvent, EngineEventKind},
+    keys, metrics,
 };
 
 /// A write that takes this long may have taken effect or not.
@@ -65,11 +65,11 @@ impl Worker {
                     outcomes.extend(group.iter().map(|_| answer.next()));
                 }
                 Err(error) => {
-                    self.seen.doubt(&zone);
+                    self.zone_cache.mark_doubtful(&zone);
                     tracing::warn!(provider = %self.name(), %zone, %error, "A zone could not be changed.");
-                    self.tell_unwritten(&zone, plan.generation, &error).await;
+                    self.record_unwritten_event(&zone, plan.generation, &error).await;
                     if let ProviderError::Late { .. } = error {
-                        report.again |= self.rise(&zone, plan.generation).await;
+                        report.again |= self.catch_up_with_fence(&zone, plan.generation).await;
                     }
                     if let ProviderError::Busy { retry_after, .. } = &error {
                         report.retry_after = *retry_after;
@@ -79,7 +79,7 @@ impl Worker {
                 }
             }
         }
-        self.judge(plan, &outcomes, report);
+        self.count_outcomes(plan, &outcomes, report);
         outcomes
     }
 
@@ -88,25 +88,25 @@ impl Worker {
     fn note_written(&mut self, zone: &Name, group: &[Step], answer: &[UnitOutcome]) {
         let sure = |outcome: &UnitOutcome| !matches!(outcome, UnitOutcome::Changed);
         if answer.len() != group.len() || !answer.iter().all(sure) {
-            return self.seen.doubt(zone);
+            return self.zone_cache.mark_doubtful(zone);
         }
         let taken = group.iter().zip(answer).filter(|(_, outcome)| **outcome == UnitOutcome::Applied);
-        self.seen.wrote(zone, taken.flat_map(|(step, _)| &step.unit.changes));
+        self.zone_cache.apply_written(zone, taken.flat_map(|(step, _)| &step.unit.changes));
     }
 
     /// What people should know about a write without a clear answer.
-    async fn tell_unwritten(&self, zone: &Name, generation: u64, error: &ProviderError) {
+    async fn record_unwritten_event(&self, zone: &Name, generation: u64, error: &ProviderError) {
         let (what, text) = match error {
             ProviderError::Late { .. } => {
-                (Occasion::Late, format!("{error}: something newer was written before"))
+                (EngineEventKind::Late, format!("{error}: something newer was written before"))
             }
             ProviderError::Unknown { .. } => {
                 let text = format!("nobody knows whether {zone} has generation {generation}: {error}");
-                (Occasion::Doubtful, text)
+                (EngineEventKind::Doubtful, text)
             }
             _ => return,
         };
-        self.shared.tell(Happened::new(what, text).on(self.name()).in_zone(zone)).await;
+        self.shared.record_event(EngineEvent::new(what, text).on(self.name()).in_zone(zone)).await;
     }
 
     async fn write_zone(
@@ -122,24 +122,24 @@ impl Worker {
             return Err(ProviderError::Late { server, zone: zone.clone() });
         }
         if !fenced {
-            self.must_lead(zone).await?;
+            self.check_leadership(zone).await?;
         }
-        let fence = Fence { owner: self.settings.owner.to_string(), epoch: self.epoch(), generation };
+        let fence = Fence { owner: self.settings.owner.to_string(), epoch: self.fence_epoch(), generation };
         let request = WriteRequest { units, fence };
         let answer = timeout(PATIENCE, provider.write(zone, &request)).await.unwrap_or_else(|_| {
             let reason = format!("no answer within {} s", PATIENCE.as_secs());
             Err(ProviderError::Unknown { server, reason })
         });
-        if !fenced && self.must_lead(zone).await.is_err() && self.shared.lead.is_deposed() {
-            self.leave_doubt(zone).await;
+        if !fenced && self.check_leadership(zone).await.is_err() && self.shared.lead.is_deposed() {
+            self.report_late_write(zone).await;
         }
         answer
     }
 
     /// Right before a request to a server that cannot refuse a late one: do we still lead?
-    pub(super) async fn must_lead(&self, zone: &Name) -> Result<(), ProviderError> {
+    pub(super) async fn check_leadership(&self, zone: &Name) -> Result<(), ProviderError> {
         let server = self.setup.provider.server();
-        match self.shared.lead.holds(&*self.shared.store).await {
+        match self.shared.lead.still_leads(&*self.shared.store).await {
             Ok(true) => Ok(()),
             Ok(false) => Err(ProviderError::Late { server, zone: zone.clone() }),
             Err(error) => {
@@ -150,7 +150,7 @@ impl Worker {
     }
 
     /// We wrote and no longer lead: whoever does should look.
-    async fn leave_doubt(&self, zone: &Name) {
+    async fn report_late_write(&self, zone: &Name) {
         let key = format!("{}{}/{zone}", keys::DOUBT, self.name());
         let at = self.shared.clock.wall();
         self.shared.count_late(self.name());
@@ -167,12 +167,12 @@ impl Worker {
     }
 
     /// Counts what became of the steps, and remembers what the server will not have.
-    fn judge(&mut self, plan: &Plan, outcomes: &[Option<UnitOutcome>], report: &mut PassReport) {
+    fn count_outcomes(&mut self, plan: &Plan, outcomes: &[Option<UnitOutcome>], report: &mut PassReport) {
         let (now, domains) = (self.shared.now(), self.shared.domains());
         for (step, outcome) in plan.steps.iter().zip(outcomes) {
             let place = (step.zone.clone(), step.unit.name.clone());
-            let zone = observe::label(&self.setup, |zone| named(&domains, zone), &step.zone);
-            observe::count(&mut report.tallies, zone, outcome.as_ref());
+            let zone = metrics::zone_label(&self.setup, |zone| named(&domains, zone), &step.zone);
+            metrics::count_outcome(&mut report.tallies, zone, outcome.as_ref());
             match outcome {
                 Some(UnitOutcome::Applied) => {
                     report.applied += 1;

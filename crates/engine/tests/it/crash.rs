@@ -24,7 +24,7 @@ fn a_crash_between_store_and_server_loses_and_duplicates_nothing() {
         world.server().swallows.store(true, Ordering::SeqCst);
         let writes = world.server().writes();
         world.source.sees([vm("web", "10.0.0.1"), vm("db", "10.0.0.2")]);
-        world.source.tells();
+        world.source.announces_change();
         soon(|| world.server().writes() > writes).await;
         assert!(world.store.get(b"engine/owned/lan/web.example.com").await.unwrap().is_some());
         drop(engine);

@@ -19,11 +19,11 @@ async fn a_workload_gets_its_names_and_loses_them_at_once_when_asked() {
     let world = World::new();
     let engine = world.start().await;
     world.source.sees([vm("web", "10.0.0.1")]);
-    world.source.tells();
+    world.source.announces_change();
     soon(|| world.server().has("web.example.com", "A 10.0.0.1")).await;
     assert!(world.server().has("1.0.0.10.in-addr.arpa", "PTR web.example.com."));
     world.source.says(View::Complete, [], &["web"]);
-    world.source.tells();
+    world.source.announces_change();
     soon(|| !world.server().has("web.example.com", "A 10.0.0.1")).await;
     assert!(!world.server().has("1.0.0.10.in-addr.arpa", "PTR web.example.com."));
     let left: usize = world.server().lock().values().map(|zone| zone.sets.len()).sum();
@@ -41,7 +41,7 @@ async fn what_people_command_is_on_the_server_within_a_few_milliseconds() {
     let engine = world.start_with(setup).await;
     engine.apply(None).await.unwrap();
     world.source.sees([vm("web", "10.0.0.1")]);
-    world.source.tells();
+    world.source.announces_change();
     tokio::time::timeout(Duration::from_millis(100), async {
         while !world.server().has("web.example.com", "A 10.0.0.1") {
             tokio::time::sleep(Duration::from_millis(1)).await;

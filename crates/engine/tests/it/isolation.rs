@@ -25,7 +25,7 @@ async fn one_server_that_hangs_holds_up_only_itself() {
     let slow = &world.servers[1].1;
     slow.hangs.store(true, Ordering::SeqCst);
     world.source.sees([vm("web", "10.0.0.1")]);
-    world.source.tells();
+    world.source.announces_change();
     soon(|| world.server().has("web.example.com", "A 10.0.0.1")).await;
     engine.apply(Some(&ident("fast"))).await.unwrap();
     assert!(!slow.has("web.example.com", "A 10.0.0.1"));

@@ -2,18 +2,18 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests are tests")]
 
 mod absence;
-mod addresses;
 mod approval;
-mod by_name;
-mod changes;
+mod change_history;
 mod crash;
 mod flow;
 mod isolation;
-mod late;
-mod listing;
-mod manual;
+mod late_writes;
+mod ledger_sync;
+mod manual_source;
+mod operator_commands;
 mod pauses;
+mod read_by_name;
+mod record_listing;
 mod server;
 mod staleness;
-mod verbs;
 mod world;

@@ -19,7 +19,7 @@ use crate::world::{data, name};
 
 #[derive(Debug)]
 pub struct Server {
-    pub zones: Mutex<BTreeMap<Name, Held>>,
+    pub zones: Mutex<BTreeMap<Name, HeldZone>>,
     pub writes: AtomicUsize,
     pub reads: AtomicUsize,
     pub fenced: bool,
@@ -48,7 +48,7 @@ pub struct Server {
 }
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Held {
+pub struct HeldZone {
     pub serial: u32,
     pub sets: BTreeMap<(Name, RecordType), RecordSet>,
     pub fence: (u64, u64),
@@ -56,7 +56,7 @@ pub struct Held {
 
 impl Server {
     pub fn new(zones: &[&str]) -> Self {
-        let held = |zone: &&str| (name(zone), Held { serial: 1, ..Held::default() });
+        let held = |zone: &&str| (name(zone), HeldZone { serial: 1, ..HeldZone::default() });
         Self {
             zones: Mutex::new(zones.iter().map(held).collect()),
             writes: AtomicUsize::new(0),
@@ -77,7 +77,7 @@ impl Server {
         }
     }
 
-    pub fn lock(&self) -> MutexGuard<'_, BTreeMap<Name, Held>> {
+    pub fn lock(&self) -> MutexGuard<'_, BTreeMap<Name, HeldZone>> {
         self.zones.lock().unwrap()
     }
 
@@ -126,7 +126,7 @@ impl Server {
     }
 }
 
-fn put(zones: &mut BTreeMap<Name, Held>, at: &Name, value: RecordData) {
+fn put(zones: &mut BTreeMap<Name, HeldZone>, at: &Name, value: RecordData) {
     let zone = zones
         .iter_mut()
         .filter(|(zone, _)| at.is_subdomain_of(zone))
@@ -139,14 +139,15 @@ fn put(zones: &mut BTreeMap<Name, Held>, at: &Name, value: RecordData) {
     zone.serial += 1;
 }
 
-fn place(change: &SetChange) -> (Name, RecordType) {
+fn key_of_change(change: &SetChange) -> (Name, RecordType) {
     let set = change.before.as_ref().or(change.after.as_ref()).unwrap();
     (set.name.clone(), set.kind)
 }
 
-fn take(zone: &mut Held, unit: &Unit) -> UnitOutcome {
-    let is =
-        |change: &SetChange, wanted: &Option<RecordSet>| zone.sets.get(&place(change)) == wanted.as_ref();
+fn apply_unit(zone: &mut HeldZone, unit: &Unit) -> UnitOutcome {
+    let is = |change: &SetChange, wanted: &Option<RecordSet>| {
+        zone.sets.get(&key_of_change(change)) == wanted.as_ref()
+    };
     if unit.changes.iter().all(|change| is(change, &change.after)) {
         return UnitOutcome::Applied;
     }
@@ -155,8 +156,8 @@ fn take(zone: &mut Held, unit: &Unit) -> UnitOutcome {
     }
     for change in &unit.changes {
         match &change.after {
-            Some(set) => zone.sets.insert(place(change), set.clone()),
-            None => zone.sets.remove(&place(change)),
+            Some(set) => zone.sets.insert(key_of_change(change), set.clone()),
+            None => zone.sets.remove(&key_of_change(change)),
         };
     }
     zone.serial += 1;
@@ -246,7 +247,7 @@ impl DnsProvider for Server {
             if rejects.contains(&unit.name) {
                 return UnitOutcome::Rejected { reason: "not here".into() };
             }
-            take(held, unit)
+            apply_unit(held, unit)
         });
         let outcomes = outcomes.collect();
         self.moved.lock().unwrap().insert(zone.clone(), held.serial - before);

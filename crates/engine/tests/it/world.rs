@@ -46,7 +46,7 @@ impl Fake {
     }
 
     /// It says by itself that something changed.
-    pub fn tells(&self) {
+    pub fn announces_change(&self) {
         self.changed.notify_one();
     }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use netstead_model::{Clock as _, RecordSet, Report as Said, SystemClock, UnitOutcome, View, Workload};
 use netstead_plan::{
-    Actual, ActualZone, Domains, Guard, Input, Inventory, Look, Now, Owned, Plan, Settings, after, desired,
-    diff, intend,
+    Actual, ActualZone, Domains, Guard, Input, Inventory, Now, Owned, Plan, ReportArrival, Settings, desired,
+    diff, record_intent, record_outcome,
 };
 
 use crate::{
@@ -94,7 +94,7 @@ impl World {
     fn take(&mut self, workloads: Vec<Workload>) {
         let (source, begun) = ("bench".parse().expect("a name"), self.now.at);
         let report = Said { source, view: View::Complete, begun, workloads, ended: Vec::new() };
-        self.inventory.take(report, Look { now: self.now, began: self.now.millis, session: 1 });
+        self.inventory.ingest(report, ReportArrival { now: self.now, began: self.now.millis, session: 1 });
     }
 
     fn plan(&self) -> Plan {
@@ -104,7 +104,7 @@ impl World {
     }
 
     fn apply(&mut self, plan: &Plan) {
-        intend(plan, &mut self.owned, &mut self.guard, self.now);
+        record_intent(plan, &mut self.owned, &mut self.guard, self.now);
         let mut sets: BTreeMap<_, Vec<RecordSet>> = BTreeMap::new();
         for step in &plan.steps {
             let after = step.unit.changes.iter().filter_map(|change| change.after.clone());
@@ -114,7 +114,7 @@ impl World {
             *zone = ActualZone::new(zone.name.clone(), None, sets.remove(&zone.name));
         }
         let outcomes = vec![Some(UnitOutcome::Applied); plan.steps.len()];
-        after(plan, &outcomes, &mut self.owned, &mut self.guard, &self.settings, self.now);
+        record_outcome(plan, &outcomes, &mut self.owned, &mut self.guard, &self.settings, self.now);
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
 
 use netstead_api::{ConfigReader, ParsedConfig};
 use netstead_client::types::ConfigProblem;
-use netstead_engine::{Imagined, ImaginedProvider, ImaginedSource};
+use netstead_engine::{WhatIfConfig, WhatIfProvider, WhatIfSource};
 use netstead_model::Ident;
 use netstead_plan::{Digest, OwnerId};
 
@@ -86,11 +86,11 @@ fn compare(old: &Config, new: &Config, owner: &OwnerId) -> ParsedConfig {
     for pool in old.pools.iter().filter(|pool| gone(pool.name.clone())) {
         notes.push(format!("pool.{} is missing: it would stay with its claims.", pool.name));
     }
-    let imagined = Imagined { sources, domains: new.domains.clone(), providers };
+    let imagined = WhatIfConfig { sources, domains: new.domains.clone(), providers };
     ParsedConfig { imagined, notes }
 }
 
-fn sources(old: &Config, new: &Config, notes: &mut Vec<String>) -> Vec<ImaginedSource> {
+fn sources(old: &Config, new: &Config, notes: &mut Vec<String>) -> Vec<WhatIfSource> {
     let named = |name: &Ident| old.sources.iter().find(|other| other.name == *name);
     // As in force: the name it has, else the one it had before.
     let before = |source: &SourceConfig| named(&source.name).or_else(|| named(source.was.as_ref()?));
@@ -111,12 +111,12 @@ fn sources(old: &Config, new: &Config, notes: &mut Vec<String>) -> Vec<ImaginedS
         }
         let digest = || serde_json::to_string(&source.kind).map(|text| Digest::of([text])).ok();
         let was = known.map(|known| known.name.clone()).filter(|was| *was != source.name);
-        ImaginedSource { name: source.name.clone(), was, changed: changed.then(digest).flatten() }
+        WhatIfSource { name: source.name.clone(), was, changed: changed.then(digest).flatten() }
     };
     new.sources.iter().map(imagined).collect()
 }
 
-fn providers(old: &Config, new: &Config, owner: &OwnerId, notes: &mut Vec<String>) -> Vec<ImaginedProvider> {
+fn providers(old: &Config, new: &Config, owner: &OwnerId, notes: &mut Vec<String>) -> Vec<WhatIfProvider> {
     let (old, new) = (old.all_providers(), new.all_providers());
     let before = |provider: &DnsConfig| {
         let named = |name: &Ident| old.iter().find(|other| other.name == *name);
@@ -132,7 +132,7 @@ fn providers(old: &Config, new: &Config, owner: &OwnerId, notes: &mut Vec<String
         let running = before(provider);
         let mut settings = provider.common.settings(&provider.name, owner);
         settings.marks = provider.server != ServerConfig::Builtin;
-        ImaginedProvider {
+        WhatIfProvider {
             settings,
             running: running.map(|running| running.name.clone()),
             same_server: running.is_some_and(|running| running.server.is_same(&provider.server)),

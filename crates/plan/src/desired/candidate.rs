@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use netstead_model::{Ident, Key, Name, RecordData, Workload};
 
-use super::{Reason, WhyNot, names};
-use crate::{Domains, Inventory, Now, Settings, inventory::Standing};
+use super::{Reason, WhyNot, wished_values};
+use crate::{Domains, Inventory, Now, Settings, inventory::GraceVerdict};
 
 /// One value one version of a workload asks for.
 #[derive(Debug, Clone)]
@@ -17,9 +17,9 @@ pub(super) struct Candidate<'a> {
     pub(super) source: &'a Ident,
     pub(super) id: &'a Key,
     pub(super) why: Arc<str>,
-    pub(super) standing: Standing,
+    pub(super) verdict: GraceVerdict,
     /// How it stood before its own workload replaced it: the address it was for is only absent.
-    pub(super) replaced: Option<Standing>,
+    pub(super) replaced: Option<GraceVerdict>,
     /// Which version of the workload asks: 0 is the newest.
     pub(super) version: usize,
     pub(super) first: u64,
@@ -45,7 +45,7 @@ impl Candidate<'_> {
     }
 
     /// Where it stands among all, without regard to the order anything was read in.
-    pub(super) fn place(&self) -> (&Name, &RecordData, usize, u64, &Ident, &Key, &str) {
+    pub(super) fn sort_key(&self) -> (&Name, &RecordData, usize, u64, &Ident, &Key, &str) {
         (&self.name, &self.data, self.version, self.first, self.source, self.id, &self.why)
     }
 
@@ -54,7 +54,7 @@ impl Candidate<'_> {
     }
 
     pub(super) fn waits(&self) -> bool {
-        self.standing != Standing::Present
+        self.verdict != GraceVerdict::Present
     }
 
     pub(super) fn why_not(&self, why: String) -> WhyNot {
@@ -68,7 +68,7 @@ pub(super) fn in_order(candidates: Vec<Candidate<'_>>) -> impl Iterator<Item = C
     let numbered = candidates.iter().enumerate();
     let mut order: Vec<(u128, usize)> =
         numbered.map(|(index, candidate)| (start_of(&candidate.name), index)).collect();
-    let place = |index: usize| candidates.get(index).map(Candidate::place);
+    let place = |index: usize| candidates.get(index).map(Candidate::sort_key);
     order.sort_unstable_by(|one, other| {
         one.0.cmp(&other.0).then_with(|| place(one.1).cmp(&place(other.1))).then(one.1.cmp(&other.1))
     });
@@ -84,7 +84,7 @@ fn start_of(name: &Name) -> u128 {
 }
 
 /// What all versions of all workloads ask of this provider.
-pub(super) fn all<'a>(
+pub(super) fn collect_candidates<'a>(
     inventory: &'a Inventory,
     settings: &Settings,
     domains: &Domains,
@@ -95,33 +95,35 @@ pub(super) fn all<'a>(
     let mut ignored = Vec::new();
     for (source, state) in inventory.sources() {
         for (id, entry) in &state.entries {
-            let newest = Standing::of(source, state, entry, settings.graces(), now);
-            let mut add = |workload: &Workload, standing: &Standing, version, why_not: &mut Vec<WhyNot>| {
-                names::of(workload, settings, domains, why_not, |wished| {
-                    candidates.push(Candidate {
-                        name: wished.name,
-                        data: wished.data,
-                        ttl: wished.ttl,
-                        source,
-                        id,
-                        why: wished.why,
-                        standing: standing.clone(),
-                        replaced: None,
-                        version,
-                        first: entry.first,
-                        adopt: wished.adopt,
-                        share: wished.share,
-                        proxied: wished.proxied,
-                        target: wished.target,
-                        moves: wished.moves,
-                        rank: wished.rank,
+            let newest = GraceVerdict::of(source, state, entry, settings.graces(), now);
+            let mut add =
+                |workload: &Workload, standing: &GraceVerdict, version, why_not: &mut Vec<WhyNot>| {
+                    wished_values::for_each_wished_value(workload, settings, domains, why_not, |wished| {
+                        candidates.push(Candidate {
+                            name: wished.name,
+                            data: wished.data,
+                            ttl: wished.ttl,
+                            source,
+                            id,
+                            why: wished.why,
+                            verdict: standing.clone(),
+                            replaced: None,
+                            version,
+                            first: entry.first,
+                            adopt: wished.adopt,
+                            share: wished.share,
+                            proxied: wished.proxied,
+                            target: wished.target,
+                            moves: wished.moves,
+                            rank: wished.rank,
+                        });
                     });
-                });
-            };
-            let heard = if newest == Standing::Present { &mut *why_not } else { &mut ignored };
+                };
+            let heard = if newest == GraceVerdict::Present { &mut *why_not } else { &mut ignored };
             add(&entry.workload, &newest, 0, heard);
             for (index, former) in entry.former.iter().rev().enumerate() {
-                let standing = Standing::of_former(source, state, entry, former, &newest, settings.graces());
+                let standing =
+                    GraceVerdict::of_former(source, state, entry, former, &newest, settings.graces());
                 add(&former.workload, &standing, index + 1, &mut ignored);
             }
             ignored.clear();

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use netstead_model::{RecordData, RecordType};
 
 use super::{Desired, DesiredSet, DesiredValue, WhyNot, candidate::Candidate};
-use crate::{Cause, OwnedValue, Settings, inventory::Standing};
+use crate::{Cause, OwnedValue, Settings, inventory::GraceVerdict};
 
 /// Sorts out the candidates of one name: those left can all stand there together. The others go to `gone`, with the
 /// cause that a value of ours would leave for.
-pub(super) fn settle<'a>(
+pub(super) fn resolve_conflicts<'a>(
     group: Vec<Candidate<'a>>,
     ours: &[OwnedValue],
     gone: &mut Vec<Candidate<'a>>,
     why_not: &mut Vec<WhyNot>,
 ) -> Vec<Candidate<'a>> {
     let (mut live, lost): (Vec<_>, Vec<_>) =
-        group.into_iter().partition(|candidate| !matches!(candidate.standing, Standing::Gone(..)));
+        group.into_iter().partition(|candidate| !matches!(candidate.verdict, GraceVerdict::Gone(..)));
     gone.extend(lost);
     if live.iter().any(|candidate| candidate.version > 0) {
         live = superseded(live, gone);
@@ -44,10 +44,10 @@ pub(super) fn settle<'a>(
         if !candidate.waits() {
             why_not.push(candidate.why_not(why.clone()));
         }
-        candidate.standing = if candidate.same_workload(&winner) {
-            Standing::Gone(Cause::Updated, "replaced by its workload".into())
+        candidate.verdict = if candidate.same_workload(&winner) {
+            GraceVerdict::Gone(Cause::Updated, "replaced by its workload".into())
         } else {
-            Standing::Gone(Cause::Conflict, why.into())
+            GraceVerdict::Gone(Cause::Conflict, why.into())
         };
         gone.push(candidate);
     }
@@ -77,11 +77,11 @@ fn superseded<'a>(live: Vec<Candidate<'a>>, gone: &mut Vec<Candidate<'a>>) -> Ve
     for (mut candidate, replaced) in live.into_iter().zip(replaced) {
         if replaced {
             let gone_now = if candidate.moves {
-                Standing::Gone(Cause::Target, "the target moved".into())
+                GraceVerdict::Gone(Cause::Target, "the target moved".into())
             } else {
-                Standing::Gone(Cause::Updated, "replaced by its workload".into())
+                GraceVerdict::Gone(Cause::Updated, "replaced by its workload".into())
             };
-            candidate.replaced = Some(std::mem::replace(&mut candidate.standing, gone_now));
+            candidate.replaced = Some(std::mem::replace(&mut candidate.verdict, gone_now));
             gone.push(candidate);
         } else {
             stay.push(candidate);
@@ -91,7 +91,7 @@ fn superseded<'a>(live: Vec<Candidate<'a>>, gone: &mut Vec<Candidate<'a>>) -> Ve
 }
 
 /// Puts candidates that can stand together into sets.
-pub(super) fn sets(live: Vec<Candidate<'_>>, settings: &Settings, desired: &mut Desired) {
+pub(super) fn group_into_sets(live: Vec<Candidate<'_>>, settings: &Settings, desired: &mut Desired) {
     let mut rest = live.into_iter().peekable();
     while let Some(first) = rest.next() {
         let kind = first.data.kind();
@@ -99,12 +99,12 @@ pub(super) fn sets(live: Vec<Candidate<'_>>, settings: &Settings, desired: &mut 
         while let Some(next) = rest.next_if(|next| next.data.kind() == kind) {
             set.push(next);
         }
-        desired.sets.extend(one(&set, settings, &mut desired.why_not));
+        desired.sets.extend(build_set(&set, settings, &mut desired.why_not));
     }
 }
 
 /// The set of candidates that have name and type in common, sorted by value.
-pub(super) fn one(
+pub(super) fn build_set(
     candidates: &[Candidate<'_>],
     settings: &Settings,
     why_not: &mut Vec<WhyNot>,
@@ -122,8 +122,8 @@ pub(super) fn one(
     }
     let mut values: Vec<DesiredValue> = Vec::with_capacity(candidates.len());
     for candidate in candidates {
-        let waiting: Option<Arc<str>> = match &candidate.standing {
-            Standing::Waiting(why) => Some(why.clone()),
+        let waiting: Option<Arc<str>> = match &candidate.verdict {
+            GraceVerdict::Waiting(why) => Some(why.clone()),
             _ => None,
         };
         match values.last_mut().filter(|value| value.data == candidate.data) {

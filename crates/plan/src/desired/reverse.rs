@@ -9,7 +9,7 @@ use super::{
     candidate::{self, Candidate},
     conflict,
 };
-use crate::{Cause, Owned, Settings, inventory::Standing};
+use crate::{Cause, Owned, Settings, inventory::GraceVerdict};
 
 /// The PTR that goes with an A or AAAA, if its name is the address's own.
 pub(super) fn pointer<'a>(candidate: &Candidate<'a>, settings: &Settings) -> Option<Candidate<'a>> {
@@ -23,14 +23,14 @@ pub(super) fn pointer<'a>(candidate: &Candidate<'a>, settings: &Settings) -> Opt
         adopt: false,
         share: false,
         proxied: None,
-        standing: candidate.replaced.clone().unwrap_or_else(|| candidate.standing.clone()),
+        verdict: candidate.replaced.clone().unwrap_or_else(|| candidate.verdict.clone()),
         ..candidate.clone()
     })
 }
 
 /// One PTR for each address: the one that stands as long as its name is wanted, else the best. Where somebody asked
 /// for a PTR by name there is no other.
-pub(super) fn sets<'a>(
+pub(super) fn choose_pointers<'a>(
     pointers: Vec<Candidate<'a>>,
     owned: &Owned,
     settings: &Settings,
@@ -54,9 +54,9 @@ pub(super) fn sets<'a>(
         let data = best.map(|best| best.data.clone());
         let (chosen, others): (Vec<_>, Vec<_>) =
             group.into_iter().partition(|one| Some(&one.data) == data.as_ref());
-        desired.sets.extend(conflict::one(&chosen, settings, &mut desired.why_not));
+        desired.sets.extend(conflict::build_set(&chosen, settings, &mut desired.why_not));
         gone.extend(others.into_iter().map(|mut other| {
-            other.standing = Standing::Gone(Cause::Updated, "another name has the address".into());
+            other.verdict = GraceVerdict::Gone(Cause::Updated, "another name has the address".into());
             other
         }));
     }

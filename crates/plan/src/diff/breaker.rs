@@ -19,7 +19,7 @@ pub(super) enum Verdict {
 }
 
 /// One verdict for each name, in order.
-pub(super) fn judge(
+pub(super) fn guard_verdicts(
     names: &[NameDiff<'_>],
     owned_in: &BTreeMap<usize, u64>,
     input: &Input<'_>,

@@ -6,7 +6,7 @@ use netstead_model::{Name, RecordSet};
 
 use crate::{
     OwnerId,
-    marks::{front, is_below, place},
+    marks::{is_below, mark_name, mark_prefix_len},
 };
 
 /// Marks by name.
@@ -56,20 +56,20 @@ impl<'z, 'a> Cursor<'z, 'a> {
         let at = if is_below(self.owner, name) {
             self.advance(name)
         } else {
-            self.marks.position(&place(self.owner, name, zone, false))
+            self.marks.position(&mark_name(self.owner, name, zone, false))
         };
         if ours {
-            self.take(at);
+            self.mark_used(at);
             if self.marks.below.len() < self.marks.sets.len() {
-                let apart = self.marks.position(&place(self.owner, name, zone, true));
-                self.take(apart);
+                let apart = self.marks.position(&mark_name(self.owner, name, zone, true));
+                self.mark_used(apart);
             }
         }
         at.and_then(|at| self.marks.sets.get(at)).copied()
     }
 
     fn advance(&mut self, name: &Name) -> Option<usize> {
-        let front = front(self.owner);
+        let front = mark_prefix_len(self.owner);
         let mut found = None;
         while let Some(set) = self.marks.sets.get(self.next).filter(|_| self.next < self.marks.below.end) {
             match set.name.as_str().get(front..).unwrap_or_default().cmp(name.as_str()) {
@@ -82,7 +82,7 @@ impl<'z, 'a> Cursor<'z, 'a> {
         found
     }
 
-    fn take(&mut self, at: Option<usize>) {
+    fn mark_used(&mut self, at: Option<usize>) {
         if let Some(used) = at.and_then(|at| self.used.get_mut(at)) {
             *used = true;
         }

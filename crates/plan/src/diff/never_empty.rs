@@ -7,8 +7,8 @@ use crate::Kept;
 
 /// Takes removals back that would leave nothing where something should be: an update without its new value, a conflict
 /// without its winner.
-pub(super) fn keep(name: &mut NameDiff<'_>, notes: &mut Notes) {
-    let turns = name.turns();
+pub(super) fn keep_last_value(name: &mut NameDiff<'_>, notes: &mut Notes) {
+    let turns = name.switches_alias();
     let owner = name.name;
     for set in &mut name.sets {
         let left = set.before.map_or(0, |before| before.values.len()) + set.adds.len();
@@ -29,7 +29,7 @@ pub(super) fn keep(name: &mut NameDiff<'_>, notes: &mut Notes) {
 
 impl NameDiff<'_> {
     /// Whether the name turns from an alias into something else or back: then one cannot come before the other goes.
-    pub(super) fn turns(&self) -> bool {
+    pub(super) fn switches_alias(&self) -> bool {
         let gives = |alias: bool| {
             let of = move |kind: RecordType| (kind == RecordType::Cname) == alias;
             (

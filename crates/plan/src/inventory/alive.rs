@@ -2,7 +2,7 @@
 
 use netstead_model::{Ident, Key, Span, Workload};
 
-use super::{Inventory, Standing};
+use super::{GraceVerdict, Inventory};
 use crate::{Now, SourceState};
 
 /// How long something may be missed before it is believed to be gone.
@@ -50,15 +50,15 @@ impl Inventory {
         let Some(state) = self.source(source) else { return Vec::new() };
         let (mut newest, mut older) = (Vec::new(), Vec::new());
         for (id, entry) in &state.entries {
-            let standing = Standing::of(source, state, entry, grace, now);
+            let standing = GraceVerdict::of(source, state, entry, grace, now);
             for former in entry.former.iter().rev() {
-                let stands = Standing::of_former(source, state, entry, former, &standing, grace);
-                if !matches!(stands, Standing::Gone(..)) {
+                let stands = GraceVerdict::of_former(source, state, entry, former, &standing, grace);
+                if !matches!(stands, GraceVerdict::Gone(..)) {
                     older.push(Alive { id, workload: &former.workload, present: false });
                 }
             }
-            if !matches!(standing, Standing::Gone(..)) {
-                let present = standing == Standing::Present;
+            if !matches!(standing, GraceVerdict::Gone(..)) {
+                let present = standing == GraceVerdict::Present;
                 newest.push(Alive { id, workload: &entry.workload, present });
             }
         }

@@ -19,7 +19,7 @@ const MOST_OF_NAME: usize = 253;
 pub struct Mark(Vec<(RecordType, String)>);
 
 /// The name of the mark of `name` in `zone`. `delegation`: ours there is an NS set that is not the zone's own.
-pub fn place(owner: &OwnerId, name: &Name, zone: &Name, delegation: bool) -> String {
+pub fn mark_name(owner: &OwnerId, name: &Name, zone: &Name, delegation: bool) -> String {
     let text = name.as_str();
     let inner = match text.strip_prefix("*.") {
         Some(rest) => format!("{PREFIX}{owner}.{WILDCARD}.{rest}"),
@@ -33,11 +33,11 @@ pub fn place(owner: &OwnerId, name: &Name, zone: &Name, delegation: bool) -> Str
 
 /// Whether the mark of `name` stands right below it, whatever its zone.
 pub(crate) fn is_below(owner: &OwnerId, name: &Name) -> bool {
-    !name.is_wildcard() && front(owner) + name.as_str().len() <= MOST_OF_NAME
+    !name.is_wildcard() && mark_prefix_len(owner) + name.as_str().len() <= MOST_OF_NAME
 }
 
 /// How many characters the mark of such a name has before the name itself.
-pub(crate) fn front(owner: &OwnerId) -> usize {
+pub(crate) fn mark_prefix_len(owner: &OwnerId) -> usize {
     PREFIX.len() + owner.as_str().len() + 1
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use netstead_model::{Name, RecordData, RecordType};
 
-use super::{Mark, is_mark, place};
+use super::{Mark, is_mark, mark_name};
 use crate::{Actual, Origin, Owned, OwnedValue, OwnerId};
 
 /// What marks say.
@@ -29,7 +29,7 @@ pub fn recover(owner: &OwnerId, actual: &Actual) -> Recovered {
         }
         for set in sets.iter().filter(|set| is_mark(set.name.as_str()).is_none()) {
             for delegation in [false, true] {
-                let at = place(owner, &set.name, &zone.name, delegation);
+                let at = mark_name(owner, &set.name, &zone.name, delegation);
                 let Some((found, used)) = marks.get_mut(at.as_str()) else { continue };
                 let ours = |data: &&RecordData| found.iter().any(|mark: &Mark| mark.covers(&set.name, data));
                 for data in set.values.iter().filter(ours) {
@@ -52,8 +52,9 @@ pub fn superseded(owner: &OwnerId, owned: &Owned, actual: &Actual) -> Vec<(Name,
     let mut found = Vec::new();
     for zone in &actual.zones {
         let inside = owned.iter().map(|(name, _)| name).filter(|name| name.is_subdomain_of(&zone.name));
-        let places: BTreeSet<String> =
-            inside.flat_map(|name| [false, true].map(|cut| place(owner, name, &zone.name, cut))).collect();
+        let places: BTreeSet<String> = inside
+            .flat_map(|name| [false, true].map(|cut| mark_name(owner, name, &zone.name, cut)))
+            .collect();
         let texts = zone.sets.iter().flatten().filter(|set| set.kind == RecordType::Txt);
         for set in texts.filter(|set| places.contains(set.name.as_str())) {
             for data in set.values.iter().filter(|data| Mark::parse(data).is_some()) {

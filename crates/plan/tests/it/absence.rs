@@ -181,8 +181,8 @@ fn a_new_leader_plans_only_from_reports_begun_after_it_took_over() {
         workloads: Vec::new(),
         ended: Vec::new(),
     };
-    let look = netstead_plan::Look { now, began: before.millis, session: 1 };
-    assert_eq!(world.inventory.take(late, look), netstead_plan::Taken::Stale);
+    let look = netstead_plan::ReportArrival { now, began: before.millis, session: 1 };
+    assert_eq!(world.inventory.ingest(late, look), netstead_plan::ReportOutcome::Stale);
     world.wait(3600).pass();
     assert!(world.has("w0.example.com", "A 10.0.0.0"));
 }
@@ -199,8 +199,8 @@ fn a_clock_that_was_set_back_makes_no_report_stale() {
         workloads: fleet(0..9),
         ended: Vec::new(),
     };
-    let look = netstead_plan::Look { now, began: now.millis, session: 1 };
-    assert_eq!(world.inventory.take(report, look), netstead_plan::Taken::Taken);
+    let look = netstead_plan::ReportArrival { now, began: now.millis, session: 1 };
+    assert_eq!(world.inventory.ingest(report, look), netstead_plan::ReportOutcome::Accepted);
     world.pass();
     assert!(world.has("w8.example.com", "A 10.0.0.8"));
 }

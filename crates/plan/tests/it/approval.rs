@@ -81,8 +81,15 @@ fn an_unknown_outcome_keeps_the_approval_and_the_value() {
     let (hash, now) = (world.plan().parked.unwrap().hash, world.now());
     world.guard.approve(hash, now).unwrap();
     let plan = world.plan();
-    netstead_plan::intend(&plan, &mut world.owned, &mut world.guard, now);
-    netstead_plan::after(&plan, &[None, None], &mut world.owned, &mut world.guard, &world.settings, now);
+    netstead_plan::record_intent(&plan, &mut world.owned, &mut world.guard, now);
+    netstead_plan::record_outcome(
+        &plan,
+        &[None, None],
+        &mut world.owned,
+        &mut world.guard,
+        &world.settings,
+        now,
+    );
     assert_eq!(world.owned.len(), 3);
     assert_eq!(world.plan().steps.len(), 2);
 }

@@ -154,7 +154,7 @@ fn the_store_knows_of_a_value_before_the_server_does() {
     world.settings.reverse = false;
     world.sees([vm("app", &["10.0.0.1"])]);
     let (plan, now) = (world.plan(), world.now());
-    netstead_plan::intend(&plan, &mut world.owned, &mut world.guard, now);
+    netstead_plan::record_intent(&plan, &mut world.owned, &mut world.guard, now);
     // The server takes it, and we crash before the answer comes.
     world.server.write(&plan.steps[0].zone, &plan.steps[0].unit);
     let plan = world.pass();
@@ -168,9 +168,16 @@ fn what_the_server_refuses_is_not_ours() {
     world.settings.reverse = false;
     world.sees([vm("app", &["10.0.0.1"])]);
     let (plan, now) = (world.plan(), world.now());
-    netstead_plan::intend(&plan, &mut world.owned, &mut world.guard, now);
+    netstead_plan::record_intent(&plan, &mut world.owned, &mut world.guard, now);
     let refused = netstead_model::UnitOutcome::Rejected { reason: "no".into() };
-    netstead_plan::after(&plan, &[Some(refused)], &mut world.owned, &mut world.guard, &world.settings, now);
+    netstead_plan::record_outcome(
+        &plan,
+        &[Some(refused)],
+        &mut world.owned,
+        &mut world.guard,
+        &world.settings,
+        now,
+    );
     assert!(world.owned.is_empty());
 }
 

@@ -3,7 +3,7 @@
 use netstead_model::{RecordType, View};
 use netstead_plan::{
     DriftKind, Owned,
-    marks::{Mark, adoptable, external_dns::Naming, is_mark, place, recover, render},
+    marks::{Mark, adoptable, external_dns::Naming, is_mark, mark_name, recover, render},
 };
 
 use crate::world::*;
@@ -11,7 +11,7 @@ use crate::world::*;
 #[test]
 fn a_mark_is_found_by_name_wildcard_delegation_and_length() {
     let (owner, zone) = ("blue".parse().unwrap(), name("example.com"));
-    let at = |name: &str, delegation| place(&owner, &self::name(name), &zone, delegation);
+    let at = |name: &str, delegation| mark_name(&owner, &self::name(name), &zone, delegation);
     assert_eq!(at("web.example.com", false), "_netstead-blue.web.example.com");
     assert_eq!(at("*.example.com", false), "_netstead-blue._wildcard.example.com");
     assert_eq!(at("sub.example.com", true), "b9d2ba2b6e5f._netstead-blue.example.com");

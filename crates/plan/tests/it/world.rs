@@ -8,8 +8,8 @@ use netstead_model::{
     Wish, Workload,
 };
 use netstead_plan::{
-    Actual, ActualZone, Desired, Digest, Domains, Guard, Input, Inventory, Look, Now, Owned, Plan, Settings,
-    SourceConfig, after, desired, diff, intend,
+    Actual, ActualZone, Desired, Digest, Domains, Guard, Input, Inventory, Now, Owned, Plan, ReportArrival,
+    Settings, SourceConfig, desired, diff, record_intent, record_outcome,
 };
 
 #[derive(Clone)]
@@ -116,8 +116,10 @@ impl World {
             ended.iter().map(|(id, asked)| Ended { id: id.parse().unwrap(), asked: *asked }).collect();
         let (source, begun) = (source.parse().unwrap(), self.now().at);
         let report = Report { source, view, begun, workloads, ended };
-        self.inventory
-            .take(report, Look { now: self.now(), began: self.now().millis, session: self.session });
+        self.inventory.ingest(
+            report,
+            ReportArrival { now: self.now(), began: self.now().millis, session: self.session },
+        );
     }
 
     /// A Complete report of the source `pve`.
@@ -155,10 +157,10 @@ impl World {
     pub fn pass(&mut self) -> Plan {
         let plan = self.plan();
         let now = self.now();
-        intend(&plan, &mut self.owned, &mut self.guard, now);
+        record_intent(&plan, &mut self.owned, &mut self.guard, now);
         let outcomes: Vec<_> =
             plan.steps.iter().map(|step| Some(self.server.write(&step.zone, &step.unit))).collect();
-        after(&plan, &outcomes, &mut self.owned, &mut self.guard, &self.settings, now);
+        record_outcome(&plan, &outcomes, &mut self.owned, &mut self.guard, &self.settings, now);
         plan
     }
 

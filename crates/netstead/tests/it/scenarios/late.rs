@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use netstead_engine::{Engine, Occasion, Options, ProviderSetup, Setup};
+use netstead_engine::{Engine, EngineEventKind, Options, ProviderSetup, Setup};
 use netstead_model::{RecordData, RecordType, SystemClock};
 use netstead_plan::{Digest, Settings};
 use netstead_providers::{Secret, dns::powerdns as provider};
@@ -161,7 +161,8 @@ fn what_comes_late_through_the_api_of_powerdns_is_repaired_within_five_seconds()
     let before = gate.passed();
     let begun = Stopwatch::start();
     gate.open();
-    let late = || runtime.block_on(second.events(100)).into_iter().find(|event| event.what == Occasion::Late);
+    let late =
+        || runtime.block_on(second.events(100)).into_iter().find(|event| event.what == EngineEventKind::Late);
     let event = until(SOON, late).expect("an event names the late write");
     server.until(FORWARD, &["www.home.test A 10.0.3.11"]);
     let took = begun.elapsed();

@@ -1,0 +1,269 @@
+//! What people ask for beside passes: take over, give up, go back.
+
+mod select_providers;
+
+use std::sync::Arc;
+
+use futures::future::join_all;
+use netstead_model::Ident;
+use netstead_plan::{Digest, OwnerId, Plan};
+use netstead_store::Write;
+
+use self::select_providers::{answers_for, cannot_recover};
+use super::{Engine, configure};
+use crate::{
+    Adoption, AdoptionReport, EngineError, PassReport, Scope,
+    fenced_store::entries,
+    history::{EngineEvent, EngineEventKind},
+    keys,
+    provider::{ProviderHandle, Undo},
+};
+
+/// What is to be given up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cleaning {
+    /// What a source brought that is no longer configured, everywhere.
+    Source(Ident),
+    /// Everything of ours on a provider.
+    Provider(Ident),
+}
+
+/// What was taken back, or would be.
+#[derive(Debug, Clone, Default)]
+pub struct Undone {
+    /// Over all that is done: whoever saw it can ask for exactly that.
+    pub hash: String,
+    pub plans: Vec<Arc<Plan>>,
+    /// What came of it; empty if nothing was done.
+    pub reports: Vec<PassReport>,
+    /// Providers to which nothing is written until somebody resumes them.
+    pub paused: Vec<Ident>,
+    /// What could not be done, one sentence each.
+    pub notes: Vec<String>,
+}
+
+impl Engine {
+    /// Takes over values that somebody else wrote, and runs a pass; or says what that would be.
+    pub async fn adopt(
+        &self,
+        take: Adoption,
+        provider: Option<&Ident>,
+        dry: bool,
+        by: &str,
+    ) -> Result<Vec<AdoptionReport>, EngineError> {
+        let handles = self.selected_providers(provider)?;
+        let answers = |handle: &ProviderHandle| match &take {
+            Adoption::Name { name, .. } => answers_for(handle, name),
+            _ => true,
+        };
+        if let (Some(provider), Some(_), Adoption::Name { name, .. }) =
+            (provider, handles.iter().find(|handle| !answers(handle)), &take)
+        {
+            let reason = format!("`{provider}` does not answer for {name}");
+            return Err(EngineError::Invalid { field: "provider", reason });
+        }
+        let handles: Vec<ProviderHandle> = handles.into_iter().filter(answers).collect();
+        self.adopt_on_all(&handles, &take, dry, by).await
+    }
+
+    /// Makes what the marks of `owner` say is its own ours, after the store was lost. The first plan after it is parked.
+    pub async fn recover(
+        &self,
+        owner: OwnerId,
+        provider: Option<&Ident>,
+        dry: bool,
+        by: &str,
+    ) -> Result<Vec<AdoptionReport>, EngineError> {
+        let handles = self.selected_providers(provider)?;
+        let (mut able, mut unable) = (Vec::new(), Vec::new());
+        for handle in handles {
+            match cannot_recover(&handle, &owner) {
+                None => able.push(handle),
+                Some(reason) if provider.is_some() => {
+                    return Err(EngineError::Invalid { field: "provider", reason });
+                }
+                Some(reason) => unable.push((handle, reason)),
+            }
+        }
+        self.poll_all_sources().await;
+        let mut taken = self.adopt_on_all(&able, &Adoption::Marks(owner.clone()), dry, by).await?;
+        let any = taken.iter().any(|taken| taken.error.is_none());
+        if !dry && any && provider.is_none() {
+            let write = Write::Put(keys::OWNER.into(), keys::encode(&owner));
+            self.shared.fenced_store("owner").put(vec![write]).await?;
+        }
+        // One that holds no marks has nothing to recover; that needs no word.
+        let worth = unable.into_iter().filter(|(handle, _)| handle.setup.effective().marks);
+        taken.extend(
+            worth.map(|(handle, reason)| AdoptionReport::failed(handle.setup.name().clone(), reason)),
+        );
+        Ok(taken)
+    }
+
+    /// Removes what a detached source brought, or everything of ours on a provider, and pauses what it touches. With
+    /// `expect`, only if that is still what would be done.
+    pub async fn clean(
+        &self,
+        what: &Cleaning,
+        dry: bool,
+        expect: Option<&str>,
+        by: &str,
+    ) -> Result<Undone, EngineError> {
+        let (handles, undo) = match what {
+            Cleaning::Provider(name) => {
+                if self.owned_on_detached(name).is_some() {
+                    return Err(EngineError::Detached { name: name.clone() });
+                }
+                (vec![self.provider(name)?], Undo::All)
+            }
+            Cleaning::Source(name) => (self.providers_with_values_of(name)?, Undo::Source(name.clone())),
+        };
+        let mut undone = self.undo(&handles, &undo, dry, expect, by).await?;
+        if let Cleaning::Source(name) = what {
+            undone.notes.extend(self.values_on_detached_providers(name));
+        }
+        if !dry {
+            let told = |text: String| EngineEvent::new(EngineEventKind::Cleaned, text).by(by);
+            self.shared
+                .record_event(match what {
+                    Cleaning::Provider(name) => {
+                        told(format!("everything of ours on {name} was to go")).on(name)
+                    }
+                    Cleaning::Source(name) => {
+                        told(format!("everything that {name} brought was to go")).of_source(name)
+                    }
+                })
+                .await;
+        }
+        Ok(undone)
+    }
+
+    /// Forgets what is ours on a provider that is no longer configured. Its records stay as they are, as somebody else's.
+    pub async fn forget(&self, provider: &Ident, dry: bool, by: &str) -> Result<usize, EngineError> {
+        let _turn = self.reconfigure_lock.lock().await;
+        let Some(owned) = self.owned_on_detached(provider) else {
+            self.provider(provider)?;
+            let reason = format!("`{provider}` is in the configuration: take it out first");
+            return Err(EngineError::Invalid { field: "provider", reason });
+        };
+        if dry {
+            return Ok(owned);
+        }
+        let mut gone =
+            vec![format!("{}{provider}", keys::GUARD).into(), format!("{}{provider}", keys::PROVIDER).into()];
+        for prefix in [keys::OWNED, keys::PLAN, keys::LATELY] {
+            let found = entries(&*self.shared.store, &format!("{prefix}{provider}/")).await?;
+            gone.splice(0..0, found.into_iter().map(|entry| entry.key));
+        }
+        let fenced_store = self.shared.fenced_store(&format!("provider/{provider}"));
+        fenced_store.put(gone.into_iter().map(Write::Delete).collect()).await?;
+        configure::find_detached_providers(&self.shared).await?;
+        let text = format!("{owned} values on {provider}, which is no longer configured, are forgotten");
+        self.shared.record_event(EngineEvent::new(EngineEventKind::Cleaned, text).on(provider).by(by)).await;
+        Ok(owned)
+    }
+
+    /// Brings a provider back to what a generation had, as a new generation, and pauses it.
+    pub async fn rollback(
+        &self,
+        to: u64,
+        provider: Option<&Ident>,
+        dry: bool,
+        expect: Option<&str>,
+        by: &str,
+    ) -> Result<Undone, EngineError> {
+        let handle = match provider {
+            Some(name) => self.provider(name)?,
+            None => self.only_provider_with_history().await?,
+        };
+        let name = handle.setup.name().clone();
+        let undone = self.undo(&[handle], &Undo::To(to), dry, expect, by).await?;
+        if !dry {
+            let text = format!("{name} was brought back to generation {to}");
+            self.shared
+                .record_event(EngineEvent::new(EngineEventKind::RolledBack, text).on(&name).by(by))
+                .await;
+        }
+        Ok(undone)
+    }
+
+    /// Shows what would be taken back; then pauses, and does it.
+    async fn undo(
+        &self,
+        handles: &[ProviderHandle],
+        undo: &Undo,
+        dry: bool,
+        expect: Option<&str>,
+        by: &str,
+    ) -> Result<Undone, EngineError> {
+        let mut undone = Undone::default();
+        let shown = join_all(handles.iter().map(|handle| handle.undo(undo.clone(), true))).await;
+        for plan in shown {
+            undone.plans.push(plan?.0);
+        }
+        undone.hash = hash(&undone.plans).to_string();
+        if dry {
+            return Ok(undone);
+        }
+        if expect.is_some_and(|expect| expect != undone.hash) {
+            return Err(EngineError::NotAsShown);
+        }
+        for plan in undone.plans.iter().filter(|plan| !plan.is_empty()) {
+            let reason = match undo {
+                Undo::All => "it was cleaned".to_owned(),
+                Undo::Source(source) => format!("what {source} brought was cleaned"),
+                Undo::To(to) => format!("it was brought back to generation {to}"),
+            };
+            self.pause(Scope::Provider(plan.provider.clone()), None, Some(reason), by).await?;
+            undone.paused.push(plan.provider.clone());
+        }
+        if let Undo::Source(source) = undo {
+            let clean = |inventory: &mut netstead_plan::Inventory, _| {
+                inventory.clean(source);
+            };
+            self.shared.change_inventory(clean).await;
+        }
+        let done = join_all(handles.iter().map(|handle| handle.undo(undo.clone(), false))).await;
+        undone.plans.clear();
+        for (handle, done) in handles.iter().zip(done) {
+            match done {
+                Ok((plan, report)) => {
+                    undone.plans.push(plan);
+                    undone.reports.extend(report);
+                }
+                Err(error) => undone.notes.push(format!("{}: {error}", handle.setup.name())),
+            }
+        }
+        Ok(undone)
+    }
+
+    async fn adopt_on_all(
+        &self,
+        handles: &[ProviderHandle],
+        take: &Adoption,
+        dry: bool,
+        by: &str,
+    ) -> Result<Vec<AdoptionReport>, EngineError> {
+        let taken =
+            join_all(handles.iter().map(|handle| handle.request_adoption(take.clone(), dry, by))).await;
+        let of = |(handle, taken): (&ProviderHandle, Result<AdoptionReport, EngineError>)| match taken {
+            Err(EngineError::Server { name, reason }) if handles.len() > 1 => {
+                Ok(AdoptionReport::failed(name, reason))
+            }
+            Err(error) => Err(error),
+            Ok(taken) => {
+                debug_assert_eq!(taken.provider, *handle.setup.name());
+                Ok(taken)
+            }
+        };
+        handles.iter().zip(taken).map(of).collect()
+    }
+}
+
+fn hash(plans: &[Arc<Plan>]) -> Digest {
+    let step = |plan: &Plan, step: &netstead_plan::Step| {
+        let text = serde_json::to_string(&(&step.zone, &step.unit)).unwrap_or_default();
+        format!("{} {text}", plan.provider)
+    };
+    Digest::of(plans.iter().flat_map(|plan| plan.steps.iter().map(|one| step(plan, one))))
+}

@@ -1,0 +1,186 @@
+//! The engine's access to the store: every commit says who leads, and follows the last of its writer.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use netstead_store::{
+    Commit, Condition, EPOCH_KEY, Entry, MAX_BYTES, MAX_WRITES, Store, StoreError, Version, Write,
+};
+use serde::{Serialize, de::DeserializeOwned};
+use tokio::{sync::Mutex, time::sleep};
+
+use crate::{EngineError, keys};
+
+const PAGE: usize = 1000;
+/// Bytes of a commit left for the head and keys.
+const SLACK: usize = 4 << 10;
+/// How often a commit is tried anew when it is not known whether it landed.
+const TRIES: u32 = 4;
+
+/// That this process leads, for as long as it does.
+#[derive(Debug)]
+pub(crate) struct LeaderEpoch {
+    pub(crate) epoch: u64,
+    version: Version,
+    deposed: AtomicBool,
+}
+
+impl LeaderEpoch {
+    /// The leadership that the store knows of, if it is that of `ours`; without one, takes it if nobody ever has.
+    pub(crate) async fn current(store: &dyn Store, ours: Option<u64>) -> Result<Self, EngineError> {
+        if ours.is_none() && store.get(EPOCH_KEY).await?.is_none() {
+            store.lead().await?;
+        }
+        let entry = store.get(EPOCH_KEY).await?.ok_or(EngineError::Deposed)?;
+        let text = std::str::from_utf8(&entry.value).ok().and_then(|text| text.parse().ok());
+        let epoch = text.ok_or_else(|| EngineError::Damaged {
+            key: String::from_utf8_lossy(EPOCH_KEY).into_owned(),
+            reason: "it is not a number".into(),
+        })?;
+        if ours.is_some_and(|ours| ours != epoch) {
+            return Err(EngineError::Deposed);
+        }
+        Ok(Self { epoch, version: entry.version, deposed: AtomicBool::new(false) })
+    }
+
+    /// Nothing is written from now on.
+    pub(crate) fn depose(&self) {
+        self.deposed.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_deposed(&self) -> bool {
+        self.deposed.load(Ordering::Relaxed)
+    }
+
+    /// Asks the store. What was true a moment ago is all that can be known.
+    pub(crate) async fn still_leads(&self, store: &dyn Store) -> Result<bool, StoreError> {
+        let holds = store.get(EPOCH_KEY).await?.is_some_and(|entry| entry.version == self.version);
+        if !holds {
+            self.depose();
+        }
+        Ok(holds && !self.is_deposed())
+    }
+
+    fn condition(&self) -> Condition {
+        Condition::Version(EPOCH_KEY.to_vec(), self.version)
+    }
+}
+
+/// One writer's place. A commit of it that was lost on the way can never land after a later one: each replaces the
+/// writer's head on condition that it is still the one before.
+#[derive(Debug)]
+pub(crate) struct FencedStore {
+    store: Arc<dyn Store>,
+    lead: Arc<LeaderEpoch>,
+    head: Vec<u8>,
+    version: Mutex<Head>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Head {
+    Unread,
+    Read(Option<Version>),
+}
+
+#[derive(Serialize)]
+struct HeadRecord {
+    epoch: u64,
+    batch: u64,
+}
+
+impl FencedStore {
+    pub(crate) fn new(store: Arc<dyn Store>, lead: Arc<LeaderEpoch>, writer: &str) -> Self {
+        let head = format!("{}{writer}", keys::HEAD).into_bytes();
+        Self { store, lead, head, version: Mutex::new(Head::Unread) }
+    }
+
+    /// Makes `writes` durable, in order, in as many commits as they need. They must bear being done twice.
+    pub(crate) async fn put(&self, writes: Vec<Write>) -> Result<(), EngineError> {
+        let mut commit: Vec<Write> = Vec::new();
+        let mut bytes = 0;
+        for write in writes {
+            let more = write.bytes();
+            if commit.len() + 1 >= MAX_WRITES || (bytes + more + SLACK > MAX_BYTES && !commit.is_empty()) {
+                self.commit(std::mem::take(&mut commit)).await?;
+                bytes = 0;
+            }
+            bytes += more;
+            commit.push(write);
+        }
+        if commit.is_empty() { Ok(()) } else { self.commit(commit).await }
+    }
+
+    async fn commit(&self, writes: Vec<Write>) -> Result<(), EngineError> {
+        let mut head = self.version.lock().await;
+        for trial in 0..TRIES {
+            if self.lead.is_deposed() {
+                return Err(EngineError::Deposed);
+            }
+            let before = match *head {
+                Head::Read(version) => version,
+                Head::Unread => self.store.get(&self.head).await?.map(|entry| entry.version),
+            };
+            let condition = match before {
+                Some(version) => Condition::Version(self.head.clone(), version),
+                None => Condition::Absent(self.head.clone()),
+            };
+            let stand = keys::encode(&HeadRecord { epoch: self.lead.epoch, batch: rand::random() });
+            let mut commit =
+                Commit::new().when(self.lead.condition()).when(condition).put(self.head.clone(), stand);
+            commit.writes.extend(writes.iter().cloned());
+            *head = Head::Unread;
+            match self.store.commit(commit).await {
+                Ok(committed) => {
+                    *head = Head::Read(Some(committed.version));
+                    return Ok(());
+                }
+                Err(StoreError::Refused { key }) if key == EPOCH_KEY => {
+                    self.lead.depose();
+                    return Err(EngineError::Deposed);
+                }
+                Err(StoreError::Refused { .. }) => {}
+                Err(StoreError::Unknown { .. }) if trial + 1 < TRIES => {
+                    sleep(Duration::from_millis(20 << trial)).await;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(StoreError::Unavailable { reason: "somebody else writes the same".into() }.into())
+    }
+
+    /// Everything under `prefix`, with the rest of its key.
+    pub(crate) async fn all<T: DeserializeOwned>(
+        &self,
+        prefix: &str,
+    ) -> Result<Vec<(String, T)>, EngineError> {
+        let found = entries(&*self.store, prefix).await?;
+        let rest =
+            |key: &[u8]| String::from_utf8_lossy(key.get(prefix.len()..).unwrap_or_default()).into_owned();
+        found.iter().map(|entry| Ok((rest(&entry.key), keys::decode(&entry.key, &entry.value)?))).collect()
+    }
+
+    pub(crate) async fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, EngineError> {
+        let found = self.store.get(key.as_bytes()).await?;
+        found.map(|entry| keys::decode(&entry.key, &entry.value)).transpose()
+    }
+}
+
+/// All entries under `prefix` at one moment.
+pub(crate) async fn entries(store: &dyn Store, prefix: &str) -> Result<Vec<Entry>, StoreError> {
+    let snapshot = store.snapshot().await?;
+    let mut found: Vec<Entry> = Vec::new();
+    loop {
+        let after = found.last().map(|entry| entry.key.clone());
+        let page = snapshot.range(prefix.as_bytes(), after.as_deref(), PAGE).await?;
+        let full = page.len() == PAGE;
+        found.extend(page);
+        if !full {
+            return Ok(found);
+        }
+    }
+}

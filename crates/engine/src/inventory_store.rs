@@ -1,0 +1,204 @@
+//! The inventory in the store: loaded once, then kept up with what changed.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashSet},
+    sync::Arc,
+};
+
+use netstead_model::{Ident, Key, Span};
+use netstead_plan::{Entry, Inventory, Now, Presence, SourceState};
+use netstead_store::Write;
+use serde::Serialize;
+
+use crate::{EngineError, fenced_store::FencedStore, keys};
+
+/// A source's own key is written at least this often, so that its age survives a restart.
+const REMEMBER: u64 = 60_000;
+
+/// What of the inventory is durable.
+#[derive(Debug)]
+pub(crate) struct InventoryStore {
+    fenced_store: FencedStore,
+    /// As the store has it, but for what changes with every look.
+    kept: Arc<Inventory>,
+    /// When each source's own key was written.
+    remembered: BTreeMap<Ident, u64>,
+    /// What was already gone at some number of the inventory.
+    gone: Option<(u64, HashSet<(Ident, Key)>)>,
+}
+
+impl InventoryStore {
+    /// Everything the store knows.
+    pub(crate) async fn load(fenced_store: FencedStore) -> Result<(Self, Inventory), EngineError> {
+        #[derive(Serialize)]
+        struct Whole {
+            sources: BTreeMap<String, SourceState>,
+        }
+        let mut sources: BTreeMap<String, SourceState> =
+            fenced_store.all(keys::SOURCE).await?.into_iter().collect();
+        for (place, entry) in fenced_store.all::<Entry>(keys::WORKLOAD).await? {
+            let Some((source, _)) = place.split_once('/') else { continue };
+            let state = sources.entry(source.to_owned()).or_default();
+            state.entries.insert(entry.workload.id.clone(), entry);
+        }
+        let damaged = |error: serde_json::Error| EngineError::Damaged {
+            key: keys::SOURCE.into(),
+            reason: error.to_string(),
+        };
+        let whole = serde_json::to_value(Whole { sources }).map_err(damaged)?;
+        let inventory: Inventory = serde_json::from_value(whole).map_err(damaged)?;
+        let kept = Arc::new(inventory.clone());
+        Ok((Self { fenced_store, kept, remembered: BTreeMap::new(), gone: None }, inventory))
+    }
+
+    /// Writes what is not in the store yet. What fails is written the next time.
+    pub(crate) async fn save_changes(
+        &mut self,
+        newest: &Arc<Inventory>,
+        now: Now,
+        time: Write,
+    ) -> Result<(), EngineError> {
+        let mut writes = Vec::new();
+        let mut written = Vec::new();
+        let names: BTreeSet<&Ident> =
+            newest.sources().map(|(name, _)| name).chain(self.kept.sources().map(|(name, _)| name)).collect();
+        for name in names {
+            let (old, new) = (self.kept.source(name), newest.source(name));
+            let stale = self.remembered.get(name).is_none_or(|at| now.millis.saturating_sub(*at) >= REMEMBER);
+            match new {
+                None => writes.push(Write::Delete(format!("{}{name}", keys::SOURCE).into_bytes())),
+                Some(new) if stale || old.is_none_or(|old| source_changed(old, new)) => {
+                    let value = keys::encode(&without_workloads(new));
+                    writes.push(Write::Put(format!("{}{name}", keys::SOURCE).into_bytes(), value));
+                    written.push(name.clone());
+                }
+                Some(_) => {}
+            }
+            workload_writes(name, old, new, &mut writes);
+        }
+        if !writes.is_empty() {
+            writes.push(time);
+            self.fenced_store.put(writes).await?;
+        }
+        self.remembered.extend(written.into_iter().map(|name| (name, now.millis)));
+        self.kept = newest.clone();
+        Ok(())
+    }
+
+    /// Forgets what has been gone for long and is nobody's reason any more.
+    ///
+    /// A pass that began before something went may still make it a reason, so only what was gone when the passes that
+    /// are finished now had not yet begun is forgotten. `number` is the inventory's, `passed` the lowest a finished
+    /// pass began with.
+    pub(crate) fn prune(
+        &mut self,
+        inventory: &mut Inventory,
+        number: u64,
+        passed: u64,
+        longest: Span,
+        now: Now,
+        reasons: impl FnOnce() -> HashSet<(Ident, Key)>,
+    ) {
+        if let Some((at, gone)) = self.gone.take() {
+            if passed < at {
+                self.gone = Some((at, gone));
+                return;
+            }
+            let reasons = if gone.is_empty() { HashSet::new() } else { reasons() };
+            inventory.prune(longest, now, |source, id| {
+                let place = (source.clone(), id.clone());
+                !gone.contains(&place) || reasons.contains(&place)
+            });
+        }
+        let gone = inventory.sources().flat_map(|(name, state)| {
+            let is_gone = |entry: &Entry| state.cleaned || entry.presence != Presence::Present;
+            let gone = state.entries.iter().filter(move |(_, entry)| is_gone(entry));
+            gone.map(|(id, _)| (name.clone(), id.clone()))
+        });
+        self.gone = Some((number, gone.collect()));
+    }
+}
+
+/// What changed about the workloads of one source.
+fn workload_writes(
+    name: &Ident,
+    old: Option<&SourceState>,
+    new: Option<&SourceState>,
+    writes: &mut Vec<Write>,
+) {
+    let key = |id: &Key| format!("{}{name}/{id}", keys::WORKLOAD).into_bytes();
+    for (id, entry) in new.iter().flat_map(|new| &new.entries) {
+        let known = old.and_then(|old| old.entries.get(id));
+        if known.is_none_or(|known| !is_same(known, entry)) {
+            writes.push(Write::Put(key(id), keys::encode(entry)));
+        }
+    }
+    let lacks = |id: &Key| new.is_none_or(|new| !new.entries.contains_key(id));
+    let gone = old.iter().flat_map(|old| old.entries.keys()).filter(|id| lacks(id));
+    writes.extend(gone.map(|id| Write::Delete(key(id))));
+}
+
+/// Whether what is known about a workload is the same, but for what begins anew with the next leader anyway.
+fn is_same(old: &Entry, new: &Entry) -> bool {
+    let presence = match (&old.presence, &new.presence) {
+        (Presence::Absent(old), Presence::Absent(new)) => {
+            (old.since, old.confirmed) == (new.since, new.confirmed)
+        }
+        (old, new) => old == new,
+    };
+    let mut former = old.former.iter().zip(&new.former);
+    presence
+        && (old.first, old.config) == (new.first, new.config)
+        && old.workload == new.workload
+        && old.former.len() == new.former.len()
+        && former.all(|(old, new)| {
+            let absence = |absence: netstead_plan::Absence| (absence.since, absence.confirmed);
+            old.workload == new.workload
+                && old.config == new.config
+                && absence(old.absence) == absence(new.absence)
+        })
+}
+
+/// Whether a source stands otherwise than before: more than that it was looked at again.
+fn source_changed(old: &SourceState, new: &SourceState) -> bool {
+    let flags = |state: &SourceState| (state.fresh, state.commanded, state.detached, state.cleaned);
+    old.view != new.view
+        || flags(old) != flags(new)
+        || (old.config, old.configured_at) != (new.config, new.configured_at)
+        || old.suspect != new.suspect
+}
+
+/// Whether providers have something new to plan.
+pub(crate) fn inventory_changed(old: &Inventory, new: &Inventory) -> bool {
+    old.sources().count() != new.sources().count()
+        || new.sources().any(|(name, new)| {
+            let Some(old) = old.source(name) else { return true };
+            source_changed(old, new)
+                || old.entries.len() != new.entries.len()
+                || old
+                    .entries
+                    .iter()
+                    .zip(&new.entries)
+                    .any(|((one, old), (other, new))| one != other || !is_same(old, new))
+        })
+}
+
+/// A source without its workloads.
+fn without_workloads(state: &SourceState) -> SourceState {
+    SourceState {
+        view: state.view.clone(),
+        begun: state.begun,
+        began: state.began,
+        last: state.last,
+        last_complete: state.last_complete,
+        session: state.session,
+        config: state.config,
+        configured_at: state.configured_at,
+        fresh: state.fresh,
+        commanded: state.commanded,
+        detached: state.detached,
+        cleaned: state.cleaned,
+        suspect: state.suspect,
+        entries: BTreeMap::new(),
+    }
+}

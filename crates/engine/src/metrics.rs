@@ -1,0 +1,49 @@
+//! What numbers are made of: each pass, once, when it has ended.
+
+use std::fmt::Debug;
+
+use netstead_model::{Ident, Name, UnitOutcome};
+use netstead_plan::DomainMatch;
+
+use crate::{PassReport, ProviderSetup};
+
+/// Told of every pass. It must return at once.
+pub trait Observer: Send + Sync + Debug {
+    fn passed(&self, report: &PassReport);
+
+    /// Something was written, or was about to be, after another process had taken the lead.
+    fn late(&self, _provider: &Ident) {}
+}
+
+/// Changes of one zone that ended alike.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tally {
+    /// The zone, or `other` for one that holds a single name only: those are without number.
+    pub zone: String,
+    /// `applied`, `changed`, `rejected` or `unknown`.
+    pub outcome: &'static str,
+    pub changes: u64,
+}
+
+/// Adds one change of `zone`.
+pub(crate) fn count_outcome(tallies: &mut Vec<Tally>, zone: String, outcome: Option<&UnitOutcome>) {
+    let outcome = match outcome {
+        Some(UnitOutcome::Applied) => "applied",
+        Some(UnitOutcome::Changed) => "changed",
+        Some(UnitOutcome::Rejected { .. }) => "rejected",
+        None => "unknown",
+    };
+    match tallies.iter_mut().find(|tally| tally.zone == zone && tally.outcome == outcome) {
+        Some(tally) => tally.changes += 1,
+        None => tallies.push(Tally { zone, outcome, changes: 1 }),
+    }
+}
+
+/// What a zone is called in numbers. A server that makes a zone of every name would make a label of every host.
+pub(crate) fn zone_label(setup: &ProviderSetup, named: impl Fn(&Name) -> bool, zone: &Name) -> String {
+    let domain = |one: &DomainMatch| matches!(one, DomainMatch::Domain(domain) if domain == zone);
+    if setup.zone_of.is_none() || named(zone) || setup.settings.domains.iter().any(domain) {
+        return zone.to_string();
+    }
+    "other".to_owned()
+}

@@ -1,0 +1,290 @@
+//! What the server holds, as far as it matters, read only when it may have changed.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
+
+use netstead_model::{Name, ProviderError, SetChange, Zone};
+use netstead_plan::{Actual, ActualZone, Desired, DomainMatch, Owned, Settings};
+use netstead_store::Write;
+use tokio::time::timeout;
+
+use super::Worker;
+use crate::{
+    history::{EngineEvent, EngineEventKind},
+    keys,
+    status::ZoneStatus,
+};
+
+/// A server that says nothing for this long is taken for gone.
+pub(super) const PATIENCE: Duration = Duration::from_mins(2);
+
+type ZoneErrors = Vec<(Name, String)>;
+
+/// What was read, and when.
+#[derive(Debug)]
+pub(super) struct ZoneCache {
+    pub(super) actual: Arc<Actual>,
+    reads: BTreeMap<Name, Read>,
+    /// When the first pass began: what a leader before us sent may arrive until a while after.
+    begun: Duration,
+    reread: bool,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Read {
+    at: Duration,
+    /// It may have changed whatever the serial says.
+    doubtful: bool,
+    /// What we wrote is in what was read; this is the serial from before that.
+    wrote: Option<u32>,
+    failures: u32,
+    error: Option<String>,
+    /// The names it was about, where a zone is read by name.
+    names: BTreeSet<Name>,
+}
+
+impl ZoneCache {
+    pub(super) fn new(begun: Duration) -> Self {
+        Self { actual: Arc::default(), reads: BTreeMap::new(), begun, reread: false }
+    }
+
+    /// The next pass reads this zone whatever its serial.
+    pub(super) fn mark_doubtful(&mut self, zone: &Name) {
+        if let Some(read) = self.reads.get_mut(zone) {
+            read.doubtful = true;
+        }
+    }
+
+    /// How many zones may hold something else than what was read.
+    pub(super) fn doubtful(&self) -> usize {
+        self.reads.values().filter(|read| read.doubtful).count()
+    }
+
+    /// The server took these changes. If its serial says that nothing else happened, they need not be read back.
+    pub(super) fn apply_written<'a>(
+        &mut self,
+        zone: &Name,
+        changes: impl IntoIterator<Item = &'a SetChange>,
+    ) {
+        let held = Arc::make_mut(&mut self.actual).zones.iter_mut().find(|held| held.name == *zone);
+        match (held, self.reads.get_mut(zone)) {
+            (Some(ActualZone { serial: None, .. }) | None, _) | (_, None) => self.mark_doubtful(zone),
+            (Some(held), Some(read)) => {
+                held.apply_changes(changes);
+                read.wrote = held.serial;
+            }
+        }
+    }
+}
+
+impl Worker {
+    /// Reads what changed. Errors of single zones are returned, and nothing is planned for those; and the zones that
+    /// somebody who no longer leads wrote to.
+    pub(super) async fn refresh_zones(
+        &mut self,
+        desired: &Desired,
+    ) -> Result<(ZoneErrors, BTreeSet<Name>), ProviderError> {
+        let server = self.setup.provider.server();
+        let clock = self.shared.clock.clone();
+        let asked = domains_to_list(&self.settings, &self.owned, desired);
+        let listed = with_timeout(&server, self.setup.provider.zones(&asked)).await?;
+        let (listed, fresh) = self.with_new_zones(listed, desired);
+        let needed = needed_zones(&listed, desired, &self.owned);
+        let doubts = std::mem::take(&mut *self.nudges.doubts.lock().unwrap_or_else(PoisonError::into_inner));
+        for zone in &doubts {
+            self.zone_cache.mark_doubtful(zone);
+        }
+        if !self.zone_cache.reread
+            && clock.monotonic().saturating_sub(self.zone_cache.begun) > super::write::PATIENCE
+        {
+            self.zone_cache.reread = true;
+            let fenced = self.setup.provider.capabilities().fenced;
+            self.zone_cache.reads.values_mut().for_each(|read| read.doubtful |= !fenced);
+        }
+        let mut before: BTreeMap<Name, ActualZone> = Arc::make_mut(&mut self.zone_cache.actual)
+            .zones
+            .drain(..)
+            .map(|zone| (zone.name.clone(), zone))
+            .collect();
+        let (mut zones, mut reads, mut errors) =
+            (Vec::with_capacity(listed.len()), BTreeMap::new(), Vec::new());
+        let mut unreachable: Option<String> = None;
+        let mut expected = self.names_to_read(&listed, desired);
+        for Zone { name, serial } in listed {
+            let old = before.remove(&name).and_then(|zone| Some((zone.serial?, zone.sets?)));
+            let mut read = self.zone_cache.reads.remove(&name).unwrap_or_default();
+            let now = clock.monotonic();
+            let (mut known, mut sets) = (serial, None);
+            let names = expected.remove(&name).unwrap_or_default();
+            let fresh_enough = !read.doubtful
+                && now.saturating_sub(read.at) < self.setup.full_interval
+                && names.is_subset(&read.names);
+            let is_known = |at: u32, wrote: Option<u32>| match wrote {
+                None => serial == Some(at),
+                Some(before) => {
+                    serial.is_some_and(|serial| self.setup.provider.moved_alone(&name, before, serial))
+                }
+            };
+            match old {
+                _ if fresh.contains(&name) => sets = Some(Vec::new()),
+                _ if !needed.contains(&name) => {}
+                Some((at, old)) if fresh_enough && is_known(at, read.wrote) => {
+                    (sets, read.wrote) = (Some(old), None);
+                }
+                _ if unreachable.is_some() => read.error.clone_from(&unreachable),
+                _ => match with_timeout(&server, self.setup.provider.read_names(&name, &names)).await {
+                    Ok(content) => {
+                        (known, sets) = (content.serial, Some(content.sets));
+                        read = Read { at: now, names, ..Read::default() };
+                    }
+                    Err(error) => {
+                        read.failures += 1;
+                        read.error = Some(error.to_string());
+                        if matches!(error, ProviderError::Unreachable { .. } | ProviderError::Busy { .. }) {
+                            unreachable = Some(error.to_string());
+                        }
+                    }
+                },
+            }
+            errors.extend(read.error.clone().filter(|_| sets.is_none()).map(|error| (name.clone(), error)));
+            reads.insert(name.clone(), read);
+            zones.push(ActualZone::new(name, known, sets));
+        }
+        self.zone_cache.reads = reads;
+        self.zone_cache.actual = Arc::new(Actual { zones });
+        self.clear_doubts(&doubts, &errors).await;
+        self.publish_zones();
+        Ok((errors, doubts))
+    }
+
+    /// As [`Worker::refresh_zones`] beside the passes: zones in doubt stay so for the next one, which knows what to do about them.
+    pub(super) async fn refresh_zones_between_passes(
+        &mut self,
+        desired: &Desired,
+    ) -> Result<ZoneErrors, ProviderError> {
+        let (errors, doubts) = self.refresh_zones(desired).await?;
+        self.nudges.doubts.lock().unwrap_or_else(PoisonError::into_inner).extend(doubts);
+        Ok(errors)
+    }
+
+    /// Reads zones for a person, all that matter here and are `wanted`, whatever passes need. `near` is a name that may
+    /// lie outside of what is configured. Also the zones that could not be read, and why.
+    pub(super) async fn read_zones(
+        &self,
+        near: Option<&Name>,
+        wanted: impl Fn(&Name) -> bool,
+    ) -> Result<(Actual, ZoneErrors), ProviderError> {
+        let server = self.setup.provider.server();
+        let desired = self.snapshot.read().desired.clone();
+        let mut asked = domains_to_list(&self.settings, &self.owned, &desired);
+        asked.extend(near.cloned());
+        let listed = with_timeout(&server, self.setup.provider.zones(&asked)).await?;
+        let (mut zones, mut errors) = (Vec::new(), Vec::new());
+        for Zone { name, .. } in listed.into_iter().filter(|zone| wanted(&zone.name)) {
+            match with_timeout(&server, self.setup.provider.read(&name)).await {
+                Ok(read) => zones.push(ActualZone { name, serial: read.serial, sets: Some(read.sets) }),
+                Err(error @ (ProviderError::Unreachable { .. } | ProviderError::Denied { .. })) => {
+                    return Err(error);
+                }
+                Err(error) => errors.push((name, error.to_string())),
+            }
+        }
+        Ok((Actual { zones }, errors))
+    }
+
+    /// Zones that come into being with their first record.
+    pub(super) fn with_new_zones(
+        &self,
+        mut listed: Vec<Zone>,
+        desired: &Desired,
+    ) -> (Vec<Zone>, BTreeSet<Name>) {
+        let mut fresh = BTreeSet::new();
+        if let Some(zone_of) = &self.setup.zone_of {
+            let known: BTreeSet<Name> = listed.iter().map(|zone| zone.name.clone()).collect();
+            let names = desired.sets.iter().map(|set| &set.name);
+            fresh.extend(names.map(|name| zone_of(name)).filter(|zone| !known.contains(zone)));
+            listed.extend(fresh.iter().map(|name| Zone { name: name.clone(), serial: None }));
+        }
+        listed.sort_by(|one, other| one.name.cmp(&other.name));
+        listed.dedup_by(|one, other| one.name == other.name);
+        (listed, fresh)
+    }
+
+    /// Doubts are over once the zone was read.
+    async fn clear_doubts(&mut self, doubts: &BTreeSet<Name>, errors: &[(Name, String)]) {
+        for zone in doubts {
+            if errors.iter().any(|(name, _)| name == zone) {
+                self.nudges.doubts.lock().unwrap_or_else(PoisonError::into_inner).insert(zone.clone());
+                continue;
+            }
+            let key = format!("{}{}/{zone}", keys::DOUBT, self.name()).into_bytes();
+            if let Err(error) = self.fenced_store.put(vec![Write::Delete(key)]).await {
+                tracing::warn!(%error, %zone, "A doubt could not be taken back; the zone is read once more.");
+            }
+            let text = format!("{zone} was read anew: somebody who no longer led wrote to it late");
+            self.shared
+                .record_event(EngineEvent::new(EngineEventKind::Late, text).on(self.name()).in_zone(zone))
+                .await;
+        }
+    }
+
+    fn publish_zones(&self) {
+        let zones = self.zone_cache.actual.zones.iter().map(|zone| ZoneStatus {
+            name: zone.name.clone(),
+            serial: zone.serial,
+            sets: zone.sets.as_ref().map(Vec::len),
+            error: self.zone_cache.reads.get(&zone.name).and_then(|read| read.error.clone()),
+        });
+        let zones = Arc::new(zones.collect());
+        self.snapshot.update(|seen| seen.zones = zones);
+    }
+}
+
+pub(super) async fn with_timeout<T>(
+    server: &str,
+    answer: impl Future<Output = Result<T, ProviderError>>,
+) -> Result<T, ProviderError> {
+    let reason = || format!("no answer within {} s", PATIENCE.as_secs());
+    let late = |_| Err(ProviderError::Unreachable { server: server.to_owned(), reason: reason() });
+    timeout(PATIENCE, answer).await.unwrap_or_else(late)
+}
+
+/// What to ask the server for: the configured domains, and where patterns leave that open, the top of every name.
+pub(super) fn domains_to_list(settings: &Settings, owned: &Owned, desired: &Desired) -> Vec<Name> {
+    let known: Vec<Name> = settings.domains.iter().filter_map(DomainMatch::domain).collect();
+    let mut asked: BTreeSet<Name> = known.iter().cloned().collect();
+    if settings.reverse {
+        asked.extend(["in-addr.arpa", "ip6.arpa"].iter().filter_map(|name| name.parse().ok()));
+    }
+    let names = desired.sets.iter().map(|set| &set.name).chain(owned.iter().map(|(name, _)| name));
+    for name in names {
+        let covered = |domain: &Name| name.is_subdomain_of(domain);
+        if known.iter().any(covered) || settings.reverse && name.labels().next_back() == Some("arpa") {
+            continue;
+        }
+        let top = name.labels().next_back().and_then(|label| label.parse().ok());
+        asked.extend(top.filter(|top| !asked.contains(top)));
+    }
+    asked.into_iter().collect()
+}
+
+/// The zones in which something is wanted or ours.
+pub(super) fn needed_zones(zones: &[Zone], desired: &Desired, owned: &Owned) -> BTreeSet<Name> {
+    let known: BTreeMap<&str, &Name> = zones.iter().map(|zone| (zone.name.as_str(), &zone.name)).collect();
+    let names = desired.sets.iter().map(|set| &set.name).chain(owned.iter().map(|(name, _)| name));
+    let mut needed = BTreeSet::new();
+    for name in names {
+        let mut rest = Some(name.as_str());
+        while let Some(text) = rest {
+            if let Some(zone) = known.get(text) {
+                needed.insert((*zone).clone());
+                break;
+            }
+            rest = text.split_once('.').map(|(_, rest)| rest);
+        }
+    }
+    needed
+}

@@ -1,0 +1,192 @@
+//! What a plan says about single names, found by name.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Bound,
+    sync::Arc,
+};
+
+use netstead_model::{Ident, Name, RecordData};
+use netstead_plan::{DriftKind, Line, Plan, Reason, Sign};
+
+use super::{RecordState, RecordView, reason_text};
+use crate::provider::{ProviderHandle, ProviderSnapshot};
+
+/// The names that are not simply as they should be, with where the newest plan speaks of them. It is made once for every
+/// plan that somebody asks about.
+#[derive(Debug, Default)]
+pub(crate) struct PlanIndex(BTreeMap<Name, PlanPositions>);
+
+/// Places in a plan.
+#[derive(Debug, Default)]
+struct PlanPositions {
+    steps: Vec<usize>,
+    blocked: Vec<usize>,
+    drift: Vec<usize>,
+    parked: Vec<usize>,
+}
+
+impl PlanIndex {
+    fn of(seen: &ProviderSnapshot) -> Self {
+        let mut noted = Self::default();
+        let pending = seen.owned.iter().filter(|(_, values)| values.iter().any(|value| value.pending));
+        for (name, _) in pending {
+            noted.at(name);
+        }
+        let Some(plan) = &seen.plan else { return noted };
+        if seen.pending > 0 {
+            for (place, step) in plan.steps.iter().enumerate() {
+                noted.at(&step.unit.name).steps.push(place);
+            }
+        }
+        for (place, blocked) in plan.blocked.iter().enumerate() {
+            noted.at(&blocked.name).blocked.push(place);
+        }
+        for (place, drift) in plan.drift.iter().enumerate() {
+            noted.at(&drift.name).drift.push(place);
+        }
+        let parked = plan.parked.iter().flat_map(|parked| &parked.changes);
+        for (place, change) in parked.enumerate() {
+            noted.at(&change.name).parked.push(place);
+        }
+        noted
+    }
+
+    fn at(&mut self, name: &Name) -> &mut PlanPositions {
+        self.0.entry(name.clone()).or_default()
+    }
+}
+
+/// One provider as it stands at one moment.
+pub(super) struct ProviderRecords {
+    provider: Ident,
+    seen: ProviderSnapshot,
+    plan_index: Arc<PlanIndex>,
+}
+
+type RecordStates = BTreeMap<RecordData, (RecordState, Vec<String>)>;
+
+impl ProviderRecords {
+    pub(super) fn new(handle: &ProviderHandle) -> Self {
+        let seen = handle.snapshot.read().clone();
+        let noted = seen.plan_index.get_or_init(|| Arc::new(PlanIndex::of(&seen))).clone();
+        Self { provider: handle.setup.name().clone(), seen, plan_index: noted }
+    }
+
+    pub(super) fn provider(&self) -> &Ident {
+        &self.provider
+    }
+
+    /// The next name about which there is something to say.
+    pub(super) fn next(&self, from: Bound<&Name>, noted_only: bool) -> Option<&Name> {
+        let noted = self.plan_index.0.range::<Name, _>((from, Bound::Unbounded)).next().map(|(name, _)| name);
+        let owned = if noted_only { None } else { self.seen.owned.next_name(from) };
+        noted.into_iter().chain(owned).min()
+    }
+
+    /// How each value at a name stands.
+    pub(super) fn states(&self, name: &Name) -> Vec<RecordState> {
+        if self.plan_index.0.contains_key(name) {
+            return self.record_states(name).into_values().map(|(state, _)| state).collect();
+        }
+        self.seen.owned.of(name).iter().map(|_| RecordState::Ok).collect()
+    }
+
+    /// Everything at a name.
+    pub(super) fn at(&self, name: &Name) -> Vec<RecordView> {
+        let zone = self.zone_of(name);
+        let wanted = self.seen.desired.of(name);
+        let view = |(value, (state, reasons)): (RecordData, (RecordState, Vec<String>))| {
+            let kind = value.kind();
+            let ttl = wanted.iter().find(|set| set.kind == kind).map(|set| set.ttl);
+            let (provider, zone, name) = (self.provider.clone(), zone.clone(), name.clone());
+            RecordView { provider, zone, name, kind, ttl, value, state, reasons }
+        };
+        self.record_states(name).into_iter().map(view).collect()
+    }
+
+    /// The zone of the server that holds a name.
+    pub(super) fn zone_of(&self, name: &Name) -> Option<Name> {
+        let zones = &self.seen.zones;
+        let mut rest = name.as_str();
+        loop {
+            if let Ok(at) = zones.binary_search_by(|zone| zone.name.as_str().cmp(rest)) {
+                return zones.get(at).map(|zone| zone.name.clone());
+            }
+            rest = rest.split_once('.')?.1;
+        }
+    }
+
+    fn record_states(&self, name: &Name) -> RecordStates {
+        let mut found = RecordStates::new();
+        for value in self.seen.owned.of(name) {
+            let state = if value.pending { RecordState::Pending } else { RecordState::Ok };
+            found.insert(value.data.clone(), (state, reason_texts(&value.reasons)));
+        }
+        if let (Some(plan), Some(places)) = (&self.seen.plan, self.plan_index.0.get(name)) {
+            apply_plan_states(plan, places, &mut found);
+        }
+        let rejected = self.seen.rejected.iter().filter(|(_, at, _)| at == name);
+        let reasons: BTreeSet<&String> = rejected.map(|(_, _, why)| why).collect();
+        for (state, whys) in found.values_mut().filter(|(state, _)| *state == RecordState::Pending) {
+            for why in &reasons {
+                *state = RecordState::Blocked;
+                whys.push(format!("the server rejects it: {why}"));
+            }
+        }
+        found
+    }
+}
+
+/// What a plan says about one name.
+fn apply_plan_states(plan: &Plan, places: &PlanPositions, found: &mut RecordStates) {
+    for step in places.steps.iter().filter_map(|place| plan.steps.get(*place)) {
+        let puts = step.puts.iter().map(|value| (&value.data, reason_texts(&value.reasons)));
+        let goes = step.forgets.iter().map(|data| (data, Vec::new()));
+        for (data, reasons) in puts.chain(goes) {
+            set_state(found, data, RecordState::Pending, reasons);
+        }
+    }
+    for blocked in places.blocked.iter().filter_map(|place| plan.blocked.get(*place)) {
+        for data in &blocked.wanted {
+            set_state(found, data, RecordState::Blocked, vec![blocked.why.clone()]);
+        }
+    }
+    for drift in places.drift.iter().filter_map(|place| plan.drift.get(*place)) {
+        let (state, why) = match drift.kind {
+            DriftKind::Missing => (RecordState::Drift, "somebody removed it"),
+            DriftKind::Foreign => (RecordState::Foreign, "somebody else's"),
+            DriftKind::Mark => (RecordState::Foreign, "a mark that the store does not know"),
+        };
+        set_state(found, &drift.value, state, vec![why.to_owned()]);
+    }
+    let Some(parked) = &plan.parked else { return };
+    for change in places.parked.iter().filter_map(|place| parked.changes.get(*place)) {
+        for (data, (state, reasons)) in &mut *found {
+            if change.lines.iter().any(|line| is_about(line, data)) {
+                *state = RecordState::Parked;
+                reasons.push(format!("parked: {}", change.guard));
+            }
+        }
+    }
+}
+
+fn is_about(line: &Line, data: &RecordData) -> bool {
+    let text = data.to_string();
+    let moves = || line.sign == Sign::Change && line.text.starts_with(&format!("{text} →"));
+    line.kind == Some(data.kind()) && (line.text == text || moves())
+}
+
+fn reason_texts(reasons: &[Reason]) -> Vec<String> {
+    reasons.iter().map(reason_text).collect()
+}
+
+fn set_state(found: &mut RecordStates, data: &RecordData, state: RecordState, reasons: Vec<String>) {
+    let slot = found.entry(data.clone()).or_insert((state, Vec::new()));
+    slot.0 = state;
+    for reason in reasons {
+        if !slot.1.contains(&reason) {
+            slot.1.push(reason);
+        }
+    }
+}

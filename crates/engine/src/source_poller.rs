@@ -1,0 +1,152 @@
+//! The loop of one source: look, tell, wait.
+
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+
+use futures::FutureExt;
+use netstead_model::{Report, View};
+use netstead_plan::{Presence, ReportOutcome};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::{sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{SourceSetup, background_task::BackgroundTask, engine_state::EngineState};
+
+/// A source that does not answer for this long is taken for failed.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
+
+/// The running loop of one source.
+#[derive(Debug, Clone)]
+pub(crate) struct SourceHandle {
+    pub(crate) setup: SourceSetup,
+    asks: mpsc::Sender<oneshot::Sender<()>>,
+    running: BackgroundTask,
+}
+
+impl SourceHandle {
+    pub(crate) fn start(shared: &Arc<EngineState>, setup: SourceSetup) -> Self {
+        let (asks, inbox) = mpsc::channel(64);
+        let stop = shared.stop.child_token();
+        let looker = SourcePoller {
+            shared: shared.clone(),
+            setup: setup.clone(),
+            session: rand::random::<u32>().into(),
+        };
+        let running = BackgroundTask::start(stop.clone(), looker.run(inbox, stop));
+        Self { setup, asks, running }
+    }
+
+    /// Looks now; returns once what was seen is known, or it takes too long.
+    pub(crate) async fn poll_now(&self, patience: Duration) {
+        let (done, looked) = oneshot::channel();
+        if self.asks.send(done).await.is_ok() {
+            let _ = timeout(patience, looked).await;
+        }
+    }
+
+    pub(crate) async fn stop_gracefully(&self) {
+        self.running.stop_gracefully().await;
+    }
+
+    pub(crate) async fn stop_or_abort(&self) {
+        self.running.stop_or_abort().await;
+    }
+}
+
+struct SourcePoller {
+    shared: Arc<EngineState>,
+    setup: SourceSetup,
+    session: u64,
+}
+
+impl SourcePoller {
+    async fn run(mut self, mut inbox: mpsc::Receiver<oneshot::Sender<()>>, stop: CancellationToken) {
+        let mut waiting: Vec<oneshot::Sender<()>> = Vec::new();
+        let mut failed = false;
+        self.send_known_ids();
+        loop {
+            let began = self.shared.now();
+            let report = tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                report = self.report() => report,
+            };
+            let fails = matches!(report.view, View::Failed { .. });
+            // A source that comes back may know less than it did: every grace starts anew.
+            self.session += u64::from(failed && !fails);
+            if let View::Failed { reason } | View::Partial { reason } = &report.view
+                && fails != failed
+            {
+                tracing::warn!(source = %report.source, reason, "A source does not show everything.");
+            }
+            failed = fails;
+            if self.shared.ingest_report(report, began, self.session).await == ReportOutcome::Stale {
+                self.send_known_ids();
+            }
+            for done in waiting.drain(..) {
+                let _ = done.send(());
+            }
+            let source = self.setup.source.clone();
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                ask = inbox.recv() => match ask {
+                    Some(ask) => waiting.push(ask),
+                    None => break,
+                },
+                () = source.changed() => self.debounce().await,
+                () = sleep(self.setup.interval) => {}
+            }
+            while let Ok(ask) = inbox.try_recv() {
+                waiting.push(ask);
+            }
+        }
+    }
+
+    /// Tells the source what of it is held to be there: what went while nobody looked, it may know of.
+    fn send_known_ids(&self) {
+        let source = &self.setup.source;
+        let newest = self.shared.inventory.borrow().inventory.clone();
+        let entries = newest.source(source.name()).into_iter().flat_map(|state| &state.entries);
+        let held =
+            entries.filter(|(_, entry)| matches!(entry.presence, Presence::Present | Presence::Absent(_)));
+        source.remember(held.map(|(id, _)| id.clone()).collect());
+    }
+
+    async fn report(&self) -> Report {
+        let source = &self.setup.source;
+        let begun = self.shared.clock.wall();
+        let failed = |reason: String| {
+            let (source, view) = (source.name().clone(), View::Failed { reason });
+            Report { source, view, begun, workloads: Vec::new(), ended: Vec::new() }
+        };
+        // A bug in one source is that source's failure.
+        let looked = AssertUnwindSafe(timeout(PATIENCE, source.report())).catch_unwind().await;
+        let mut report = match looked {
+            Ok(Ok(report)) => report,
+            Ok(Err(_)) => failed(format!("no answer within {} s", PATIENCE.as_secs())),
+            Err(_) => failed("looking failed; this is a bug".into()),
+        };
+        report.source.clone_from(source.name());
+        report
+    }
+
+    /// Waits until the source is quiet, or has been heard for long enough.
+    async fn debounce(&self) {
+        let options = &self.shared.options;
+        let quiet = self.setup.debounce_quiet.unwrap_or(options.debounce_quiet);
+        let most = self.setup.debounce_most.unwrap_or(options.debounce_most);
+        let most = sleep(most);
+        tokio::pin!(most);
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut most => return,
+                // A source that always says so must not keep a core busy.
+                () = self.setup.source.changed() => sleep(quiet / 4).await,
+                () = sleep(quiet) => return,
+            }
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Records page by page.
+
+use netstead_engine::{Engine, RecordQuery, RecordState, RecordView};
+
+use crate::{
+    server::Server,
+    world::{World, fleet, ident, name, vm},
+};
+
+fn paged(engine: &Engine, query: &RecordQuery, limit: usize) -> Vec<RecordView> {
+    let mut query = RecordQuery { limit: Some(limit), ..query.clone() };
+    let mut all: Vec<RecordView> = Vec::new();
+    loop {
+        let page = engine.list_records(&query);
+        let Some(last) = page.last() else { return all };
+        assert!(page.len() <= limit);
+        query.after = Some(last.sort_key());
+        all.extend(page);
+    }
+}
+
+/// Everything that the query wants, picked from the whole list.
+fn picked(engine: &Engine, query: &RecordQuery) -> Vec<RecordView> {
+    let mut all = engine.records();
+    all.retain(|view| {
+        query.provider.as_ref().is_none_or(|provider| *provider == view.provider)
+            && query.zone.as_ref().is_none_or(|zone| Some(zone) == view.zone.as_ref())
+            && query.name.as_ref().is_none_or(|name| *name == view.name)
+            && query.state.is_none_or(|state| state == view.state)
+            && query
+                .within
+                .as_ref()
+                .is_none_or(|zones| zones.iter().any(|zone| view.name.is_subdomain_of(zone)))
+    });
+    all
+}
+
+#[tokio::test]
+async fn pages_and_filters_give_what_the_whole_list_has() {
+    let zones = ["example.com", "0.10.in-addr.arpa"];
+    let store = std::sync::Arc::new(netstead_store::MemoryStore::new());
+    let world = World::with(store, vec![("lan", Server::new(&zones)), ("wan", Server::new(&zones))]);
+    world.server().add("w3.example.com", "A 192.0.2.3");
+    world.server().rejects.lock().unwrap().insert(name("w4.example.com"));
+    world.source.sees(fleet(1..40));
+    let engine = world.start().await;
+    world.minutes(&engine, 1).await;
+    world.server().add("w5.example.com", "A 192.0.2.5");
+    // So much goes that a guard holds it back.
+    let some = fleet(1..25).into_iter().chain([vm("w-x", "10.0.9.9")]);
+    world.source.sees(some);
+    world.minutes(&engine, 12).await;
+    let all = engine.records();
+    assert!(all.is_sorted_by_key(RecordView::sort_key));
+    let states: std::collections::BTreeSet<RecordState> = all.iter().map(|view| view.state).collect();
+    for state in [RecordState::Ok, RecordState::Parked, RecordState::Blocked, RecordState::Foreign] {
+        assert!(states.contains(&state), "{state} is not among {states:?}");
+    }
+    let any = RecordQuery::default;
+    let mut queries = vec![
+        any(),
+        RecordQuery { provider: Some(ident("wan")), ..any() },
+        RecordQuery { zone: Some(name("example.com")), ..any() },
+        RecordQuery { zone: Some(name("com")), ..any() },
+        RecordQuery { name: Some(name("w5.example.com")), ..any() },
+        RecordQuery { name: Some(name("w5.example.com")), state: Some(RecordState::Foreign), ..any() },
+        RecordQuery { name: Some(name("nobody.example.com")), ..any() },
+        RecordQuery { within: Some(vec![name("w7.example.com"), name("0.10.in-addr.arpa")]), ..any() },
+    ];
+    queries.extend(RecordState::ALL.map(|state| RecordQuery { state: Some(state), ..any() }));
+    for query in &queries {
+        let wanted = picked(&engine, query);
+        assert_eq!(engine.list_records(query), wanted, "{query:?}");
+        for limit in [1, 2, 5, 1000] {
+            assert_eq!(paged(&engine, query, limit), wanted, "{query:?} by {limit}");
+        }
+    }
+    // The numbers of zones are those of the list.
+    for ((provider, zone), (records, pending)) in engine.count_zones() {
+        let of_it = |view: &&RecordView| view.provider == provider && view.zone.as_ref() == Some(&zone);
+        let known = all.iter().filter(of_it).filter(|view| view.state != RecordState::Foreign).count();
+        let waits = |view: &&RecordView| matches!(view.state, RecordState::Pending | RecordState::Drift);
+        let waiting = all.iter().filter(of_it).filter(waits).count();
+        assert_eq!((records, pending), (known as u64, waiting as u64), "{provider} {zone}");
+    }
+    engine.close().await;
+}

@@ -1,0 +1,201 @@
+//! The names one version of a workload asks for, and what shall stand there on this provider.
+
+use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
+
+use netstead_model::{Address, Content, Name, RecordData, RecordType, Wish, Workload};
+
+use super::WhyNot;
+use crate::{Domains, ProviderTarget, Settings};
+
+/// One value at one name.
+#[expect(clippy::struct_excessive_bools, reason = "independent things that workloads say")]
+pub(super) struct WishedValue {
+    pub(super) name: Name,
+    pub(super) data: RecordData,
+    pub(super) ttl: Option<u32>,
+    pub(super) why: Arc<str>,
+    pub(super) adopt: bool,
+    pub(super) share: bool,
+    pub(super) proxied: Option<bool>,
+    pub(super) target: bool,
+    pub(super) moves: bool,
+    pub(super) rank: Option<u8>,
+}
+
+/// Calls `found` for every value; what gives none goes to `why_not`.
+pub(super) fn for_each_wished_value(
+    workload: &Workload,
+    settings: &Settings,
+    domains: &Domains,
+    why_not: &mut Vec<WhyNot>,
+    mut found: impl FnMut(WishedValue),
+) {
+    let mut no = |name: Option<&Name>, why: String| {
+        let (source, workload) = (workload.source.clone(), workload.id.clone());
+        why_not.push(WhyNot { source, workload, name: name.cloned(), why });
+    };
+    for why in &workload.why_not {
+        no(None, why.clone());
+    }
+    for wish in &workload.wishes {
+        let name = qualified(wish, domains);
+        if let Err(why) = values_of_wish(wish, &name, workload, settings, &mut found) {
+            no(Some(&name), why);
+        }
+    }
+    for (wish, rank) in wishes_from_networks(workload, domains, &mut no) {
+        let name = wish.name.clone();
+        let before = |mut wished: WishedValue| {
+            wished.rank = rank.filter(|_| wished.rank.is_some());
+            found(wished);
+        };
+        if let Err(why) = values_of_wish(&wish, &name, workload, settings, before) {
+            no(Some(&name), why);
+        }
+    }
+}
+
+fn values_of_wish(
+    wish: &Wish,
+    name: &Name,
+    workload: &Workload,
+    settings: &Settings,
+    mut found: impl FnMut(WishedValue),
+) -> Result<(), String> {
+    let provider = &settings.provider;
+    if !wish.providers.is_empty() && !wish.providers.contains(provider) {
+        return Err(format!("it is not meant for `{provider}`"));
+    }
+    if !settings.answers_for(name) && !is_reverse(wish) {
+        return Err(format!("it matches no domain of `{provider}`"));
+    }
+    let (values, target) = match &wish.content {
+        Content::Records { kind, values } => {
+            (values.iter().filter(|value| value.kind() == *kind).cloned().collect(), false)
+        }
+        Content::Addresses(addresses) => resolve_target(addresses, settings),
+    };
+    if values.is_empty() {
+        return Err("it has no address of a type this provider writes".into());
+    }
+    let rank = match &wish.content {
+        _ if target || wish.borrowed || name.is_wildcard() => None,
+        Content::Addresses(_) if wish.main && workload.kind == "claim" => Some(1),
+        _ => Some(if wish.main { 2 } else { 3 }),
+    };
+    let why: Arc<str> = wish.reason.as_str().into();
+    for data in values {
+        if data == RecordData::Cname(name.clone()) {
+            return Err("it would point at itself".into());
+        }
+        if !settings.holds(data.kind()) {
+            return Err(format!("`{provider}` cannot hold {} records", data.kind()));
+        }
+        let rank = rank.filter(|_| data.to_address().is_some());
+        let (name, why) = (name.clone(), why.clone());
+        let (ttl, adopt, share) = (wish.ttl, wish.adopt, wish.share);
+        let proxied = wish.proxied.filter(|_| settings.proxies && can_be_proxied(data.kind()));
+        let moves = wish.moves && !target;
+        found(WishedValue { name, data, ttl, why, adopt, share, proxied, target, moves, rank });
+    }
+    Ok(())
+}
+
+/// Whether somebody could stand in front of what records of this type lead to.
+fn can_be_proxied(kind: RecordType) -> bool {
+    matches!(kind, RecordType::A | RecordType::Aaaa | RecordType::Cname)
+}
+
+/// PTR records asked for exactly lie outside the domains; the server's reverse zones decide.
+fn is_reverse(wish: &Wish) -> bool {
+    matches!(&wish.content, Content::Records { kind: RecordType::Ptr, .. })
+        && wish.name.labels().next_back() == Some("arpa")
+}
+
+/// Where a name points on this provider, and whether that is the provider's target.
+fn resolve_target(addresses: &[Address], settings: &Settings) -> (Vec<RecordData>, bool) {
+    let of = |addresses: &[Address]| -> Vec<RecordData> {
+        let all = addresses.iter().filter_map(|address| address.to_ip()).map(RecordData::address);
+        all.filter(|data| settings.kind.is_none_or(|kind| data.kind() == kind)).collect()
+    };
+    match &settings.target {
+        None => (of(addresses), false),
+        Some(ProviderTarget::Addresses(target)) => (of(target), true),
+        Some(ProviderTarget::Name(_)) if settings.kind.is_some_and(|kind| kind != RecordType::Cname) => {
+            (Vec::new(), true)
+        }
+        Some(ProviderTarget::Name(target)) => (vec![RecordData::Cname(target.clone())], true),
+    }
+}
+
+/// A name of one label gets the domain of the first address that has one.
+fn qualified(wish: &Wish, domains: &Domains) -> Name {
+    if wish.name.as_str().contains('.') {
+        return wish.name.clone();
+    }
+    let Content::Addresses(addresses) = &wish.content else { return wish.name.clone() };
+    let domain = addresses.iter().find_map(|address| domains.of(*address));
+    domain
+        .and_then(|(rule, _)| Name::join(wish.name.as_str(), &rule.domain).ok())
+        .unwrap_or(wish.name.clone())
+}
+
+/// Wishes that follow from the networks a workload has addresses in, each with its rank for the PTR.
+fn wishes_from_networks(
+    workload: &Workload,
+    domains: &Domains,
+    no: &mut impl FnMut(Option<&Name>, String),
+) -> Vec<(Wish, Option<u8>)> {
+    let mut own: BTreeMap<(Name, Option<u8>), (Vec<Address>, String)> = BTreeMap::new();
+    if domains.0.is_empty() {
+        return Vec::new();
+    }
+    let around = workload.interfaces.iter().filter(|interface| !interface.local);
+    for address in around.flat_map(|interface| &interface.addresses).copied() {
+        if address.to_ip().is_none_or(is_private_to_the_machine) {
+            continue;
+        }
+        let Some((rule, network)) = domains.of(address) else { continue };
+        if let Some(shared) = &network.shared_name {
+            match Name::join(shared, &rule.domain) {
+                Ok(name) => {
+                    let why = format!("shared name of {}", network.cidr);
+                    own.entry((name, None)).or_insert((Vec::new(), why)).0.push(address);
+                }
+                Err(error) => no(None, error.to_string()),
+            }
+        }
+        let named = workload.wishes.iter().any(|wish| {
+            let asks = matches!(&wish.content, Content::Addresses(wished) if wished.contains(&address));
+            asks && qualified(wish, domains).is_subdomain_of(&rule.domain)
+        });
+        if named {
+            continue;
+        }
+        match rule.template.fill(workload, &rule.domain) {
+            Ok(name) => {
+                let why = format!("address in {}", network.cidr);
+                own.entry((name, Some(2))).or_insert((Vec::new(), why)).0.push(address);
+            }
+            Err(why) => no(None, why),
+        }
+    }
+    let wish = |((name, rank), (addresses, reason)): ((Name, Option<u8>), (Vec<Address>, String))| {
+        let content = Content::Addresses(addresses);
+        let (ttl, providers, adopt, share, main) = (None, Vec::new(), false, false, rank.is_some());
+        let (borrowed, moves, proxied) = (false, false, None);
+        let wish =
+            Wish { name, content, ttl, providers, reason, adopt, share, main, borrowed, moves, proxied };
+        (wish, rank)
+    };
+    own.into_iter().map(wish).collect()
+}
+
+fn is_private_to_the_machine(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.is_loopback() || address.is_link_local() || address.is_unspecified(),
+        IpAddr::V6(address) => {
+            address.is_loopback() || address.is_unicast_link_local() || address.is_unspecified()
+        }
+    }
+}
