@@ -10,6 +10,5 @@ pub(crate) mod forward;
 pub(crate) mod host_check;
 pub(crate) mod path;
 pub(crate) mod query;
-pub(crate) mod seen;
 pub(crate) mod session;
 pub(crate) mod zone_scope;

@@ -17,8 +17,8 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 pub(crate) use self::lines::hex;
 use self::lines::{Footer, Header, Line, Lines};
 use crate::{
+    bulk_load::{BulkLoad, Content, is_content},
     check::{FORMAT_KEY, check},
-    filling::{Content, Filling, is_content},
     load::{Pages, RESTORING_KEY},
     record::{self, EventGroup, HEAD_KEY, Head, event_key},
 };
@@ -187,7 +187,7 @@ async fn fill(
     mut ours: BTreeMap<Vec<u8>, Vec<u8>>,
     keep: impl Fn(&[u8], &[u8]) -> bool,
 ) -> Result<Content, BackupError> {
-    let (mut lines, mut filling) = (Lines::open(path).await?, Filling::new(store));
+    let (mut lines, mut filling) = (Lines::open(path).await?, BulkLoad::new(store));
     while let Some((key, value)) = lines.next().await? {
         if ours.contains_key(&key) || !is_content(&key) || !keep(&key, &value) {
             continue;

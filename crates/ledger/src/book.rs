@@ -3,22 +3,22 @@
 //! It is pure: no clock, no randomness, no I/O. A [`Record`] is absorbed the same way whether it was just decided
 //! here, loaded at the start or brought by a watch, so a Book is a function of what the store says and of ledger time.
 
-mod blocks;
+mod block_view;
 mod claiming;
-mod covering;
-mod free;
-mod homes;
+mod free_addresses;
+mod free_prefixes;
+mod free_space;
 mod housekeeping;
 mod observing;
+mod pool_changes;
+mod pool_rows;
 mod pool_state;
-mod pooling;
 mod releasing;
 mod reserving;
-mod rows;
-mod singles;
-mod turn;
+mod slot_placement;
+mod transaction;
 mod view;
-mod waiting;
+mod wait_queue;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -29,14 +29,14 @@ use foldhash::fast::RandomState;
 use jiff::Timestamp;
 use netstead_model::{Address, ClaimId, Ident, Kind, Observation, Pool, Reservation, Waiting};
 
-pub(crate) use self::turn::MOST_RECORDS;
+pub(crate) use self::transaction::MOST_RECORDS;
 pub use self::{
-    covering::BlockView,
+    block_view::BlockView,
     housekeeping::Served,
-    turn::{Batch, Mark},
+    transaction::{Batch, Savepoint},
     view::{AddressCursor, AddressFilter, AddressState, AddressView, ClaimCursor, ClaimFilter, ClaimView},
 };
-use self::{homes::Strays, pool_state::PoolState};
+use self::{pool_state::PoolState, slot_placement::OrphanSlots};
 use crate::record::{Head, Record, Slot, Space};
 
 /// What a decision may know of the world besides the Book.
@@ -70,7 +70,7 @@ pub struct Book {
     pools: BTreeMap<Ident, PoolState>,
     /// Which pool of single addresses an address lies in: first to last and name. Such pools never overlap.
     extents: HashMap<Space, BTreeMap<u128, (u128, Ident)>>,
-    strays: HashMap<Space, Strays>,
+    orphans: HashMap<Space, OrphanSlots>,
     observed: HashMap<Field, BTreeMap<u128, Sightings>>,
     /// Since when Complete reports lack a sighting. Not stored: after a restart the grace begins anew.
     missing: HashMap<(Ident, Ident, Address), u64>,
@@ -95,7 +95,7 @@ impl Book {
             paused: head.paused,
             pools: BTreeMap::new(),
             extents: HashMap::default(),
-            strays: HashMap::default(),
+            orphans: HashMap::default(),
             observed: HashMap::default(),
             missing: HashMap::default(),
             sighting_ends: BTreeSet::new(),
@@ -204,7 +204,7 @@ impl Book {
         }
         let Some((pool, space)) = value.and_then(|pool| Space::of(&pool).map(|space| (pool, space))) else {
             if let Some(former) = former {
-                self.keep_strays(&former.space, former.slots);
+                self.add_orphans(&former.space, former.slots);
             }
             return before;
         };
@@ -220,12 +220,12 @@ impl Book {
             let inside = |slot: &Slot| extent.iter().any(|range| range.contains(slot.address()));
             let (own, lost): (Vec<_>, Vec<_>) = former.slots.into_iter().partition(|(_, slot)| inside(slot));
             slots.extend(own);
-            self.keep_strays(&space, lost);
+            self.add_orphans(&space, lost);
         } else {
             state.waiting =
                 self.waiting.iter().filter(|(_, w)| w.pools.contains(name)).map(|(seq, _)| *seq).collect();
         }
-        slots.extend(self.take_strays(&state));
+        slots.extend(self.remove_orphans_in(&state));
         state.observed = self.observed_in(&state);
         for (number, slot) in slots {
             state.set_slot(number, Some(slot), self.now);

@@ -5,7 +5,7 @@
 //! the pools, and the key and id of each claim.
 
 mod addresses;
-mod page;
+mod documented_keys;
 mod repair;
 
 use std::{
@@ -17,9 +17,9 @@ use netstead_model::{Ident, Pool, Range, Waiting};
 use netstead_store::{Condition, EPOCH_KEY, Entry, Snapshot, Store, StoreError, Version, Write};
 use serde::de::IgnoredAny;
 
-use self::addresses::Addresses;
+use self::addresses::AddressCheck;
 pub use self::{
-    page::KEYS,
+    documented_keys::KEYS,
     repair::{Repair, RepairError, repair},
 };
 use crate::{
@@ -64,7 +64,7 @@ pub async fn check(store: &dyn Store) -> Result<CheckReport, StoreError> {
 }
 
 /// A pool, and what follows from it.
-struct Ground {
+struct CheckedPool {
     pool: Arc<Pool>,
     space: Option<Space>,
     usable: Vec<Range>,
@@ -73,10 +73,10 @@ struct Ground {
 #[derive(Default)]
 struct Check {
     report: CheckReport,
-    pools: BTreeMap<Ident, Ground>,
+    pools: BTreeMap<Ident, CheckedPool>,
     /// Names of pools that are there and cannot be read: nobody knows what lies in them.
     unread: BTreeSet<String>,
-    addresses: Addresses,
+    addresses: AddressCheck,
     last_event: u64,
     epoch: Option<(Version, Option<u64>)>,
     has_head: bool,
@@ -96,7 +96,7 @@ impl Check {
         each_entry(snapshot, POOL, |entry| {
             if let Ok(Some(Record::Pool(name, Some(pool)))) = Record::decode(&entry.key, &entry.value) {
                 let (space, usable) = (Space::of(&pool), pool.spec.usable());
-                check.pools.insert(name, Ground { pool, space, usable });
+                check.pools.insert(name, CheckedPool { pool, space, usable });
             } else if let Some(name) = String::from_utf8_lossy(&entry.key).strip_prefix(POOL) {
                 check.unread.insert(name.to_owned());
             }
@@ -133,7 +133,7 @@ impl Check {
             self.events(entry)
         } else if key.starts_with(record::PREFIX) {
             Record::decode(&entry.key, &entry.value).map(|record| self.record(key, entry.version, record))
-        } else if page::is_of_another_room(key) {
+        } else if documented_keys::is_of_another_room(key) {
             record::decode(&entry.key, &entry.value).map(|_: IgnoredAny| ())
         } else {
             self.unknown(key);
@@ -153,7 +153,8 @@ impl Check {
             }
             Some(Record::Slot(place, Some(slot))) => {
                 let head = self.report.head.as_ref().map(|(head, _)| head);
-                let problems = self.addresses.look(key, &place, &slot, &self.pools, &self.unread, head);
+                let problems =
+                    self.addresses.slot_problems(key, &place, &slot, &self.pools, &self.unread, head);
                 for problem in problems {
                     self.problem(key, problem, None);
                 }

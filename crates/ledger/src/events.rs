@@ -82,7 +82,7 @@ pub(crate) async fn find(
     index.ready().await;
     let snapshot = store.snapshot().await?;
     match (query.address, &query.key) {
-        (Some(address), _) => by_number(&*snapshot, of_place(index, address), query).await,
+        (Some(address), _) => by_number(&*snapshot, events_around(index, address), query).await,
         (None, Some(key)) => by_number(&*snapshot, index.of_key(key), query).await,
         // Only a scan can tell.
         (None, None) => scan(index, &*snapshot, query).await,
@@ -90,7 +90,7 @@ pub(crate) async fn find(
 }
 
 /// The events that begin where `address` is, or where a prefix around it begins.
-fn of_place(index: &EventIndex, address: Address) -> Vec<u64> {
+fn events_around(index: &EventIndex, address: Address) -> Vec<u64> {
     let around = (0..address.kind().bits())
         .filter_map(|length| Cidr::containing(address, length).ok())
         .map(|c| c.first());

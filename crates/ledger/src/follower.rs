@@ -9,13 +9,13 @@ use tokio::time::timeout;
 
 use crate::{
     events,
+    fencing::new_ledger,
     load::{self, Loaded, RESTORING_KEY},
     migrate::SEALED_KEY,
     record::{self, EVENT, EventGroup, HEAD_KEY, Head, Malformed, PREFIX, Record, event_seq},
     refusal::LedgerError,
     sabotage::Sabotage,
-    shared::Shared,
-    take_over::new_ledger,
+    shared_state::LedgerShared,
 };
 
 /// How long one who takes over waits for the watch to bring what the store has; then it loads everything anew.
@@ -26,16 +26,16 @@ const ATTEMPTS: usize = 16;
 const TRIMMED: usize = 1000;
 
 pub(crate) struct Follower {
-    shared: Arc<Shared>,
+    shared: Arc<LedgerShared>,
     /// Where the Book stands; none before there is a ledger.
-    place: Option<(Head, Version)>,
+    position: Option<(Head, Version)>,
     watch: Option<Watch>,
     /// Commits that trimmed events, which the index still knows.
     trims: usize,
 }
 
 /// What one commit of the leader brought.
-struct News {
+struct LeaderCommit {
     head: Head,
     records: Vec<Record>,
     events: Vec<Arc<Event>>,
@@ -43,8 +43,8 @@ struct News {
 }
 
 impl Follower {
-    pub fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, place: None, watch: None, trims: 0 }
+    pub fn new(shared: Arc<LedgerShared>) -> Self {
+        Self { shared, position: None, watch: None, trims: 0 }
     }
 
     pub fn is_connected(&self) -> bool {
@@ -53,7 +53,7 @@ impl Follower {
 
     /// This process led, up to here: what came after is still to be learned.
     pub fn go_on_from(&mut self, head: Head, version: Version) {
-        self.place = Some((head, version));
+        self.position = Some((head, version));
         self.watch = None;
     }
 
@@ -66,12 +66,12 @@ impl Follower {
             // What is here is better than nothing; reads say how old it is.
             Err(error) => (store.own_snapshot().await.map_err(|_| error)?, false),
         };
-        if !current && self.place.is_some() {
+        if !current && self.position.is_some() {
             return Ok(()); // Nothing older than what is known can be of use.
         }
         match load::load(snapshot.clone()).await? {
             Some(loaded) => self.adopt(loaded, snapshot).await?,
-            None => self.shared.index_anew(snapshot, 0, 0),
+            None => self.shared.rebuild_index(snapshot, 0, 0),
         }
         // An old copy ends before the watch begins, and nobody tells what lies between.
         self.watch = (current || self.shared.options.omits(Sabotage::Gaps)).then_some(watch);
@@ -81,7 +81,8 @@ impl Follower {
     async fn adopt(&mut self, loaded: Loaded, snapshot: Arc<dyn Snapshot>) -> Result<(), LedgerError> {
         let Loaded { mut book, head, version } = loaded;
         book.follow(&head, Vec::new());
-        let known = self.place.as_ref().map(|(known, _)| known).filter(|known| known.ledger == head.ledger);
+        let known =
+            self.position.as_ref().map(|(known, _)| known).filter(|known| known.ledger == head.ledger);
         let missed = match known {
             Some(known) if known.seq > head.seq => {
                 return Err(LedgerError::Unavailable {
@@ -92,26 +93,26 @@ impl Follower {
             None => (Vec::new(), false),
         };
         self.shared.replace_book(book);
-        self.shared.stands_at(&head);
+        self.shared.set_durable_head(&head);
         // A subscriber that cannot be told everything notices: it is told more than it can keep.
         let (events, whole) = missed;
         self.shared.publish(&events);
         if !whole {
             self.trims = 0;
-            self.shared.index_anew(snapshot, head.oldest, head.seq);
+            self.shared.rebuild_index(snapshot, head.oldest, head.seq);
         }
-        self.place = Some((head, version));
+        self.position = Some((head, version));
         Ok(())
     }
 
     /// Takes in the next commit of the leader; waits for one. Dropping the future loses nothing.
-    pub async fn hear(&mut self) {
+    pub async fn apply_next_commit(&mut self) {
         if self.trims >= TRIMMED {
             self.forget_trimmed().await;
         }
         let Some(watch) = &mut self.watch else { return };
         let taken = match watch.next().await {
-            Some(WatchItem::Changed { version, writes }) => self.take_in(version, &writes),
+            Some(WatchItem::Changed { version, writes }) => self.apply_commit(version, &writes),
             Some(WatchItem::Lost) | None => Ok(false),
         };
         match taken {
@@ -125,10 +126,10 @@ impl Follower {
     }
 
     /// Whether it could be taken in; if not, only loading anew tells where the ledger stands.
-    fn take_in(&mut self, version: Version, writes: &[Write]) -> Result<bool, Malformed> {
-        let known = self.place.as_ref().map_or(0, |(head, _)| head.seq);
+    fn apply_commit(&mut self, version: Version, writes: &[Write]) -> Result<bool, Malformed> {
+        let known = self.position.as_ref().map_or(0, |(head, _)| head.seq);
         let Some(news) = read(writes, known)? else { return Ok(false) };
-        match &self.place {
+        match &self.position {
             Some((head, _)) if head.ledger == news.head.ledger => {
                 if news.head.seq <= head.seq {
                     return Ok(true); // Loaded already.
@@ -143,18 +144,18 @@ impl Follower {
             _ => return Ok(false),
         }
         self.shared.book_mut().follow(&news.head, news.records);
-        self.shared.stands_at(&news.head);
+        self.shared.set_durable_head(&news.head);
         self.shared.publish(&news.events);
         self.trims += usize::from(news.trimmed);
-        self.place = Some((news.head, version));
+        self.position = Some((news.head, version));
         Ok(true)
     }
 
     /// Builds the index of events without those that are no more.
     async fn forget_trimmed(&mut self) {
         self.trims = 0;
-        if let (Some((head, _)), Ok(snapshot)) = (&self.place, self.shared.store.snapshot().await) {
-            self.shared.index_anew(snapshot, head.oldest, head.seq);
+        if let (Some((head, _)), Ok(snapshot)) = (&self.position, self.shared.store.snapshot().await) {
+            self.shared.rebuild_index(snapshot, head.oldest, head.seq);
         }
     }
 
@@ -162,14 +163,16 @@ impl Follower {
     pub async fn take_over(&mut self, epoch: u64) -> Result<(Head, Version), LedgerError> {
         for _ in 0..ATTEMPTS {
             self.catch_up().await?;
-            let (head, condition) = match &self.place {
+            let (head, condition) = match &self.position {
                 Some((head, version)) => (head.clone(), Condition::Version(HEAD_KEY.into(), *version)),
-                None => (new_ledger(&self.shared.options.chance).head, Condition::Absent(HEAD_KEY.into())),
+                None => {
+                    (new_ledger(&self.shared.options.randomness).head, Condition::Absent(HEAD_KEY.into()))
+                }
             };
             if head.epoch > epoch {
                 return Err(LedgerError::NotLeading);
             }
-            let batch = self.shared.options.chance.number();
+            let batch = self.shared.options.randomness.number();
             let head = Head { epoch, batch, seq: head.seq + 1, ..head };
             let commit = Commit::new()
                 .when(condition)
@@ -194,13 +197,13 @@ impl Follower {
         let stored = self.shared.store.get(HEAD_KEY.as_bytes()).await?;
         if let Some(entry) = stored.as_ref().filter(|_| self.shared.options.omits(Sabotage::CatchingUp)) {
             let head = record::decode(&entry.key, &entry.value).map_err(load::damaged)?;
-            self.place = Some((head, entry.version));
+            self.position = Some((head, entry.version));
             return Ok(());
         }
         let stored = stored.map(|entry| entry.version);
         let hearing = async {
-            while self.is_connected() && self.place.as_ref().map(|(_, version)| *version) != stored {
-                self.hear().await;
+            while self.is_connected() && self.position.as_ref().map(|(_, version)| *version) != stored {
+                self.apply_next_commit().await;
             }
         };
         let late = timeout(CATCH_UP, hearing).await.is_err();
@@ -214,25 +217,25 @@ impl Follower {
         self.watch = None;
         {
             let mut book = self.shared.book_mut();
-            if self.place.is_none() {
+            if self.position.is_none() {
                 *book = crate::book::Book::new(&head);
             }
             book.follow(&head, Vec::new());
             book.begin_to_lead();
         }
-        self.shared.stands_at(&head);
-        if self.place.is_none() || self.trims > 0 {
+        self.shared.set_durable_head(&head);
+        if self.position.is_none() || self.trims > 0 {
             let snapshot = self.shared.store.snapshot().await?;
             self.trims = 0;
-            self.shared.index_anew(snapshot, head.oldest, head.seq);
+            self.shared.rebuild_index(snapshot, head.oldest, head.seq);
         }
-        self.place = Some((head.clone(), version));
+        self.position = Some((head.clone(), version));
         Ok((head, version))
     }
 }
 
 /// What the writes of one commit mean for one who knows of events up to `known`; none when they are no commit of a leader.
-fn read(writes: &[Write], known: u64) -> Result<Option<News>, Malformed> {
+fn read(writes: &[Write], known: u64) -> Result<Option<LeaderCommit>, Malformed> {
     let (mut head, mut records, mut events, mut trimmed) = (None, Vec::new(), Vec::new(), false);
     for write in writes {
         match write {
@@ -252,5 +255,5 @@ fn read(writes: &[Write], known: u64) -> Result<Option<News>, Malformed> {
             Write::Delete(key) => records.extend(Record::removed(key)?),
         }
     }
-    Ok(head.map(|head| News { head, records, events, trimmed }))
+    Ok(head.map(|head| LeaderCommit { head, records, events, trimmed }))
 }

@@ -23,13 +23,13 @@ use crate::{
     command::{Caller, Command, Reply, add_up},
     events::{self, EventPage, EventQuery},
     follower::Follower,
-    keeper::{Keeper, Turn},
+    leadership::{LeadershipGrant, LeadershipLoop},
     load,
     options::{Health, Options},
     record::{self, HEAD_KEY, Head},
     refusal::{LedgerError, Refusal},
     sabotage::Sabotage,
-    shared::{Durable, Shared, State},
+    shared_state::{Durable, LedgerShared, State},
     writer::Request,
 };
 
@@ -61,19 +61,33 @@ pub struct Done {
 
 /// What was seen, at which sequence number, and how long ago the store last confirmed it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen<T> {
+pub struct ReadAnswer<T> {
     pub value: T,
     pub seq: u64,
     pub age: Duration,
 }
 
+impl<T> ReadAnswer<T> {
+    /// The answer with its value changed, as of the same moment.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> ReadAnswer<U> {
+        ReadAnswer { value: change(self.value), seq: self.seq, age: self.age }
+    }
+}
+
+impl<T, E> ReadAnswer<Result<T, E>> {
+    pub fn transpose(self) -> Result<ReadAnswer<T>, E> {
+        let (seq, age) = (self.seq, self.age);
+        self.value.map(|value| ReadAnswer { value, seq, age })
+    }
+}
+
 /// Pools and claims. Cheap to clone; all clones are the same ledger.
 #[derive(Debug, Clone)]
 pub struct Ledger {
-    shared: Arc<Shared>,
+    shared: Arc<LedgerShared>,
     requests: mpsc::Sender<Request>,
-    turns: mpsc::Sender<Turn>,
-    keeper: Arc<Mutex<Option<JoinHandle<()>>>>,
+    grants: mpsc::Sender<LeadershipGrant>,
+    task: Arc<Mutex<Option<JoinHandle<()>>>>,
 }
 
 /// What this process does for the ledger.
@@ -112,11 +126,11 @@ impl Ledger {
     ) -> Result<Self, LedgerError> {
         let (requests, inbox) = mpsc::channel(QUEUE);
         let (turns, waiting_turns) = mpsc::channel(1);
-        let shared = Arc::new(Shared::new(store, clock, options));
+        let shared = Arc::new(LedgerShared::new(store, clock, options));
         let mut follower = Follower::new(shared.clone());
         follower.connect().await?;
-        let keeper = tokio::spawn(Keeper::new(shared.clone(), inbox, waiting_turns, follower).run());
-        Ok(Self { shared, requests, turns, keeper: Arc::new(Mutex::new(Some(keeper))) })
+        let keeper = tokio::spawn(LeadershipLoop::new(shared.clone(), inbox, waiting_turns, follower).run());
+        Ok(Self { shared, requests, grants: turns, task: Arc::new(Mutex::new(Some(keeper))) })
     }
 
     /// Waits for this process' turn to lead the store, and leads: from then on [`Ledger::submit`] works, until another
@@ -133,7 +147,7 @@ impl Ledger {
     /// before anything is written.
     pub async fn lead_in(&self, epoch: Epoch) -> Result<(), LedgerError> {
         let (answer, answered) = oneshot::channel();
-        self.turns.send(Turn { epoch: epoch.0, answer }).await.map_err(|_| closed())?;
+        self.grants.send(LeadershipGrant { epoch: epoch.0, answer }).await.map_err(|_| closed())?;
         answered.await.map_err(|_| closed())?
     }
 
@@ -211,7 +225,7 @@ impl Ledger {
         &self,
         freshness: Freshness,
         mut look: impl FnMut(&Book) -> T,
-    ) -> Result<Seen<T>, LedgerError> {
+    ) -> Result<ReadAnswer<T>, LedgerError> {
         let shared = &self.shared;
         let work = async {
             let least = match freshness {
@@ -233,7 +247,7 @@ impl Ledger {
                     let Ok(reached) = reached.map(|durable| *durable) else { return Err(closed()) };
                     if reached.rewinds == rewinds {
                         let age = shared.clock.monotonic().saturating_sub(*shared.confirmed.borrow());
-                        return Ok(Seen { value, seq, age });
+                        return Ok(ReadAnswer { value, seq, age });
                     }
                 } else if durable.changed().await.is_err() {
                     return Err(closed());
@@ -343,7 +357,7 @@ impl Ledger {
     /// Ends leading or following, once a running commit is answered. The store stays open: it is the caller's.
     pub async fn close(&self) {
         self.shared.stop.cancel();
-        if let Some(keeper) = self.keeper.lock().await.take()
+        if let Some(keeper) = self.task.lock().await.take()
             && let Err(error) = keeper.await
         {
             tracing::error!(%error, "The ledger's task ended badly.");

@@ -6,24 +6,24 @@
 mod backend;
 pub mod backup;
 pub mod book;
-mod chance;
+mod bulk_load;
 pub mod check;
 pub mod command;
 mod events;
-mod filling;
+mod fencing;
 mod follower;
-mod keeper;
+mod leadership;
 mod ledger;
+mod ledger_time;
 mod load;
 pub mod migrate;
 mod options;
+mod randomness;
 pub mod record;
 pub mod refusal;
 mod sabotage;
-mod shared;
+mod shared_state;
 mod source;
-mod take_over;
-mod time;
 mod writer;
 
 pub use self::{
@@ -32,11 +32,11 @@ pub use self::{
         AddressCursor, AddressFilter, AddressState, AddressView, BlockView, Book, ClaimCursor, ClaimFilter,
         ClaimView, Moment,
     },
-    chance::Chance,
     command::{Caller, Command, MOST_ENTRIES, Outcome, Reply, Report, Sighting},
     events::{EventPage, EventQuery},
-    ledger::{Done, Freshness, Ledger, Role, Seen},
+    ledger::{Done, Freshness, Ledger, ReadAnswer, Role},
     options::{Counters, Health, Options},
+    randomness::Randomness,
     refusal::{LedgerError, Refusal},
     sabotage::Sabotage,
     source::LedgerSource,

@@ -60,7 +60,7 @@ pub(crate) async fn load(snapshot: Arc<dyn Snapshot>) -> Result<Option<Loaded>, 
 
 /// Sends every record a Book is made of, a page at a time.
 async fn read(snapshot: &dyn Snapshot, sender: mpsc::Sender<Vec<Record>>) -> Result<(), LedgerError> {
-    let mut words = Words::default();
+    let mut words = Interner::default();
     // Pools first: the rest finds its place in them.
     for prefix in [record::POOL, record::RESERVED, record::SLOT, record::SEEN, record::WAIT] {
         let mut pages = Pages::new(prefix);
@@ -81,24 +81,24 @@ async fn read(snapshot: &dyn Snapshot, sender: mpsc::Sender<Vec<Record>>) -> Res
 
 /// Names that stand in many claims, each kept once.
 #[derive(Default)]
-struct Words {
+struct Interner {
     owners: HashSet<Arc<str>>,
     pools: HashSet<Ident>,
 }
 
-impl Words {
+impl Interner {
     fn share(&mut self, record: Record) -> Record {
         let Record::Slot(place, Some(Slot::Held(mut claim))) = record else { return record };
         // It was just decoded, so nobody else has it.
         if let Some(claim) = Arc::get_mut(&mut claim) {
-            claim.owner = shared(&mut self.owners, &claim.owner);
-            claim.pool = shared(&mut self.pools, &claim.pool);
+            claim.owner = intern(&mut self.owners, &claim.owner);
+            claim.pool = intern(&mut self.pools, &claim.pool);
         }
         Record::Slot(place, Some(Slot::Held(claim)))
     }
 }
 
-fn shared<T: Clone + Eq + Hash>(known: &mut HashSet<T>, word: &T) -> T {
+fn intern<T: Clone + Eq + Hash>(known: &mut HashSet<T>, word: &T) -> T {
     if let Some(known) = known.get(word) {
         return known.clone();
     }

@@ -10,8 +10,8 @@ use netstead_store::{Commit, Condition, Entry, MAX_WRITES, Snapshot, Store, Stor
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    bulk_load::{BulkLoad, Content, is_content},
     check::check,
-    filling::{Content, Filling, is_content},
     load::{Pages, RESTORING_KEY, each_entry},
     record::{self, HEAD_KEY, Malformed},
 };
@@ -138,7 +138,7 @@ async fn make_room(store: &dyn Store) -> Result<bool, StoreError> {
 }
 
 async fn copy(old: &dyn Snapshot, to: &dyn Store) -> Result<Content, MigrateError> {
-    let (mut pages, mut filling) = (Pages::new(""), Filling::new(to));
+    let (mut pages, mut filling) = (Pages::new(""), BulkLoad::new(to));
     while let Some(page) = pages.next(old).await.map_err(MigrateError::From)? {
         for Entry { key, value, .. } in page.into_iter().filter(|entry| is_content(&entry.key)) {
             filling.put(key, value).await.map_err(MigrateError::To)?;

@@ -4,7 +4,7 @@ use std::{sync::atomic::AtomicU64, time::Duration};
 
 use netstead_model::Span;
 
-use crate::{chance::Chance, sabotage::Sabotage};
+use crate::{randomness::Randomness, sabotage::Sabotage};
 
 /// How long the ledger keeps events, and how patient it is.
 #[derive(Debug, Clone)]
@@ -18,7 +18,7 @@ pub struct Options {
     /// How often ledger time is stored while something depends on it.
     pub time_interval: Duration,
     /// Where ids and the order `random` come from.
-    pub chance: Chance,
+    pub randomness: Randomness,
     /// For tests of tests: what is left out on purpose.
     #[doc(hidden)]
     pub sabotage: Option<Sabotage>,
@@ -31,7 +31,7 @@ impl Default for Options {
             max_events: 1_000_000,
             learn_timeout: Duration::from_secs(5),
             time_interval: Duration::from_secs(10),
-            chance: Chance::default(),
+            randomness: Randomness::default(),
             sabotage: None,
         }
     }

@@ -3,8 +3,8 @@
 //! Keys are text, so that a listing reads; a value is one version byte and JSON, so that it can grow by fields that
 //! have a default.
 
+mod deleted_keys;
 mod event_json;
-mod removed;
 
 use std::sync::Arc;
 
@@ -161,7 +161,7 @@ impl Slot {
 
 /// Where a slot stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct SlotKey {
     pub space: Space,
     pub number: u128,
     /// Only for prefixes.
@@ -172,7 +172,7 @@ pub struct Place {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Record {
     Pool(Ident, Option<Arc<Pool>>),
-    Slot(Place, Option<Slot>),
+    Slot(SlotKey, Option<Slot>),
     Reservation { pool: Ident, first: u128, value: Option<Arc<Reservation>> },
     Observation { vrf: Ident, address: Address, source: Ident, value: Option<Arc<Observation>> },
     Waiting(u64, Option<Arc<Waiting>>),
@@ -223,7 +223,7 @@ impl Record {
                 space_of_key(text, SLOT).ok_or_else(|| Malformed::new(key, "its key is cut off"))?;
             let address = slot.address();
             let space = Space { vrf, kind: address.kind(), prefixes };
-            let place = Place { space, number: address.number(), length: slot.length() };
+            let place = SlotKey { space, number: address.number(), length: slot.length() };
             if is_slot_key(text, &place) {
                 // Nearly all there is, at a start: not worth writing the key anew only to compare it.
                 return Ok(Some(Self::Slot(place, Some(slot))));
@@ -254,11 +254,11 @@ impl Record {
 
     /// What stood under `key` and is gone; `None` for keys of the ledger that no Book is made of.
     pub fn removed(key: &[u8]) -> Result<Option<Self>, Malformed> {
-        removed::record(key)
+        deleted_keys::record(key)
     }
 }
 
-fn slot_key(place: &Place) -> String {
+fn slot_key(place: &SlotKey) -> String {
     use std::fmt::Write as _;
     let mut key = String::with_capacity(64);
     // Writing into a String cannot fail.
@@ -270,7 +270,7 @@ fn slot_key(place: &Place) -> String {
 }
 
 /// Whether `key` is that of a single address, letter by letter as it would be written.
-fn is_slot_key(key: &str, place: &Place) -> bool {
+fn is_slot_key(key: &str, place: &SlotKey) -> bool {
     let rest = key.strip_prefix(SLOT).and_then(|rest| rest.strip_prefix(place.space.vrf.as_str()));
     let rest =
         rest.and_then(|rest| rest.strip_prefix('/')?.strip_prefix(place.space.tag())?.strip_prefix('/'));

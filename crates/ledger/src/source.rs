@@ -70,7 +70,7 @@ impl LedgerSource {
         // They ended, or are in pools that were passed over.
         for some in missing.chunks(PAGE) {
             let look = |book: &Book| -> Vec<Workload> {
-                let places = some.iter().filter_map(place_of);
+                let places = some.iter().filter_map(pool_and_key_of);
                 let claims = places.filter_map(|(pool, key)| book.claim(&pool, &key));
                 claims.filter_map(|view| self.workload(book, &view)).collect()
             };
@@ -229,7 +229,7 @@ impl LedgerSource {
 
     /// How the claim with this id ended, by the events.
     async fn end_of(&self, id: &Key) -> Result<Option<End>, LedgerError> {
-        let Some((pool, key)) = place_of(id) else { return Ok(None) };
+        let Some((pool, key)) = pool_and_key_of(id) else { return Ok(None) };
         let (newest_first, limit) = (true, LATEST);
         let query = EventQuery {
             pool: Some(pool),
@@ -271,7 +271,7 @@ fn id_of(pool: &Ident, key: &Key) -> Option<Key> {
     format!("{pool}/{key}").parse().ok()
 }
 
-fn place_of(id: &Key) -> Option<(Ident, Key)> {
+fn pool_and_key_of(id: &Key) -> Option<(Ident, Key)> {
     let (pool, key) = id.as_str().split_once('/')?;
     Some((pool.parse().ok()?, key.parse().ok()?))
 }

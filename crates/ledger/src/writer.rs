@@ -2,9 +2,9 @@
 //! commit, then answers them. While that commit is on its way the next group is decided, see `flight`.
 
 mod answering;
+mod commit_group;
 mod deciding;
-mod flight;
-mod group;
+mod in_flight_commit;
 mod recovery;
 mod retention;
 
@@ -20,15 +20,15 @@ use tokio::{
     time::sleep,
 };
 
-use self::{group::Group, retention::Retention};
+use self::{commit_group::Group, retention::Retention};
 use crate::{
     book::{Book, Moment},
     command::{Caller, Command, Reply},
-    keeper::Succession,
+    leadership::EpochWatch,
     ledger::Done,
     record::{Calendar, Head},
     refusal::{LedgerError, Refusal},
-    shared::{Shared, State},
+    shared_state::{LedgerShared, State},
 };
 
 /// One command on its way, with the one who asked for it.
@@ -57,11 +57,11 @@ const GROUP: usize = 256;
 const PRESENCE: Duration = Duration::from_secs(5);
 
 pub(crate) struct Writer {
-    shared: Arc<Shared>,
+    shared: Arc<LedgerShared>,
     inbox: mpsc::Receiver<Request>,
     /// Of its own reign.
     epoch: u64,
-    succession: Succession,
+    epoch_watch: EpochWatch,
     /// Another process leads.
     deposed: bool,
     /// Decided last time but one too many for the commit.
@@ -75,7 +75,7 @@ pub(crate) struct Writer {
 
 impl Writer {
     pub fn new(
-        shared: Arc<Shared>,
+        shared: Arc<LedgerShared>,
         inbox: mpsc::Receiver<Request>,
         mut head: Head,
         version: Version,
@@ -86,7 +86,7 @@ impl Writer {
         head.calendar.get_or_insert(Calendar { at: shared.clock.wall(), time: head.time });
         Self {
             epoch: head.epoch,
-            succession: Succession::new(shared.store.clone(), head.epoch),
+            epoch_watch: EpochWatch::new(shared.store.clone(), head.epoch),
             deposed: false,
             put_off: VecDeque::new(),
             last_commit: now,
@@ -108,8 +108,8 @@ impl Writer {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                () = self.succession.over() => {
-                    self.step_down(Group::default());
+                () = self.epoch_watch.until_superseded() => {
+                    self.lose_leadership(Group::default());
                     break;
                 }
                 () = std::future::ready(()), if !self.put_off.is_empty() => {}
@@ -119,7 +119,7 @@ impl Writer {
                 },
                 () = sleep(pause) => {}
             }
-            self.turn().await;
+            self.commit_groups().await;
         }
         if !self.deposed {
             self.shared.state.send_replace(State::Closed);
@@ -156,12 +156,12 @@ impl Writer {
         Moment {
             now: self.ledger_time(),
             wall: self.shared.clock.wall(),
-            random: self.shared.options.chance.number(),
+            random: self.shared.options.randomness.number(),
         }
     }
 
     /// Takes in what arrived.
-    fn gather(&mut self) {
+    fn collect_requests(&mut self) {
         while self.put_off.len() < GROUP {
             match self.inbox.try_recv() {
                 Ok(request) => self.put_off.push_back(request),
@@ -171,10 +171,10 @@ impl Writer {
     }
 
     /// Groups, one after the other, until nobody asks any more: decide, commit, answer.
-    async fn turn(&mut self) {
-        self.gather();
-        let mut group = self.begin();
-        self.take_in(&mut group, GROUP);
+    async fn commit_groups(&mut self) {
+        self.collect_requests();
+        let mut group = self.begin_group();
+        self.decide_requests(&mut group, GROUP);
         let tick = self.until_tick(self.shared.book().depends_on_time()).is_zero();
         if group.is_silent() && !tick {
             let nobody_asks = group.answers.is_empty() && group.timed_out.is_empty();
@@ -183,10 +183,10 @@ impl Writer {
                 return;
             }
         } else {
-            let mut flight = self.launch(group).await;
+            let mut flight = self.start_commit(group).await;
             loop {
-                let ahead = self.look_ahead(&mut flight).await;
-                let Some(next) = self.land(flight, ahead).await else { break };
+                let ahead = self.decide_ahead(&mut flight).await;
+                let Some(next) = self.finish_commit(flight, ahead).await else { break };
                 flight = next;
             }
         }

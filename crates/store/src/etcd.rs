@@ -4,15 +4,15 @@
 //! come is unknown, and said so.
 
 mod client;
+mod error_text;
 mod examine;
-mod lead;
+mod leadership;
 mod messages;
-mod metrics;
 mod options;
-mod sending;
+mod quota;
+mod send_once;
 mod snapshot;
 mod watch;
-mod words;
 
 use std::{
     sync::{
@@ -30,18 +30,18 @@ use tonic::{Code, Status};
 pub use self::options::{EtcdOptions, EtcdTls};
 use self::{
     client::Client,
-    lead::Leading,
+    error_text::{describe_error, describe_first_error},
+    leadership::Leading,
     messages::{
         Compare, CompareTarget, DeleteRangeRequest, KeyValue, Operand, Operation, PutRequest, RangeRequest,
         RangeResponse, RequestOp, TxnRequest,
     },
     snapshot::EtcdSnapshot,
-    watch::Follow,
-    words::{first_words, words},
+    watch::EtcdWatch,
 };
 use crate::{
-    Commit, Committed, Condition, EPOCH_KEY, Entry, Epoch, Health, Key, Remark, Snapshot, Store, StoreError,
-    Version, Watch, Write, span, watch::channel,
+    Commit, Committed, Condition, EPOCH_KEY, Entry, Epoch, Health, Key, Snapshot, Store, StoreError,
+    StoreFinding, Version, Watch, Write, key_range, watch::channel,
 };
 
 const KV_RANGE: &str = "/etcdserverpb.KV/Range";
@@ -53,11 +53,11 @@ pub const KEYS: &str = "kv/";
 /// A store in an etcd that others may use as well: only keys below our prefix are touched.
 #[derive(Debug)]
 pub struct EtcdStore {
-    shared: Arc<Shared>,
+    shared: Arc<EtcdShared>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct EtcdShared {
     client: Client,
     /// What stands before every key, and the first key past all that have it.
     prefix: Key,
@@ -85,8 +85,8 @@ impl EtcdStore {
         }
         let leader = [prefix.as_slice(), b"leader"].concat();
         prefix.extend_from_slice(KEYS.as_bytes());
-        let end = span::after_all(&prefix).unwrap_or_else(|| vec![0]);
-        let shared = Arc::new(Shared {
+        let end = key_range::after_all(&prefix).unwrap_or_else(|| vec![0]);
+        let shared = Arc::new(EtcdShared {
             client: Client::new(options)?,
             prefix,
             end,
@@ -101,7 +101,7 @@ impl EtcdStore {
         });
         shared.revision().await.map_err(|error| match error {
             StoreError::Unavailable { reason } => {
-                StoreError::Unavailable { reason: first_words(reason, shared.client.url()) }
+                StoreError::Unavailable { reason: describe_first_error(reason, shared.client.url()) }
             }
             other => other,
         })?;
@@ -109,35 +109,35 @@ impl EtcdStore {
     }
 }
 
-impl Shared {
+impl EtcdShared {
     fn full(&self, key: &[u8]) -> Key {
         [self.prefix.as_slice(), key].concat()
     }
 
     /// A revision that has everything acknowledged before this call.
     async fn revision(&self) -> Result<i64, StoreError> {
-        Ok(self.range(self.anything()).await?.header.map_or(0, |header| header.revision))
+        Ok(self.range(self.probe_request()).await?.header.map_or(0, |header| header.revision))
     }
 
     /// The revision the member that answers has itself. That it answers says nothing about a majority.
     async fn own_revision(&self) -> Result<i64, StoreError> {
-        self.open_still()?;
-        let question = RangeRequest { serializable: true, ..self.anything() };
+        self.ensure_open()?;
+        let question = RangeRequest { serializable: true, ..self.probe_request() };
         let answer: RangeResponse =
             self.client.read(KV_RANGE, question).await.map_err(|status| self.unavailable(&status))?;
         Ok(answer.header.map_or(0, |header| header.revision))
     }
 
     async fn range(&self, question: RangeRequest) -> Result<RangeResponse, StoreError> {
-        self.open_still()?;
+        self.ensure_open()?;
         let answer: RangeResponse =
             self.client.read(KV_RANGE, question).await.map_err(|status| self.unavailable(&status))?;
-        self.heard(answer.header.as_ref());
-        self.well();
+        self.note_term(answer.header.as_ref());
+        self.note_ready();
         Ok(answer)
     }
 
-    fn open_still(&self) -> Result<(), StoreError> {
+    fn ensure_open(&self) -> Result<(), StoreError> {
         if self.closed.is_cancelled() { Err(Self::closed_error()) } else { Ok(()) }
     }
 
@@ -150,7 +150,7 @@ impl Shared {
     }
 
     /// etcd answered.
-    fn well(&self) {
+    fn note_ready(&self) {
         self.set_health(Health::Ready);
     }
 
@@ -168,7 +168,7 @@ impl Shared {
 
     /// Notes that etcd did not answer, or refuses us, and says so to the caller.
     fn unavailable(&self, status: &Status) -> StoreError {
-        let reason = format!("etcd at {}: {}", self.client.url(), words(status));
+        let reason = format!("etcd at {}: {}", self.client.url(), describe_error(status));
         self.set_health(Health::Failed { reason: reason.clone() });
         StoreError::Unavailable { reason }
     }
@@ -210,7 +210,7 @@ impl Store for EtcdStore {
 
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
         commit.validate()?;
-        self.shared.open_still()?;
+        self.shared.ensure_open()?;
         let shared = Arc::clone(&self.shared);
         // In a task of its own: who stops waiting does not stop the commit.
         let work = tokio::spawn(async move { shared.commit(commit).await });
@@ -221,8 +221,8 @@ impl Store for EtcdStore {
         let revision = self.shared.revision().await?;
         let (watcher, watch) = channel(prefix);
         let first = self.shared.full(prefix);
-        let end = span::after_all(&first).unwrap_or_else(|| vec![0]);
-        let follow = Follow {
+        let end = key_range::after_all(&first).unwrap_or_else(|| vec![0]);
+        let follow = EtcdWatch {
             shared: Arc::clone(&self.shared),
             watcher,
             first,
@@ -234,8 +234,8 @@ impl Store for EtcdStore {
     }
 
     async fn lead(&self) -> Result<Epoch, StoreError> {
-        self.shared.open_still()?;
-        lead::lead(&self.shared).await
+        self.shared.ensure_open()?;
+        leadership::lead(&self.shared).await
     }
 
     fn health(&self) -> Health {
@@ -246,18 +246,18 @@ impl Store for EtcdStore {
         self.shared.health.subscribe()
     }
 
-    async fn examine(&self) -> Vec<Remark> {
+    async fn examine(&self) -> Vec<StoreFinding> {
         examine::examine(&self.shared).await
     }
 
     async fn close(&self) {
         self.shared.closed.cancel();
-        lead::resign(&self.shared).await;
+        leadership::resign(&self.shared).await;
         self.shared.health.send_replace(Health::Failed { reason: "the store is closed".into() });
     }
 }
 
-impl Shared {
+impl EtcdShared {
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
         // A leader's commit is conditional on its epoch. Commits that raise the epoch themselves do not exist: `lead` does.
         let fence = self.leading().map(|leading| leading.fence);
@@ -275,8 +275,8 @@ impl Shared {
             success: commit.writes.into_iter().map(|write| self.operation(write)).collect(),
             failure: wanted.iter().map(|(key, _)| look(key)).collect(),
         };
-        let answer = self.send(question).await.map_err(|status| self.failed_commit(&status))?;
-        self.well();
+        let answer = self.send_once(question).await.map_err(|status| self.failed_commit(&status))?;
+        self.note_ready();
         let revision = answer.header.map_or(0, |header| header.revision);
         if answer.succeeded {
             self.last.fetch_max(revision, Ordering::Relaxed);

@@ -16,7 +16,7 @@ use tokio::{
 };
 
 use crate::{
-    Commit, Committed, Entry, Epoch, Health, Remark, Snapshot, Store, StoreError, Watch, epoch,
+    Commit, Committed, Entry, Epoch, Health, Snapshot, Store, StoreError, StoreFinding, Watch, epoch,
     watch::channel,
 };
 
@@ -209,7 +209,7 @@ impl Store for FaultyStore {
         self.outage.subscribe()
     }
 
-    async fn examine(&self) -> Vec<Remark> {
+    async fn examine(&self) -> Vec<StoreFinding> {
         self.inner.examine().await
     }
 

@@ -8,13 +8,13 @@ mod epoch;
 #[cfg(feature = "etcd")]
 pub mod etcd;
 pub mod faults;
+mod finding;
+mod key_range;
 pub mod local;
 pub mod memory;
 #[cfg(feature = "raft")]
 pub mod raft;
-mod remark;
 pub mod simulated;
-mod span;
 mod watch;
 
 use std::{collections::HashSet, sync::Arc};
@@ -27,9 +27,9 @@ pub use self::etcd::{EtcdOptions, EtcdStore, EtcdTls};
 pub use self::raft::{RaftOptions, RaftSecurity, RaftStore, RaftTimings};
 pub use self::{
     faults::FaultyStore,
+    finding::{StoreFinding, StoreFindingGrade},
     local::LocalStore,
     memory::MemoryStore,
-    remark::{Remark, RemarkGrade},
     watch::Watch,
 };
 
@@ -181,7 +181,7 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     fn health_changes(&self) -> tokio::sync::watch::Receiver<Health>;
 
     /// What the engine below has to say of itself, to a person who asks whether all is well. Nothing is changed.
-    async fn examine(&self) -> Vec<Remark> {
+    async fn examine(&self) -> Vec<StoreFinding> {
         Vec::new()
     }
 

@@ -17,20 +17,20 @@
 //! before it began can be read.
 
 mod applier;
+pub(crate) mod commit_group;
 mod data_dir;
+mod database_error;
 pub(crate) mod engine;
-pub(crate) mod group;
-mod heal;
+mod high_water_mark;
 mod housekeeper;
 mod journals;
 mod log;
-mod mark;
 #[cfg(feature = "raft")]
-mod raw;
+mod raw_keys;
 mod recovery;
-mod shared;
-mod trouble;
-pub(crate) mod view;
+mod shared_state;
+pub(crate) mod snapshot;
+mod write_failure;
 mod writer;
 
 use std::{
@@ -46,11 +46,11 @@ use tokio::sync::{oneshot, watch};
 use self::{
     applier::Applier,
     data_dir::DataDir,
+    database_error::DatabaseError,
     housekeeper::Housekeeper,
     log::Log,
     recovery::Opened,
-    shared::{Kind, Shared},
-    trouble::Trouble,
+    shared_state::{DatabaseKind, LocalShared},
     writer::{Answer, Request, Writer},
 };
 use crate::{Commit, Committed, Entry, Epoch, Health, Snapshot, Store, StoreError, Watch, epoch};
@@ -64,7 +64,7 @@ use crate::{Commit, Committed, Entry, Epoch, Health, Snapshot, Store, StoreError
 ///
 /// Dropping it without [`Store::close`] gives the files back as well, a moment later.
 pub struct LocalStore {
-    shared: Arc<Shared>,
+    shared: Arc<LocalShared>,
     requests: mpsc::Sender<Request>,
     /// Closes when the writer thread has given everything back.
     gone: watch::Receiver<()>,
@@ -85,33 +85,33 @@ impl LocalStore {
     /// [`StoreError::Locked`]: another process has it. [`StoreError::Damaged`]: it is not as it was left, and
     /// serving it could hand out what somebody holds.
     pub async fn open(dir: &Path) -> Result<Self, StoreError> {
-        Self::open_as(dir, Kind::Own).await
+        Self::open_as(dir, DatabaseKind::Own).await
     }
 
     /// As [`LocalStore::open`], for a node of a cluster: the keys of its own log lie in the same database, and what is
     /// written lazily there needs the order of one journal, so it has none of ours in front.
     #[cfg(feature = "raft")]
     pub(crate) async fn open_for_cluster(dir: &Path) -> Result<Self, StoreError> {
-        Self::open_as(dir, Kind::Node).await
+        Self::open_as(dir, DatabaseKind::Node).await
     }
 
-    async fn open_as(dir: &Path, kind: Kind) -> Result<Self, StoreError> {
+    async fn open_as(dir: &Path, kind: DatabaseKind) -> Result<Self, StoreError> {
         let dir = dir.to_path_buf();
         tokio::task::spawn_blocking(move || Self::open_blocking(&dir, kind))
             .await
             .unwrap_or_else(|error| Err(StoreError::Unavailable { reason: error.to_string() }))
     }
 
-    fn open_blocking(dir: &Path, kind: Kind) -> Result<Self, StoreError> {
-        let dir = DataDir::take(dir)?;
+    fn open_blocking(dir: &Path, kind: DatabaseKind) -> Result<Self, StoreError> {
+        let dir = DataDir::acquire(dir)?;
         let Opened { engine, log, revision } =
             recovery::open(&dir, kind).map_err(|trouble| trouble.into_error(dir.path()))?;
-        let shared = Arc::new(Shared::closed(dir.path(), kind, revision));
-        shared.lend(engine);
+        let shared = Arc::new(LocalShared::closed(dir.path(), kind, revision));
+        shared.publish_engine(engine);
         let (requests, received) = mpsc::channel();
         let (leave, gone) = watch::channel(());
         start_threads(Arc::clone(&shared), dir, log, received, revision, leave)
-            .map_err(|error| Trouble::Io(error).into_error(shared.path()))?;
+            .map_err(|error| DatabaseError::Io(error).into_error(shared.path()))?;
         Ok(Self { shared, requests, gone })
     }
 
@@ -127,7 +127,7 @@ impl LocalStore {
 }
 
 fn start_threads(
-    shared: Arc<Shared>,
+    shared: Arc<LocalShared>,
     dir: DataDir,
     log: Option<Log>,
     requests: mpsc::Receiver<Request>,
@@ -136,7 +136,7 @@ fn start_threads(
 ) -> io::Result<()> {
     let housekeeper = Housekeeper::start(Arc::clone(&shared), revision)?;
     let applier = Applier::start(Arc::clone(&shared), revision)?;
-    let farewell = Farewell(Arc::clone(&shared));
+    let farewell = WriterEndGuard(Arc::clone(&shared));
     let writer = Writer {
         shared,
         dir,
@@ -158,9 +158,9 @@ fn start_threads(
 }
 
 /// Makes sure that nobody waits for a writer that has ended, however it did.
-struct Farewell(Arc<Shared>);
+struct WriterEndGuard(Arc<LocalShared>);
 
-impl Drop for Farewell {
+impl Drop for WriterEndGuard {
     fn drop(&mut self) {
         if thread::panicking() {
             self.0.fail("the store ended by a fault of its own; restart netstead".into());

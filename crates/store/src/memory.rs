@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use crate::{
     Commit, Committed, Entry, Epoch, Health, Snapshot, Store, StoreError, Version, Watch, Write, epoch,
-    span::{self, Span},
+    key_range::{self, KeyRange},
     watch::Watchers,
 };
 
@@ -104,7 +104,7 @@ impl Store for MemoryStore {
         if commit.writes.is_empty() {
             return Ok(Committed { version });
         }
-        self.watchers.tell(version, commit.writes); // Still under the lock, so in the order of commits.
+        self.watchers.broadcast_commit(version, commit.writes); // Still under the lock, so in the order of commits.
         Ok(Committed { version })
     }
 
@@ -149,7 +149,7 @@ impl Snapshot for MemorySnapshot {
         after: Option<&[u8]>,
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError> {
-        let found = span::forward(prefix, after).map(|span| self.keys.range::<[u8], _>(borrowed(&span)));
+        let found = key_range::forward(prefix, after).map(|span| self.keys.range::<[u8], _>(borrowed(&span)));
         Ok(found.into_iter().flatten().take(limit).map(entry).collect())
     }
 
@@ -159,7 +159,8 @@ impl Snapshot for MemorySnapshot {
         before: Option<&[u8]>,
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError> {
-        let found = span::backward(prefix, before).map(|span| self.keys.range::<[u8], _>(borrowed(&span)));
+        let found =
+            key_range::backward(prefix, before).map(|span| self.keys.range::<[u8], _>(borrowed(&span)));
         Ok(found.into_iter().flatten().rev().take(limit).map(entry).collect())
     }
 }
@@ -172,6 +173,6 @@ fn entry((key, (version, value)): (&Bytes, &(Version, Bytes))) -> Entry {
     Entry { key: key.to_vec(), value: value.to_vec(), version: *version }
 }
 
-fn borrowed(span: &Span) -> (Bound<&[u8]>, Bound<&[u8]>) {
+fn borrowed(span: &KeyRange) -> (Bound<&[u8]>, Bound<&[u8]>) {
     (span.0.as_ref().map(Vec::as_slice), span.1.as_ref().map(Vec::as_slice))
 }

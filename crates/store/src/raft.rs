@@ -12,37 +12,37 @@
 //!   `whereabouts`: where each is; `hand_over`: who leads when the one that led stops.
 
 mod address;
-mod admin;
+mod bootstrap;
 mod disk;
+mod election;
 mod examine;
-mod form;
-mod hand_over;
 mod health;
-mod keeper;
-mod lead;
+mod leadership;
+mod leadership_transfer;
 mod log;
-mod machine;
-mod missing;
+mod log_cache;
+mod maintenance;
+mod membership;
 mod network;
 mod node;
+#[cfg(test)]
+mod openraft_suite;
 mod options;
 mod peers;
-mod propose;
-mod read;
-mod recent;
-mod roll_call;
-mod secure;
+mod proposer;
+mod quorum_check;
+mod read_index;
+mod readdress;
+mod rejected_peers;
+mod secure_channel;
 mod server;
-mod stand;
+mod silent_members;
+mod snapshot_transfer;
+mod state_machine;
 mod status;
-mod strangers;
-#[cfg(test)]
-mod suite;
 #[cfg(test)]
 mod tests;
-mod transfer;
 mod types;
-mod whereabouts;
 mod wire;
 
 use std::{
@@ -70,12 +70,12 @@ pub use self::{
 };
 use self::{
     disk::{Disk, Identity},
-    lead::Fence,
+    leadership::Fence,
     node::{Leader, Node},
     peers::{Lane, NoAnswer, Peers},
-    propose::{Done, NotDone},
-    read::ReadIndex,
-    secure::Guard,
+    proposer::{Done, NotDone},
+    read_index::ReadIndex,
+    secure_channel::ChannelSecurity,
     types::{Outcome, Proposed},
     wire::{Answer, Question},
 };
@@ -88,10 +88,10 @@ use crate::{
 pub const PORT: u16 = 5302;
 
 /// How often one who waits for a leader looks.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How long a commit that another node acknowledged may take to be seen here before the caller is told anyway.
-const SEEN: Duration = Duration::from_secs(1);
+const APPLY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A node of a cluster, as a store.
 #[derive(Debug)]
@@ -105,7 +105,7 @@ impl RaftStore {
     /// Opens this node's directory, creating it if need be, and begins to take part. Answers as soon as its own copy can be
     /// read; whether a majority is there is what [`Store::health`] says.
     pub async fn open(options: RaftOptions) -> Result<Self, StoreError> {
-        let guard = Guard::new(&options.security)?;
+        let guard = ChannelSecurity::new(&options.security)?;
         // The files first: who finds its own server running is told of that, not of an address that is taken.
         let disk = Arc::new(Disk::open(&options.path).await?);
         let begun = async { Ok((listen(&options.listen).await?, identify(&disk).await?)) };
@@ -122,14 +122,14 @@ impl RaftStore {
         let node = Arc::new(Node::new(id, options, disk, peers, closed));
         tracing::info!(id = %hex(id), address = node.options.address(), "This is a node of a cluster.");
         tokio::spawn(server::serve(Arc::clone(&node), listener, guard));
-        if let Err(error) = whereabouts::check(&node).await {
+        if let Err(error) = readdress::check_identity(&node).await {
             node.closed.cancel();
             node.disk.store.close().await;
             return Err(error);
         }
         tokio::spawn(Arc::clone(&node).run());
-        tokio::spawn(keeper::keep(Arc::clone(&node)));
-        tokio::spawn(stand::watch(Arc::clone(&node)));
+        tokio::spawn(maintenance::run_maintenance(Arc::clone(&node)));
+        tokio::spawn(election::run_election_timer(Arc::clone(&node)));
         let reads = ReadIndex::start({
             let node = Arc::clone(&node);
             move || read_index(Arc::clone(&node))
@@ -145,7 +145,7 @@ impl RaftStore {
         let ready = async {
             let _ = core.wait_for(Option::is_some).await;
             while alone && self.node.status().members.len() < 2 && self.node.leader() == Leader::Nobody {
-                sleep(LOOK).await;
+                sleep(POLL_INTERVAL).await;
             }
         };
         let failed = async {
@@ -207,7 +207,7 @@ impl RaftStore {
     /// How many members have not answered for 10 s; known to who leads.
     pub fn silent_members(&self) -> Option<usize> {
         let leads = self.node.leader() == Leader::Me;
-        leads.then(|| self.node.missing.lock().unwrap_or_else(PoisonError::into_inner).count())
+        leads.then(|| self.node.silent_members.lock().unwrap_or_else(PoisonError::into_inner).count())
     }
 
     /// Whether this node leads and no majority has confirmed it for long, so that it leads nobody.
@@ -249,7 +249,7 @@ impl RaftStore {
         }
     }
 
-    fn open_still(&self) -> Result<(), StoreError> {
+    fn ensure_open(&self) -> Result<(), StoreError> {
         if self.node.closed.is_cancelled() {
             return Err(StoreError::Unavailable { reason: "the store is closed".into() });
         }
@@ -257,8 +257,8 @@ impl RaftStore {
     }
 
     /// Who was removed from the cluster hears no more of it, however long it waits.
-    fn member_still(&self) -> Result<(), StoreError> {
-        self.open_still()?;
+    fn ensure_member(&self) -> Result<(), StoreError> {
+        self.ensure_open()?;
         match self.node.why_removed() {
             Some(reason) => Err(StoreError::Unavailable { reason }),
             None => Ok(()),
@@ -267,7 +267,7 @@ impl RaftStore {
 
     /// Returns when this node has applied everything that was acknowledged before the call.
     async fn catch_up(&self, patience: Duration) -> Result<(), StoreError> {
-        self.member_still()?;
+        self.ensure_member()?;
         let unavailable = |reason: String| StoreError::Unavailable { reason };
         let work = async {
             let index = loop {
@@ -275,15 +275,15 @@ impl RaftStore {
                     break index;
                 }
                 // A leader that is being replaced; the next one is asked.
-                self.member_still()?;
-                sleep(LOOK).await;
+                self.ensure_member()?;
+                sleep(POLL_INTERVAL).await;
             };
             self.until_applied(index).await
         };
         tokio::select! {
             done = work => done,
-            () = sleep(patience) => Err(unavailable(self.node.why_nobody())),
-            () = self.node.until_majority_is_lost() => Err(unavailable(self.node.why_nobody())),
+            () = sleep(patience) => Err(unavailable(self.node.why_no_leader())),
+            () = self.node.until_majority_is_lost() => Err(unavailable(self.node.why_no_leader())),
         }
     }
 
@@ -291,13 +291,13 @@ impl RaftStore {
         let mut applied = self.node.progress.applied.subscribe();
         tokio::select! {
             _ = applied.wait_for(|applied| *applied >= count) => Ok(()),
-            () = self.node.closed.cancelled() => self.open_still(),
+            () = self.node.closed.cancelled() => self.ensure_open(),
         }
     }
 
     /// Commits without looking at who leads the ledger.
     async fn commit_unfenced(&self, commit: Commit) -> Result<Committed, StoreError> {
-        self.member_still()?;
+        self.ensure_member()?;
         let node = Arc::clone(&self.node);
         // In a task of its own: who stops waiting does not stop the commit.
         let work = tokio::spawn(async move { commit_on(&node, commit).await });
@@ -340,7 +340,7 @@ async fn read_index(node: Arc<Node>) -> Result<u64, String> {
             .ask(&member.address, Lane::Client, &Question::ReadIndex, patience)
             .await
             .map_err(|error| error.to_string())?,
-        Leader::Nobody => return Err(node.why_nobody()),
+        Leader::Nobody => return Err(node.why_no_leader()),
     };
     match answer {
         Answer::Index(count) => Ok(count),
@@ -366,7 +366,7 @@ async fn commit_on(node: &Arc<Node>, commit: Commit) -> Result<Committed, StoreE
             outcome = &mut work, if answer.is_none() => match outcome {
                 Ok(done) => {
                     let mut applied = node.progress.applied.subscribe();
-                    let _ = timeout(SEEN, applied.wait_for(|applied| *applied > done.index)).await;
+                    let _ = timeout(APPLY_TIMEOUT, applied.wait_for(|applied| *applied > done.index)).await;
                     return result(done);
                 }
                 Err(why) => answer = Some(why),
@@ -385,7 +385,7 @@ async fn commit_on(node: &Arc<Node>, commit: Commit) -> Result<Committed, StoreE
         _ if maybe.load(Ordering::Relaxed) => {
             Err(StoreError::Unknown { reason: "no majority has confirmed it in time".into() })
         }
-        _ => Err(StoreError::Unavailable { reason: node.why_nobody() }),
+        _ => Err(StoreError::Unavailable { reason: node.why_no_leader() }),
     }
 }
 
@@ -406,12 +406,12 @@ async fn propose(node: &Arc<Node>, proposed: Proposed, maybe: &AtomicBool) -> Re
                     Ok(other) => Err(NotDone::Maybe(format!("{} answers {other:?}", member.address))),
                 }
             }
-            Leader::Nobody => Err(NotDone::Never(node.why_nobody())),
+            Leader::Nobody => Err(NotDone::Never(node.why_no_leader())),
         };
         match outcome {
             Err(NotDone::Never(_)) => {
                 maybe.store(false, Ordering::Relaxed);
-                sleep(LOOK).await;
+                sleep(POLL_INTERVAL).await;
             }
             outcome => return outcome,
         }
@@ -438,7 +438,7 @@ impl Store for RaftStore {
     }
 
     async fn own_snapshot(&self) -> Result<Arc<dyn Snapshot>, StoreError> {
-        self.open_still()?;
+        self.ensure_open()?;
         Ok(Arc::new(self.node.progress.own_view(&self.node.disk).await?))
     }
 
@@ -458,11 +458,11 @@ impl Store for RaftStore {
     }
 
     async fn watch(&self, prefix: &[u8]) -> Result<Watch, StoreError> {
-        self.open_still()?;
+        self.ensure_open()?;
         // What was acknowledged before is not to be seen again. Without a majority there is nothing to wait for.
         let patience = self.node.options.timeout.min(Duration::from_secs(2));
         if self.catch_up(patience).await.is_err() {
-            self.open_still()?;
+            self.ensure_open()?;
         }
         Ok(self.node.progress.watchers.add(prefix))
     }
@@ -479,7 +479,7 @@ impl Store for RaftStore {
         self.node.health.subscribe()
     }
 
-    async fn examine(&self) -> Vec<crate::Remark> {
+    async fn examine(&self) -> Vec<crate::StoreFinding> {
         self.remarks().await
     }
 

@@ -6,9 +6,9 @@
 //! Who leads is decided by a lease, or by nobody. The same seed and the same calls give the same history.
 
 mod dice;
-mod handle;
-mod post;
+mod message_queue;
 mod server;
+mod simulated_store;
 
 use std::{
     fmt,
@@ -16,8 +16,8 @@ use std::{
     time::Duration,
 };
 
-pub use self::{dice::Dice, handle::SimulatedStore};
-use self::{post::Post, server::Server};
+pub use self::{dice::Dice, simulated_store::SimulatedStore};
+use self::{message_queue::MessageQueue, server::Server};
 use crate::{Commit, Version};
 
 /// How the network treats what is sent over it. Chances are out of a thousand.
@@ -108,7 +108,7 @@ struct World {
     weather: Weather,
     rules: Rules,
     server: Server,
-    post: Post,
+    messages: MessageQueue,
     processes: u64,
     witness: Option<Witness>,
 }
@@ -127,7 +127,7 @@ impl Network {
             dice: Dice::new(seed),
             weather: Weather::fair(),
             server: Server::new(machines),
-            post: Post::new(machines),
+            messages: MessageQueue::new(machines),
             processes: 0,
             witness: None,
             rules,
@@ -156,12 +156,12 @@ impl Network {
     }
 
     pub fn cut(&self, machine: usize, cut: Cut) {
-        self.lock().post.cut(machine, cut);
+        self.lock().messages.cut(machine, cut);
     }
 
     /// The processes of a machine stand still. With `holding`, so does what they sent and what has not arrived.
     pub fn stop(&self, machine: usize, holding: bool) {
-        self.lock().post.stop(machine, holding);
+        self.lock().messages.stop(machine, holding);
     }
 
     /// They go on, and what they held goes on its way.

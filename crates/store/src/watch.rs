@@ -63,7 +63,7 @@ pub(crate) fn channel(prefix: &[u8]) -> (Watcher, Watch) {
 
 impl Watcher {
     /// Queues a commit if it concerns this watcher. `false` means that it is to be dropped: it is gone or lost.
-    pub(crate) fn tell(&self, version: Version, writes: &Arc<Vec<Write>>) -> bool {
+    pub(crate) fn send_commit(&self, version: Version, writes: &Arc<Vec<Write>>) -> bool {
         let ours = |write: &&Write| write.key().starts_with(&self.prefix);
         let count = writes.iter().filter(ours).count();
         if count == 0 {
@@ -137,11 +137,11 @@ impl Watchers {
     }
 
     /// What nobody wants comes back: to drop it takes time that the committing side may have later.
-    pub(crate) fn tell(&self, version: Version, writes: Vec<Write>) -> Vec<Write> {
+    pub(crate) fn broadcast_commit(&self, version: Version, writes: Vec<Write>) -> Vec<Write> {
         match &mut *self.lock() {
             Some(list) if !list.is_empty() => {
                 let writes = Arc::new(writes);
-                list.retain(|watcher| watcher.tell(version, &writes));
+                list.retain(|watcher| watcher.send_commit(version, &writes));
                 Vec::new()
             }
             _ => writes,
@@ -178,7 +178,7 @@ mod tests {
         let watchers = Watchers::default();
         let mut watch = watchers.add(b"");
         for number in 0..=MAX_BEHIND as u64 {
-            watchers.tell(Version(number), put("a", 1));
+            watchers.broadcast_commit(Version(number), put("a", 1));
         }
         for number in 0..MAX_BEHIND as u64 {
             let item = watch.next().await;
@@ -198,7 +198,7 @@ mod tests {
         let mut slow = watchers.add(b"");
         let mut quick = watchers.add(b"");
         for number in 0..20 {
-            watchers.tell(Version(number), put("a", 1 << 20));
+            watchers.broadcast_commit(Version(number), put("a", 1 << 20));
             assert!(matches!(quick.next().await, Some(WatchItem::Changed { .. })));
         }
         let mut seen = 0;
@@ -213,9 +213,9 @@ mod tests {
     async fn a_commit_larger_than_the_limit_reaches_a_watcher_that_is_not_behind() {
         let watchers = Watchers::default();
         let mut watch = watchers.add(b"");
-        watchers.tell(Version(1), put("a", MAX_BYTES_BEHIND + 1));
+        watchers.broadcast_commit(Version(1), put("a", MAX_BYTES_BEHIND + 1));
         assert!(matches!(watch.next().await, Some(WatchItem::Changed { .. })));
-        watchers.tell(Version(2), put("a", 1));
+        watchers.broadcast_commit(Version(2), put("a", 1));
         assert!(matches!(watch.next().await, Some(WatchItem::Changed { .. })));
     }
 
@@ -224,7 +224,7 @@ mod tests {
         let watchers = Watchers::default();
         drop(watchers.add(b"a"));
         drop(watchers.add(b"b"));
-        watchers.tell(Version(1), put("c", 1));
+        watchers.broadcast_commit(Version(1), put("c", 1));
         assert!(watchers.lock().as_ref().is_some_and(Vec::is_empty));
     }
 }

@@ -7,7 +7,7 @@ use axum::{
     http::{HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use netstead_ledger::{Freshness, Seen};
+use netstead_ledger::{Freshness, ReadAnswer};
 use serde::Serialize;
 
 use crate::{http::envelope::SEQ, problem::Failure};
@@ -30,7 +30,7 @@ impl<T> Answer<T> {
     }
 
     /// What was read, with how old it is if that was not promised to be fresh.
-    pub(crate) fn from_read(seen: Seen<T>, freshness: Freshness) -> Self {
+    pub(crate) fn from_read(seen: ReadAnswer<T>, freshness: Freshness) -> Self {
         let age = matches!(freshness, Freshness::Stale).then_some(seen.age);
         Self { age, ..Self::ok(seen.value).at(seen.seq) }
     }

@@ -8,7 +8,7 @@ use axum::{
 };
 use jiff::Timestamp;
 use netstead_engine::Engine;
-use netstead_ledger::{Book, Caller, Command, Done, Freshness, LedgerError, Refusal, Seen};
+use netstead_ledger::{Book, Caller, Command, Done, Freshness, LedgerError, ReadAnswer, Refusal};
 use netstead_model::{Ident, Name};
 
 use crate::{
@@ -199,7 +199,7 @@ impl RequestContext {
         &self,
         freshness: Freshness,
         look: impl FnMut(&Book) -> T + Send,
-    ) -> Result<Seen<T>, Failure> {
+    ) -> Result<ReadAnswer<T>, Failure> {
         let reading = self.app.ledger.read(freshness, look);
         match tokio::time::timeout(self.time_left(), reading).await {
             Ok(Err(LedgerError::Unavailable { reason })) if freshness != Freshness::Stale => {

@@ -16,7 +16,6 @@ use crate::{
         cursor,
         path::TextPath,
         query::{FreshParams, NoParams, ReadQuery, limit, maybe},
-        seen::{MapValueExt as _, TransposeValueExt as _},
         session::{Read, RequestContext, Session, address_out_of_scope, check_list_scope},
     },
     openapi::Listing,
@@ -121,7 +120,7 @@ pub(crate) async fn explain(
         }
         places.push(place);
     }
-    let answer = netstead_ledger::Seen {
+    let answer = netstead_ledger::ReadAnswer {
         value: ExplainOutput { address: shown, places },
         seq: seen.seq,
         age: seen.age,

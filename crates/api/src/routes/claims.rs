@@ -17,7 +17,6 @@ use crate::{
         cursor,
         path::KeyPath,
         query::{FreshParams, NoParams, ReadQuery, limit, maybe},
-        seen::{MapValueExt as _, TransposeValueExt as _},
         session::{Read, Session, check_list_scope, check_pool_scope},
     },
     openapi::{Listing, Looking},

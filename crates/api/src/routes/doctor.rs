@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use netstead_client::types::{DoctorOutput, FindingOutput};
 use netstead_engine::Grade;
-use netstead_store::{Health, Remark, RemarkGrade};
+use netstead_store::{Health, StoreFinding, StoreFindingGrade};
 
 use crate::{
     cluster::{Cluster, Peers},
@@ -59,11 +59,11 @@ fn output(finding: netstead_engine::Finding) -> FindingOutput {
 }
 
 /// What the store says of the engine below it.
-fn remark(remark: Remark) -> FindingOutput {
+fn remark(remark: StoreFinding) -> FindingOutput {
     let state = match remark.grade {
-        RemarkGrade::Fine => "ok",
-        RemarkGrade::Note => "note",
-        RemarkGrade::Problem => "problem",
+        StoreFindingGrade::Fine => "ok",
+        StoreFindingGrade::Note => "note",
+        StoreFindingGrade::Problem => "problem",
     };
     FindingOutput { state: state.to_owned(), about: "store".to_owned(), text: remark.text, hint: remark.hint }
 }

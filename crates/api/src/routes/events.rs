@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use netstead_client::types::{EventOutput, Page};
-use netstead_ledger::{Book, EventQuery, Seen};
+use netstead_ledger::{Book, EventQuery, ReadAnswer};
 use netstead_model::{Clock, Range, Span};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -15,7 +15,6 @@ use crate::{
         answer::Answer,
         cursor::EventCursor,
         query::{FreshParams, ReadQuery, limit, maybe},
-        seen::TransposeValueExt as _,
         session::{Read, Session, address_out_of_scope, check_pool_scope},
     },
     openapi::Following,
@@ -80,7 +79,7 @@ pub(crate) async fn list(
     let next = page.next.map(|seq| EventCursor { ledger: ledger.id(), seq }.to_string());
     let items = page.events.iter().map(|event| convert::event::output(event)).collect();
     Ok(Answer::from_read(
-        Seen { value: Page { items, next, seq: seen.seq }, seq: seen.seq, age: seen.age },
+        ReadAnswer { value: Page { items, next, seq: seen.seq }, seq: seen.seq, age: seen.age },
         freshness,
     ))
 }

@@ -17,7 +17,6 @@ use crate::{
         cursor,
         path::SourcePath,
         query::{FreshParams, NoParams, Query, ReadQuery, limit, maybe},
-        seen::MapValueExt as _,
         session::{Read, Session, Write},
     },
     openapi::{Changing, Listing},

@@ -20,7 +20,6 @@ use crate::{
         etag::{self, Condition},
         path::PoolPath,
         query::{FreshParams, NoParams, Query, ReadQuery, limit, maybe},
-        seen::{MapValueExt as _, TransposeValueExt as _},
         session::{Read, RequestContext, Session, Write, check_pool_name, check_pool_scope, check_vrf},
     },
     openapi::{ChangingPools, EndingPools, Listing, Looking},

@@ -18,7 +18,6 @@ use crate::{
         cursor,
         path::{KeyPath, PoolPath},
         query::{FreshParams, NoParams, Query, ReadQuery, limit, maybe},
-        seen::{MapValueExt as _, TransposeValueExt as _},
         session::{Read, RequestContext, Session, Write, check_list_scope},
     },
     openapi::{Changing, Ending, Listing, Looking},

@@ -14,7 +14,6 @@ use crate::{
         answer::Answer,
         forward,
         query::{FreshParams, NoParams, ReadQuery},
-        seen::MapValueExt as _,
         session::{Read, RequestContext, Session},
     },
     openapi::Listing,

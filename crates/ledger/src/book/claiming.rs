@@ -10,11 +10,11 @@ use netstead_model::{
 use super::{
     Book,
     pool_state::{PoolState, host_mask},
-    turn::Turn,
+    transaction::Transaction,
 };
 use crate::{
     command::{Outcome, Reply},
-    record::{Place, Record, Rest, Slot},
+    record::{Record, Rest, Slot, SlotKey},
     refusal::Refusal,
 };
 
@@ -22,7 +22,7 @@ use crate::{
 const MOST_HOSTNAMES: usize = 32;
 const LONGEST_DESCRIPTION: usize = 1000;
 
-impl Turn<'_> {
+impl Transaction<'_> {
     /// Gives `request.key` an address: the wanted one if stated, else the one the pool's order gives.
     ///
     /// Asking again returns the same address, so a caller may retry after any error. Asking for a different one under
@@ -305,7 +305,7 @@ impl Turn<'_> {
         };
         if let Some(length) = stale {
             // A rested prefix of another length stands under another key; two slots never share a start.
-            self.put(Record::Slot(Place { space: space.clone(), number, length }, None));
+            self.put(Record::Slot(SlotKey { space: space.clone(), number, length }, None));
         }
         let fixed = match request.want {
             Want::Exact(_) => true,
@@ -324,14 +324,14 @@ impl Turn<'_> {
             ttl: new_ttl(None, request.ttl),
             details: new_details(&Details::default(), request),
         });
-        self.put(Record::Slot(Place { space, number, length }, Some(Slot::Held(claim.clone()))));
+        self.put(Record::Slot(SlotKey { space, number, length }, Some(Slot::Held(claim.clone()))));
         self.event(EventKind::Claimed, None, Some(Subject::Claim(claim.clone())), None);
         Ok(claim)
     }
 
     pub(super) fn put_claim(&mut self, claim: &Arc<Claim>) -> Result<(), Refusal> {
         let space = self.pool(&claim.pool)?.space.clone();
-        let place = Place { space, number: claim.address.number(), length: claim.length };
+        let place = SlotKey { space, number: claim.address.number(), length: claim.length };
         self.put(Record::Slot(place, Some(Slot::Held(claim.clone()))));
         Ok(())
     }

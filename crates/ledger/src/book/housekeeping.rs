@@ -7,8 +7,8 @@ use netstead_model::{Claim, EventKind};
 use super::{
     Batch, Book, Moment,
     pool_state::PoolState,
-    turn::{MOST_RECORDS, Turn},
-    waiting::{SILENCE_MS, request_of},
+    transaction::{MOST_RECORDS, Transaction},
+    wait_queue::{SILENCE_MS, request_of},
 };
 use crate::{
     command::Caller,
@@ -56,7 +56,7 @@ impl Book {
         self.end_leases(most, batch, moment, &system);
         self.end_sightings(most, batch, moment, &system);
         for waiting in self.silent(most.saturating_sub(batch.len())) {
-            let mut turn = Turn { book: self, batch, moment, caller: &system };
+            let mut turn = Transaction { book: self, batch, moment, caller: &system };
             turn.leave_queue(&waiting, "its caller went away");
         }
         self.serve_queue(most, batch, moment)
@@ -70,8 +70,8 @@ impl Book {
             .take(most.saturating_sub(batch.len()))
             .collect();
         for claim in due {
-            let mark = self.mark(batch);
-            let mut turn = Turn { book: self, batch, moment, caller: system };
+            let mark = self.savepoint(batch);
+            let mut turn = Transaction { book: self, batch, moment, caller: system };
             if turn.free(&claim, EventKind::Expired, Some("it was not renewed")).is_err() {
                 // A prefix that carries a pool cannot go: it gets its time again, and the pool's owner sees why.
                 self.rewind(batch, mark);
@@ -85,7 +85,7 @@ impl Book {
             if end > moment.now || batch.len() >= most {
                 break;
             }
-            let mut turn = Turn { book: self, batch, moment, caller: system };
+            let mut turn = Transaction { book: self, batch, moment, caller: system };
             turn.put(Record::Observation { vrf, address, source, value: None });
         }
     }
@@ -96,8 +96,8 @@ impl Book {
         while batch.len() + 3 <= most {
             let Some((waiting, pool)) = self.next_served() else { break };
             let (caller, request) = request_of(&waiting, &pool);
-            let mark = self.mark(batch);
-            let mut turn = Turn { book: self, batch, moment, caller: &caller };
+            let mark = self.savepoint(batch);
+            let mut turn = Transaction { book: self, batch, moment, caller: &caller };
             let Some(claim) = turn.serve(&waiting, &pool, &request) else {
                 self.rewind(batch, mark);
                 break;

@@ -6,7 +6,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use netstead_model::{Address, Ident, Observation};
 
-use super::{Book, turn::Turn};
+use super::{Book, transaction::Transaction};
 use crate::{
     command::{Reply, Report},
     record::Record,
@@ -15,7 +15,7 @@ use crate::{
 /// Sightings that begin or end with one commit.
 const CHANGES_AT_ONCE: usize = 64;
 
-impl Turn<'_> {
+impl Transaction<'_> {
     pub fn observe(&mut self, report: &Report) -> Reply {
         let mut changes: Vec<Record> = Vec::new();
         let mut begun = 0;

@@ -2,7 +2,7 @@
 
 mod choosing;
 mod counting;
-mod linking;
+mod slot_indexes;
 
 use std::{
     borrow::Borrow,
@@ -14,7 +14,7 @@ use std::{
 use netstead_model::{Address, Claim, Family, Key, Order, Pool, Range, Reservation, Span, Usage};
 
 use self::counting::Tally;
-use super::{HashMap, HashSet, free::Free, singles::Singles};
+use super::{HashMap, HashSet, free_addresses::FreeAddresses, free_space::FreeSpace};
 use crate::record::{Rest, Slot, Space};
 
 /// A pool, its slots, and the free sets, counters and indexes that follow from them.
@@ -39,7 +39,7 @@ pub struct PoolState {
     /// The length of the largest block that fits.
     shortest: u8,
     size: u128,
-    free: Free,
+    free: FreeSpace,
     tally: Tally,
     /// When it was freed, and where: the oldest first.
     resting: BTreeSet<(u64, u128)>,
@@ -66,7 +66,7 @@ impl PoolState {
         let shortest =
             extent.iter().flat_map(Range::cidrs).map(|block| block.len()).min().unwrap_or_default();
         let extent = numbers(&extent);
-        let mut free = Free::new(pool.spec.family, space.kind.bits());
+        let mut free = FreeSpace::new(pool.spec.family, space.kind.bits());
         let mut size = 0u128;
         for (first, last) in &usable {
             free.give_region(*first, *last);
@@ -192,7 +192,7 @@ impl PoolState {
 
     /// What of the pool can never be handed out, in order.
     pub(super) fn gaps(&self) -> Vec<(u128, u128)> {
-        let mut gaps = Singles::default();
+        let mut gaps = FreeAddresses::default();
         self.extent.iter().for_each(|(first, last)| gaps.give_region(*first, *last));
         self.usable.iter().for_each(|(first, last)| gaps.take_region(*first, *last));
         gaps.runs().collect()

@@ -4,14 +4,14 @@ use std::{sync::Arc, time::Duration};
 
 use netstead_model::{Claim, ClaimRef, EventKind, Ident, Key, Released, Span, Subject};
 
-use super::{Book, turn::Turn};
+use super::{Book, transaction::Transaction};
 use crate::{
     command::Reply,
-    record::{Place, Record, Rest, Slot},
+    record::{Record, Rest, Slot, SlotKey},
     refusal::Refusal,
 };
 
-impl Turn<'_> {
+impl Transaction<'_> {
     /// Ends a claim; its address goes to rest. Releasing what is gone touches nothing.
     pub fn release(&mut self, target: &ClaimRef) -> Result<Reply, Refusal> {
         let Some(claim) = self.pool(&target.pool)?.held_by(&target.key).cloned() else {
@@ -56,7 +56,7 @@ impl Turn<'_> {
             freed: self.moment.now,
             at: self.moment.wall,
         });
-        let place = Place { space, number: claim.address.number(), length: claim.length };
+        let place = SlotKey { space, number: claim.address.number(), length: claim.length };
         self.put(Record::Slot(place, Some(Slot::Rested(rest))));
         self.event(what, Some(Subject::Claim(claim.clone())), None, reason);
         Ok(())

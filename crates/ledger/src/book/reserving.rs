@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use netstead_model::{EventKind, Ident, Key, Range, Reservation, Subject};
 
-use super::{claiming::check_description, pool_state::PoolState, turn::Turn};
+use super::{claiming::check_description, pool_state::PoolState, transaction::Transaction};
 use crate::{
     command::Reply,
     record::{Record, Slot},
     refusal::Refusal,
 };
 
-impl Turn<'_> {
+impl Transaction<'_> {
     /// Sets a range of the pool aside for the caller: nothing generated comes from it. Asking again changes nothing but
     /// the description, if another one is given.
     pub fn reserve(

@@ -6,7 +6,7 @@ use netstead_model::{
     Address, Claim, ClaimId, Ident, Key, Name, Observation, PoolStatus, Range, Reservation, Selector, Waiting,
 };
 
-use super::{Book, pool_state::PoolState, rows::Row};
+use super::{Book, pool_rows::PoolRow, pool_state::PoolState};
 use crate::record::{Slot, Space};
 
 /// A claim with how long it lives unless it is renewed.
@@ -207,8 +207,8 @@ impl Book {
             let Some(rows) = state.rows(from, filter.within) else { continue };
             for row in rows {
                 let view = match row {
-                    Row::Slot(slot) => self.slot_view(state, slot),
-                    Row::Idle(first, last) => self.idle_view(state, first, last),
+                    PoolRow::Slot(slot) => self.slot_view(state, slot),
+                    PoolRow::Idle(first, last) => self.idle_view(state, first, last),
                 };
                 let wanted =
                     |view: &AddressView| filter.state.is_none_or(|state| view.state.as_str() == state);

@@ -7,12 +7,12 @@ use std::{
 
 use netstead_model::{Cidr, Claim, ClaimId, Ident, Key, Range};
 
-use super::Ground;
-use crate::record::{Head, Place, Rest, Slot, Space};
+use super::CheckedPool;
+use crate::record::{Head, Rest, Slot, SlotKey, Space};
 
 /// What was seen so far.
 #[derive(Default)]
-pub(super) struct Addresses {
+pub(super) struct AddressCheck {
     claims: u64,
     keys: HashMap<(Ident, Key), Arc<str>>,
     ids: HashMap<ClaimId, Arc<str>>,
@@ -22,18 +22,18 @@ pub(super) struct Addresses {
     last_start: HashMap<(Space, Ident), (u128, Arc<str>)>,
 }
 
-impl Addresses {
+impl AddressCheck {
     pub fn claims(&self) -> u64 {
         self.claims
     }
 
     /// What is wrong with the slot under `key`.
-    pub fn look(
+    pub fn slot_problems(
         &mut self,
         key: &str,
-        place: &Place,
+        place: &SlotKey,
         slot: &Slot,
-        pools: &BTreeMap<Ident, Ground>,
+        pools: &BTreeMap<Ident, CheckedPool>,
         unread: &BTreeSet<String>,
         head: Option<&Head>,
     ) -> Vec<String> {
@@ -78,7 +78,7 @@ impl Addresses {
 }
 
 /// Prefixes have a length and begin where such a prefix begins; nothing else has one.
-fn misshapen(place: &Place, slot: &Slot) -> Option<String> {
+fn misshapen(place: &SlotKey, slot: &Slot) -> Option<String> {
     match (place.space.prefixes, place.length) {
         (true, Some(length)) => Cidr::new(slot.address(), length).err().map(|error| error.to_string()),
         (true, None) => Some("it is a prefix without a length".into()),
@@ -87,7 +87,7 @@ fn misshapen(place: &Place, slot: &Slot) -> Option<String> {
     }
 }
 
-fn claim_problem(space: &Space, claim: &Claim, pools: &BTreeMap<Ident, Ground>) -> Option<String> {
+fn claim_problem(space: &Space, claim: &Claim, pools: &BTreeMap<Ident, CheckedPool>) -> Option<String> {
     let Some(ground) = pools.get(&claim.pool) else {
         return Some(format!("pool `{}` does not exist", claim.pool));
     };

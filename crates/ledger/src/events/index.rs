@@ -134,7 +134,7 @@ impl EventIndex {
         .await?;
         let mut inner = self.lock();
         if inner.begun == number {
-            inner.take_in(stored);
+            inner.merge_stored(stored);
             self.built.send_replace(true);
         }
         Ok(())
@@ -174,7 +174,7 @@ impl EventIndex {
     /// Whether no later event concerns the same address: in the same pool while that `lives`, else in any. An address
     /// is in one pool of a VRF at a time, so that is the newest of each address in each VRF.
     pub fn is_newest_of_address(&self, event: &Event, lives: bool) -> bool {
-        let Some((address, pool)) = place_of(event) else { return false };
+        let Some((address, pool)) = address_hashes(event) else { return false };
         let inner = self.lock();
         let newest = inner.addresses.of(address).rfind(|entry| !lives || entry.is_in(pool));
         newest.map(AtAddress::seq) == Some(event.seq)
@@ -209,7 +209,7 @@ impl EventIndex {
 
 impl Inner {
     fn add(&mut self, event: &Event) {
-        if let Some((address, pool)) = place_of(event) {
+        if let Some((address, pool)) = address_hashes(event) {
             self.outlived.extend(self.addresses.before(self.oldest, address).map(AtAddress::seq));
             self.addresses.insert(AtAddress::new(address, pool, event.seq));
         }
@@ -222,7 +222,7 @@ impl Inner {
     }
 
     fn remove(&mut self, event: &Event) {
-        if let Some((address, pool)) = place_of(event) {
+        if let Some((address, pool)) = address_hashes(event) {
             self.addresses.remove(AtAddress::new(address, pool, event.seq));
         }
         for key in event.keys() {
@@ -232,7 +232,7 @@ impl Inner {
     }
 
     /// Takes in what was stored before the first event that was added here.
-    fn take_in(&mut self, stored: Self) {
+    fn merge_stored(&mut self, stored: Self) {
         self.addresses.follow(stored.addresses);
         self.keys.follow(stored.keys);
         self.count += stored.count;
@@ -246,7 +246,7 @@ impl Inner {
 }
 
 /// Hashes of the address an event concerns, and of it together with its pool.
-fn place_of(event: &Event) -> Option<(u32, u64)> {
+fn address_hashes(event: &Event) -> Option<(u32, u64)> {
     let claim = event.claim()?;
     let pool: &Ident = &claim.pool;
     Some((address_hash(claim.address), hash(&(pool, claim.address))))

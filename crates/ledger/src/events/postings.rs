@@ -33,7 +33,7 @@ impl<T> Default for Postings<T> {
 
 impl<T: Posting> Postings<T> {
     pub fn insert(&mut self, entry: T) {
-        let place = self.place_of(entry.tag());
+        let place = self.bucket_of(entry.tag());
         let Some(bucket) = self.buckets.get_mut(place) else { return };
         if bucket.len() == bucket.capacity() {
             bucket.reserve_exact(STEP.max(bucket.len() / STEP));
@@ -51,7 +51,7 @@ impl<T: Posting> Postings<T> {
     }
 
     pub fn remove(&mut self, entry: T) {
-        let place = self.place_of(entry.tag());
+        let place = self.bucket_of(entry.tag());
         let Some(bucket) = self.buckets.get_mut(place) else { return };
         let Ok(at) = bucket.binary_search_by_key(&order(entry), |other| order(*other)) else { return };
         bucket.remove(at);
@@ -63,13 +63,13 @@ impl<T: Posting> Postings<T> {
 
     /// The entries of a tag, by number.
     pub fn of(&self, tag: u32) -> impl DoubleEndedIterator<Item = T> {
-        let bucket = self.buckets.get(self.place_of(tag)).into_iter().flatten();
+        let bucket = self.buckets.get(self.bucket_of(tag)).into_iter().flatten();
         bucket.copied().filter(move |entry| entry.tag() == tag)
     }
 
     /// The entries of a tag with a number below `seq`.
     pub fn before(&self, seq: u64, tag: u32) -> impl Iterator<Item = T> {
-        let bucket = self.buckets.get(self.place_of(tag)).into_iter().flatten();
+        let bucket = self.buckets.get(self.bucket_of(tag)).into_iter().flatten();
         bucket.copied().take_while(move |entry| entry.seq() < seq).filter(move |entry| entry.tag() == tag)
     }
 
@@ -94,7 +94,7 @@ impl<T: Posting> Postings<T> {
 
     /// Where entries of a tag are: as many low bits of it count as are needed for all buckets, and one less for a bucket
     /// that is not there yet.
-    fn place_of(&self, tag: u32) -> usize {
+    fn bucket_of(&self, tag: u32) -> usize {
         let size = self.buckets.len().next_power_of_two();
         let place = tag as usize & (size - 1);
         if place < self.buckets.len() { place } else { place & (size / 2 - 1) }
@@ -108,7 +108,7 @@ impl<T: Posting> Postings<T> {
         let Some(bucket) = self.buckets.get_mut(from) else { return };
         let entries = mem::take(bucket);
         let (moved, kept): (VecDeque<T>, VecDeque<T>) =
-            entries.into_iter().partition(|entry| self.place_of(entry.tag()) == size);
+            entries.into_iter().partition(|entry| self.bucket_of(entry.tag()) == size);
         for (place, mut entries) in [(from, kept), (size, moved)] {
             entries.shrink_to_fit();
             if let Some(bucket) = self.buckets.get_mut(place) {

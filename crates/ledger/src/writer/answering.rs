@@ -2,26 +2,26 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::{Waiter, Writer, group::Group};
+use super::{Waiter, Writer, commit_group::Group};
 use crate::{
     command::{Outcome, Reply},
     ledger::{Done, Role},
     record::Head,
     refusal::LedgerError,
-    shared::State,
+    shared_state::State,
 };
 
 impl Writer {
     /// A commit of ours is durable: this is where the ledger stands now.
-    pub(super) fn landed(&mut self, head: Head) {
+    pub(super) fn advance_head(&mut self, head: Head) {
         self.last_commit = self.shared.clock.monotonic();
         self.shared.counters.commits.fetch_add(1, Relaxed);
-        self.shared.stands_at(&head);
+        self.shared.set_durable_head(&head);
         self.head = head;
     }
 
     /// The Book goes back to what is known to be durable, so that nobody reads what may never have been.
-    pub(super) fn take_back(&self, group: &mut Group) {
+    pub(super) fn rewind_group(&self, group: &mut Group) {
         let mut book = self.shared.book_mut();
         book.rewind_all(&mut group.batch, group.before);
         self.shared.durable.send_modify(|durable| durable.rewinds += 1);
@@ -57,12 +57,12 @@ impl Writer {
                 }
             }
         }
-        self.dismiss(seq);
+        self.answer_removed_waiters(seq);
     }
 
     /// Answers those who wait for a place in the queue that is gone: somebody gave it up for them, or its pool went, or
     /// the key got its address another way.
-    fn dismiss(&mut self, seq: u64) {
+    fn answer_removed_waiters(&mut self, seq: u64) {
         if self.waiters.is_empty() {
             return;
         }
@@ -98,7 +98,7 @@ impl Writer {
     }
 
     /// Another process leads now.
-    pub(super) fn step_down(&mut self, group: Group) {
+    pub(super) fn lose_leadership(&mut self, group: Group) {
         self.deposed = true;
         // In this order: nobody may be told that it leads no more while it still takes requests.
         self.shared.role.send_replace(Role::Following);

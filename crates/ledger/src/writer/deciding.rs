@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Waiter, Writer, group::Group};
+use super::{Waiter, Writer, commit_group::Group};
 use crate::{
     book::{Book, MOST_RECORDS, Moment},
     command::{Command, Reply},
@@ -11,7 +11,7 @@ use crate::{
 
 impl Writer {
     /// A new group, with what is due whoever asks: ends of leases and rests, and of waiting.
-    pub(super) fn begin(&mut self) -> Group {
+    pub(super) fn begin_group(&mut self) -> Group {
         let moment = self.moment();
         let clock_now = self.shared.clock.monotonic();
         let shared = self.shared.clone();
@@ -24,7 +24,7 @@ impl Writer {
         // However long the last commit took: who is still here now has been here all the time.
         book.advance(moment.now);
         for seq in self.waiters.keys() {
-            book.hear(*seq);
+            book.note_caller_present(*seq);
         }
         housekeep(&mut book, &mut group, moment);
         self.time_out(&mut book, &mut group, moment, clock_now);
@@ -32,7 +32,7 @@ impl Writer {
     }
 
     /// Runs what waits through the Book, until `most` requests are in the group or no other fits into its commit.
-    pub(super) fn take_in(&mut self, group: &mut Group, most: usize) {
+    pub(super) fn decide_requests(&mut self, group: &mut Group, most: usize) {
         let moment = self.moment();
         let clock_now = self.shared.clock.monotonic();
         let shared = self.shared.clone();
@@ -44,8 +44,8 @@ impl Writer {
                 let _ = request.answer.send(Err(LedgerError::TooLate));
                 continue;
             }
-            let (mark, size) = (book.mark(&group.batch), group.size());
-            let moment = Moment { random: shared.options.chance.number(), ..moment };
+            let (mark, size) = (book.savepoint(&group.batch), group.size());
+            let moment = Moment { random: shared.options.randomness.number(), ..moment };
             let result = book.run(&mut group.batch, moment, &request.caller, &request.command);
             group.encode_new(&size);
             if group.fits() {
@@ -82,7 +82,7 @@ impl Writer {
             }
             let Some(waiters) = self.waiters.remove(&seq) else { continue };
             let (late, early): (Vec<_>, Vec<_>) = waiters.into_iter().partition(|waiter| waiter.until <= now);
-            let (mark, size) = (book.mark(&group.batch), group.size());
+            let (mark, size) = (book.savepoint(&group.batch), group.size());
             let waiting = book.waiting_at(seq).cloned();
             let kept = waiting.clone().filter(|waiting| waiting.keep);
             let last = late.last().filter(|_| early.is_empty() && kept.is_none());
@@ -116,7 +116,7 @@ impl Writer {
 fn housekeep(book: &mut Book, group: &mut Group, moment: Moment) {
     let mut most = MOST_RECORDS;
     loop {
-        let (mark, size) = (book.mark(&group.batch), group.size());
+        let (mark, size) = (book.savepoint(&group.batch), group.size());
         group.served = book.housekeep_up_to(most, &mut group.batch, moment);
         group.encode_new(&size);
         // One waiting claim that is served takes three records.

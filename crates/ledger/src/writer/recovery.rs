@@ -4,8 +4,8 @@ use std::{sync::atomic::Ordering::Relaxed, time::Duration};
 
 use tokio::time::sleep;
 
-use super::{Writer, answering::unlearned, group::Group};
-use crate::{refusal::LedgerError, sabotage::Sabotage, shared::State, take_over::take_over};
+use super::{Writer, answering::unlearned, commit_group::Group};
+use crate::{fencing::fence_and_load, refusal::LedgerError, sabotage::Sabotage, shared_state::State};
 
 const FIRST_BACKOFF: Duration = Duration::from_millis(20);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(2);
@@ -25,17 +25,18 @@ impl Writer {
         let mut landed = false;
         let learned = loop {
             landed &= !shared.options.omits(Sabotage::Remembering);
-            let attempt = take_over(&*shared.store, &shared.options.chance, self.epoch, batch, &mut landed);
+            let attempt =
+                fence_and_load(&*shared.store, &shared.options.randomness, self.epoch, batch, &mut landed);
             let taken = tokio::select! {
                 biased;
                 // A store that does not answer may take long to say so, and whoever waits here could ask the one who leads.
-                () = self.succession.over() => Err(LedgerError::NotLeading),
+                () = self.epoch_watch.until_superseded() => Err(LedgerError::NotLeading),
                 taken = attempt => taken,
             };
             match taken {
                 Ok(loaded) => break loaded,
                 Err(LedgerError::NotLeading) => {
-                    self.step_down(group.unwrap_or_default());
+                    self.lose_leadership(group.unwrap_or_default());
                     return landed;
                 }
                 Err(error) => {
@@ -53,8 +54,8 @@ impl Writer {
             }
             tokio::select! {
                 biased;
-                () = self.succession.over() => {
-                    self.step_down(group.unwrap_or_default());
+                () = self.epoch_watch.until_superseded() => {
+                    self.lose_leadership(group.unwrap_or_default());
                     return landed;
                 }
                 () = stop.cancelled() => {
@@ -72,7 +73,7 @@ impl Writer {
         self.shared.time.begin(learned.head.time, &*self.shared.clock);
         self.version = learned.version;
         self.shared.replace_book(learned.book);
-        self.landed(learned.head);
+        self.advance_head(learned.head);
         self.shared.state.send_replace(State::Ready);
         if landed {
             self.shared.publish(&events);
@@ -83,7 +84,7 @@ impl Writer {
         } else if batch.is_none() {
             // Nothing was to be written: decide again, from what is known now.
             let requests = Group { answers: std::mem::take(&mut group.answers), ..Group::default() };
-            self.put_back(requests);
+            self.requeue(requests);
             // Whose time is up has nothing to wait for.
             self.answer(group);
         } else {

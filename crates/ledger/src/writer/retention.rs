@@ -92,8 +92,8 @@ impl Writer {
         Ok(done)
     }
 
-    fn plan_trim(&self, page: &[Entry], over: u64, horizon: Timestamp) -> Result<Step, LedgerError> {
-        let mut step = Step { oldest: self.head.oldest, ..Step::default() };
+    fn plan_trim(&self, page: &[Entry], over: u64, horizon: Timestamp) -> Result<TrimStep, LedgerError> {
+        let mut step = TrimStep { oldest: self.head.oldest, ..TrimStep::default() };
         for entry in page {
             let group: EventGroup = record::decode(&entry.key, &entry.value).map_err(damaged)?;
             let aged = group.events.iter().all(|event| event.at < horizon);
@@ -108,14 +108,14 @@ impl Writer {
     }
 
     /// Events that were spared as the newest of their address, and are not any more.
-    async fn plan_sweep(&self, snapshot: &dyn Snapshot) -> Result<Step, LedgerError> {
+    async fn plan_sweep(&self, snapshot: &dyn Snapshot) -> Result<TrimStep, LedgerError> {
         let mut groups = BTreeMap::new();
         for seq in self.shared.index.take_outlived(GROUPS) {
             let before = event_key(seq.saturating_add(1));
             let found = snapshot.range_back(EVENT.as_bytes(), Some(before.as_bytes()), 1).await?;
             groups.extend(found.into_iter().map(|entry| (entry.key, entry.value)));
         }
-        let mut step = Step { oldest: self.head.oldest, ..Step::default() };
+        let mut step = TrimStep { oldest: self.head.oldest, ..TrimStep::default() };
         for (key, value) in groups {
             let group: EventGroup = record::decode(&key, &value).map_err(damaged)?;
             self.thin_out(&mut step, key, group);
@@ -124,7 +124,7 @@ impl Writer {
     }
 
     /// Leaves of a group what must stay.
-    fn thin_out(&self, step: &mut Step, key: Vec<u8>, group: EventGroup) {
+    fn thin_out(&self, step: &mut TrimStep, key: Vec<u8>, group: EventGroup) {
         let book = self.shared.book();
         let stays = |event: &Arc<Event>| {
             let lives = event.pool().is_some_and(|pool| book.vrf_of(pool).is_some());
@@ -143,11 +143,11 @@ impl Writer {
         step.removed.extend(gone);
     }
 
-    async fn commit_trim(&mut self, step: Step) -> Result<(), LedgerError> {
+    async fn commit_trim(&mut self, step: TrimStep) -> Result<(), LedgerError> {
         self.shared.book_mut().count_silent_commit();
         let head = Head {
             seq: self.shared.book().seq(),
-            batch: self.shared.options.chance.number(),
+            batch: self.shared.options.randomness.number(),
             oldest: step.oldest,
             ..self.head.clone()
         };
@@ -170,7 +170,7 @@ impl Writer {
             before: None,
             after: None,
         });
-        let head = Head { seq, batch: self.shared.options.chance.number(), ..self.head.clone() };
+        let head = Head { seq, batch: self.shared.options.randomness.number(), ..self.head.clone() };
         let group = EventGroup { events: vec![event.clone()] };
         self.commit_plain(Commit::new().put(event_key(seq), record::encode(&group)), head, Some(event)).await
     }
@@ -187,16 +187,16 @@ impl Writer {
         match self.shared.store.commit(commit).await {
             Ok(committed) => {
                 self.version = committed.version;
-                self.landed(head);
+                self.advance_head(head);
                 self.shared.publish(event.as_slice());
                 Ok(())
             }
             Err(error) => {
                 let reason = error.to_string();
-                let mut group = super::group::Group { before: head.seq - 1, ..Default::default() };
+                let mut group = super::commit_group::Group { before: head.seq - 1, ..Default::default() };
                 group.batch.events.extend(event);
                 // The number was counted already, and what it stands for may never come to be.
-                self.take_back(&mut group);
+                self.rewind_group(&mut group);
                 let landed = self.recover(Some(head.batch), group, &reason).await;
                 if landed { Ok(()) } else { Err(LedgerError::Unavailable { reason }) }
             }
@@ -205,7 +205,7 @@ impl Writer {
 }
 
 #[derive(Default)]
-struct Step {
+struct TrimStep {
     commit: Commit,
     removed: Vec<Arc<Event>>,
     groups: usize,

@@ -17,8 +17,8 @@ use netstead_store::{FaultyStore, Store, faults::Fault};
 use tokio::time::sleep;
 
 use crate::{
-    chance::{Dice, TokioClock},
-    ground::Ground,
+    determinism::{Dice, TokioClock},
+    store_under_test::StoreFactory,
     support::{any, claim, create, exact, key, living, target},
 };
 
@@ -99,7 +99,7 @@ impl World {
         panic!("no answer to {command:?}");
     }
 
-    async fn look(&self, key: &Key) -> Option<Claim> {
+    async fn read_claim(&self, key: &Key) -> Option<Claim> {
         loop {
             let pool = "lan".parse().unwrap();
             let seen = self.ledger().read(Freshness::Fresh, |book| book.claim(&pool, key)).await;
@@ -164,7 +164,7 @@ async fn live(world: Arc<World>, who: String, mut dice: Dice) -> BTreeMap<Key, C
 /// Asks for an address, or for two at once; what came of it.
 async fn try_claim(world: &World, who: &str, name: &str, choice: u64, dice: &mut Dice) -> Vec<Claim> {
     let other = format!("{name}-too");
-    let taken = world.look(&key(&other)).await.is_some();
+    let taken = world.read_claim(&key(&other)).await.is_some();
     let (command, names) = match choice {
         0 => (claim("lan", name, exact(&format!("10.0.0.{}", 1 + dice.below(20)))), vec![name]),
         1 => (claim("lan", name, living(3600)), vec![name]),
@@ -180,7 +180,7 @@ async fn try_claim(world: &World, who: &str, name: &str, choice: u64, dice: &mut
     // A place in the queue may be taken before the ledger is heard of no more.
     if nothing && choice != 2 && dice.below(2) == 0 {
         for name in names {
-            assert_eq!(world.look(&key(name)).await, None, "{answer:?}, and yet it was done");
+            assert_eq!(world.read_claim(&key(name)).await, None, "{answer:?}, and yet it was done");
         }
         return Vec::new();
     }
@@ -192,7 +192,7 @@ async fn try_claim(world: &World, who: &str, name: &str, choice: u64, dice: &mut
         Ok(reply) => vec![reply],
         Err(LedgerError::Refused(refusal)) => {
             for name in names {
-                assert_eq!(world.look(&key(name)).await, None, "{refusal}, and yet it was done");
+                assert_eq!(world.read_claim(&key(name)).await, None, "{refusal}, and yet it was done");
             }
             return Vec::new();
         }
@@ -213,7 +213,7 @@ async fn try_release(world: &World, who: &str, claim: Claim, dice: &mut Dice) ->
     if let Err(LedgerError::Unavailable { .. } | LedgerError::NotLeading | LedgerError::TooLate) = answer
         && dice.below(2) == 0
     {
-        let there = world.look(&claim.key).await.map(|there| there.id);
+        let there = world.read_claim(&claim.key).await.map(|there| there.id);
         assert_eq!(there, Some(claim.id), "{answer:?}, and yet it was done");
         world.rely(&claim);
         return Some((claim.key.clone(), claim));
@@ -286,14 +286,14 @@ fn nobody_is_ever_lied_to() {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            runtime.block_on(async { play(seed, Ground::memory().handles(2).await, 1).await });
+            runtime.block_on(async { play(seed, StoreFactory::memory().handles(2).await, 1).await });
         }));
         assert!(result.is_ok(), "it failed with LEDGER_SEED={seed}");
     }
 }
 
 /// The same on a store that takes real time, with threads that really run at once.
-pub(crate) fn nobody_is_lied_to_on(ground: &Arc<Ground>, seeds: u64) {
+pub(crate) fn nobody_is_lied_to_on(ground: &Arc<StoreFactory>, seeds: u64) {
     for seed in 0..seeds {
         // With it end all who still do something, and give their store back.
         let runtime =

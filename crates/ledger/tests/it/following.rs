@@ -8,9 +8,9 @@ use netstead_model::ManualClock;
 use tokio::time::timeout;
 
 use crate::{
-    ground,
     rebuild::face,
-    support::{House, any, claim, key, living, seen, target},
+    store_under_test,
+    support::{House, any, claim, key, living, observe, target},
 };
 
 const SOON: Duration = Duration::from_secs(10);
@@ -38,7 +38,7 @@ pub(crate) async fn who_follows_reads_what_was_acknowledged_and_decides_nothing(
             assert!(follower.holder("lan", &format!("k{}", number - 8)).await.is_none());
         }
     }
-    leader.ask("admin!", seen("docker", true, &["10.0.3.59"])).await.unwrap();
+    leader.ask("admin!", observe("docker", true, &["10.0.3.59"])).await.unwrap();
     assert_same(&leader, &follower).await;
     assert_snapshot!(follower.say("ann", any("lan", "new")).await, @"error: another Netstead leads this store now; nothing was changed");
     assert_eq!(follower.log().await, leader.log().await);
@@ -77,7 +77,7 @@ pub(crate) async fn the_lead_goes_back_and_forth_and_events_reach_everybody_once
 
 #[tokio::test]
 pub(crate) async fn before_there_is_a_ledger_there_is_nothing_to_read_and_then_there_is() {
-    let store = ground::store().await;
+    let store = store_under_test::store().await;
     let clock = ManualClock::default();
     let early = Ledger::follow(store.clone(), clock.shared(), Options::default()).await.unwrap();
     assert_eq!(early.read(Freshness::Fresh, |book| book.pools().count()).await.unwrap().value, 0);

@@ -13,8 +13,8 @@ use netstead_store::{
 };
 
 use crate::{
-    ground,
-    support::{House, PATIENCE, any, claim, exact, key, living, restless, said, seen, spec, target},
+    store_under_test,
+    support::{House, PATIENCE, any, claim, exact, key, living, observe, restless, said, spec, target},
 };
 
 #[tokio::test]
@@ -30,7 +30,7 @@ pub(crate) async fn a1_a_second_leader_fences_the_first() {
 
 #[tokio::test]
 pub(crate) async fn a1_a_commit_that_landed_unnoticed_is_noticed() {
-    let store = ground::faulty().await;
+    let store = store_under_test::faulty().await;
     let house = House::on(store.clone(), Options::default()).await;
     house.make("lan", "10.0.3.50-10.0.3.59").await;
     // The commit lands, its answer is lost; so is that of the commit with which the writer makes sure.
@@ -46,7 +46,7 @@ pub(crate) async fn a1_a_commit_that_landed_unnoticed_is_noticed() {
 
 #[tokio::test]
 pub(crate) async fn a1_what_a_deposed_leader_cannot_learn_is_unknown() {
-    let inner = ground::store().await;
+    let inner = store_under_test::store().await;
     let store = Arc::new(FaultyStore::new(inner.clone()));
     let first = House::on(store.clone(), Options::default()).await;
     first.make("lan", "10.0.3.50-10.0.3.59").await;
@@ -87,7 +87,7 @@ pub(crate) async fn a2_a_repeat_on_a_stale_leader_is_refused() {
 
 #[tokio::test]
 pub(crate) async fn a2_a_repeat_waits_for_the_commit_it_repeats() {
-    let store = ground::faulty().await;
+    let store = store_under_test::faulty().await;
     let house = House::on(store.clone(), Options::default()).await;
     house.make("lan", "10.0.3.50-10.0.3.59").await;
     store.script([Delay(Duration::from_millis(80))]);
@@ -111,7 +111,7 @@ pub(crate) async fn a2_a_repeat_waits_for_the_commit_it_repeats() {
 
 #[tokio::test]
 pub(crate) async fn a4_a_request_that_comes_too_late_is_dropped() {
-    let store = ground::faulty().await;
+    let store = store_under_test::faulty().await;
     let house = House::on(store.clone(), Options::default()).await;
     house.make("lan", "10.0.3.50-10.0.3.59").await;
     store.script([Delay(Duration::from_millis(80))]);
@@ -154,17 +154,17 @@ pub(crate) async fn a6_many_hosts_may_report_one_address() {
     house.make("docker", "172.17.0.0/24").await;
     let hosts = ["h1", "h2", "h3", "h4", "h5"];
     for host in hosts {
-        house.ask(host, seen(host, true, &["172.17.0.2"])).await.unwrap();
+        house.ask(host, observe(host, true, &["172.17.0.2"])).await.unwrap();
     }
     let commits = house.ledger.health().counters.commits;
     for host in hosts {
-        house.ask(host, seen(host, true, &["172.17.0.2"])).await.unwrap();
+        house.ask(host, observe(host, true, &["172.17.0.2"])).await.unwrap();
     }
     assert_eq!(house.ledger.health().counters.commits, commits, "what is known needs no commit");
     for host in &hosts[..4] {
-        house.ask(host, seen(host, true, &[])).await.unwrap();
+        house.ask(host, observe(host, true, &[])).await.unwrap();
         house.pass(300).await;
-        house.ask(host, seen(host, true, &[])).await.unwrap();
+        house.ask(host, observe(host, true, &[])).await.unwrap();
     }
     assert_eq!(house.pool("docker").await.usage.observed, 1, "one host still sees it");
 }
@@ -218,7 +218,7 @@ pub(crate) async fn a10_a_restored_ledger_hands_out_nothing_by_itself_until_it_i
     let path = dir.path().join("backup");
     let mut file = tokio::fs::File::create(&path).await.unwrap();
     backup::write(&*house.store, &house.clock, &mut file).await.unwrap();
-    let store = ground::store().await;
+    let store = store_under_test::store().await;
     backup::restore(&*store, &house.clock, &path, 1, |_, _| true).await.unwrap();
     let restored = House::on(store, Options::default()).await;
     assert_ne!(restored.ledger.id(), house.ledger.id());
@@ -241,7 +241,7 @@ pub(crate) async fn a10_a_restored_ledger_hands_out_nothing_by_itself_until_it_i
 
 #[tokio::test]
 pub(crate) async fn a16_an_outage_is_told_and_heals() {
-    let store = ground::faulty().await;
+    let store = store_under_test::faulty().await;
     let options = Options { learn_timeout: Duration::ZERO, ..Options::default() };
     let house = House::on(store.clone(), options).await;
     house.make("lan", "10.0.3.50-10.0.3.59").await;

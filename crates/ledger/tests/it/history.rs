@@ -7,12 +7,12 @@ use netstead_ledger::{Caller, Command, EventQuery, LedgerError, Options};
 use netstead_model::{Event, EventKind, Labels, Span};
 
 use crate::{
-    ground,
-    support::{House, PATIENCE, any, claim, key, living, restless, seen, spec, target},
+    store_under_test,
+    support::{House, PATIENCE, any, claim, key, living, observe, restless, spec, target},
 };
 
 /// One line per event: what, by whom, from whom to whom.
-fn told(events: &[Arc<Event>]) -> String {
+fn event_lines(events: &[Arc<Event>]) -> String {
     let side = |subject: &Option<netstead_model::Subject>| match subject {
         Some(netstead_model::Subject::Claim(claim)) => format!("{} of {}", claim.key, claim.owner),
         Some(netstead_model::Subject::Pool(pool)) => format!("pool {}", pool.name()),
@@ -54,7 +54,7 @@ pub(crate) async fn every_change_of_a_holder_or_a_pool_leaves_an_event() {
     house.claim("ann", "lan", "last").await;
     let (name, force) = ("lan".parse().unwrap(), Some("the lab moves".to_owned()));
     house.ask("admin", Command::DeletePool { name, force, if_version: None }).await.unwrap();
-    assert_snapshot!(told(&house.events().await), @r"
+    assert_snapshot!(event_lines(&house.events().await), @r"
     pool-created by admin: - -> pool lan
     pool-updated by admin: pool lan -> pool lan
     claimed 10.0.3.50 by ann: - -> web of ann
@@ -78,7 +78,7 @@ pub(crate) async fn renewals_repeats_and_sightings_leave_none() {
         house.pass(30).await;
         house.ask("ann", Command::Renew { target: target("lan", "web", None), ttl: None }).await.unwrap();
         house.ask("ann", any("lan", "web")).await.unwrap();
-        house.ask("proxmox", seen("pve", true, &["10.0.3.51"])).await.unwrap();
+        house.ask("proxmox", observe("pve", true, &["10.0.3.51"])).await.unwrap();
     }
     assert_eq!(house.log().await, ["pool-created", "claimed"]);
 }
@@ -114,11 +114,11 @@ pub(crate) async fn history_is_found_by_address_by_key_and_by_time() {
     let older = EventQuery { until: Some(hour), what: Some(EventKind::Claimed), ..EventQuery::default() };
     let newest = EventQuery { newest_first: true, limit: 1, ..by_address.clone() };
     let shown = [
-        told(&house.find(by_address).await),
-        told(&house.find(by_key).await),
-        told(&house.find(recent).await),
-        told(&house.find(older).await),
-        told(&house.find(newest).await),
+        event_lines(&house.find(by_address).await),
+        event_lines(&house.find(by_key).await),
+        event_lines(&house.find(recent).await),
+        event_lines(&house.find(older).await),
+        event_lines(&house.find(newest).await),
     ];
     assert_snapshot!(shown.join("\n--\n"), @r"
     claimed 10.0.3.50 by ann: - -> web of ann
@@ -139,7 +139,7 @@ pub(crate) async fn history_is_found_by_address_by_key_and_by_time() {
     ");
     let house = house.restart().await;
     let again = EventQuery { address: Some("10.0.3.50".parse().unwrap()), ..EventQuery::default() };
-    assert_eq!(told(&house.find(again).await), shown[0]);
+    assert_eq!(event_lines(&house.find(again).await), shown[0]);
 }
 
 #[tokio::test]
@@ -186,7 +186,7 @@ pub(crate) async fn who_listens_hears_every_event_once_and_in_order() {
 
 /// A house with these settings that knows all its events: before that it trims none.
 async fn trimming(options: Options) -> House {
-    let house = House::on(ground::store().await, options).await;
+    let house = House::on(store_under_test::store().await, options).await;
     house.events().await;
     house
 }
@@ -206,9 +206,9 @@ pub(crate) async fn old_events_go_but_the_newest_of_each_address_stays() {
     house.claim("ann", "lan", "restless").await;
     house.pass(601).await;
     let left = house.events().await;
-    assert!(left.len() <= 12, "{}", told(&left));
+    assert!(left.len() <= 12, "{}", event_lines(&left));
     let settled = EventQuery { address: Some("10.0.3.50".parse().unwrap()), ..EventQuery::default() };
-    assert_snapshot!(told(&house.find(settled.clone()).await), @"claimed 10.0.3.50 by ann: - -> settled of ann");
+    assert_snapshot!(event_lines(&house.find(settled.clone()).await), @"claimed 10.0.3.50 by ann: - -> settled of ann");
     let trimmed = EventQuery { what: Some(EventKind::Trimmed), ..EventQuery::default() };
     assert!(!house.find(trimmed).await.is_empty(), "trimming leaves an event");
     let past = EventQuery { after: Some(2), limit: 9, ..EventQuery::default() };
@@ -250,15 +250,15 @@ pub(crate) async fn what_was_spared_goes_once_something_newer_happened_there() {
     };
     churn(&house).await;
     let settled = EventQuery { address: Some("10.0.3.50".parse().unwrap()), ..EventQuery::default() };
-    assert_snapshot!(told(&house.find(settled.clone()).await), @"claimed 10.0.3.50 by ann: - -> settled of ann");
+    assert_snapshot!(event_lines(&house.find(settled.clone()).await), @"claimed 10.0.3.50 by ann: - -> settled of ann");
     house.release("ann", "lan", "settled").await;
     churn(&house).await;
-    assert_snapshot!(told(&house.find(settled.clone()).await), @"released 10.0.3.50 by ann: settled of ann -> -");
+    assert_snapshot!(event_lines(&house.find(settled.clone()).await), @"released 10.0.3.50 by ann: settled of ann -> -");
     // The same when only the index after a restart knows that the older one was spared.
     house.claim("bob", "lan", "next").await;
     let house = house.restart().await;
     churn(&house).await;
-    assert_snapshot!(told(&house.find(settled).await), @"claimed 10.0.3.50 by bob: - -> next of bob");
+    assert_snapshot!(event_lines(&house.find(settled).await), @"claimed 10.0.3.50 by bob: - -> next of bob");
     assert_eq!(house.ledger.health().events, house.events().await.len() as u64);
 }
 
@@ -281,7 +281,7 @@ pub(crate) async fn the_newest_of_an_address_stays_in_each_vrf() {
         pool: Some("quiet".parse().unwrap()),
         ..EventQuery::default()
     };
-    assert_snapshot!(told(&house.find(query).await), @"claimed 10.0.3.50 by ann: - -> settled of ann");
+    assert_snapshot!(event_lines(&house.find(query).await), @"claimed 10.0.3.50 by ann: - -> settled of ann");
 }
 
 #[tokio::test]

@@ -15,7 +15,7 @@ use netstead_store::MemoryStore;
 use tokio::time::sleep;
 
 use crate::{
-    chance::TokioClock,
+    determinism::TokioClock,
     support::{PATIENCE, any, claim, create, living, prefixes, target},
 };
 

@@ -7,33 +7,33 @@
     reason = "these are tests"
 )]
 
-mod ahead;
-mod chance;
-mod checking;
+mod between_stores;
+mod claim_names;
+mod commit_pipelining;
+mod concurrent_claims;
+mod determinism;
+mod every_store;
 mod faults;
 mod following;
-mod ground;
 mod hazards;
 mod history;
 mod idle;
-mod liar;
+mod lying_store;
 mod migrate;
 mod model;
-mod moving;
-mod names;
 mod pools;
 mod promises;
 mod properties;
 mod queueing;
-mod racing;
+mod random_commands;
+mod random_pools;
 mod rebuild;
-mod repeats;
+mod refusal_texts;
+mod regressions;
 mod restoring;
-mod schedules;
+mod retries;
 mod simulation;
-mod snapshots;
 mod source;
-mod steps;
-mod stores;
+mod store_check;
+mod store_under_test;
 mod support;
-mod universe;

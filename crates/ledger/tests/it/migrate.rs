@@ -12,9 +12,9 @@ use netstead_store::{Commit, FaultyStore, Store, faults::Fault};
 use tokio::time::sleep;
 
 use crate::{
-    ground::{self, let_time_pass},
-    liar::{Liar, twists},
-    moving::content,
+    between_stores::content,
+    lying_store::{LyingStore, twists},
+    store_under_test::{self, let_time_pass},
     support::{House, any},
 };
 
@@ -22,7 +22,7 @@ const CLAIMS: u64 = 120;
 
 /// A store with more than one commit's worth of keys that nobody leads.
 async fn filled() -> Arc<FaultyStore> {
-    let store = ground::faulty().await;
+    let store = store_under_test::faulty().await;
     let house = House::on(store.clone(), Options::default()).await;
     house.make("lan", "10.0.0.0/16").await;
     for first in (0..CLAIMS).step_by(60) {
@@ -34,7 +34,7 @@ async fn filled() -> Arc<FaultyStore> {
 }
 
 async fn empty() -> Arc<FaultyStore> {
-    ground::faulty().await
+    store_under_test::faulty().await
 }
 
 async fn opens(store: &Arc<impl Store + 'static>) -> bool {
@@ -149,7 +149,7 @@ async fn a_new_store_that_holds_something_else_is_not_opened_and_the_old_one_is(
     // Of each commit some.
     for (key, _) in before.iter().step_by(30).chain(before.last_key_value()) {
         for (name, twist) in twists(key) {
-            let to = Arc::new(Liar::new(ground::store().await, twist));
+            let to = Arc::new(LyingStore::new(store_under_test::store().await, twist));
             let told = migrate(&*from, &*to, &clock, "elsewhere").await;
             let of = String::from_utf8_lossy(key);
             assert!(matches!(told, Err(MigrateError::Differs)), "{name} {of}: {told:?}");
@@ -165,7 +165,8 @@ async fn a_new_store_that_holds_something_else_is_not_opened_and_the_old_one_is(
 #[tokio::test]
 async fn a_seal_that_was_lost_leaves_the_new_store_closed() {
     let (filled, to, clock) = (filled().await, empty().await, ManualClock::default());
-    let from = Arc::new(Liar::new(filled, |writes| writes.retain(|write| write.key() != b"meta/sealed")));
+    let from =
+        Arc::new(LyingStore::new(filled, |writes| writes.retain(|write| write.key() != b"meta/sealed")));
     let told = migrate(&*from, &*to, &clock, "elsewhere").await;
     assert!(matches!(told, Err(MigrateError::NotSealed)), "{told:?}");
     assert!(opens(&from).await && !opens(&to).await);
@@ -174,14 +175,14 @@ async fn a_seal_that_was_lost_leaves_the_new_store_closed() {
 #[tokio::test]
 async fn a_new_store_that_does_not_open_is_not_said_to_be_in_use() {
     let (from, clock) = (filled().await, ManualClock::default());
-    let to = Arc::new(Liar::new(ground::store().await, |writes| {
+    let to = Arc::new(LyingStore::new(store_under_test::store().await, |writes| {
         writes
             .retain(|write| !matches!(write, netstead_store::Write::Delete(key) if key == b"meta/restoring"));
     }));
     let told = migrate(&*from, &*to, &clock, "elsewhere").await;
     assert!(matches!(told, Err(MigrateError::Differs)), "{told:?}");
     assert!(!opens(&from).await && !opens(&to).await);
-    to.reform();
+    to.stop_lying();
     migrate(&*from, &*to, &clock, "elsewhere").await.unwrap();
     assert!(opens(&to).await);
 }

@@ -6,11 +6,11 @@
 
 mod binding;
 mod claiming;
+mod free_blocks;
 mod observing;
 mod pooling;
 mod queue;
 mod releasing;
-mod room;
 
 use std::collections::BTreeMap;
 

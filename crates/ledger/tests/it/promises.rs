@@ -5,7 +5,7 @@ use jiff::SignedDuration;
 use netstead_ledger::{Command, Freshness, Reply};
 use netstead_model::{Labels, Order, PoolChoice, Span, Want};
 
-use crate::support::{House, any, claim, exact, key, living, restless, seen, target};
+use crate::support::{House, any, claim, exact, key, living, observe, restless, target};
 
 #[tokio::test]
 pub(crate) async fn asking_again_returns_the_same_address() {
@@ -197,7 +197,7 @@ pub(crate) async fn a_clock_that_jumps_a_year_either_way_expires_nothing() {
 #[tokio::test]
 pub(crate) async fn what_was_seen_is_handed_out_to_nobody_and_never_ends_by_age() {
     let house = House::with_lan().await;
-    house.ask("proxmox", seen("pve", true, &["10.0.3.50", "192.0.2.7"])).await.unwrap();
+    house.ask("proxmox", observe("pve", true, &["10.0.3.50", "192.0.2.7"])).await.unwrap();
     assert_eq!(house.claim("ann", "lan", "web").await, "10.0.3.51");
     house.pass(10 * 365 * 24 * 3600).await;
     let mine = |adopt| {
@@ -208,8 +208,8 @@ pub(crate) async fn what_was_seen_is_handed_out_to_nobody_and_never_ends_by_age(
     };
     assert_snapshot!(house.say("ann", mine(false)).await, @"refused: 10.0.3.50 was seen in use by `pve` since 2001-09-09T01:46:40Z; adopt it if it is yours");
     // A report that is not complete ends nothing, nor does another source.
-    house.ask("proxmox", seen("pve", false, &[])).await.unwrap();
-    house.ask("docker", seen("docker", true, &[])).await.unwrap();
+    house.ask("proxmox", observe("pve", false, &[])).await.unwrap();
+    house.ask("docker", observe("docker", true, &[])).await.unwrap();
     house.pass(3600).await;
     assert_eq!(house.pool("lan").await.usage.observed, 1);
     assert_snapshot!(house.say("ann", mine(true)).await, @"10.0.3.50 for old of ann, new");
@@ -218,20 +218,20 @@ pub(crate) async fn what_was_seen_is_handed_out_to_nobody_and_never_ends_by_age(
 #[tokio::test]
 pub(crate) async fn a_sighting_ends_when_complete_reports_lack_it_beyond_grace() {
     let house = House::with_lan().await;
-    house.ask("proxmox", seen("pve", true, &["10.0.3.50"])).await.unwrap();
-    house.ask("proxmox", seen("pve", true, &[])).await.unwrap();
+    house.ask("proxmox", observe("pve", true, &["10.0.3.50"])).await.unwrap();
+    house.ask("proxmox", observe("pve", true, &[])).await.unwrap();
     house.pass(299).await;
-    house.ask("proxmox", seen("pve", true, &[])).await.unwrap();
+    house.ask("proxmox", observe("pve", true, &[])).await.unwrap();
     assert_eq!(house.claim("ann", "lan", "a").await, "10.0.3.51");
     house.pass(1).await;
-    house.ask("proxmox", seen("pve", true, &[])).await.unwrap();
+    house.ask("proxmox", observe("pve", true, &[])).await.unwrap();
     assert_eq!(house.claim("ann", "lan", "b").await, "10.0.3.50");
 }
 
 #[tokio::test]
 pub(crate) async fn what_was_seen_before_there_was_a_pool_is_not_handed_out_by_one_made_later() {
     let house = House::with_lan().await;
-    house.ask("proxmox", seen("pve", true, &["10.0.3.50", "192.0.2.1"])).await.unwrap();
+    house.ask("proxmox", observe("pve", true, &["10.0.3.50", "192.0.2.1"])).await.unwrap();
     house.make("later", "192.0.2.1-192.0.2.9").await;
     assert_eq!(house.claim("ann", "later", "web").await, "192.0.2.2");
     let house = house.restart().await;
@@ -278,7 +278,7 @@ pub(crate) async fn a_restart_keeps_everything() {
         house.claim("ann", "lan", name).await;
     }
     house.release("ann", "lan", "b").await;
-    house.ask("proxmox", seen("pve", true, &["10.0.3.53"])).await.unwrap();
+    house.ask("proxmox", observe("pve", true, &["10.0.3.53"])).await.unwrap();
     let range = "10.0.3.54-10.0.3.55".parse().unwrap();
     let reserve =
         Command::Reserve { pool: "lan".parse().unwrap(), key: key("spare"), range, description: None };

@@ -19,11 +19,11 @@ use proptest::{
 };
 
 use crate::{
-    ground::Ground,
     model::Model,
-    rebuild::{Place, Stored, face},
-    steps::{Run, Setting, Step, run, tussle},
-    universe,
+    random_commands::{Run, Setting, Step, run, tussle},
+    random_pools,
+    rebuild::{BlockingStore, Stored, face},
+    store_under_test::StoreFactory,
 };
 
 pub(crate) const LEDGER: u32 = 0x1f0c_22ab;
@@ -72,7 +72,7 @@ impl Pair {
         self.now += by;
         let mut batch = Batch::default();
         let served = self.book.housekeep(&mut batch, self.moment());
-        self.stored.keep(&batch, &self.book);
+        self.stored.commit_batch(&batch, &self.book);
         self.compare_askers(&batch, &served)?;
         let expected = self.model.housekeep(self.now, &served);
         let got: Vec<_> =
@@ -102,7 +102,7 @@ impl Pair {
         let who = format!("{}{}", caller.owner(), if caller.manager { "!" } else { "" });
         self.trail.push(format!("{:>7} {who}: {command:?} -> {got:?}", self.now));
         prop_assert!(got.is_ok() || batch.is_empty(), "a refusal wrote something");
-        self.stored.keep(&batch, &self.book);
+        self.stored.commit_batch(&batch, &self.book);
         let random = || self.model.pools.values().any(|pool| pool.spec.order == Order::Random);
         if got.is_err() && matches!(command, Command::Bulk(_)) && random() {
             // Nobody can tell what it drew before it was refused.
@@ -160,7 +160,7 @@ impl Pair {
     fn there_and_back(&mut self, run: &Run, steps: &[Step]) -> Result<(), TestCaseError> {
         let before = face(&self.book, true);
         let mut batch = Batch::default();
-        let mark = self.book.mark(&batch);
+        let mark = self.book.savepoint(&batch);
         // A report that is taken back may leave when something was first missed: its source did miss it.
         for step in steps.iter().filter(|step| !matches!(step, Step::Observe { .. })) {
             if let Some((caller, command)) = self.command(run, step) {
@@ -251,7 +251,7 @@ fn play(run: &Run, stored: Stored) -> Result<(), TestCaseError> {
 
 fn play_on(run: &Run, pair: &mut Pair) -> Result<(), TestCaseError> {
     for (pool, shape) in run.theme.iter().zip(&run.shapes) {
-        let command = Command::CreatePool(universe::spec(*pool, *shape).into());
+        let command = Command::CreatePool(random_pools::spec(*pool, *shape).into());
         pair.ask(&Caller::new("admin"), &command)?;
     }
     for (number, step) in run.steps.iter().enumerate() {
@@ -271,12 +271,12 @@ fn play_on(run: &Run, pair: &mut Pair) -> Result<(), TestCaseError> {
 }
 
 /// Every step is stored where `ground` makes stores, and the Book is built anew from there.
-pub(crate) fn the_book_comes_back_from(ground: &Ground, cases: u32) {
+pub(crate) fn the_book_comes_back_from(ground: &StoreFactory, cases: u32) {
     let runtime = Arc::new(tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap());
     let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
     let done = TestRunner::new(config).run(&prop_oneof![run(), tussle()], |run| {
         let store = runtime.block_on(ground.handles(1)).remove(0);
-        let place = Place { runtime: runtime.clone(), store: store.clone() };
+        let place = BlockingStore { runtime: runtime.clone(), store: store.clone() };
         let done = play(&run, Stored::on(place));
         runtime.block_on(store.close());
         done

@@ -14,8 +14,8 @@ use proptest::{prelude::*, test_runner::TestCaseError};
 use tokio::runtime::Runtime;
 
 use crate::{
-    checking::problems_of,
     properties::{LEDGER, wall},
+    store_check::problems_of,
 };
 
 /// What the store would hold, and the Book of somebody who follows it commit by commit.
@@ -24,17 +24,17 @@ pub(crate) struct Stored {
     keys: BTreeMap<Vec<u8>, Vec<u8>>,
     follower: Option<Book>,
     /// Where it stands as well, if this is about a store.
-    place: Option<Place>,
+    store: Option<BlockingStore>,
 }
 
 /// A store, and the means to wait for it.
-pub(crate) struct Place {
+pub(crate) struct BlockingStore {
     pub runtime: Arc<Runtime>,
     pub store: Arc<dyn Store>,
 }
 
-impl Place {
-    fn keep(&self, writes: BTreeMap<Vec<u8>, Write>) {
+impl BlockingStore {
+    fn commit_all(&self, writes: BTreeMap<Vec<u8>, Write>) {
         let writes: Vec<Write> = writes.into_values().collect();
         for chunk in writes.chunks(MAX_WRITES) {
             let commit = Commit { conditions: Vec::new(), writes: chunk.to_vec() };
@@ -132,19 +132,19 @@ fn probes(book: &Book) -> Vec<(Ident, Result<Reply, Refusal>)> {
 }
 
 impl Stored {
-    pub fn on(place: Place) -> Self {
-        Self { place: Some(place), ..Self::default() }
+    pub fn on(place: BlockingStore) -> Self {
+        Self { store: Some(place), ..Self::default() }
     }
 
     /// `batch` is committed, and brought the Book to where it is.
-    pub fn keep(&mut self, batch: &Batch, book: &Book) {
+    pub fn commit_batch(&mut self, batch: &Batch, book: &Book) {
         // A commit names each key once, and followers hear of its writes in any order.
         let mut writes: BTreeMap<Vec<u8>, Write> = BTreeMap::new();
         for write in batch.records().iter().filter_map(Record::write) {
             writes.insert(write.key().clone(), write);
         }
-        if let Some(place) = &self.place {
-            place.keep(writes.clone());
+        if let Some(place) = &self.store {
+            place.commit_all(writes.clone());
         }
         let mut records = Vec::new();
         for write in writes.into_values().rev() {
@@ -175,7 +175,7 @@ impl Stored {
 
     /// Builds a Book out of the bytes and compares it with the living one.
     pub fn check(&self, book: &Book, moment: Moment) -> Result<(), TestCaseError> {
-        if let Some(place) = &self.place {
+        if let Some(place) = &self.store {
             prop_assert_eq!(place.everything(), self.keys.clone(), "the store holds something else");
         }
         prop_assert_eq!(problems_of(&self.keys, &head_of(book)), "", "the store is not sound");

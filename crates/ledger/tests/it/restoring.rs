@@ -13,10 +13,10 @@ use netstead_store::{Commit, Store, Write, faults::Fault};
 use tempfile::TempDir;
 
 use crate::{
-    ground,
-    liar::{Liar, twists},
-    moving::content,
-    support::{House, any, claim, exact, key, living, prefixes, restless, seen, target},
+    between_stores::content,
+    lying_store::{LyingStore, twists},
+    store_under_test,
+    support::{House, any, claim, exact, key, living, observe, prefixes, restless, target},
 };
 
 /// A file with all that is there now.
@@ -29,7 +29,7 @@ async fn saved(house: &House) -> (TempDir, PathBuf) {
 }
 
 async fn restored((_dir, path): (TempDir, PathBuf), house: &House) -> House {
-    let store = ground::store().await;
+    let store = store_under_test::store().await;
     backup::restore(&*store, &house.clock, &path, 1, |_, _| true).await.unwrap();
     House::on(store, Options::default()).await
 }
@@ -111,7 +111,7 @@ pub(crate) async fn who_lost_something_gets_it_back_by_name_and_an_old_id_touche
     house.claim("cid", "lan", "cache").await;
     let house = restored(file, &house).await;
     // A source still sees what runs; the owner of another says which was its own.
-    house.ask("docker", seen("docker", true, &["10.0.3.53"])).await.unwrap();
+    house.ask("docker", observe("docker", true, &["10.0.3.53"])).await.unwrap();
     assert_eq!(
         house.say("cid", claim("lan", "db", exact("10.0.3.52"))).await,
         "10.0.3.52 for db of cid, new"
@@ -148,14 +148,14 @@ async fn is_refused(store: Arc<dyn Store>) -> bool {
 #[tokio::test]
 async fn a_store_that_holds_something_else_than_was_restored_is_caught_and_not_opened() {
     let file = saved(&before().await).await;
-    let whole = ground::store().await;
+    let whole = store_under_test::store().await;
     let event = restore(&*whole, &file).await.unwrap().seq + 1;
     let keys: Vec<_> = content(&*whole).await.into_keys().collect();
     let event = netstead_ledger::record::event_key(event).into_bytes();
     assert!(keys.contains(&event) && keys.contains(&HEAD_KEY.into()) && keys.len() > 15, "{}", keys.len());
     for key in &keys {
         for (name, twist) in twists(key) {
-            let store = Arc::new(Liar::new(ground::store().await, twist));
+            let store = Arc::new(LyingStore::new(store_under_test::store().await, twist));
             let told = restore(&*store, &file).await;
             let of = String::from_utf8_lossy(key);
             assert!(matches!(told, Err(BackupError::Differs)), "{name} {of}: {told:?}");
@@ -167,7 +167,7 @@ async fn a_store_that_holds_something_else_than_was_restored_is_caught_and_not_o
 #[tokio::test]
 async fn a_store_that_does_not_open_is_not_said_to_be_restored() {
     let file = saved(&before().await).await;
-    let store = Arc::new(Liar::new(ground::store().await, |writes| {
+    let store = Arc::new(LyingStore::new(store_under_test::store().await, |writes| {
         writes.retain(|write| !matches!(write, Write::Delete(key) if key == b"meta/restoring"));
     }));
     let told = restore(&*store, &file).await;
@@ -187,7 +187,7 @@ pub(crate) async fn whatever_commit_breaks_half_a_ledger_is_not_opened() {
     for fault in [Fault::Fail, Fault::LandUnknown, Fault::LoseUnknown] {
         let mut number = 0;
         loop {
-            let store = ground::faulty().await;
+            let store = store_under_test::faulty().await;
             let mut faults = vec![Fault::Pass; number];
             faults.push(fault);
             store.script(faults);
@@ -220,7 +220,7 @@ pub(crate) async fn what_was_not_sound_is_restored_and_said_to_be_so() {
     let house = before().await;
     house.store.commit(Commit::new().put("ledger/nonsense", "1")).await.unwrap();
     let file = saved(&house).await;
-    let store = ground::store().await;
+    let store = store_under_test::store().await;
     let told = restore(&*store, &file).await.unwrap_err();
     assert_snapshot!(told, @"everything is restored as it was, and that was not sound: `ledger/nonsense`: no page of the manual knows this key");
     let house = House::on(store, Options::default()).await;
@@ -232,7 +232,7 @@ pub(crate) async fn the_backup_of_a_newer_store_touches_no_store_of_an_older_pro
     let house = before().await;
     house.store.commit(Commit::new().put("meta/format", "2")).await.unwrap();
     let file = saved(&house).await;
-    let store = ground::store().await;
+    let store = store_under_test::store().await;
     let told = restore(&*store, &file).await.unwrap_err();
     assert_snapshot!(told, @"the backup is of a store of format 2, and this version of Netstead understands formats up to 1; nothing was restored");
     assert!(content(&*store).await.is_empty());
@@ -247,7 +247,7 @@ async fn a_file_whose_keys_are_in_disorder_touches_no_store() {
     let mut lines: Vec<&str> = text.lines().collect();
     lines.swap(1, 2);
     std::fs::write(&file.1, lines.join("\n")).unwrap();
-    let store = ground::store().await;
+    let store = store_under_test::store().await;
     let told = restore(&*store, &file).await.unwrap_err();
     assert_snapshot!(told, @"line 3 of the backup is not valid: its key does not come after the one before; nothing was restored");
     assert!(content(&*store).await.is_empty());

@@ -11,7 +11,7 @@ use netstead_model::{
 };
 use netstead_store::Store;
 
-use crate::ground;
+use crate::store_under_test;
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -24,7 +24,7 @@ pub(crate) struct House {
 
 impl House {
     pub async fn new() -> Self {
-        Self::on(ground::store().await, Options::default()).await
+        Self::on(store_under_test::store().await, Options::default()).await
     }
 
     pub async fn on(store: Arc<dyn Store>, options: Options) -> Self {
@@ -187,7 +187,7 @@ pub(crate) fn living(seconds: u64) -> impl FnOnce(&mut ClaimRequest) {
     move |request| request.ttl = Some(Span::from_secs(seconds))
 }
 
-pub(crate) fn seen(source: &str, complete: bool, addresses: &[&str]) -> Command {
+pub(crate) fn observe(source: &str, complete: bool, addresses: &[&str]) -> Command {
     let sighting = |text: &&str| Sighting { address: text.parse().unwrap(), note: None };
     Command::Observe(Report {
         source: source.parse().unwrap(),

@@ -44,7 +44,7 @@ const URGENT: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
 pub(super) struct Client {
-    ends: Vec<End>,
+    ends: Vec<EtcdEndpoint>,
     /// The endpoint that answered last.
     current: AtomicUsize,
     user: Option<(String, String)>,
@@ -53,7 +53,7 @@ pub(super) struct Client {
 }
 
 #[derive(Debug)]
-struct End {
+struct EtcdEndpoint {
     url: String,
     channel: Channel,
 }
@@ -71,7 +71,7 @@ impl Client {
                 let channel = channel(url, options).map_err(|error| StoreError::Unavailable {
                     reason: format!("`{url}` cannot be an endpoint of etcd: {}", whole(&error)),
                 })?;
-                Ok(End { url: url.clone(), channel })
+                Ok(EtcdEndpoint { url: url.clone(), channel })
             })
             .collect::<Result<_, StoreError>>()?;
         Ok(Self {
@@ -123,12 +123,12 @@ impl Client {
     async fn first_answer<'a, A, F>(
         &'a self,
         silent: Duration,
-        ask: impl Fn(&'a End) -> F,
+        ask: impl Fn(&'a EtcdEndpoint) -> F,
     ) -> Result<A, Status>
     where
         F: Future<Output = Result<A, Status>>,
     {
-        let first = self.place();
+        let first = self.current_endpoint();
         let mut ends = (0..self.ends.len()).filter_map(|more| {
             let at = first.wrapping_add(more);
             self.ends.get(at % self.ends.len()).map(|end| (at, end))
@@ -230,15 +230,15 @@ impl Client {
 
     /// Where the next request goes, for messages.
     pub(super) fn url(&self) -> &str {
-        self.end(self.place()).map_or("", |end| &end.url)
+        self.end(self.current_endpoint()).map_or("", |end| &end.url)
     }
 
     /// Which endpoint is asked first at the moment.
-    pub(super) fn place(&self) -> usize {
+    pub(super) fn current_endpoint(&self) -> usize {
         self.current.load(Ordering::Relaxed)
     }
 
-    fn end(&self, at: usize) -> Result<&End, Status> {
+    fn end(&self, at: usize) -> Result<&EtcdEndpoint, Status> {
         let end = self.ends.get(at % self.ends.len().max(1));
         end.ok_or_else(|| Status::unavailable("no endpoint"))
     }
@@ -331,7 +331,7 @@ fn channel(url: &str, options: &EtcdOptions) -> Result<Channel, tonic::transport
     Ok(endpoint.connect_lazy())
 }
 
-async fn unary<Q, A>(end: &End, path: &'static str, request: Request<Q>) -> Result<A, Status>
+async fn unary<Q, A>(end: &EtcdEndpoint, path: &'static str, request: Request<Q>) -> Result<A, Status>
 where
     Q: Message + 'static,
     A: Message + Default + 'static,
@@ -342,7 +342,11 @@ where
     Ok(grpc.unary(request, PathAndQuery::from_static(path), codec).await?.into_inner())
 }
 
-async fn open<S, Q, A>(end: &End, path: &'static str, request: Request<S>) -> Result<Streaming<A>, Status>
+async fn open<S, Q, A>(
+    end: &EtcdEndpoint,
+    path: &'static str,
+    request: Request<S>,
+) -> Result<Streaming<A>, Status>
 where
     S: Stream<Item = Q> + Send + 'static,
     Q: Message + 'static,

@@ -5,12 +5,12 @@
 //! no longer be read.
 
 use super::{
-    KV_RANGE, Shared,
+    EtcdShared, KV_RANGE,
     messages::{Nothing, RangeRequest, StatusResponse},
-    metrics,
+    quota,
     snapshot::compacted,
 };
-use crate::{Remark, StoreError};
+use crate::{StoreError, StoreFinding};
 
 const STATUS: &str = "/etcdserverpb.Maintenance/Status";
 
@@ -35,7 +35,7 @@ struct Member {
     quota: Option<u64>,
 }
 
-pub(super) async fn examine(shared: &Shared) -> Vec<Remark> {
+pub(super) async fn examine(shared: &EtcdShared) -> Vec<StoreFinding> {
     let mut remarks = Vec::new();
     for (url, channel, answer) in shared.client.each::<_, StatusResponse>(STATUS, Nothing {}).await {
         match answer {
@@ -43,14 +43,14 @@ pub(super) async fn examine(shared: &Shared) -> Vec<Remark> {
                 let told = u64::try_from(status.db_size_quota).ok().filter(|quota| *quota > 0);
                 let quota = match told {
                     Some(quota) => Some(quota),
-                    None => metrics::quota(&url, channel).await,
+                    None => quota::quota(&url, channel).await,
                 };
                 remarks.extend(of_member(&Member { url, status, quota }));
             }
             Err(status) => {
-                let text = format!("the member at {url} does not answer: {}", super::words(&status));
+                let text = format!("the member at {url} does not answer: {}", super::describe_error(&status));
                 let hint = "the store goes on while more than half of the members do; start it again";
-                remarks.push(Remark::problem(text, hint));
+                remarks.push(StoreFinding::problem(text, hint));
             }
         }
     }
@@ -61,9 +61,9 @@ pub(super) async fn examine(shared: &Shared) -> Vec<Remark> {
     remarks
 }
 
-fn of_member(member: &Member) -> Vec<Remark> {
+fn of_member(member: &Member) -> Vec<StoreFinding> {
     let Member { url, status, quota } = member;
-    let mut remarks: Vec<Remark> = status
+    let mut remarks: Vec<StoreFinding> = status
         .errors
         .iter()
         .map(|error| {
@@ -72,10 +72,10 @@ fn of_member(member: &Member) -> Vec<Remark> {
                     format!("the member at {url} has used up its quota (NOSPACE), and etcd takes no changes");
                 let hint =
                     "compact, defragment (`etcdctl defrag`), then `etcdctl alarm disarm`, which ends this";
-                return Remark::problem(text, hint);
+                return StoreFinding::problem(text, hint);
             }
             let hint = "see etcd's own log; an alarm ends with `etcdctl alarm disarm`";
-            Remark::problem(format!("the member at {url} says: {error}"), hint)
+            StoreFinding::problem(format!("the member at {url} says: {error}"), hint)
         })
         .collect();
     let size = status.db_size.unsigned_abs();
@@ -84,34 +84,34 @@ fn of_member(member: &Member) -> Vec<Remark> {
     let quota = quota.unwrap_or(DEFAULT_QUOTA);
     let text = format!("etcd {} at {url}: {} of {}{assumed}", status.version, bytes(size), bytes(quota));
     remarks.push(if size.saturating_mul(2) < quota {
-        Remark::fine(text)
+        StoreFinding::fine(text)
     } else if in_use.saturating_mul(2) < size {
         let hint = format!("only {} of it are in use: `etcdctl defrag` gives the rest back", bytes(in_use));
-        Remark::problem(format!("{text}: more than half of its quota"), hint)
+        StoreFinding::problem(format!("{text}: more than half of its quota"), hint)
     } else {
         let hint = "when it is used up, no change is taken: compact and defragment, or raise `--quota-backend-bytes`";
-        Remark::problem(format!("{text}: more than half of its quota"), hint)
+        StoreFinding::problem(format!("{text}: more than half of its quota"), hint)
     });
     remarks
 }
 
 /// What `first`, the oldest revision that can be read, and `last`, the newest, say of compaction.
-fn of_past(first: i64, last: i64) -> Option<Remark> {
+fn of_past(first: i64, last: i64) -> Option<StoreFinding> {
     let kept = last.saturating_sub(first);
     if first <= 1 && kept >= YOUNG {
         let text = format!("etcd has never been compacted: all of its {kept} revisions are still there");
-        return Some(Remark::problem(text, COMPACT));
+        return Some(StoreFinding::problem(text, COMPACT));
     }
     if kept >= LONG {
         let text = format!("etcd keeps the last {kept} revisions: compaction is rare, or off");
-        return Some(Remark::note(text, COMPACT));
+        return Some(StoreFinding::note(text, COMPACT));
     }
     // Too young to tell: silence is more honest than praise.
-    (first > 1).then(|| Remark::fine(format!("etcd is compacted: {kept} revisions are kept")))
+    (first > 1).then(|| StoreFinding::fine(format!("etcd is compacted: {kept} revisions are kept")))
 }
 
 /// The oldest revision that can be read, and the newest.
-async fn past(shared: &Shared) -> Result<(i64, i64), StoreError> {
+async fn past(shared: &EtcdShared) -> Result<(i64, i64), StoreError> {
     let last = shared.revision().await?;
     if readable(shared, 1).await? {
         return Ok((1, last));
@@ -129,7 +129,7 @@ async fn past(shared: &Shared) -> Result<(i64, i64), StoreError> {
     Ok((there, last))
 }
 
-async fn readable(shared: &Shared, revision: i64) -> Result<bool, StoreError> {
+async fn readable(shared: &EtcdShared, revision: i64) -> Result<bool, StoreError> {
     let key = shared.leader.clone();
     let question = RangeRequest { key, revision, keys_only: true, ..RangeRequest::default() };
     match shared.client.read::<_, super::RangeResponse>(KV_RANGE, question).await {
@@ -149,9 +149,9 @@ fn bytes(count: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::RemarkGrade;
+    use crate::StoreFindingGrade;
 
-    fn member(size: i64, in_use: i64, quota: Option<u64>) -> Vec<Remark> {
+    fn member(size: i64, in_use: i64, quota: Option<u64>) -> Vec<StoreFinding> {
         let status = StatusResponse {
             version: "3.6.0".into(),
             db_size: size << 20,
@@ -164,9 +164,9 @@ mod tests {
     #[test]
     fn half_of_the_quota_is_the_limit() {
         let grades = |size, in_use, quota| member(size, in_use, quota)[0].grade;
-        assert_eq!(grades(99, 99, Some(200)), RemarkGrade::Fine);
-        assert_eq!(grades(100, 99, Some(200)), RemarkGrade::Problem);
-        assert_eq!(grades(1023, 9, None), RemarkGrade::Fine);
+        assert_eq!(grades(99, 99, Some(200)), StoreFindingGrade::Fine);
+        assert_eq!(grades(100, 99, Some(200)), StoreFindingGrade::Problem);
+        assert_eq!(grades(1023, 9, None), StoreFindingGrade::Fine);
         assert!(member(1024, 9, None)[0].hint.as_deref().unwrap().contains("defrag"));
         assert_eq!(
             member(10, 9, None)[0].text,
@@ -179,7 +179,7 @@ mod tests {
         let errors = vec!["memberID:10501334649042878790 alarm:NOSPACE ".to_owned()];
         let status = StatusResponse { errors, ..StatusResponse::default() };
         let told = of_member(&Member { url: "http://a".into(), status, quota: None });
-        assert_eq!(told[0].grade, RemarkGrade::Problem);
+        assert_eq!(told[0].grade, StoreFindingGrade::Problem);
         assert_eq!(
             told[0].text,
             "the member at http://a has used up its quota (NOSPACE), and etcd takes no changes"
@@ -189,8 +189,8 @@ mod tests {
     #[test]
     fn a_past_that_is_never_thrown_away_is_told() {
         assert_eq!(of_past(1, 500), None, "too young to tell");
-        assert_eq!(of_past(1, 20_000).unwrap().grade, RemarkGrade::Problem);
-        assert_eq!(of_past(19_000, 20_000).unwrap().grade, RemarkGrade::Fine);
-        assert_eq!(of_past(2, 3_000_000).unwrap().grade, RemarkGrade::Note);
+        assert_eq!(of_past(1, 20_000).unwrap().grade, StoreFindingGrade::Problem);
+        assert_eq!(of_past(19_000, 20_000).unwrap().grade, StoreFindingGrade::Fine);
+        assert_eq!(of_past(2, 3_000_000).unwrap().grade, StoreFindingGrade::Note);
     }
 }

@@ -6,17 +6,17 @@ use async_trait::async_trait;
 use tonic::Status;
 
 use super::{
-    KV_RANGE, Shared, entry,
+    EtcdShared, KV_RANGE, entry,
     messages::{RangeRequest, RangeResponse, SortOrder},
 };
-use crate::{Entry, Key, Snapshot, StoreError, span};
+use crate::{Entry, Key, Snapshot, StoreError, key_range};
 
 /// Keys of one answer; with the largest values it still fits into a message.
 const PAGE: usize = 256;
 
 #[derive(Debug)]
 pub(super) struct EtcdSnapshot {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<EtcdShared>,
     pub(super) revision: i64,
     /// Answers come from one member's own copy.
     pub(super) serializable: bool,
@@ -36,7 +36,7 @@ impl EtcdSnapshot {
         })
     }
 
-    async fn pages(&self, span: Option<span::Span>, limit: usize) -> Result<Vec<Entry>, StoreError> {
+    async fn pages(&self, span: Option<key_range::KeyRange>, limit: usize) -> Result<Vec<Entry>, StoreError> {
         let Some((start, end)) = span else { return Ok(Vec::new()) };
         let (mut start, end) = (self.start(start), self.end(end));
         let mut found: Vec<Entry> = Vec::new();
@@ -55,7 +55,11 @@ impl EtcdSnapshot {
 
     /// The last keys first. For that etcd reads everything in the range and sorts it, however little is wanted: so the end of
     /// the range is asked for, and more of it until there is enough.
-    async fn pages_back(&self, span: Option<span::Span>, limit: usize) -> Result<Vec<Entry>, StoreError> {
+    async fn pages_back(
+        &self,
+        span: Option<key_range::KeyRange>,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
         let Some((start, end)) = span else { return Ok(Vec::new()) };
         let (start, mut end) = (self.start(start), self.end(end));
         let mut found: Vec<Entry> = Vec::new();
@@ -104,7 +108,7 @@ impl Snapshot for EtcdSnapshot {
         after: Option<&[u8]>,
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError> {
-        self.pages(span::forward(prefix, after), limit).await
+        self.pages(key_range::forward(prefix, after), limit).await
     }
 
     async fn range_back(
@@ -113,7 +117,7 @@ impl Snapshot for EtcdSnapshot {
         before: Option<&[u8]>,
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError> {
-        self.pages_back(span::backward(prefix, before), limit).await
+        self.pages_back(key_range::backward(prefix, before), limit).await
     }
 }
 

@@ -14,7 +14,7 @@ use tokio::time::{sleep, timeout};
 use tonic::{Status, Streaming};
 
 use super::{
-    Shared, bare,
+    EtcdShared, bare,
     messages::{Event, KeyValue, WatchCreateRequest, WatchRequest, WatchResponse},
 };
 use crate::{Key, Version, WatchItem, Write, watch::Watcher};
@@ -26,21 +26,21 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// How often a watch looks whether its endpoint is still the one that answers.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long a watch that ends with its store waits for what was committed before.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// What ends following for good.
-enum End {
+enum WatchEnd {
     /// Commits between were compacted away, or nobody listens.
     Over,
     /// The store was closed.
     Closed,
 }
 
-pub(super) struct Follow {
-    pub(super) shared: Arc<Shared>,
+pub(super) struct EtcdWatch {
+    pub(super) shared: Arc<EtcdShared>,
     pub(super) watcher: Watcher,
     pub(super) first: Key,
     pub(super) end: Key,
@@ -48,14 +48,14 @@ pub(super) struct Follow {
     pub(super) next: i64,
 }
 
-impl Follow {
+impl EtcdWatch {
     /// Runs until the watch is dropped, is lost, or the store is closed.
     pub(super) async fn run(mut self) {
         let mut pause = FIRST_PAUSE;
         loop {
             let began = self.next;
             match self.connected().await {
-                Err(End::Over | End::Closed) => return,
+                Err(WatchEnd::Over | WatchEnd::Closed) => return,
                 Ok(status) => tracing::debug!(%status, "A watch of etcd broke off; it is begun again."),
             }
             if self.next > began {
@@ -70,7 +70,7 @@ impl Follow {
     }
 
     /// One connection's worth; returns why it broke off.
-    async fn connected(&mut self) -> Result<Status, End> {
+    async fn connected(&mut self) -> Result<Status, WatchEnd> {
         let create = WatchCreateRequest {
             key: self.first.clone(),
             range_end: self.end.clone(),
@@ -78,7 +78,7 @@ impl Follow {
         };
         let questions = Questions::one(WatchRequest { create: Some(create) });
         let client = &self.shared.client;
-        let at = client.place();
+        let at = client.current_endpoint();
         let mut answers: Streaming<WatchResponse> = match client.stream(at, PATH, questions).await {
             Ok(answers) => answers,
             Err(status) => return Ok(status),
@@ -87,10 +87,10 @@ impl Follow {
             let answer = tokio::select! {
                 biased;
                 answer = answers.message() => answer,
-                () = self.watcher.gone() => return Err(End::Over),
+                () = self.watcher.gone() => return Err(WatchEnd::Over),
                 // A connection to nowhere is silent, and so is one on which nothing happens.
-                () = sleep(LOOK) => {
-                    if self.shared.client.place() == at {
+                () = sleep(POLL_INTERVAL) => {
+                    if self.shared.client.current_endpoint() == at {
                         continue;
                     }
                     return Ok(Status::unavailable("another endpoint answers"));
@@ -99,7 +99,7 @@ impl Follow {
             };
             match answer {
                 Ok(Some(answer)) => {
-                    if let Some(status) = self.take(answer)? {
+                    if let Some(status) = self.forward_response(answer)? {
                         return Ok(status);
                     }
                 }
@@ -113,23 +113,23 @@ impl Follow {
     }
 
     /// What was committed before the store was closed still comes.
-    async fn last_words(&mut self, mut answers: Streaming<WatchResponse>) -> Result<Status, End> {
+    async fn last_words(&mut self, mut answers: Streaming<WatchResponse>) -> Result<Status, WatchEnd> {
         let last = self.shared.last_commit();
         while self.next <= last {
             match timeout(LAST_WORDS, answers.message()).await {
                 Ok(Ok(Some(answer))) => {
-                    self.take(answer)?;
+                    self.forward_response(answer)?;
                 }
                 _ => break,
             }
         }
-        Err(End::Closed)
+        Err(WatchEnd::Closed)
     }
 
-    fn take(&mut self, answer: WatchResponse) -> Result<Option<Status>, End> {
+    fn forward_response(&mut self, answer: WatchResponse) -> Result<Option<Status>, WatchEnd> {
         if answer.compact_revision > 0 {
             self.watcher.lose();
-            return Err(End::Over);
+            return Err(WatchEnd::Over);
         }
         if answer.canceled {
             return Ok(Some(Status::unavailable(answer.cancel_reason)));
@@ -150,7 +150,7 @@ impl Follow {
             }
             let version = Version(revision.unsigned_abs());
             if !self.watcher.forward(WatchItem::Changed { version, writes: Arc::new(writes) }) {
-                return Err(End::Over);
+                return Err(WatchEnd::Over);
             }
         }
         Ok(None)

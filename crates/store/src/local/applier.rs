@@ -14,10 +14,10 @@ use std::{
 };
 
 use super::{
+    database_error::DatabaseError,
     engine::{DiskWrite, Engine},
-    shared::Shared,
-    trouble::Trouble,
-    view::LocalSnapshot,
+    shared_state::LocalShared,
+    snapshot::LocalSnapshot,
     writer::Answer,
 };
 
@@ -46,7 +46,7 @@ enum Job {
 
 /// The writer's side.
 pub(super) struct Applier {
-    shared: Arc<Shared>,
+    shared: Arc<LocalShared>,
     queue: Arc<Queue>,
     thread: JoinHandle<()>,
     /// Batches that may not be in the database yet, in order.
@@ -68,7 +68,7 @@ struct State {
     busy: bool,
     bytes: usize,
     /// What went wrong; nothing is done any more until the writer has taken this.
-    trouble: Option<Trouble>,
+    trouble: Option<DatabaseError>,
     stop: bool,
     checkpoints: Checkpoints,
 }
@@ -95,7 +95,7 @@ impl Checkpoints {
 }
 
 impl Applier {
-    pub(super) fn start(shared: Arc<Shared>, revision: u64) -> io::Result<Self> {
+    pub(super) fn start(shared: Arc<LocalShared>, revision: u64) -> io::Result<Self> {
         let queue = Arc::new(Queue::default());
         queue.lock().checkpoints.reached = revision;
         let thread = thread::Builder::new().name("netstead-apply".into()).spawn({
@@ -119,7 +119,7 @@ impl Applier {
     }
 
     /// Waits until the database has everything.
-    pub(super) fn drain(&mut self) -> Result<(), Trouble> {
+    pub(super) fn drain(&mut self) -> Result<(), DatabaseError> {
         self.wait(|state| state.jobs.is_empty() && !state.busy)?;
         self.recent.clear();
         Ok(())
@@ -127,7 +127,7 @@ impl Applier {
 
     /// Takes over a batch that is durable. Waits if too much is on its way already. The thread of its own is not woken
     /// for it: [`Applier::wake`] does that at a moment when it is in nobody's way.
-    pub(super) fn apply(&mut self, batch: Batch) -> Result<(), Trouble> {
+    pub(super) fn apply(&mut self, batch: Batch) -> Result<(), DatabaseError> {
         if batch.writes.len() <= SMALL && self.queue.lock().is_idle() {
             self.recent.clear();
             return self
@@ -153,7 +153,7 @@ impl Applier {
     /// Answers with a view that has every batch taken over so far.
     pub(super) fn snapshot(&self, answer: Answer<LocalSnapshot>) {
         if self.queue.lock().is_idle() {
-            let _ = answer.send(LocalSnapshot::take(&self.shared));
+            let _ = answer.send(LocalSnapshot::capture(&self.shared));
         } else {
             self.queue.push(Job::Snapshot(answer));
         }
@@ -170,16 +170,16 @@ impl Applier {
     }
 
     /// Looks how far the tables have got.
-    pub(super) fn look(&self) -> Result<u64, Trouble> {
+    pub(super) fn poll_checkpoint(&self) -> Result<u64, DatabaseError> {
         let persisted = self.shared.with_engine(|engine, _| engine.persisted()).transpose()?;
         Ok(self.queue.lock().checkpoints.reach(persisted.unwrap_or_default()))
     }
 
     /// Waits until the tables have everything up to `revision`, and says how far they have got.
-    pub(super) fn wait_for_checkpoint(&mut self, revision: u64) -> Result<u64, Trouble> {
+    pub(super) fn wait_for_checkpoint(&mut self, revision: u64) -> Result<u64, DatabaseError> {
         self.wake();
         loop {
-            let reached = self.look()?;
+            let reached = self.poll_checkpoint()?;
             if reached >= revision {
                 return Ok(reached);
             }
@@ -189,7 +189,7 @@ impl Applier {
     }
 
     /// Whether something went wrong, here or in fjall's background.
-    pub(super) fn check(&mut self) -> Result<(), Trouble> {
+    pub(super) fn check(&mut self) -> Result<(), DatabaseError> {
         if let Some(trouble) = self.queue.lock().trouble.take() {
             return Err(trouble);
         }
@@ -222,7 +222,7 @@ impl Applier {
         let _ = self.thread.join(); // A panic in there has been reported, and there is nothing left to do.
     }
 
-    fn wait(&mut self, until: impl Fn(&State) -> bool) -> Result<(), Trouble> {
+    fn wait(&mut self, until: impl Fn(&State) -> bool) -> Result<(), DatabaseError> {
         self.wake();
         let mut state = self.queue.lock();
         loop {
@@ -265,7 +265,7 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    fn work(&self, shared: &Arc<Shared>) {
+    fn work(&self, shared: &Arc<LocalShared>) {
         let mut state = self.lock();
         while !state.stop {
             let next = if state.trouble.is_some() { None } else { state.jobs.pop_front() };
@@ -287,20 +287,20 @@ impl Queue {
         }
     }
 
-    fn perform(&self, shared: &Arc<Shared>, job: Job) -> Result<(), Trouble> {
+    fn perform(&self, shared: &Arc<LocalShared>, job: Job) -> Result<(), DatabaseError> {
         match job {
             Job::Apply(batch) => {
                 shared.with_engine(|engine, _| self.apply(shared, engine, &batch)).unwrap_or(Ok(()))
             }
             Job::Seal => shared.with_engine(|engine, _| engine.seal()).unwrap_or(Ok(())),
             Job::Snapshot(answer) => {
-                let _ = answer.send(LocalSnapshot::take(shared));
+                let _ = answer.send(LocalSnapshot::capture(shared));
                 Ok(())
             }
         }
     }
 
-    fn apply(&self, shared: &Shared, engine: &Engine, batch: &Batch) -> Result<(), Trouble> {
+    fn apply(&self, shared: &LocalShared, engine: &Engine, batch: &Batch) -> Result<(), DatabaseError> {
         let number = engine.apply(&batch.writes, batch.revision)?;
         self.lock().checkpoints.note(number, batch.revision);
         shared.set_applied(batch.revision);
@@ -314,7 +314,7 @@ impl Batch {
     }
 }
 
-fn turn_away(shared: &Shared, jobs: VecDeque<Job>) {
+fn turn_away(shared: &LocalShared, jobs: VecDeque<Job>) {
     for job in jobs {
         if let Job::Snapshot(answer) = job {
             let _ = answer.send(Err(shared.unavailable()));

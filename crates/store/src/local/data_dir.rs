@@ -31,7 +31,7 @@ pub(super) struct DataDir {
 
 impl DataDir {
     /// Takes `path` for this process, and creates it if need be, readable by its owner only.
-    pub(super) fn take(path: &Path) -> Result<Self, StoreError> {
+    pub(super) fn acquire(path: &Path) -> Result<Self, StoreError> {
         let cannot = |error: io::Error| StoreError::Unavailable {
             reason: format!("the directory {} cannot be used: {error}", path.display()),
         };
@@ -48,11 +48,11 @@ impl DataDir {
             match dir.lock.try_lock() {
                 Ok(()) => break,
                 Err(TryLockError::Error(error)) => return Err(cannot(error)),
-                Err(TryLockError::WouldBlock) if attempt == TRIES => return Err(dir.taken()),
+                Err(TryLockError::WouldBlock) if attempt == TRIES => return Err(dir.in_use_error()),
                 Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(100)),
             }
         }
-        let _ = dir.sign(); // Only told to people; a full disk must not keep us out.
+        let _ = dir.write_process_id(); // Only told to people; a full disk must not keep us out.
         Ok(dir)
     }
 
@@ -69,7 +69,7 @@ impl DataDir {
     }
 
     /// Says, for people, that the directory is in use.
-    pub(super) fn taken(&mut self) -> StoreError {
+    pub(super) fn in_use_error(&mut self) -> StoreError {
         let mut holder = String::new();
         let process = match self.lock.read_to_string(&mut holder) {
             Ok(_) if !holder.trim().is_empty() => format!(" (process {})", holder.trim()),
@@ -83,7 +83,7 @@ impl DataDir {
         }
     }
 
-    fn sign(&mut self) -> io::Result<()> {
+    fn write_process_id(&mut self) -> io::Result<()> {
         self.lock.set_len(0)?;
         writeln!(self.lock, "{}", std::process::id())
     }

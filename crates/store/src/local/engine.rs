@@ -27,10 +27,10 @@ use fjall::{
 
 use super::{
     data_dir::{DataDir, sync_directory},
+    database_error::DatabaseError,
     journals,
-    trouble::Trouble,
 };
-use crate::{Entry, Key, MAX_KEY_BYTES, Value, Version, span::Span};
+use crate::{Entry, Key, MAX_KEY_BYTES, Value, Version, key_range::KeyRange};
 
 /// Data waiting in memory before it becomes a table. Stored when the keyspace is created. Small, because
 /// writing a table is what makes a single commit slow, and what is open costs memory and time to recover.
@@ -96,7 +96,7 @@ struct Journal {
 impl Engine {
     /// Creates the database of `dir`, completely or not at all: a process killed in the first moments of
     /// fjall's own creation leaves files that never open again.
-    pub(super) fn create(dir: &DataDir) -> Result<(), Trouble> {
+    pub(super) fn create(dir: &DataDir) -> Result<(), DatabaseError> {
         let new = dir.new_database();
         if new.exists() {
             fs::remove_dir_all(&new)?;
@@ -112,31 +112,31 @@ impl Engine {
 
     /// Opens the database in `path` as its tables have it. Its journals are thrown away: nobody flushes them, so after a
     /// crash they may be full of holes; what they would add is in the log.
-    pub(super) fn open(path: &Path) -> Result<Self, Trouble> {
-        Self::look_for_lists(path)?;
+    pub(super) fn open(path: &Path) -> Result<Self, DatabaseError> {
+        Self::check_manifests(path)?;
         let file = journals::start_anew(path)?;
         let engine = Self::start(path)?;
         Ok(Self { journal: Some(Journal { file, bytes: AtomicUsize::new(0) }), ..engine })
     }
 
     /// Opens a database without a log in front of it, whose journals are what makes it durable.
-    pub(super) fn open_with_journals(path: &Path) -> Result<Self, Trouble> {
-        Self::look_for_lists(path)?;
+    pub(super) fn open_with_journals(path: &Path) -> Result<Self, DatabaseError> {
+        Self::check_manifests(path)?;
         Self::start(path)
     }
 
     /// Where a file that lists others is missing, fjall would start anew and delete those.
-    fn look_for_lists(path: &Path) -> Result<(), Trouble> {
+    fn check_manifests(path: &Path) -> Result<(), DatabaseError> {
         for file in ["version", "keyspaces/0/current", "keyspaces/1/current"] {
             let file = path.join(file);
             if !file.try_exists()? {
-                return Err(Trouble::Damaged(format!("{} is missing", file.display())));
+                return Err(DatabaseError::Damaged(format!("{} is missing", file.display())));
             }
         }
         Ok(())
     }
 
-    fn start(path: &Path) -> Result<Self, Trouble> {
+    fn start(path: &Path) -> Result<Self, DatabaseError> {
         guarded(|| {
             let db = Database::builder(path)
                 .cache_size(CACHE_BYTES)
@@ -168,21 +168,21 @@ impl Engine {
     }
 
     /// The number of the last commit.
-    pub(super) fn revision(&self) -> Result<u64, Trouble> {
+    pub(super) fn revision(&self) -> Result<u64, DatabaseError> {
         let stored = guarded(|| Ok(self.keys.get(REVISION)?))?;
         match stored.as_deref().map(<[u8; 8]>::try_from) {
             Some(Ok(bytes)) => Ok(u64::from_be_bytes(bytes)),
-            _ => Err(Trouble::Damaged("the number of the last commit is missing".into())),
+            _ => Err(DatabaseError::Damaged("the number of the last commit is missing".into())),
         }
     }
 
     /// Whether a node of a cluster keeps its log here.
-    pub(super) fn is_of_a_cluster(&self) -> Result<bool, Trouble> {
+    pub(super) fn is_of_a_cluster(&self) -> Result<bool, DatabaseError> {
         guarded(|| Ok(self.keys.contains_key(NODE)?))
     }
 
     /// What stands under `key` now.
-    pub(super) fn get(&self, key: &[u8]) -> Result<Option<Entry>, Trouble> {
+    pub(super) fn get(&self, key: &[u8]) -> Result<Option<Entry>, DatabaseError> {
         if key.len() > MAX_KEY_BYTES {
             return Ok(None); // fjall would panic.
         }
@@ -190,25 +190,25 @@ impl Engine {
     }
 
     /// The version that stands under a key as [`disk_key`] writes it.
-    pub(super) fn version(&self, disk_key: &[u8]) -> Result<Option<Version>, Trouble> {
+    pub(super) fn version(&self, disk_key: &[u8]) -> Result<Option<Version>, DatabaseError> {
         let stored = guarded(|| Ok(self.keys.get(disk_key)?))?;
         stored.map(|stored| split(disk_key, &stored).map(|(version, _)| version)).transpose()
     }
 
     /// Makes `writes`, each of another key, and the revision durable by the journal alone, with one fsync.
-    pub(super) fn write(&self, writes: &[DiskWrite], revision: u64) -> Result<(), Trouble> {
+    pub(super) fn write(&self, writes: &[DiskWrite], revision: u64) -> Result<(), DatabaseError> {
         guarded(|| self.write_when(writes, revision, Some(PersistMode::SyncData)))
     }
 
     /// As [`Engine::write`], and durable only once something after it is.
     #[cfg(feature = "raft")]
-    pub(super) fn write_lazily(&self, writes: &[DiskWrite], revision: u64) -> Result<(), Trouble> {
+    pub(super) fn write_lazily(&self, writes: &[DiskWrite], revision: u64) -> Result<(), DatabaseError> {
         guarded(|| self.write_when(writes, revision, None))
     }
 
     /// Takes in `writes`, each of another key, and the revision. They can be read then, and are lost in a crash unless
     /// they are in the log. Returns what [`Engine::persisted`] must reach for the tables to have them.
-    pub(super) fn apply(&self, writes: &[DiskWrite], revision: u64) -> Result<u64, Trouble> {
+    pub(super) fn apply(&self, writes: &[DiskWrite], revision: u64) -> Result<u64, DatabaseError> {
         guarded(|| {
             self.write_when(writes, revision, None)?;
             if let Some(journal) = &self.journal {
@@ -226,7 +226,7 @@ impl Engine {
         writes: &[DiskWrite],
         revision: u64,
         durability: Option<PersistMode>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), DatabaseError> {
         self.wait_for_room()?;
         let mut batch = self.db.batch().durability(durability);
         for (key, content) in writes {
@@ -240,17 +240,17 @@ impl Engine {
     }
 
     /// How far the tables have got, in numbers of [`Engine::apply`]: fjall writes them in order.
-    pub(super) fn persisted(&self) -> Result<u64, Trouble> {
+    pub(super) fn persisted(&self) -> Result<u64, DatabaseError> {
         guarded(|| Ok(self.keys.tree.get_highest_persisted_seqno().unwrap_or_default()))
     }
 
     /// Has what is in memory written to a table in the background.
-    pub(super) fn seal(&self) -> Result<(), Trouble> {
+    pub(super) fn seal(&self) -> Result<(), DatabaseError> {
         guarded(|| Ok(self.keys.rotate_memtable().map(drop)?))
     }
 
     /// Returns once the tables have everything that was applied.
-    pub(super) fn settle(&self) -> Result<(), Trouble> {
+    pub(super) fn settle(&self) -> Result<(), DatabaseError> {
         self.seal()?;
         guarded(|| {
             while self.keys.sealed_memtable_count() > 0 {
@@ -262,11 +262,11 @@ impl Engine {
     }
 
     /// Whether a write would be refused because one in the background failed. Cheap: it writes nothing.
-    pub(super) fn check(&self) -> Result<(), Trouble> {
+    pub(super) fn check(&self) -> Result<(), DatabaseError> {
         guarded(|| Ok(self.db.persist(PersistMode::Buffer)?))
     }
 
-    fn wait_for_room(&self) -> Result<(), Trouble> {
+    fn wait_for_room(&self) -> Result<(), DatabaseError> {
         while self.keys.sealed_memtable_count() >= SEALED_MEMTABLES
             || self.keys.l0_table_count() >= FRESH_TABLES
         {
@@ -282,7 +282,7 @@ impl Engine {
         self.db.snapshot()
     }
 
-    pub(super) fn get_at(&self, view: &fjall::Snapshot, key: &[u8]) -> Result<Option<Entry>, Trouble> {
+    pub(super) fn get_at(&self, view: &fjall::Snapshot, key: &[u8]) -> Result<Option<Entry>, DatabaseError> {
         if key.len() > MAX_KEY_BYTES {
             return Ok(None);
         }
@@ -293,10 +293,10 @@ impl Engine {
     pub(super) fn range_at(
         &self,
         view: &fjall::Snapshot,
-        span: Span,
+        span: KeyRange,
         limit: usize,
         back: bool,
-    ) -> Result<Vec<Entry>, Trouble> {
+    ) -> Result<Vec<Entry>, DatabaseError> {
         guarded(|| {
             let mut found = view.range(&self.keys, disk_span(span));
             let mut entries = Vec::new();
@@ -325,7 +325,7 @@ impl Journal {
 /// Keys of others than the local store itself, as they lie on disk.
 #[cfg(feature = "raft")]
 impl Engine {
-    pub(super) fn raw(&self, disk_key: &[u8]) -> Result<Option<Vec<u8>>, Trouble> {
+    pub(super) fn raw(&self, disk_key: &[u8]) -> Result<Option<Vec<u8>>, DatabaseError> {
         guarded(|| Ok(self.keys.get(disk_key)?.map(|stored| stored.to_vec())))
     }
 
@@ -335,7 +335,7 @@ impl Engine {
         start: &[u8],
         end: &[u8],
         limit: usize,
-    ) -> Result<Vec<DiskEntry>, Trouble> {
+    ) -> Result<Vec<DiskEntry>, DatabaseError> {
         if start >= end {
             return Ok(Vec::new());
         }
@@ -355,7 +355,7 @@ impl Engine {
     }
 
     /// The last entry from `start` up to `end`.
-    pub(super) fn raw_last(&self, start: &[u8], end: &[u8]) -> Result<Option<DiskEntry>, Trouble> {
+    pub(super) fn raw_last(&self, start: &[u8], end: &[u8]) -> Result<Option<DiskEntry>, DatabaseError> {
         guarded(|| {
             let Some(item) = self.keys.range(start.to_vec()..end.to_vec()).next_back() else {
                 return Ok(None);
@@ -365,14 +365,18 @@ impl Engine {
         })
     }
 
-    pub(super) fn raw_at(&self, view: &fjall::Snapshot, disk_key: &[u8]) -> Result<Option<Vec<u8>>, Trouble> {
+    pub(super) fn raw_at(
+        &self,
+        view: &fjall::Snapshot,
+        disk_key: &[u8],
+    ) -> Result<Option<Vec<u8>>, DatabaseError> {
         guarded(|| Ok(view.get(&self.keys, disk_key)?.map(|stored| stored.to_vec())))
     }
 }
 
 /// Runs `work` and turns a panic of fjall into an error.
-fn guarded<T>(work: impl FnOnce() -> Result<T, Trouble>) -> Result<T, Trouble> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(Trouble::panicked(panic.as_ref())))
+fn guarded<T>(work: impl FnOnce() -> Result<T, DatabaseError>) -> Result<T, DatabaseError> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(DatabaseError::panicked(panic.as_ref())))
 }
 
 pub(crate) fn disk_key(key: &[u8]) -> Vec<u8> {
@@ -389,7 +393,7 @@ pub(crate) fn disk_value(version: Version, value: &[u8]) -> Vec<u8> {
     disk
 }
 
-fn disk_span((start, end): Span) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+fn disk_span((start, end): KeyRange) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
     let end = match end {
         Bound::Unbounded => Bound::Excluded(vec![DATA + 1]),
         end => end.map(|key| disk_key(&key)),
@@ -398,16 +402,17 @@ fn disk_span((start, end): Span) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
 }
 
 /// Copies out of fjall: what it hands out keeps a whole block in memory.
-fn entry(key: &[u8], stored: &[u8]) -> Result<Entry, Trouble> {
+fn entry(key: &[u8], stored: &[u8]) -> Result<Entry, DatabaseError> {
     let (version, value) = split(key, stored)?;
     Ok(Entry { key: Key::from(key), value: Value::from(value), version })
 }
 
-fn split<'a>(key: &[u8], stored: &'a [u8]) -> Result<(Version, &'a [u8]), Trouble> {
+fn split<'a>(key: &[u8], stored: &'a [u8]) -> Result<(Version, &'a [u8]), DatabaseError> {
     match stored.split_first_chunk::<8>() {
         Some((version, value)) => Ok((Version(u64::from_be_bytes(*version)), value)),
-        None => {
-            Err(Trouble::Damaged(format!("the value of `{}` has no version", String::from_utf8_lossy(key))))
-        }
+        None => Err(DatabaseError::Damaged(format!(
+            "the value of `{}` has no version",
+            String::from_utf8_lossy(key)
+        ))),
     }
 }

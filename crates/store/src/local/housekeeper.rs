@@ -10,7 +10,7 @@ use std::{
 
 use tracing::{error, warn};
 
-use super::shared::Shared;
+use super::shared_state::LocalShared;
 use crate::Health;
 
 const TICK: Duration = Duration::from_secs(1);
@@ -24,14 +24,14 @@ pub(super) struct Housekeeper {
 }
 
 impl Housekeeper {
-    pub(super) fn start(shared: Arc<Shared>, marked: u64) -> io::Result<Self> {
+    pub(super) fn start(shared: Arc<LocalShared>, marked: u64) -> io::Result<Self> {
         let (stop, stopped) = mpsc::channel();
         let thread = thread::Builder::new().name("netstead-keeper".into()).spawn(move || {
-            let mut marks = Marks { written: marked, failing: false };
+            let mut marks = MarkWriter { written: marked, failing: false };
             let mut watchdog = Watchdog::default();
             while stopped.recv_timeout(TICK) == Err(mpsc::RecvTimeoutError::Timeout) {
                 marks.tick(&shared);
-                watchdog.look(&shared);
+                watchdog.check_progress(&shared);
             }
         })?;
         Ok(Self { stop, thread })
@@ -44,14 +44,14 @@ impl Housekeeper {
     }
 }
 
-struct Marks {
+struct MarkWriter {
     written: u64,
     failing: bool,
 }
 
-impl Marks {
-    fn tick(&mut self, shared: &Shared) {
-        let mark = shared.mark(false);
+impl MarkWriter {
+    fn tick(&mut self, shared: &LocalShared) {
+        let mark = shared.high_water_mark(false);
         if mark.revision == self.written {
             return;
         }
@@ -79,7 +79,7 @@ struct Watchdog {
 }
 
 impl Watchdog {
-    fn look(&mut self, shared: &Shared) {
+    fn check_progress(&mut self, shared: &LocalShared) {
         let hangs = self.hangs(shared.progress.now());
         let complaint = Health::Failed {
             reason: format!(
@@ -117,7 +117,7 @@ fn replace(health: &mut Health, only: &Health, new: Health) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::shared::Progress, *};
+    use super::{super::shared_state::Progress, *};
 
     #[test]
     fn only_one_group_that_stays_under_way_hangs() {

@@ -20,9 +20,9 @@ use std::{
 pub(super) use self::contents::{Contents, Former};
 use self::{
     contents::Tail,
-    frame::{Frame, Place, SECTOR},
+    frame::{Frame, FramePosition, SECTOR},
 };
-use super::{data_dir::sync_directory, engine::DiskWrite, trouble::Trouble};
+use super::{data_dir::sync_directory, database_error::DatabaseError, engine::DiskWrite};
 
 const SEGMENTS: usize = 2;
 
@@ -65,7 +65,7 @@ impl Log {
     }
 
     /// Reads the log of `dir`; `None` when it has none, or one that was never written to.
-    pub(super) fn read(dir: &Path) -> Result<Option<Contents>, Trouble> {
+    pub(super) fn read(dir: &Path) -> Result<Option<Contents>, DatabaseError> {
         Contents::read(load(dir)?)
     }
 
@@ -121,7 +121,8 @@ impl Log {
     fn seal(&mut self, tail: Tail, checkpoint: u64) -> io::Result<()> {
         let Tail { segment, position, generation, last, .. } = tail;
         self.frame.fill(&[]);
-        let bytes = self.frame.address(Place { generation, before: last, revision: last, checkpoint });
+        let bytes =
+            self.frame.complete(FramePosition { generation, before: last, revision: last, checkpoint });
         match self.segments.get_mut(segment) {
             Some(segment) => segment.write(position, bytes),
             None => Ok(()),
@@ -141,7 +142,7 @@ impl Log {
     }
 
     /// Goes on in the other segment, which nobody needs: the tables have everything up to `checkpoint`.
-    pub(super) fn turn_over(&mut self, checkpoint: u64, writes: &[DiskWrite]) -> io::Result<()> {
+    pub(super) fn switch_segment(&mut self, checkpoint: u64, writes: &[DiskWrite]) -> io::Result<()> {
         if self.recorded < self.begun_after {
             let (segment, position) = (self.active, self.position);
             let tail =
@@ -159,8 +160,8 @@ impl Log {
     /// Makes the prepared group durable. `revision` is the number of its last commit, and the tables have everything up
     /// to `checkpoint`. Says how many bytes it took. After an error nobody knows what the log holds: it must be read again.
     pub(super) fn commit(&mut self, revision: u64, checkpoint: u64) -> io::Result<usize> {
-        let place = Place { generation: self.generation, before: self.last, revision, checkpoint };
-        let bytes = self.frame.address(place);
+        let place = FramePosition { generation: self.generation, before: self.last, revision, checkpoint };
+        let bytes = self.frame.complete(place);
         if let Some(segment) = self.segments.get_mut(self.active) {
             segment.write(self.position, bytes)?;
         }

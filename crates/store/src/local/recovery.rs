@@ -7,12 +7,12 @@ use tracing::info;
 
 use super::{
     data_dir::{DataDir, sync_directory},
+    database_error::DatabaseError,
     engine::Engine,
+    high_water_mark::{self, HighWaterMark},
     journals,
     log::{Contents, Former, Log},
-    mark::{self, Mark},
-    shared::Kind,
-    trouble::Trouble,
+    shared_state::DatabaseKind,
 };
 
 /// A database, and its log, which is empty: the tables have everything. A node of a cluster has none.
@@ -23,11 +23,11 @@ pub(super) struct Opened {
 }
 
 /// Opens or creates the store in `dir`, and makes sure that it is the one that was left there.
-pub(super) fn open(dir: &DataDir, kind: Kind) -> Result<Opened, Trouble> {
-    let mark = Mark::read(dir.path())?;
+pub(super) fn open(dir: &DataDir, kind: DatabaseKind) -> Result<Opened, DatabaseError> {
+    let mark = HighWaterMark::read(dir.path())?;
     if !dir.database().exists() {
-        if let Some(Mark { revision, .. }) = mark {
-            return Err(Trouble::Damaged(format!(
+        if let Some(HighWaterMark { revision, .. }) = mark {
+            return Err(DatabaseError::Damaged(format!(
                 "{} once had {revision} commits and has no database",
                 dir.path().display()
             )));
@@ -41,7 +41,7 @@ pub(super) fn open(dir: &DataDir, kind: Kind) -> Result<Opened, Trouble> {
         (None, Some(contents)) => (replay(dir, &contents, 0)?, contents.former()),
         _ => {
             let engine = by_journals(dir, mark)?;
-            let engine = if kind == Kind::Own { into_tables(dir, engine)? } else { engine };
+            let engine = if kind == DatabaseKind::Own { into_tables(dir, engine)? } else { engine };
             (engine, Log::forget(dir.path())?)
         }
     };
@@ -49,13 +49,13 @@ pub(super) fn open(dir: &DataDir, kind: Kind) -> Result<Opened, Trouble> {
 }
 
 /// Makes the store ready for use. With a log to begin, the tables have all of it.
-fn begin(dir: &DataDir, kind: Kind, engine: Engine, former: Former) -> Result<Opened, Trouble> {
+fn begin(dir: &DataDir, kind: DatabaseKind, engine: Engine, former: Former) -> Result<Opened, DatabaseError> {
     let begun = engine.revision().and_then(|revision| {
         let log = match kind {
-            Kind::Own => Some(Log::begin(dir.path(), revision, former)?),
-            Kind::Node => None,
+            DatabaseKind::Own => Some(Log::begin(dir.path(), revision, former)?),
+            DatabaseKind::Node => None,
         };
-        Mark { revision, closed: false, log: log.is_some() }.write(dir.path())?;
+        HighWaterMark { revision, closed: false, log: log.is_some() }.write(dir.path())?;
         if log.is_none() {
             Log::remove(dir.path())?; // What a store of its own may have left would be older than the database.
         }
@@ -74,18 +74,21 @@ fn begin(dir: &DataDir, kind: Kind, engine: Engine, former: Former) -> Result<Op
     }
 }
 
-fn after_a_stop(dir: &DataDir, mark: Mark) -> Result<(Engine, Former), Trouble> {
+fn after_a_stop(dir: &DataDir, mark: HighWaterMark) -> Result<(Engine, Former), DatabaseError> {
     if let Some(found) = closed(dir, mark)? {
         return Ok(found);
     }
     let Some(contents) = Log::read(dir.path())? else {
-        return Err(Trouble::Damaged(format!("{} is missing or empty", Log::path(dir.path()).display())));
+        return Err(DatabaseError::Damaged(format!(
+            "{} is missing or empty",
+            Log::path(dir.path()).display()
+        )));
     };
     Ok((replay(dir, &contents, mark.revision)?, contents.former()))
 }
 
 /// The database of a store that was closed in order, if that is what it is: then the log has nothing to add.
-fn closed(dir: &DataDir, mark: Mark) -> Result<Option<(Engine, Former)>, Trouble> {
+fn closed(dir: &DataDir, mark: HighWaterMark) -> Result<Option<(Engine, Former)>, DatabaseError> {
     if !mark.closed {
         return Ok(None);
     }
@@ -100,7 +103,7 @@ fn closed(dir: &DataDir, mark: Mark) -> Result<Option<(Engine, Former)>, Trouble
 }
 
 /// The database with every commit that is in the log, all of it in tables. `known` was once there for sure.
-pub(super) fn replay(dir: &DataDir, contents: &Contents, known: u64) -> Result<Engine, Trouble> {
+pub(super) fn replay(dir: &DataDir, contents: &Contents, known: u64) -> Result<Engine, DatabaseError> {
     if contents.last < known {
         return Err(cut_short(dir, contents.last, known));
     }
@@ -115,7 +118,7 @@ pub(super) fn replay(dir: &DataDir, contents: &Contents, known: u64) -> Result<E
     }
 }
 
-fn replay_into(engine: &Engine, dir: &DataDir, contents: &Contents) -> Result<(), Trouble> {
+fn replay_into(engine: &Engine, dir: &DataDir, contents: &Contents) -> Result<(), DatabaseError> {
     let found = engine.revision()?;
     if found < contents.checkpoint {
         return Err(cut_short(dir, found, contents.checkpoint));
@@ -141,7 +144,7 @@ fn replay_into(engine: &Engine, dir: &DataDir, contents: &Contents) -> Result<()
 }
 
 /// A database that its journals make durable: a node of a cluster, or a store from before there were logs.
-fn by_journals(dir: &DataDir, mark: Option<Mark>) -> Result<Engine, Trouble> {
+fn by_journals(dir: &DataDir, mark: Option<HighWaterMark>) -> Result<Engine, DatabaseError> {
     let database = dir.database();
     if !mark.is_some_and(|mark| mark.closed) {
         // Again if need be: the first attempt may only have learned of a failure before our time.
@@ -162,9 +165,9 @@ fn by_journals(dir: &DataDir, mark: Option<Mark>) -> Result<Engine, Trouble> {
 }
 
 /// Writes everything to tables, so that a log can begin.
-fn into_tables(dir: &DataDir, engine: Engine) -> Result<Engine, Trouble> {
+fn into_tables(dir: &DataDir, engine: Engine) -> Result<Engine, DatabaseError> {
     let settled = match engine.is_of_a_cluster() {
-        Ok(true) => Err(Trouble::OfACluster),
+        Ok(true) => Err(DatabaseError::OfACluster),
         Ok(false) => engine.settle(),
         Err(trouble) => Err(trouble),
     };
@@ -173,13 +176,13 @@ fn into_tables(dir: &DataDir, engine: Engine) -> Result<Engine, Trouble> {
     Engine::open(&dir.database())
 }
 
-fn cut_short(dir: &DataDir, found: u64, known: u64) -> Trouble {
-    Trouble::Damaged(format!(
+fn cut_short(dir: &DataDir, found: u64, known: u64) -> DatabaseError {
+    DatabaseError::Damaged(format!(
         "{} ends at commit {found}, and commit {known} was once there: the log was cut short or old files were put in \
          its place. To go on without those commits, which may hand out addresses that are in use, delete {} and {}; \
          otherwise",
         dir.path().display(),
-        dir.path().join(mark::FILE).display(),
+        dir.path().join(high_water_mark::FILE).display(),
         Log::path(dir.path()).display(),
     ))
 }

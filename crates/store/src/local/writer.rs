@@ -20,14 +20,14 @@ use tracing::warn;
 use super::engine::DiskWrite;
 use super::{
     applier::{Applier, Batch},
+    commit_group::{Decision, Group, version},
     data_dir::DataDir,
+    database_error::DatabaseError,
     engine::Engine,
-    group::{Decision, Group, version},
     housekeeper::Housekeeper,
     log::Log,
-    shared::Shared,
-    trouble::Trouble,
-    view::LocalSnapshot,
+    shared_state::LocalShared,
+    snapshot::LocalSnapshot,
 };
 use crate::{Commit, Committed, StoreError, Write};
 
@@ -63,7 +63,7 @@ pub(super) enum Request {
 }
 
 pub(super) struct Writer {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<LocalShared>,
     pub(super) dir: DataDir,
     pub(super) requests: Receiver<Request>,
     pub(super) housekeeper: Housekeeper,
@@ -81,7 +81,7 @@ pub(super) struct Writer {
 }
 
 /// What became of a commit, what it wrote, and who wants to know.
-type Decided = (Result<Decision, Trouble>, Vec<Write>, Answer<Committed>);
+type Decided = (Result<Decision, DatabaseError>, Vec<Write>, Answer<Committed>);
 
 /// Why the writer stopped serving.
 #[derive(Debug, PartialEq, Eq)]
@@ -92,7 +92,7 @@ pub(super) enum Stop {
 
 /// What arrived while the last group was being written.
 #[derive(Default)]
-struct Waiting {
+struct WaitingRequests {
     commits: Vec<(Commit, Answer<Committed>)>,
     snapshots: Vec<Answer<LocalSnapshot>>,
     #[cfg(feature = "raft")]
@@ -104,18 +104,18 @@ struct Waiting {
 impl Writer {
     /// Serves until the store is closed. Everything is given back when this returns.
     pub(super) fn run(mut self) {
-        while self.serve() == Stop::Broken && self.heal() {}
+        while self.serve() == Stop::Broken && self.reopen_with_retries() {}
 
         let settled = self.settle();
         self.shared.fail("the store is closed".into());
         self.turn_away();
         self.applier.abandon();
         self.applier.stop();
-        let engine = self.shared.take_back();
+        let engine = self.shared.withdraw_engine();
         engine.into_iter().chain(self.broken.take()).for_each(Engine::close);
         self.shared.watchers.end_all();
         self.housekeeper.stop();
-        if let Err(error) = self.shared.mark(settled).write(self.dir.path()) {
+        if let Err(error) = self.shared.high_water_mark(settled).write(self.dir.path()) {
             warn!(%error, "The high-water mark could not be written at the end.");
         }
     }
@@ -176,8 +176,8 @@ impl Writer {
         self.requests.recv_timeout(IDLE)
     }
 
-    fn gather(&self, first: Request) -> Waiting {
-        let mut waiting = Waiting::default();
+    fn gather(&self, first: Request) -> WaitingRequests {
+        let mut waiting = WaitingRequests::default();
         let mut next = Some(first);
         while let Some(request) = next {
             match request {
@@ -225,7 +225,7 @@ impl Writer {
             if let Ok(Decision::Landed(version)) = &decision
                 && !writes.is_empty()
             {
-                unwanted.push(self.shared.watchers.tell(*version, writes)); // Before the caller learns it.
+                unwanted.push(self.shared.watchers.broadcast_commit(*version, writes)); // Before the caller learns it.
             }
             let _ = answer.send(self.after_success(decision));
         }
@@ -243,7 +243,7 @@ impl Writer {
         &mut self,
         commits: Vec<(Commit, Answer<Committed>)>,
         decided: &mut Vec<Decided>,
-    ) -> Result<Group, Trouble> {
+    ) -> Result<Group, DatabaseError> {
         let conditions: usize = commits.iter().map(|(commit, _)| commit.conditions.len()).sum();
         let ready = if self.applier.pending_writes().saturating_mul(conditions) > MAX_COMPARISONS {
             self.applier.drain()
@@ -264,7 +264,7 @@ impl Writer {
     }
 
     /// Writes what `group` does to the log. `None`: it does nothing, and all it was decided on is durable.
-    fn make_durable(&mut self, group: Group) -> Result<Option<Batch>, Trouble> {
+    fn make_durable(&mut self, group: Group) -> Result<Option<Batch>, DatabaseError> {
         let revision = group.revision();
         if revision == self.numbered {
             return Ok(None);
@@ -279,12 +279,12 @@ impl Writer {
         };
         if self.unseen >= LOOK_AGAIN {
             self.unseen = 0;
-            self.applier.look()?;
+            self.applier.poll_checkpoint()?;
         }
         if !log.prepare(&batch.writes) {
             // By now the tables have what the other segment holds, unless far more is written than they can take in.
             let checkpoint = self.applier.wait_for_checkpoint(log.begun_after())?;
-            log.turn_over(checkpoint, &batch.writes)?;
+            log.switch_segment(checkpoint, &batch.writes)?;
             self.applier.seal();
         }
         // While this thread waits for the disk, the last group is brought into the database.
@@ -343,7 +343,7 @@ impl Writer {
     }
 
     /// What the caller learns once its group is durable.
-    fn after_success(&self, decision: Result<Decision, Trouble>) -> Result<Committed, StoreError> {
+    fn after_success(&self, decision: Result<Decision, DatabaseError>) -> Result<Committed, StoreError> {
         match decision {
             Ok(Decision::Landed(version)) => Ok(Committed { version }),
             Ok(Decision::Refused(key)) => Err(StoreError::Refused { key }),
@@ -355,7 +355,7 @@ impl Writer {
     /// has certainly not landed, yet the reason for refusing it may be gone as well.
     fn after_failure(
         &self,
-        decision: Result<Decision, Trouble>,
+        decision: Result<Decision, DatabaseError>,
         reason: String,
     ) -> Result<Committed, StoreError> {
         match decision {

@@ -25,7 +25,7 @@ use aws_lc_rs::digest;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{
-    recent::Recent,
+    log_cache::LogCache,
     types::{Entry, LogId, Membership, NodeId, SnapshotMeta, Vote, decode, encode},
 };
 use crate::{
@@ -60,7 +60,7 @@ pub(super) struct Applied {
 pub(super) struct Disk {
     pub(super) store: LocalStore,
     pub(super) dir: PathBuf,
-    recent: Recent,
+    log_cache: LogCache,
     /// Bytes of entries written since this was last asked for.
     written: AtomicU64,
 }
@@ -68,7 +68,7 @@ pub(super) struct Disk {
 impl Disk {
     pub(super) async fn open(dir: &Path) -> Result<Self, StoreError> {
         let store = LocalStore::open_for_cluster(dir).await?;
-        Ok(Self { store, dir: dir.to_path_buf(), recent: Recent::default(), written: AtomicU64::new(0) })
+        Ok(Self { store, dir: dir.to_path_buf(), log_cache: LogCache::default(), written: AtomicU64::new(0) })
     }
 
     fn read<T: DeserializeOwned>(&self, key: &[u8]) -> Result<Option<T>, StoreError> {
@@ -119,7 +119,10 @@ impl Disk {
     }
 
     /// As it was when `view` was taken.
-    pub(super) fn applied_at(&self, view: &crate::local::view::LocalSnapshot) -> Result<Applied, StoreError> {
+    pub(super) fn applied_at(
+        &self,
+        view: &crate::local::snapshot::LocalSnapshot,
+    ) -> Result<Applied, StoreError> {
         let stored = view.raw(APPLIED)?;
         Ok(stored.map(|stored| self.open_value(APPLIED, &stored)).transpose()?.unwrap_or_default())
     }
@@ -139,7 +142,7 @@ impl Disk {
 
     /// The entries from `start` up to `end`, no more than about `limit` bytes of them, but at least one.
     pub(super) fn entries(&self, start: u64, end: u64, limit: usize) -> Result<Vec<Entry>, StoreError> {
-        if let Some(found) = self.recent.get(start, end, limit) {
+        if let Some(found) = self.log_cache.get(start, end, limit) {
             return Ok(found);
         }
         let found = self.store.raw_range(&log_key(start), &log_key(end), limit)?;
@@ -175,14 +178,14 @@ impl Disk {
             recent.push((entry, bytes));
         }
         self.certain(self.store.write_raw(writes, true).await)?;
-        self.recent.add(recent);
+        self.log_cache.add(recent);
         Ok(())
     }
 
     /// What a write that failed did is not known.
     fn certain(&self, outcome: Result<(), StoreError>) -> Result<(), StoreError> {
         if outcome.is_err() {
-            self.recent.forget();
+            self.log_cache.forget();
         }
         outcome
     }
@@ -194,7 +197,7 @@ impl Disk {
 
     /// Removes the entries from `index` on.
     pub(super) async fn truncate(&self, index: u64) -> Result<(), StoreError> {
-        self.recent.cut(index);
+        self.log_cache.cut(index);
         self.certain(self.store.write_raw(self.removals(index, u64::MAX)?, true).await)
     }
 
@@ -203,7 +206,7 @@ impl Disk {
         let mut writes = self.removals(0, log_id.index)?;
         writes.push(put(PURGED, log_id));
         // Also where the log ends before it, because a copy of everything came.
-        self.recent.forget();
+        self.log_cache.forget();
         self.store.write_raw(writes, true).await
     }
 
@@ -223,7 +226,7 @@ impl Disk {
 
     /// Reads the whole log once: a hole or a damaged entry is better found now than when a leader needs it.
     pub(super) fn check_log(&self) -> Result<(), StoreError> {
-        self.recent.forget();
+        self.log_cache.forget();
         let mut next = self.purged()?.map_or(0, |log_id| log_id.index + 1);
         loop {
             let page = self.entries(next, u64::MAX, 4 << 20)?;
@@ -336,10 +339,10 @@ mod tests {
         let disk = used(dir.path()).await;
         let applied = disk.applied().unwrap();
         let view = disk.store.view().await.unwrap();
-        let mut sending = crate::raft::transfer::Sending::new(view);
+        let mut sending = crate::raft::snapshot_transfer::Sending::new(view);
         let (path, mut offset) = (dir.path().join("taking-over"), 0);
         while let Some(part) = sending.next().await.unwrap() {
-            crate::raft::transfer::receive(&path, offset, &part).await.unwrap();
+            crate::raft::snapshot_transfer::receive(&path, offset, &part).await.unwrap();
             offset += part.len() as u64;
         }
         let meta = SnapshotMeta {

@@ -51,7 +51,7 @@ impl Node {
     }
 
     /// Why there is nobody to ask, for people.
-    pub(super) fn why_nobody(&self) -> String {
+    pub(super) fn why_no_leader(&self) -> String {
         if let Health::Failed { reason } = &*self.health.borrow() {
             return reason.clone();
         }

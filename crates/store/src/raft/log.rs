@@ -13,7 +13,7 @@ use openraft::{
 
 use super::{
     disk::{SharedDisk, fatal},
-    propose::Ours,
+    proposer::OwnProposals,
     types::{Entry, LogId, StorageError, Types, Vote},
 };
 
@@ -24,7 +24,7 @@ const MAX_BYTES: usize = 2 << 20;
 pub(super) struct Log {
     pub(super) disk: SharedDisk,
     /// What this node proposed: once it is in the log nobody may say that it never was.
-    pub(super) ours: Arc<Ours>,
+    pub(super) ours: Arc<OwnProposals>,
 }
 
 impl RaftLogReader<Types> for Log {

@@ -13,7 +13,7 @@ use serde_bytes::ByteBuf;
 use super::{
     disk::fatal,
     peers::{Lane, NoAnswer, Peers},
-    transfer::{Sending, SnapshotData},
+    snapshot_transfer::{Sending, SnapshotData},
     types::{Member, NodeId, Types, Vote},
     wire::{Answer, CopyPart, Question},
 };
@@ -33,16 +33,16 @@ pub(super) struct Network {
 }
 
 impl RaftNetworkFactory<Types> for Network {
-    type Network = Target;
+    type Network = PeerClient;
 
-    async fn new_client(&mut self, target: NodeId, node: &Member) -> Target {
-        Target { peers: Arc::clone(&self.peers), id: target, address: node.address.clone() }
+    async fn new_client(&mut self, target: NodeId, node: &Member) -> PeerClient {
+        PeerClient { peers: Arc::clone(&self.peers), id: target, address: node.address.clone() }
     }
 }
 
 /// One other node.
 #[derive(Debug)]
-pub(super) struct Target {
+pub(super) struct PeerClient {
     peers: Arc<Peers>,
     id: NodeId,
     address: String,
@@ -50,7 +50,7 @@ pub(super) struct Target {
 
 type Refused<E> = RPCError<NodeId, Member, RaftError<NodeId, E>>;
 
-impl Target {
+impl PeerClient {
     async fn ask<E: std::error::Error>(
         &self,
         lane: Lane,
@@ -75,7 +75,7 @@ fn unreachable(why: &NoAnswer) -> Unreachable {
     Unreachable::new(&AnyError::error(why))
 }
 
-impl RaftNetwork<Types> for Target {
+impl RaftNetwork<Types> for PeerClient {
     async fn append_entries(
         &mut self,
         rpc: AppendEntriesRequest<Types>,
@@ -118,7 +118,7 @@ impl RaftNetwork<Types> for Target {
     }
 }
 
-impl Target {
+impl PeerClient {
     async fn send_copy(
         &self,
         vote: Vote,

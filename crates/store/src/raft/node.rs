@@ -17,19 +17,19 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
 use super::{
+    bootstrap,
     disk::SharedDisk,
-    form,
+    election::ElectionTimer,
     log::Log,
-    machine::{Machine, Progress, count},
-    missing::Missing,
     network::Network,
     options::RaftOptions,
     peers::{Lane, NoAnswer, Peers},
-    propose::{Done, NotDone, Ours, Proposer},
+    proposer::{Done, NotDone, OwnProposals, Proposer},
     server::Incoming,
-    stand::Silence,
+    silent_members::SilentMembers,
+    snapshot_transfer,
+    state_machine::{Progress, StateMachine, count},
     status::{MemberStatus, Role, Status},
-    transfer,
     types::{Member, Metrics, NodeId, Proposed, Raft, Vote, hex},
     wire::{Answer, PROTOCOL, Question},
 };
@@ -54,7 +54,7 @@ pub(super) struct Node {
     pub(super) disk: SharedDisk,
     pub(super) peers: Arc<Peers>,
     pub(super) progress: Arc<Progress>,
-    pub(super) ours: Arc<Ours>,
+    pub(super) ours: Arc<OwnProposals>,
     /// The core that runs, if one does.
     core: watch::Sender<Option<Core>>,
     /// A copy of everything that is being received.
@@ -65,13 +65,13 @@ pub(super) struct Node {
     pub(super) tending: AsyncMutex<()>,
     pub(super) health: watch::Sender<Health>,
     /// Since when nobody led.
-    pub(super) silence: Silence,
+    pub(super) election_timer: ElectionTimer,
     /// Ticks for which it has led without a word of any majority.
     pub(super) unheard: AtomicU64,
     /// Why there is no core, or why it cannot work yet.
     pub(super) trouble: Mutex<Option<String>>,
     pub(super) removed: AtomicBool,
-    pub(super) missing: Mutex<Missing>,
+    pub(super) silent_members: Mutex<SilentMembers>,
     /// The cluster knows it elsewhere, and does not take its address over.
     pub(super) displaced: AtomicBool,
     /// It is about to stop, and takes no commit of others any more.
@@ -116,7 +116,7 @@ impl Node {
         Self {
             id,
             run: rand::random(),
-            silence: Silence::new(&options.timings),
+            election_timer: ElectionTimer::new(&options.timings),
             options,
             disk,
             peers,
@@ -130,7 +130,7 @@ impl Node {
             unheard: AtomicU64::new(0),
             trouble: Mutex::new(None),
             removed: AtomicBool::new(false),
-            missing: Mutex::default(),
+            silent_members: Mutex::default(),
             displaced: AtomicBool::new(false),
             leaving: AtomicBool::new(false),
             met: Mutex::default(),
@@ -168,7 +168,7 @@ impl Node {
         match metrics.current_leader {
             Some(id) if id == self.id && metrics.state == ServerState::Leader => Leader::Me,
             // One that has been silent for long is held to be gone, though nobody may be there to elect another one.
-            Some(id) if id != self.id && !self.silence.is_long() => {
+            Some(id) if id != self.id && !self.election_timer.lease_expired() => {
                 let member = metrics.membership_config.membership().get_node(&id).cloned();
                 member.map_or(Leader::Nobody, |member| Leader::Other(id, member))
             }
@@ -180,7 +180,7 @@ impl Node {
     pub(super) async fn propose_here(&self, proposed: Proposed) -> Result<Done, NotDone> {
         let Some(core) = self.core() else { return Err(NotDone::Never("this node is starting".into())) };
         if self.lost_majority(&core.raft.metrics().borrow()) {
-            return Err(NotDone::Never(self.why_nobody()));
+            return Err(NotDone::Never(self.why_no_leader()));
         }
         if self.leaving.load(Ordering::Relaxed) {
             return Err(NotDone::Never("this node is about to stop".into()));
@@ -205,7 +205,7 @@ impl Node {
                 }
             }
         };
-        timeout(patience, work).await.unwrap_or_else(|_| Err(self.why_nobody()))
+        timeout(patience, work).await.unwrap_or_else(|_| Err(self.why_no_leader()))
     }
 
     pub(super) fn status(&self) -> Status {
@@ -293,7 +293,7 @@ impl Node {
                     pause = FIRST_PAUSE;
                     self.set_trouble(None);
                     self.core.send_replace(Some(core.clone()));
-                    let forming = tokio::spawn(form::form(Arc::clone(&self), core.raft.clone()));
+                    let forming = tokio::spawn(bootstrap::bootstrap(Arc::clone(&self), core.raft.clone()));
                     let why = self.watch_over(&core.raft).await;
                     forming.abort();
                     self.core.send_replace(None);
@@ -330,7 +330,7 @@ impl Node {
     }
 
     async fn start(self: &Arc<Self>) -> Result<Core, StoreError> {
-        transfer::resume(&self.disk).await?;
+        snapshot_transfer::resume(&self.disk).await?;
         let disk = Arc::clone(&self.disk);
         tokio::task::spawn_blocking(move || disk.check_log())
             .await
@@ -339,7 +339,7 @@ impl Node {
         let applied = self.disk.applied()?;
         self.progress.reopened(count(applied.log_id.as_ref()));
         let log = Log { disk: Arc::clone(&self.disk), ours: Arc::clone(&self.ours) };
-        let machine = Machine {
+        let machine = StateMachine {
             disk: Arc::clone(&self.disk),
             progress: Arc::clone(&self.progress),
             ours: Arc::clone(&self.ours),
@@ -398,7 +398,7 @@ impl Node {
     /// Lets another node lead if this one does, stops everything and gives the files back.
     pub(super) async fn close(&self) {
         if !self.closed.is_cancelled() {
-            self.hand_over().await;
+            self.transfer_leadership().await;
         }
         self.closed.cancel();
         if timeout(Duration::from_secs(30), self.over.cancelled()).await.is_err() {

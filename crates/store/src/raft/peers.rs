@@ -17,7 +17,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    secure::{Channel, FrameReceiver, FrameSender, Guard},
+    secure_channel::{Channel, ChannelSecurity, FrameReceiver, FrameSender},
     types::{NodeId, decode, encode},
     wire::{Answer, Hello, Question, numbered, parse},
 };
@@ -69,7 +69,7 @@ impl std::error::Error for NoAnswer {}
 #[derive(Debug)]
 pub(super) struct Peers {
     me: NodeId,
-    guard: Guard,
+    guard: ChannelSecurity,
     links: Mutex<HashMap<(String, Lane), Arc<Link>>>,
     /// When each node last answered, in ticks; at whatever address.
     heard: Mutex<HashMap<NodeId, u64>>,
@@ -98,7 +98,7 @@ struct Connection {
 }
 
 impl Peers {
-    pub(super) fn new(me: NodeId, guard: Guard, closed: CancellationToken) -> Self {
+    pub(super) fn new(me: NodeId, guard: ChannelSecurity, closed: CancellationToken) -> Self {
         Self {
             me,
             guard,
@@ -147,7 +147,8 @@ impl Peers {
         let (sender, answer) = oneshot::channel();
         lock(&connection.waiting).insert(number, sender);
         // openraft gives a heartbeat up by itself; others who give up had their reasons.
-        let mut place = Place { connection: Arc::clone(&connection), number, unanswered: lane == Lane::Raft };
+        let mut place =
+            PendingQuestion { connection: Arc::clone(&connection), number, unanswered: lane == Lane::Raft };
         let frame = numbered(number, question);
         let lost = |what: &str| NoAnswer::Lost(format!("{address} {what}"));
         let work = async {
@@ -247,13 +248,13 @@ impl Peers {
 }
 
 /// A question under way. One without an answer counts as silence of the other side.
-struct Place {
+struct PendingQuestion {
     connection: Arc<Connection>,
     number: u64,
     unanswered: bool,
 }
 
-impl Drop for Place {
+impl Drop for PendingQuestion {
     fn drop(&mut self) {
         lock(&self.connection.waiting).remove(&self.number);
         if self.unanswered && self.connection.silences.fetch_add(1, Ordering::Relaxed) + 1 >= SILENCES {

@@ -13,9 +13,9 @@ use tracing::{debug, warn};
 
 use super::{
     node::Node,
-    secure::{Channel, FrameReceiver, FrameSender, Guard},
-    strangers::Strangers,
-    transfer::{self, SnapshotData},
+    rejected_peers::RejectedPeers,
+    secure_channel::{Channel, ChannelSecurity, FrameReceiver, FrameSender},
+    snapshot_transfer::{self, SnapshotData},
     types::{NodeId, decode, encode, hex},
     wire::{Answer, CopyPart, Hello, Question, numbered, parse},
 };
@@ -39,9 +39,9 @@ pub(super) struct Incoming {
     next: u64,
 }
 
-pub(super) async fn serve(node: Arc<Node>, listener: TcpListener, guard: Guard) {
+pub(super) async fn serve(node: Arc<Node>, listener: TcpListener, guard: ChannelSecurity) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
-    let strangers = Arc::new(Strangers::default());
+    let strangers = Arc::new(RejectedPeers::default());
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         let accepted = tokio::select! {
@@ -56,7 +56,7 @@ pub(super) async fn serve(node: Arc<Node>, listener: TcpListener, guard: Guard) 
                     match talk(node, guard, tcp).await {
                         Err(error)
                             if error.kind() == io::ErrorKind::PermissionDenied
-                                && strangers.are_news(from.ip(), &error.to_string(), now) =>
+                                && strangers.should_log(from.ip(), &error.to_string(), now) =>
                         {
                             warn!(%from, %error, "A node that cannot show that it is one of ours was turned away.");
                         }
@@ -75,7 +75,7 @@ pub(super) async fn serve(node: Arc<Node>, listener: TcpListener, guard: Guard) 
     }
 }
 
-async fn talk(node: Arc<Node>, guard: Guard, tcp: TcpStream) -> io::Result<()> {
+async fn talk(node: Arc<Node>, guard: ChannelSecurity, tcp: TcpStream) -> io::Result<()> {
     let Channel { mut sender, mut receiver } = guard.accept(tcp).await?;
     let greeting = timeout(Duration::from_secs(5), receiver.receive()).await??;
     let theirs: Hello = greeting
@@ -159,7 +159,7 @@ impl Node {
             return match question {
                 Question::Commit(_) => Answer::Never("this node is starting".into()),
                 Question::Status => Answer::Status(Box::new(self.status())),
-                _ => Answer::Error(self.why_nobody()),
+                _ => Answer::Error(self.why_no_leader()),
             };
         };
         match question {
@@ -175,28 +175,28 @@ impl Node {
             }
             Question::Append(_, rpc) => {
                 let vote = rpc.vote;
-                self.hears(&core, &vote);
+                self.note_leader_contact(&core, &vote);
                 let answer = core.raft.append_entries(rpc).await;
                 // The core may have been busy, and trusts who leads from now on only.
-                self.hears(&core, &vote);
+                self.note_leader_contact(&core, &vote);
                 answer.map_or_else(|error| Answer::Error(error.to_string()), Answer::Append)
             }
             Question::Vote(_, rpc) => match core.raft.vote(rpc).await {
                 Ok(answer) => {
                     if answer.vote_granted {
-                        self.silence.wait_a_little();
+                        self.election_timer.retry_later();
                     }
                     Answer::Vote(answer)
                 }
                 Err(error) => Answer::Error(error.to_string()),
             },
             Question::Copy(_, part) => {
-                self.hears(&core, &part.vote);
+                self.note_leader_contact(&core, &part.vote);
                 self.receive_copy(part).await.unwrap_or_else(Answer::Error)
             }
             Question::Resigned(_, vote) => self.leader_resigned(&core.raft, vote).await,
-            Question::Stand(_, vote) => self.stand(&core.raft, vote).await,
-            Question::Canvass(_, last) => self.canvassed(last),
+            Question::Stand(_, vote) => self.stand_for_election(&core.raft, vote).await,
+            Question::Canvass(_, last) => self.answer_pre_vote(last),
             Question::Commit(proposed) => self.propose_here(proposed).await.into(),
             Question::Status => Answer::Status(Box::new(self.status())),
             question => self.answer_as_leader(&question).await,
@@ -225,15 +225,17 @@ impl Node {
         if part.offset != 0 && !goes_on {
             return Err("the parts of the copy do not follow each other; begin anew".into());
         }
-        let path = transfer::incoming(&self.disk.dir);
-        transfer::receive(&path, part.offset, &part.data).await.map_err(|error| error.to_string())?;
+        let path = snapshot_transfer::incoming_path(&self.disk.dir);
+        snapshot_transfer::receive(&path, part.offset, &part.data)
+            .await
+            .map_err(|error| error.to_string())?;
         let next = part.offset + part.data.len() as u64;
         *incoming = Some(Incoming { id: id.clone(), next });
         if !part.last {
             return Ok(Answer::Copy(part.vote));
         }
         *incoming = None;
-        transfer::verify(&path).await?;
+        snapshot_transfer::verify(&path).await?;
         tracing::info!(bytes = next, upto = ?part.meta.last_log_id, "Got a copy of all data.");
         let snapshot = Snapshot { meta: part.meta, snapshot: Box::new(SnapshotData::File(path)) };
         let answer = core.raft.install_full_snapshot(part.vote, snapshot).await;

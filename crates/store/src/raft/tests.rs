@@ -11,11 +11,11 @@ use openraft::ChangeMembers;
 use tokio::time::{sleep, timeout};
 
 use super::{
-    Leader, Member, NodeId, RaftOptions, RaftSecurity, RaftStore, Role, Status,
+    Leader, Member, NodeId, RaftOptions, RaftSecurity, RaftStore, Role, Status, bootstrap,
     disk::{Applied, Disk, applied_write},
-    form, hex,
+    hex,
     node::TICK,
-    secure::Guard,
+    secure_channel::ChannelSecurity,
     types::encode,
     wire::{Answer, Hello, Question, numbered, parse},
 };
@@ -200,7 +200,7 @@ async fn who_was_let_in_by_one_without_a_majority_is_let_in_again_by_the_next_th
 
 /// One who answers as a node whose status this is, for ever.
 async fn answers_with(status: Status) -> String {
-    let guard = Guard::new(&RaftSecurity::Secret("sixteen characters".into())).unwrap();
+    let guard = ChannelSecurity::new(&RaftSecurity::Secret("sixteen characters".into())).unwrap();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     tokio::spawn(async move {
@@ -262,7 +262,7 @@ async fn a_learner_that_was_removed_stays_out_whoever_it_asks() {
     };
     timeout(SOON, told).await.expect("it hears that it was removed");
     // Nor does who leads let it in, should it ask.
-    let refused = form::join(&store.node, "anywhere", &behind).await.unwrap();
+    let refused = bootstrap::join(&store.node, "anywhere", &behind).await.unwrap();
     assert!(refused.contains("it was removed from the cluster"), "{refused}");
     assert!(stores[first].own_status().members.iter().all(|member| member.id != id));
     end_at_once(stores.into_iter().chain([store]).collect()).await;
@@ -279,10 +279,10 @@ async fn who_leads_nobody_any_more_lets_nobody_in_and_is_in_nobodys_way() {
     let alone = stores.remove(leader(&stores).await);
     alone.commit(Commit::new().put("a", "1")).await.unwrap();
     let last = alone.node.disk.last_log_id().unwrap();
-    assert!(matches!(alone.node.canvassed(last), Answer::Error(_)), "it leads");
+    assert!(matches!(alone.node.answer_pre_vote(last), Answer::Error(_)), "it leads");
     end_at_once(stores).await;
     let would_vote = async {
-        while !matches!(alone.node.canvassed(last), Answer::Ok) {
+        while !matches!(alone.node.answer_pre_vote(last), Answer::Ok) {
             sleep(TICK).await;
         }
     };
@@ -298,7 +298,7 @@ async fn who_leads_nobody_any_more_lets_nobody_in_and_is_in_nobodys_way() {
 async fn twin(id: NodeId) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let guard = Guard::new(&RaftSecurity::Secret("sixteen characters".into())).unwrap();
+    let guard = ChannelSecurity::new(&RaftSecurity::Secret("sixteen characters".into())).unwrap();
     tokio::spawn(async move {
         let (tcp, _) = listener.accept().await.unwrap();
         let mut channel = guard.accept(tcp).await.unwrap();

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
-use super::transfer::SnapshotData;
+use super::snapshot_transfer::SnapshotData;
 use crate::{Commit, Condition, Version, Write};
 
 /// Who a node is. Drawn at random with its data directory, so that no two nodes ever have the same, not even one after

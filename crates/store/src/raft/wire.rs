@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
 use super::{
-    propose::{Done, NotDone},
+    proposer::{Done, NotDone},
     status::Status,
     types::{LogId, Member, NodeId, Outcome, Proposed, SnapshotMeta, Types, Vote, decode, encode},
 };
@@ -151,7 +151,7 @@ mod tests {
         raft::{
             RaftOptions, RaftSecurity, RaftStore,
             peers::{Lane, Peers},
-            secure::Guard,
+            secure_channel::ChannelSecurity,
             tests::free_address,
         },
     };
@@ -196,7 +196,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let listen = free_address();
         let store = RaftStore::open(RaftOptions::new(dir.path(), &listen, security())).await.unwrap();
-        let guard = Guard::new(&security()).unwrap();
+        let guard = ChannelSecurity::new(&security()).unwrap();
         for (stranger, said) in strangers() {
             let mut channel = guard.connect(&listen).await.unwrap();
             channel.sender.send(&encode(&stranger)).await.unwrap();
@@ -212,7 +212,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_node_asks_nothing_of_one_that_does_not_fit_or_turns_it_away() {
-        let guard = Guard::new(&security()).unwrap();
+        let guard = ChannelSecurity::new(&security()).unwrap();
         let turned_away = Hello { refusal: Some("upgrade yours".into()), ..Hello::of(7) };
         let strangers = strangers().into_iter().chain([(turned_away, "upgrade yours".into())]);
         for (stranger, said) in strangers {

@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
-use super::{Broken, World, post::Way};
+use super::{Broken, World, message_queue::Direction};
 use crate::{
     Commit, Committed, EPOCH_KEY, Entry, StoreError, Version, Write, epoch,
     memory::{Keys, State, find},
@@ -151,10 +151,10 @@ impl World {
     }
 
     /// What is due reaches those who watch, unless their machine is cut off: then it waits.
-    pub fn tell_watchers(&mut self) {
-        let (now, post) = (self.now, &self.post);
-        let cut = |machine| post.is_cut(machine, Way::Back) || post.is_cut(machine, Way::There);
-        self.server.watches.retain_mut(|watched| cut(watched.machine) || watched.tell(now));
+    pub fn deliver_to_watchers(&mut self) {
+        let (now, post) = (self.now, &self.messages);
+        let cut = |machine| post.is_cut(machine, Direction::Back) || post.is_cut(machine, Direction::There);
+        self.server.watches.retain_mut(|watched| cut(watched.machine) || watched.deliver_due(now));
         // Those whose reads are to be old have not heard for a while.
         let heard = if self.rules.broken == Some(Broken::Freshness) { 3 } else { 300 };
         for (machine, copy) in self.server.copies.iter_mut().enumerate() {
@@ -190,10 +190,10 @@ impl World {
 
 impl Watched {
     /// `false` when it is over.
-    fn tell(&mut self, now: Duration) -> bool {
+    fn deliver_due(&mut self, now: Duration) -> bool {
         while let Some((_, change)) = self.queue.pop_front_if(|(due, _)| *due <= now) {
             match change {
-                Some((version, writes)) if self.watcher.tell(version, &writes) => {}
+                Some((version, writes)) if self.watcher.send_commit(version, &writes) => {}
                 Some(_) => return false,
                 None => {
                     self.watcher.lose();

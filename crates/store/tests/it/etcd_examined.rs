@@ -1,7 +1,7 @@
 //! What is said of an etcd that its keeper should look after.
 
 use futures::future::join_all;
-use netstead_store::{Commit, EtcdOptions, EtcdStore, Remark, RemarkGrade, Store};
+use netstead_store::{Commit, EtcdOptions, EtcdStore, Store, StoreFinding, StoreFindingGrade};
 use netstead_testkit::Etcd;
 
 async fn open(etcd: &Etcd) -> EtcdStore {
@@ -9,7 +9,7 @@ async fn open(etcd: &Etcd) -> EtcdStore {
 }
 
 /// The remark that has `part` in it.
-async fn remark(store: &EtcdStore, part: &str) -> Option<Remark> {
+async fn remark(store: &EtcdStore, part: &str) -> Option<StoreFinding> {
     store.examine().await.into_iter().find(|remark| remark.text.contains(part))
 }
 
@@ -28,7 +28,7 @@ async fn a_file_that_fills_up_and_its_alarm_are_told() {
     let Some(etcd) = Etcd::start_with(1, "http", &["--quota-backend-bytes", "33554432"]) else { return };
     let store = open(&etcd).await;
     let first = remark(&store, " of 32.0 MiB").await.expect("its own quota, not the default");
-    assert_eq!(first.grade, RemarkGrade::Fine);
+    assert_eq!(first.grade, StoreFindingGrade::Fine);
     assert!(fill(&store, 0..34).await);
     // etcd writes to its file a moment after it has answered.
     let mut half = None;
@@ -40,7 +40,7 @@ async fn a_file_that_fills_up_and_its_alarm_are_told() {
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
     let half = half.unwrap();
-    assert_eq!(half.grade, RemarkGrade::Problem);
+    assert_eq!(half.grade, StoreFindingGrade::Problem);
     assert!(!fill(&store, 34..100).await, "it should be full");
     let alarm = remark(&store, "NOSPACE").await.unwrap();
     assert!(alarm.hint.unwrap().contains("alarm disarm"));
@@ -56,7 +56,7 @@ async fn a_file_that_fills_up_and_its_alarm_are_told() {
     etcd.ctl(&["defrag"]).unwrap();
     etcd.ctl(&["alarm", "disarm"]).unwrap();
     assert!(fill(&store, 0..1).await);
-    assert!(store.examine().await.iter().all(|remark| remark.grade == RemarkGrade::Fine));
+    assert!(store.examine().await.iter().all(|remark| remark.grade == StoreFindingGrade::Fine));
     store.close().await;
 }
 
@@ -70,11 +70,11 @@ async fn a_past_that_nobody_throws_away_is_told() {
         assert!(join_all(commits).await.iter().all(Result::is_ok));
     }
     let never = remark(&store, "never been compacted").await.unwrap();
-    assert_eq!(never.grade, RemarkGrade::Problem);
+    assert_eq!(never.grade, StoreFindingGrade::Problem);
     assert!(never.hint.unwrap().contains("--auto-compaction-retention"));
     etcd.ctl(&["compact", "9000"]).unwrap();
     let now = remark(&store, "is compacted").await.unwrap();
-    assert_eq!(now.grade, RemarkGrade::Fine);
+    assert_eq!(now.grade, StoreFindingGrade::Fine);
     let kept: u32 = now.text.split_whitespace().find_map(|word| word.parse().ok()).unwrap();
     assert!((1000..3000).contains(&kept), "{now:?}");
     etcd.member(0).kill().unwrap();

@@ -5,7 +5,7 @@ mod faults;
 mod kill;
 mod members;
 mod rates;
-mod strangers;
+mod rejected_peers;
 
 use std::{
     sync::{

@@ -3,12 +3,12 @@
 //! Every address that can be handed out is exactly one thing: held, or else resting, reserved, observed, or free. The
 //! counters are kept in step region by region: what a change touches is taken out of them before, and put back after.
 
-use super::{PoolState, Singles, host_mask};
+use super::{FreeAddresses, PoolState, host_mask};
 use crate::record::Slot;
 
 /// Why an address is not free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::book) enum Taken {
+pub(in crate::book) enum Occupancy {
     Held,
     Resting,
     Reserved,
@@ -25,12 +25,12 @@ pub(in crate::book) struct Tally {
 }
 
 impl Tally {
-    fn of(&mut self, what: Taken) -> &mut u128 {
+    fn of(&mut self, what: Occupancy) -> &mut u128 {
         match what {
-            Taken::Held => &mut self.held,
-            Taken::Resting => &mut self.resting,
-            Taken::Reserved => &mut self.reserved,
-            Taken::Observed => &mut self.observed,
+            Occupancy::Held => &mut self.held,
+            Occupancy::Resting => &mut self.resting,
+            Occupancy::Reserved => &mut self.reserved,
+            Occupancy::Observed => &mut self.observed,
         }
     }
 
@@ -44,17 +44,17 @@ impl Tally {
 
 impl PoolState {
     /// How a slot counts where nothing else does.
-    pub(in crate::book) fn taken_by(&self, number: u128, slot: &Slot) -> Option<Taken> {
+    pub(in crate::book) fn occupancy_of(&self, number: u128, slot: &Slot) -> Option<Occupancy> {
         match slot {
-            Slot::Held(_) => Some(Taken::Held),
-            Slot::Rested(rest) => self.resting.contains(&(rest.freed, number)).then_some(Taken::Resting),
+            Slot::Held(_) => Some(Occupancy::Held),
+            Slot::Rested(rest) => self.resting.contains(&(rest.freed, number)).then_some(Occupancy::Resting),
         }
     }
 
     /// What the addresses of a region that can be handed out are, and which of them are free. Costs what is in the
     /// region, not what it is large.
-    pub(in crate::book) fn count(&self, first: u128, last: u128) -> (Tally, Singles) {
-        let mut free = Singles::default();
+    pub(in crate::book) fn count(&self, first: u128, last: u128) -> (Tally, FreeAddresses) {
+        let mut free = FreeAddresses::default();
         for (start, end) in &self.usable {
             let (start, end) = ((*start).max(first), (*end).min(last));
             if start <= end {
@@ -62,8 +62,8 @@ impl PoolState {
             }
         }
         let mut tally = Tally::default();
-        for what in [Taken::Held, Taken::Resting] {
-            let of_this = |slot: &&Slot| self.taken_by(slot.address().number(), slot) == Some(what);
+        for what in [Occupancy::Held, Occupancy::Resting] {
+            let of_this = |slot: &&Slot| self.occupancy_of(slot.address().number(), slot) == Some(what);
             let slots = self.slots_in(first, last).filter(of_this);
             let regions = slots.map(|slot| {
                 let start = slot.address().number();
@@ -103,14 +103,14 @@ impl PoolState {
     }
 
     /// As [`PoolState::refresh`] for one address whose slot said `was` before and says `is` now.
-    pub(super) fn refresh_single(&mut self, number: u128, was: Option<Taken>, is: Option<Taken>) {
+    pub(super) fn refresh_single(&mut self, number: u128, was: Option<Occupancy>, is: Option<Occupancy>) {
         if !self.contains_usable(number, number) {
             return;
         }
         let beneath = if self.reservation_at(number, number).is_some() {
-            Some(Taken::Reserved)
+            Some(Occupancy::Reserved)
         } else if self.observed.contains(&number) {
-            Some(Taken::Observed)
+            Some(Occupancy::Observed)
         } else {
             None
         };
@@ -128,7 +128,7 @@ impl PoolState {
 }
 
 /// Takes regions out of `free` and says how many addresses that were.
-fn cut(free: &mut Singles, regions: impl Iterator<Item = (u128, u128)>) -> u128 {
+fn cut(free: &mut FreeAddresses, regions: impl Iterator<Item = (u128, u128)>) -> u128 {
     let before = free.count();
     for (first, last) in regions {
         free.take_region(first, last);

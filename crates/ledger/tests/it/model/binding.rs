@@ -3,13 +3,13 @@
 use netstead_ledger::Caller;
 use netstead_model::{Address, Claim, ClaimRequest, Details, Family, Span, Want};
 
-use super::{Held, Model, claiming::Found, room};
+use super::{Held, Model, claiming::FoundBlock, free_blocks};
 
 impl Model {
-    pub fn bind(&mut self, caller: &Caller, found: &Found, request: &ClaimRequest) -> Claim {
+    pub fn bind(&mut self, caller: &Caller, found: &FoundBlock, request: &ClaimRequest) -> Claim {
         let (name, start, length) = found;
         let pool = &self.pools[name];
-        let address = Address::new(room::kind(pool), *start).unwrap();
+        let address = Address::new(free_blocks::kind(pool), *start).unwrap();
         let length = (pool.spec.family == Family::Prefix).then_some(*length);
         // Who had it last is forgotten, and so is who last had another prefix that begins here.
         let here: Vec<_> =

@@ -8,12 +8,12 @@ use netstead_model::{
 use super::{
     Block, Model, Queued,
     binding::{details, lifetime},
+    free_blocks::{self, block, block_of, covers, in_extent, overlap, span},
     invalid,
-    room::{self, block, block_of, covers, in_extent, overlap, span},
 };
 
 /// Where a block was found: the pool, its first number, its length.
-pub type Found = (Ident, u128, u8);
+pub type FoundBlock = (Ident, u128, u8);
 
 impl Model {
     pub fn claim(
@@ -26,7 +26,7 @@ impl Model {
             return Err(invalid("wait"));
         }
         let pools = self.choose(&request.from)?;
-        let has = pools.iter().find_map(|pool| self.place_of(pool, &request.key));
+        let has = pools.iter().find_map(|pool| self.held_index(pool, &request.key));
         if let Some(place) = has {
             return self.claim_again(caller, place, request);
         }
@@ -68,7 +68,7 @@ impl Model {
         }
     }
 
-    pub fn place_of(&self, pool: &Ident, key: &Key) -> Option<usize> {
+    pub fn held_index(&self, pool: &Ident, key: &Key) -> Option<usize> {
         self.held.iter().position(|held| held.claim.pool == *pool && held.claim.key == *key)
     }
 
@@ -112,7 +112,7 @@ impl Model {
         pools: &[Ident],
         request: &ClaimRequest,
         hint: Option<&Reply>,
-    ) -> Result<Found, Refusal> {
+    ) -> Result<FoundBlock, Refusal> {
         match request.want {
             Want::Exact(address) => return self.find_exact(caller, pools, address, request),
             Want::Prefer(address) => {
@@ -144,7 +144,7 @@ impl Model {
         pool: &Pool,
         request: &ClaimRequest,
         hint: Option<&Reply>,
-    ) -> Result<Found, Refusal> {
+    ) -> Result<FoundBlock, Refusal> {
         let length = self.length_in(pool, request.length)?;
         self.check_quota(pool, caller.owner())?;
         let name = pool.name().clone();
@@ -163,7 +163,7 @@ impl Model {
 
     /// The length a claim gets: prefixes only, as long as something of it can fit below what the pool lies in.
     pub fn length_in(&self, pool: &Pool, asked: Option<u8>) -> Result<u8, Refusal> {
-        let bits = room::kind(pool).bits();
+        let bits = free_blocks::kind(pool).bits();
         if pool.closing {
             return Err(Refusal::PoolClosing { pool: pool.name().clone() });
         }
@@ -173,7 +173,7 @@ impl Model {
         let length = asked.or(pool.spec.length).filter(|length| *length <= bits).ok_or(invalid("length"))?;
         let around = self.held.iter().find(|held| Some(held.claim.id) == pool.within);
         let carrier = around.and_then(|held| held.claim.length);
-        let fits = room::blocks(&room::extent(pool), bits, length).next().is_some();
+        let fits = free_blocks::blocks(&free_blocks::extent(pool), bits, length).next().is_some();
         if fits && carrier.is_none_or(|carrier| length > carrier) {
             Ok(length)
         } else {
@@ -187,7 +187,7 @@ impl Model {
         pools: &[Ident],
         address: Address,
         request: &ClaimRequest,
-    ) -> Result<Found, Refusal> {
+    ) -> Result<FoundBlock, Refusal> {
         let Some(pool) = pools.iter().map(|name| &self.pools[name]).find(|pool| in_extent(pool, address))
         else {
             return Err(Refusal::NotInPool { address: address.to_string(), pool: pools[0].clone() });
@@ -200,8 +200,8 @@ impl Model {
         let prefix = pool.spec.family == Family::Prefix;
         let shown = if prefix { format!("{address}/{length}") } else { address.to_string() };
         let name = pool.name().clone();
-        if !covers(&room::usable(pool), (first, last)) {
-            let withheld = !covers(&room::usable(pool), (first, first));
+        if !covers(&free_blocks::usable(pool), (first, last)) {
+            let withheld = !covers(&free_blocks::usable(pool), (first, first));
             let reason = "";
             return Err(if withheld {
                 Refusal::Withheld { address: shown, pool: name, reason }

@@ -4,8 +4,9 @@ use netstead_ledger::{Refusal, Reply};
 use netstead_model::{Claim, ClaimId, Family, Ident, Origin, Pool, PoolSpec};
 
 use super::{
-    Block, Model, invalid,
-    room::{block_of, covers, extent, kind, overlap, span, usable},
+    Block, Model,
+    free_blocks::{block_of, covers, extent, kind, overlap, span, usable},
+    invalid,
 };
 
 impl Model {
@@ -120,7 +121,7 @@ impl Model {
             self.holders(&pool).map(|held| (held.claim.address, held.claim.key.clone())).collect();
         keys.sort();
         for (_, key) in keys {
-            let place = self.place_of(name, &key).unwrap();
+            let place = self.held_index(name, &key).unwrap();
             self.free(place)?;
         }
         for queued in &mut self.queue {

@@ -6,14 +6,15 @@ use netstead_ledger::{Caller, Refusal, Reply};
 use netstead_model::{ClaimRef, Ident, Key, Range, Released, Reservation, Span};
 
 use super::{
-    Model, Rested, invalid, may_touch,
-    room::{block_of, covers, extent, overlap, span},
+    Model, Rested,
+    free_blocks::{block_of, covers, extent, overlap, span},
+    invalid, may_touch,
 };
 
 impl Model {
     pub fn release(&mut self, caller: &Caller, target: &ClaimRef) -> Result<Reply, Refusal> {
         self.pool(&target.pool)?;
-        let place = self.place_of(&target.pool, &target.key);
+        let place = self.held_index(&target.pool, &target.key);
         let waits = self.queue.iter().any(|queued| queued.waiting.is_for(&target.pool, &target.key));
         if place.is_none() && target.id.is_none() && waits {
             return self.abandon(caller, &target.pool, &target.key);
@@ -50,7 +51,7 @@ impl Model {
     fn named(&self, target: &ClaimRef) -> Result<usize, Refusal> {
         self.pool(&target.pool)?;
         let (pool, key) = (target.pool.clone(), target.key.clone());
-        match (self.place_of(&pool, &key), target.id) {
+        match (self.held_index(&pool, &key), target.id) {
             (Some(place), None) => Ok(place),
             (Some(place), Some(id)) if self.held[place].claim.id == id => Ok(place),
             (_, Some(id)) => Err(Refusal::AlreadyGone { key, id, now: "" }),
@@ -81,7 +82,7 @@ impl Model {
         owner: Option<&Arc<str>>,
     ) -> Result<Reply, Refusal> {
         self.pool(&target.pool)?;
-        let goal = self.place_of(&target.pool, to);
+        let goal = self.held_index(&target.pool, to);
         if let Some(goal) = goal {
             let claim = &self.held[goal].claim;
             // A repeat finds it where it went.

@@ -8,7 +8,7 @@ use super::{client::Directory, machine::Machine};
 
 /// Something that will end.
 #[derive(Debug, Clone, Copy)]
-enum Trouble {
+enum OngoingFault {
     Stopped { aware: bool },
     Cut,
     Down,
@@ -17,7 +17,7 @@ enum Trouble {
 pub(super) struct Chaos {
     dice: Dice,
     network: Network,
-    troubles: Vec<(Duration, usize, Trouble)>,
+    troubles: Vec<(Duration, usize, OngoingFault)>,
     processes: u64,
     seed: u64,
     /// Chances of something new in a step, out of a thousand.
@@ -65,19 +65,19 @@ impl Chaos {
                 let (holding, aware) = (self.dice.hits(500), self.dice.hits(500));
                 machine.stop();
                 self.network.stop(number, holding);
-                self.troubles.push((lasting, number, Trouble::Stopped { aware }));
+                self.troubles.push((lasting, number, OngoingFault::Stopped { aware }));
                 format!("{number} stops until {lasting:?}, holding {holding}, aware {aware}")
             }
             3..=5 => {
                 let kind = self.dice.below(3);
                 let cut = Cut { questions: kind != 1, answers: kind != 2 };
                 self.network.cut(number, cut);
-                self.troubles.push((lasting, number, Trouble::Cut));
+                self.troubles.push((lasting, number, OngoingFault::Cut));
                 format!("{number} is cut off until {lasting:?}: {cut:?}")
             }
             6 | 7 if free => {
                 machine.kill();
-                self.troubles.push((lasting, number, Trouble::Down));
+                self.troubles.push((lasting, number, OngoingFault::Down));
                 format!("{number} dies until {lasting:?}")
             }
             8 => {
@@ -110,12 +110,12 @@ impl Chaos {
         self.troubles = going;
         for (_, number, trouble) in over {
             match trouble {
-                Trouble::Stopped { aware } => {
+                OngoingFault::Stopped { aware } => {
                     self.network.go_on(number);
                     machines[number].go_on(aware);
                 }
-                Trouble::Cut => self.network.cut(number, Cut::default()),
-                Trouble::Down => {
+                OngoingFault::Cut => self.network.cut(number, Cut::default()),
+                OngoingFault::Down => {
                     let started = self.start(&mut machines[number]);
                     directory.lock().unwrap()[number] = started;
                 }

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use netstead_ledger::{Caller, Command, Done, Freshness, LedgerError, Reply, Seen};
+use netstead_ledger::{Caller, Command, Done, Freshness, LedgerError, ReadAnswer, Reply};
 use netstead_model::{Claim, ClaimRequest, Key, Span, Want};
 use netstead_store::simulated::Dice;
 use tokio::{
@@ -63,8 +63,8 @@ impl Client {
             let held = self.dice.pick(&(0..self.mine.len()).collect::<Vec<_>>());
             let held = held.and_then(|place| self.mine.values().nth(place).cloned());
             match (held, self.dice.below(10)) {
-                (_, 0 | 1) => self.look(Freshness::Fresh).await,
-                (_, 2) => self.look(Freshness::Stale).await,
+                (_, 0 | 1) => self.read_all_claims(Freshness::Fresh).await,
+                (_, 2) => self.read_all_claims(Freshness::Stale).await,
                 (Some(held), 3) => self.repeat(&held).await,
                 (Some(held), 4) => self.renew(&held).await,
                 (Some(held), 5) => self.hand_over(&held).await,
@@ -75,7 +75,7 @@ impl Client {
     }
 
     /// Reads all claims of one machine.
-    pub async fn look(&mut self, freshness: Freshness) {
+    pub async fn read_all_claims(&mut self, freshness: Freshness) {
         let machine = self.any_machine();
         let Some((attempt, process, shown, seen)) = self.read(machine, freshness).await else { return };
         let mut judge = self.judge();
@@ -106,7 +106,7 @@ impl Client {
         &mut self,
         machine: usize,
         freshness: Freshness,
-    ) -> Option<(Attempt, u64, u64, Seen<Claims>)> {
+    ) -> Option<(Attempt, u64, u64, ReadAnswer<Claims>)> {
         let (process, calls) = self.machines.lock().unwrap()[machine].clone();
         let (attempt, shown) = {
             let mut judge = self.judge();

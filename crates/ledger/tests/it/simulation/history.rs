@@ -44,7 +44,7 @@ impl History {
     }
 
     /// Takes one commit in, and says what is wrong with it or what happened in it.
-    pub fn take(&mut self, now: Duration, commit: &Commit) -> Result<Vec<Arc<Event>>, String> {
+    pub fn record_commit(&mut self, now: Duration, commit: &Commit) -> Result<Vec<Arc<Event>>, String> {
         self.count_epoch(commit)?;
         let ours = |write: &&Write| write.key().starts_with(record::PREFIX.as_bytes());
         if !commit.writes.iter().any(|write| ours(&write)) {

@@ -81,7 +81,7 @@ impl Judge {
     }
 
     pub fn committed(&mut self, at: Duration, machine: usize, commit: &Commit) {
-        match self.history.take(at, commit) {
+        match self.history.record_commit(at, commit) {
             Ok(events) => {
                 let seq = self.history.seq();
                 let kinds: Vec<_> = events

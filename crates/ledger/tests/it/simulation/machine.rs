@@ -10,7 +10,7 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use netstead_ledger::{
-    Caller, Chance, ClaimFilter, Command, Done, Freshness, Ledger, LedgerError, Options, Role, Seen,
+    Caller, ClaimFilter, Command, Done, Freshness, Ledger, LedgerError, Options, Randomness, ReadAnswer, Role,
 };
 use netstead_model::Clock;
 use netstead_store::simulated::{Network, SimulatedStore};
@@ -30,7 +30,7 @@ pub(super) struct Call {
 
 pub(super) enum What {
     Submit(Caller, Command, Duration, oneshot::Sender<Result<Done, LedgerError>>),
-    Read(Freshness, oneshot::Sender<Result<Seen<Claims>, LedgerError>>),
+    Read(Freshness, oneshot::Sender<Result<ReadAnswer<Claims>, LedgerError>>),
 }
 
 /// Answers on their way to clients. In which order tokio wakes those who wait for the same thing is drawn anew in each
@@ -129,7 +129,7 @@ impl Machine {
     /// Starts a process; what its clients send arrives at what is returned.
     pub fn start(&mut self, seed: u64, process: u64) -> Calls {
         let (calls, inbox) = mpsc::unbounded_channel();
-        let options = Options { chance: Chance::seeded(seed), ..self.options.clone() };
+        let options = Options { randomness: Randomness::seeded(seed), ..self.options.clone() };
         let (store, wall) = (self.network.process(self.number), self.wall.clone());
         let (judge, humility, answers) = (self.judge.clone(), self.humility, self.answers.clone());
         // The old process is gone, with all it was doing.

@@ -10,7 +10,7 @@ use super::{
     SEGMENTS,
     frame::{self, HEADER, Header, SECTOR},
 };
-use crate::local::{engine::DiskWrite, trouble::Trouble};
+use crate::local::{database_error::DatabaseError, engine::DiskWrite};
 
 /// The frames of one segment, from its beginning.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ pub(super) struct Tail {
 
 impl Contents {
     /// `None` when nothing was ever written to it.
-    pub(super) fn read(segments: [Vec<u8>; SEGMENTS]) -> Result<Option<Self>, Trouble> {
+    pub(super) fn read(segments: [Vec<u8>; SEGMENTS]) -> Result<Option<Self>, DatabaseError> {
         let rows = segments.each_ref().map(|bytes| row(bytes));
         // Frames that belong to no row, but for the one that may have been cut short.
         let mut strays = Vec::new();
@@ -148,7 +148,9 @@ impl Contents {
     }
 
     /// The groups behind the checkpoint, in order: the revision and what each writes.
-    pub(in crate::local) fn replay(&self) -> impl Iterator<Item = Result<(u64, Vec<DiskWrite>), Trouble>> {
+    pub(in crate::local) fn replay(
+        &self,
+    ) -> impl Iterator<Item = Result<(u64, Vec<DiskWrite>), DatabaseError>> {
         self.groups().map(|(revision, payload)| match frame::writes(payload) {
             Some(writes) => Ok((revision, writes)),
             None => Err(damaged("a group in it cannot be understood")),
@@ -189,6 +191,6 @@ fn row(bytes: &[u8]) -> Option<Row> {
     if row.frames.is_empty() { None } else { Some(row) }
 }
 
-fn damaged(what: &str) -> Trouble {
-    Trouble::Damaged(format!("the log is not as it was written: {what}"))
+fn damaged(what: &str) -> DatabaseError {
+    DatabaseError::Damaged(format!("the log is not as it was written: {what}"))
 }

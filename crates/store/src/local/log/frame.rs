@@ -74,7 +74,7 @@ pub(super) struct Frame {
 
 /// What a frame says beside its writes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct FramePosition {
     pub(super) generation: u64,
     pub(super) before: u64,
     pub(super) revision: u64,
@@ -101,10 +101,10 @@ impl Frame {
     }
 
     /// Completes the frame. To be called once for each [`Frame::fill`].
-    pub(super) fn address(&mut self, place: Place) -> &[u8] {
+    pub(super) fn complete(&mut self, place: FramePosition) -> &[u8] {
         let payload = self.bytes.get(HEADER..).unwrap_or_default();
         let (length, checksum) = (payload.len() as u64, xxh3_64(payload));
-        let Place { generation, before, revision, checkpoint } = place;
+        let FramePosition { generation, before, revision, checkpoint } = place;
         let numbers = [generation, before, revision, checkpoint, length, checksum];
         let mut header = Vec::with_capacity(HEADER);
         header.extend_from_slice(&MAGIC);
@@ -157,7 +157,7 @@ fn padded(bytes: usize) -> usize {
 mod tests {
     use super::*;
 
-    const PLACE: Place = Place { generation: 3, before: 7, revision: 9, checkpoint: 5 };
+    const POSITION: FramePosition = FramePosition { generation: 3, before: 7, revision: 9, checkpoint: 5 };
 
     fn some_writes() -> Vec<DiskWrite> {
         vec![
@@ -172,7 +172,7 @@ mod tests {
         let mut frame = Frame::default();
         for writes_in in [some_writes(), Vec::new(), vec![(vec![b'd'; 2000], Some(vec![7; 70_000]))]] {
             frame.fill(&writes_in);
-            let bytes = frame.address(PLACE).to_vec();
+            let bytes = frame.complete(POSITION).to_vec();
             let header = Header::read(&bytes).unwrap();
             assert_eq!((header.generation, header.before, header.revision, header.checkpoint), (3, 7, 9, 5));
             assert_eq!((header.size(), bytes.len() % SECTOR), (bytes.len(), 0));
@@ -184,7 +184,7 @@ mod tests {
     fn no_flipped_bit_goes_unnoticed() {
         let mut frame = Frame::default();
         frame.fill(&some_writes());
-        let bytes = frame.address(PLACE).to_vec();
+        let bytes = frame.complete(POSITION).to_vec();
         let used = HEADER + 3 * 8 + 2 + 11 + 2 + 1;
         for place in 0..used {
             for bit in 0..8 {
@@ -201,7 +201,7 @@ mod tests {
     fn what_is_cut_or_empty_is_no_frame() {
         let mut frame = Frame::default();
         frame.fill(&some_writes());
-        let bytes = frame.address(PLACE).to_vec();
+        let bytes = frame.complete(POSITION).to_vec();
         assert_eq!(Header::read(&bytes[..HEADER - 1]), None);
         assert_eq!(Header::read(&bytes).unwrap().payload(&bytes[..HEADER + 20]), None);
         assert_eq!(Header::read(&[0; SECTOR]), None);

@@ -13,7 +13,7 @@ fn write(log: &mut Log, from: u64, to: u64, bytes: usize, checkpoint: u64) {
     for number in from..=to {
         let writes = group(number, bytes);
         if !log.prepare(&writes) {
-            log.turn_over(checkpoint, &writes).unwrap();
+            log.switch_segment(checkpoint, &writes).unwrap();
         }
         log.commit(number, checkpoint).unwrap();
     }
@@ -30,7 +30,7 @@ fn read(dir: &Path) -> Contents {
 fn is_damaged(dir: &Path) -> bool {
     match Log::read(dir) {
         Ok(_) => false,
-        Err(Trouble::Damaged(_)) => true,
+        Err(DatabaseError::Damaged(_)) => true,
         Err(other) => panic!("{other:?}"),
     }
 }
@@ -162,7 +162,7 @@ fn a_segment_is_sealed_before_the_other_is_written_over() {
     assert_eq!((log.active, log.generation), (1, 2));
     let writes = group(31, 1 << 20);
     assert!(!log.prepare(&writes));
-    log.turn_over(15, &writes).unwrap();
+    log.switch_segment(15, &writes).unwrap();
     log.commit(31, 15).unwrap();
     assert_eq!((log.active, log.generation, read(dir.path()).last), (0, 3, 31));
     edit(dir.path(), 0, |bytes| bytes[..SECTOR].fill(0));

@@ -1,0 +1,137 @@
+//! What the handles of a ledger and the task behind them share.
+
+use std::{
+    sync::{
+        Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use netstead_model::{Clock, Event};
+use netstead_store::{Snapshot, Store};
+use tokio::sync::{broadcast, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    book::Book,
+    events::EventIndex,
+    ledger::Role,
+    ledger_time::LedgerTime,
+    options::{LiveCounters, Options},
+    record::Head,
+};
+
+/// Events a slow subscriber may be behind before it has to read them from the store.
+const EVENT_BACKLOG: usize = 4096;
+
+/// How far what is in the Book is durable. A read that saw more waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Durable {
+    pub seq: u64,
+    /// Raised when the Book was taken back: what was read before then may never have been.
+    pub rewinds: u64,
+}
+
+/// What the ledger does, and if it cannot, why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum State {
+    Following,
+    /// It leads, and the writer works.
+    Ready,
+    /// It leads, and has lost touch with the store.
+    Recovering {
+        reason: String,
+    },
+    Closed,
+}
+
+#[derive(Debug)]
+pub(crate) struct LedgerShared {
+    pub store: Arc<dyn Store>,
+    pub clock: Arc<dyn Clock>,
+    pub options: Options,
+    pub book: RwLock<Book>,
+    pub durable: watch::Sender<Durable>,
+    pub state: watch::Sender<State>,
+    pub role: watch::Sender<Role>,
+    /// Goes on while this process leads.
+    pub time: LedgerTime,
+    /// Monotonic time at which the store last confirmed the head.
+    pub confirmed: watch::Sender<Duration>,
+    pub events: broadcast::Sender<Arc<Event>>,
+    pub index: EventIndex,
+    pub counters: LiveCounters,
+    /// Of whoever leads, as far as is known here.
+    pub epoch: AtomicU64,
+    pub oldest: watch::Sender<u64>,
+    pub stop: CancellationToken,
+}
+
+impl LedgerShared {
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, options: Options) -> Self {
+        Self {
+            book: RwLock::new(Book::new(&Head::nowhere())),
+            durable: watch::Sender::new(Durable { seq: 0, rewinds: 0 }),
+            state: watch::Sender::new(State::Following),
+            role: watch::Sender::new(Role::Following),
+            time: LedgerTime::default(),
+            confirmed: watch::Sender::new(clock.monotonic()),
+            events: broadcast::Sender::new(EVENT_BACKLOG),
+            index: EventIndex::new(0),
+            counters: LiveCounters::default(),
+            epoch: AtomicU64::new(0),
+            oldest: watch::Sender::new(0),
+            stop: CancellationToken::new(),
+            store,
+            clock,
+            options,
+        }
+    }
+
+    pub fn book(&self) -> RwLockReadGuard<'_, Book> {
+        self.book.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn book_mut(&self) -> RwLockWriteGuard<'_, Book> {
+        self.book.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn leads(&self) -> bool {
+        matches!(*self.role.borrow(), Role::Leading { .. })
+    }
+
+    /// The Book is built anew: what was read of the former one may never have been.
+    pub fn replace_book(&self, book: Book) {
+        *self.book_mut() = book;
+        self.durable.send_modify(|durable| durable.rewinds += 1);
+    }
+
+    /// This is where the ledger durably stands.
+    pub fn set_durable_head(&self, head: &Head) {
+        self.confirmed.send_replace(self.clock.monotonic());
+        self.epoch.store(head.epoch, Relaxed);
+        self.oldest.send_replace(head.oldest);
+        self.durable.send_modify(|durable| durable.seq = head.seq);
+    }
+
+    /// Tells who listens, now that it is durable.
+    pub fn publish(&self, events: &[Arc<Event>]) {
+        self.index.add(events);
+        for event in events {
+            // Nobody may be listening.
+            let _ = self.events.send(event.clone());
+        }
+    }
+
+    /// Forgets the index of events and builds it from those of `snapshot` up to number `last`, beside what is going on.
+    pub fn rebuild_index(self: &Arc<Self>, snapshot: Arc<dyn Snapshot>, oldest: u64, last: u64) {
+        let build = self.index.begin(oldest);
+        let shared = self.clone();
+        tokio::spawn(async move {
+            if let Err(error) = shared.index.build(build, &*snapshot, last).await {
+                tracing::error!(%error, "The index of events could not be built; history does not answer.");
+            }
+        });
+    }
+}

@@ -1,0 +1,279 @@
+//! Who leads: a key that lives as long as its holder's lease, and the epoch that is raised together with it.
+//!
+//! The lease is only how a successor learns that its turn has come, and one that is not renewed says so before it runs
+//! out. What keeps a late leader from doing harm is the epoch: every commit of a leader is conditional on it still
+//! being the one it raised.
+
+mod failure_detector;
+
+use std::{
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
+
+use tokio::time::{sleep, timeout};
+use tonic::Status;
+
+use self::failure_detector::FailureDetector;
+use super::{
+    EtcdShared, KV_TXN, is_at,
+    messages::{
+        LeaseGrantRequest, LeaseGrantResponse, LeaseKeepAliveRequest, LeaseKeepAliveResponse,
+        LeaseRevokeRequest, Nothing, Operation, PutRequest, RangeRequest, TxnRequest, TxnResponse,
+    },
+};
+use crate::{EPOCH_KEY, Epoch, StoreError, epoch};
+
+const GRANT: &str = "/etcdserverpb.Lease/LeaseGrant";
+const REVOKE: &str = "/etcdserverpb.Lease/LeaseRevoke";
+const KEEP_ALIVE: &str = "/etcdserverpb.Lease/LeaseKeepAlive";
+
+/// How often one who waits looks whether the lead is free.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// How long one renewal is waited for before the next is tried: the answer may be lost with the member that had it.
+const RENEWAL: Duration = Duration::from_millis(800);
+/// How soon it is tried again.
+const AGAIN: Duration = Duration::from_millis(100);
+
+/// What one who leads holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Leading {
+    lease: i64,
+    /// The revision at which the epoch was raised: commits are conditional on it.
+    pub(super) fence: i64,
+}
+
+/// The two keys of leadership as they stand.
+struct LeadershipKeys {
+    leader: i64,
+    /// The lease of whoever leads.
+    holder: Option<i64>,
+    epoch: i64,
+    number: u64,
+}
+
+/// Waits until nobody else leads, then leads with a new epoch. One who leads already only raises the epoch; one who was
+/// deposed waits like everybody else.
+pub(super) async fn lead(shared: &Arc<EtcdShared>) -> Result<Epoch, StoreError> {
+    if let Some(leading) = shared.leading() {
+        return raise(shared, leading).await;
+    }
+    let mut doubt = FailureDetector::default();
+    loop {
+        let standing = read_leadership(shared).await?;
+        if doubt.suspects(shared, standing.holder.filter(|_| standing.leader != 0)).await {
+            tracing::info!("The leader does not renew its lease; this process takes the lead.");
+        } else if standing.leader != 0 {
+            tokio::select! {
+                () = shared.closed.cancelled() => return Err(EtcdShared::closed_error()),
+                () = sleep(POLL_INTERVAL) => {}
+            }
+            continue;
+        }
+        let lease = grant(shared).await?;
+        let number = standing.number + 1;
+        match acquire_leadership(shared, &standing, lease, Some(number)).await {
+            Ok(Some(fence)) => return begin_leading(shared, lease, fence, number).await,
+            // Somebody else was faster. What was granted runs out by itself.
+            Ok(None) => {}
+            Err(error) => {
+                // The answer may be all that was lost.
+                let LeadershipKeys { holder, epoch, number, .. } = read_leadership(shared).await?;
+                return if holder == Some(lease) {
+                    begin_leading(shared, lease, epoch, number).await
+                } else {
+                    Err(error)
+                };
+            }
+        }
+    }
+}
+
+async fn begin_leading(
+    shared: &Arc<EtcdShared>,
+    lease: i64,
+    fence: i64,
+    number: u64,
+) -> Result<Epoch, StoreError> {
+    shared.set_leading(Some(Leading { lease, fence }));
+    if shared.closed.is_cancelled() {
+        // The store was closed while the lead was being taken.
+        resign(shared).await;
+        return Err(EtcdShared::closed_error());
+    }
+    tokio::spawn(keep_lease_alive(Arc::clone(shared), lease));
+    Ok(Epoch(number))
+}
+
+async fn raise(shared: &Arc<EtcdShared>, leading: Leading) -> Result<Epoch, StoreError> {
+    let standing = read_leadership(shared).await?;
+    if standing.epoch != leading.fence {
+        shared.deposed();
+        return Err(StoreError::Refused { key: EPOCH_KEY.to_vec() });
+    }
+    let number = standing.number + 1;
+    match acquire_leadership(shared, &standing, leading.lease, Some(number)).await? {
+        Some(fence) => {
+            shared.set_leading(Some(Leading { fence, ..leading }));
+            Ok(Epoch(number))
+        }
+        None => Err(StoreError::Refused { key: EPOCH_KEY.to_vec() }),
+    }
+}
+
+async fn read_leadership(shared: &EtcdShared) -> Result<LeadershipKeys, StoreError> {
+    let read = |key: Vec<u8>| Operation::Range(RangeRequest { key, ..RangeRequest::default() }).into();
+    let question = TxnRequest {
+        success: vec![read(shared.leader.clone()), read(shared.full(EPOCH_KEY))],
+        ..TxnRequest::default()
+    };
+    let answer: TxnResponse =
+        shared.client.read(KV_TXN, question).await.map_err(|status| shared.unavailable(&status))?;
+    let mut found =
+        answer.responses.into_iter().map(|op| op.range.unwrap_or_default().kvs.into_iter().next());
+    let (leader, holder) = match found.next().flatten() {
+        None => (0, None),
+        Some(kv) => (kv.mod_revision, std::str::from_utf8(&kv.value).ok().and_then(|id| id.parse().ok())),
+    };
+    let (epoch, number) = match found.next().flatten() {
+        None => (0, 0),
+        Some(kv) => (kv.mod_revision, epoch::read(&kv.value)?),
+    };
+    Ok(LeadershipKeys { leader, holder, epoch, number })
+}
+
+/// Takes the lead if the keys are as they were seen, and returns the revision of that; with a number, raises the epoch.
+async fn acquire_leadership(
+    shared: &EtcdShared,
+    standing: &LeadershipKeys,
+    lease: i64,
+    number: Option<u64>,
+) -> Result<Option<i64>, StoreError> {
+    let put = |key: Vec<u8>, value: String, lease: i64| {
+        Operation::Put(PutRequest { key, value: value.into_bytes(), lease }).into()
+    };
+    let mut success = vec![put(shared.leader.clone(), lease.to_string(), lease)];
+    if let Some(number) = number {
+        success.push(put(shared.full(EPOCH_KEY), number.to_string(), 0));
+    }
+    let question = TxnRequest {
+        compare: vec![
+            is_at(shared.leader.clone(), standing.leader),
+            is_at(shared.full(EPOCH_KEY), standing.epoch),
+        ],
+        success,
+        ..TxnRequest::default()
+    };
+    let answer = shared.send_once(question).await.map_err(|status| shared.unavailable(&status))?;
+    let revision = answer.header.map_or(0, |header| header.revision);
+    Ok(answer.succeeded.then_some(revision))
+}
+
+/// Keeps the lease alive. One that ran out while nobody else led is replaced; otherwise this store has been deposed.
+async fn keep_lease_alive(shared: Arc<EtcdShared>, mut lease: i64) {
+    // The first comes at once: taking the lead may have used up some of it.
+    let mut pause = Duration::ZERO;
+    loop {
+        tokio::select! {
+            () = shared.closed.cancelled() => return,
+            () = sleep(pause) => pause = shared.lease / 4,
+        }
+        let _keeping = shared.keeping.lock().await;
+        // One who was deposed and leads again has another lease, and somebody else who keeps it.
+        let Some(leading) = shared.leading().filter(|leading| leading.lease == lease) else { return };
+        let renewed = tokio::select! {
+            () = shared.closed.cancelled() => return,
+            renewed = renew(&shared, leading.lease) => renewed,
+        };
+        match renewed {
+            Ok(0) => match reacquire_leadership(&shared, leading).await {
+                Ok(Some(new)) => {
+                    lease = new;
+                    tracing::warn!("The lease of the lead had run out; nobody else took it.");
+                }
+                Ok(None) => return shared.deposed(),
+                Err(error) => tracing::debug!(%error, "The lead could not be taken again yet."),
+            },
+            Ok(_) => shared.note_ready(),
+            Err(status) => {
+                let _ = shared.unavailable(&status); // Said by `health`.
+                pause = AGAIN;
+            }
+        }
+    }
+}
+
+async fn reacquire_leadership(shared: &EtcdShared, leading: Leading) -> Result<Option<i64>, StoreError> {
+    let standing = read_leadership(shared).await?;
+    if standing.epoch != leading.fence {
+        return Ok(None);
+    }
+    if standing.leader != 0 {
+        return Err(StoreError::Unavailable { reason: "the old lease still stands".into() });
+    }
+    let lease = grant(shared).await?;
+    if acquire_leadership(shared, &standing, lease, None).await?.is_none() {
+        return Err(StoreError::Unavailable { reason: "somebody else was faster".into() });
+    }
+    shared.set_leading(Some(Leading { lease, ..leading }));
+    Ok(Some(lease))
+}
+
+/// Gives the lead of a closed store to whoever waits for it.
+pub(super) async fn resign(shared: &EtcdShared) {
+    // Not while the lease is being replaced: what replaces it would stay.
+    let _kept = timeout(RENEWAL, shared.keeping.lock()).await;
+    let leading = shared.leading.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(leading) = leading {
+        let question = LeaseRevokeRequest { id: leading.lease };
+        if let Err(status) = shared.client.read::<_, Nothing>(REVOKE, question).await {
+            tracing::debug!(%status, "The lease could not be given back; it runs out by itself.");
+        }
+    }
+}
+
+async fn grant(shared: &EtcdShared) -> Result<i64, StoreError> {
+    let ttl = i64::try_from(shared.lease.as_secs().max(1)).unwrap_or(i64::MAX);
+    let answer: LeaseGrantResponse = shared
+        .client
+        .read(GRANT, LeaseGrantRequest { ttl })
+        .await
+        .map_err(|status| shared.unavailable(&status))?;
+    if answer.error.is_empty() {
+        Ok(answer.id)
+    } else {
+        Err(StoreError::Unavailable { reason: format!("etcd gives no lease: {}", answer.error) })
+    }
+}
+
+/// The seconds the lease has left after being renewed; 0 when etcd does not know it.
+///
+/// Only who hears may speak: on a network that loses what comes and not what goes, a leader would otherwise keep its lease
+/// for as long as it calls for it, and be of no use to anybody.
+async fn renew(shared: &EtcdShared, id: i64) -> Result<i64, Status> {
+    let renewal = async {
+        let at = shared.find_live_endpoint().await?;
+        shared.client.once_at(at, KEEP_ALIVE, LeaseKeepAliveRequest { id }).await
+    };
+    let answer: LeaseKeepAliveResponse = timeout(RENEWAL, renewal)
+        .await
+        .unwrap_or_else(|_| Err(Status::deadline_exceeded("the lease was not renewed in time")))?;
+    Ok(answer.ttl)
+}
+
+impl EtcdShared {
+    pub(super) fn leading(&self) -> Option<Leading> {
+        *self.leading.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set_leading(&self, leading: Option<Leading>) {
+        *self.leading.lock().unwrap_or_else(PoisonError::into_inner) = leading;
+    }
+
+    /// Another process leads now. What was begun while this one led is refused by its fence; from now on this store is
+    /// that of one who follows, and may wait for its turn again.
+    pub(super) fn deposed(&self) {
+        tracing::debug!("Another process leads this etcd now.");
+        self.set_leading(None);
+    }
+}

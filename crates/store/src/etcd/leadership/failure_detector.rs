@@ -1,0 +1,71 @@
+//! Whether who leads still lives, as its lease tells before it runs out.
+//!
+//! etcd lets a lease run out late: it looks twice a second, and whenever its members have elected a leader it gives every
+//! lease its full time again and more, so that the time without a leader counts against nobody. But one who lives renews
+//! its lease four times in its life, and that can be seen. To take the lead from one who lives after all does no harm,
+//! because of the epoch.
+
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::{
+    super::messages::{LeaseTimeToLiveRequest, LeaseTimeToLiveResponse},
+    EtcdShared,
+};
+
+const TIME_TO_LIVE: &str = "/etcdserverpb.Lease/LeaseTimeToLive";
+
+/// How often in a row a lease must be found not renewed. With the pauses between looks that is the better half of a
+/// second, in which one who lives has tried to renew it at least once.
+const ENOUGH: u32 = 4;
+/// A look that takes longer says nothing.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// What one who waits thinks of the leader.
+#[derive(Debug, Default)]
+pub(super) struct FailureDetector {
+    holder: Option<i64>,
+    times: u32,
+}
+
+impl FailureDetector {
+    /// Looks at the lease of whoever leads once more; whether it is enough.
+    pub(super) async fn suspects(&mut self, shared: &EtcdShared, holder: Option<i64>) -> bool {
+        let Some(id) = holder else {
+            *self = Self::default();
+            return false;
+        };
+        let look = shared.client.read_urgently(TIME_TO_LIVE, LeaseTimeToLiveRequest { id });
+        // Without an answer nothing is known: one who lives could not have renewed either.
+        let answer: Option<LeaseTimeToLiveResponse> = timeout(PATIENCE, look).await.ok().and_then(Result::ok);
+        let silent = answer.is_some_and(is_silent);
+        self.times = if silent && self.holder == holder { self.times + 1 } else { u32::from(silent) };
+        self.holder = holder;
+        self.times >= ENOUGH
+    }
+}
+
+/// Whether the last renewal was long ago: less than half is left, or as much as only an election of etcd's gives.
+fn is_silent(lease: LeaseTimeToLiveResponse) -> bool {
+    let LeaseTimeToLiveResponse { ttl, granted } = lease;
+    ttl < 0 || (granted > 0 && (ttl >= granted || ttl.saturating_mul(2) < granted))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_who_renews_in_time_is_never_doubted() {
+        let silent = |ttl, granted| is_silent(LeaseTimeToLiveResponse { ttl, granted });
+        for granted in [2_i64, 3, 5, 8, 60] {
+            // In milliseconds, rounded down to seconds as etcd does: just renewed, and about to be.
+            let (just, due) = ((granted * 1000 - 1) / 1000, granted * 750 / 1000);
+            assert!((due..=just).all(|ttl| !silent(ttl, granted)), "{granted}");
+            assert!(silent(granted, granted) && silent(0, granted) && silent(-1, granted));
+        }
+        assert!(silent(-1, 0), "it is gone");
+        assert!(!silent(0, 0), "a server that says nothing");
+    }
+}

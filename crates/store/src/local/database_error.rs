@@ -1,0 +1,150 @@
+//! What went wrong inside the engine, and how to say it.
+
+use std::{any::Any, error::Error, io, path::Path};
+
+use crate::StoreError;
+
+/// Why fjall or the files around it did not do what they should.
+#[derive(Debug)]
+pub(super) enum DatabaseError {
+    Fjall(fjall::Error),
+    Io(io::Error),
+    /// The disk has no room to open the database again.
+    NoRoom {
+        needed: u64,
+    },
+    /// fjall panicked: it asserts where files do not fit together.
+    Panicked(String),
+    /// The database opens, and is not the one that was written.
+    Damaged(String),
+    /// It is not a store of its own.
+    OfACluster,
+}
+
+impl From<fjall::Error> for DatabaseError {
+    fn from(error: fjall::Error) -> Self {
+        Self::Fjall(error)
+    }
+}
+
+impl From<io::Error> for DatabaseError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl DatabaseError {
+    pub(super) fn panicked(panic: &(dyn Any + Send)) -> Self {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+        Self::Panicked(text.unwrap_or("no reason given").to_owned())
+    }
+
+    /// The operating system's error at the bottom of it, if that is what it is.
+    fn io(&self) -> Option<&io::Error> {
+        match self {
+            Self::Io(error) => Some(error),
+            Self::Fjall(error) => {
+                let mut cause: Option<&(dyn Error + 'static)> = Some(error);
+                while let Some(error) = cause {
+                    if let Some(io) = error.downcast_ref() {
+                        return Some(io);
+                    }
+                    cause = error.source();
+                }
+                None
+            }
+            Self::NoRoom { .. } | Self::Panicked(_) | Self::Damaged(_) | Self::OfACluster => None,
+        }
+    }
+
+    /// Whether an earlier write failed in fjall's background, which keeps the cause to itself.
+    pub(super) fn hides_its_cause(&self) -> bool {
+        matches!(self, Self::Fjall(fjall::Error::Poisoned) | Self::Panicked(_))
+    }
+
+    /// Says, for people, why `dir` cannot be written to.
+    pub(super) fn reason(&self, dir: &Path) -> String {
+        let dir = dir.display();
+        if let Some(error) = self.io() {
+            return match error.kind() {
+                io::ErrorKind::StorageFull => format!("the disk of {dir} is full"),
+                io::ErrorKind::QuotaExceeded => format!("the disk quota of {dir} is used up"),
+                io::ErrorKind::ReadOnlyFilesystem => format!("the file system of {dir} is read-only"),
+                _ => format!("reading or writing {dir} failed: {error}"),
+            };
+        }
+        match self {
+            Self::Fjall(fjall::Error::Poisoned) => {
+                format!("a write in the background to {dir} failed; the log says why")
+            }
+            Self::Fjall(fjall::Error::Locked) => format!("{dir} is still in use"),
+            Self::Fjall(error) => format!("the files in {dir} are not as they were written ({error:?})"),
+            Self::NoRoom { needed } => {
+                let megabytes = needed.div_ceil(1 << 20);
+                format!("the disk of {dir} is full; {megabytes} MiB must be free for the store to go on")
+            }
+            Self::Panicked(reason) => format!("the files in {dir} cannot be understood ({reason})"),
+            Self::Io(error) => format!("reading or writing {dir} failed: {error}"),
+            Self::Damaged(reason) => reason.clone(),
+            Self::OfACluster => format!(
+                "{dir} holds a node of a cluster, not a store of its own; say `type = \"raft\"`, or name another directory"
+            ),
+        }
+    }
+
+    /// As the answer to a call that did nothing.
+    pub(super) fn into_error(self, dir: &Path) -> StoreError {
+        let reason = self.reason(dir);
+        let damaged = match &self {
+            Self::Damaged(_) | Self::Panicked(_) => true,
+            Self::NoRoom { .. }
+            | Self::OfACluster
+            | Self::Io(_)
+            | Self::Fjall(fjall::Error::Poisoned | fjall::Error::Locked) => false,
+            Self::Fjall(_) => self.io().is_none_or(|error| {
+                matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData
+                )
+            }),
+        };
+        if damaged {
+            StoreError::Damaged { reason: format!("{reason}; restore a backup") }
+        } else {
+            StoreError::Unavailable { reason }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_named_however_deep_it_hides() {
+        let full = || io::Error::from(io::ErrorKind::StorageFull);
+        let dir = Path::new("/data");
+        for trouble in [
+            DatabaseError::Io(full()),
+            DatabaseError::Fjall(fjall::Error::Io(full())),
+            DatabaseError::Fjall(fjall::Error::Storage(full().into())),
+        ] {
+            assert_eq!(trouble.reason(dir), "the disk of /data is full");
+            assert!(matches!(trouble.into_error(dir), StoreError::Unavailable { .. }));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_damage() {
+        for trouble in [
+            DatabaseError::Fjall(fjall::Error::InvalidTrailer),
+            DatabaseError::Fjall(fjall::Error::Unrecoverable),
+            DatabaseError::Fjall(fjall::Error::Io(io::ErrorKind::NotFound.into())),
+            DatabaseError::Panicked("should exist".into()),
+        ] {
+            let error = trouble.into_error(Path::new("/data"));
+            assert!(matches!(&error, StoreError::Damaged { reason } if reason.ends_with("restore a backup")));
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! What the writer does when writing fails.
+//!
+//! fjall refuses every write after one that failed, until it is opened again, and after a flush of the log that failed
+//! nobody knows what it holds. What is on the disk is unknown until both were read again, so nobody may read the old
+//! database either: it could deny a commit that is found later.
+
+use std::{io, thread, time::Duration};
+
+use tracing::{error, warn};
+
+use super::{database_error::DatabaseError, engine::Engine, journals, log::Log, recovery, writer::Writer};
+use crate::Health;
+
+/// What is tried to be written to learn what is wrong with the disk.
+const PROBE: u64 = 64 << 10;
+
+/// Room the database takes besides what the log holds, to be opened and to write down how far it is.
+const ROOM: u64 = 1 << 20;
+
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// How long those who ask in the meantime wait for their answer.
+const SLICE: Duration = Duration::from_millis(50);
+
+impl Writer {
+    /// Takes the database away from everybody and says why. To be called before anyone is answered that its
+    /// commit is unknown, because the next thing they do is read.
+    pub(super) fn break_off(&mut self, trouble: &DatabaseError) -> String {
+        let reason = self.cause(trouble);
+        error!(reason, ?trouble, "The store failed and is opened again.");
+        self.shared.fail(reason.clone());
+        self.applier.abandon();
+        self.broken = self.shared.withdraw_engine();
+        reason
+    }
+
+    /// Opens the database again, for as long as it takes. `false` when the store is to be closed instead.
+    pub(super) fn reopen_with_retries(&mut self) -> bool {
+        if let Some(engine) = self.broken.take() {
+            engine.close();
+        }
+        let mut pause = FIRST_PAUSE;
+        while self.pause_before_retry(pause) {
+            match self.reopen() {
+                Ok(()) => {
+                    warn!(dir = %self.dir.path().display(), "The store works again.");
+                    self.shared.set_health(Health::Ready);
+                    return true;
+                }
+                Err(trouble) => self.shared.fail(self.cause(&trouble)),
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+        false
+    }
+
+    fn pause_before_retry(&self, pause: Duration) -> bool {
+        let mut rested = Duration::ZERO;
+        while rested < pause {
+            if !self.turn_away() {
+                return false;
+            }
+            thread::sleep(SLICE);
+            rested += SLICE;
+        }
+        true
+    }
+
+    fn reopen(&mut self) -> Result<(), DatabaseError> {
+        let engine = if self.log.is_some() { self.reopen_with_log() } else { self.reopen_with_journals() }?;
+        self.shared.publish_engine(engine);
+        Ok(())
+    }
+
+    fn reopen_with_log(&mut self) -> Result<Engine, DatabaseError> {
+        let contents = Log::read(self.dir.path())?;
+        let Some(contents) = contents else {
+            return Err(DatabaseError::Damaged(format!("{} is empty", Log::path(self.dir.path()).display())));
+        };
+        // What the log holds is written to tables, by way of a journal.
+        let needed = 2 * contents.bytes() + ROOM;
+        self.dir.probe(needed).map_err(|error| no_room(error, needed))?;
+        let engine = recovery::replay(&self.dir, &contents, self.shared.durable())?;
+        let former = contents.former();
+        self.accept(engine, |writer, engine, found| {
+            let mut log = Log::begin(writer.dir.path(), found, former)?;
+            log.prepare(&[]);
+            log.commit(writer.numbered, found)?;
+            engine.apply(&[], writer.numbered)?;
+            writer.log = Some(log);
+            writer.applier.resume(found);
+            Ok(())
+        })
+    }
+
+    fn reopen_with_journals(&mut self) -> Result<Engine, DatabaseError> {
+        let database = self.dir.database();
+        let needed = journals::size(&database)?;
+        let copied = self.dir.probe(PROBE).and_then(|()| journals::replace_by_copies(&database));
+        copied.map_err(|error| no_room(error, needed))?;
+        let engine = Engine::open_with_journals(&database)?;
+        self.accept(engine, |writer, engine, _| engine.write(&[], writer.numbered))
+    }
+
+    /// Takes `engine` for the continuation of the one that failed if it has every commit that was acknowledged, and if
+    /// `write`, something durable with the next number, works.
+    fn accept(
+        &mut self,
+        engine: Engine,
+        write: impl FnOnce(&mut Self, &Engine, u64) -> Result<(), DatabaseError>,
+    ) -> Result<Engine, DatabaseError> {
+        let durable = self.shared.durable();
+        let accepted = engine.revision().and_then(|found| {
+            if found < durable {
+                return Err(DatabaseError::Damaged(format!(
+                    "{} ends at commit {found}, and commit {durable} was acknowledged; restore a backup",
+                    self.dir.path().display()
+                )));
+            }
+            self.numbered = self.numbered.max(found) + 1;
+            write(self, &engine, found)?;
+            Ok(found)
+        });
+        match accepted {
+            Ok(found) => {
+                if found > durable {
+                    self.shared.watchers.lose_all(); // Commits that were answered as unknown have landed after all.
+                }
+                self.shared.set_durable(self.numbered);
+                self.shared.set_applied(self.numbered);
+                Ok(engine)
+            }
+            Err(trouble) => {
+                engine.close();
+                Err(trouble)
+            }
+        }
+    }
+
+    /// Says why writing does not work. Where fjall does not tell, a write of our own may.
+    fn cause(&self, trouble: &DatabaseError) -> String {
+        let seen = if trouble.hides_its_cause() { self.dir.probe(PROBE).err() } else { None };
+        seen.map_or_else(
+            || trouble.reason(self.dir.path()),
+            |error| DatabaseError::Io(error).reason(self.dir.path()),
+        )
+    }
+}
+
+fn no_room(error: io::Error, needed: u64) -> DatabaseError {
+    match error.kind() {
+        io::ErrorKind::StorageFull => DatabaseError::NoRoom { needed },
+        _ => DatabaseError::Io(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, mpsc};
+
+    use super::{
+        super::{
+            applier::Applier,
+            data_dir::DataDir,
+            housekeeper::Housekeeper,
+            recovery::Opened,
+            shared_state::{DatabaseKind, LocalShared},
+        },
+        *,
+    };
+    use crate::WatchItem;
+
+    /// A writer that knows `durable` to be on the disk and gave out numbers up to `numbered`, and a log or a journal in which
+    /// `found` is the last commit.
+    fn writer(dir: &std::path::Path, kind: DatabaseKind, durable: u64, numbered: u64, found: u64) -> Writer {
+        let dir = DataDir::acquire(dir).unwrap();
+        let Opened { engine, mut log, .. } = recovery::open(&dir, kind).unwrap();
+        match &mut log {
+            Some(log) => {
+                log.prepare(&[(b"dk".to_vec(), Some(b"12345678value".to_vec()))]);
+                log.commit(found, 0).unwrap();
+            }
+            None => engine.write(&[], found).unwrap(),
+        }
+        engine.close();
+        let shared = Arc::new(LocalShared::closed(dir.path(), kind, durable));
+        let housekeeper = Housekeeper::start(Arc::clone(&shared), durable).unwrap();
+        let applier = Applier::start(Arc::clone(&shared), 0).unwrap();
+        let (_, requests) = mpsc::channel();
+        Writer {
+            shared,
+            dir,
+            requests,
+            housekeeper,
+            applier,
+            log,
+            numbered,
+            busy: false,
+            unseen: 0,
+            broken: None,
+        }
+    }
+
+    fn revision(writer: &Writer) -> u64 {
+        writer.shared.with_engine(|engine, _| engine.revision()).unwrap().unwrap()
+    }
+
+    const KINDS: [DatabaseKind; 2] = [DatabaseKind::Own, DatabaseKind::Node];
+
+    #[tokio::test]
+    async fn a_commit_that_landed_after_all_is_told_to_watchers_as_lost() {
+        for kind in KINDS {
+            let dir = tempfile::tempdir().unwrap();
+            let mut writer = writer(dir.path(), kind, 5, 7, 6);
+            let mut watch = writer.shared.watchers.add(b"");
+            writer.reopen().unwrap();
+            assert_eq!(watch.next().await, Some(WatchItem::Lost));
+            assert_eq!((writer.numbered, writer.shared.durable()), (8, 8), "no number is given twice");
+            assert_eq!(revision(&writer), 8, "a durable write worked");
+            let contents =
+                Log::read(dir.path()).unwrap().map(|contents| (contents.checkpoint, contents.last));
+            assert_eq!(contents, (kind == DatabaseKind::Own).then_some((6, 8)));
+        }
+    }
+
+    #[tokio::test]
+    async fn watchers_go_on_when_nothing_landed() {
+        for kind in KINDS {
+            let dir = tempfile::tempdir().unwrap();
+            let mut writer = writer(dir.path(), kind, 5, 7, 5);
+            let mut watch = writer.shared.watchers.add(b"");
+            writer.reopen().unwrap();
+            writer.shared.watchers.end_all();
+            assert_eq!(watch.next().await, None);
+            assert_eq!(writer.numbered, 8);
+        }
+    }
+
+    #[test]
+    fn a_store_without_an_acknowledged_commit_is_not_accepted() {
+        for kind in KINDS {
+            let dir = tempfile::tempdir().unwrap();
+            let mut writer = writer(dir.path(), kind, 5, 7, 4);
+            let trouble = writer.reopen().unwrap_err();
+            let reason = trouble.reason(dir.path());
+            assert!(reason.contains("ends at commit 4, and commit 5 was"), "{reason}");
+        }
+    }
+}

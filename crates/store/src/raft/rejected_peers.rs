@@ -1,0 +1,50 @@
+//! Those who were turned away: each is told of, and none can fill the log.
+
+use std::{
+    collections::HashMap,
+    net::IpAddr,
+    sync::{Mutex, PoisonError},
+};
+
+/// Ticks for which the same is not said again of one who knocks and knocks: a minute.
+const PAUSE: u64 = 600;
+
+/// So much is said in that time.
+const MOST: usize = 16;
+
+/// What the log has told lately of whom, and when.
+#[derive(Debug, Default)]
+pub(super) struct RejectedPeers(Mutex<HashMap<(IpAddr, String), u64>>);
+
+impl RejectedPeers {
+    /// Whether the log should tell now that this one was turned away, and why.
+    pub(super) fn should_log(&self, from: IpAddr, why: &str, now: u64) -> bool {
+        let key = (from, why.to_owned());
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        told.retain(|_, at| now.saturating_sub(*at) < PAUSE);
+        if told.contains_key(&key) || told.len() >= MOST {
+            return false;
+        }
+        told.insert(key, now);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_told_of_once_a_minute_and_a_crowd_in_part() {
+        let (strangers, begin) = (RejectedPeers::default(), 7);
+        let one = |number: u8| IpAddr::from([192, 0, 2, number]);
+        assert!(strangers.should_log(one(1), "a secret", begin));
+        assert!(!strangers.should_log(one(1), "a secret", begin + PAUSE / 2));
+        assert!(strangers.should_log(one(1), "a certificate", begin + PAUSE / 2));
+        assert!(strangers.should_log(one(2), "a secret", begin + PAUSE / 2));
+        assert!(strangers.should_log(one(1), "a secret", begin + PAUSE));
+        let later = begin + PAUSE * 5;
+        let told = (0..200).filter(|number| strangers.should_log(one(*number), "a secret", later)).count();
+        assert_eq!(told, MOST);
+    }
+}
