@@ -9,7 +9,11 @@ use crate::credentials::Credentials;
 pub(crate) const SUBJECT: &str = "admin";
 
 /// Makes sure that a token which works with `tokens` is kept for all of `urls`. One that is there already stays.
-pub(crate) async fn keep(tokens: &Tokens, credentials: &Credentials, urls: &[String]) -> anyhow::Result<()> {
+pub(crate) async fn ensure(
+    tokens: &Tokens,
+    credentials: &Credentials,
+    urls: &[String],
+) -> anyhow::Result<()> {
     let urls: Vec<_> = urls.iter().map(|url| canonical_url(url)).collect::<Result<_, _>>()?;
     let mut wanting = Vec::new();
     for url in &urls {
@@ -26,7 +30,7 @@ pub(crate) async fn keep(tokens: &Tokens, credentials: &Credentials, urls: &[Str
         Some(token) => token,
         None => create(tokens).await?,
     };
-    credentials.keep(&wanting, &token)
+    credentials.save_token(&wanting, &token)
 }
 
 /// Any of the user's tokens that is an admin's here.

@@ -1,14 +1,14 @@
 //! What can be typed: the commands, their flags and their help.
 
 pub(crate) mod admin;
+pub(crate) mod adopt_and_rollback;
 pub(crate) mod claim;
 pub(crate) mod cluster;
+pub(crate) mod dns;
 pub(crate) mod get;
 pub(crate) mod import;
-pub(crate) mod names;
 pub(crate) mod pipam;
 pub(crate) mod pool;
-pub(crate) mod verbs;
 
 #[cfg(test)]
 mod reference;
@@ -127,7 +127,7 @@ impl Cli {
 
 impl Command {
     /// Whether it only looks, and can do with something old.
-    pub(crate) fn looks(&self) -> bool {
+    pub(crate) fn is_read_only(&self) -> bool {
         matches!(
             self,
             Self::Status(_)
@@ -171,23 +171,23 @@ pub(crate) enum Command {
     Move(claim::Move),
     Reserve(claim::Reserve),
     Unreserve(claim::Unreserve),
-    Plan(names::Plan),
+    Plan(dns::Plan),
     #[command(alias = "reconcile")]
-    Apply(names::Apply),
+    Apply(dns::Apply),
     #[command(subcommand)]
-    Record(names::Record),
-    Adopt(verbs::Adopt),
-    Recover(verbs::Recover),
-    Clean(verbs::Clean),
-    Rollback(verbs::Rollback),
+    Record(dns::Record),
+    Adopt(adopt_and_rollback::Adopt),
+    Recover(adopt_and_rollback::Recover),
+    Clean(adopt_and_rollback::Clean),
+    Rollback(adopt_and_rollback::Rollback),
     Get(get::Get),
     History(get::History),
     Explain(get::Explain),
     #[command(subcommand)]
     Events(admin::Events),
-    Pause(names::Pause),
-    Resume(names::Resume),
-    Export(names::Export),
+    Pause(dns::Pause),
+    Resume(dns::Resume),
+    Export(dns::Export),
     #[command(subcommand)]
     Store(admin::Store),
     #[command(subcommand)]

@@ -1,18 +1,19 @@
 //! One module per command.
 
-pub(crate) mod bulk;
+pub(crate) mod adopt_and_rollback;
 pub(crate) mod changes;
 pub(crate) mod claim;
+pub(crate) mod claim_file;
 pub(crate) mod cluster;
+pub(crate) mod completions_and_man;
 pub(crate) mod config;
+pub(crate) mod dns;
 pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod explain;
 pub(crate) mod get;
 pub(crate) mod import;
 pub(crate) mod migrate;
-pub(crate) mod names;
-pub(crate) mod pages;
 pub(crate) mod plan;
 pub(crate) mod pool;
 pub(crate) mod release;
@@ -20,7 +21,6 @@ pub(crate) mod reserve;
 pub(crate) mod status;
 pub(crate) mod store;
 pub(crate) mod token;
-pub(crate) mod verbs;
 pub(crate) mod watch;
 
 use std::sync::Arc;

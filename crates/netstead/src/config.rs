@@ -3,13 +3,13 @@
 //! Everything is read with its place, and all that is wrong is told at once: file, line, column, and the nearest
 //! real key to a mistyped one.
 
+mod concat_keys;
 mod dns;
 mod domain;
+mod dynamic_target;
 mod environment;
 mod find;
-mod joined;
 mod listen;
-mod moving;
 mod nameserver;
 mod notify;
 mod pool;
@@ -29,24 +29,24 @@ use netstead_model::{PoolSpec, Span};
 use netstead_plan::Domains;
 use serde::Serialize;
 
+use self::{
+    concat_keys::concat_keys,
+    environment::Environment,
+    problem::{Problems, ValueOrigin},
+    section::Section,
+    tree::Table,
+};
 pub(crate) use self::{
     dns::{DnsConfig, ServerConfig},
-    find::{Found, find},
+    dynamic_target::{DynamicTargetConfig, LookupMethod, LookupSettings},
+    find::{FoundConfig, find},
     listen::Listen,
-    moving::{Finding, Moving, MovingPlace},
     nameserver::NameserverConfig,
     notify::{NotifyConfig, NotifyFormat},
     problem::Problem,
     secret::Secret,
     source::{SourceConfig, SourceKind},
     store::{BACKUPS, EtcdConfig, RaftConfig, RaftSecurityConfig, StoreConfig},
-};
-use self::{
-    environment::Environment,
-    joined::joined,
-    problem::{Place, Problems},
-    section::Section,
-    tree::Table,
 };
 use crate::logging::{LogFilter, LogFormat};
 
@@ -206,22 +206,25 @@ fn understand(root: &Table, dir: &Path, problems: &mut Problems) -> Config {
     let domains = each(domains, |name, place, table| domain::read(name, place, table, problems));
     domain::check_together(&domains, problems);
     Config {
-        pools: without_places(pools),
-        sources: without_places(sources),
-        providers: without_places(providers),
-        domains: Domains(without_places(domains)),
+        pools: without_origins(pools),
+        sources: without_origins(sources),
+        providers: without_origins(providers),
+        domains: Domains(without_origins(domains)),
         ..config
     }
 }
 
-type Tables<'t> = Vec<(&'t str, &'t Place, &'t Table)>;
+type Tables<'t> = Vec<(&'t str, &'t ValueOrigin, &'t Table)>;
 
-fn each<T>(tables: Tables<'_>, mut read: impl FnMut(&str, &Place, &Table) -> Option<T>) -> Vec<(&Place, T)> {
+fn each<T>(
+    tables: Tables<'_>,
+    mut read: impl FnMut(&str, &ValueOrigin, &Table) -> Option<T>,
+) -> Vec<(&ValueOrigin, T)> {
     let read = |(name, place, table)| Some((place, read(name, place, table)?));
     tables.into_iter().filter_map(read).collect()
 }
 
-fn without_places<T>(read: Vec<(&Place, T)>) -> Vec<T> {
+fn without_origins<T>(read: Vec<(&ValueOrigin, T)>) -> Vec<T> {
     read.into_iter().map(|(_, value)| value).collect()
 }
 

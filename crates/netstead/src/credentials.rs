@@ -51,7 +51,7 @@ impl Credentials {
 
     /// Keeps `token` for all of `urls`. The file is replaced as a whole and nobody else can read it; a system
     /// service (`RUNTIME_DIRECTORY`) lets its group in.
-    pub(crate) fn keep(&self, urls: &[String], token: &str) -> anyhow::Result<()> {
+    pub(crate) fn save_token(&self, urls: &[String], token: &str) -> anyhow::Result<()> {
         let wrong = || format!("cannot write {}", self.path().display());
         make_private(&self.dir).with_context(wrong)?;
         let lock = File::create(self.dir.join(".credentials.lock")).with_context(wrong)?;
@@ -103,8 +103,8 @@ mod tests {
         let credentials = Credentials::in_dir(dir.path().join("new/netstead"));
         let (here, there) = ("http://127.0.0.1:5301".to_owned(), "https://ns.example.com".to_owned());
         assert_eq!(credentials.token(&here).unwrap(), None);
-        credentials.keep(&[here.clone(), there.clone()], "one").unwrap();
-        credentials.keep(std::slice::from_ref(&there), "two").unwrap();
+        credentials.save_token(&[here.clone(), there.clone()], "one").unwrap();
+        credentials.save_token(std::slice::from_ref(&there), "two").unwrap();
         assert_eq!(credentials.token(&here).unwrap().as_deref(), Some("one"));
         assert_eq!(credentials.token(&there).unwrap().as_deref(), Some("two"));
         #[cfg(unix)]

@@ -36,7 +36,7 @@ impl Discovery {
     /// Looks where Docker's own command line would, as long as that is a socket of this machine: another host may be
     /// somebody's production, and is looked at when it is configured.
     #[cfg(feature = "docker")]
-    pub(crate) fn look(variable: impl Fn(&str) -> Option<String>) -> Self {
+    pub(crate) fn detect(variable: impl Fn(&str) -> Option<String>) -> Self {
         use netstead_sources::docker::DockerHost;
 
         let nothing = |why: String| Self::Nothing { why };
@@ -56,7 +56,7 @@ impl Discovery {
     }
 
     #[cfg(not(feature = "docker"))]
-    pub(crate) fn look(_: impl Fn(&str) -> Option<String>) -> Self {
+    pub(crate) fn detect(_: impl Fn(&str) -> Option<String>) -> Self {
         Self::Nothing { why: "it is not in this build".into() }
     }
 }

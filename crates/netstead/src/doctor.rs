@@ -1,6 +1,6 @@
 //! A look at what is around the house: the file, the nameserver, and whether the machine's resolvers ask it.
 
-mod ask;
+mod soa_query;
 
 use std::{
     collections::BTreeSet,
@@ -16,7 +16,7 @@ use netstead_model::Name;
 use netstead_plan::DomainMatch;
 
 use crate::{
-    config::{self, Config, Found, ServerConfig},
+    config::{self, Config, FoundConfig, ServerConfig},
     settings::Settings,
     state_dir::variable,
 };
@@ -27,7 +27,7 @@ const MOST_DOMAINS: usize = 10;
 
 /// What the file, the sockets and the resolvers of the machine have to say.
 #[derive(Debug)]
-pub(crate) struct Examiner {
+pub(crate) struct HostChecks {
     /// As `--config` named it.
     pub(crate) named: Option<PathBuf>,
     pub(crate) in_force: Arc<RwLock<Config>>,
@@ -38,7 +38,7 @@ pub(crate) struct Examiner {
 }
 
 #[async_trait]
-impl HostDoctor for Examiner {
+impl HostDoctor for HostChecks {
     async fn diagnose(&self) -> Vec<FindingOutput> {
         let in_force = self.in_force.read().unwrap_or_else(PoisonError::into_inner).clone();
         let mut findings = vec![self.file(&in_force)];
@@ -47,7 +47,7 @@ impl HostDoctor for Examiner {
     }
 }
 
-impl Examiner {
+impl HostChecks {
     fn file(&self, in_force: &Config) -> FindingOutput {
         let about = "config";
         let found = match config::find(self.named.as_deref(), variable) {
@@ -58,8 +58,8 @@ impl Examiner {
             }
         };
         let shown = match &found {
-            Found::File { path, .. } => path.display().to_string(),
-            Found::Nothing { .. } => "no file, the defaults".to_owned(),
+            FoundConfig::File { path, .. } => path.display().to_string(),
+            FoundConfig::Nothing { .. } => "no file, the defaults".to_owned(),
         };
         match Settings::understand(found) {
             Ok(settings) if settings.config == *in_force => {
@@ -92,7 +92,7 @@ impl Examiner {
         let domains = own_domains(in_force);
         for domain in domains.iter().take(MOST_DOMAINS) {
             let asked = reachable(*own);
-            match ask::soa(asked, domain).await {
+            match soa_query::query_soa(asked, domain).await {
                 Err(reason) => {
                     let hint = "is the port open, and is nothing else listening there?";
                     let text = format!("it does not answer at {asked}: {reason}");
@@ -144,12 +144,12 @@ fn resolvers() -> Vec<SocketAddr> {
 async fn delegation(
     own: SocketAddr,
     domain: &Name,
-    ours: &ask::Soa,
+    ours: &soa_query::Soa,
     resolvers: &[SocketAddr],
 ) -> Option<FindingOutput> {
     let about = "delegation";
     for resolver in resolvers {
-        let Ok(answer) = ask::soa(*resolver, domain).await else { continue };
+        let Ok(answer) = soa_query::query_soa(*resolver, domain).await else { continue };
         if answer.is_some_and(|theirs| theirs.primary == ours.primary) {
             return Some(FindingOutput::ok(about, format!("{} asks Netstead for {domain}", resolver.ip())));
         }
@@ -172,9 +172,9 @@ mod tests {
     async fn a_resolver_that_asks_us_is_told_from_one_that_does_not() {
         let own = SocketAddr::from(([127, 0, 0, 1], 5300));
         let domain: Name = "home.test".parse().unwrap();
-        let ours = ask::Soa { primary: "ns1.home.test".into() };
-        let good = ask::tests::server("ns1.home.test").await;
-        let bad = ask::tests::server("a.root-servers.net").await;
+        let ours = soa_query::Soa { primary: "ns1.home.test".into() };
+        let good = soa_query::tests::server("ns1.home.test").await;
+        let bad = soa_query::tests::server("a.root-servers.net").await;
         let state = async |resolver| delegation(own, &domain, &ours, &[resolver]).await.unwrap().state;
         assert_eq!(state(good).await, "ok");
         assert_eq!(state(bad).await, "note");

@@ -18,7 +18,7 @@ use crate::{
     config::RaftConfig,
     settings::Settings,
     state_dir::{credentials_dir, make_private, variable},
-    store_place::StorePlace,
+    store_location::StoreLocation,
 };
 
 /// A user and a group by their numbers: an image has no list of names.
@@ -49,7 +49,7 @@ impl fmt::Display for User {
 }
 
 /// Goes on as the user that was asked for. Who is not root stays who they are: somebody else has seen to it.
-pub(crate) fn as_asked(cli: &Cli) -> anyhow::Result<()> {
+pub(crate) fn to_requested_user(cli: &Cli) -> anyhow::Result<()> {
     if !geteuid().is_root() {
         return Ok(());
     }
@@ -70,7 +70,7 @@ fn before_running(user: User, global: &Global) -> anyhow::Result<()> {
     if let Some(settings) = &settings {
         groups.extend(sockets(settings).iter().filter_map(|socket| group_of(socket)));
         match settings.store(global) {
-            StorePlace::Local(dir) | StorePlace::Raft(RaftConfig { path: Some(dir), .. }) => {
+            StoreLocation::Local(dir) | StoreLocation::Raft(RaftConfig { path: Some(dir), .. }) => {
                 hand_over(&dir, user);
             }
             _ => {}

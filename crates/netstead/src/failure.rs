@@ -58,18 +58,18 @@ impl std::error::Error for Failure {}
 
 /// Several things are wrong and each was told already.
 #[derive(Debug)]
-pub(crate) struct Told;
+pub(crate) struct AlreadyReported;
 
-impl fmt::Display for Told {
+impl fmt::Display for AlreadyReported {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("see above")
     }
 }
 
-impl std::error::Error for Told {}
+impl std::error::Error for AlreadyReported {}
 
 /// What a command that changes something says when it could not even look: something old would not help it.
-pub(crate) fn of_a_change(error: anyhow::Error) -> anyhow::Error {
+pub(crate) fn without_stale_advice(error: anyhow::Error) -> anyhow::Error {
     let unfresh = match error.downcast_ref() {
         Some(ClientError::Unavailable { problem, .. }) => problem.detail.contains(STALE),
         _ => false,
@@ -84,14 +84,14 @@ pub(crate) fn of_a_change(error: anyhow::Error) -> anyhow::Error {
 
 /// Tells a person what went wrong and returns the exit code it deserves.
 pub(crate) fn report(error: &anyhow::Error) -> Exit {
-    if error.is::<Told>() {
+    if error.is::<AlreadyReported>() {
         return Exit::Error;
     }
     if reader_went_away(error) {
         return Exit::Fine;
     }
     let (hint, exit) = advice(error);
-    tell(&message(error), hint.as_deref());
+    print_error(&message(error), hint.as_deref());
     exit
 }
 
@@ -113,7 +113,7 @@ fn message(error: &anyhow::Error) -> String {
 }
 
 /// The two lines, in colour at a terminal.
-pub(crate) fn tell(message: &str, hint: Option<&str>) {
+pub(crate) fn print_error(message: &str, hint: Option<&str>) {
     anstream::eprintln!("\x1b[1;31merror:\x1b[0m {}", crate::output::plain(message));
     if let Some(hint) = hint {
         anstream::eprintln!("\x1b[1;36mhint:\x1b[0m {}", crate::output::plain(hint));
@@ -208,7 +208,7 @@ mod tests {
             anyhow::Error::from(ClientError::Unavailable { url, problem: Box::new(problem.clone()) })
         };
         assert!(advice(&error()).0.unwrap().contains("--stale"));
-        let changing = of_a_change(error());
+        let changing = without_stale_advice(error());
         assert_eq!(message(&changing), "it cannot be known: no quorum");
         assert!(!advice(&changing).0.unwrap().contains("--stale"));
     }

@@ -1,20 +1,20 @@
 //! The binary: command line, configuration, wiring.
 
 mod admin_token;
-mod announce;
 mod cli;
 mod commands;
 mod config;
 mod credentials;
-mod daily;
+mod daily_backup;
 mod discovery;
+mod dns_service;
 mod doctor;
 mod drop_privileges;
 mod failure;
 mod import;
-mod local;
+mod leadership;
+mod local_server;
 mod logging;
-mod names;
 mod node;
 mod notify;
 mod output;
@@ -22,9 +22,9 @@ mod progress;
 mod run;
 mod session;
 mod settings;
+mod startup_banner;
 mod state_dir;
-mod store_place;
-mod turns;
+mod store_location;
 
 use std::process::ExitCode;
 
@@ -52,21 +52,21 @@ fn main() -> ExitCode {
         }
     };
     // While there is one thread.
-    if let Err(error) = drop_privileges::as_asked(&cli) {
+    if let Err(error) = drop_privileges::to_requested_user(&cli) {
         return report(&error).into();
     }
     let done = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(anyhow::Error::from)
-        .and_then(|runtime| runtime.block_on(act(cli)));
+        .and_then(|runtime| runtime.block_on(dispatch(cli)));
     match done {
         Ok(exit) => exit.into(),
         Err(error) => report(&error).into(),
     }
 }
 
-async fn act(cli: Cli) -> anyhow::Result<Exit> {
+async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
     let Cli { global, command } = cli;
     match &command {
         Command::Run(args) => return run::run(&global, args).await.map(|()| Exit::Fine),
@@ -76,8 +76,10 @@ async fn act(cli: Cli) -> anyhow::Result<Exit> {
         Command::Import(cli::import::Import::Dnsweaver(args)) => {
             return commands::import::dnsweaver(args).map(|()| Exit::Fine);
         }
-        Command::Completions(args) => return commands::pages::completions(args).map(|()| Exit::Fine),
-        Command::Man(args) => return commands::pages::man(&args.dir).map(|()| Exit::Fine),
+        Command::Completions(args) => {
+            return commands::completions_and_man::completions(args).map(|()| Exit::Fine);
+        }
+        Command::Man(args) => return commands::completions_and_man::man(&args.dir).map(|()| Exit::Fine),
         _ => {}
     }
     let filter = global.log_level.clone().unwrap_or_else(logging::LogFilter::warn);
@@ -88,8 +90,8 @@ async fn act(cli: Cli) -> anyhow::Result<Exit> {
         return done;
     }
     let session = Session::open(&global).await?;
-    let done = talk(&global, &session, &command).await;
-    let done = if command.looks() { done } else { done.map_err(failure::of_a_change) };
+    let done = dispatch_to_server(&global, &session, &command).await;
+    let done = if command.is_read_only() { done } else { done.map_err(failure::without_stale_advice) };
     if let (Ok(_), Some(age)) = (&done, session.client().age()) {
         commands::say!("as of {} ago: the store was not asked", Span::from_secs(age.as_secs().max(1)));
     }
@@ -98,7 +100,7 @@ async fn act(cli: Cli) -> anyhow::Result<Exit> {
 }
 
 /// The commands that talk to a server.
-async fn talk(global: &Global, session: &Session, command: &Command) -> anyhow::Result<Exit> {
+async fn dispatch_to_server(global: &Global, session: &Session, command: &Command) -> anyhow::Result<Exit> {
     let context =
         Context { client: session.client().clone(), clock: SystemClock::shared(), format: global.output };
     let context = &context;
@@ -107,7 +109,7 @@ async fn talk(global: &Global, session: &Session, command: &Command) -> anyhow::
         Command::Doctor(_) => return commands::doctor::doctor(context).await,
         Command::Store(args) => return commands::store::store(context, args).await,
         Command::Plan(args) => return commands::plan::plan(context, global, args).await,
-        Command::Apply(args) => return commands::names::apply(context, args).await,
+        Command::Apply(args) => return commands::dns::apply(context, args).await,
         Command::Health(_) => {
             return commands::status::status(context, &cli::Status { check: true, ready: false }).await;
         }
@@ -117,10 +119,10 @@ async fn talk(global: &Global, session: &Session, command: &Command) -> anyhow::
             let get = cli::get::Get { what, watch: false };
             commands::get::get(&Context { format, ..context.clone() }, &get).await?;
         }
-        Command::Adopt(args) => return commands::verbs::adopt(context, args).await,
-        Command::Recover(args) => return commands::verbs::recover(context, args).await,
-        Command::Clean(args) => return commands::verbs::clean(context, args).await,
-        Command::Rollback(args) => return commands::verbs::rollback(context, args).await,
+        Command::Adopt(args) => return commands::adopt_and_rollback::adopt(context, args).await,
+        Command::Recover(args) => return commands::adopt_and_rollback::recover(context, args).await,
+        Command::Clean(args) => return commands::adopt_and_rollback::clean(context, args).await,
+        Command::Rollback(args) => return commands::adopt_and_rollback::rollback(context, args).await,
         Command::Pool(args) => commands::pool::pool(context, args).await?,
         Command::Claim(args) => return commands::claim::claim(context, args).await,
         Command::Release(args) => commands::release::release(context, args).await?,
@@ -134,10 +136,10 @@ async fn talk(global: &Global, session: &Session, command: &Command) -> anyhow::
         Command::Events(cli::admin::Events::Export(args)) => commands::events::export(context, args).await?,
         Command::Cluster(args) => commands::cluster::cluster(context, args).await?,
         Command::Token(args) => commands::token::token(context, args).await?,
-        Command::Record(args) => commands::names::record(context, args).await?,
-        Command::Pause(args) => commands::names::pause(context, args).await?,
-        Command::Resume(args) => commands::names::resume(context, args).await?,
-        Command::Export(args) => commands::names::export(context, args).await?,
+        Command::Record(args) => commands::dns::record(context, args).await?,
+        Command::Pause(args) => commands::dns::pause(context, args).await?,
+        Command::Resume(args) => commands::dns::resume(context, args).await?,
+        Command::Export(args) => commands::dns::export(context, args).await?,
         Command::Run(_)
         | Command::Config(_)
         | Command::Import(_)

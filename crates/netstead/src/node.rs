@@ -18,7 +18,7 @@ use crate::{
     config::ApiConfig,
     failure::Failure,
     state_dir::{make_private, state_dir, variable},
-    store_place::StorePlace,
+    store_location::StoreLocation,
 };
 
 /// So many nodes of one user may run on one machine.
@@ -26,7 +26,7 @@ const MOST: usize = 16;
 
 /// Who else may work on the same store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Others {
+pub(crate) enum SharedWith {
     /// Nobody.
     None,
     /// Other processes, as far as is known on this machine only.
@@ -35,9 +35,9 @@ pub(crate) enum Others {
     Far,
 }
 
-impl Others {
-    pub(crate) fn at(place: &StorePlace) -> Self {
-        match (place.is_shared(), place.is_far()) {
+impl SharedWith {
+    pub(crate) fn at(place: &StoreLocation) -> Self {
+        match (place.is_shared(), place.is_remote()) {
             (false, _) => Self::None,
             (true, false) => Self::Here,
             (true, true) => Self::Far,
@@ -54,31 +54,31 @@ pub(crate) struct Node {
 
 impl Node {
     /// The id that is kept beside the data; one is drawn if there is none yet.
-    pub(crate) fn of(place: &StorePlace, store: &dyn Store) -> Self {
+    pub(crate) fn of(place: &StoreLocation, store: &dyn Store) -> Self {
         if let Some(node) = store.as_node() {
             // It has an id already, drawn with its directory.
             return Self { id: netstead_store::raft::hex(node.id()), _lock: None };
         }
         let dir = match place {
-            StorePlace::Memory | StorePlace::Raft(_) => return Self::passing(),
-            StorePlace::Local(dir) => dir.clone(),
-            StorePlace::Etcd(_) => state_dir(&variable),
+            StoreLocation::Memory | StoreLocation::Raft(_) => return Self::with_temporary_id(),
+            StoreLocation::Local(dir) => dir.clone(),
+            StoreLocation::Etcd(_) => state_dir(&variable),
         };
-        match Self::kept(&dir) {
+        match Self::with_stored_id(&dir) {
             Ok(node) => node,
             Err(error) => {
                 let dir = dir.display();
                 warn!(%dir, error = format!("{error:#}"), "The id of this node cannot be kept; after a restart it is another node.");
-                Self::passing()
+                Self::with_temporary_id()
             }
         }
     }
 
-    fn passing() -> Self {
-        Self { id: draw(), _lock: None }
+    fn with_temporary_id() -> Self {
+        Self { id: random_id(), _lock: None }
     }
 
-    fn kept(dir: &Path) -> anyhow::Result<Self> {
+    fn with_stored_id(dir: &Path) -> anyhow::Result<Self> {
         make_private(dir)?;
         for number in 1..=MOST {
             let name = if number == 1 { "node-id".to_owned() } else { format!("node-id.{number}") };
@@ -93,7 +93,7 @@ impl Node {
             file.read_to_string(&mut id)?;
             let mut id = id.trim().to_owned();
             if !is_id(&id) {
-                id = draw();
+                id = random_id();
                 file.set_len(0)?;
                 std::io::Seek::rewind(&mut file)?;
                 writeln!(file, "{id}")?;
@@ -109,7 +109,7 @@ impl Node {
         let now = SystemClock.wall();
         let me = Member {
             id: self.id.clone(),
-            name: machine(),
+            name: machine_name(),
             url,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             format: format(),
@@ -151,7 +151,7 @@ pub(crate) fn refused(error: ClusterError) -> anyhow::Error {
 }
 
 /// Where other nodes find this one: what was said, else where it listens.
-pub(crate) fn advertised(api: &ApiConfig, address: SocketAddr, others: Others) -> String {
+pub(crate) fn advertised(api: &ApiConfig, address: SocketAddr, others: SharedWith) -> String {
     if let Some(url) = &api.advertise {
         return url.clone();
     }
@@ -164,7 +164,7 @@ pub(crate) fn advertised(api: &ApiConfig, address: SocketAddr, others: Others) -
         let host = if named { host.to_owned() } else { SocketAddr::new(address.ip(), 0).to_string() };
         let host = if named { host } else { host.trim_end_matches(":0").to_owned() };
         let url = format!("{scheme}://{host}:{}", address.port());
-        if others == Others::Far && address.ip().is_loopback() {
+        if others == SharedWith::Far && address.ip().is_loopback() {
             warn!(
                 url,
                 "This node tells the others to find it on loopback, where they find only themselves, and cannot send it \
@@ -173,8 +173,8 @@ pub(crate) fn advertised(api: &ApiConfig, address: SocketAddr, others: Others) -
         }
         return url;
     }
-    let url = format!("{scheme}://{}:{}", machine(), address.port());
-    if others != Others::None {
+    let url = format!("{scheme}://{}:{}", machine_name(), address.port());
+    if others != SharedWith::None {
         warn!(
             url,
             "This node listens everywhere and tells the others to find it here; if they cannot, set `[api] advertise`, \
@@ -190,12 +190,12 @@ pub(crate) fn host_of(url: &str) -> Option<String> {
 }
 
 /// What people call this machine.
-pub(crate) fn machine() -> String {
+pub(crate) fn machine_name() -> String {
     let name = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok());
     name.filter(|name| !name.is_empty()).unwrap_or_else(|| "localhost".to_owned())
 }
 
-fn draw() -> String {
+fn random_id() -> String {
     format!("{:012x}", rand::random::<u64>() >> 16)
 }
 
@@ -215,13 +215,13 @@ mod tests {
     #[test]
     fn a_node_keeps_its_id_and_two_at_once_are_two() {
         let dir = tempfile::tempdir().unwrap();
-        let first = Node::kept(dir.path()).unwrap();
-        let second = Node::kept(dir.path()).unwrap();
+        let first = Node::with_stored_id(dir.path()).unwrap();
+        let second = Node::with_stored_id(dir.path()).unwrap();
         assert_ne!(first.id, second.id);
         let (one, other) = (first.id.clone(), second.id.clone());
         drop((first, second));
-        let first = Node::kept(dir.path()).unwrap();
-        assert_eq!((first.id.as_str(), Node::kept(dir.path()).unwrap().id), (one.as_str(), other));
+        let first = Node::with_stored_id(dir.path()).unwrap();
+        assert_eq!((first.id.as_str(), Node::with_stored_id(dir.path()).unwrap().id), (one.as_str(), other));
     }
 
     #[test]
@@ -232,7 +232,7 @@ mod tests {
                 advertise: advertise.map(str::to_owned),
                 ..ApiConfig::default()
             };
-            advertised(&api, address.parse().unwrap(), Others::None)
+            advertised(&api, address.parse().unwrap(), SharedWith::None)
         };
         assert_eq!(told("10.0.0.1:5301", "10.0.0.1:5301", None), "http://10.0.0.1:5301");
         assert_eq!(told("[::1]:0", "[::1]:77", None), "http://[::1]:77");

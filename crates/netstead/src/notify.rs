@@ -3,7 +3,7 @@
 //! It looks at what the engine shows and has a task of its own, so nobody waits for it. What was told is remembered in
 //! the store, so that a restart tells nothing twice.
 
-mod matter;
+mod alert;
 mod message;
 
 use std::{
@@ -20,7 +20,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
-use self::{matter::Matter, message::Messenger};
+use self::{alert::Alert, message::Messenger};
 use crate::config::{Config, NotifyConfig};
 
 /// `engine/told`: the matters a person was told of.
@@ -36,7 +36,7 @@ const LONGEST_PAUSE: Duration = Duration::from_mins(10);
 
 /// What is known about one matter.
 #[derive(Debug, Clone, Default)]
-struct Known {
+struct AlertState {
     /// Monotonic times: first seen, last seen, and when telling is tried next.
     first: Duration,
     last: Duration,
@@ -52,7 +52,7 @@ pub(crate) struct Notifier {
     ledger: Ledger,
     store: Arc<dyn Store>,
     in_force: Arc<RwLock<Config>>,
-    known: BTreeMap<String, Known>,
+    known: BTreeMap<String, AlertState>,
 }
 
 impl Notifier {
@@ -73,12 +73,13 @@ impl Notifier {
             // A matter counts from when there is somebody to tell.
             let config = self.in_force.read().unwrap_or_else(PoisonError::into_inner).notify.clone();
             let Some(config) = config else { continue };
-            let matters = matter::all(&self.engine.status(), &self.engine.plans(), &self.ledger.health());
-            let due = self.notice(matters, SystemClock.monotonic());
+            let matters =
+                alert::current_alerts(&self.engine.status(), &self.engine.plans(), &self.ledger.health());
+            let due = self.due_alerts(matters, SystemClock.monotonic());
             if due.is_empty() {
                 continue;
             }
-            let telling = self.tell(&config, due);
+            let telling = self.send_alerts(&config, due);
             if stop.run_until_cancelled(telling).await.is_none() {
                 return;
             }
@@ -86,13 +87,13 @@ impl Notifier {
     }
 
     /// Remembers what there is, forgets what has been over for long, and says what is to be told now.
-    fn notice(&mut self, matters: Vec<Matter>, now: Duration) -> Vec<Matter> {
+    fn due_alerts(&mut self, matters: Vec<Alert>, now: Duration) -> Vec<Alert> {
         let mut due = Vec::new();
         for matter in matters {
             let known = self
                 .known
                 .entry(matter.id.clone())
-                .or_insert_with(|| Known { first: now, ..Known::default() });
+                .or_insert_with(|| AlertState { first: now, ..AlertState::default() });
             if now.saturating_sub(known.last) > FORGET {
                 known.first = now;
             }
@@ -105,7 +106,7 @@ impl Notifier {
         due
     }
 
-    async fn tell(&mut self, config: &NotifyConfig, due: Vec<Matter>) {
+    async fn send_alerts(&mut self, config: &NotifyConfig, due: Vec<Alert>) {
         let messenger = Messenger::new(config);
         let mut any = false;
         for matter in due {
@@ -150,7 +151,7 @@ impl Notifier {
             })
             .unwrap_or_default();
         let now = SystemClock.monotonic();
-        let known = Known { first: now, last: now, told: true, ..Known::default() };
+        let known = AlertState { first: now, last: now, told: true, ..AlertState::default() };
         self.known.extend(told.into_iter().map(|id| (id, known.clone())));
     }
 

@@ -25,7 +25,7 @@ pub(crate) trait Row: Serialize {
     const COLUMNS: (&'static [&'static str], &'static [&'static str]);
 
     /// One cell per column, narrow ones first.
-    fn cells(&self, look: Look) -> Vec<String>;
+    fn cells(&self, look: Audience) -> Vec<String>;
 
     /// What it is called, for `-o name`.
     fn name(&self) -> String;
@@ -38,14 +38,14 @@ pub(crate) trait Row: Serialize {
 
 /// Who will read a cell.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Look {
+pub(crate) enum Audience {
     /// Somebody who wants to know how long ago something was.
     People { now: Timestamp },
     /// Something that wants to know when it was.
     Programs,
 }
 
-impl Look {
+impl Audience {
     /// When something began.
     pub(crate) fn since(self, at: Timestamp) -> String {
         match self {

@@ -20,20 +20,20 @@ use tracing::{info, warn};
 
 use crate::{
     admin_token,
-    announce::Announcement,
     cli::{Global, Run},
-    config::{ApiConfig, Found},
+    config::{ApiConfig, FoundConfig},
     credentials::Credentials,
-    daily::Daily,
-    doctor::Examiner,
+    daily_backup::DailyBackup,
+    dns_service::{DnsService, Reload},
+    doctor::HostChecks,
     failure::Failure,
-    local::follow_ledger,
+    leadership::Leadership,
+    local_server::follow_ledger,
     logging::{self, LogFilter, LogFormat},
-    names::{Names, Reload},
-    node::{self, Node, Others},
+    node::{self, Node, SharedWith},
     settings::Settings,
+    startup_banner::StartupBanner,
     state_dir::{credentials_dir, variable},
-    turns::Turns,
 };
 
 /// How long running work may take to end.
@@ -52,8 +52,8 @@ pub(crate) async fn run(global: &Global, args: &Run) -> anyhow::Result<()> {
     let format = global.log_format.or(log.format).unwrap_or_default();
     logging::start(&filter, format)?;
     match &settings.found {
-        Found::File { path, .. } => info!(file = %path.display(), "Configuration read."),
-        Found::Nothing { looked } => info!(?looked, "No configuration file found; the defaults apply."),
+        FoundConfig::File { path, .. } => info!(file = %path.display(), "Configuration read."),
+        FoundConfig::Nothing { looked } => info!(?looked, "No configuration file found; the defaults apply."),
     }
     let mut api = settings.config.api.clone();
     api.listen = args.listen.clone().unwrap_or(api.listen);
@@ -62,13 +62,13 @@ pub(crate) async fn run(global: &Global, args: &Run) -> anyhow::Result<()> {
     // From here on a SIGHUP means something else than the end.
     let reload = Reload::new(global.config.clone(), &settings)?;
     let data = place.to_string();
-    let house = House {
+    let context = RunContext {
         settings: &settings,
         args,
         api,
         data,
         shared: place.is_shared(),
-        others: Others::at(&place),
+        others: SharedWith::at(&place),
         node: Node::of(&place, &*store),
         backups: settings.backups(&place),
         format,
@@ -76,13 +76,13 @@ pub(crate) async fn run(global: &Global, args: &Run) -> anyhow::Result<()> {
         meter: Meter::default(),
         named: global.config.clone(),
     };
-    let done = house.open(&store, reload).await;
+    let done = context.run_with_store(&store, reload).await;
     store.close().await;
     done
 }
 
 /// What is known before anything is opened.
-struct House<'a> {
+struct RunContext<'a> {
     settings: &'a Settings,
     args: &'a Run,
     api: ApiConfig,
@@ -90,7 +90,7 @@ struct House<'a> {
     data: String,
     /// Whether others may lead the same store.
     shared: bool,
-    others: Others,
+    others: SharedWith,
     node: Node,
     /// Beside which directory backups are kept, and of how many days.
     backups: Option<(PathBuf, usize)>,
@@ -101,8 +101,8 @@ struct House<'a> {
     named: Option<PathBuf>,
 }
 
-impl House<'_> {
-    async fn open(&self, store: &Arc<dyn Store>, reload: Reload) -> anyhow::Result<()> {
+impl RunContext<'_> {
+    async fn run_with_store(&self, store: &Arc<dyn Store>, reload: Reload) -> anyhow::Result<()> {
         // Before anything else begins: an address that is taken must not leave half a server behind.
         let bound = netstead_api::bind(serve_options(&self.api)).await.map_err(unserved)?;
         let url = node::advertised(&self.api, bound.address(), self.others);
@@ -110,12 +110,12 @@ impl House<'_> {
         let cluster = self.node.join(store, url).await?;
         let ledger = follow_ledger(store, &self.settings.config.ledger).await?;
         // On the heap: it holds the whole house.
-        let done = Box::pin(self.live(store, &ledger, &cluster, bound, reload)).await;
+        let done = Box::pin(self.run_with_ledger(store, &ledger, &cluster, bound, reload)).await;
         ledger.close().await;
         done
     }
 
-    async fn live(
+    async fn run_with_ledger(
         &self,
         store: &Arc<dyn Store>,
         ledger: &Ledger,
@@ -124,8 +124,8 @@ impl House<'_> {
         reload: Reload,
     ) -> anyhow::Result<()> {
         let Run { dns_listen, dry, .. } = self.args;
-        let names = Names::start(store, ledger, &self.settings.config, dns_listen, &self.meter).await?;
-        let turns = Turns {
+        let names = DnsService::start(store, ledger, &self.settings.config, dns_listen, &self.meter).await?;
+        let leadership = Leadership {
             store,
             ledger,
             names: &names,
@@ -134,19 +134,24 @@ impl House<'_> {
             dry_run: *dry,
             stop: &self.stop,
         };
-        let done = Box::pin(self.work(&turns, bound, reload)).await;
+        let done = Box::pin(self.run_tasks(&leadership, bound, reload)).await;
         names.close().await;
         done
     }
 
-    async fn work(&self, turns: &Turns<'_>, bound: Bound, reload: Reload) -> anyhow::Result<()> {
-        let Turns { store, ledger, names, .. } = turns;
+    async fn run_tasks(
+        &self,
+        leadership: &Leadership<'_>,
+        bound: Bound,
+        reload: Reload,
+    ) -> anyhow::Result<()> {
+        let Leadership { store, ledger, names, .. } = leadership;
         // Where nobody else can lead, nobody is answered before everything is in order.
-        let begun = if self.shared { None } else { Some(turns.begin().await?) };
+        let begun = if self.shared { None } else { Some(leadership.acquire().await?) };
         tokio::select! {
-            done = self.serve(turns, bound) => done,
-            done = turns.take(begun) => done,
-            done = turns.stay_in_touch() => done,
+            done = self.serve(leadership, bound) => done,
+            done = leadership.run(begun) => done,
+            done = leadership.heartbeat() => done,
             // It ends only when the server is about to.
             () = async {
                 tokio::join!(
@@ -160,37 +165,37 @@ impl House<'_> {
 
     async fn back_up_daily(&self, store: &dyn Store) {
         if let Some((dir, keep)) = &self.backups {
-            Daily::new(store, dir, *keep).run(&self.stop).await;
+            DailyBackup::new(store, dir, *keep).run(&self.stop).await;
         }
     }
 
-    async fn serve(&self, turns: &Turns<'_>, bound: Bound) -> anyhow::Result<()> {
-        let Turns { store, ledger, names, cluster, .. } = *turns;
+    async fn serve(&self, leadership: &Leadership<'_>, bound: Bound) -> anyhow::Result<()> {
+        let Leadership { store, ledger, names, cluster, .. } = *leadership;
         let tokens = Tokens::open(Arc::clone(store), SystemClock::shared()).await?;
         let api = Api::new(ledger.clone(), tokens.clone(), SystemClock::shared(), &self.data)
             .with_meter(&self.meter)
             .with_config_reader(Arc::new(names.reader()))
-            .with_host_doctor(Arc::new(Examiner {
+            .with_host_doctor(Arc::new(HostChecks {
                 named: self.named.clone(),
                 in_force: names.in_force(),
                 nameserver: names.answering.addresses().to_vec(),
-                silent: names.answering.silent(),
+                silent: names.answering.why_not_listening(),
             }))
-            .with_engine_slot(names.stage())
+            .with_engine_slot(names.engine_slot())
             .with_cluster(cluster, &node::peers(&self.api)?)
             .with_nameserver(names.answering.addresses());
         // The address is ours, so nobody else's token is replaced; and nobody is answered before theirs is there.
         let credentials = Credentials::in_dir(credentials_dir(&variable));
-        let kept = admin_token::keep(&tokens, &credentials, &urls(&self.api, bound.address())).await;
+        let kept = admin_token::ensure(&tokens, &credentials, &urls(&self.api, bound.address())).await;
         if let Err(error) = &kept {
             warn!(error = format!("{error:#}"), "The admin token could not be left for the command line.");
         }
         let server = bound.serve(&api, self.stop.clone()).map_err(unserved)?;
         let probes = self.answer_probes(&api).await;
         if self.shared {
-            self.settle(cluster).await;
+            self.wait_until_leading(cluster).await;
         }
-        let announcement = Announcement {
+        let announcement = StartupBanner {
             url: url(&self.api, server.address()),
             data: &self.data,
             credentials: kept.is_ok().then(|| credentials.path()),
@@ -200,7 +205,7 @@ impl House<'_> {
             ledger,
             cluster: self.shared.then_some(cluster),
         };
-        announcement.make(self.format).await;
+        announcement.print(self.format).await;
         server.ended().await?;
         if let Some(probes) = probes {
             probes.ended().await?;
@@ -210,7 +215,7 @@ impl House<'_> {
     }
 
     /// Waits a moment until it is known whether this node leads, so that people are told so at once.
-    async fn settle(&self, cluster: &Cluster) {
+    async fn wait_until_leading(&self, cluster: &Cluster) {
         let mut stands = cluster.role_changes();
         let leads = stands.wait_for(|stand| matches!(stand, NodeRole::Leading { .. }));
         let _ = self.stop.run_until_cancelled(tokio::time::timeout(SETTLE, leads)).await;

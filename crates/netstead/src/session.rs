@@ -8,7 +8,7 @@ use crate::{
     cli::{Global, URL},
     config::{Listen, Secret},
     credentials::Credentials,
-    local::LocalServer,
+    local_server::LocalServer,
     state_dir::{credentials_dirs, variable},
 };
 

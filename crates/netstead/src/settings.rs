@@ -6,18 +6,18 @@ use clap::CommandFactory as _;
 
 use crate::{
     cli::{Cli, Global},
-    config::{self, BACKUPS, Config, Found, Problem, RaftConfig, SourceConfig, StoreConfig},
+    config::{self, BACKUPS, Config, FoundConfig, Problem, RaftConfig, SourceConfig, StoreConfig},
     discovery::Discovery,
-    failure::{Told, tell},
+    failure::{AlreadyReported, print_error},
     state_dir::{state_dir, variable},
-    store_place::StorePlace,
+    store_location::StoreLocation,
 };
 
 /// What was understood, and where it came from.
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) config: Config,
-    pub(crate) found: Found,
+    pub(crate) found: FoundConfig,
     /// What was looked for because nothing is configured.
     pub(crate) discovery: Discovery,
 }
@@ -29,9 +29,9 @@ impl Settings {
             Ok(settings) => Ok(settings),
             Err(problems) => {
                 for problem in problems {
-                    tell(&problem.to_string(), problem.hint.as_deref());
+                    print_error(&problem.to_string(), problem.hint.as_deref());
                 }
-                Err(Told.into())
+                Err(AlreadyReported.into())
             }
         }
     }
@@ -42,19 +42,19 @@ impl Settings {
     }
 
     /// What a text that somebody else sent would say together with the environment. No file it names is looked at.
-    pub(crate) fn imagine(name: &Path, text: &str) -> Result<Config, Vec<Problem>> {
+    pub(crate) fn read_what_if(name: &Path, text: &str) -> Result<Config, Vec<Problem>> {
         config::read_foreign(name, text, environment(), &own_variables())
     }
 
     /// What a file and the environment say together, or everything that is wrong with it.
-    pub(crate) fn understand(found: Found) -> Result<Self, Vec<Problem>> {
+    pub(crate) fn understand(found: FoundConfig) -> Result<Self, Vec<Problem>> {
         let file = match &found {
-            Found::File { path, text } => Some((path.as_path(), text.as_str())),
-            Found::Nothing { .. } => None,
+            FoundConfig::File { path, text } => Some((path.as_path(), text.as_str())),
+            FoundConfig::Nothing { .. } => None,
         };
         let mut config = config::read(file, environment(), &own_variables())?;
         let discovery = match &found {
-            Found::Nothing { .. } if config.sources.is_empty() => Discovery::look(variable),
+            FoundConfig::Nothing { .. } if config.sources.is_empty() => Discovery::detect(variable),
             _ => Discovery::Off,
         };
         config.sources.extend(SourceConfig::discovered(&discovery));
@@ -62,16 +62,16 @@ impl Settings {
     }
 
     /// Where the store is: `--data-dir`, the file, or the user's state directory.
-    pub(crate) fn store(&self, global: &Global) -> StorePlace {
+    pub(crate) fn store(&self, global: &Global) -> StoreLocation {
         if let Some(dir) = &global.data_dir {
-            return StorePlace::Local(dir.clone());
+            return StoreLocation::Local(dir.clone());
         }
-        self.place()
+        self.configured_store()
     }
 
     /// The directory of a local store and of how many days backups are kept beside it, if of any.
-    pub(crate) fn backups(&self, place: &StorePlace) -> Option<(PathBuf, usize)> {
-        let StorePlace::Local(dir) = place else { return None };
+    pub(crate) fn backups(&self, place: &StoreLocation) -> Option<(PathBuf, usize)> {
+        let StoreLocation::Local(dir) = place else { return None };
         let keep = match self.config.store {
             StoreConfig::Local { backups, .. } => backups,
             // `--data-dir` goes before a store elsewhere.
@@ -81,16 +81,16 @@ impl Settings {
     }
 
     /// Where the file alone has the store.
-    pub(crate) fn place(&self) -> StorePlace {
+    pub(crate) fn configured_store(&self) -> StoreLocation {
         match &self.config.store {
             StoreConfig::Local { path, .. } => {
-                StorePlace::Local(path.clone().unwrap_or_else(|| state_dir(&variable)))
+                StoreLocation::Local(path.clone().unwrap_or_else(|| state_dir(&variable)))
             }
-            StoreConfig::Memory => StorePlace::Memory,
-            StoreConfig::Etcd(etcd) => StorePlace::Etcd(etcd.clone()),
+            StoreConfig::Memory => StoreLocation::Memory,
+            StoreConfig::Etcd(etcd) => StoreLocation::Etcd(etcd.clone()),
             StoreConfig::Raft(raft) => {
                 let path = raft.path.clone().unwrap_or_else(|| state_dir(&variable).join("raft"));
-                StorePlace::Raft(RaftConfig { path: Some(path), ..raft.clone() })
+                StoreLocation::Raft(RaftConfig { path: Some(path), ..raft.clone() })
             }
         }
     }

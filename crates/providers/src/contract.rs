@@ -9,8 +9,8 @@
 #![allow(clippy::panic, clippy::missing_panics_doc, reason = "a promise that is broken ends the test")]
 
 pub mod basics;
+pub mod batches;
 pub mod guards;
-pub mod many;
 
 use std::{
     collections::BTreeMap,
@@ -62,8 +62,8 @@ pub async fn all(subject: &Subject) {
     guards::an_unknown_zone_is_told(subject).await;
     guards::a_late_write_is_refused(subject).await;
     guards::a_cname_never_meets_other_records(subject).await;
-    many::one_poison_does_not_stop_the_others(subject).await;
-    many::a_thousand_names_take_few_requests(subject).await;
+    batches::one_poison_does_not_stop_the_others(subject).await;
+    batches::a_thousand_names_take_few_requests(subject).await;
 }
 
 impl Subject {

@@ -1,9 +1,9 @@
 //! DNS servers.
 
-mod check;
 pub mod powerdns;
+mod preconditions;
 pub mod rfc2136;
-mod steps;
+mod serial_steps;
 
 use netstead_model::{RecordData, RecordSet};
 

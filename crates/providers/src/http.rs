@@ -11,7 +11,7 @@ use reqwest::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Call, Observer, Outcome, Secret, SettingsError};
+use crate::{Call, CallObserver, Outcome, Secret, SettingsError};
 
 pub use self::tls::Tls;
 
@@ -24,12 +24,12 @@ const SHOWN: usize = 300;
 
 /// How long a call may take.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
+pub(crate) struct Timeouts {
     pub(crate) connect: Duration,
     pub(crate) whole: Duration,
 }
 
-impl Default for Patience {
+impl Default for Timeouts {
     fn default() -> Self {
         Self { connect: CONNECT, whole: WHOLE }
     }
@@ -42,7 +42,7 @@ pub(crate) struct Http {
     base: Url,
     server: String,
     headers: HeaderMap,
-    observer: Arc<dyn Observer>,
+    observer: Arc<dyn CallObserver>,
     clock: Arc<dyn Clock>,
 }
 
@@ -65,8 +65,8 @@ impl Http {
     pub(crate) fn new(
         url: &str,
         tls: &Tls,
-        patience: Patience,
-        observer: Arc<dyn Observer>,
+        patience: Timeouts,
+        observer: Arc<dyn CallObserver>,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, SettingsError> {
         let base = base(url)?;

@@ -9,7 +9,7 @@ mod settings;
 
 pub use self::{
     http::Tls,
-    observe::{Call, Observer, Outcome, Silent},
+    observe::{Call, CallObserver, NoopObserver, Outcome},
     secret::Secret,
     settings::SettingsError,
 };

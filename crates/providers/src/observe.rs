@@ -34,14 +34,14 @@ pub struct Call {
 }
 
 /// Told of every call. It must return at once.
-pub trait Observer: Send + Sync + Debug {
+pub trait CallObserver: Send + Sync + Debug {
     fn called(&self, call: Call);
 }
 
 /// Tells nobody.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Silent;
+pub struct NoopObserver;
 
-impl Observer for Silent {
+impl CallObserver for NoopObserver {
     fn called(&self, _: Call) {}
 }

@@ -11,7 +11,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A look that works: complete, in its own name, each workload once, and the same when nothing changed.
 pub async fn sees_the_same_twice(source: &dyn Source) {
-    let first = look(source).await;
+    let first = report_in_time(source).await;
     assert_eq!(first.view, View::Complete, "a source that can see says so");
     assert_eq!(&first.source, source.name(), "a report carries the name of its source");
     let ids: BTreeSet<_> = first.workloads.iter().map(|workload| &workload.id).collect();
@@ -19,7 +19,7 @@ pub async fn sees_the_same_twice(source: &dyn Source) {
     for workload in &first.workloads {
         assert_eq!(&workload.source, source.name(), "a workload carries the name of its source");
     }
-    let second = look(source).await;
+    let second = report_in_time(source).await;
     assert_eq!(
         first.workloads, second.workloads,
         "looking twice at the same shows the same, in the same order"
@@ -29,7 +29,7 @@ pub async fn sees_the_same_twice(source: &dyn Source) {
 
 /// A look that cannot work: it says so, and never that there is nothing.
 pub async fn admits_what_it_cannot_see(source: &dyn Source) {
-    let report = look(source).await;
+    let report = report_in_time(source).await;
     assert_ne!(
         report.view,
         View::Complete,
@@ -39,7 +39,7 @@ pub async fn admits_what_it_cannot_see(source: &dyn Source) {
     assert!(!reason.is_empty(), "what went wrong is said");
 }
 
-async fn look(source: &dyn Source) -> Report {
+async fn report_in_time(source: &dyn Source) -> Report {
     let report = tokio::time::timeout(PATIENCE, source.report()).await;
     report.unwrap_or_else(|_| panic!("a look is bounded in time"))
 }

@@ -4,37 +4,37 @@
 //! tells a [`Reader`] what it knows of one workload, and gets the names it asks for and, for everything that looked like
 //! a name and gave none, the reason.
 
-mod ask;
 mod boolean;
 mod caddy;
 mod defaults;
+pub(crate) mod diagnostics;
 mod dialect;
 mod external_dns;
 mod fields;
 mod list;
 mod merge;
+mod name_request;
 mod native;
 mod nginx_proxy;
-pub(crate) mod notes;
 mod reading;
 mod record;
-mod target;
+mod target_spec;
 pub(crate) mod traefik;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use self::{defaults::Defaults, diagnostics::Diagnostics, merge::RequestMerger};
 pub use self::{
-    ask::{Ask, Asked},
     dialect::Dialect,
+    name_request::{NameRequest, RequestedContent},
     reading::Reading,
-    target::Target,
+    target_spec::TargetSpec,
     traefik::{DefaultRule, TraefikSettings},
 };
-use self::{defaults::Defaults, merge::Pile, notes::Notes};
 
 /// What a platform knows of one workload.
 #[derive(Debug, Clone, Copy)]
-pub struct Told<'a> {
+pub struct WorkloadLabels<'a> {
     /// The workload's own name: of a container without its `/`, of a service as it is.
     pub name: &'a str,
     pub labels: &'a BTreeMap<String, String>,
@@ -75,13 +75,13 @@ impl Reader {
     ///
     /// A name that several dialects ask for is asked for once, as the first of [`Dialect::ALL`] has it, and all their
     /// reasons are kept. `netstead.enabled=false` silences every dialect.
-    pub fn read(&self, told: &Told<'_>) -> Reading {
-        let mut notes = Notes::default();
+    pub fn read(&self, told: &WorkloadLabels<'_>) -> Reading {
+        let mut notes = Diagnostics::default();
         if let Some(label) = silencer(self, told, &mut notes) {
             let why_not = vec![format!("{label} is false")];
             return Reading { silenced: true, why_not, ..Reading::default() };
         }
-        let (mut pile, mut defaults) = (Pile::default(), Vec::new());
+        let (mut pile, mut defaults) = (RequestMerger::default(), Vec::new());
         for dialect in &self.dialects {
             let (asks, more) = match dialect {
                 Dialect::Netstead => native::NETSTEAD.read(told, &mut notes),
@@ -98,15 +98,15 @@ impl Reader {
         let asks = pile.merged().into_iter().filter_map(complete).collect();
         let pool = defaults.iter_mut().find_map(|defaults| defaults.pool.take());
         let unclear = notes.is_unclear();
-        Reading { asks, why_not: notes.into_sentences(), pool, unclear, silenced: false }
+        Reading { requests: asks, why_not: notes.into_sentences(), pool, unclear, silenced: false }
     }
 }
 
 /// The label that silences this workload, if one does.
-fn silencer(reader: &Reader, told: &Told<'_>, notes: &mut Notes) -> Option<&'static str> {
+fn silencer(reader: &Reader, told: &WorkloadLabels<'_>, notes: &mut Diagnostics) -> Option<&'static str> {
     let mut says = |label: &'static str| {
         let text = told.labels.get(label)?;
-        boolean::read(text).map_err(|error| notes.say(format!("{label}: {error}"))).ok()
+        boolean::read(text).map_err(|error| notes.add(format!("{label}: {error}"))).ok()
     };
     match says("netstead.enabled") {
         Some(false) => return Some("netstead.enabled"),

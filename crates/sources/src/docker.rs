@@ -3,16 +3,16 @@
 //! A look is a handful of lists. Events only say that another look is due, so one that is missed costs time and
 //! nothing else; the one thing they add is that a container was removed, rather than being merely absent.
 
-mod address;
 mod api;
 mod connect;
+mod dynamic_targets;
 mod host;
-mod look;
+mod host_address;
 mod network;
-mod places;
 mod tls;
 mod types;
 mod watch;
+mod workloads;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -29,15 +29,15 @@ use tokio::time::timeout;
 use self::{
     api::{Api, ApiError, CONTAINERS, INFO, NETWORKS, SERVICES, TASKS},
     connect::Connector,
-    look::{Environment, Scene},
     network::Networks,
     types::{Container, Info, Inspected, InspectedConfig, Network, Service, Swarm, Task},
     watch::{Watch, encoded},
+    workloads::{Environment, WorkloadBuilder},
 };
 pub use self::{host::DockerHost, tls::Tls};
 use crate::{
-    dialects::{Reader, Target},
-    target::Places,
+    dialects::{Reader, TargetSpec},
+    dynamic_target::TargetResolver,
 };
 
 /// A whole look.
@@ -79,13 +79,13 @@ pub struct Config {
     pub mode: Mode,
     pub reader: Reader,
     /// Where names point that do not say it themselves; `Target::Source` is `auto`.
-    pub target: Target,
+    pub target: TargetSpec,
     /// Also containers that do not run.
     pub keep_stopped: bool,
     /// Addresses of bridge networks are seen by the ledger too.
     pub observe: bool,
     /// Who knows the targets that move; without it there are none.
-    pub places: Option<Arc<dyn Places>>,
+    pub places: Option<Arc<dyn TargetResolver>>,
 }
 
 /// One Docker host.
@@ -114,7 +114,7 @@ impl Docker {
     }
 
     /// The workloads, and what was not shown.
-    async fn look(&self) -> Result<(Vec<Workload>, Vec<String>), ApiError> {
+    async fn list_workloads(&self) -> Result<(Vec<Workload>, Vec<String>), ApiError> {
         let mut doubts = Vec::new();
         let swarm = self.swarm(&mut doubts).await?;
         let manager = swarm.control_available;
@@ -123,11 +123,11 @@ impl Docker {
         let environments = self.environments(&containers).await?;
         let (services, tasks) = if manager { self.services().await? } else { Default::default() };
         let node = Some(swarm.node_addr.as_str()).filter(|node| !node.is_empty());
-        let host = address::of_host(&self.config.host, node, &networks).await;
+        let host = host_address::of_host(&self.config.host, node, &networks).await;
         let services_told = services.iter().map(|one| &one.spec.labels);
         let told = containers.iter().map(|one| &one.labels).chain(services_told);
-        let places = places::find(self.config.places.as_deref(), &self.config.target, told).await;
-        let scene = Scene {
+        let places = dynamic_targets::resolve(self.config.places.as_deref(), &self.config.target, told).await;
+        let scene = WorkloadBuilder {
             source: &self.name,
             reader: &self.config.reader,
             target: &self.config.target,
@@ -194,7 +194,8 @@ impl Docker {
         match self.api.get::<Vec<Network>>(NETWORKS, "").await {
             Ok(networks) => Ok(networks.into()),
             Err(error @ ApiError::Forbidden { .. }) => {
-                if matches!(self.config.target, Target::Source | Target::Host) || self.config.observe {
+                if matches!(self.config.target, TargetSpec::Source | TargetSpec::Host) || self.config.observe
+                {
                     doubts.push(error.to_string());
                 }
                 Ok(Networks::default())
@@ -210,7 +211,7 @@ impl Docker {
         let query = if self.config.keep_stopped { "?all=true" } else { "" };
         let mut containers: Vec<Container> = self.api.get(CONTAINERS, query).await?;
         // Those of a service are shown by the service.
-        containers.retain(|container| !(in_swarm && look::is_of_service(container)));
+        containers.retain(|container| !(in_swarm && workloads::is_of_service(container)));
         Ok(containers)
     }
 
@@ -275,7 +276,7 @@ impl Source for Docker {
     async fn report(&self) -> Report {
         let begun = self.clock.wall();
         let ended = self.watch().take_ended();
-        let looked = timeout(PATIENCE, self.look()).await;
+        let looked = timeout(PATIENCE, self.list_workloads()).await;
         let failed = |reason: String, ended| {
             self.watch().failed(ended);
             let (source, view) = (self.name.clone(), View::Failed { reason });
@@ -302,7 +303,7 @@ impl Source for Docker {
             None => self.watch().changed().await,
             Some(places) => tokio::select! {
                 () = self.watch().changed() => {}
-                () = places.moved() => {}
+                () = places.changed() => {}
             },
         }
     }

@@ -1,7 +1,7 @@
 //! Hand-written hosts: a TOML file, or one in the style of `/etc/hosts`, watched.
 
-mod lines;
-mod table;
+mod etc_hosts;
+mod toml_hosts;
 mod watch;
 
 use std::{
@@ -60,7 +60,7 @@ impl Hosts {
         Self { name, path: config.path, clock, watch }
     }
 
-    async fn look(&self) -> Result<Content, String> {
+    async fn read_settled_file(&self) -> Result<Content, String> {
         let mut text = read(&self.path).await?;
         loop {
             sleep(SETTLE).await;
@@ -74,9 +74,9 @@ impl Hosts {
             return Ok(Content { hosts: Vec::new(), doubts: vec!["the file is empty".into()] });
         }
         if self.path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml")) {
-            table::read(&text)
+            toml_hosts::read(&text)
         } else {
-            Ok(lines::read(&text))
+            Ok(etc_hosts::read(&text))
         }
     }
 }
@@ -102,7 +102,7 @@ impl Source for Hosts {
 
     async fn report(&self) -> Report {
         let begun = self.clock.wall();
-        let looked = timeout(PATIENCE, self.look()).await;
+        let looked = timeout(PATIENCE, self.read_settled_file()).await;
         let (view, hosts) = match looked {
             Ok(Ok(content)) if content.doubts.is_empty() => (View::Complete, content.hosts),
             Ok(Ok(content)) => (View::Partial { reason: content.doubts.join("; ") }, content.hosts),

@@ -7,8 +7,8 @@ pub mod contract;
 pub mod dialects;
 #[cfg(feature = "docker")]
 pub mod docker;
+pub mod dynamic_target;
 pub mod hosts;
-pub mod target;
 pub mod traefik;
 
 #[cfg(feature = "docker")]

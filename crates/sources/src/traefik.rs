@@ -1,8 +1,8 @@
 //! Traefik's dynamic configuration in files: YAML or TOML, single or in directories, watched.
 
 mod dynamic;
+mod file_pattern;
 mod files;
-mod pattern;
 mod watch;
 
 use std::{
@@ -16,15 +16,15 @@ use async_trait::async_trait;
 use netstead_model::{Address, Clock, Ident, Key, Report, Source, View, Workload};
 use tokio::time::{sleep, timeout};
 
-pub use self::pattern::Pattern;
+pub use self::file_pattern::FilePattern;
 use self::{
-    dynamic::Found,
+    dynamic::FileRouter,
     files::{Listing, list},
     watch::Watch,
 };
 use crate::{
-    dialects::{Asked, Reading, Target, TraefikSettings, notes::Notes},
-    target::Places,
+    dialects::{Reading, RequestedContent, TargetSpec, TraefikSettings, diagnostics::Diagnostics},
+    dynamic_target::TargetResolver,
 };
 
 /// Files must look the same for this long before they are believed: an editor may be in the middle of one.
@@ -36,15 +36,15 @@ pub struct Config {
     /// Files, and directories with all below them.
     pub paths: Vec<PathBuf>,
     /// What files in directories are called.
-    pub patterns: Vec<Pattern>,
+    pub patterns: Vec<FilePattern>,
     /// Only routers on one of these give names; empty means all do.
     pub entrypoints: Vec<String>,
     /// Where routers are that name no entrypoint.
     pub default_entrypoints: Vec<String>,
     /// Where the names point, for providers without a target of their own: addresses, one name, or a place that moves.
-    pub target: Option<Target>,
+    pub target: Option<TargetSpec>,
     /// Who knows the targets that move; without it there are none.
-    pub places: Option<Arc<dyn Places>>,
+    pub places: Option<Arc<dyn TargetResolver>>,
 }
 
 /// The routers in Traefik's files.
@@ -56,7 +56,7 @@ pub struct TraefikFiles {
     clock: Arc<dyn Clock>,
     watch: Watch,
     /// What each file said when it could last be read: a file that is half written keeps its names.
-    good: Mutex<BTreeMap<PathBuf, Vec<Found>>>,
+    good: Mutex<BTreeMap<PathBuf, Vec<FileRouter>>>,
 }
 
 impl TraefikFiles {
@@ -71,7 +71,7 @@ impl TraefikFiles {
     }
 
     /// The files once they keep still.
-    async fn look(&self) -> Result<Listing, String> {
+    async fn list_settled_files(&self) -> Result<Listing, String> {
         let mut seen = self.list().await?;
         loop {
             sleep(SETTLE).await;
@@ -90,7 +90,7 @@ impl TraefikFiles {
     }
 
     /// The routers of all files, and what is doubtful about them.
-    fn routers(&self, listing: Listing) -> (Vec<Found>, Vec<String>) {
+    fn routers(&self, listing: Listing) -> (Vec<FileRouter>, Vec<String>) {
         let mut doubts = listing.doubts;
         let mut good = self.good.lock().unwrap_or_else(PoisonError::into_inner);
         let mut now = BTreeMap::new();
@@ -111,8 +111,8 @@ impl TraefikFiles {
         (now.into_values().flatten().collect(), doubts)
     }
 
-    fn workloads(&self, routers: Vec<Found>, at: &Result<Vec<Address>, String>) -> Vec<Workload> {
-        let moves = self.config.target.as_ref().is_some_and(Target::moves);
+    fn workloads(&self, routers: Vec<FileRouter>, at: &Result<Vec<Address>, String>) -> Vec<Workload> {
+        let moves = self.config.target.as_ref().is_some_and(TargetSpec::is_dynamic);
         let mut by_id: BTreeMap<Key, Workload> = BTreeMap::new();
         for router in routers {
             let id = router.id;
@@ -143,9 +143,9 @@ impl TraefikFiles {
     }
 
     fn pointed(&self, mut reading: Reading) -> Reading {
-        if let Some(Target::Name(name)) = &self.config.target {
-            for ask in &mut reading.asks {
-                ask.content = Asked::Points { target: Target::Name(name.clone()), kind: None };
+        if let Some(TargetSpec::Name(name)) = &self.config.target {
+            for ask in &mut reading.requests {
+                ask.content = RequestedContent::Points { target: TargetSpec::Name(name.clone()), kind: None };
             }
         }
         reading
@@ -154,10 +154,10 @@ impl TraefikFiles {
     /// Where the names point, if they point at addresses.
     async fn addresses(&self) -> Result<Vec<Address>, String> {
         match (&self.config.target, &self.config.places) {
-            (Some(Target::Addresses(addresses)), _) => Ok(addresses.clone()),
-            (Some(target), Some(places)) => match target.place() {
+            (Some(TargetSpec::Addresses(addresses)), _) => Ok(addresses.clone()),
+            (Some(target), Some(places)) => match target.to_dynamic() {
                 Some(place) => {
-                    places.at(&place).await.map(|ips| ips.into_iter().map(Address::from).collect())
+                    places.addresses_of(&place).await.map(|ips| ips.into_iter().map(Address::from).collect())
                 }
                 None => Ok(Vec::new()),
             },
@@ -179,13 +179,13 @@ impl Source for TraefikFiles {
     async fn report(&self) -> Report {
         let begun = self.clock.wall();
         self.watch.renew();
-        let (view, routers) = match timeout(PATIENCE, self.look()).await {
+        let (view, routers) = match timeout(PATIENCE, self.list_settled_files()).await {
             Ok(Ok(listing)) => {
                 let failed = listing.files.is_empty() && !listing.doubts.is_empty();
                 let (routers, doubts) = self.routers(listing);
-                let mut notes = Notes::default();
+                let mut notes = Diagnostics::default();
                 for doubt in doubts {
-                    notes.say(doubt);
+                    notes.add(doubt);
                 }
                 let reason = notes.into_sentences().join("; ");
                 let view = if reason.is_empty() {
@@ -209,7 +209,7 @@ impl Source for TraefikFiles {
             None => self.watch.changed().await,
             Some(places) => tokio::select! {
                 () = self.watch.changed() => {}
-                () = places.moved() => {}
+                () = places.changed() => {}
             },
         }
     }

@@ -13,7 +13,7 @@ pub use self::{
     bind::{Bind, Named, SecretiveBind, SecretiveNamed},
     knot::{Knot, Knotd},
     powerdns::PowerDns,
-    primary::{Make, Primary},
+    primary::{Primary, PrimaryKind},
 };
 
 const SOON: Duration = Duration::from_secs(30);

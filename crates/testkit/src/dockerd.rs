@@ -15,10 +15,10 @@ use std::{
 };
 
 use crate::{
-    pipe::copy,
     process::Process,
     skip::{has_command, skip},
-    stopwatch::until,
+    tcp_forward::copy,
+    wait::wait_until,
 };
 
 const SOON: Duration = Duration::from_mins(1);
@@ -110,7 +110,8 @@ impl Dockerd {
         ]);
         command.args(["--shutdown-timeout=1", "--log-level=warn"]).args(&self.more);
         let mut daemon = Process::start("dockerd", &mut command)?;
-        let answers = until(SOON, || (self.try_docker(&["info"]).is_ok() || !daemon.running()).then_some(()));
+        let answers =
+            wait_until(SOON, || (self.try_docker(&["info"]).is_ok() || !daemon.running()).then_some(()));
         if answers.is_none() || !daemon.running() {
             return Err(io::Error::other(format!("dockerd does not answer:\n{}", daemon.log())));
         }
@@ -187,7 +188,7 @@ impl Dockerd {
         let bin = self.dir.join("image/bin");
         fs::create_dir_all(&bin)?;
         let busybox = bin.join("busybox");
-        fs::copy(found("busybox")?, &busybox)?;
+        fs::copy(find_program("busybox")?, &busybox)?;
         fs::set_permissions(&busybox, fs::Permissions::from_mode(0o755))?;
         for name in ["sh", "sleep", "true", "nslookup"] {
             std::os::unix::fs::symlink("busybox", bin.join(name))?;
@@ -261,7 +262,7 @@ fn children(pid: u32) -> io::Result<Vec<u32>> {
     Ok(text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect())
 }
 
-fn found(program: &str) -> io::Result<PathBuf> {
+fn find_program(program: &str) -> io::Result<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut places = std::env::split_paths(&path).map(|dir| dir.join(program));
     places.find(|place| place.is_file()).ok_or_else(|| io::Error::other(format!("{program} is gone")))

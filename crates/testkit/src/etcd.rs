@@ -13,10 +13,10 @@ use tempfile::TempDir;
 
 use crate::{
     free_port,
-    lan::Machine,
     process::Process,
     skip::{has_command, skip},
-    stopwatch::until,
+    virtual_network::Machine,
+    wait::wait_until,
 };
 
 const SOON: Duration = Duration::from_mins(1);
@@ -31,7 +31,7 @@ pub struct Etcd {
 
 /// Where one member runs and keeps its data.
 #[derive(Debug, Clone, Default)]
-pub struct EtcdPlace {
+pub struct EtcdHost {
     /// This machine, at this address; loopback without.
     pub address: Option<IpAddr>,
     /// A machine of a network for tests.
@@ -76,7 +76,7 @@ impl Etcd {
     ///
     /// If it does not start.
     pub fn start_with(members: usize, scheme: &'static str, flags: &[&str]) -> Option<Self> {
-        Self::start_at(&vec![EtcdPlace::default(); members], scheme, flags)
+        Self::start_at(&vec![EtcdHost::default(); members], scheme, flags)
     }
 
     /// As [`Etcd::start_with`], with one member at each of these places.
@@ -85,7 +85,7 @@ impl Etcd {
     ///
     /// If it does not start.
     #[expect(clippy::panic, reason = "this is how a test fails")]
-    pub fn start_at(places: &[EtcdPlace], scheme: &'static str, flags: &[&str]) -> Option<Self> {
+    pub fn start_at(places: &[EtcdHost], scheme: &'static str, flags: &[&str]) -> Option<Self> {
         if !has_command("etcd") {
             skip("`etcd` is not installed");
             return None;
@@ -96,9 +96,9 @@ impl Etcd {
         }
     }
 
-    fn try_start(places: &[EtcdPlace], scheme: &'static str, flags: &[&str]) -> io::Result<Self> {
+    fn try_start(places: &[EtcdHost], scheme: &'static str, flags: &[&str]) -> io::Result<Self> {
         let dir = tempfile::tempdir()?;
-        let ports = places.iter().map(EtcdPlace::sockets).collect::<io::Result<Vec<_>>>()?;
+        let ports = places.iter().map(EtcdHost::sockets).collect::<io::Result<Vec<_>>>()?;
         let cluster: Vec<String> =
             ports.iter().enumerate().map(|(number, (_, peer))| format!("m{number}=http://{peer}")).collect();
         let cluster = cluster.join(",");
@@ -163,7 +163,7 @@ impl Etcd {
         // The rest may have to elect a leader first, and etcd changes nothing while it thinks itself unwell.
         let ctl = |arguments: &[&str]| {
             let mut last = ctl(&others, arguments);
-            until(SOON, || {
+            wait_until(SOON, || {
                 if last.is_err() {
                     thread::sleep(Duration::from_millis(500));
                     last = ctl(&others, arguments);
@@ -216,7 +216,7 @@ fn ctl(endpoints: &[String], arguments: &[&str]) -> io::Result<String> {
     Err(io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned()))
 }
 
-impl EtcdPlace {
+impl EtcdHost {
     /// For clients and for the other members.
     fn sockets(&self) -> io::Result<(SocketAddr, SocketAddr)> {
         if let Some(machine) = &self.machine {

@@ -30,10 +30,10 @@
 //!
 //! What is not known is allowed: a request without an answer may have been done at any time after it began, or never.
 
+#[cfg(test)]
+mod brute_force;
 mod check;
 mod holding;
-#[cfg(test)]
-mod naive;
 mod recorder;
 mod spans;
 #[cfg(test)]

@@ -5,20 +5,20 @@
 //! `cargo test` is green on any machine: a test that needs what the machine does not give calls [`skip`] and
 //! returns. `cargo xtask test` is the whole: there the same call fails the test (see [`full`]).
 
+mod delaying_proxy;
 mod dns;
 mod dockerd;
 mod etcd;
-mod gate;
 pub mod history;
-mod lan;
-mod lossy;
-mod pipe;
+mod lossy_proxy;
 mod process;
-mod recorder;
+mod recording_proxy;
 mod skip;
-mod stopwatch;
+mod tcp_forward;
 mod tmpfs;
 mod transcript;
+mod virtual_network;
+mod wait;
 
 use std::{
     io,
@@ -26,18 +26,18 @@ use std::{
 };
 
 pub use self::{
-    dns::{Bind, Knot, Knotd, Make, Named, PowerDns, Primary, SecretiveBind, SecretiveNamed, TsigKey},
+    delaying_proxy::{DelayingProxy, RequestFilter},
+    dns::{Bind, Knot, Knotd, Named, PowerDns, Primary, PrimaryKind, SecretiveBind, SecretiveNamed, TsigKey},
     dockerd::Dockerd,
-    etcd::{Etcd, EtcdPlace},
-    gate::{Gate, Held},
-    lan::{Lan, Machine},
-    lossy::Lossy,
+    etcd::{Etcd, EtcdHost},
+    lossy_proxy::LossyProxy,
     process::Process,
-    recorder::Recorder,
+    recording_proxy::RecordingProxy,
     skip::{full, has_command, skip},
-    stopwatch::until,
     tmpfs::Tmpfs,
     transcript::Transcript,
+    virtual_network::{Machine, VirtualNetwork},
+    wait::wait_until,
 };
 
 /// A port of loopback that was free a moment ago: the kernel picked it.

@@ -13,7 +13,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::stopwatch::until;
+use crate::wait::wait_until;
 
 /// How much of a log is worth showing.
 const TAIL: usize = 60;
@@ -104,7 +104,7 @@ impl Process {
     /// Waits until it ends by itself.
     pub fn wait(&mut self, patience: Duration) -> io::Result<ExitStatus> {
         let child = &mut self.child;
-        match until(patience, || child.try_wait().transpose()) {
+        match wait_until(patience, || child.try_wait().transpose()) {
             Some(ended) => ended,
             None => Err(self.late("it has not ended", patience)),
         }
@@ -120,7 +120,7 @@ impl Process {
         patience: Duration,
         mut look: impl FnMut(&mut Self) -> Option<T>,
     ) -> io::Result<Option<T>> {
-        let found = until(patience, || {
+        let found = wait_until(patience, || {
             // In this order: what a process wrote right before it ended still counts.
             let ended = !self.running();
             look(self).map(Ok).or_else(|| ended.then_some(Err(())))

@@ -1,8 +1,8 @@
 //! The rules of the house that no other tool knows.
 
+mod crate_graph;
 mod dependencies;
 pub(crate) mod files;
-mod rooms;
 mod words;
 
 use anyhow::Result;
@@ -20,7 +20,7 @@ pub(crate) fn check(fix: bool) -> Result<bool> {
     }
     let mut problems = dependencies::without_reason()?;
     problems.extend(dependencies::banned()?);
-    problems.extend(rooms::strangers()?);
+    problems.extend(crate_graph::forbidden_dependencies()?);
     problems.extend(files::misplaced()?);
     problems.extend(words::hard()?);
     problems.extend(documents::broken()?);

@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Result, bail};
 
-use crate::shell::{command, found, is_root, run};
+use crate::shell::{command, is_installed, is_root, run};
 
 /// A program that some test or bench runs.
 #[derive(Debug)]
@@ -129,7 +129,7 @@ pub(crate) fn provide(needs: &[Need], yes: bool) -> Result<()> {
         eprintln!("  {:<12} {} (package {})", need.command, need.why, need.package());
     }
     let packages: Vec<_> = missing.iter().map(|need| need.package()).collect();
-    if !found("apt-get") {
+    if !is_installed("apt-get") {
         bail!("this machine has no apt-get: install {} by hand", packages.join(", "));
     }
     if !yes && stdin().is_terminal() && stderr().is_terminal() && !agreed()? {
@@ -147,7 +147,7 @@ pub(crate) fn provide(needs: &[Need], yes: bool) -> Result<()> {
 }
 
 fn missing(needs: &[Need]) -> Vec<&Need> {
-    needs.iter().filter(|need| !found(need.command)).collect()
+    needs.iter().filter(|need| !is_installed(need.command)).collect()
 }
 
 fn agreed() -> Result<bool> {

@@ -79,7 +79,7 @@ fn shown(command: &Command) -> String {
 
 /// Whether a program of this name can be run. The `sbin` directories are looked at too: a user's `PATH` may
 /// lack them, and servers stand there.
-pub(crate) fn found(name: &str) -> bool {
+pub(crate) fn is_installed(name: &str) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
     let more = ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from);
     env::split_paths(&path).chain(more).any(|dir| dir.join(name).is_file())

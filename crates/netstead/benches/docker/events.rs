@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use netstead_testkit::{Dockerd, until};
+use netstead_testkit::{Dockerd, wait_until};
 
 use crate::SOON;
 
@@ -44,7 +44,7 @@ impl Events {
     /// When a container started, in milliseconds of wall time.
     pub fn started(&self, name: &str) -> f64 {
         let told = || self.starts.lock().unwrap_or_else(PoisonError::into_inner).get(name).copied();
-        until(SOON, told).expect("an event of its start")
+        wait_until(SOON, told).expect("an event of its start")
     }
 }
 

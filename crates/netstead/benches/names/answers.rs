@@ -21,7 +21,7 @@ use netstead_testkit::{Knot, TsigKey, has_command};
 use tokio::{net::UdpSocket, time::timeout};
 
 use crate::{
-    house::{self, Seen, ZONE, workload},
+    engine_setup::{self, BenchSource, ZONE, workload},
     report::{Report, median},
 };
 
@@ -29,20 +29,20 @@ const NAMES: u32 = 10_000;
 const ROUNDS: usize = 3;
 
 pub async fn measure(report: &mut Report, dir: &Path) {
-    let store = house::open(&dir.join("answers")).await;
+    let store = engine_setup::open(&dir.join("answers")).await;
     let zone = ZONE.parse().expect("a name");
     let builtin = Builtin::new(store.clone(), SystemClock::shared(), vec![zone]);
     builtin.prepare().await.expect("a zone");
-    let mut settings = house::settings();
+    let mut settings = engine_setup::settings();
     (settings.marks, settings.reverse) = (false, false);
-    let source = Seen::new();
+    let source = BenchSource::new();
     let setup = ProviderSetup::new(settings, Arc::new(builtin), Digest::of(["bench"]));
-    let engine = house::engine(&store, &source, setup).await;
+    let engine = engine_setup::engine(&store, &source, setup).await;
     let options = Options { listen: vec!["127.0.0.1:0".parse().expect("an address")], ..Options::default() };
     let server =
         NameServer::start(store.clone(), SystemClock::shared(), options).await.expect("a nameserver");
-    source.sees((0..NAMES).map(workload).collect());
-    house::apply(&engine).await;
+    source.set_workloads((0..NAMES).map(workload).collect());
+    engine_setup::apply(&engine).await;
     let at = server.local_addrs()[0];
     beside_knot(report, dir, at);
     while_applying(report, &engine, &source, at).await;
@@ -91,7 +91,7 @@ fn queries_per_second(at: SocketAddr, questions: &Path) -> f64 {
     value("Queries per second:").and_then(|rate| rate.parse().ok()).expect("dnsperf said how many")
 }
 
-async fn while_applying(report: &mut Report, engine: &Engine, source: &Arc<Seen>, at: SocketAddr) {
+async fn while_applying(report: &mut Report, engine: &Engine, source: &Arc<BenchSource>, at: SocketAddr) {
     let stop = Arc::new(AtomicBool::new(false));
     let asking = tokio::spawn(ask(at, stop.clone()));
     tokio::time::sleep(Duration::from_secs(2)).await;
@@ -99,8 +99,8 @@ async fn while_applying(report: &mut Report, engine: &Engine, source: &Arc<Seen>
     let idle = asking.await.expect("a client");
     stop.store(false, Ordering::Relaxed);
     let asking = tokio::spawn(ask(at, stop.clone()));
-    source.sees((0..2 * NAMES).map(workload).collect());
-    let (_, took) = house::apply(engine).await;
+    source.set_workloads((0..2 * NAMES).map(workload).collect());
+    let (_, took) = engine_setup::apply(engine).await;
     let owned: usize = engine.status().providers.iter().map(|provider| provider.owned).sum();
     assert_eq!(owned, usize::try_from(2 * NAMES).expect("small"));
     stop.store(true, Ordering::Relaxed);

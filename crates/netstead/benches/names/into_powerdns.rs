@@ -15,13 +15,13 @@ use netstead_engine::{AppliedStep, ProviderSetup};
 use netstead_model::{Clock as _, RecordSet, SystemClock};
 use netstead_plan::Digest;
 use netstead_providers::{
-    Call, Observer, Secret,
+    Call, CallObserver, Secret,
     dns::{PowerDns, powerdns::Config},
 };
 use netstead_testkit::PowerDns as Server;
 
 use crate::{
-    house::{self, Seen, ZONE, workload},
+    engine_setup::{self, BenchSource, ZONE, workload},
     report::{Report, median},
 };
 
@@ -32,16 +32,16 @@ const MOST_BYTES: usize = 1_500_000;
 
 /// Counts requests.
 #[derive(Debug, Default)]
-struct Calls(AtomicU32);
+struct CallCounter(AtomicU32);
 
-impl Observer for Calls {
+impl CallObserver for CallCounter {
     fn called(&self, _: Call) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-impl Calls {
-    fn take(&self) -> f64 {
+impl CallCounter {
+    fn take_count(&self) -> f64 {
         self.0.swap(0, Ordering::Relaxed).into()
     }
 }
@@ -74,30 +74,30 @@ struct Run {
 }
 
 async fn through_the_engine(server: &Server, dir: &Path) -> Run {
-    let calls = Arc::new(Calls::default());
+    let calls = Arc::new(CallCounter::default());
     let config = Config::new(server.api_url(), Secret::new(server.api_key()));
     let provider = PowerDns::observed(config, calls.clone(), SystemClock::shared()).expect("a provider");
-    let store = house::open(dir).await;
-    let source = Seen::new();
-    let setup = ProviderSetup::new(house::settings(), Arc::new(provider), Digest::of(["bench"]));
-    let engine = house::engine(&store, &source, setup).await;
-    house::apply(&engine).await;
-    source.sees((0..NAMES).map(workload).collect());
-    let (_, first) = house::apply(&engine).await;
+    let store = engine_setup::open(dir).await;
+    let source = BenchSource::new();
+    let setup = ProviderSetup::new(engine_setup::settings(), Arc::new(provider), Digest::of(["bench"]));
+    let engine = engine_setup::engine(&store, &source, setup).await;
+    engine_setup::apply(&engine).await;
+    source.set_workloads((0..NAMES).map(workload).collect());
+    let (_, first) = engine_setup::apply(&engine).await;
     // What the source saw woke the provider: the pass that carried it out is in the history.
     let steps =
         engine.applied(&"lan".parse().expect("a name")).await.expect("history").pop().expect("a plan").steps;
     assert_eq!(steps.len(), usize::try_from(NAMES).expect("small"));
     // The pass that confirms it.
-    house::apply(&engine).await;
-    calls.take();
-    source.sees((0..=NAMES).map(workload).collect());
-    let (_, took) = house::apply(&engine).await;
-    house::apply(&engine).await;
-    let one = (calls.take(), took);
-    let (done, took) = house::apply(&engine).await;
+    engine_setup::apply(&engine).await;
+    calls.take_count();
+    source.set_workloads((0..=NAMES).map(workload).collect());
+    let (_, took) = engine_setup::apply(&engine).await;
+    engine_setup::apply(&engine).await;
+    let one = (calls.take_count(), took);
+    let (done, took) = engine_setup::apply(&engine).await;
     assert!(done.plan.is_some_and(|plan| plan.is_empty()));
-    let idle = (calls.take(), took);
+    let idle = (calls.take_count(), took);
     engine.close().await;
     store.close().await;
     Run { steps, first, one, idle }

@@ -9,7 +9,7 @@
 //! Figures of one machine mean little; the ratios are what a change is measured by.
 
 mod answers;
-mod house;
+mod engine_setup;
 mod into_powerdns;
 mod planning;
 #[path = "../shared/report.rs"]

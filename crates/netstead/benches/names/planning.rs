@@ -9,7 +9,7 @@ use netstead_plan::{
 };
 
 use crate::{
-    house::{ZONE, settings, workload},
+    engine_setup::{ZONE, settings, workload},
     report::{Report, median},
 };
 
@@ -39,7 +39,7 @@ pub fn measure(report: &mut Report) {
     report.judge("  10 times the records", ratio, "x", "within 12", ratio <= 12.0);
     usual.workloads.push(workload(USUAL));
     let workloads = usual.workloads.clone();
-    let (take, ()) = timed(|| usual.take(workloads));
+    let (take, ()) = timed(|| usual.ingest(workloads));
     let (one, plan) = timed(|| usual.plan());
     assert_eq!(plan.steps.len(), 2, "an A and a PTR");
     report.note("one new of 100 000: hearing of it", take, "s CPU");
@@ -84,14 +84,14 @@ impl World {
             guard: Guard::default(),
             now,
         };
-        world.take(world.workloads.clone());
+        world.ingest(world.workloads.clone());
         let plan = world.plan();
         assert_eq!(plan.steps.len(), world.workloads.len() * 2, "an A and a PTR each");
         world.apply(&plan);
         world
     }
 
-    fn take(&mut self, workloads: Vec<Workload>) {
+    fn ingest(&mut self, workloads: Vec<Workload>) {
         let (source, begun) = ("bench".parse().expect("a name"), self.now.at);
         let report = Said { source, view: View::Complete, begun, workloads, ended: Vec::new() };
         self.inventory.ingest(report, ReportArrival { now: self.now, began: self.now.millis, session: 1 });

@@ -9,7 +9,7 @@ use std::{
 use netstead_store::{
     EtcdOptions, EtcdStore, LocalStore, RaftOptions, RaftSecurity, RaftStore, Store, raft::Role,
 };
-use netstead_testkit::{Etcd, EtcdPlace, free_port};
+use netstead_testkit::{Etcd, EtcdHost, free_port};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
@@ -26,7 +26,7 @@ pub const ENGINES: &[Engine] =
 
 /// One that runs, and in which stores can be opened.
 #[derive(Debug)]
-pub enum Below {
+pub enum RunningEngine {
     Local(PathBuf),
     Etcd(Etcd),
     /// And those that do not lead, which must live as well.
@@ -44,20 +44,20 @@ impl Engine {
     }
 
     /// With its files in `dir`, so that all are measured on the same disk.
-    pub fn start(self, dir: &Path) -> Below {
+    pub fn start(self, dir: &Path) -> RunningEngine {
         match self {
-            Self::Local => Below::Local(dir.to_owned()),
+            Self::Local => RunningEngine::Local(dir.to_owned()),
             Self::Etcd { members } => {
-                let place = EtcdPlace { disk: Some(dir.to_owned()), ..EtcdPlace::default() };
+                let place = EtcdHost { disk: Some(dir.to_owned()), ..EtcdHost::default() };
                 let flags = ["--auto-compaction-mode=revision", "--auto-compaction-retention=10000"];
-                Below::Etcd(Etcd::start_at(&vec![place; members], "http", &flags).expect("an etcd"))
+                RunningEngine::Etcd(Etcd::start_at(&vec![place; members], "http", &flags).expect("an etcd"))
             }
-            Self::Raft => Below::Raft(dir.to_owned(), Mutex::default()),
+            Self::Raft => RunningEngine::Raft(dir.to_owned(), Mutex::default()),
         }
     }
 }
 
-impl Below {
+impl RunningEngine {
     /// An empty store.
     pub async fn open(&self, name: &str) -> Arc<dyn Store> {
         match self {

@@ -1,6 +1,6 @@
 //! `netstead get …`, `history` and `explain`.
 
-mod names;
+mod dns_filters;
 mod period;
 
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use netstead_model::{Ident, Key, Name, Range, Selector};
 
 pub(crate) use self::{
-    names::{Changes, Drift, Plans, Providers, Records, Sources, Workloads, Zones},
+    dns_filters::{Changes, Drift, Plans, Providers, Records, Sources, Workloads, Zones},
     period::{Moment, Period},
 };
 

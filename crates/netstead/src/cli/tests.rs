@@ -101,7 +101,7 @@ fn the_help_of_config_check_has_every_setting_of_the_tables_that_are_there_once(
 #[test]
 fn every_command_has_a_man_page() {
     let dir = tempfile::tempdir().unwrap();
-    crate::commands::pages::man(dir.path()).unwrap();
+    crate::commands::completions_and_man::man(dir.path()).unwrap();
     let shown = |command: &clap::Command| !command.is_hide_set();
     for (path, command) in commands().into_iter().filter(|(_, command)| shown(command)) {
         let page = dir.path().join(format!("{}.1", path.replace(' ', "-")));

@@ -3,7 +3,7 @@
 use netstead_client::types::{ClaimFrom, ClaimInput, ClaimOutput};
 use netstead_model::Ident;
 
-use super::{Context, bulk, say};
+use super::{Context, claim_file, say};
 use crate::{
     cli::{Format, claim::Claim},
     failure::{Exit, Failure},
@@ -17,7 +17,7 @@ pub(crate) async fn claim(context: &Context, args: &Claim) -> anyhow::Result<Exi
         if args.first.is_some() {
             return Err(Failure::new("with `--file` the pools and keys stand in the file").into());
         }
-        return bulk::claim(context, file, &input).await;
+        return claim_file::claim(context, file, &input).await;
     }
     let claims = match from(args, input)? {
         From::One(pool, key, input) => vec![context.client.claim(pool.as_str(), &key, &input).await?.0],

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{Context, say};
 use crate::{
     cli::{Format, cluster::Cluster},
-    output::{self, Look, Row},
+    output::{self, Audience, Row},
 };
 
 pub(crate) async fn cluster(context: &Context, command: &Cluster) -> anyhow::Result<()> {
@@ -59,29 +59,29 @@ const GONE: u64 = 3000;
 
 /// A node that keeps the store together with others, and what it tells of itself as one that serves.
 #[derive(Debug, Serialize)]
-struct Keeper {
+struct NodeRow {
     node: NodeOutput,
     member: Option<MemberOutput>,
 }
 
-impl Keeper {
+impl NodeRow {
     fn all(cluster: &ClusterOutput) -> Vec<Self> {
         let member = |id: &str| cluster.members.iter().find(|member| member.id == id).cloned();
         cluster.nodes.iter().map(|node| Self { node: node.clone(), member: member(&node.id) }).collect()
     }
 }
 
-impl Row for Keeper {
+impl Row for NodeRow {
     const COLUMNS: (&'static [&'static str], &'static [&'static str]) =
         (&["NODE", "NAME", "ROLE", "URL", "STORE", "LAG", "ANSWERED"], &["VERSION", "SEEN", "AGE", "FORMAT"]);
 
-    fn cells(&self, look: Look) -> Vec<String> {
+    fn cells(&self, look: Audience) -> Vec<String> {
         let Self { node, member } = self;
         let of = |cell: &dyn Fn(&MemberOutput) -> String| member.as_ref().map(cell).unwrap_or_default();
         let answered = match (node.last_contact_ms, look) {
             (None, _) => "never".to_owned(),
-            (Some(age), Look::Programs) => age.to_string(),
-            (Some(age), Look::People { .. }) => ago(age),
+            (Some(age), Audience::Programs) => age.to_string(),
+            (Some(age), Audience::People { .. }) => ago(age),
         };
         vec![
             node.id.clone(),
@@ -133,7 +133,7 @@ async fn status(context: &Context) -> anyhow::Result<()> {
     if cluster.nodes.is_empty() {
         output::list(&cluster.members, context.format, context.now())?;
     } else {
-        output::list(&Keeper::all(&cluster), context.format, context.now())?;
+        output::list(&NodeRow::all(&cluster), context.format, context.now())?;
     }
     if matches!(context.format, None | Some(Format::Table | Format::Wide)) {
         match &cluster.leader {

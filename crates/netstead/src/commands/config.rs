@@ -7,17 +7,17 @@ use netstead_model::{PoolSpec, Range, Span};
 use super::say;
 use crate::{
     cli::{Format, Global, admin::ConfigCheck},
-    config::{Config, DnsConfig, Found, ServerConfig, SourceKind, StoreConfig},
+    config::{Config, DnsConfig, FoundConfig, ServerConfig, SourceKind, StoreConfig},
     output,
     settings::Settings,
-    store_place::StorePlace,
+    store_location::StoreLocation,
 };
 
 pub(crate) fn check(global: &Global, args: &ConfigCheck) -> anyhow::Result<()> {
     let settings = Settings::read(args.file.as_deref().or(global.config.as_deref()))?;
     match &settings.found {
-        Found::File { path, .. } => say!("{} is fine", path.display()),
-        Found::Nothing { looked } => {
+        FoundConfig::File { path, .. } => say!("{} is fine", path.display()),
+        FoundConfig::Nothing { looked } => {
             let looked: Vec<_> = looked.iter().map(|path| path.display().to_string()).collect();
             say!("no file is found ({}): these are the defaults", looked.join(", "));
         }
@@ -44,7 +44,7 @@ fn understood(global: &Global, settings: &Settings) -> String {
         StoreConfig::Memory => "memory: nothing is kept".to_owned(),
         StoreConfig::Local { .. } | StoreConfig::Etcd(_) | StoreConfig::Raft(_) => {
             match settings.store(global) {
-                StorePlace::Local(dir) => format!("local, in {}", dir.display()),
+                StoreLocation::Local(dir) => format!("local, in {}", dir.display()),
                 place => place.to_string(),
             }
         }
@@ -60,7 +60,7 @@ fn understood(global: &Global, settings: &Settings) -> String {
     let _ = writeln!(text, "log     {level}, as {format}");
     let _ = writeln!(text, "ledger  events kept {}, at most {}", days(ledger.retention), ledger.max_events);
     for pool in pools {
-        let _ = writeln!(text, "pool    {}", pool_told(pool));
+        let _ = writeln!(text, "pool    {}", describe_pool(pool));
     }
     let listen: Vec<_> = nameserver.listen.iter().map(ToString::to_string).collect();
     let listen =
@@ -70,10 +70,10 @@ fn understood(global: &Global, settings: &Settings) -> String {
         let _ = writeln!(text, "notify  a person is told");
     }
     for source in sources {
-        let _ = writeln!(text, "source  {}: {}", source.name, source_told(&source.kind));
+        let _ = writeln!(text, "source  {}: {}", source.name, describe_source(&source.kind));
     }
     for provider in providers {
-        let _ = writeln!(text, "dns     {}", provider_told(provider));
+        let _ = writeln!(text, "dns     {}", describe_provider(provider));
     }
     for rule in &domains.0 {
         let networks: Vec<_> = rule.networks.iter().map(|network| network.cidr.to_string()).collect();
@@ -82,16 +82,16 @@ fn understood(global: &Global, settings: &Settings) -> String {
     text
 }
 
-fn source_told(kind: &SourceKind) -> String {
+fn describe_source(kind: &SourceKind) -> String {
     match kind {
         SourceKind::Hosts { path } => format!("hosts in {}", path.display()),
         #[cfg(feature = "docker")]
         SourceKind::Docker(docker) => format!("docker at {}, target {}", docker.host, docker.target),
-        SourceKind::Traefik(traefik) => format!("Traefik's files in {}", traefik.told()),
+        SourceKind::Traefik(traefik) => format!("Traefik's files in {}", traefik.paths_text()),
     }
 }
 
-fn provider_told(provider: &DnsConfig) -> String {
+fn describe_provider(provider: &DnsConfig) -> String {
     let server = match &provider.server {
         ServerConfig::Builtin => "builtin".to_owned(),
         ServerConfig::PowerDns(server) => format!("powerdns at {}", server.url),
@@ -101,7 +101,7 @@ fn provider_told(provider: &DnsConfig) -> String {
     format!("{}: {server}, for {}", provider.name, domains.join(" "))
 }
 
-fn pool_told(pool: &PoolSpec) -> String {
+fn describe_pool(pool: &PoolSpec) -> String {
     let extent: Vec<_> = pool.extent().iter().map(ToString::to_string).collect();
     let size: u128 = pool.usable().iter().map(Range::len).fold(0, u128::saturating_add);
     format!("{}: {}, {} of {}, VRF {}", pool.name, pool.family, size, extent.join(" "), pool.vrf)

@@ -15,7 +15,7 @@ pub(crate) async fn doctor(context: &Context) -> anyhow::Result<Exit> {
     let found = context.client.doctor().await?;
     match context.format {
         Some(format @ (Format::Json | Format::Yaml)) => output::document(&found, format)?,
-        _ => output::emit(&told(&found.findings))?,
+        _ => output::emit(&render_findings(&found.findings))?,
     }
     let problems = found.findings.iter().filter(|finding| finding.state == "problem").count();
     match problems {
@@ -26,7 +26,7 @@ pub(crate) async fn doctor(context: &Context) -> anyhow::Result<Exit> {
 }
 
 /// What is wrong stands last, where eyes are.
-fn told(findings: &[FindingOutput]) -> String {
+fn render_findings(findings: &[FindingOutput]) -> String {
     let wide = findings.iter().map(|finding| finding.about.chars().count()).max().unwrap_or_default();
     let mut text = String::new();
     for state in ["ok", "note", "problem"] {
@@ -50,7 +50,7 @@ mod tests {
             FindingOutput::problem("dns.lan", "ns1 refuses these credentials", "correct the key"),
             FindingOutput::ok("store", "it takes changes"),
         ];
-        insta::assert_snapshot!(told(&findings), @r"
+        insta::assert_snapshot!(render_findings(&findings), @r"
         ok       store    it takes changes
         problem  dns.lan  ns1 refuses these credentials
                           correct the key

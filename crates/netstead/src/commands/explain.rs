@@ -50,22 +50,22 @@ async fn of_address(context: &Context, address: &str) -> anyhow::Result<()> {
             let addresses: Vec<_> = answer.places.into_iter().map(|place| place.address).collect();
             output::list(&addresses, Some(format), context.now())
         }
-        None => output::emit(&told(&answer)),
+        None => output::emit(&render_explanation(&answer)),
     }
 }
 
-fn told(answer: &ExplainOutput) -> String {
+fn render_explanation(answer: &ExplainOutput) -> String {
     let mut text = String::new();
     if answer.places.is_empty() {
         let _ = writeln!(text, "{} is in no pool", plain(&answer.address));
     }
     for place in &answer.places {
-        text += &place_told(place);
+        text += &render_place(place);
     }
     text
 }
 
-fn place_told(place: &ExplainPlace) -> String {
+fn render_place(place: &ExplainPlace) -> String {
     let mut text = String::new();
     let address = &place.address;
     let pool = address.pool.as_ref().map(|pool| format!(" in pool {pool}")).unwrap_or_default();
@@ -91,12 +91,12 @@ fn place_told(place: &ExplainPlace) -> String {
         text += "  lately:\n";
     }
     for event in &place.history {
-        let _ = writeln!(text, "    {}", event_told(event));
+        let _ = writeln!(text, "    {}", render_event(event));
     }
     text
 }
 
-fn event_told(event: &EventOutput) -> String {
+fn render_event(event: &EventOutput) -> String {
     let key = event.key.as_ref().map(|key| format!(" {key}")).unwrap_or_default();
     let reason = event.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
     plain(&format!("{:.0}  {}{key} by {}{reason}", event.at, event.what, event.by))

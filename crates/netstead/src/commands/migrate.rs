@@ -13,7 +13,7 @@ use crate::{
     failure::Failure,
     node,
     settings::Settings,
-    store_place::StorePlace,
+    store_location::StoreLocation,
 };
 
 /// A leader that ends gives its store away at once, one that died within the time of its lease.
@@ -21,11 +21,11 @@ const TURN: Duration = Duration::from_secs(10);
 
 pub(crate) async fn migrate(global: &Global, args: &Migrate) -> anyhow::Result<()> {
     let old = Settings::read(global.config.as_deref())?.store(global);
-    let new = place(&args.to)?;
+    let new = destination(&args.to)?;
     if old == new {
         return Err(Failure::new(format!("the store is {new} already")).hint("name another place").into());
     }
-    if new == StorePlace::Memory {
+    if new == StoreLocation::Memory {
         return Err(Failure::new("a store in memory keeps nothing").hint("name another place").into());
     }
     if new.is_within(&old) {
@@ -33,7 +33,7 @@ pub(crate) async fn migrate(global: &Global, args: &Migrate) -> anyhow::Result<(
         return Err(Failure::new(message).hint("name a `prefix` beside the old one").into());
     }
     let from = old.open_existing().await?;
-    let done = carry(&*from, &new).await;
+    let done = migrate_store(&*from, &new).await;
     from.close().await;
     let moved = done?;
     say!(
@@ -46,16 +46,16 @@ pub(crate) async fn migrate(global: &Global, args: &Migrate) -> anyhow::Result<(
 }
 
 /// A configuration file says by its `[store]`; anything else is a directory for files on this machine.
-fn place(to: &Path) -> anyhow::Result<StorePlace> {
+fn destination(to: &Path) -> anyhow::Result<StoreLocation> {
     if to.is_file() || to.extension().is_some_and(|extension| extension == "toml") {
-        return Ok(Settings::read(Some(to))?.place());
+        return Ok(Settings::read(Some(to))?.configured_store());
     }
-    Ok(StorePlace::Local(to.to_owned()))
+    Ok(StoreLocation::Local(to.to_owned()))
 }
 
-async fn carry(from: &dyn Store, new: &StorePlace) -> anyhow::Result<migrate::Migrated> {
+async fn migrate_store(from: &dyn Store, new: &StoreLocation) -> anyhow::Result<migrate::Migrated> {
     // Nothing is made of the new one before the old one can be moved.
-    take(from).await?;
+    acquire_lead(from).await?;
     let to = new.open().await?;
     let done = fill(from, &*to, &new.to_string()).await;
     to.close().await;
@@ -63,7 +63,7 @@ async fn carry(from: &dyn Store, new: &StorePlace) -> anyhow::Result<migrate::Mi
 }
 
 /// Takes the lead of the old store, so that nobody changes it any more.
-async fn take(from: &dyn Store) -> anyhow::Result<()> {
+async fn acquire_lead(from: &dyn Store) -> anyhow::Result<()> {
     let Ok(led) = timeout(TURN, from.lead()).await else { return Err(not_led(from).into()) };
     led?;
     // Not before: who leads may raise the format.

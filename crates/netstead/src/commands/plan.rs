@@ -12,8 +12,8 @@ use netstead_plan::Case;
 
 use super::{Context, say};
 use crate::{
-    cli::{Format, Global, names::Plan},
-    failure::{Exit, Failure, Told, tell},
+    cli::{Format, Global, dns::Plan},
+    failure::{AlreadyReported, Exit, Failure, print_error},
     output::{self, plain},
 };
 
@@ -43,10 +43,10 @@ async fn what_if(context: &Context, file: &Path, args: &Plan) -> anyhow::Result<
     let name = Some(file.display().to_string());
     let mut answer = context.client.what_if(&WhatIfInput { config, name }).await?;
     for problem in &answer.problems {
-        tell(&format!("{}: {}", problem.at, problem.message), problem.hint.as_deref());
+        print_error(&format!("{}: {}", problem.at, problem.message), problem.hint.as_deref());
     }
     if !answer.problems.is_empty() {
-        return Err(Told.into());
+        return Err(AlreadyReported.into());
     }
     if let Some(provider) = &args.provider {
         answer.plans.retain(|plan| plan.provider == provider.as_str());
@@ -100,11 +100,11 @@ fn show(context: &Context, plans: &[PlanOutput]) -> anyhow::Result<()> {
     match context.format {
         Some(format @ (Format::Json | Format::Yaml)) => output::document(&plans, format),
         Some(format) => output::list(plans, Some(format), context.now()),
-        None => output::emit(&told(plans)),
+        None => output::emit(&render_plans(plans)),
     }
 }
 
-fn told(plans: &[PlanOutput]) -> String {
+fn render_plans(plans: &[PlanOutput]) -> String {
     let mut text = String::new();
     for plan in plans {
         for line in plan.text.lines() {

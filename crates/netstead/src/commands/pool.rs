@@ -34,7 +34,7 @@ async fn create(context: &Context, args: &Create) -> anyhow::Result<()> {
     }
     let (pool, change) = context.client.create_pool(args.name.as_str(), &input).await?;
     let what = if change == Change::Created { "created" } else { "is there already" };
-    told(context, &pool, what)
+    report_pool(context, &pool, what)
 }
 
 async fn update(context: &Context, args: &Update) -> anyhow::Result<()> {
@@ -50,7 +50,7 @@ async fn update(context: &Context, args: &Update) -> anyhow::Result<()> {
             answer => break answer?,
         }
     };
-    told(context, &pool, "updated")
+    report_pool(context, &pool, "updated")
 }
 
 async fn delete(context: &Context, args: &Delete) -> anyhow::Result<()> {
@@ -84,7 +84,7 @@ fn is_changed(error: &ClientError) -> bool {
     error.problem().is_some_and(|problem| problem.status == 412)
 }
 
-fn told(context: &Context, pool: &PoolOutput, what: &str) -> anyhow::Result<()> {
+fn report_pool(context: &Context, pool: &PoolOutput, what: &str) -> anyhow::Result<()> {
     say!("pool {} {what}: {}", pool.name, size(pool));
     context.format.map_or(Ok(()), |format| output::one(pool, format, context.now()))
 }

@@ -112,13 +112,13 @@ pub(crate) async fn move_claim(context: &Context, args: &Move) -> anyhow::Result
     let id = id_of(context, &args.pool, &args.key, args.id).await?;
     let (pool, key, to) = (args.pool.as_str(), args.key.as_str(), args.to.as_str());
     let moved = context.client.move_claim(pool, key, &id, to, args.owner.clone()).await;
-    let claim = moved.map_err(|error| taken(error, pool, to))?;
+    let claim = moved.map_err(|error| explain_key_held(error, pool, to))?;
     say!("{} went from `{key}` to `{}` of `{}`", shown(&claim), claim.key, claim.owner);
     print_if_asked(context, &claim)
 }
 
 /// A key that holds something cannot be moved to; to adopt is for claims.
-fn taken(error: ClientError, pool: &str, to: &str) -> anyhow::Error {
+fn explain_key_held(error: ClientError, pool: &str, to: &str) -> anyhow::Error {
     if !error.is("key-held") {
         return error.into();
     }

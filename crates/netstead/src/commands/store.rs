@@ -26,7 +26,7 @@ use crate::{
     output::{self, plain},
     progress::Progress,
     settings::Settings,
-    store_place::{StorePlace, or_ask_it},
+    store_location::{StoreLocation, with_server_hint},
 };
 
 /// What is done without a server: everything with `--local`, and a restore always. `None` if a server is to do it.
@@ -54,7 +54,7 @@ pub(crate) async fn store(context: &Context, command: &Store) -> anyhow::Result<
 }
 
 async fn backup_remote(context: &Context, args: &Backup) -> anyhow::Result<()> {
-    let mut target = Target::create(&args.file)?;
+    let mut target = BackupFile::create(&args.file)?;
     let mut chunks = Box::pin(context.client.backup().await.map_err(unread)?);
     let progress = Progress::bytes("backed up");
     let mut bytes = 0;
@@ -78,7 +78,7 @@ fn unread(error: ClientError) -> anyhow::Error {
 
 async fn backup_local(global: &Global, args: &Backup) -> anyhow::Result<()> {
     let store = existing(global).await?;
-    let target = Target::create(&args.file)?;
+    let target = BackupFile::create(&args.file)?;
     let mut file = tokio::fs::File::from_std(target.fresh.reopen().context("cannot write the backup")?);
     let written = write_backup(&*store, global.stale, &mut file).await;
     store.close().await;
@@ -105,17 +105,17 @@ async fn write_backup(
 }
 
 async fn existing(global: &Global) -> anyhow::Result<Arc<dyn netstead_store::Store>> {
-    Settings::read(global.config.as_deref())?.store(global).open_existing().await.map_err(or_ask_it)
+    Settings::read(global.config.as_deref())?.store(global).open_existing().await.map_err(with_server_hint)
 }
 
 /// A backup while it is written: under another name until it is whole and found sound.
-struct Target<'a> {
+struct BackupFile<'a> {
     /// Where it goes in the end; stdout if nowhere.
     file: Option<&'a Path>,
     fresh: tempfile::NamedTempFile,
 }
 
-impl<'a> Target<'a> {
+impl<'a> BackupFile<'a> {
     fn create(file: &'a Path) -> anyhow::Result<Self> {
         if file == Path::new("-") {
             let fresh = tempfile::NamedTempFile::new().context("cannot keep the backup for stdout")?;
@@ -150,7 +150,7 @@ async fn restore(global: &Global, args: &Restore) -> anyhow::Result<()> {
     let (path, _spool) = readable(&args.file)?;
     let settings = Settings::read(global.config.as_deref())?;
     let place = settings.store(global);
-    if place == StorePlace::Memory {
+    if place == StoreLocation::Memory {
         return Err(
             Failure::new("a store in memory keeps nothing: name a directory with `--data-dir`").into()
         );
@@ -169,18 +169,18 @@ async fn restore(global: &Global, args: &Restore) -> anyhow::Result<()> {
     let summary = restored.map_err(|error| match error {
         backup::BackupError::NotEmpty => {
             let (message, hint) = match &place {
-                StorePlace::Etcd(_) => {
+                StoreLocation::Etcd(_) => {
                     (format!("{place} there is a store already"), "name another `prefix` in `[store]`")
                 }
-                StorePlace::Local(dir) => (
+                StoreLocation::Local(dir) => (
                     format!("{} holds a store already", dir.display()),
                     "name an empty directory with `--data-dir`",
                 ),
-                StorePlace::Raft(_) => (
+                StoreLocation::Raft(_) => (
                     format!("the cluster of {place} holds a store already"),
                     "restore into a cluster whose nodes all have new directories",
                 ),
-                StorePlace::Memory => ("the store is not empty".to_owned(), "name another"),
+                StoreLocation::Memory => ("the store is not empty".to_owned(), "name another"),
             };
             Failure::new(message).hint(hint).into()
         }
@@ -193,7 +193,7 @@ async fn restore(global: &Global, args: &Restore) -> anyhow::Result<()> {
         error => anyhow::Error::from(error).context(format!("{} cannot be restored", args.file.display())),
     })?;
     let into = match &place {
-        StorePlace::Local(dir) => dir.display().to_string(),
+        StoreLocation::Local(dir) => dir.display().to_string(),
         place => place.to_string(),
     };
     let left_out = (tokens.get() + others.get()) as u64;
@@ -235,7 +235,7 @@ fn readable(file: &Path) -> anyhow::Result<(std::path::PathBuf, Option<tempfile:
 
 async fn check_local(global: &Global, args: &Check) -> anyhow::Result<Exit> {
     let store = existing(global).await?;
-    let report = look(&*store, args.repair).await;
+    let report = check_and_repair(&*store, args.repair).await;
     store.close().await;
     let report = report?;
     let problem = |problem: check::Problem| CheckProblem {
@@ -249,7 +249,10 @@ async fn check_local(global: &Global, args: &Check) -> anyhow::Result<Exit> {
 }
 
 /// What is wrong with a store, after what can be mended was if that is wanted.
-async fn look(store: &dyn netstead_store::Store, repair: bool) -> anyhow::Result<check::CheckReport> {
+async fn check_and_repair(
+    store: &dyn netstead_store::Store,
+    repair: bool,
+) -> anyhow::Result<check::CheckReport> {
     // To an older program whatever a newer one wrote would look wrong.
     node::check_format(&*store.snapshot().await?).await?;
     let report = check::check(store).await?;

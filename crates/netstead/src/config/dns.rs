@@ -3,26 +3,26 @@
 //! The keys that all types share are read here; what is left belongs to the type.
 
 mod common;
+mod conflicts;
 mod powerdns;
 mod rfc2136;
-mod together;
-mod trust;
+mod tls;
 
 use std::path::Path;
 
 use netstead_model::Ident;
 use serde::Serialize;
 
-pub(super) use self::together::check as check_together;
+pub(super) use self::conflicts::check as check_together;
 pub(crate) use self::{common::Common, powerdns::PowerDnsConfig, rfc2136::Rfc2136Config};
-use super::{Place, Problems, Section, joined, tree::Table};
+use super::{Problems, Section, ValueOrigin, concat_keys, tree::Table};
 
 const TYPES: [&str; 3] = ["builtin", "powerdns", "rfc2136"];
 
 /// All keys of all types, for the environment.
-pub(super) const KEYS: &[&str] = &joined::<ALL>(&LISTS);
-const LISTS: [&[&str]; 4] = [common::KEYS, powerdns::KEYS, trust::KEYS, rfc2136::KEYS];
-const ALL: usize = common::KEYS.len() + powerdns::KEYS.len() + trust::KEYS.len() + rfc2136::KEYS.len();
+pub(super) const KEYS: &[&str] = &concat_keys::<ALL>(&LISTS);
+const LISTS: [&[&str]; 4] = [common::KEYS, powerdns::KEYS, tls::KEYS, rfc2136::KEYS];
+const ALL: usize = common::KEYS.len() + powerdns::KEYS.len() + tls::KEYS.len() + rfc2136::KEYS.len();
 
 /// One provider as the file has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -47,7 +47,7 @@ pub(crate) enum ServerConfig {
 impl ServerConfig {
     /// Whether both mean one server, whatever else is said about it.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        together::same_server(self, other)
+        conflicts::same_server(self, other)
     }
 }
 
@@ -62,7 +62,7 @@ impl DnsConfig {
 /// The provider, unless what is written cannot be one.
 pub(super) fn read(
     name: &str,
-    place: &Place,
+    place: &ValueOrigin,
     table: &Table,
     dir: &Path,
     problems: &mut Problems,
@@ -71,7 +71,7 @@ pub(super) fn read(
     let path = format!("dns.{name}");
     let kind = kind(&path, place, table, problems)?;
     let own = match kind {
-        "powerdns" => [powerdns::KEYS, trust::KEYS].concat(),
+        "powerdns" => [powerdns::KEYS, tls::KEYS].concat(),
         "rfc2136" => rfc2136::KEYS.to_vec(),
         _ => Vec::new(),
     };
@@ -87,7 +87,7 @@ pub(super) fn read(
 }
 
 /// The type decides what the other keys mean, so nothing else is looked at without it.
-fn kind(path: &str, place: &Place, table: &Table, problems: &mut Problems) -> Option<&'static str> {
+fn kind(path: &str, place: &ValueOrigin, table: &Table, problems: &mut Problems) -> Option<&'static str> {
     if !table.entries.contains_key("type") {
         let known = TYPES.map(|kind| format!("`type = \"{kind}\"`")).join(", ");
         problems.add(place, format!("{path} has no type"), Some(format!("write one of {known}")));

@@ -4,14 +4,19 @@ use netstead_model::{Cidr, Name};
 use netstead_plan::{DomainRule, Network};
 
 use super::{
-    Place, Problems, Section,
+    Problems, Section, ValueOrigin,
     tree::{Table, Value},
 };
 
 pub(super) const KEYS: &[&str] = &["networks", "template"];
 
 /// The rule, unless what is written cannot be one.
-pub(super) fn read(name: &str, place: &Place, table: &Table, problems: &mut Problems) -> Option<DomainRule> {
+pub(super) fn read(
+    name: &str,
+    place: &ValueOrigin,
+    table: &Table,
+    problems: &mut Problems,
+) -> Option<DomainRule> {
     let hint = "write `[domain.\"home.example.com\"]`";
     let domain: Name = problems.name(place, name, Some(hint))?;
     let path = format!("domain.\"{name}\"");
@@ -53,7 +58,7 @@ fn network(mut section: Section<'_, '_>, domain: &Name) -> Option<Network> {
 }
 
 /// One network in two domains would leave it to chance which of them an address gets.
-pub(super) fn check_together(rules: &[(&Place, DomainRule)], problems: &mut Problems) {
+pub(super) fn check_together(rules: &[(&ValueOrigin, DomainRule)], problems: &mut Problems) {
     for (number, (place, rule)) in rules.iter().enumerate() {
         let others = rules.iter().take(number).map(|(_, other)| other);
         for other in others {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     NAMED, SECTIONS,
-    problem::{Place, Problems, nearest},
+    problem::{Problems, ValueOrigin, nearest},
     tree::{Entry, Node, Table, Value},
 };
 
@@ -19,7 +19,7 @@ pub(super) struct Environment {
 
 /// What a variable sets.
 #[derive(Debug, PartialEq, Eq)]
-enum Target {
+enum SettingPath {
     Plain {
         section: &'static str,
         key: &'static str,
@@ -43,14 +43,14 @@ impl Environment {
             if self.own.contains(variable) || is_kubernetes(variable, value) {
                 continue;
             }
-            let place = Place::Variable(variable.clone());
-            match target(variable) {
-                Some(Target::Plain { section, key }) => {
+            let place = ValueOrigin::Variable(variable.clone());
+            match setting_path(variable) {
+                Some(SettingPath::Plain { section, key }) => {
                     if let Some(table) = child(root, section, &place) {
                         set(table, key, &place, value);
                     }
                 }
-                Some(Target::Named { section, name, key }) => {
+                Some(SettingPath::Named { section, name, key }) => {
                     let Some(tables) = child(root, section, &place) else { continue };
                     match resolve(tables, &name) {
                         Ok(name) => {
@@ -90,12 +90,12 @@ impl Environment {
     }
 }
 
-fn target(variable: &str) -> Option<Target> {
+fn setting_path(variable: &str) -> Option<SettingPath> {
     let rest = variable.strip_prefix(PREFIX)?.to_ascii_lowercase();
     for (section, keys) in SECTIONS {
         let key = rest.strip_prefix(section).and_then(|rest| rest.strip_prefix('_'));
         if let Some(key) = keys.iter().find(|known| Some(**known) == key) {
-            return Some(Target::Plain { section, key });
+            return Some(SettingPath::Plain { section, key });
         }
     }
     for (section, keys) in NAMED {
@@ -106,7 +106,7 @@ fn target(variable: &str) -> Option<Target> {
         for key in keys {
             let name = rest.strip_suffix(key).and_then(|name| name.strip_suffix('_'));
             if let Some(name) = name.filter(|name| !name.is_empty()) {
-                return Some(Target::Named { section, name: name.to_owned(), key });
+                return Some(SettingPath::Named { section, name: name.to_owned(), key });
             }
         }
     }
@@ -125,7 +125,7 @@ fn resolve(tables: &Table, name: &str) -> Result<String, Vec<String>> {
 }
 
 /// The table `key` in `table`, made if need be; none if something else stands there, which is told elsewhere.
-fn child<'a>(table: &'a mut Table, key: &str, place: &Place) -> Option<&'a mut Table> {
+fn child<'a>(table: &'a mut Table, key: &str, place: &ValueOrigin) -> Option<&'a mut Table> {
     let fresh = || {
         let table = Table { place: place.clone(), entries: BTreeMap::new() };
         Entry { key: place.clone(), node: Node { place: place.clone(), value: Value::Table(table) } }
@@ -136,7 +136,7 @@ fn child<'a>(table: &'a mut Table, key: &str, place: &Place) -> Option<&'a mut T
     }
 }
 
-fn set(table: &mut Table, key: &str, place: &Place, value: &str) {
+fn set(table: &mut Table, key: &str, place: &ValueOrigin, value: &str) {
     let node = Node { place: place.clone(), value: Value::Plain(value.to_owned()) };
     table.entries.insert(key.to_owned(), Entry { key: place.clone(), node });
 }
@@ -166,12 +166,15 @@ mod tests {
 
     #[test]
     fn a_variable_names_a_key() {
-        assert_eq!(target("NETSTEAD_API_TLS_CERT"), Some(Target::Plain { section: "api", key: "tls_cert" }));
-        let named = |name: &str, key| Some(Target::Named { section: "pool", name: name.into(), key });
-        assert_eq!(target("NETSTEAD_POOL_LAN_NETWORK"), named("lan", "network"));
-        assert_eq!(target("NETSTEAD_POOL_A_B_COOLDOWN_MIN"), named("a_b", "cooldown_min"));
-        assert_eq!(target("NETSTEAD_POOL_NETWORK"), None);
-        assert_eq!(target("NETSTEAD_API"), None);
+        assert_eq!(
+            setting_path("NETSTEAD_API_TLS_CERT"),
+            Some(SettingPath::Plain { section: "api", key: "tls_cert" })
+        );
+        let named = |name: &str, key| Some(SettingPath::Named { section: "pool", name: name.into(), key });
+        assert_eq!(setting_path("NETSTEAD_POOL_LAN_NETWORK"), named("lan", "network"));
+        assert_eq!(setting_path("NETSTEAD_POOL_A_B_COOLDOWN_MIN"), named("a_b", "cooldown_min"));
+        assert_eq!(setting_path("NETSTEAD_POOL_NETWORK"), None);
+        assert_eq!(setting_path("NETSTEAD_API"), None);
     }
 
     #[test]

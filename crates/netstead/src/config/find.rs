@@ -8,7 +8,7 @@ use crate::import::{self, DNSWEAVER};
 
 /// The outcome of the search.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum FoundConfig {
     File {
         path: PathBuf,
         text: String,
@@ -20,16 +20,19 @@ pub(crate) enum Found {
 }
 
 /// The file that was `named`, which must be there, or the first of the usual places.
-pub(crate) fn find(named: Option<&Path>, variable: impl Fn(&str) -> Option<String>) -> anyhow::Result<Found> {
+pub(crate) fn find(
+    named: Option<&Path>,
+    variable: impl Fn(&str) -> Option<String>,
+) -> anyhow::Result<FoundConfig> {
     if let Some(path) = named {
         let text =
             std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-        return Ok(Found::File { path: path.to_owned(), text });
+        return Ok(FoundConfig::File { path: path.to_owned(), text });
     }
-    let looked = usual_places(&variable);
+    let looked = default_paths(&variable);
     for path in &looked {
         match std::fs::read_to_string(path) {
-            Ok(text) => return Ok(Found::File { path: path.clone(), text }),
+            Ok(text) => return Ok(FoundConfig::File { path: path.clone(), text }),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {}
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
@@ -37,12 +40,12 @@ pub(crate) fn find(named: Option<&Path>, variable: impl Fn(&str) -> Option<Strin
     }
     // Changing the image's name shall be the whole move from dnsweaver.
     if let Some(text) = variable(DNSWEAVER).and_then(|_| import::from_environment()) {
-        return Ok(Found::File { path: PathBuf::from("the variables DNSWEAVER_*"), text });
+        return Ok(FoundConfig::File { path: PathBuf::from("the variables DNSWEAVER_*"), text });
     }
-    Ok(Found::Nothing { looked })
+    Ok(FoundConfig::Nothing { looked })
 }
 
-fn usual_places(variable: impl Fn(&str) -> Option<String>) -> Vec<PathBuf> {
+fn default_paths(variable: impl Fn(&str) -> Option<String>) -> Vec<PathBuf> {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let user = set("XDG_CONFIG_HOME")
         .filter(|dir| dir.is_absolute())
@@ -65,7 +68,11 @@ mod tests {
                 "XDG_CONFIG_HOME" => xdg.map(str::to_owned),
                 _ => None,
             };
-            usual_places(variable).iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" ")
+            default_paths(variable)
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect::<Vec<_>>()
+                .join(" ")
         };
         let (here, etc) = ("netstead.toml", "/etc/netstead/netstead.toml");
         assert_eq!(places(None, None), format!("{here} {etc}"));

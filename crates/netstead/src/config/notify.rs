@@ -33,7 +33,7 @@ pub(super) fn read(mut section: Section<'_, '_>, dir: &Path) -> Option<NotifyCon
         _ => NotifyFormat::Line,
     });
     let token = section.secret("token", dir);
-    if section.place_of("url").is_none() && (format.is_some() || token.is_some()) {
+    if section.origin_of("url").is_none() && (format.is_some() || token.is_some()) {
         section.wrong("url", "it is missing", Some("write `url = \"https://ntfy.sh/my-topic\"`"));
     }
     if let Some(Secret::Value(url)) = &url

@@ -2,7 +2,7 @@
 
 use netstead_model::{Address, Cidr, Family, Ident, Kind, Labels, Order, PoolSpec, Range, Span, default_vrf};
 
-use super::{Place, Problems, Section, tree::Table};
+use super::{Problems, Section, ValueOrigin, tree::Table};
 
 pub(super) const KEYS: &[&str] = &[
     "family",
@@ -24,7 +24,12 @@ pub(super) const KEYS: &[&str] = &[
 ];
 
 /// The pool, unless what is written cannot be one.
-pub(super) fn read(name: &str, place: &Place, table: &Table, problems: &mut Problems) -> Option<PoolSpec> {
+pub(super) fn read(
+    name: &str,
+    place: &ValueOrigin,
+    table: &Table,
+    problems: &mut Problems,
+) -> Option<PoolSpec> {
     let ident: Ident = problems.name(place, name, None)?;
     let path = format!("pool.{name}");
     let mut section = Section::new(&path, Some(table), KEYS, problems);
@@ -71,7 +76,7 @@ pub(super) fn read(name: &str, place: &Place, table: &Table, problems: &mut Prob
 }
 
 /// What only shows when pools are seen side by side. A pool may lie inside a prefix pool, if that has a claim there.
-pub(super) fn check_together(pools: &[(&Place, PoolSpec)], problems: &mut Problems) {
+pub(super) fn check_together(pools: &[(&ValueOrigin, PoolSpec)], problems: &mut Problems) {
     for (number, (place, spec)) in pools.iter().enumerate() {
         let others = pools.iter().take(number).map(|(_, other)| other);
         for other in others.filter(|other| other.vrf == spec.vrf) {

@@ -9,7 +9,7 @@ use std::{
 
 /// Where a value stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ValueOrigin {
     /// These bytes of the file.
     File(Range<usize>),
     /// This variable of the environment.
@@ -50,20 +50,20 @@ impl Problems {
     /// The name that a table is keyed by, if it can be one.
     pub(super) fn name<T: FromStr<Err: Display>>(
         &mut self,
-        place: &Place,
+        place: &ValueOrigin,
         name: &str,
         hint: Option<&str>,
     ) -> Option<T> {
         name.parse().map_err(|error: T::Err| self.add(place, error.to_string(), hint.map(Into::into))).ok()
     }
 
-    pub(super) fn add(&mut self, place: &Place, message: impl Into<String>, hint: Option<String>) {
+    pub(super) fn add(&mut self, place: &ValueOrigin, message: impl Into<String>, hint: Option<String>) {
         let (at, order) = match place {
-            Place::File(bytes) => {
+            ValueOrigin::File(bytes) => {
                 let (line, column) = self.position(bytes.start);
                 (format!("{}:{line}:{column}", self.path.display()), bytes.start)
             }
-            Place::Variable(name) => (name.clone(), usize::MAX),
+            ValueOrigin::Variable(name) => (name.clone(), usize::MAX),
         };
         let problem = Problem { at, message: message.into(), hint, order };
         if !self.found.contains(&problem) {

@@ -5,7 +5,7 @@ mod lists;
 use std::{fmt::Display, ops::RangeInclusive, path::Path, str::FromStr};
 
 use super::{
-    Place, Problems, Secret,
+    Problems, Secret, ValueOrigin,
     problem::nearest,
     tree::{Node, Table, Value},
 };
@@ -54,7 +54,7 @@ impl<'t, 'p> Section<'t, 'p> {
     }
 
     /// The tables in the table `key`, each under its name: `[pool.lan]`.
-    pub(super) fn tables(&mut self, key: &str) -> Vec<(&'t str, &'t Place, &'t Table)> {
+    pub(super) fn tables(&mut self, key: &str) -> Vec<(&'t str, &'t ValueOrigin, &'t Table)> {
         let mut tables = Vec::new();
         let named = match self.node(key).map(|node| &node.value) {
             Some(Value::Table(table)) => table,
@@ -81,23 +81,23 @@ impl<'t, 'p> Section<'t, 'p> {
     }
 
     /// Where the value of `key` stands, if it is there.
-    pub(super) fn place_of(&self, key: &str) -> Option<&'t Place> {
+    pub(super) fn origin_of(&self, key: &str) -> Option<&'t ValueOrigin> {
         self.node(key).map(|node| &node.place)
     }
 
     /// Where `key` stands, or the table if it has none.
-    fn place(&self, key: &str) -> Option<&'t Place> {
-        self.place_of(key).or(self.table.map(|table| &table.place))
+    fn origin_or_table(&self, key: &str) -> Option<&'t ValueOrigin> {
+        self.origin_of(key).or(self.table.map(|table| &table.place))
     }
 
     pub(super) fn wrong(&mut self, key: &str, message: &str, hint: Option<&str>) {
-        if let Some(place) = self.place(key) {
+        if let Some(place) = self.origin_or_table(key) {
             self.wrong_at(place, key, message, hint);
         }
     }
 
     /// The same for a part of the value.
-    pub(super) fn wrong_at(&mut self, place: &Place, key: &str, message: &str, hint: Option<&str>) {
+    pub(super) fn wrong_at(&mut self, place: &ValueOrigin, key: &str, message: &str, hint: Option<&str>) {
         let path = self.path_of(key);
         self.problems.add(place, format!("{path}: {message}"), hint.map(str::to_owned));
     }

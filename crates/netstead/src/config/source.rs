@@ -11,16 +11,16 @@ use netstead_model::Ident;
 use serde::Serialize;
 
 pub(crate) use self::traefik::TraefikConfig;
-use super::{Place, Problems, Section, joined, moving, tree::Table};
+use super::{Problems, Section, ValueOrigin, concat_keys, dynamic_target, tree::Table};
 use crate::discovery::Discovery;
 
 /// The keys of all types, each once; what a type does not know is told when it is read.
-pub(super) const KEYS: &[&str] = &joined::<ALL>(&LISTS);
-const LISTS: [&[&str]; 6] = [COMMON, hosts::KEYS, DOCKER_KEYS, SHARED, moving::KEYS, traefik::KEYS];
+pub(super) const KEYS: &[&str] = &concat_keys::<ALL>(&LISTS);
+const LISTS: [&[&str]; 6] = [COMMON, hosts::KEYS, DOCKER_KEYS, SHARED, dynamic_target::KEYS, traefik::KEYS];
 const ALL: usize = COMMON.len()
     + hosts::KEYS.len()
     + SHARED.len()
-    + moving::KEYS.len()
+    + dynamic_target::KEYS.len()
     + DOCKER_KEYS.len()
     + traefik::KEYS.len();
 /// Of every source.
@@ -86,7 +86,7 @@ impl SourceConfig {
 /// The source, unless what is written cannot be one.
 pub(super) fn read(
     name: &str,
-    place: &Place,
+    place: &ValueOrigin,
     table: &Table,
     dir: &Path,
     problems: &mut Problems,
@@ -111,7 +111,7 @@ pub(super) fn read(
     let kind = if kind == "docker" {
         docker(&path, table, dir, problems)?
     } else if kind == "traefik" {
-        let mut section = only(&path, table, kind, &[traefik::KEYS, SHARED, moving::KEYS], problems);
+        let mut section = only(&path, table, kind, &[traefik::KEYS, SHARED, dynamic_target::KEYS], problems);
         SourceKind::Traefik(traefik::read(&mut section, dir)?)
     } else {
         let mut section = only(&path, table, kind, &[hosts::KEYS], problems);
@@ -123,7 +123,7 @@ pub(super) fn read(
 #[cfg(feature = "docker")]
 #[expect(clippy::unnecessary_wraps, reason = "a build without Docker has none")]
 fn docker(path: &str, table: &Table, dir: &Path, problems: &mut Problems) -> Option<SourceKind> {
-    let mut section = only(path, table, "docker", &[DOCKER_KEYS, SHARED, moving::KEYS], problems);
+    let mut section = only(path, table, "docker", &[DOCKER_KEYS, SHARED, dynamic_target::KEYS], problems);
     Some(SourceKind::Docker(docker::read(&mut section, dir)))
 }
 
@@ -151,7 +151,7 @@ fn only<'t, 'p>(
 }
 
 /// A former name is nobody's present one, and of one source only.
-pub(super) fn check_together(sources: &[(&Place, SourceConfig)], problems: &mut Problems) {
+pub(super) fn check_together(sources: &[(&ValueOrigin, SourceConfig)], problems: &mut Problems) {
     for (number, (place, one)) in sources.iter().enumerate() {
         let Some(was) = &one.was else { continue };
         if sources.iter().any(|(_, other)| other.name == *was) {

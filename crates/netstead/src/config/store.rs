@@ -125,7 +125,7 @@ pub(super) fn read(mut section: Section<'_, '_>, dir: &Path) -> StoreConfig {
         _ => LOCAL,
     };
     for (key, kinds) in KINDS.iter().filter(|(_, kinds)| !kinds.contains(&ours)) {
-        if section.place_of(key).is_some() {
+        if section.origin_of(key).is_some() {
             let told = format!("only {} has this", kinds.join(" or "));
             section.wrong(key, &told, Some("leave it out, or set another `type`"));
         }
@@ -150,7 +150,7 @@ fn raft(section: &mut Section<'_, '_>, dir: &Path) -> RaftConfig {
         Some(text)
     };
     let listen = address(section, "listen");
-    if section.place_of("listen").is_none() {
+    if section.origin_of("listen").is_none() {
         section.wrong(
             "listen",
             "the other nodes must know where this one listens",
@@ -168,7 +168,7 @@ fn raft(section: &mut Section<'_, '_>, dir: &Path) -> RaftConfig {
         let hint = "set `advertise = \"10.0.0.1:5302\"` to the address under which the others reach it";
         section.wrong("listen", "the other nodes cannot reach this one at every address", Some(hint));
     }
-    let peers = if section.place_of("peers").is_some() { section.one_or_more("peers") } else { Vec::new() };
+    let peers = if section.origin_of("peers").is_some() { section.one_or_more("peers") } else { Vec::new() };
     for peer in &peers {
         if let Err(why) = reachable(peer) {
             section.wrong("peers", &why, Some("write them as `[\"10.0.0.2:5302\", \"10.0.0.3:5302\"]`"));
@@ -235,7 +235,7 @@ fn timeout(section: &mut Section<'_, '_>) -> Duration {
 
 fn etcd(section: &mut Section<'_, '_>, dir: &Path) -> EtcdConfig {
     let mut endpoints = section.one_or_more("endpoints");
-    if section.place_of("endpoints").is_none() {
+    if section.origin_of("endpoints").is_none() {
         endpoints = vec!["http://127.0.0.1:2379".into()];
     }
     for url in &endpoints {

@@ -1,7 +1,7 @@
 #[cfg(feature = "docker")]
 mod docker;
-mod names;
 mod reference;
+mod sources_and_providers;
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// Everything that is wrong with a file, as a person reads it.
-fn told(text: &str, environment: &[(&str, &str)]) -> String {
+fn problems_of(text: &str, environment: &[(&str, &str)]) -> String {
     let environment = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     let own = ["NETSTEAD_URL", "NETSTEAD_TOKEN", "NETSTEAD_CONFIG"].map(str::to_owned);
     match read(Some((Path::new("netstead.toml"), text)), environment, &own) {
@@ -89,7 +89,7 @@ fn bad_files_are_told_by_line_and_column() {
     ];
     let mut all = String::new();
     for (what, text) in files {
-        let _ = writeln!(all, "## {what}\n{}", told(text, &[]));
+        let _ = writeln!(all, "## {what}\n{}", problems_of(text, &[]));
     }
     insta::assert_snapshot!(all);
 }
@@ -106,7 +106,7 @@ fn bad_variables_are_told_by_name() {
         ("OTHER_THING", "is none of ours"),
     ];
     let file = "[pool.my-lan]\nnetwork = \"10.0.3.0/24\"\n[pool.my_lan]\nnetwork = \"10.0.4.0/24\"\n";
-    insta::assert_snapshot!(told(file, &variables));
+    insta::assert_snapshot!(problems_of(file, &variables));
 }
 
 #[test]

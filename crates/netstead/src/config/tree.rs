@@ -7,14 +7,14 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-use super::problem::{Place, Problems};
+use super::problem::{Problems, ValueOrigin};
 
 /// Tables in tables deeper than this are nobody's configuration.
 const DEEPEST: usize = 16;
 
 #[derive(Debug, Clone)]
 pub(super) struct Node {
-    pub(super) place: Place,
+    pub(super) place: ValueOrigin,
     pub(super) value: Value,
 }
 
@@ -34,13 +34,13 @@ pub(super) enum Value {
 
 #[derive(Debug, Clone)]
 pub(super) struct Table {
-    pub(super) place: Place,
+    pub(super) place: ValueOrigin,
     pub(super) entries: BTreeMap<String, Entry>,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
-    pub(super) key: Place,
+    pub(super) key: ValueOrigin,
     pub(super) node: Node,
 }
 
@@ -63,17 +63,17 @@ impl Value {
 pub(super) fn parse(text: &str, problems: &mut Problems) -> Table {
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in errors {
-        let place = Place::File(error.span().unwrap_or(0..0));
+        let place = ValueOrigin::File(error.span().unwrap_or(0..0));
         problems.add(&place, error.message().replace('\n', "; "), None);
     }
-    let place = Place::File(document.span());
+    let place = ValueOrigin::File(document.span());
     table(place, document.get_ref(), 0, problems)
 }
 
-fn table(place: Place, table: &DeTable<'_>, depth: usize, problems: &mut Problems) -> Table {
+fn table(place: ValueOrigin, table: &DeTable<'_>, depth: usize, problems: &mut Problems) -> Table {
     let mut entries = BTreeMap::new();
     for (key, value) in table {
-        let place = Place::File(key.span());
+        let place = ValueOrigin::File(key.span());
         let node = node(value, depth + 1, problems);
         entries.insert(key.get_ref().to_string(), Entry { key: place, node });
     }
@@ -81,7 +81,7 @@ fn table(place: Place, table: &DeTable<'_>, depth: usize, problems: &mut Problem
 }
 
 fn node(value: &Spanned<DeValue<'_>>, depth: usize, problems: &mut Problems) -> Node {
-    let place = Place::File(value.span());
+    let place = ValueOrigin::File(value.span());
     if depth > DEEPEST {
         problems.add(&place, format!("this is nested more than {DEEPEST} deep"), None);
         return Node { place, value: Value::Date };

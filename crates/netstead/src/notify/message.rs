@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::Url;
 use serde_json::json;
 
-use super::Matter;
+use super::Alert;
 use crate::{
     config::{NotifyConfig, NotifyFormat},
     state_dir::variable,
@@ -53,14 +53,14 @@ impl Messenger {
         Ok(Self { client, url, token, shape })
     }
 
-    pub(super) async fn send(&self, matter: &Matter) -> Result<(), String> {
+    pub(super) async fn send(&self, matter: &Alert) -> Result<(), String> {
         let mut request = self.client.post(self.url.clone());
         if let Some(token) = &self.token {
             request = request.bearer_auth(token);
         }
         request = match self.shape {
             Shape::Json => {
-                let Matter { id, text, command, .. } = matter;
+                let Alert { id, text, command, .. } = matter;
                 request.json(&json!({ "from": "netstead", "matter": id, "text": text, "command": command }))
             }
             Shape::Plain => request.header("Content-Type", "text/plain; charset=utf-8").body(line(matter)),
@@ -75,7 +75,7 @@ impl Messenger {
     }
 }
 
-fn line(matter: &Matter) -> String {
+fn line(matter: &Alert) -> String {
     let text: String = matter.text.split_whitespace().collect::<Vec<_>>().join(" ");
     format!("{text}. {}", matter.command)
 }

@@ -1,6 +1,6 @@
 //! Comma-separated values as RFC 4180 has them.
 
-use super::{Look, Row};
+use super::{Audience, Row};
 
 pub(super) fn csv<T: Row>(items: &[T]) -> String {
     let (narrow, wide) = T::COLUMNS;
@@ -13,7 +13,7 @@ pub(super) fn csv<T: Row>(items: &[T]) -> String {
     });
     let mut text = line(head);
     for item in items {
-        text += &line(item.cells(Look::Programs));
+        text += &line(item.cells(Audience::Programs));
     }
     text
 }

@@ -1,6 +1,6 @@
 //! How each kind of thing looks in a table.
 
-mod names;
+mod dns;
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use netstead_client::types::{
 };
 use netstead_model::readable_count;
 
-use super::{Look, Row};
+use super::{Audience, Row};
 
 impl Row for PoolOutput {
     const COLUMNS: (&'static [&'static str], &'static [&'static str]) = (
@@ -20,7 +20,7 @@ impl Row for PoolOutput {
         ],
     );
 
-    fn cells(&self, look: Look) -> Vec<String> {
+    fn cells(&self, look: Audience) -> Vec<String> {
         let ranges = if self.ranges.is_empty() { text(self.network.as_ref()) } else { self.ranges.join(" ") };
         vec![
             self.name.clone(),
@@ -54,7 +54,7 @@ impl Row for MemberOutput {
     const COLUMNS: (&'static [&'static str], &'static [&'static str]) =
         (&["NAME", "ROLE", "URL", "VERSION", "SEEN", "AGE"], &["ID", "FORMAT"]);
 
-    fn cells(&self, look: Look) -> Vec<String> {
+    fn cells(&self, look: Audience) -> Vec<String> {
         vec![
             self.name.clone(),
             if self.leads { "leader" } else { "follower" }.to_owned(),
@@ -78,7 +78,7 @@ impl Row for ClaimOutput {
         &["ID", "NAMES", "FIXED", "VRF", "LABELS", "DESCRIPTION"],
     );
 
-    fn cells(&self, look: Look) -> Vec<String> {
+    fn cells(&self, look: Audience) -> Vec<String> {
         vec![
             self.pool.clone(),
             self.key.clone(),
@@ -105,7 +105,7 @@ impl Row for AddressOutput {
     const COLUMNS: (&'static [&'static str], &'static [&'static str]) =
         (&["ADDRESS", "STATE", "POOL", "KEY", "OWNER", "AGE", "ENDS IN"], &["VRF", "SEEN BY", "NOTE"]);
 
-    fn cells(&self, look: Look) -> Vec<String> {
+    fn cells(&self, look: Audience) -> Vec<String> {
         vec![
             self.address.clone(),
             self.state.clone(),
@@ -133,7 +133,7 @@ impl Row for EventOutput {
     const COLUMNS: (&'static [&'static str], &'static [&'static str]) =
         (&["SEQ", "AT", "WHAT", "POOL", "KEY", "ADDRESS", "BY"], &["OWNER", "REASON", "REQUEST"]);
 
-    fn cells(&self, _: Look) -> Vec<String> {
+    fn cells(&self, _: Audience) -> Vec<String> {
         vec![
             self.seq.to_string(),
             format!("{:.0}", self.at),
@@ -157,7 +157,7 @@ impl Row for ReservationOutput {
     const COLUMNS: (&'static [&'static str], &'static [&'static str]) =
         (&["POOL", "KEY", "RANGE", "OWNER", "AGE"], &["DESCRIPTION"]);
 
-    fn cells(&self, look: Look) -> Vec<String> {
+    fn cells(&self, look: Audience) -> Vec<String> {
         vec![
             self.pool.clone(),
             self.key.clone(),
@@ -177,7 +177,7 @@ impl Row for TokenOutput {
     const COLUMNS: (&'static [&'static str], &'static [&'static str]) =
         (&["ID", "SUBJECT", "ROLE", "SCOPE", "AGE", "ENDS IN"], &["DESCRIPTION"]);
 
-    fn cells(&self, look: Look) -> Vec<String> {
+    fn cells(&self, look: Audience) -> Vec<String> {
         let scope = |kind: &str, names: &[String]| {
             names.iter().map(|name| format!("{kind}:{name}")).collect::<Vec<_>>()
         };
@@ -207,16 +207,16 @@ fn labels(labels: &BTreeMap<String, String>) -> String {
     labels.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
 }
 
-fn count(number: &str, look: Look) -> String {
+fn count(number: &str, look: Audience) -> String {
     match (number.parse::<u128>(), look) {
-        (Ok(number), Look::People { .. }) => readable_count(number),
+        (Ok(number), Audience::People { .. }) => readable_count(number),
         _ => number.to_owned(),
     }
 }
 
-fn used(usage: &Usage, look: Look) -> String {
+fn used(usage: &Usage, look: Audience) -> String {
     let (whole, part) = (usage.used_permyriad / 100, usage.used_permyriad % 100);
-    if matches!(look, Look::Programs) {
+    if matches!(look, Audience::Programs) {
         return format!("{whole}.{part:02}");
     }
     match usage.used_permyriad {
@@ -251,7 +251,7 @@ mod tests {
                 used_permyriad,
                 ..Usage::default()
             };
-            used(&usage, Look::People { now: jiff::Timestamp::UNIX_EPOCH })
+            used(&usage, Audience::People { now: jiff::Timestamp::UNIX_EPOCH })
         };
         assert_eq!(shown(151, 145, 397), "4%");
         assert_eq!(shown(1 << 24, (1 << 24) - 1, 1), "<0.01%");

@@ -3,20 +3,20 @@
 use comfy_table::{ColumnConstraint, Table, Width, presets};
 use jiff::Timestamp;
 
-use super::{Look, Row};
+use super::{Audience, Row};
 use crate::cli::Format;
 
 /// Prints tables whose columns stay where they were when more rows come later.
 #[derive(Debug)]
 pub(crate) struct Printer {
     wide: bool,
-    look: Look,
+    look: Audience,
     widths: Vec<u16>,
 }
 
 impl Printer {
     pub(crate) fn new(format: Format, now: Timestamp) -> Self {
-        Self { wide: format == Format::Wide, look: Look::People { now }, widths: Vec::new() }
+        Self { wide: format == Format::Wide, look: Audience::People { now }, widths: Vec::new() }
     }
 
     /// One like it whose columns are where they must be.
@@ -46,7 +46,7 @@ impl Printer {
     }
 
     pub(crate) fn at(&mut self, now: Timestamp) {
-        self.look = Look::People { now };
+        self.look = Audience::People { now };
     }
 
     fn head<T: Row>(&self) -> Vec<String> {

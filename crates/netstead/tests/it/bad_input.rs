@@ -1,12 +1,12 @@
-use crate::house::House;
+use crate::sandbox::Sandbox;
 
 /// Each of these is refused with a message that names the field, and changes nothing.
 #[test]
 fn bad_input_is_named_and_changes_nothing() {
-    let house = House::with_server();
-    house.does("pool create lan --range 10.0.3.50-10.0.3.60");
-    house.does("claim lan web-1");
-    let before = house.does("events export");
+    let sandbox = Sandbox::with_server();
+    sandbox.does("pool create lan --range 10.0.3.50-10.0.3.60");
+    sandbox.does("claim lan web-1");
+    let before = sandbox.does("events export");
     let long = "x".repeat(300);
     for (line, field) in [
         ("pool create a --range 10.0.9.200-10.0.9.50", "--range"),
@@ -45,24 +45,24 @@ fn bad_input_is_named_and_changes_nothing() {
         ("frobnicate", "frobnicate"),
         ("--url ftp://x status", "ftp://x"),
     ] {
-        let said = house.fails(line);
+        let said = sandbox.fails(line);
         assert!(said.err.contains(field), "`netstead {line}` does not name {field}:\n{}", said.err);
         assert_eq!(said.out, "", "`netstead {line}`");
     }
     for words in [["claim", "lan", ""].as_slice(), &["pool", "create", "", "--range", "10.0.9.1"]] {
-        let said = house.netstead(words);
+        let said = sandbox.netstead(words);
         assert_eq!((said.code, said.out.as_str()), (1, ""), "{words:?}: {}", said.err);
     }
-    assert_eq!(house.does("events export"), before);
+    assert_eq!(sandbox.does("events export"), before);
 }
 
 /// A file that cannot be claimed is refused by its line and the field in it, here or by the server.
 #[test]
 fn a_wrong_line_of_a_file_is_named_and_changes_nothing() {
-    let house = House::with_server();
-    house.does("pool create lan --range 10.0.3.50-10.0.3.60");
-    house.does("claim lan web-1");
-    let before = house.does("events export");
+    let sandbox = Sandbox::with_server();
+    sandbox.does("pool create lan --range 10.0.3.50-10.0.3.60");
+    sandbox.does("claim lan web-1");
+    let before = sandbox.does("events export");
     let fine = "{\"key\":\"a\",\"each\":[\"lan\"]}";
     for (line, told) in [
         ("lan", "it has 1 field;"),
@@ -87,28 +87,28 @@ fn a_wrong_line_of_a_file_is_named_and_changes_nothing() {
         ("{\"key\":\"b\",\"each\":[\"lan\"],\"claim\":{\"owner\":\"ann\"}}", "claim.owner: "),
     ] {
         // The comment has a number, too.
-        std::fs::write(house.path().join("hosts"), format!("# hosts\n{fine}\n{line}\n{fine}\n")).unwrap();
-        let said = house.fails("claim --file hosts");
+        std::fs::write(sandbox.path().join("hosts"), format!("# hosts\n{fine}\n{line}\n{fine}\n")).unwrap();
+        let said = sandbox.fails("claim --file hosts");
         let first = said.err.lines().next().unwrap_or_default();
         assert!(first.starts_with("error: hosts:3: ") && first.contains(told), "{line}\n{}", said.err);
         assert!(!first.contains("entries[") && said.out.is_empty(), "{line}\n{}", said.err);
     }
-    assert_eq!(house.does("events export"), before);
+    assert_eq!(sandbox.does("events export"), before);
 }
 
 #[test]
 fn when_nothing_answers_it_says_how_to_start_one() {
-    let house = House::empty();
-    let said = house.fails("status");
-    assert!(said.err.starts_with(&format!("error: nothing answers at {}", house.url())), "{}", said.err);
+    let sandbox = Sandbox::empty();
+    let said = sandbox.fails("status");
+    assert!(said.err.starts_with(&format!("error: nothing answers at {}", sandbox.url())), "{}", said.err);
     assert!(said.err.contains("`netstead run`"), "{}", said.err);
 }
 
 #[test]
 fn help_and_version_are_no_errors() {
-    let house = House::empty();
+    let sandbox = Sandbox::empty();
     for line in ["--help", "--version", "help", "help pool create", "claim --help", "pool -h"] {
-        assert!(!house.does(line).is_empty(), "{line}");
+        assert!(!sandbox.does(line).is_empty(), "{line}");
     }
-    assert_eq!(house.netstead(["claim", "--frob"]).code, 1);
+    assert_eq!(sandbox.netstead(["claim", "--frob"]).code, 1);
 }

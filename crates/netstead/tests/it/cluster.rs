@@ -1,11 +1,11 @@
 //! Three servers on one etcd: any of them serves, one leads, and what happens to it is noticed by nobody for long.
 
-mod alone;
+mod etcd_down;
 mod failover;
-mod late;
+mod late_writes;
 mod nodes;
 mod raft;
 mod serving;
-mod trust;
+mod standby;
+mod tls;
 mod upgrade;
-mod warm;

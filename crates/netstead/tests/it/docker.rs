@@ -1,10 +1,10 @@
 //! Containers of a real Docker, and the names they get.
 
-mod boot;
 mod dialects;
-mod many;
-mod on_the_lan;
+mod lan_addresses;
+mod many_containers;
 mod pools;
+mod power_loss;
 mod remote;
 
 use std::{
@@ -19,8 +19,8 @@ use std::{
 use netstead_testkit::Dockerd;
 
 use crate::{
-    house::{House, SOON},
     resolve::{Stopwatch, a, until},
+    sandbox::{SOON, Sandbox},
 };
 
 /// One Docker for every test that leaves it alone.
@@ -42,27 +42,27 @@ fn machine() -> String {
     socket.local_addr().unwrap().ip().to_string()
 }
 
-/// A house that looks at this Docker, with more lines in its source's table.
-fn house(docker: &Dockerd, more: &str) -> House {
-    let mut house = House::empty();
+/// A sandbox that looks at this Docker, with more lines in its source's table.
+fn sandbox(docker: &Dockerd, more: &str) -> Sandbox {
+    let mut sandbox = Sandbox::empty();
     let text = format!("[source.dock]\ntype = \"docker\"\nhost = \"{}\"\n{more}\n", docker.host());
-    std::fs::write(house.path().join("netstead.toml"), text).unwrap();
-    house.start(&[]);
-    house
+    std::fs::write(sandbox.path().join("netstead.toml"), text).unwrap();
+    sandbox.start(&[]);
+    sandbox
 }
 
 #[test]
 fn with_nothing_configured_a_running_container_is_answered_for() {
     let Some(docker) = shared() else { return };
-    let mut house = House::empty();
-    house.set("DOCKER_HOST", &docker.host());
-    house.start(&[]);
-    assert!(house.server().log().contains("; Docker is looked at through "), "{}", house.server().log());
+    let mut sandbox = Sandbox::empty();
+    sandbox.set("DOCKER_HOST", &docker.host());
+    sandbox.start(&[]);
+    assert!(sandbox.server().log().contains("; Docker is looked at through "), "{}", sandbox.server().log());
     let name = fresh("web");
     let host = format!("{name}.example.test");
     docker.docker(&["run", "-d", "--name", &name, "--label", &format!("netstead.hostname={host}"), "tiny:1"]);
-    until(&[&machine()], || a(house.dns(), &host));
-    let seen = house.does("get workloads");
+    until(&[&machine()], || a(sandbox.dns(), &host));
+    let seen = sandbox.does("get workloads");
     assert!(seen.contains(&name) && seen.contains("docker"), "{seen}");
     docker.docker(&["rm", "-f", &name]);
 }
@@ -77,10 +77,10 @@ fn run(docker: &Dockerd, name: &str, host: &str, more: &[&str]) {
 }
 
 /// Whether the answer stays as it is for this long.
-fn stays(wanted: &[&str], house: &House, host: &str, long: Duration) {
+fn stays(wanted: &[&str], sandbox: &Sandbox, host: &str, long: Duration) {
     let begun = Stopwatch::start();
     while begun.elapsed() < long {
-        assert_eq!(a(house.dns(), host).values, wanted, "after {:?}", begun.elapsed());
+        assert_eq!(a(sandbox.dns(), host).values, wanted, "after {:?}", begun.elapsed());
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -91,23 +91,23 @@ const QUICK: &str =
 #[test]
 fn a_container_keeps_its_name_through_restart_rename_and_recreation_and_loses_it_when_it_is_removed() {
     let Some(docker) = shared() else { return };
-    let house = house(docker, "target = \"198.51.100.7\"");
+    let sandbox = sandbox(docker, "target = \"198.51.100.7\"");
     let (name, other) = (fresh("life"), fresh("life"));
     let host = format!("{name}.example.test");
     run(docker, &name, &host, &[]);
-    until(&["198.51.100.7"], || a(house.dns(), &host));
+    until(&["198.51.100.7"], || a(sandbox.dns(), &host));
     docker.docker(&["restart", "-t", "0", &name]);
-    stays(&["198.51.100.7"], &house, &host, Duration::from_millis(700));
+    stays(&["198.51.100.7"], &sandbox, &host, Duration::from_millis(700));
     docker.docker(&["rename", &name, &other]);
-    stays(&["198.51.100.7"], &house, &host, Duration::from_millis(700));
+    stays(&["198.51.100.7"], &sandbox, &host, Duration::from_millis(700));
     docker.docker(&["rm", "-f", &other]);
-    stays(&["198.51.100.7"], &house, &host, Duration::from_millis(500));
+    stays(&["198.51.100.7"], &sandbox, &host, Duration::from_millis(500));
     run(docker, &other, &host, &[]);
-    stays(&["198.51.100.7"], &house, &host, Duration::from_millis(700));
+    stays(&["198.51.100.7"], &sandbox, &host, Duration::from_millis(700));
     docker.docker(&["stop", "-t", "0", &other]);
-    stays(&["198.51.100.7"], &house, &host, Duration::from_millis(500));
+    stays(&["198.51.100.7"], &sandbox, &host, Duration::from_millis(500));
     let begun = Stopwatch::start();
-    let seen = || house.does("get workloads");
+    let seen = || sandbox.does("get workloads");
     while !seen().lines().any(|line| line.contains(&other) && line.contains("absent")) {
         assert!(begun.elapsed() < SOON, "{}", seen());
     }
@@ -117,13 +117,13 @@ fn a_container_keeps_its_name_through_restart_rename_and_recreation_and_loses_it
 #[test]
 fn what_is_removed_goes_after_its_short_grace() {
     let Some(docker) = shared() else { return };
-    let house = house(docker, &format!("target = \"198.51.100.7\"{QUICK}"));
+    let sandbox = sandbox(docker, &format!("target = \"198.51.100.7\"{QUICK}"));
     let name = fresh("gone");
     let host = format!("{name}.example.test");
     run(docker, &name, &host, &[]);
-    until(&["198.51.100.7"], || a(house.dns(), &host));
+    until(&["198.51.100.7"], || a(sandbox.dns(), &host));
     docker.docker(&["rm", "-f", &name]);
-    until(&[], || a(house.dns(), &host));
+    until(&[], || a(sandbox.dns(), &host));
 }
 
 #[test]
@@ -131,17 +131,17 @@ fn a_name_follows_its_container_onto_a_network_and_off_it() {
     let Some(docker) = shared() else { return };
     let network = fresh("appnet");
     docker.docker(&["network", "create", "--subnet", "10.250.7.0/24", &network]);
-    let house = house(docker, &format!("target = \"network:{network}\"{QUICK}"));
+    let sandbox = sandbox(docker, &format!("target = \"network:{network}\"{QUICK}"));
     let name = fresh("moves");
     let host = format!("{name}.example.test");
     run(docker, &name, &host, &[]);
-    let why = || house.does(&format!("explain {host}"));
+    let why = || sandbox.does(&format!("explain {host}"));
     let begun = Stopwatch::start();
     while !why().contains(&format!("it is not on the network {network}")) {
         assert!(begun.elapsed() < SOON, "{}", why());
     }
     docker.docker(&["network", "connect", "--ip", "10.250.7.9", &network, &name]);
-    until(&["10.250.7.9"], || a(house.dns(), &host));
+    until(&["10.250.7.9"], || a(sandbox.dns(), &host));
     docker.docker(&["network", "disconnect", &network, &name]);
     let begun = Stopwatch::start();
     while !why().contains(&format!("it is not on the network {network}")) {
@@ -154,14 +154,14 @@ fn a_name_follows_its_container_onto_a_network_and_off_it() {
 #[test]
 fn a_stack_goes_up_and_down() {
     let Some(docker) = shared() else { return };
-    let house = house(docker, &format!("target = \"198.51.100.7\"{QUICK}"));
+    let sandbox = sandbox(docker, &format!("target = \"198.51.100.7\"{QUICK}"));
     let project = fresh("stack");
     let host = |service: &str| format!("{service}.{project}.example.test");
     let service = |name: &str| {
         format!("  {name}:\n    image: tiny:1\n    labels:\n      netstead.hostname: {}\n", host(name))
     };
     let text = format!("version: \"3\"\nservices:\n{}{}", service("web"), service("db"));
-    let file = house.path().join("docker-compose.yml");
+    let file = sandbox.path().join("docker-compose.yml");
     std::fs::write(&file, text).unwrap();
     let compose = |words: &[&str]| {
         let mut command = docker.command("docker-compose");
@@ -171,13 +171,13 @@ fn a_stack_goes_up_and_down() {
     };
     compose(&["up", "-d"]);
     for service in ["web", "db"] {
-        until(&["198.51.100.7"], || a(house.dns(), &host(service)));
+        until(&["198.51.100.7"], || a(sandbox.dns(), &host(service)));
     }
     compose(&["up", "-d", "--force-recreate", "-t", "0"]);
-    stays(&["198.51.100.7"], &house, &host("web"), Duration::from_millis(500));
+    stays(&["198.51.100.7"], &sandbox, &host("web"), Duration::from_millis(500));
     compose(&["down", "-t", "0"]);
     for service in ["web", "db"] {
-        until(&[], || a(house.dns(), &host(service)));
+        until(&[], || a(sandbox.dns(), &host(service)));
     }
 }
 
@@ -185,35 +185,35 @@ fn a_stack_goes_up_and_down() {
 fn when_docker_dies_its_names_stay_and_another_hosts_go_on() {
     let Some(docker) = shared() else { return };
     let Some(mut other) = Dockerd::start() else { return };
-    let mut house = House::empty();
+    let mut sandbox = Sandbox::empty();
     let source = |name: &str, docker: &Dockerd, address: &str| {
         format!("[source.{name}]\ntype = \"docker\"\nhost = \"{}\"\ntarget = \"{address}\"\n", docker.host())
     };
     let text = source("one", docker, "198.51.100.1") + &source("two", &other, "198.51.100.2") + QUICK;
-    std::fs::write(house.path().join("netstead.toml"), text).unwrap();
-    house.start(&[]);
+    std::fs::write(sandbox.path().join("netstead.toml"), text).unwrap();
+    sandbox.start(&[]);
     let (here, there, late) = (fresh("here"), fresh("there"), fresh("late"));
     let host = |name: &str| format!("{name}.example.test");
     run(docker, &here, &host(&here), &[]);
     run(&other, &there, &host(&there), &["--restart", "always"]);
-    until(&["198.51.100.1"], || a(house.dns(), &host(&here)));
-    until(&["198.51.100.2"], || a(house.dns(), &host(&there)));
+    until(&["198.51.100.1"], || a(sandbox.dns(), &host(&here)));
+    until(&["198.51.100.2"], || a(sandbox.dns(), &host(&there)));
 
     other.kill().unwrap();
     let begun = Stopwatch::start();
     let failed = |line: &str| line.starts_with("two ") && line.contains(" failed ");
-    while !house.does("get sources").lines().any(failed) {
-        assert!(begun.elapsed() < SOON, "{}", house.does("get sources"));
+    while !sandbox.does("get sources").lines().any(failed) {
+        assert!(begun.elapsed() < SOON, "{}", sandbox.does("get sources"));
     }
     run(docker, &late, &host(&late), &[]);
-    until(&["198.51.100.1"], || a(house.dns(), &host(&late)));
-    stays(&["198.51.100.2"], &house, &host(&there), Duration::from_secs(2));
+    until(&["198.51.100.1"], || a(sandbox.dns(), &host(&late)));
+    stays(&["198.51.100.2"], &sandbox, &host(&there), Duration::from_secs(2));
 
     other.resume().unwrap();
     let after = fresh("after");
     run(&other, &after, &host(&after), &[]);
-    until(&["198.51.100.2"], || a(house.dns(), &host(&after)));
-    stays(&["198.51.100.2"], &house, &host(&there), Duration::from_millis(500));
+    until(&["198.51.100.2"], || a(sandbox.dns(), &host(&after)));
+    stays(&["198.51.100.2"], &sandbox, &host(&there), Duration::from_millis(500));
     docker.docker(&["rm", "-f", &here, &late]);
 }
 
@@ -221,19 +221,19 @@ fn when_docker_dies_its_names_stay_and_another_hosts_go_on() {
 fn a_service_of_a_swarm_has_its_name_as_long_as_it_exists() {
     let Some(docker) = Dockerd::start() else { return };
     docker.docker(&["swarm", "init", "--advertise-addr", "127.0.0.1", "--data-path-addr", "127.0.0.1"]);
-    let house = house(&docker, &format!("target = \"198.51.100.7\"{QUICK}"));
+    let sandbox = sandbox(&docker, &format!("target = \"198.51.100.7\"{QUICK}"));
     docker.docker(&["network", "create", "-d", "overlay", "--subnet", "10.251.0.0/24", "ov"]);
     let create = ["service", "create", "--detach", "--name", "web", "--network", "ov", "--no-resolve-image"];
     docker.docker(&[&create[..], &["--label", "netstead.hostname=web.example.test", "tiny:1"]].concat());
-    until(&["198.51.100.7"], || a(house.dns(), "web.example.test"));
+    until(&["198.51.100.7"], || a(sandbox.dns(), "web.example.test"));
     let update = ["service", "update", "--detach", "--no-resolve-image"];
     let label = "netstead.hostnames=web.example.test,www.example.test";
     docker.docker(&[&update[..], &["--label-rm", "netstead.hostname", "--label-add", label, "web"]].concat());
-    until(&["198.51.100.7"], || a(house.dns(), "www.example.test"));
+    until(&["198.51.100.7"], || a(sandbox.dns(), "www.example.test"));
     docker.docker(&["service", "scale", "--detach", "web=2"]);
-    stays(&["198.51.100.7"], &house, "web.example.test", Duration::from_millis(700));
-    let seen = house.does("get workloads");
+    stays(&["198.51.100.7"], &sandbox, "web.example.test", Duration::from_millis(700));
+    let seen = sandbox.does("get workloads");
     assert!(seen.contains("service") && !seen.contains("web.1."), "{seen}");
     docker.docker(&["service", "rm", "web"]);
-    until(&[], || a(house.dns(), "web.example.test"));
+    until(&[], || a(sandbox.dns(), "web.example.test"));
 }

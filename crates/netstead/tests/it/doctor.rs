@@ -3,7 +3,7 @@
 use netstead_testkit::{Bind, Etcd, TsigKey};
 
 use crate::{
-    house::{House, SOON},
+    sandbox::{SOON, Sandbox},
     shared_store,
 };
 
@@ -15,18 +15,18 @@ fn rfc2136(port: u16, key: &TsigKey, domains: &str) -> String {
     )
 }
 
-fn house(config: &str) -> House {
-    let mut house = House::empty();
-    std::fs::write(house.path().join("netstead.toml"), config).unwrap();
-    house.start(&[]);
-    house
+fn sandbox(config: &str) -> Sandbox {
+    let mut sandbox = Sandbox::empty();
+    std::fs::write(sandbox.path().join("netstead.toml"), config).unwrap();
+    sandbox.start(&[]);
+    sandbox
 }
 
 #[test]
 fn a_healthy_house_has_no_problems() {
-    let house = house("");
-    house.does("apply");
-    let said = house.netstead(["doctor"]);
+    let sandbox = sandbox("");
+    sandbox.does("apply");
+    let said = sandbox.netstead(["doctor"]);
     assert_eq!((said.code, said.err.as_str()), (0, "nothing is wrong\n"), "{}", said.out);
     for line in [
         "ok       config",
@@ -38,7 +38,7 @@ fn a_healthy_house_has_no_problems() {
     ] {
         assert!(said.out.contains(line), "{line} is missing in\n{}", said.out);
     }
-    let json: serde_json::Value = serde_json::from_str(&house.does("doctor -o json")).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&sandbox.does("doctor -o json")).unwrap();
     assert!(json["findings"].as_array().unwrap().len() >= 7, "{json}");
 }
 
@@ -48,11 +48,11 @@ fn each_thing_that_is_wrong_is_found_and_says_what_to_do() {
     let (port, key) = (server.address().port(), server.key().clone());
     // A missing zone, an unreadable source, and reverse names that have no zone.
     let config = rfc2136(port, &key, "\"home.test\", \"missing.test\"");
-    let mut house = house(&format!("{config}[source.office]\ntype = \"hosts\"\npath = \"nowhere\"\n"));
-    house.does("pool create lan --range 10.0.3.50-10.0.3.200 --domain home.test");
-    house.does("claim lan web-1");
-    house.netstead(["apply"]);
-    let said = house.netstead(["doctor"]);
+    let mut sandbox = sandbox(&format!("{config}[source.office]\ntype = \"hosts\"\npath = \"nowhere\"\n"));
+    sandbox.does("pool create lan --range 10.0.3.50-10.0.3.200 --domain home.test");
+    sandbox.does("claim lan web-1");
+    sandbox.netstead(["apply"]);
+    let said = sandbox.netstead(["doctor"]);
     assert_eq!(said.code, 1, "{said:?}");
     for part in [
         "the server holds no zone for missing.test",
@@ -64,14 +64,14 @@ fn each_thing_that_is_wrong_is_found_and_says_what_to_do() {
         assert!(said.out.contains(part), "{part} is missing in\n{}", said.out);
     }
     assert!(!said.out.contains("takes no changes"), "{}", said.out);
-    house.stop();
+    sandbox.stop();
 
     // A key that the server does not know.
     let wrong =
         TsigKey { secret: TsigKey::with_algorithm("hmac-sha256").secret, name: "nobody".into(), ..key };
-    std::fs::write(house.path().join("netstead.toml"), rfc2136(port, &wrong, "\"home.test\"")).unwrap();
-    house.start(&[]);
-    let said = house.netstead(["doctor"]);
+    std::fs::write(sandbox.path().join("netstead.toml"), rfc2136(port, &wrong, "\"home.test\"")).unwrap();
+    sandbox.start(&[]);
+    let said = sandbox.netstead(["doctor"]);
     assert_eq!(said.code, 1, "{said:?}");
     assert!(
         said.out.contains("refuses these credentials") && said.out.contains("correct the key in `[dns.lan]`"),
@@ -79,8 +79,8 @@ fn each_thing_that_is_wrong_is_found_and_says_what_to_do() {
         said.out
     );
     // What a source brought stays when it is gone from the file, and a file that is wrong is told.
-    std::fs::write(house.path().join("netstead.toml"), "[dns.lan]\ntype = \"powerdsn\"\n").unwrap();
-    let said = house.netstead(["doctor"]);
+    std::fs::write(sandbox.path().join("netstead.toml"), "[dns.lan]\ntype = \"powerdsn\"\n").unwrap();
+    let said = sandbox.netstead(["doctor"]);
     assert!(
         said.out.contains("the file is wrong") && said.out.contains("netstead config check"),
         "{}",
@@ -92,17 +92,17 @@ fn each_thing_that_is_wrong_is_found_and_says_what_to_do() {
 fn an_etcd_that_nobody_looks_after_is_told() {
     let Some(etcd) = Etcd::start_with(1, "http", &["--quota-backend-bytes", "16777216"]) else { return };
     let config = format!("[store]\ntype = \"etcd\"\nendpoints = [\"{}\"]\n", etcd.endpoints()[0]);
-    let house = House::empty();
-    std::fs::write(house.path().join("netstead.toml"), config).unwrap();
-    let mut server = shared_store::run(&house);
+    let sandbox = Sandbox::empty();
+    std::fs::write(sandbox.path().join("netstead.toml"), config).unwrap();
+    let mut server = shared_store::run(&sandbox);
     server.wait_for_line("is ready", SOON).unwrap();
-    let said = house.netstead(["doctor"]);
+    let said = sandbox.netstead(["doctor"]);
     assert!(said.out.contains("MiB of 16.0 MiB"), "{said:?}");
     assert_eq!(said.code, 0, "{said:?}");
     for key in 0..100 {
         etcd.ctl(&["put", &format!("/others/{key}"), &"x".repeat(100_000)]).unwrap();
     }
-    let said = house.netstead(["doctor"]);
+    let said = sandbox.netstead(["doctor"]);
     assert_eq!(said.code, 1, "{said:?}");
     assert!(
         said.out.contains("problem  store") && said.out.contains("more than half of its quota"),

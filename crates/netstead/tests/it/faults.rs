@@ -5,18 +5,18 @@
 
 mod clients;
 mod cluster;
-mod names;
+mod dns_servers;
+mod fault_effects;
+mod injection;
 mod node;
 mod observer;
 mod report;
 mod runs;
-mod scripts;
-mod signs;
 
 use self::{
     cluster::{Backing, Cluster},
+    injection::Fault,
     runs::{run, run_with_names},
-    scripts::Fault,
 };
 
 /// All faults on one store, as tests of a module: some of them always, the others only at length.

@@ -2,11 +2,11 @@
 
 use std::{path::Path, process::Command};
 
-use netstead_testkit::{Process, free_port, has_command, skip, until};
+use netstead_testkit::{Process, free_port, has_command, skip, wait_until};
 
 use crate::{
-    house::{House, SOON},
     resolve::{a, try_a},
+    sandbox::{SOON, Sandbox},
 };
 
 const GUIDE: &str = include_str!("../../../../docs/guide/docker.md");
@@ -19,21 +19,21 @@ fn line(server: &str, dns: u16) -> String {
     code.replace("192.168.1.10", "127.0.0.1").replace("5300", &dns.to_string())
 }
 
-/// A house that answers for one name.
-fn house() -> House {
-    let mut house = House::empty();
-    std::fs::write(house.path().join("hosts"), "10.0.3.9 whoami.home.example.com\n").unwrap();
+/// A sandbox that answers for one name.
+fn sandbox() -> Sandbox {
+    let mut sandbox = Sandbox::empty();
+    std::fs::write(sandbox.path().join("hosts"), "10.0.3.9 whoami.home.example.com\n").unwrap();
     let text = "[source.office]\ntype = \"hosts\"\npath = \"hosts\"\n";
-    std::fs::write(house.path().join("netstead.toml"), text).unwrap();
-    house.start(&[]);
-    crate::resolve::until(&["10.0.3.9"], || a(house.dns(), "whoami.home.example.com"));
-    house
+    std::fs::write(sandbox.path().join("netstead.toml"), text).unwrap();
+    sandbox.start(&[]);
+    crate::resolve::until(&["10.0.3.9"], || a(sandbox.dns(), "whoami.home.example.com"));
+    sandbox
 }
 
 /// Starts a server with this configuration and asks it what only Netstead knows.
 fn forwards(program: &str, words: &[&str], file: &Path, port: u16) {
     let mut server = Process::start(program, Command::new(program).args(words).arg(file)).unwrap();
-    let asked = until(SOON, || {
+    let asked = wait_until(SOON, || {
         let answer = server.running().then(|| try_a(port, "whoami.home.example.com"))?;
         answer.filter(|answer| answer.values == ["10.0.3.9"])
     });
@@ -45,12 +45,12 @@ fn the_line_for_dnsmasq_and_pihole_works() {
     if !has_command("dnsmasq") {
         return skip("`dnsmasq` is not installed");
     }
-    let (house, port) = (house(), free_port().unwrap());
-    assert_eq!(line("dnsmasq |", house.dns()), line("Pi-hole 6", house.dns()));
-    let file = house.path().join("dnsmasq.conf");
+    let (sandbox, port) = (sandbox(), free_port().unwrap());
+    assert_eq!(line("dnsmasq |", sandbox.dns()), line("Pi-hole 6", sandbox.dns()));
+    let file = sandbox.path().join("dnsmasq.conf");
     let text = format!(
         "port={port}\nlisten-address=127.0.0.1\nbind-interfaces\nno-resolv\nno-hosts\nuser=root\npid-file\n{}\n",
-        line("dnsmasq |", house.dns())
+        line("dnsmasq |", sandbox.dns())
     );
     std::fs::write(&file, text).unwrap();
     forwards("dnsmasq", &["--keep-in-foreground", "--log-facility=-", "-C"], &file, port);
@@ -61,15 +61,15 @@ fn the_line_for_unbound_works_with_its_guard_against_private_addresses() {
     if !has_command("unbound") {
         return skip("`unbound` is not installed");
     }
-    let (house, port) = (house(), free_port().unwrap());
-    let file = house.path().join("unbound.conf");
-    let dir = house.path().display();
+    let (sandbox, port) = (sandbox(), free_port().unwrap());
+    let file = sandbox.path().join("unbound.conf");
+    let dir = sandbox.path().display();
     let text = format!(
         "server:\n  interface: 127.0.0.1\n  port: {port}\n  username: \"\"\n  chroot: \"\"\n  directory: \"{dir}\"\n  \
          pidfile: \"{dir}/unbound.pid\"\n  use-syslog: no\n  do-not-query-localhost: no\n  private-address: 10.0.0.0/8\n  \
          private-domain: \"home.example.com\"\n  domain-insecure: \"home.example.com\"\n\
          remote-control:\n  control-enable: no\n{}\n",
-        line("unbound", house.dns())
+        line("unbound", sandbox.dns())
     );
     std::fs::write(&file, text).unwrap();
     forwards("unbound", &["-d", "-c"], &file, port);

@@ -10,7 +10,7 @@ use std::{
 use netstead_client::{ClaimQuery, Client, types::ClaimInput};
 use netstead_testkit::Tmpfs;
 
-use crate::house::House;
+use crate::sandbox::Sandbox;
 
 /// Large enough that the disk is full after some hundred claims.
 fn large() -> ClaimInput {
@@ -40,8 +40,8 @@ async fn claim_until<T>(
     panic!("it never happened, after {} claims", acknowledged.len());
 }
 
-fn ready(house: &House) -> String {
-    let address = house.url().trim_start_matches("http://").to_owned();
+fn ready(sandbox: &Sandbox) -> String {
+    let address = sandbox.url().trim_start_matches("http://").to_owned();
     let mut stream = TcpStream::connect(&address).unwrap();
     write!(stream, "GET /readyz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
     let mut answer = String::new();
@@ -52,23 +52,23 @@ fn ready(house: &House) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_is_an_error_to_the_caller_and_heals() {
     let Some(disk) = Tmpfs::mount(48 << 20) else { return };
-    let mut house = House::empty();
-    std::os::unix::fs::symlink(disk.path(), house.data()).unwrap();
-    house.start(&[]);
-    house.does("pool create big --range 10.0.0.0/8");
-    let client = house.client();
+    let mut sandbox = Sandbox::empty();
+    std::os::unix::fs::symlink(disk.path(), sandbox.data()).unwrap();
+    sandbox.start(&[]);
+    sandbox.does("pool create big --range 10.0.0.0/8");
+    let client = sandbox.client();
     let mut acknowledged = BTreeMap::new();
     claim_until(&client, &mut acknowledged, |result| result.as_ref().ok().map(|_| ())).await;
 
     disk.fill().unwrap();
     let told = claim_until(&client, &mut acknowledged, |result| result.as_ref().err().cloned()).await;
     assert!(told.contains("full") || told.contains("space"), "{told}");
-    let answer = ready(&house);
+    let answer = ready(&sandbox);
     assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("full"), "{answer}");
 
     disk.free().unwrap();
     claim_until(&client, &mut acknowledged, |result| result.as_ref().ok().map(|_| ())).await;
-    assert!(ready(&house).starts_with("HTTP/1.1 200"));
+    assert!(ready(&sandbox).starts_with("HTTP/1.1 200"));
     let there: BTreeMap<String, String> = client
         .all(ClaimQuery::default())
         .await
@@ -79,6 +79,6 @@ async fn a_full_disk_is_an_error_to_the_caller_and_heals() {
     for (key, address) in &acknowledged {
         assert_eq!(there.get(key), Some(address), "{key} was acknowledged");
     }
-    house.does("store check");
-    house.stop();
+    sandbox.does("store check");
+    sandbox.stop();
 }

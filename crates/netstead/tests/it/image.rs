@@ -6,10 +6,10 @@ use std::{
     process::Command,
 };
 
-use netstead_testkit::{Dockerd, has_command, skip, until};
+use netstead_testkit::{Dockerd, has_command, skip, wait_until};
 use serde_json::Value;
 
-use crate::house::SOON;
+use crate::sandbox::SOON;
 
 /// A group that nothing on the machine has.
 const GROUP: u32 = 47_321;
@@ -80,7 +80,7 @@ fn the_image_runs_as_an_ordinary_user_and_answers_for_its_neighbour() {
     ];
     docker.docker(&start.concat());
     let log = || docker.docker(&["logs", "netstead"]);
-    let asked = until(SOON, || {
+    let asked = wait_until(SOON, || {
         let said =
             docker.try_docker(&["exec", "neighbour", "nslookup", "neighbour.home.test", "10.250.9.10"]);
         said.ok().filter(|said| said.contains("10.250.9.20"))
@@ -92,7 +92,7 @@ fn the_image_runs_as_an_ordinary_user_and_answers_for_its_neighbour() {
     assert_eq!(of_process(&docker, "netstead", "Groups"), GROUP.to_string());
     assert_eq!(of_process(&docker, "netstead", "CapEff"), "0000000000000000");
     let health = || docker.docker(&["inspect", "-f", "{{.State.Health.Status}}", "netstead"]);
-    assert!(until(SOON, || (health() == "healthy").then_some(())).is_some(), "{}\n{}", health(), log());
+    assert!(wait_until(SOON, || (health() == "healthy").then_some(())).is_some(), "{}\n{}", health(), log());
     let workloads = docker.docker(&["exec", "netstead", "netstead", "get", "workloads"]);
     assert!(workloads.contains("neighbour"), "{workloads}");
 
@@ -110,7 +110,7 @@ fn the_image_runs_as_an_ordinary_user_and_answers_for_its_neighbour() {
         &[&["run", "-d", "--name", "again", "--user", "1000", "--cap-drop", "ALL"], &volume[..]].concat(),
     );
     let ready = || docker.try_docker(&["exec", "again", "netstead", "status", "--ready"]).ok();
-    assert!(until(SOON, ready).is_some(), "{}", docker.docker(&["logs", "again"]));
+    assert!(wait_until(SOON, ready).is_some(), "{}", docker.docker(&["logs", "again"]));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Coming from dnsweaver.
 
-use crate::{house::House, resolve};
+use crate::{resolve, sandbox::Sandbox};
 
 const ENV: &str = "\
 # dnsweaver
@@ -57,12 +57,12 @@ fn settings(text: &str) -> String {
 
 #[test]
 fn an_env_file_of_dnsweavers_becomes_a_configuration_that_is_valid() {
-    let house = House::empty();
-    let (env, out) = (house.path().join("dnsweaver.env"), house.path().join("netstead.toml"));
+    let sandbox = Sandbox::empty();
+    let (env, out) = (sandbox.path().join("dnsweaver.env"), sandbox.path().join("netstead.toml"));
     std::fs::write(&env, ENV).unwrap();
-    house.does(&format!("import dnsweaver --env-file {} --out {}", env.display(), out.display()));
+    sandbox.does(&format!("import dnsweaver --env-file {} --out {}", env.display(), out.display()));
     let text = std::fs::read_to_string(&out).unwrap();
-    let told = house.does(&format!("config check {}", out.display()));
+    let told = sandbox.does(&format!("config check {}", out.display()));
     assert!(told.contains("powerdns at http://pdns:8081"), "{told}");
     assert!(!text.contains("hunter"), "a secret is never copied: {text}");
     let powerdns = settings(&text);
@@ -84,38 +84,38 @@ fn an_env_file_of_dnsweavers_becomes_a_configuration_that_is_valid() {
         assert!(text.contains(comment), "{comment}\n is not in\n{text}");
     }
     let again =
-        house.fails(&format!("import dnsweaver --env-file {} --out {}", env.display(), out.display()));
+        sandbox.fails(&format!("import dnsweaver --env-file {} --out {}", env.display(), out.display()));
     assert!(again.err.contains("cannot make"), "{}", again.err);
 }
 
 #[test]
 fn a_yaml_file_of_dnsweavers_becomes_the_same() {
-    let house = House::empty();
-    let file = house.path().join("config.yaml");
+    let sandbox = Sandbox::empty();
+    let file = sandbox.path().join("config.yaml");
     std::fs::write(&file, YAML).unwrap();
-    let text = house.does(&format!("import dnsweaver --file {}", file.display()));
+    let text = sandbox.does(&format!("import dnsweaver --file {}", file.display()));
     let found = settings(&text);
     assert!(found.contains("pattern = [\"*.yml\"]"), "{text}");
     assert!(found.contains("api_key = { env = \"PDNS_KEY\" }\ndomains = [\"*.home.test\"]"), "{text}");
     assert!(found.contains("ttl = 60\nmode = \"observe\""), "{text}");
     assert!(found.contains("interval = \"30s\""), "{text}");
-    assert!(house.fails("import dnsweaver").err.contains("DNSWEAVER_INSTANCES"));
+    assert!(sandbox.fails("import dnsweaver").err.contains("DNSWEAVER_INSTANCES"));
 }
 
 #[test]
 fn without_a_file_the_server_runs_on_dnsweavers_environment() {
-    let mut house = House::empty();
-    let rules = house.path().join("rules");
+    let mut sandbox = Sandbox::empty();
+    let rules = sandbox.path().join("rules");
     std::fs::create_dir(&rules).unwrap();
     std::fs::write(rules.join("web.yml"), "http:\n  routers:\n    web:\n      rule: Host(`web.home.test`)\n")
         .unwrap();
     let paths = rules.to_str().unwrap().to_owned();
-    house.set("DNSWEAVER_INSTANCES", "gone");
-    house.set("DNSWEAVER_GONE_TYPE", "pihole");
-    house.set("DNSWEAVER_PLATFORM", "none");
-    house.set("DNSWEAVER_SOURCE_TRAEFIK_FILE_PATHS", &paths);
-    house.set("NETSTEAD_SOURCE_TRAEFIK_TARGET", "10.0.3.9");
+    sandbox.set("DNSWEAVER_INSTANCES", "gone");
+    sandbox.set("DNSWEAVER_GONE_TYPE", "pihole");
+    sandbox.set("DNSWEAVER_PLATFORM", "none");
+    sandbox.set("DNSWEAVER_SOURCE_TRAEFIK_FILE_PATHS", &paths);
+    sandbox.set("NETSTEAD_SOURCE_TRAEFIK_TARGET", "10.0.3.9");
     // dnsweaver logs JSON unless told otherwise, and so do we in its place.
-    house.start(&["--log-format", "json"]);
-    resolve::until(&["10.0.3.9"], || resolve::a(house.dns(), "web.home.test"));
+    sandbox.start(&["--log-format", "json"]);
+    resolve::until(&["10.0.3.9"], || resolve::a(sandbox.dns(), "web.home.test"));
 }

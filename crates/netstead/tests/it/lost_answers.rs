@@ -21,18 +21,18 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-use crate::house::House;
+use crate::sandbox::Sandbox;
 
 /// Stands between client and server and keeps every answer; some it keeps for itself.
 #[derive(Debug)]
-struct Between {
+struct AnswerDroppingProxy {
     url: String,
     swallow: Arc<AtomicBool>,
     answers: Arc<Mutex<Vec<Value>>>,
 }
 
-impl Between {
-    async fn and(server: SocketAddr) -> Self {
+impl AnswerDroppingProxy {
+    async fn start(server: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (swallow, answers) = (Arc::new(AtomicBool::new(false)), Arc::default());
@@ -101,8 +101,8 @@ fn settled(mut answer: Value) -> Value {
 
 struct Caller {
     client: Client,
-    between: Between,
-    house: House,
+    between: AnswerDroppingProxy,
+    sandbox: Sandbox,
 }
 
 impl Caller {
@@ -115,11 +115,11 @@ impl Caller {
         self.between.swallow.store(true, Ordering::SeqCst);
         let lost = ask(&self.client).await;
         assert!(matches!(lost, Err(ClientError::Unknown { .. })), "{what}: {lost:?}");
-        let events = self.house.does("events export");
+        let events = self.sandbox.does("events export");
         self.between.swallow.store(false, Ordering::SeqCst);
         let again = ask(&self.client).await;
         assert!(again.is_ok(), "{what}, again: {again:?}");
-        assert_eq!(self.house.does("events export"), events, "{what}: the repetition changed something");
+        assert_eq!(self.sandbox.does("events export"), events, "{what}: the repetition changed something");
         let answers: Vec<_> = self.between.answers.lock().unwrap().drain(..).map(settled).collect();
         let [first, second] = answers.try_into().unwrap();
         (first, second)
@@ -139,15 +139,16 @@ impl Caller {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_request_may_be_repeated_after_a_lost_answer() {
-    let house = House::with_server();
-    let between = Between::and(house.url().strip_prefix("http://").unwrap().parse().unwrap()).await;
+    let sandbox = Sandbox::with_server();
+    let between =
+        AnswerDroppingProxy::start(sandbox.url().strip_prefix("http://").unwrap().parse().unwrap()).await;
     let options = Options { retries: 0, ..Options::default() };
-    let client = Client::new(&between.url, Some(&house.token()), options).unwrap();
-    let caller = Caller { client, between, house };
+    let client = Client::new(&between.url, Some(&sandbox.token()), options).unwrap();
+    let caller = Caller { client, between, sandbox };
 
     let pool = PoolInput { ranges: vec!["10.0.3.50-10.0.3.99".into()], ..PoolInput::default() };
     caller.same("create a pool", async |client| client.create_pool("lan", &pool).await).await;
-    let etag = caller.house.client().pool("lan").await.unwrap().etag.unwrap();
+    let etag = caller.sandbox.client().pool("lan").await.unwrap().etag.unwrap();
     let other = PoolInput { cooldown: Some("1h".into()), ..pool.clone() };
     caller.same("update a pool", async |client| client.replace_pool("lan", &other, &etag).await).await;
 
@@ -170,7 +171,7 @@ async fn every_request_may_be_repeated_after_a_lost_answer() {
     caller.same("reserve", async |client| client.reserve("lan", "r", &reservation).await).await;
     caller.twice("unreserve", async |client| client.unreserve("lan", "r").await).await;
 
-    let web_2 = caller.house.client().look_up("lan", "web-2").await.unwrap().unwrap().id;
+    let web_2 = caller.sandbox.client().look_up("lan", "web-2").await.unwrap().unwrap().id;
     let target = TargetInput { pool: "lan".into(), key: "web-2".into(), id: web_2 };
     let bulk = BulkInput {
         entries: vec![
@@ -194,13 +195,14 @@ async fn every_request_may_be_repeated_after_a_lost_answer() {
     caller
         .same("resume", async |client| client.resume(&netstead_client::types::ResumeInput::default()).await)
         .await;
-    let etag = caller.house.client().pool("lan").await.unwrap().etag.unwrap();
+    let etag = caller.sandbox.client().pool("lan").await.unwrap().etag.unwrap();
     let delete = async |client: &Client| client.delete_pool("lan", Some("moving"), &etag).await;
     let (first, second) = caller.twice("delete a pool", delete).await;
     assert_eq!((&first["released"], &second["released"]), (&json!(1), &json!(0)));
 
     // A client that may ask again does so by itself.
-    let patient = Client::new(&caller.between.url, Some(&caller.house.token()), Options::default()).unwrap();
+    let patient =
+        Client::new(&caller.between.url, Some(&caller.sandbox.token()), Options::default()).unwrap();
     patient.create_pool("brief", &pool).await.unwrap();
     let etag = patient.pool("brief").await.unwrap().etag.unwrap();
     caller.between.answers.lock().unwrap().clear();

@@ -8,44 +8,44 @@
     reason = "these are tests"
 )]
 
-mod backend;
+mod adopt_and_rollback;
 mod bad_input;
+mod claim_race;
 mod cluster;
-mod configured;
+mod config_file;
+mod confirmation_prompts;
+mod crash_recovery;
+mod dns_records;
+mod dns_servers;
 #[cfg(feature = "docker")]
 mod docker;
 mod doctor;
 mod documents;
+mod dynamic_targets;
 mod faults;
 mod flags;
 mod formats;
 mod forwarding;
 mod full_disk;
-mod house;
 #[cfg(feature = "docker")]
 mod image;
 mod import;
-mod kill;
-mod local;
+mod local_mode;
 mod lost_answers;
-mod names;
-mod notified;
-mod numbers;
+mod metrics;
+mod notifications;
 #[cfg(feature = "docker")]
 mod plain_http;
-mod racing;
+mod pool_backend;
 mod reload;
 mod resolve;
+mod sandbox;
 mod scenarios;
-mod servers;
 mod shared_store;
-mod stopping;
-mod targets;
+mod start_and_stop;
 mod tls;
 mod tokens;
 mod traefik;
-mod typing;
-mod verbs;
 mod walk_through;
-mod watching;
+mod watch;
 mod what_if;

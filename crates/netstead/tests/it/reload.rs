@@ -3,70 +3,70 @@
 use std::time::Duration;
 
 use crate::{
-    house::House,
     resolve::{self, Stopwatch},
+    sandbox::Sandbox,
 };
 
-fn write(house: &House, file: &str, text: &str) {
-    std::fs::write(house.path().join(file), text).unwrap();
+fn write(sandbox: &Sandbox, file: &str, text: &str) {
+    std::fs::write(sandbox.path().join(file), text).unwrap();
 }
 
-fn wait_for(house: &mut House, sign: &str) {
+fn wait_for(sandbox: &mut Sandbox, sign: &str) {
     let begun = Stopwatch::start();
-    while !house.server().log().contains(sign) {
-        assert!(begun.elapsed() < Duration::from_secs(20), "no `{sign}` in:\n{}", house.server().log());
+    while !sandbox.server().log().contains(sign) {
+        assert!(begun.elapsed() < Duration::from_secs(20), "no `{sign}` in:\n{}", sandbox.server().log());
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
 #[test]
 fn names_of_a_hosts_file_appear_and_follow_it() {
-    let mut house = House::empty();
-    write(&house, "netstead.toml", "[source.office]\ntype = \"hosts\"\npath = \"hosts\"\n");
-    write(&house, "hosts", "10.0.7.1 printer.office.test\n10.0.7.2 nas.office.test files.office.test\n");
-    house.start(&[]);
-    let dns = house.dns();
+    let mut sandbox = Sandbox::empty();
+    write(&sandbox, "netstead.toml", "[source.office]\ntype = \"hosts\"\npath = \"hosts\"\n");
+    write(&sandbox, "hosts", "10.0.7.1 printer.office.test\n10.0.7.2 nas.office.test files.office.test\n");
+    sandbox.start(&[]);
+    let dns = sandbox.dns();
     resolve::until(&["10.0.7.1"], || resolve::a(dns, "printer.office.test"));
     resolve::until(&["10.0.7.2"], || resolve::a(dns, "files.office.test"));
     write(
-        &house,
+        &sandbox,
         "hosts",
         "10.0.7.9 printer.office.test\n10.0.7.2 nas.office.test files.office.test\n10.0.7.3 new.office.test\n",
     );
     resolve::until(&["10.0.7.3"], || resolve::a(dns, "new.office.test"));
-    assert!(house.does("get sources").contains("office   hosts    complete"));
+    assert!(sandbox.does("get sources").contains("office   hosts    complete"));
 }
 
 #[test]
 fn a_bad_file_changes_nothing_and_a_good_one_is_taken_over() {
-    let mut house = House::empty();
+    let mut sandbox = Sandbox::empty();
     let pool = "[pool.lan]\nnetwork = \"10.0.3.0/24\"\ndomain = \"home.test\"\n";
     let hosts = "[source.office]\ntype = \"hosts\"\npath = \"hosts\"\n";
-    write(&house, "netstead.toml", pool);
-    write(&house, "hosts", "10.0.7.1 printer.office.test\n");
-    house.start(&[]);
-    house.does("claim lan web-1");
-    resolve::until(&["10.0.3.1"], || resolve::a(house.dns(), "web-1.home.test"));
+    write(&sandbox, "netstead.toml", pool);
+    write(&sandbox, "hosts", "10.0.7.1 printer.office.test\n");
+    sandbox.start(&[]);
+    sandbox.does("claim lan web-1");
+    resolve::until(&["10.0.3.1"], || resolve::a(sandbox.dns(), "web-1.home.test"));
 
-    write(&house, "netstead.toml", &format!("{pool}{}", hosts.replace("path", "pth")));
-    wait_for(&mut house, "netstead.toml:6:1: unknown key `pth` in `source.office`");
-    assert!(!house.does("get sources").contains("office"));
-    assert_eq!(resolve::a(house.dns(), "web-1.home.test").values, ["10.0.3.1"]);
+    write(&sandbox, "netstead.toml", &format!("{pool}{}", hosts.replace("path", "pth")));
+    wait_for(&mut sandbox, "netstead.toml:6:1: unknown key `pth` in `source.office`");
+    assert!(!sandbox.does("get sources").contains("office"));
+    assert_eq!(resolve::a(sandbox.dns(), "web-1.home.test").values, ["10.0.3.1"]);
 
     let more = "[pool.new]\nranges = [\"10.1.0.1\"]\n[domain.\"home.test\"]\nnetworks = [\"10.0.3.0/24\"]\n";
-    write(&house, "netstead.toml", &format!("{pool}{hosts}{more}"));
-    wait_for(&mut house, "Configuration read again; it is in force.");
-    resolve::until(&["10.0.7.1"], || resolve::a(house.dns(), "printer.office.test"));
-    assert_eq!(house.does("get pools -o name"), "lan\nnew\n");
+    write(&sandbox, "netstead.toml", &format!("{pool}{hosts}{more}"));
+    wait_for(&mut sandbox, "Configuration read again; it is in force.");
+    resolve::until(&["10.0.7.1"], || resolve::a(sandbox.dns(), "printer.office.test"));
+    assert_eq!(sandbox.does("get pools -o name"), "lan\nnew\n");
     // What the file calls a domain is a zone that denies what it does not know.
     let begun = Stopwatch::start();
-    while resolve::a(house.dns(), "nothing.home.test").code != 3 {
+    while resolve::a(sandbox.dns(), "nothing.home.test").code != 3 {
         assert!(begun.elapsed() < Duration::from_secs(10));
     }
-    assert_eq!(resolve::a(house.dns(), "web-1.home.test").values, ["10.0.3.1"]);
+    assert_eq!(resolve::a(sandbox.dns(), "web-1.home.test").values, ["10.0.3.1"]);
 
     // Without its file a server goes on.
-    std::fs::remove_file(house.path().join("netstead.toml")).unwrap();
-    wait_for(&mut house, "The configuration file is gone");
-    assert!(house.does("get sources").contains("office"));
+    std::fs::remove_file(sandbox.path().join("netstead.toml")).unwrap();
+    wait_for(&mut sandbox, "The configuration file is gone");
+    assert!(sandbox.does("get sources").contains("office"));
 }

@@ -1,13 +1,13 @@
 //! Whole stories with real DNS servers, told through the built binary.
 
-pub(crate) mod lab;
-mod late;
-mod life;
-mod marks;
+mod config_typos;
+pub(crate) mod dns_fixture;
 #[cfg(feature = "docker")]
-mod moved;
+mod dnsweaver_migration;
+mod faulty_sources;
+mod late_writes;
+mod ownership_marks;
+mod record_lifecycle;
 mod screens;
-mod shared;
-mod sources;
-mod trouble;
-mod typos;
+mod server_failures;
+mod shared_servers;

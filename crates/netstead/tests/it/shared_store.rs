@@ -3,38 +3,38 @@
 use std::time::Duration;
 
 use netstead_model::{Clock as _, SystemClock};
-use netstead_testkit::{Etcd, Gate, Process};
+use netstead_testkit::{DelayingProxy, Etcd, Process};
 
 use crate::{
-    house::{House, SOON},
     resolve,
+    sandbox::{SOON, Sandbox},
 };
 
 /// Two users' worth of servers whose configuration names one etcd.
 struct Pair {
     etcd: Etcd,
-    first: House,
-    second: House,
+    first: Sandbox,
+    second: Sandbox,
 }
 
 impl Pair {
     fn new() -> Option<Self> {
         let etcd = Etcd::start(1)?;
         let text = format!("[store]\ntype = \"etcd\"\nendpoints = [\"{}\"]\n", etcd.endpoints()[0]);
-        let houses = [House::empty(), House::empty()];
-        for house in &houses {
-            std::fs::write(house.path().join("netstead.toml"), &text).unwrap();
+        let sandboxes = [Sandbox::empty(), Sandbox::empty()];
+        for sandbox in &sandboxes {
+            std::fs::write(sandbox.path().join("netstead.toml"), &text).unwrap();
         }
-        let [first, second] = houses;
+        let [first, second] = sandboxes;
         Some(Self { etcd, first, second })
     }
 }
 
 /// A server whose store the configuration names.
-pub(crate) fn run(house: &House) -> Process {
-    let listen = house.url().replace("http://", "");
-    let dns = format!("127.0.0.1:{}", house.dns());
-    let mut command = house.command();
+pub(crate) fn run(sandbox: &Sandbox) -> Process {
+    let listen = sandbox.url().replace("http://", "");
+    let dns = format!("127.0.0.1:{}", sandbox.dns());
+    let mut command = sandbox.command();
     command.args(["run", "--listen", &listen, "--dns-listen", &dns]);
     Process::start("netstead", &mut command).unwrap()
 }
@@ -91,15 +91,15 @@ fn fence(etcd: &Etcd) -> (u64, u64) {
 fn a_late_write_to_our_own_zones_is_refused() {
     let Some(pair) = Pair::new() else { return };
     let etcd = pair.etcd.endpoints()[0].strip_prefix("http://").unwrap().parse().unwrap();
-    let gate = Gate::before(etcd, is_late_write).unwrap();
+    let gate = DelayingProxy::before(etcd, is_late_write).unwrap();
     let zones = "[dns.own]\ntype = \"builtin\"\ndomains = [\"home.test\"]\nreverse = false\n";
-    for (house, endpoint) in [(&pair.first, gate.address()), (&pair.second, etcd)] {
+    for (sandbox, endpoint) in [(&pair.first, gate.address()), (&pair.second, etcd)] {
         let store = format!("[store]\ntype = \"etcd\"\nendpoints = [\"http://{endpoint}\"]\n");
-        std::fs::write(house.path().join("netstead.toml"), format!("{store}{zones}")).unwrap();
+        std::fs::write(sandbox.path().join("netstead.toml"), format!("{store}{zones}")).unwrap();
     }
     let mut first = run(&pair.first);
     first.wait_for_line("is ready", SOON).unwrap();
-    let of = |house: &House| resolve::a(house.dns(), "www.home.test");
+    let of = |sandbox: &Sandbox| resolve::a(sandbox.dns(), "www.home.test");
     // That a write of this kind is held and lands when the gate opens, so that the one below is not simply lost.
     gate.shut();
     pair.first.does("record set www.home.test A 10.0.3.10");
@@ -155,10 +155,10 @@ fn one_that_follows_can_be_stopped() {
 
 #[test]
 fn an_etcd_that_is_not_there_is_said_and_nothing_starts() {
-    let house = House::empty();
+    let sandbox = Sandbox::empty();
     let text = "[store]\ntype = \"etcd\"\nendpoints = [\"http://127.0.0.1:1\"]\ntimeout = \"1s\"\n";
-    std::fs::write(house.path().join("netstead.toml"), text).unwrap();
-    let said = house.netstead(["run", "--listen", "127.0.0.1:0"]);
+    std::fs::write(sandbox.path().join("netstead.toml"), text).unwrap();
+    let said = sandbox.netstead(["run", "--listen", "127.0.0.1:0"]);
     assert_eq!(said.code, 1);
     assert!(said.err.contains("etcd at http://127.0.0.1:1: "), "{}", said.err);
     assert!(said.err.contains("check `endpoints`"), "{}", said.err);
@@ -167,12 +167,12 @@ fn an_etcd_that_is_not_there_is_said_and_nothing_starts() {
 #[test]
 fn a_local_store_moves_into_an_etcd_by_backup_and_restore() {
     let Some(pair) = Pair::new() else { return };
-    let mut house = House::with_server();
-    house.does("pool create lan --range 10.0.3.50-10.0.3.200");
-    assert_eq!(house.does("claim lan web-1"), "10.0.3.50\n");
-    house.does("store backup all.backup");
-    house.stop();
-    let file = house.path().join("all.backup");
+    let mut sandbox = Sandbox::with_server();
+    sandbox.does("pool create lan --range 10.0.3.50-10.0.3.200");
+    assert_eq!(sandbox.does("claim lan web-1"), "10.0.3.50\n");
+    sandbox.does("store backup all.backup");
+    sandbox.stop();
+    let file = sandbox.path().join("all.backup");
     let restored = pair.first.netstead(["store", "restore", file.to_str().unwrap()]);
     assert_eq!(restored.code, 0, "{}", restored.err);
     assert!(restored.err.contains("etcd at "), "{}", restored.err);
@@ -189,22 +189,22 @@ fn a_local_store_moves_into_an_etcd_by_backup_and_restore() {
 #[test]
 fn everything_moves_into_an_etcd_and_back_and_what_it_left_is_sealed() {
     let Some(pair) = Pair::new() else { return };
-    let mut house = House::with_server();
-    house.does("pool create lan --range 10.0.3.50-10.0.3.200");
-    assert_eq!(house.does("claim lan web-1"), "10.0.3.50\n");
+    let mut sandbox = Sandbox::with_server();
+    sandbox.does("pool create lan --range 10.0.3.50-10.0.3.200");
+    assert_eq!(sandbox.does("claim lan web-1"), "10.0.3.50\n");
     let etcd = pair.first.path().join("netstead.toml");
     let etcd = etcd.to_str().unwrap();
-    let busy = house.netstead(["store", "migrate", etcd, "--data-dir", house.data().to_str().unwrap()]);
+    let busy = sandbox.netstead(["store", "migrate", etcd, "--data-dir", sandbox.data().to_str().unwrap()]);
     assert!(busy.code == 1 && busy.err.contains("stop it first"), "{}", busy.err);
-    house.stop();
-    let data = house.data();
+    sandbox.stop();
+    let data = sandbox.data();
     let data = data.to_str().unwrap();
-    let moved = house.netstead(["store", "migrate", etcd, "--data-dir", data]);
+    let moved = sandbox.netstead(["store", "migrate", etcd, "--data-dir", data]);
     assert_eq!(moved.code, 0, "{}", moved.err);
     assert!(moved.err.contains("to etcd at ") && moved.err.contains("sha256"), "{}", moved.err);
-    let sealed = house.netstead(["run", "--data-dir", data, "--listen", "127.0.0.1:0"]);
+    let sealed = sandbox.netstead(["run", "--data-dir", data, "--listen", "127.0.0.1:0"]);
     assert!(sealed.code == 1 && sealed.err.contains("this store was moved to etcd at"), "{}", sealed.err);
-    let again = house.netstead(["store", "migrate", etcd, "--data-dir", data]);
+    let again = sandbox.netstead(["store", "migrate", etcd, "--data-dir", data]);
     assert!(again.code == 1 && again.err.contains("already"), "{}", again.err);
 
     let mut server = run(&pair.first);

@@ -20,10 +20,10 @@ use serde::Deserialize;
 use tokio::sync::{Mutex, OnceCell};
 
 use self::wire::Changes;
-use super::{check::Found, steps::Steps, tidy};
+use super::{preconditions::ServerRecords, serial_steps::SerialSteps, tidy};
 use crate::{
-    Observer, Secret, SettingsError, Silent, Tls,
-    http::{Http, Patience, Reply},
+    CallObserver, NoopObserver, Secret, SettingsError, Tls,
+    http::{Http, Reply, Timeouts},
 };
 
 /// Below this many units each name is asked for alone; above it the whole zone is read.
@@ -82,7 +82,7 @@ pub struct PowerDns {
     version: OnceCell<Version>,
     /// SQLite answers 500 to two changes at once.
     writing: Mutex<()>,
-    steps: Steps,
+    steps: SerialSteps,
 }
 
 /// How new zones are made.
@@ -100,13 +100,13 @@ const SINGLE_VALUES: Version = (5, 0, 2);
 
 impl PowerDns {
     pub fn new(config: Config) -> Result<Self, SettingsError> {
-        Self::observed(config, Arc::new(Silent), SystemClock::shared())
+        Self::observed(config, Arc::new(NoopObserver), SystemClock::shared())
     }
 
     /// As [`PowerDns::new`], telling `observer` of each request.
     pub fn observed(
         config: Config,
-        observer: Arc<dyn Observer>,
+        observer: Arc<dyn CallObserver>,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, SettingsError> {
         if config.create_zones && config.nameservers.is_empty() {
@@ -119,7 +119,7 @@ impl PowerDns {
         }
         let url = config.url.trim_end_matches('/');
         let url = url.strip_suffix("/api/v1").unwrap_or(url);
-        let http = Http::new(url, &config.tls, Patience::default(), observer, clock)?.secret_header(
+        let http = Http::new(url, &config.tls, Timeouts::default(), observer, clock)?.secret_header(
             "x-api-key",
             "api_key",
             &config.api_key,
@@ -133,7 +133,7 @@ impl PowerDns {
             creation,
             version: OnceCell::new(),
             writing: Mutex::new(()),
-            steps: Steps::default(),
+            steps: SerialSteps::default(),
         })
     }
 
@@ -253,7 +253,7 @@ impl DnsProvider for PowerDns {
         match self.fetch(zone, None).await? {
             Some(found) => {
                 let serial = found.serial;
-                let found: Found = Changes::from(found.rrsets).into();
+                let found: ServerRecords = Changes::from(found.rrsets).into();
                 Ok(ZoneContent { serial, sets: found.into_sets() })
             }
             None if self.creation.is_some() => Ok(ZoneContent { serial: None, sets: Vec::new() }),

@@ -9,10 +9,10 @@
 
 mod answer;
 mod client;
-mod key;
 mod query;
 mod rdata;
 mod transfer;
+mod tsig;
 mod update;
 mod write;
 
@@ -30,10 +30,10 @@ use netstead_model::{
 use serde::Deserialize;
 
 use self::client::{Client, Server};
-use super::{steps::Steps, tidy};
-use crate::{Observer, Secret, SettingsError, Silent};
+use super::{serial_steps::SerialSteps, tidy};
+use crate::{CallObserver, NoopObserver, Secret, SettingsError};
 
-pub use self::key::Algorithm;
+pub use self::tsig::Algorithm;
 
 const CONNECT: Duration = Duration::from_secs(5);
 const ANSWER: Duration = Duration::from_secs(30);
@@ -96,18 +96,18 @@ pub struct Rfc2136 {
     client: Client,
     read: Read,
     zones: Vec<Name>,
-    steps: Steps,
+    steps: SerialSteps,
 }
 
 impl Rfc2136 {
     pub fn new(config: Config) -> Result<Self, SettingsError> {
-        Self::observed(config, Arc::new(Silent), SystemClock::shared())
+        Self::observed(config, Arc::new(NoopObserver), SystemClock::shared())
     }
 
     /// As [`Rfc2136::new`], telling `observer` of each exchange.
     pub fn observed(
         config: Config,
-        observer: Arc<dyn Observer>,
+        observer: Arc<dyn CallObserver>,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, SettingsError> {
         Self::patient(config, observer, clock, CONNECT, ANSWER)
@@ -116,7 +116,7 @@ impl Rfc2136 {
     /// As [`Rfc2136::observed`], with other limits of time.
     pub fn patient(
         config: Config,
-        observer: Arc<dyn Observer>,
+        observer: Arc<dyn CallObserver>,
         clock: Arc<dyn Clock>,
         connect: Duration,
         answer: Duration,
@@ -134,10 +134,10 @@ impl Rfc2136 {
             (None, Some(_)) => {
                 return Err(SettingsError::new("tsig_name", "it is missing, and `tsig_secret` is set"));
             }
-            (Some(name), Some(secret)) => Some(key::Key::new(name, &config.tsig_algorithm, secret)?),
+            (Some(name), Some(secret)) => Some(tsig::TsigKey::new(name, &config.tsig_algorithm, secret)?),
         };
         let client = Client { key, observer, clock, connect, answer };
-        let steps = Steps::default();
+        let steps = SerialSteps::default();
         Ok(Self { servers, client, read: config.read, zones: config.zones, steps })
     }
 
@@ -164,7 +164,7 @@ impl Rfc2136 {
         let mut connection = self.client.connect(server).await?;
         let (serial, found) = match (self.read, names) {
             (Read::Transfer, _) => connection.transfer(zone).await?,
-            (Read::Query, Some(names)) => connection.look_up(zone, names).await?,
+            (Read::Query, Some(names)) => connection.query_names(zone, names).await?,
             // A short list would read as names gone.
             (Read::Query, None) => {
                 let reason = format!("no names of `{zone}` are known to ask it for");
@@ -206,7 +206,7 @@ impl DnsProvider for Rfc2136 {
                 Err(error) => first = first.or(Some(error)),
             }
         }
-        Err(first.unwrap_or_else(|| self.nobody()))
+        Err(first.unwrap_or_else(|| self.no_server_error()))
     }
 
     async fn read(&self, zone: &Name) -> Result<ZoneContent, ProviderError> {
@@ -230,7 +230,7 @@ impl DnsProvider for Rfc2136 {
                 Err(error) => first = first.or(Some(error)),
             }
         }
-        Err(first.unwrap_or_else(|| self.nobody()))
+        Err(first.unwrap_or_else(|| self.no_server_error()))
     }
 
     fn adjust(&self, set: RecordSet) -> RecordSet {
@@ -245,7 +245,7 @@ impl DnsProvider for Rfc2136 {
                 Err(error) => first = first.or(Some(error)),
             }
         }
-        Err(first.unwrap_or_else(|| self.nobody()))
+        Err(first.unwrap_or_else(|| self.no_server_error()))
     }
 
     async fn write(&self, zone: &Name, request: &WriteRequest) -> Result<Vec<UnitOutcome>, ProviderError> {
@@ -259,7 +259,7 @@ impl DnsProvider for Rfc2136 {
                 Err(write::Stop { error, harmless: false }) => return Err(error),
             }
         }
-        Err(first.unwrap_or_else(|| self.nobody()))
+        Err(first.unwrap_or_else(|| self.no_server_error()))
     }
 
     /// With several servers the serial may be that of one which has not heard of the change.
@@ -281,10 +281,10 @@ impl Rfc2136 {
                 Err(error) => first = first.or(Some(error)),
             }
         }
-        Err(first.unwrap_or_else(|| self.nobody()))
+        Err(first.unwrap_or_else(|| self.no_server_error()))
     }
 
-    fn nobody(&self) -> ProviderError {
+    fn no_server_error(&self) -> ProviderError {
         ProviderError::Unreachable { server: self.server(), reason: "there is no server to ask".into() }
     }
 }

@@ -41,8 +41,8 @@ pub struct Tls {
 impl Tls {
     pub(super) fn client_config(&self) -> Result<ClientConfig, SettingsError> {
         let provider = Arc::new(aws_lc_rs::default_provider());
-        let trust = Arc::new(Trust {
-            how: self.how(&provider)?,
+        let trust = Arc::new(CertificateVerifier {
+            how: self.verify_mode(&provider)?,
             schemes: provider.signature_verification_algorithms.supported_schemes(),
             provider: Arc::clone(&provider),
         });
@@ -73,12 +73,12 @@ impl Tls {
         Ok(config)
     }
 
-    fn how(&self, provider: &Arc<CryptoProvider>) -> Result<How, SettingsError> {
+    fn verify_mode(&self, provider: &Arc<CryptoProvider>) -> Result<VerifyMode, SettingsError> {
         if let Some(text) = &self.fingerprint {
-            return Ok(How::Pin(fingerprint(text)?));
+            return Ok(VerifyMode::Pin(fingerprint(text)?));
         }
         if self.insecure {
-            return Ok(How::Anybody);
+            return Ok(VerifyMode::Anybody);
         }
         let name = self.server_name.clone().map(|name| {
             ServerName::try_from(name.clone())
@@ -104,7 +104,7 @@ impl Tls {
             })?;
             Arc::new(machine)
         };
-        Ok(How::Chain { inner, name: name.transpose()? })
+        Ok(VerifyMode::Chain { inner, name: name.transpose()? })
     }
 }
 
@@ -136,20 +136,20 @@ fn fingerprint(text: &str) -> Result<Vec<u8>, SettingsError> {
 }
 
 #[derive(Debug)]
-struct Trust {
-    how: How,
+struct CertificateVerifier {
+    how: VerifyMode,
     provider: Arc<CryptoProvider>,
     schemes: Vec<SignatureScheme>,
 }
 
 #[derive(Debug)]
-enum How {
+enum VerifyMode {
     Anybody,
     Pin(Vec<u8>),
     Chain { inner: Arc<dyn ServerCertVerifier>, name: Option<ServerName<'static>> },
 }
 
-impl ServerCertVerifier for Trust {
+impl ServerCertVerifier for CertificateVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -159,12 +159,12 @@ impl ServerCertVerifier for Trust {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         match &self.how {
-            How::Anybody => Ok(ServerCertVerified::assertion()),
-            How::Pin(pin) if Sha256::digest(end_entity).as_slice() == pin => {
+            VerifyMode::Anybody => Ok(ServerCertVerified::assertion()),
+            VerifyMode::Pin(pin) if Sha256::digest(end_entity).as_slice() == pin => {
                 Ok(ServerCertVerified::assertion())
             }
-            How::Pin(_) => Err(CertificateError::ApplicationVerificationFailure.into()),
-            How::Chain { inner, name } => {
+            VerifyMode::Pin(_) => Err(CertificateError::ApplicationVerificationFailure.into()),
+            VerifyMode::Chain { inner, name } => {
                 let name = name.as_ref().unwrap_or(server_name);
                 inner.verify_server_cert(end_entity, intermediates, name, ocsp_response, now)
             }
@@ -195,8 +195,8 @@ impl ServerCertVerifier for Trust {
 
     fn root_hint_subjects(&self) -> Option<&[DistinguishedName]> {
         match &self.how {
-            How::Chain { inner, .. } => inner.root_hint_subjects(),
-            How::Anybody | How::Pin(_) => None,
+            VerifyMode::Chain { inner, .. } => inner.root_hint_subjects(),
+            VerifyMode::Anybody | VerifyMode::Pin(_) => None,
         }
     }
 }

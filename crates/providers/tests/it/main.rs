@@ -4,8 +4,8 @@
 mod by_query;
 mod failover;
 mod http;
-mod late;
-mod lies;
+mod late_writes;
+mod misbehaving_servers;
 mod powerdns;
 mod rfc2136;
 mod support;

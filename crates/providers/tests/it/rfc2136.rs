@@ -64,7 +64,7 @@ async fn refused_credentials_are_explained() {
     let clock = netstead_model::ManualClock::at(jiff::Timestamp::from_second(1_000_000_000).unwrap());
     let late = netstead_providers::dns::Rfc2136::observed(
         config(server, bind.key()),
-        Arc::new(netstead_providers::Silent),
+        Arc::new(netstead_providers::NoopObserver),
         clock.shared(),
     );
     let error = late.unwrap().read(&zone()).await.unwrap_err();

@@ -11,7 +11,7 @@ use netstead_model::{
     DnsProvider, Fence, Name, RecordData, RecordSet, RecordType, SetChange, SystemClock, Unit, WriteRequest,
 };
 use netstead_providers::{
-    Call, Observer, Secret,
+    Call, CallObserver, Secret,
     contract::Subject,
     dns::rfc2136::{Config, Rfc2136},
 };
@@ -54,7 +54,7 @@ impl Counter {
     }
 }
 
-impl Observer for Counter {
+impl CallObserver for Counter {
     fn called(&self, _: Call) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }

@@ -1,6 +1,6 @@
 //! Yes and no, as people write them in labels.
 
-use super::notes::shown;
+use super::diagnostics::excerpt;
 
 /// True and false in any of the spellings the tools themselves take, in any case.
 pub(super) fn read(text: &str) -> Result<bool, String> {
@@ -11,6 +11,6 @@ pub(super) fn read(text: &str) -> Result<bool, String> {
     } else if is(&["false", "0", "no", "off", "f", "n"]) {
         Ok(false)
     } else {
-        Err(format!("`{}` is neither true nor false", shown(text)))
+        Err(format!("`{}` is neither true nor false", excerpt(text)))
     }
 }

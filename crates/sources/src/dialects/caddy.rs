@@ -3,11 +3,12 @@
 use netstead_model::Name;
 
 use super::{
-    Ask, Told, list,
-    notes::{Notes, shown},
+    NameRequest, WorkloadLabels,
+    diagnostics::{Diagnostics, excerpt},
+    list,
 };
 
-pub(super) fn read(told: &Told<'_>, notes: &mut Notes) -> Vec<Ask> {
+pub(super) fn read(told: &WorkloadLabels<'_>, notes: &mut Diagnostics) -> Vec<NameRequest> {
     let mut asks = Vec::new();
     for (label, value) in told.labels.range("caddy".to_owned()..) {
         let Some(rest) = label.strip_prefix("caddy") else { break };
@@ -20,9 +21,9 @@ pub(super) fn read(told: &Told<'_>, notes: &mut Notes) -> Vec<Ask> {
         }
         for address in list::words(value) {
             match host(address.trim_matches('"')) {
-                Ok(Some(name)) => asks.push(Ask::new(name, shown(label))),
+                Ok(Some(name)) => asks.push(NameRequest::new(name, excerpt(label))),
                 Ok(None) => {}
-                Err(why) => notes.say(format!("{}: {why}", shown(label))),
+                Err(why) => notes.add(format!("{}: {why}", excerpt(label))),
             }
         }
     }
@@ -38,12 +39,12 @@ fn is_site(rest: &str) -> bool {
 /// The host of a site's address, which may have a scheme, a port and a path. `:443` has none.
 fn host(address: &str) -> Result<Option<Name>, String> {
     if address.contains(['{', '}']) {
-        return Err(format!("`{}` has a placeholder that only Caddy knows", shown(address)));
+        return Err(format!("`{}` has a placeholder that only Caddy knows", excerpt(address)));
     }
     let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
     let rest = rest.split('/').next().unwrap_or_default();
     if rest.starts_with('[') {
-        return Err(format!("`{}` is an address, not a name", shown(address)));
+        return Err(format!("`{}` is an address, not a name", excerpt(address)));
     }
     let host = rest.split(':').next().unwrap_or_default();
     match host {

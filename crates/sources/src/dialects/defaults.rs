@@ -3,16 +3,16 @@
 use netstead_model::{Ident, RecordType};
 
 use super::{
-    Ask, Asked, Target,
+    NameRequest, RequestedContent, TargetSpec,
+    diagnostics::Diagnostics,
     fields::{Fields, Unusable},
-    notes::Notes,
 };
 
 /// What holds for every name that does not say otherwise itself.
 #[derive(Debug, Default)]
 pub(super) struct Defaults {
     pub(super) ttl: Option<u32>,
-    pub(super) target: Option<Target>,
+    pub(super) target: Option<TargetSpec>,
     pub(super) kind: Option<RecordType>,
     pub(super) providers: Vec<Ident>,
     pub(super) adopt: Option<bool>,
@@ -25,7 +25,7 @@ pub(super) struct Defaults {
 
 impl Defaults {
     /// Those of `netstead.*`: everything but the names themselves.
-    pub(super) fn of_netstead(fields: &Fields<'_>, notes: &mut Notes) -> Self {
+    pub(super) fn of_netstead(fields: &Fields<'_>, notes: &mut Diagnostics) -> Self {
         let mut unusable = false;
         let mut blame = |Unusable| unusable = true;
         let target = fields.target(notes).map_err(&mut blame).unwrap_or_default();
@@ -54,7 +54,7 @@ impl Defaults {
     }
 
     /// Those of `dnsweaver.*`: to which instances the names go, and whether equal records are taken over.
-    pub(super) fn of_dnsweaver(fields: &Fields<'_>, notes: &mut Notes) -> Self {
+    pub(super) fn of_dnsweaver(fields: &Fields<'_>, notes: &mut Diagnostics) -> Self {
         let providers = fields.providers(&["provider", "instances"], notes);
         Self {
             unusable: providers.is_err(),
@@ -65,12 +65,12 @@ impl Defaults {
     }
 
     /// The ask with what it left open; none when that cannot be known.
-    pub(super) fn complete(&self, mut ask: Ask) -> Option<Ask> {
+    pub(super) fn complete(&self, mut ask: NameRequest) -> Option<NameRequest> {
         if self.unusable {
             return None;
         }
-        if let Asked::Points { target, kind } = &mut ask.content {
-            if *target == Target::Source
+        if let RequestedContent::Points { target, kind } = &mut ask.content {
+            if *target == TargetSpec::Source
                 && let Some(own) = &self.target
             {
                 *target = own.clone();

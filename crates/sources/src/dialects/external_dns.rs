@@ -3,9 +3,9 @@
 use netstead_model::Span;
 
 use super::{
-    Ask, Asked, Target, Told,
+    NameRequest, RequestedContent, TargetSpec, WorkloadLabels,
+    diagnostics::{Diagnostics, excerpt},
     fields::{Fields, Unusable},
-    notes::{Notes, shown},
 };
 
 /// The newer first: it wins where both are written.
@@ -13,7 +13,7 @@ const PREFIXES: [&str; 2] = ["external-dns.kubernetes.io/", "external-dns.alpha.
 /// What the annotation `controller` must say, if it is there.
 const CONTROLLER: &str = "dns-controller";
 
-pub(super) fn read(told: &Told<'_>, notes: &mut Notes) -> Vec<Ask> {
+pub(super) fn read(told: &WorkloadLabels<'_>, notes: &mut Diagnostics) -> Vec<NameRequest> {
     let mut asks = Vec::new();
     let mut before: Option<Fields<'_>> = None;
     for prefix in PREFIXES {
@@ -31,7 +31,7 @@ pub(super) fn read(told: &Told<'_>, notes: &mut Notes) -> Vec<Ask> {
 }
 
 /// The asks of one prefix; what it does not say may be said with the other.
-fn of(fields: &Fields<'_>, other: Option<&Fields<'_>>, notes: &mut Notes) -> Vec<Ask> {
+fn of(fields: &Fields<'_>, other: Option<&Fields<'_>>, notes: &mut Diagnostics) -> Vec<NameRequest> {
     let names = fields.names(&["hostname", "internal-hostname"], notes);
     if names.is_empty() {
         return Vec::new();
@@ -40,7 +40,7 @@ fn of(fields: &Fields<'_>, other: Option<&Fields<'_>>, notes: &mut Notes) -> Vec
     if let Some(controller) = holder("controller").text("controller")
         && controller != CONTROLLER
     {
-        notes.say(format!(
+        notes.add(format!(
             "{} is not {CONTROLLER}, so another tool shall read it",
             holder("controller").label("controller")
         ));
@@ -49,17 +49,26 @@ fn of(fields: &Fields<'_>, other: Option<&Fields<'_>>, notes: &mut Notes) -> Vec
     let Ok(content) = content(holder("target"), holder("record-type"), notes) else { return Vec::new() };
     let ttl = ttl(holder("ttl"), notes);
     let proxied = holder("cloudflare-proxied").flag("cloudflare-proxied", notes);
-    let ask = |(name, label)| Ask { content: content.clone(), ttl, proxied, ..Ask::new(name, label) };
+    let ask = |(name, label)| NameRequest {
+        content: content.clone(),
+        ttl,
+        proxied,
+        ..NameRequest::new(name, label)
+    };
     names.into_iter().map(ask).collect()
 }
 
-fn content(target: &Fields<'_>, kind: &Fields<'_>, notes: &mut Notes) -> Result<Asked, Unusable> {
-    let target = target.target(notes)?.unwrap_or(Target::Source);
-    Ok(Asked::Points { target, kind: kind.parsed("record-type", notes)? })
+fn content(
+    target: &Fields<'_>,
+    kind: &Fields<'_>,
+    notes: &mut Diagnostics,
+) -> Result<RequestedContent, Unusable> {
+    let target = target.target(notes)?.unwrap_or(TargetSpec::Source);
+    Ok(RequestedContent::Points { target, kind: kind.parsed("record-type", notes)? })
 }
 
 /// Seconds, or a duration such as `5m`.
-fn ttl(fields: &Fields<'_>, notes: &mut Notes) -> Option<u32> {
+fn ttl(fields: &Fields<'_>, notes: &mut Diagnostics) -> Option<u32> {
     let text = fields.text("ttl")?;
     let seconds = match text.parse::<u32>() {
         Ok(seconds) => Some(seconds),
@@ -67,7 +76,7 @@ fn ttl(fields: &Fields<'_>, notes: &mut Notes) -> Option<u32> {
     };
     let seconds = seconds.filter(|seconds| (1..=0x7fff_ffff).contains(seconds));
     if seconds.is_none() {
-        fields.note("ttl", format!("`{}` is no time to live", shown(text)), notes);
+        fields.note("ttl", format!("`{}` is no time to live", excerpt(text)), notes);
     }
     seconds
 }

@@ -5,8 +5,9 @@ use std::{collections::BTreeMap, str::FromStr};
 use netstead_model::{Ident, Name, RecordType};
 
 use super::{
-    Target, boolean, list,
-    notes::{Notes, shown},
+    TargetSpec, boolean,
+    diagnostics::{Diagnostics, excerpt},
+    list,
 };
 
 /// The longest time a record may be kept by those who asked for it, of RFC 2181.
@@ -34,7 +35,7 @@ impl<'a> Fields<'a> {
     }
 
     pub(super) fn label(&self, field: &str) -> String {
-        shown(&format!("{}{field}", self.prefix))
+        excerpt(&format!("{}{field}", self.prefix))
     }
 
     pub(super) fn has(&self, field: &str) -> bool {
@@ -46,8 +47,8 @@ impl<'a> Fields<'a> {
         self.values.get(field).map(|text| text.trim()).filter(|text| !text.is_empty())
     }
 
-    pub(super) fn note(&self, field: &str, problem: impl std::fmt::Display, notes: &mut Notes) {
-        notes.say(format!("{}: {problem}", self.label(field)));
+    pub(super) fn note(&self, field: &str, problem: impl std::fmt::Display, notes: &mut Diagnostics) {
+        notes.add(format!("{}: {problem}", self.label(field)));
     }
 
     /// Notes a field that is there and cannot be used.
@@ -55,14 +56,18 @@ impl<'a> Fields<'a> {
         &self,
         field: &str,
         problem: impl std::fmt::Display,
-        notes: &mut Notes,
+        notes: &mut Diagnostics,
     ) -> Unusable {
         notes.unreadable(format!("{}: {problem}", self.label(field)));
         Unusable
     }
 
     /// A field of any type that reads itself; none when it is not there.
-    pub(super) fn parsed<T: FromStr>(&self, field: &str, notes: &mut Notes) -> Result<Option<T>, Unusable>
+    pub(super) fn parsed<T: FromStr>(
+        &self,
+        field: &str,
+        notes: &mut Diagnostics,
+    ) -> Result<Option<T>, Unusable>
     where
         T::Err: std::fmt::Display,
     {
@@ -71,41 +76,41 @@ impl<'a> Fields<'a> {
     }
 
     /// A number; one that cannot be read is noted and [`Unusable`].
-    pub(super) fn number(&self, field: &str, notes: &mut Notes) -> Result<Option<u16>, Unusable> {
+    pub(super) fn number(&self, field: &str, notes: &mut Diagnostics) -> Result<Option<u16>, Unusable> {
         let Some(text) = self.text(field) else { return Ok(None) };
         text.parse().map(Some).map_err(|_| {
-            self.unusable(field, format!("`{}` is not a number of at most 65535", shown(text)), notes)
+            self.unusable(field, format!("`{}` is not a number of at most 65535", excerpt(text)), notes)
         })
     }
 
     /// A time to live; one that cannot be read is noted and left out, as if it were not there.
-    pub(super) fn ttl(&self, notes: &mut Notes) -> Option<u32> {
+    pub(super) fn ttl(&self, notes: &mut Diagnostics) -> Option<u32> {
         let text = self.text("ttl")?;
         let ttl = text.parse().ok().filter(|ttl| (1..=MOST_TTL).contains(ttl));
         if ttl.is_none() {
-            self.note("ttl", format!("`{}` is not a number of seconds, at least 1", shown(text)), notes);
+            self.note("ttl", format!("`{}` is not a number of seconds, at least 1", excerpt(text)), notes);
         }
         ttl
     }
 
     /// Yes or no; what is neither is noted and left out.
-    pub(super) fn flag(&self, field: &str, notes: &mut Notes) -> Option<bool> {
+    pub(super) fn flag(&self, field: &str, notes: &mut Diagnostics) -> Option<bool> {
         let text = self.text(field)?;
         boolean::read(text).map_err(|error| self.note(field, error, notes)).ok()
     }
 
     /// The type of record, in any case.
-    pub(super) fn kind(&self, notes: &mut Notes) -> Result<Option<RecordType>, Unusable> {
+    pub(super) fn kind(&self, notes: &mut Diagnostics) -> Result<Option<RecordType>, Unusable> {
         self.parsed("type", notes)
     }
 
-    pub(super) fn target(&self, notes: &mut Notes) -> Result<Option<Target>, Unusable> {
+    pub(super) fn target(&self, notes: &mut Diagnostics) -> Result<Option<TargetSpec>, Unusable> {
         self.parsed("target", notes)
     }
 
     /// The providers that these fields name together. One bad name makes all unusable: without it the record would go
     /// to more servers than was meant.
-    pub(super) fn providers(&self, fields: &[&str], notes: &mut Notes) -> Result<Vec<Ident>, Unusable> {
+    pub(super) fn providers(&self, fields: &[&str], notes: &mut Diagnostics) -> Result<Vec<Ident>, Unusable> {
         let mut providers = Vec::new();
         for field in fields.iter().filter(|field| self.has(field)) {
             let before = providers.len();
@@ -127,7 +132,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The names in these fields, each with the label it stands in. What is no name is noted.
-    pub(super) fn names(&self, fields: &[&str], notes: &mut Notes) -> Vec<(Name, String)> {
+    pub(super) fn names(&self, fields: &[&str], notes: &mut Diagnostics) -> Vec<(Name, String)> {
         let mut names = Vec::new();
         for field in fields {
             let label = self.label(field);
@@ -142,7 +147,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Notes every field that is none of `known`, with the nearest that is.
-    pub(super) fn check(&self, known: &[&str], notes: &mut Notes) {
+    pub(super) fn check(&self, known: &[&str], notes: &mut Diagnostics) {
         for field in self.values.keys().filter(|field| !known.contains(field) && !field.starts_with("meta."))
         {
             let short = field.len() <= LONGEST_FIELD;
@@ -150,7 +155,7 @@ impl<'a> Fields<'a> {
             let near = if short { near.min().filter(|(far, _)| *far <= 2) } else { None };
             let hint =
                 near.map_or(String::new(), |(_, key)| format!("; did you mean `{}{key}`?", self.prefix));
-            notes.say(format!("{} is no label of this dialect{hint}", self.label(field)));
+            notes.add(format!("{} is no label of this dialect{hint}", self.label(field)));
         }
     }
 }

@@ -4,41 +4,41 @@ use std::collections::BTreeMap;
 
 use netstead_model::Name;
 
-use super::{Ask, notes::Notes};
+use super::{NameRequest, diagnostics::Diagnostics};
 
 /// The most differing asks of one name; more would be a mistake, and would take time.
 const MOST: usize = 64;
 
 /// The asks of one workload, the strongest dialect first.
 #[derive(Debug, Default)]
-pub(super) struct Pile(BTreeMap<Name, Vec<Ask>>);
+pub(super) struct RequestMerger(BTreeMap<Name, Vec<NameRequest>>);
 
-impl Pile {
+impl RequestMerger {
     /// Adds what the next dialect asks for.
     ///
     /// Where a name points is decided by the first dialect that says it; a later one only leaves its reason. Within one
     /// dialect a name may be asked for several times (for two providers, or both families), and equal asks are one.
-    pub(super) fn add(&mut self, asks: Vec<Ask>, notes: &mut Notes) {
-        let mut fresh: BTreeMap<Name, Vec<Ask>> = BTreeMap::new();
+    pub(super) fn add(&mut self, asks: Vec<NameRequest>, notes: &mut Diagnostics) {
+        let mut fresh: BTreeMap<Name, Vec<NameRequest>> = BTreeMap::new();
         for ask in asks {
             let same_name = fresh.entry(ask.name.clone()).or_default();
             let full = same_name.len() >= MOST;
             match same_name.iter_mut().find(|other| other.same_as(&ask)) {
-                Some(other) => because(other, &ask.reason),
+                Some(other) => add_reason(other, &ask.reason),
                 None if !full => same_name.push(ask),
-                None => notes.say(format!("{} is asked for more than {MOST} times", ask.name)),
+                None => notes.add(format!("{} is asked for more than {MOST} times", ask.name)),
             }
         }
         for (name, asks) in fresh {
             let here = self.0.entry(name).or_default();
-            let decided = here.iter().any(Ask::is_pointer);
+            let decided = here.iter().any(NameRequest::is_pointer);
             for ask in asks {
                 if decided && ask.is_pointer() {
                     here.iter_mut()
                         .filter(|other| other.is_pointer())
-                        .for_each(|other| because(other, &ask.reason));
+                        .for_each(|other| add_reason(other, &ask.reason));
                 } else if let Some(other) = here.iter_mut().find(|other| other.same_as(&ask)) {
-                    because(other, &ask.reason);
+                    add_reason(other, &ask.reason);
                 } else {
                     here.push(ask);
                 }
@@ -46,7 +46,7 @@ impl Pile {
         }
     }
 
-    pub(super) fn merged(self) -> Vec<Ask> {
+    pub(super) fn merged(self) -> Vec<NameRequest> {
         self.0.into_values().flatten().collect()
     }
 }
@@ -54,7 +54,7 @@ impl Pile {
 /// How long the reasons of one name may get.
 const LONGEST: usize = 400;
 
-fn because(ask: &mut Ask, reason: &str) {
+fn add_reason(ask: &mut NameRequest, reason: &str) {
     if ask.reason.split(", ").all(|known| known != reason) && ask.reason.len() + reason.len() < LONGEST {
         ask.reason.push_str(", ");
         ask.reason.push_str(reason);

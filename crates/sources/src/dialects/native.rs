@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Ask, Told, defaults::Defaults, fields::Fields, notes::Notes, record};
+use super::{
+    NameRequest, WorkloadLabels, defaults::Defaults, diagnostics::Diagnostics, fields::Fields, record,
+};
 
 /// The words of one of the two.
 #[derive(Debug)]
@@ -13,7 +15,7 @@ pub(super) struct Native {
     short: &'static [&'static str],
     /// Fields of `records.<n>`.
     record: &'static [&'static str],
-    defaults: fn(&Fields<'_>, &mut Notes) -> Defaults,
+    defaults: fn(&Fields<'_>, &mut Diagnostics) -> Defaults,
     /// `ttl` and `proxied` of the short form are for its own names only, not for those of other dialects.
     own_ttl: bool,
 }
@@ -68,14 +70,18 @@ pub(super) const DNSWEAVER: Native = Native {
 
 impl Native {
     /// The names, and what holds for the names of every dialect.
-    pub(super) fn read(&self, told: &Told<'_>, notes: &mut Notes) -> (Vec<Ask>, Defaults) {
+    pub(super) fn read(
+        &self,
+        told: &WorkloadLabels<'_>,
+        notes: &mut Diagnostics,
+    ) -> (Vec<NameRequest>, Defaults) {
         let (short, records) = self.sorted(told, notes);
         short.check(self.short, notes);
-        let mut asks: Vec<Ask> = Vec::new();
+        let mut asks: Vec<NameRequest> = Vec::new();
         let (ttl, proxied) =
             if self.own_ttl { (short.ttl(notes), short.flag("proxied", notes)) } else { (None, None) };
         for (name, label) in short.names(&["hostname", "hostnames"], notes) {
-            asks.push(Ask { ttl, proxied, ..Ask::new(name, label) });
+            asks.push(NameRequest { ttl, proxied, ..NameRequest::new(name, label) });
         }
         for fields in records.values() {
             fields.check(self.record, notes);
@@ -89,7 +95,11 @@ impl Native {
     }
 
     /// The fields of the short form, and those of each named record.
-    fn sorted<'a>(&self, told: &Told<'a>, notes: &mut Notes) -> (Fields<'a>, BTreeMap<&'a str, Fields<'a>>) {
+    fn sorted<'a>(
+        &self,
+        told: &WorkloadLabels<'a>,
+        notes: &mut Diagnostics,
+    ) -> (Fields<'a>, BTreeMap<&'a str, Fields<'a>>) {
         let mut short = Fields::new(self.prefix.into());
         let mut records: BTreeMap<&str, Fields<'a>> = BTreeMap::new();
         for (label, value) in told.labels.range(self.prefix.to_owned()..) {
@@ -103,9 +113,9 @@ impl Native {
                     let prefix = || Fields::new(format!("{}records.{name}.", self.prefix));
                     records.entry(name).or_insert_with(prefix).insert(field, value);
                 }
-                _ => notes.say(format!(
+                _ => notes.add(format!(
                     "{} is not of the form {}records.<n>.<field>, with <n> of letters, digits, `_` and `-`",
-                    super::notes::shown(label),
+                    super::diagnostics::excerpt(label),
                     self.prefix
                 )),
             }

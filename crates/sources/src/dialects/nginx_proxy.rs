@@ -6,16 +6,16 @@ use netstead_model::Name;
 use serde::{Deserialize, Deserializer, de};
 
 use super::{
-    Ask, Told,
+    NameRequest, WorkloadLabels,
+    diagnostics::{Diagnostics, excerpt},
     list::parts,
-    notes::{Notes, shown},
 };
 
 /// The variables that are looked at, and nothing else of the environment.
 pub(super) const VARIABLES: [&str; 2] = ["VIRTUAL_HOST", "VIRTUAL_HOST_MULTIPORTS"];
 const LABELS: [&str; 2] = ["VIRTUAL_HOST", "com.nginx-proxy.virtual_host"];
 
-pub(super) fn read(told: &Told<'_>, notes: &mut Notes) -> Vec<Ask> {
+pub(super) fn read(told: &WorkloadLabels<'_>, notes: &mut Diagnostics) -> Vec<NameRequest> {
     let mut asks = Vec::new();
     let [single, several] = VARIABLES;
     let variable =
@@ -25,7 +25,7 @@ pub(super) fn read(told: &Told<'_>, notes: &mut Notes) -> Vec<Ask> {
     for (place, text) in ports.iter().flatten() {
         match hosts_of_ports(text) {
             Ok(hosts) => hosts.iter().for_each(|host| push(&mut asks, host, place, notes)),
-            Err(why) => notes.say(format!("{place}: {why}")),
+            Err(why) => notes.add(format!("{place}: {why}")),
         }
     }
     // nginx-proxy leaves VIRTUAL_HOST aside when the other is there.
@@ -43,7 +43,7 @@ fn hosts_of_ports(text: &str) -> Result<BTreeSet<String>, String> {
     }
     serde_saphyr::from_str(text).map(|Hosts(hosts)| hosts).map_err(|error| {
         let error = error.to_string();
-        format!("it is not the YAML of hosts: {}", shown(error.lines().next().unwrap_or_default()))
+        format!("it is not the YAML of hosts: {}", excerpt(error.lines().next().unwrap_or_default()))
     })
 }
 
@@ -74,16 +74,19 @@ impl<'de> de::Visitor<'de> for KeysOnly {
     }
 }
 
-fn push(asks: &mut Vec<Ask>, host: &str, place: &str, notes: &mut Notes) {
+fn push(asks: &mut Vec<NameRequest>, host: &str, place: &str, notes: &mut Diagnostics) {
     if host.starts_with('~') {
-        return notes.say(format!("{place}: `{}` is a regular expression, which names no host", shown(host)));
+        return notes
+            .add(format!("{place}: `{}` is a regular expression, which names no host", excerpt(host)));
     }
     if host.ends_with(".*") {
-        return notes
-            .say(format!("{place}: `{}` has its wildcard at the end, where the DNS has none", shown(host)));
+        return notes.add(format!(
+            "{place}: `{}` has its wildcard at the end, where the DNS has none",
+            excerpt(host)
+        ));
     }
     match host.parse::<Name>() {
-        Ok(name) => asks.push(Ask::new(name, place)),
-        Err(error) => notes.say(format!("{place}: {error}")),
+        Ok(name) => asks.push(NameRequest::new(name, place)),
+        Err(error) => notes.add(format!("{place}: {error}")),
     }
 }

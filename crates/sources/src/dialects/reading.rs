@@ -2,13 +2,15 @@
 
 use netstead_model::{Address, Ident, Wish};
 
-use super::{Ask, Asked, Target, ask::Resolved, notes::Notes};
+use super::{
+    NameRequest, RequestedContent, TargetSpec, diagnostics::Diagnostics, name_request::AddressesByTarget,
+};
 
 /// What the labels of one workload came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reading {
     /// In order of name.
-    pub asks: Vec<Ask>,
+    pub requests: Vec<NameRequest>,
     /// Why something gave no name, one sentence each.
     pub why_not: Vec<String>,
     /// The pool in which the workload's address shall be claimed.
@@ -24,32 +26,32 @@ impl Reading {
     /// addresses or a name needs no asking.
     pub fn wishes(
         self,
-        resolve: impl Fn(&Target) -> Result<Vec<Address>, String>,
+        resolve: impl Fn(&TargetSpec) -> Result<Vec<Address>, String>,
     ) -> (Vec<Wish>, Vec<String>) {
-        let mut found = Resolved::new();
-        let mut notes = Notes::default();
+        let mut found = AddressesByTarget::new();
+        let mut notes = Diagnostics::default();
         for sentence in self.why_not {
-            notes.say(sentence);
+            notes.add(sentence);
         }
         let mut wishes = Vec::new();
-        for ask in self.asks {
-            if let Asked::Points { target, .. } = &ask.content
+        for ask in self.requests {
+            if let RequestedContent::Points { target, .. } = &ask.content
                 && !found.contains_key(target)
             {
                 let addresses = match target {
-                    Target::Addresses(addresses) => Ok(addresses.clone()),
-                    Target::Name(_) => Ok(Vec::new()),
+                    TargetSpec::Addresses(addresses) => Ok(addresses.clone()),
+                    TargetSpec::Name(_) => Ok(Vec::new()),
                     target => resolve(target),
                 };
-                if let (Target::Source, Err(why)) = (target, &addresses) {
-                    notes.say(format!("its own address is not known: {why}"));
+                if let (TargetSpec::Source, Err(why)) = (target, &addresses) {
+                    notes.add(format!("its own address is not known: {why}"));
                 }
                 found.insert(target.clone(), addresses);
             }
             let name = ask.name.clone();
             match ask.wishes(&found) {
                 Ok(more) => wishes.extend(more),
-                Err(why) => notes.say(format!("{name}: {why}")),
+                Err(why) => notes.add(format!("{name}: {why}")),
             }
         }
         (wishes, notes.into_sentences())

@@ -3,18 +3,18 @@
 use netstead_model::{RecordData, RecordType};
 
 use super::{
-    Ask, Asked, Target,
+    NameRequest, RequestedContent, TargetSpec,
+    diagnostics::Diagnostics,
     fields::{Fields, Unusable},
-    notes::Notes,
 };
 
 /// What a mail server is preferred by when nobody says.
 const PREFERENCE: u16 = 10;
 
 /// The asks of one named record, one per host name. What it lacks is noted.
-pub(super) fn read(fields: &Fields<'_>, notes: &mut Notes) -> Vec<Ask> {
+pub(super) fn read(fields: &Fields<'_>, notes: &mut Diagnostics) -> Vec<NameRequest> {
     if fields.flag("enabled", notes) == Some(false) {
-        notes.say(format!("{} is false", fields.label("enabled")));
+        notes.add(format!("{} is false", fields.label("enabled")));
         return Vec::new();
     }
     let names = fields.names(&["hostname", "hostnames"], notes);
@@ -31,7 +31,7 @@ pub(super) fn read(fields: &Fields<'_>, notes: &mut Notes) -> Vec<Ask> {
     };
     let (ttl, adopt) = (fields.ttl(notes), fields.flag("adopt", notes));
     let (share, proxied) = (fields.flag("share", notes), fields.flag("proxied", notes));
-    let ask = |(name, reason)| Ask {
+    let ask = |(name, reason)| NameRequest {
         name,
         content: content.clone(),
         ttl,
@@ -44,7 +44,7 @@ pub(super) fn read(fields: &Fields<'_>, notes: &mut Notes) -> Vec<Ask> {
     names.into_iter().map(ask).collect()
 }
 
-fn content(fields: &Fields<'_>, notes: &mut Notes) -> Result<Asked, Unusable> {
+fn content(fields: &Fields<'_>, notes: &mut Diagnostics) -> Result<RequestedContent, Unusable> {
     let kind = match fields.kind(notes)? {
         // A port is of no use to anything else.
         None if fields.has("port") => Some(RecordType::Srv),
@@ -56,14 +56,14 @@ fn content(fields: &Fields<'_>, notes: &mut Notes) -> Result<Asked, Unusable> {
     match kind {
         None if fields.has("value") => Err(fields.unusable("value", "it has no type beside it", notes)),
         None | Some(RecordType::A | RecordType::Aaaa) => match fields.target(notes)? {
-            Some(Target::Name(_)) if kind.is_some() => {
+            Some(TargetSpec::Name(_)) if kind.is_some() => {
                 Err(fields.unusable("target", "a record of this type needs an address", notes))
             }
-            target => Ok(Asked::Points { target: target.unwrap_or(Target::Source), kind }),
+            target => Ok(RequestedContent::Points { target: target.unwrap_or(TargetSpec::Source), kind }),
         },
         Some(RecordType::Cname) => match fields.text("target") {
             Some(text) => exactly(RecordType::Cname, text, "target", fields, notes),
-            None => Ok(Asked::Points { target: Target::Source, kind }),
+            None => Ok(RequestedContent::Points { target: TargetSpec::Source, kind }),
         },
         Some(RecordType::Srv) => {
             let Some(port) = fields.number("port", notes)? else { return missing("port", fields, notes) };
@@ -88,8 +88,8 @@ fn content(fields: &Fields<'_>, notes: &mut Notes) -> Result<Asked, Unusable> {
     }
 }
 
-fn of(data: RecordData) -> Asked {
-    Asked::Records { kind: data.kind(), values: vec![data] }
+fn of(data: RecordData) -> RequestedContent {
+    RequestedContent::Records { kind: data.kind(), values: vec![data] }
 }
 
 /// One value as a zone file has it.
@@ -98,11 +98,11 @@ fn exactly(
     text: &str,
     field: &str,
     fields: &Fields<'_>,
-    notes: &mut Notes,
-) -> Result<Asked, Unusable> {
+    notes: &mut Diagnostics,
+) -> Result<RequestedContent, Unusable> {
     RecordData::parse(kind, text).map(of).map_err(|error| fields.unusable(field, error, notes))
 }
 
-fn missing(field: &str, fields: &Fields<'_>, notes: &mut Notes) -> Result<Asked, Unusable> {
+fn missing(field: &str, fields: &Fields<'_>, notes: &mut Diagnostics) -> Result<RequestedContent, Unusable> {
     Err(fields.unusable(field, "it is missing, and a record of this type needs it", notes))
 }

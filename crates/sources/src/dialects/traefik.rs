@@ -10,8 +10,9 @@ pub(crate) use self::router::Router;
 pub use self::template::DefaultRule;
 use self::template::{Subject, normalize};
 use super::{
-    Ask, Told, boolean, list,
-    notes::{Notes, shown},
+    NameRequest, WorkloadLabels, boolean,
+    diagnostics::{Diagnostics, excerpt},
+    list,
 };
 
 /// What Traefik was told in its own configuration, and what of it is wanted here.
@@ -49,7 +50,11 @@ struct Routers<'a> {
     http: bool,
 }
 
-pub(super) fn read(settings: &TraefikSettings, told: &Told<'_>, notes: &mut Notes) -> Vec<Ask> {
+pub(super) fn read(
+    settings: &TraefikSettings,
+    told: &WorkloadLabels<'_>,
+    notes: &mut Diagnostics,
+) -> Vec<NameRequest> {
     let mut routers = Routers::gather(told);
     if !is_exposed(settings, &routers, notes) {
         return Vec::new();
@@ -58,7 +63,7 @@ pub(super) fn read(settings: &TraefikSettings, told: &Told<'_>, notes: &mut Note
     let default_rule = match default_rule.transpose() {
         Ok(rule) => rule,
         Err(error) => {
-            notes.say(format!("the default rule: {error}"));
+            notes.add(format!("the default rule: {error}"));
             None
         }
     };
@@ -70,7 +75,7 @@ pub(super) fn read(settings: &TraefikSettings, told: &Told<'_>, notes: &mut Note
     let mut asks = Vec::new();
     for ((kind, _), router) in &routers.all {
         let default_rule = default_rule.as_deref().filter(|_| *kind == "http");
-        match router.asks(settings, default_rule, notes) {
+        match router.name_requests(settings, default_rule, notes) {
             Ok(more) => asks.extend(more),
             Err(trouble) => notes.unreadable(format!("{}: {trouble}", router.label)),
         }
@@ -78,18 +83,18 @@ pub(super) fn read(settings: &TraefikSettings, told: &Told<'_>, notes: &mut Note
     asks
 }
 
-fn is_exposed(settings: &TraefikSettings, routers: &Routers<'_>, notes: &mut Notes) -> bool {
+fn is_exposed(settings: &TraefikSettings, routers: &Routers<'_>, notes: &mut Diagnostics) -> bool {
     let said = routers.enable.map(|(label, text)| (label, boolean::read(text)));
     let exposed = match &said {
         Some((_, Ok(enable))) => *enable,
         Some((label, Err(error))) => {
-            notes.say(format!("{}: {error}", shown(label)));
+            notes.add(format!("{}: {error}", excerpt(label)));
             settings.exposed_by_default
         }
         None => settings.exposed_by_default,
     };
     if !exposed && !routers.all.is_empty() {
-        notes.say(if matches!(said, Some((_, Ok(_)))) {
+        notes.add(if matches!(said, Some((_, Ok(_)))) {
             "traefik.enable is false, so its Traefik routers give no name"
         } else {
             "traefik.enable is not set to true, so its Traefik routers give no name"
@@ -100,7 +105,7 @@ fn is_exposed(settings: &TraefikSettings, routers: &Routers<'_>, notes: &mut Not
 
 impl<'a> Routers<'a> {
     /// Label names are read without regard to case, as Traefik does.
-    fn gather(told: &Told<'a>) -> Self {
+    fn gather(told: &WorkloadLabels<'a>) -> Self {
         let mut routers = Self::default();
         for (label, value) in told.labels {
             let (label, value) = (label.as_str(), value.as_str());
@@ -120,7 +125,7 @@ impl<'a> Routers<'a> {
             let rest = path.get(kind.len() + 1..).and_then(|rest| after(rest, "routers."));
             let Some((name, field)) = rest.and_then(|rest| rest.split_once('.')) else { continue };
             if kind != "udp" && !name.is_empty() {
-                let new = || Router::new(shown(&format!("traefik.{kind}.routers.{name}.rule")));
+                let new = || Router::new(excerpt(&format!("traefik.{kind}.routers.{name}.rule")));
                 routers.all.entry((kind, name.to_owned())).or_insert_with(new).set(field, value);
             }
         }
@@ -153,7 +158,7 @@ fn after<'a>(text: &'a str, beginning: &str) -> Option<&'a str> {
 }
 
 /// What Traefik calls a workload: of a compose service its name and its project's.
-fn name(told: &Told<'_>) -> String {
+fn name(told: &WorkloadLabels<'_>) -> String {
     let label = |key: &str| told.labels.get(key).filter(|text| !text.is_empty());
     match (label("com.docker.compose.service"), label("com.docker.compose.project")) {
         (Some(service), Some(project)) => normalize(&format!("{service}_{project}")),
@@ -161,6 +166,6 @@ fn name(told: &Told<'_>) -> String {
     }
 }
 
-fn subject<'a>(told: &Told<'a>, name: &'a str) -> Subject<'a> {
+fn subject<'a>(told: &WorkloadLabels<'a>, name: &'a str) -> Subject<'a> {
     Subject { name, container: told.name, labels: told.labels }
 }

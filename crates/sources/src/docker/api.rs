@@ -98,7 +98,7 @@ impl Api {
             let status = response.status();
             let body = Limited::new(response.into_body(), MOST_BYTES).collect().await;
             let body = body.map_err(|error| unreadable(path, error.to_string()))?.to_bytes();
-            self.keep(sender);
+            self.return_to_pool(sender);
             checked(path, call, status, &body)?;
             Ok(body)
         })
@@ -159,7 +159,7 @@ impl Api {
         }
     }
 
-    fn keep(&self, sender: Sender) {
+    fn return_to_pool(&self, sender: Sender) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if !sender.is_closed() && idle.len() < MOST_IDLE {
             idle.push(sender);
@@ -174,7 +174,7 @@ fn request(path: &str) -> Result<Request<Empty<Bytes>>, ApiError> {
 
 /// What Docker says beside a status that is none of success.
 #[derive(serde::Deserialize)]
-struct Said {
+struct ErrorBody {
     message: String,
 }
 
@@ -185,7 +185,7 @@ fn checked(path: &str, call: Option<Call>, status: StatusCode, body: &[u8]) -> R
     if let (StatusCode::FORBIDDEN, Some(Call { path, hint })) = (status, call) {
         return Err(ApiError::Forbidden { path, hint });
     }
-    let said = serde_json::from_slice::<Said>(body).map(|said| said.message);
+    let said = serde_json::from_slice::<ErrorBody>(body).map(|said| said.message);
     let said = said.unwrap_or_else(|_| String::from_utf8_lossy(body).into_owned());
     let message: String = said.trim().chars().filter(|c| !c.is_control()).take(300).collect();
     Err(ApiError::Status { path: path.to_owned(), status: status.as_u16(), message })

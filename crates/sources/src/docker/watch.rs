@@ -32,12 +32,12 @@ const FILTERS: &str = r#"{"type":["container","network","service"],"event":["cre
 /// Follows the events of one host as long as it lives.
 #[derive(Debug)]
 pub(super) struct Watch {
-    shared: Arc<Shared>,
+    shared: Arc<EventState>,
     task: AbortHandle,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct EventState {
     changed: Notify,
     /// The connection is doubtful.
     again: Notify,
@@ -46,7 +46,7 @@ struct Shared {
 
 impl Watch {
     pub(super) fn start(name: Ident, api: Arc<Api>, clock: Arc<dyn Clock>) -> Self {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(EventState::default());
         let task = tokio::spawn(follow(name, api, clock, Arc::clone(&shared))).abort_handle();
         Self { shared, task }
     }
@@ -73,12 +73,12 @@ impl Drop for Watch {
     }
 }
 
-impl Shared {
+impl EventState {
     fn ended(&self) -> MutexGuard<'_, BTreeSet<Key>> {
         self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take(&self, line: &[u8]) {
+    fn handle_event(&self, line: &[u8]) {
         let Ok(event) = serde_json::from_slice::<Event>(line) else { return };
         let mut ended = self.ended();
         if let Some(id) = end(&event)
@@ -97,12 +97,12 @@ fn end(event: &Event) -> Option<Key> {
     match (event.kind.as_str(), event.action.as_str()) {
         ("container", "destroy") => attribute("name")?.parse().ok(),
         ("container", "rename") => attribute("oldName")?.trim_start_matches('/').parse().ok(),
-        ("service", "remove") => super::look::service_id(attribute("name")?),
+        ("service", "remove") => super::workloads::service_id(attribute("name")?),
         _ => None,
     }
 }
 
-async fn follow(name: Ident, api: Arc<Api>, clock: Arc<dyn Clock>, shared: Arc<Shared>) {
+async fn follow(name: Ident, api: Arc<Api>, clock: Arc<dyn Clock>, shared: Arc<EventState>) {
     let mut pause = FIRST_PAUSE;
     let mut refused = false;
     loop {
@@ -131,7 +131,7 @@ async fn follow(name: Ident, api: Arc<Api>, clock: Arc<dyn Clock>, shared: Arc<S
 }
 
 /// Reads lines until the stream ends, or is in doubt.
-async fn read(mut body: Incoming, shared: &Shared) {
+async fn read(mut body: Incoming, shared: &EventState) {
     let mut rest: Vec<u8> = Vec::new();
     loop {
         let frame = tokio::select! {
@@ -143,7 +143,7 @@ async fn read(mut body: Incoming, shared: &Shared) {
         rest.extend_from_slice(data);
         while let Some(at) = rest.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = rest.drain(..=at).collect();
-            shared.take(&line);
+            shared.handle_event(&line);
         }
         if rest.len() > MOST_BYTES {
             return;
@@ -169,8 +169,8 @@ mod tests {
     use super::*;
 
     fn ends(line: &str) -> Vec<String> {
-        let shared = Shared::default();
-        shared.take(line.as_bytes());
+        let shared = EventState::default();
+        shared.handle_event(line.as_bytes());
         shared.ended().iter().map(ToString::to_string).collect()
     }
 

@@ -7,13 +7,13 @@ use serde_json::{Map, Value};
 
 use crate::dialects::{
     Reading, TraefikSettings,
-    notes::{Notes, shown},
+    diagnostics::{Diagnostics, excerpt},
     traefik::Router,
 };
 
 /// One router.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct FileRouter {
     /// Kind and name: the same when it moves to another file.
     pub(super) id: Key,
     pub(super) name: String,
@@ -23,7 +23,7 @@ pub(super) struct Found {
 /// The routers of a file, or why it says nothing that can be believed: it may be half written, so a file that is empty,
 /// no YAML or TOML, or ends in the middle of a rule is believed in nothing. Any other rule that cannot be read is a matter
 /// of its router alone.
-pub(super) fn read(path: &Path, text: &str, settings: &TraefikSettings) -> Result<Vec<Found>, String> {
+pub(super) fn read(path: &Path, text: &str, settings: &TraefikSettings) -> Result<Vec<FileRouter>, String> {
     if text.trim().is_empty() {
         return Err("it is empty".into());
     }
@@ -39,13 +39,13 @@ pub(super) fn read(path: &Path, text: &str, settings: &TraefikSettings) -> Resul
             return Err(format!("{kind}.routers is no table"));
         };
         for (name, entry) in routers {
-            let place = format!("{}: {kind}.routers.{}.rule", shown(&file), shown(name));
-            let mut notes = Notes::default();
+            let place = format!("{}: {kind}.routers.{}.rule", excerpt(&file), excerpt(name));
+            let mut notes = Diagnostics::default();
             let router = router(place, entry);
-            let mut asks = match router.asks(settings, None, &mut notes) {
+            let mut asks = match router.name_requests(settings, None, &mut notes) {
                 Ok(asks) => asks,
                 Err(trouble) => {
-                    let trouble = format!("{kind}.routers.{}: {trouble}", shown(name));
+                    let trouble = format!("{kind}.routers.{}: {trouble}", excerpt(name));
                     if is_cut_off(text, router.rule) {
                         return Err(trouble);
                     }
@@ -56,9 +56,10 @@ pub(super) fn read(path: &Path, text: &str, settings: &TraefikSettings) -> Resul
             asks.sort_by(|a, b| a.name.cmp(&b.name));
             asks.dedup_by(|a, b| a.name == b.name);
             let unclear = notes.is_unclear();
-            let reading = Reading { asks, why_not: notes.into_sentences(), unclear, ..Reading::default() };
+            let reading =
+                Reading { requests: asks, why_not: notes.into_sentences(), unclear, ..Reading::default() };
             let id = format!("{kind}/{name}").parse().map_err(|error: ParseError| error.to_string())?;
-            all.push(Found { id, name: name.clone(), reading });
+            all.push(FileRouter { id, name: name.clone(), reading });
         }
     }
     Ok(all)
@@ -77,7 +78,7 @@ fn parse(path: &Path, text: &str) -> Result<Value, String> {
         serde_saphyr::from_str(text).map_err(|error| error.to_string())
     };
     parsed.map_err(|error| {
-        let error = shown(error.lines().next().unwrap_or_default());
+        let error = excerpt(error.lines().next().unwrap_or_default());
         if text.contains("{{") {
             format!("it is a template, which only Traefik fills in ({error})")
         } else {

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::Pattern;
+use super::FilePattern;
 
 /// Limits that no honest configuration meets.
 const MOST_FILES: usize = 2000;
@@ -21,7 +21,7 @@ pub(super) struct Listing {
 }
 
 /// Reads every file that is named, and those in directories whose name fits. Blocks.
-pub(super) fn list(paths: &[PathBuf], patterns: &[Pattern]) -> Listing {
+pub(super) fn list(paths: &[PathBuf], patterns: &[FilePattern]) -> Listing {
     let mut listing = Listing::default();
     for path in paths {
         match fs::metadata(path) {
@@ -38,7 +38,7 @@ impl Listing {
         self.doubts.push(format!("{} cannot be read: {problem}", path.display()));
     }
 
-    fn directory(&mut self, path: &Path, patterns: &[Pattern], depth: usize) {
+    fn directory(&mut self, path: &Path, patterns: &[FilePattern], depth: usize) {
         if depth > DEEPEST {
             return self.doubt(path, &format!("it lies deeper than {DEEPEST} directories"));
         }

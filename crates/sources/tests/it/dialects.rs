@@ -7,33 +7,37 @@ mod traefik;
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use netstead_sources::dialects::{Ask, Asked, Dialect, Reader, Reading, Told};
+use netstead_sources::dialects::{Dialect, NameRequest, Reader, Reading, RequestedContent, WorkloadLabels};
 
 /// What a container called `app` with these labels comes to.
 pub fn reading(reader: &Reader, labels: &[(&str, &str)]) -> Reading {
-    told(reader, labels, &[])
+    reading_with_environment(reader, labels, &[])
 }
 
-pub fn told(reader: &Reader, labels: &[(&str, &str)], environment: &[(&str, &str)]) -> Reading {
+pub fn reading_with_environment(
+    reader: &Reader,
+    labels: &[(&str, &str)],
+    environment: &[(&str, &str)],
+) -> Reading {
     let map = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     };
-    reader.read(&Told { name: "app", labels: &map(labels), environment: &map(environment) })
+    reader.read(&WorkloadLabels { name: "app", labels: &map(labels), environment: &map(environment) })
 }
 
 /// One line per ask and reason, for people.
 pub fn lines(reading: &Reading) -> Vec<String> {
     let why = reading.why_not.iter().map(|why| format!("! {why}"));
-    reading.asks.iter().map(line).chain(why).collect()
+    reading.requests.iter().map(line).chain(why).collect()
 }
 
-fn line(ask: &Ask) -> String {
+fn line(ask: &NameRequest) -> String {
     let mut line = match &ask.content {
-        Asked::Points { target, kind } => {
+        RequestedContent::Points { target, kind } => {
             let kind = kind.map_or(String::new(), |kind| format!(" {kind}"));
             format!("{}{kind} -> {target:?}", ask.name)
         }
-        Asked::Records { kind, values } => {
+        RequestedContent::Records { kind, values } => {
             let values: Vec<String> = values.iter().map(ToString::to_string).collect();
             format!("{} {kind} {}", ask.name, values.join(" | "))
         }

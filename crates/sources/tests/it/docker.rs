@@ -1,7 +1,7 @@
 //! Docker's API as it is recorded, and what is made of it.
 
+mod dynamic_targets;
 mod fake;
-mod places;
 mod swarm;
 
 use std::{path::Path, sync::Arc, time::Duration};
@@ -9,7 +9,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 use netstead_model::{Content, Report, Source as _, SystemClock, View, Workload};
 use netstead_sources::{
     Docker, contract,
-    dialects::{Dialect, Reader, Target},
+    dialects::{Dialect, Reader, TargetSpec},
     docker::{Config, DockerHost, Mode},
 };
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ fn config(socket: &Path) -> Config {
         tls: None,
         mode: Mode::Auto,
         reader: Reader::new([Dialect::Netstead]),
-        target: Target::Source,
+        target: TargetSpec::Source,
         keep_stopped: false,
         observe: false,
         places: None,
@@ -109,11 +109,11 @@ async fn a_name_points_at_what_the_network_around_can_reach() {
     assert_eq!(local, [false, true]);
     assert_eq!(report.workloads[0].interfaces[0].mac.unwrap().to_string(), "02:42:ac:11:00:02");
 
-    let fixed = Target::Addresses(vec!["198.51.100.7".parse().unwrap()]);
+    let fixed = TargetSpec::Addresses(vec!["198.51.100.7".parse().unwrap()]);
     for (target, wanted) in [
         (fixed, "web.home.test 198.51.100.7"),
-        (Target::Network("bridge".into()), "web.home.test 172.17.0.2"),
-        (Target::Network("none".into()), "web.home.test"),
+        (TargetSpec::Network("bridge".into()), "web.home.test 172.17.0.2"),
+        (TargetSpec::Network("none".into()), "web.home.test"),
     ] {
         let report = docker(Config { target, observe: true, ..config(&fake.socket()) }).report().await;
         assert_eq!(wishes(&report)[2], wanted);
@@ -153,7 +153,7 @@ async fn what_a_socket_proxy_keeps_back_is_named() {
     );
     assert_eq!(report.workloads.len(), 1);
 
-    let target = Target::Addresses(vec!["198.51.100.7".parse().unwrap()]);
+    let target = TargetSpec::Addresses(vec!["198.51.100.7".parse().unwrap()]);
     let mode = Mode::Standalone;
     let enough = docker(Config { target, mode, ..config(&fake.socket()) }).report().await;
     assert_eq!(
@@ -225,11 +225,11 @@ async fn only_an_address_of_its_own_is_called_after_a_container() {
             container("web", ("bridge", "n1"), "172.17.0.2"),
         ]),
     );
-    let target = Target::Addresses(vec!["198.51.100.7".parse().unwrap()]);
+    let target = TargetSpec::Addresses(vec!["198.51.100.7".parse().unwrap()]);
     for (target, wanted) in [
-        (Target::Source, [("db", false, true), ("fixed", true, false), ("web", true, false)]),
+        (TargetSpec::Source, [("db", false, true), ("fixed", true, false), ("web", true, false)]),
         (target, [("db", true, false), ("fixed", true, false), ("web", true, false)]),
-        (Target::Host, [("db", true, false), ("fixed", true, false), ("web", true, false)]),
+        (TargetSpec::Host, [("db", true, false), ("fixed", true, false), ("web", true, false)]),
     ] {
         let report = docker(Config { target, ..config(&fake.socket()) }).report().await;
         let wishes = report.workloads.iter().flat_map(|one| one.wishes.iter().map(move |wish| (one, wish)));

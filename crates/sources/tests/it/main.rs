@@ -5,6 +5,6 @@
 mod dialects;
 #[cfg(feature = "docker")]
 mod docker;
+mod dynamic_target;
 mod hosts;
-mod target;
 mod traefik;

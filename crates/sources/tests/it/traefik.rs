@@ -5,7 +5,7 @@ use std::{fs, path::Path, time::Duration};
 use netstead_model::{Report, Source as _, SystemClock, View};
 use netstead_sources::{
     TraefikFiles, contract,
-    traefik::{Config, Pattern},
+    traefik::{Config, FilePattern},
 };
 
 const YAML: &str = "http:\n  routers:\n    web:\n      rule: Host(`web.test`) || Host(`www.test`)\n      entryPoints: [websecure]\n      service: web\n    any:\n      rule: PathPrefix(`/`)\n  services: {}\n";
@@ -14,7 +14,7 @@ const TOML: &str = "[tcp.routers.db]\nrule = \"HostSNI(`db.test`)\"\nservice = \
 fn files(path: &Path, target: Option<&str>) -> TraefikFiles {
     let config = Config {
         paths: vec![path.to_owned()],
-        patterns: Pattern::usual(),
+        patterns: FilePattern::usual(),
         entrypoints: Vec::new(),
         default_entrypoints: Vec::new(),
         target: target.map(|target| target.parse().unwrap()),

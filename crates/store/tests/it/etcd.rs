@@ -12,7 +12,7 @@ use netstead_store::{
     Commit, Condition, EPOCH_KEY, Epoch, EtcdOptions, EtcdStore, Health, Store, StoreError, Version,
     WatchItem, contract,
 };
-use netstead_testkit::{Etcd, Gate};
+use netstead_testkit::{DelayingProxy, Etcd};
 use tokio::time::{sleep, timeout};
 
 const SOON: Duration = Duration::from_secs(30);
@@ -218,7 +218,7 @@ async fn a_watch_goes_on_over_a_restart_without_gap_or_repeat() {
 async fn a_watch_whose_past_was_compacted_is_lost_and_a_snapshot_says_begin_anew() {
     let Some(mut etcd) = Etcd::start(1) else { return };
     let address = etcd.endpoints()[0].strip_prefix("http://").unwrap().parse().unwrap();
-    let gate = Gate::before(address, |_| true).unwrap();
+    let gate = DelayingProxy::before(address, |_| true).unwrap();
     let behind_gate =
         EtcdOptions { endpoints: vec![format!("http://{}", gate.address())], ..options(&etcd, "/n") };
     let (store, other) = (opened(&behind_gate).await, open(&etcd, "/n").await);

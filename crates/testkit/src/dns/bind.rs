@@ -4,7 +4,7 @@ use std::{fmt::Write, net::SocketAddr, path::Path};
 
 use super::{
     TsigKey,
-    primary::{Make, Primary},
+    primary::{Primary, PrimaryKind},
 };
 
 /// A running `named`.
@@ -21,7 +21,7 @@ pub enum SecretiveNamed {}
 
 const ARGUMENTS: [&str; 4] = ["-g", "-n", "1", "-c"];
 
-impl Make for Named {
+impl PrimaryKind for Named {
     const NAME: &'static str = "BIND";
     const PROGRAM: &'static str = "named";
     const FILE: &'static str = "named.conf";
@@ -36,7 +36,7 @@ impl Make for Named {
     }
 }
 
-impl Make for SecretiveNamed {
+impl PrimaryKind for SecretiveNamed {
     const NAME: &'static str = Named::NAME;
     const PROGRAM: &'static str = Named::PROGRAM;
     const FILE: &'static str = Named::FILE;

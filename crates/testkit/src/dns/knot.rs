@@ -4,7 +4,7 @@ use std::{fmt::Write, net::SocketAddr, path::Path};
 
 use super::{
     TsigKey,
-    primary::{Make, Primary},
+    primary::{Primary, PrimaryKind},
 };
 
 /// A running `knotd`.
@@ -13,7 +13,7 @@ pub type Knot = Primary<Knotd>;
 #[derive(Debug)]
 pub enum Knotd {}
 
-impl Make for Knotd {
+impl PrimaryKind for Knotd {
     const NAME: &'static str = "Knot";
     const PROGRAM: &'static str = "knotd";
     const FILE: &'static str = "knot.conf";

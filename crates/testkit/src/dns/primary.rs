@@ -14,7 +14,7 @@ use super::{SOON, TsigKey, all_here, started, zone_file};
 use crate::{free_port, process::Process};
 
 /// One make of server: how it is configured and started.
-pub trait Make {
+pub trait PrimaryKind {
     const NAME: &'static str;
     const PROGRAM: &'static str;
     /// The file that [`Make::configuration`] goes to.
@@ -40,7 +40,7 @@ pub struct Primary<M> {
     make: PhantomData<M>,
 }
 
-impl<M: Make> Primary<M> {
+impl<M: PrimaryKind> Primary<M> {
     /// Starts it with these zones; `None`, and the test is skipped, where it is not installed.
     ///
     /// # Panics
@@ -103,7 +103,7 @@ impl<M: Make> Primary<M> {
     }
 }
 
-fn launch<M: Make>(dir: &TempDir, address: SocketAddr) -> io::Result<Process> {
+fn launch<M: PrimaryKind>(dir: &TempDir, address: SocketAddr) -> io::Result<Process> {
     let mut command = Command::new(M::PROGRAM);
     command.args(M::arguments()).arg(dir.path().join(M::FILE));
     let mut process = Process::start(M::NAME, &mut command)?;

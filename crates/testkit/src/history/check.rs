@@ -1,6 +1,6 @@
 //! The decision.
 
-mod full;
+mod exhaustion;
 
 use std::{
     collections::{BTreeMap, HashMap},

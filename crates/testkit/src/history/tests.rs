@@ -2,7 +2,7 @@ use std::{sync::Arc, time::Duration};
 
 use proptest::{collection::vec, prelude::*};
 
-use super::{naive::possible, *};
+use super::{brute_force::possible, *};
 
 fn at(start: u64, end: u64, action: Action, outcome: Outcome) -> Operation {
     let moment = Duration::from_millis;

@@ -5,7 +5,7 @@ use netstead_plan::{DomainMatch, Limits, Mode, OwnerId, ProviderTarget, Settings
 use serde::Serialize;
 
 use super::{
-    super::moving::{self, Moving},
+    super::dynamic_target::{self, DynamicTargetConfig},
     Section,
 };
 
@@ -42,7 +42,7 @@ pub(crate) struct Common {
     pub(crate) target: Option<ProviderTarget>,
     /// The target is found while the server runs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) moving: Option<Moving>,
+    pub(crate) moving: Option<DynamicTargetConfig>,
     pub(crate) record_type: Option<RecordType>,
     pub(crate) ttl: Option<u32>,
     pub(crate) grace: Option<Span>,
@@ -102,7 +102,7 @@ impl Common {
 /// A provider that may hold `every` name needs no domains.
 pub(super) fn read(section: &mut Section<'_, '_>, every: bool) -> Option<Common> {
     let mut common = Common::everything()?;
-    if section.place_of("domains").is_some() {
+    if section.origin_of("domains").is_some() {
         common.domains = section.list("domains");
         if section.texts("domains").is_empty() {
             section.wrong(
@@ -120,7 +120,7 @@ pub(super) fn read(section: &mut Section<'_, '_>, every: bool) -> Option<Common>
     }
     common.exclude_domains = section.list("exclude_domains");
     common.mode = mode(section);
-    common.moving = moving::read(section);
+    common.moving = dynamic_target::read(section);
     if common.moving.is_none() {
         common.target = target(section);
     }

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::{
     Section,
-    trust::{self, Trust},
+    tls::{self, TlsSettings},
 };
 use crate::config::Secret;
 
@@ -27,7 +27,7 @@ pub(crate) struct PowerDnsConfig {
     pub(crate) nameservers: Vec<Name>,
     pub(crate) hostmaster: Option<Name>,
     #[serde(flatten)]
-    pub(crate) trust: Trust,
+    pub(crate) trust: TlsSettings,
 }
 
 impl PowerDnsConfig {
@@ -46,7 +46,7 @@ impl PowerDnsConfig {
 pub(super) fn read(section: &mut Section<'_, '_>, dir: &Path) -> Option<PowerDnsConfig> {
     let url = section.needed("url", "write `url = \"http://ns1:8081\"`");
     let api_key = section.secret("api_key", dir);
-    if section.place_of("api_key").is_none() {
+    if section.origin_of("api_key").is_none() {
         section.wrong("api_key", "it is missing", Some("write `api_key = { file = \"/run/secrets/pdns\" }`"));
     }
     let config = PowerDnsConfig {
@@ -54,7 +54,7 @@ pub(super) fn read(section: &mut Section<'_, '_>, dir: &Path) -> Option<PowerDns
         create_zones: section.flag("create_zones").unwrap_or_default(),
         nameservers: section.list("nameservers"),
         hostmaster: section.parsed("hostmaster"),
-        trust: trust::read(section, dir),
+        trust: tls::read(section, dir),
         url: url?.to_owned(),
         api_key: api_key?,
     };

@@ -40,7 +40,7 @@ impl Rfc2136Config {
 }
 
 pub(super) fn read(section: &mut Section<'_, '_>, dir: &Path) -> Option<Rfc2136Config> {
-    if section.place_of("servers").is_none() {
+    if section.origin_of("servers").is_none() {
         section.wrong("servers", "it is missing", Some("write `servers = [\"ns1.example.com\"]`"));
         return None;
     }

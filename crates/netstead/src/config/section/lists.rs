@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Display, str::FromStr};
 
-use super::{Place, Section, Table, Value};
+use super::{Section, Table, Value, ValueOrigin};
 
 impl<'t> Section<'t, '_> {
     pub(in crate::config) fn texts(&mut self, key: &str) -> Vec<String> {
@@ -18,7 +18,7 @@ impl<'t> Section<'t, '_> {
     }
 
     /// The values of a list, whatever they are.
-    pub(in crate::config) fn values(&mut self, key: &str) -> Vec<(&'t Place, Value)> {
+    pub(in crate::config) fn values(&mut self, key: &str) -> Vec<(&'t ValueOrigin, Value)> {
         let Some(node) = self.node(key) else { return Vec::new() };
         match &node.value {
             Value::Plain(text) => {
@@ -54,7 +54,7 @@ impl<'t> Section<'t, '_> {
         list
     }
 
-    fn items(&mut self, key: &str) -> Vec<(String, &'t Place)> {
+    fn items(&mut self, key: &str) -> Vec<(String, &'t ValueOrigin)> {
         let Some(node) = self.node(key) else { return Vec::new() };
         match &node.value {
             Value::Plain(text) => split(text).map(|part| (part.to_owned(), &node.place)).collect(),

@@ -6,13 +6,13 @@ use std::{
 };
 
 use netstead_sources::{
-    dialects::{DefaultRule, Dialect, Reader, Target, TraefikSettings},
+    dialects::{DefaultRule, Dialect, Reader, TargetSpec, TraefikSettings},
     docker::{self, DockerHost, Mode, Tls},
-    target::Places,
+    dynamic_target::TargetResolver,
 };
 use serde::Serialize;
 
-use super::super::{Section, moving::Finding};
+use super::super::{Section, dynamic_target::LookupSettings};
 
 /// One Docker host as the file has it. Every text was understood once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -26,7 +26,7 @@ pub(crate) struct DockerConfig {
     pub(crate) tls: Option<DockerTls>,
     /// How targets that move are found.
     #[serde(flatten)]
-    pub(crate) finding: Finding,
+    pub(crate) finding: LookupSettings,
     /// What Traefik was told in its own configuration.
     #[serde(flatten)]
     pub(crate) traefik: TraefikKeys,
@@ -72,12 +72,12 @@ impl DockerConfig {
             keep_stopped: false,
             observe: false,
             tls: None,
-            finding: Finding::default(),
+            finding: LookupSettings::default(),
             traefik: TraefikSettings::default().into(),
         }
     }
 
-    pub(crate) fn build(&self, places: Arc<dyn Places>) -> anyhow::Result<docker::Config> {
+    pub(crate) fn build(&self, places: Arc<dyn TargetResolver>) -> anyhow::Result<docker::Config> {
         let dialects: Result<Vec<Dialect>, _> = self.dialects.iter().map(|name| name.parse()).collect();
         Ok(docker::Config {
             host: self.host.parse()?,
@@ -99,13 +99,13 @@ pub(super) fn read(section: &mut Section<'_, '_>, dir: &Path) -> DockerConfig {
     let usual = DockerConfig::at(&section.parsed::<DockerHost>("host").unwrap_or_default());
     let mode = section.parsed::<Mode>("mode").and(section.text("mode")).map_or(usual.mode, str::to_owned);
     let dialects: Vec<Dialect> = section.list("dialects");
-    let asked = section.place_of("dialects").is_some();
+    let asked = section.origin_of("dialects").is_some();
     let target = target(section).unwrap_or(usual.target);
     let keep_stopped = section.flag("keep_stopped").unwrap_or_default();
     let observe = section.flag("observe").unwrap_or_default();
     let tls = tls(section, dir, &usual.host);
     let dialects = if asked { dialects.iter().map(ToString::to_string).collect() } else { usual.dialects };
-    let (finding, traefik) = (Finding::read(section), traefik(section));
+    let (finding, traefik) = (LookupSettings::read(section), traefik(section));
     DockerConfig { host: usual.host, dialects, mode, target, keep_stopped, observe, tls, finding, traefik }
 }
 
@@ -120,8 +120,8 @@ fn traefik(section: &mut Section<'_, '_>) -> TraefikKeys {
 }
 
 fn target(section: &mut Section<'_, '_>) -> Option<String> {
-    let target = section.parsed::<Target>("target")?;
-    if matches!(target, Target::Name(_)) {
+    let target = section.parsed::<TargetSpec>("target")?;
+    if matches!(target, TargetSpec::Name(_)) {
         section.wrong(
             "target",
             "a source points at addresses, `auto`, `host`, `network:NAME`, `public` or `interface:NAME`",
@@ -154,7 +154,7 @@ fn tls(section: &mut Section<'_, '_>, dir: &Path, host: &str) -> Option<DockerTl
         return None;
     }
     if !host.starts_with("tcp://") {
-        let key = ["tls", "ca_file", "client_cert"].into_iter().find(|key| section.place_of(key).is_some());
+        let key = ["tls", "ca_file", "client_cert"].into_iter().find(|key| section.origin_of(key).is_some());
         section.wrong(key.unwrap_or("host"), "only a `tcp://` host speaks TLS", Some("leave it out"));
     }
     Some(DockerTls { ca_file, client })

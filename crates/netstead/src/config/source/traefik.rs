@@ -7,13 +7,13 @@ use std::{
 
 use netstead_model::Span;
 use netstead_sources::{
-    dialects::Target,
-    target::Places,
-    traefik::{Config, Pattern},
+    dialects::TargetSpec,
+    dynamic_target::TargetResolver,
+    traefik::{Config, FilePattern},
 };
 use serde::Serialize;
 
-use super::{super::moving::Finding, Section};
+use super::{super::dynamic_target::LookupSettings, Section};
 
 pub(super) const KEYS: &[&str] = &["paths", "pattern", "poll"];
 
@@ -24,24 +24,24 @@ const MOST_OFTEN: Span = Span::from_secs(1);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct TraefikConfig {
     paths: Vec<PathBuf>,
-    pattern: Vec<Pattern>,
+    pattern: Vec<FilePattern>,
     pub(crate) poll: Span,
     entrypoints: Vec<String>,
     default_entrypoints: Vec<String>,
-    target: Option<Target>,
+    target: Option<TargetSpec>,
     /// How a target that moves is found.
     #[serde(flatten)]
-    pub(crate) finding: Finding,
+    pub(crate) finding: LookupSettings,
 }
 
 impl TraefikConfig {
     /// Where they are, for people.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn paths_text(&self) -> String {
         let paths: Vec<_> = self.paths.iter().map(|path| path.display().to_string()).collect();
         paths.join(" ")
     }
 
-    pub(crate) fn source(&self, places: Arc<dyn Places>) -> Config {
+    pub(crate) fn source(&self, places: Arc<dyn TargetResolver>) -> Config {
         Config {
             paths: self.paths.clone(),
             patterns: self.pattern.clone(),
@@ -59,8 +59,8 @@ pub(super) fn read(section: &mut Section<'_, '_>, dir: &Path) -> Option<TraefikC
         section.wrong("paths", "it is missing", Some("write `paths = [\"/etc/traefik/dynamic\"]`"));
         return None;
     }
-    let pattern: Vec<Pattern> =
-        if section.place_of("pattern").is_some() { section.list("pattern") } else { Pattern::usual() };
+    let pattern: Vec<FilePattern> =
+        if section.origin_of("pattern").is_some() { section.list("pattern") } else { FilePattern::usual() };
     let poll = section.parsed("poll").unwrap_or(POLL);
     if poll < MOST_OFTEN {
         section.wrong("poll", "it is under a second", Some("write `1s` or more"));
@@ -72,18 +72,18 @@ pub(super) fn read(section: &mut Section<'_, '_>, dir: &Path) -> Option<TraefikC
         entrypoints: section.one_or_more("entrypoints"),
         default_entrypoints: section.one_or_more("default_entrypoints"),
         target: target(section),
-        finding: Finding::read(section),
+        finding: LookupSettings::read(section),
     })
 }
 
 /// Addresses, one name, or a place that moves: what can be known of a router in a file.
-fn target(section: &mut Section<'_, '_>) -> Option<Target> {
+fn target(section: &mut Section<'_, '_>) -> Option<TargetSpec> {
     let text = section.one_or_more("target").join(",");
     if text.is_empty() {
         return None;
     }
     match text.parse() {
-        Ok(Target::Source | Target::Host | Target::Network(_)) => {
+        Ok(TargetSpec::Source | TargetSpec::Host | TargetSpec::Network(_)) => {
             let hint = "write addresses, one name, `public` or `interface:NAME`";
             section.wrong("target", "files know no such target", Some(hint));
             None

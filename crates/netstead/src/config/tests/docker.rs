@@ -1,6 +1,6 @@
 //! Docker hosts.
 
-use super::{told, understood};
+use super::{problems_of, understood};
 
 const HOST: &str = "[source.dock]\ntype = \"docker\"\n";
 
@@ -25,9 +25,9 @@ fn what_is_wrong_with_a_docker_host_is_told() {
         ("expose_by_default = true", "did you mean `exposed_by_default`"),
         ("paths = [\"x\"]", "a source of type docker has no `paths`"),
     ] {
-        let told = told(&format!("{HOST}{line}\n"), &[]);
+        let told = problems_of(&format!("{HOST}{line}\n"), &[]);
         assert!(told.contains(wanted), "{line}: {told}");
     }
-    let told = told("[source.files]\ntype = \"traefik\"\npaths = [\"x\"]\nmode = \"auto\"\n", &[]);
+    let told = problems_of("[source.files]\ntype = \"traefik\"\npaths = [\"x\"]\nmode = \"auto\"\n", &[]);
     assert!(told.contains("a source of type traefik has no `mode`"), "{told}");
 }

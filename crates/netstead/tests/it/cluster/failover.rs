@@ -6,14 +6,14 @@ use std::{
     time::Duration,
 };
 
-use netstead_testkit::{PowerDns, until};
+use netstead_testkit::{PowerDns, wait_until};
 use reqwest::Method;
 use serde_json::json;
 
 use super::nodes::{Nodes, run};
 use crate::{
-    house::SOON,
     resolve::{self, Stopwatch},
+    sandbox::SOON,
 };
 
 const OWN: &str = "[dns.own]\ntype = \"builtin\"\ndomains = [\"home.test\"]\nreverse = false\n";
@@ -40,10 +40,10 @@ fn check(nodes: &Nodes, node: usize, acknowledged: &BTreeMap<String, String>) {
 fn when_the_leader_is_killed_another_goes_on_within_seconds() {
     let Some(nodes) = Nodes::start(OWN) else { return };
     let (leader, [one, other]) = (nodes.leader(), nodes.followers());
-    nodes.houses[one].does("pool create lan --range 10.0.0.1-10.0.15.250 --domain home.test");
-    nodes.houses[one].does("record set www.home.test A 10.1.0.1");
+    nodes.sandboxes[one].does("pool create lan --range 10.0.0.1-10.0.15.250 --domain home.test");
+    nodes.sandboxes[one].does("record set www.home.test A 10.1.0.1");
     for node in [one, other] {
-        resolve::until(&["10.1.0.1"], || resolve::a(nodes.houses[node].dns(), "www.home.test"));
+        resolve::until(&["10.1.0.1"], || resolve::a(nodes.sandboxes[node].dns(), "www.home.test"));
     }
     let ended = AtomicBool::new(false);
     let (acknowledged, gap, failures, dns) = std::thread::scope(|scope| {
@@ -54,14 +54,14 @@ fn when_the_leader_is_killed_another_goes_on_within_seconds() {
         // A name is set at the other node as soon as it is taken, and every node answers all the while.
         let set = || {
             for node in [one, other] {
-                assert!(!resolve::a(nodes.houses[node].dns(), "www.home.test").values.is_empty());
+                assert!(!resolve::a(nodes.sandboxes[node].dns(), "www.home.test").values.is_empty());
             }
             let body = json!({"values": ["10.1.0.2"]});
             let answer = nodes.ask(other, Method::PUT, "/records/www.home.test/A", Some(body));
             (answer.status == 200).then_some(())
         };
-        assert!(until(SOON, set).is_some());
-        resolve::until(&["10.1.0.2"], || resolve::a(nodes.houses[one].dns(), "www.home.test"));
+        assert!(wait_until(SOON, set).is_some());
+        resolve::until(&["10.1.0.2"], || resolve::a(nodes.sandboxes[one].dns(), "www.home.test"));
         let dns = died.elapsed();
         std::thread::sleep(Duration::from_secs(1));
         ended.store(true, Ordering::Relaxed);
@@ -104,11 +104,11 @@ fn claim_until(nodes: &Nodes, node: usize, ended: &AtomicBool) -> (BTreeMap<Stri
 fn a_leader_that_slept_steps_back_and_follows() {
     let Some(mut nodes) = Nodes::start(OWN) else { return };
     let (leader, [one, other]) = (nodes.leader(), nodes.followers());
-    nodes.houses[one].does("pool create lan --range 10.0.3.50-10.0.3.200 --domain home.test");
-    assert_eq!(nodes.houses[one].does("claim lan web-1"), "10.0.3.50\n");
+    nodes.sandboxes[one].does("pool create lan --range 10.0.3.50-10.0.3.200 --domain home.test");
+    assert_eq!(nodes.sandboxes[one].does("claim lan web-1"), "10.0.3.50\n");
     nodes.servers[leader].signal("STOP").unwrap();
     let slept = Stopwatch::start();
-    let taken = until(SOON, || Some(nodes.claim(one, "web-2")).filter(|answer| answer.status < 300));
+    let taken = wait_until(SOON, || Some(nodes.claim(one, "web-2")).filter(|answer| answer.status < 300));
     println!("leader stopped: next accepted write after {:?}", slept.elapsed());
     assert_eq!(taken.unwrap().address(), "10.0.3.51");
     nodes.servers[leader].signal("CONT").unwrap();
@@ -130,18 +130,18 @@ fn a_leader_that_slept_steps_back_and_follows() {
     }
     // It serves as the others do, and may lead again.
     assert_ne!(nodes.leader(), leader);
-    assert_eq!(nodes.houses[leader].does("claim lan web-2"), "10.0.3.51\n");
-    resolve::until(&["10.0.3.51"], || resolve::a(nodes.houses[leader].dns(), "web-2.home.test"));
+    assert_eq!(nodes.sandboxes[leader].does("claim lan web-2"), "10.0.3.51\n");
+    resolve::until(&["10.0.3.51"], || resolve::a(nodes.sandboxes[leader].dns(), "web-2.home.test"));
     for node in [one, other] {
         nodes.servers[node].terminate().unwrap();
         assert_eq!(nodes.servers[node].wait(SOON).unwrap().code(), Some(0));
     }
-    let again = until(SOON, || Some(nodes.claim(leader, "web-3")).filter(|answer| answer.status < 300));
+    let again = wait_until(SOON, || Some(nodes.claim(leader, "web-3")).filter(|answer| answer.status < 300));
     assert!(again.is_some(), "{}", nodes.servers[leader].log());
-    resolve::until(&["10.0.3.51"], || resolve::a(nodes.houses[leader].dns(), "web-2.home.test"));
+    resolve::until(&["10.0.3.51"], || resolve::a(nodes.sandboxes[leader].dns(), "web-2.home.test"));
 }
 
-/// A server beside the house is written to only when something changed.
+/// A server beside the sandbox is written to only when something changed.
 #[test]
 fn the_first_pass_of_a_new_leader_writes_nothing_when_nothing_changed() {
     let Some(server) = PowerDns::start(&["home.test", "3.0.10.in-addr.arpa"]) else { return };
@@ -155,8 +155,8 @@ fn the_first_pass_of_a_new_leader_writes_nothing_when_nothing_changed() {
     let hosts: Vec<String> =
         (1..=20).map(|number| format!("10.0.3.{number} host-{number}.home.test\n")).collect();
     let hosts = hosts.concat();
-    for house in &nodes.houses {
-        std::fs::write(house.path().join("hosts"), &hosts).unwrap();
+    for sandbox in &nodes.sandboxes {
+        std::fs::write(sandbox.path().join("hosts"), &hosts).unwrap();
     }
     let first = nodes.leader();
     let settled = |node: usize| {
@@ -164,16 +164,16 @@ fn the_first_pass_of_a_new_leader_writes_nothing_when_nothing_changed() {
         let owned = nodes.number(node, "netstead_provider_owned{provider=\"lan\"}")? >= 40.0;
         (sync && owned).then_some(())
     };
-    assert!(until(SOON, || settled(first)).is_some());
+    assert!(wait_until(SOON, || settled(first)).is_some());
     let changes = "netstead_changes_total{provider=\"lan\",zone=\"home.test\",outcome=\"applied\"}";
     // Counted once the pass has ended.
-    assert!(until(SOON, || nodes.number(first, changes).filter(|changes| *changes >= 20.0)).is_some());
+    assert!(wait_until(SOON, || nodes.number(first, changes).filter(|changes| *changes >= 20.0)).is_some());
     nodes.servers[first].signal("KILL").unwrap();
     let next = nodes.leader();
     assert_ne!(next, first);
-    assert!(until(SOON, || settled(next)).is_some());
+    assert!(wait_until(SOON, || settled(next)).is_some());
     let passes = "netstead_provider_passes_total{provider=\"lan\",outcome=\"done\"}";
-    assert!(until(SOON, || nodes.number(next, passes).filter(|passes| *passes >= 3.0)).is_some());
+    assert!(wait_until(SOON, || nodes.number(next, passes).filter(|passes| *passes >= 3.0)).is_some());
     // It looked, more than once, and sent no change.
     assert!(
         nodes.number(
@@ -190,8 +190,8 @@ fn the_first_pass_of_a_new_leader_writes_nothing_when_nothing_changed() {
     );
     assert_eq!(nodes.number(next, changes), None);
     // The one that died comes back, and follows.
-    nodes.servers[first] = run(&nodes.houses[first]);
+    nodes.servers[first] = run(&nodes.sandboxes[first]);
     nodes.servers[first].wait_for_line("is ready", SOON).unwrap();
     assert_eq!(nodes.leader(), next);
-    assert!(nodes.houses[first].does("get providers").contains("lan"));
+    assert!(nodes.sandboxes[first].does("get providers").contains("lan"));
 }

@@ -1,17 +1,17 @@
-//! Three houses whose servers share an etcd.
+//! Three sandboxes whose servers share an etcd.
 
 use std::time::Duration;
 
-use netstead_testkit::{Etcd, Process, until};
+use netstead_testkit::{Etcd, Process, wait_until};
 use reqwest::{Client, Method, Response};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
-use crate::house::{House, SOON};
+use crate::sandbox::{SOON, Sandbox};
 
 pub(super) struct Nodes {
     pub(super) etcd: Etcd,
-    pub(super) houses: Vec<House>,
+    pub(super) sandboxes: Vec<Sandbox>,
     pub(super) servers: Vec<Process>,
     pub(super) http: Http,
 }
@@ -25,17 +25,17 @@ impl Nodes {
             etcd.endpoints()[0]
         );
         let text = format!("{store}{more}");
-        let (houses, servers) = (0..3).map(|_| ready(&text)).unzip();
-        let nodes = Self { etcd, houses, servers, http: Http::new() };
+        let (sandboxes, servers) = (0..3).map(|_| ready(&text)).unzip();
+        let nodes = Self { etcd, sandboxes, servers, http: Http::new() };
         nodes.leader();
         Some(nodes)
     }
 
     /// Which of them leads, in the eyes of all that run.
     pub(super) fn leader(&self) -> usize {
-        let found = until(SOON, || {
+        let found = wait_until(SOON, || {
             let leading: Vec<usize> =
-                (0..self.houses.len()).filter(|node| self.role(*node) == "ok, leading\n").collect();
+                (0..self.sandboxes.len()).filter(|node| self.role(*node) == "ok, leading\n").collect();
             match leading[..] {
                 [one] => Some(one),
                 _ => None,
@@ -54,20 +54,20 @@ impl Nodes {
     }
 
     fn role(&self, node: usize) -> String {
-        self.http.try_get(&format!("{}/readyz", self.houses[node].url())).unwrap_or_default()
+        self.http.try_get(&format!("{}/readyz", self.sandboxes[node].url())).unwrap_or_default()
     }
 
     /// What `/metrics` of a node says of `name`, with its labels.
     pub(super) fn number(&self, node: usize, name: &str) -> Option<f64> {
-        let text = self.http.try_get(&format!("{}/metrics", self.houses[node].url()))?;
+        let text = self.http.try_get(&format!("{}/metrics", self.sandboxes[node].url()))?;
         let line = text.lines().find(|line| line.starts_with(&format!("{name} ")))?;
         line.rsplit(' ').next()?.parse().ok()
     }
 
     /// A request to a node by its admin.
     pub(super) fn ask(&self, node: usize, method: Method, path: &str, body: Option<Value>) -> Answer {
-        let house = &self.houses[node];
-        self.http.ask(method, &format!("{}/api/v1{path}", house.url()), &house.token(), &[], body)
+        let sandbox = &self.sandboxes[node];
+        self.http.ask(method, &format!("{}/api/v1{path}", sandbox.url()), &sandbox.token(), &[], body)
     }
 
     /// Claims `key` at a node, if it can be had.
@@ -76,14 +76,14 @@ impl Nodes {
     }
 }
 
-/// A house with a server that is ready. A free port may be another's a moment later, so it is tried more than once.
-pub(super) fn ready(config: &str) -> (House, Process) {
+/// A sandbox with a server that is ready. A free port may be another's a moment later, so it is tried more than once.
+pub(super) fn ready(config: &str) -> (Sandbox, Process) {
     loop {
-        let house = House::empty();
-        std::fs::write(house.path().join("netstead.toml"), config).unwrap();
-        let mut server = run(&house);
+        let sandbox = Sandbox::empty();
+        std::fs::write(sandbox.path().join("netstead.toml"), config).unwrap();
+        let mut server = run(&sandbox);
         match server.wait_for_line("is ready", SOON) {
-            Ok(_) => return (house, server),
+            Ok(_) => return (sandbox, server),
             Err(error) if error.to_string().contains("Address already in use") => {}
             Err(error) => panic!("{error}"),
         }
@@ -91,10 +91,10 @@ pub(super) fn ready(config: &str) -> (House, Process) {
 }
 
 /// A server whose store the configuration names.
-pub(super) fn run(house: &House) -> Process {
-    let listen = house.url().replace("http://", "");
-    let dns = format!("127.0.0.1:{}", house.dns());
-    let mut command = house.command();
+pub(super) fn run(sandbox: &Sandbox) -> Process {
+    let listen = sandbox.url().replace("http://", "");
+    let dns = format!("127.0.0.1:{}", sandbox.dns());
+    let mut command = sandbox.command();
     command.args(["run", "--listen", &listen, "--dns-listen", &dns]);
     Process::start("netstead", &mut command).unwrap()
 }

@@ -4,7 +4,7 @@ mod certificates;
 mod failover;
 mod majority;
 mod members;
-mod moving;
+mod migration;
 mod nodes;
 
 pub(super) use nodes::Nodes;

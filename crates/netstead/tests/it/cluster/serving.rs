@@ -1,11 +1,11 @@
 //! What any node does.
 
-use netstead_testkit::until;
+use netstead_testkit::wait_until;
 use reqwest::Method;
 use serde_json::json;
 
 use super::nodes::Nodes;
-use crate::{house::SOON, resolve};
+use crate::{resolve, sandbox::SOON};
 
 #[test]
 fn any_node_serves_addresses_names_and_events() {
@@ -15,20 +15,20 @@ fn any_node_serves_addresses_names_and_events() {
         return;
     };
     let (leader, [one, other]) = (nodes.leader(), nodes.followers());
-    let house = |node: usize| &nodes.houses[node];
+    let sandbox = |node: usize| &nodes.sandboxes[node];
     // A write at a node that follows is done, and every node knows of it at once.
-    house(one).does("pool create lan --range 10.0.3.50-10.0.3.200 --domain home.test");
-    assert_eq!(house(other).does("claim lan web-1"), "10.0.3.50\n");
+    sandbox(one).does("pool create lan --range 10.0.3.50-10.0.3.200 --domain home.test");
+    assert_eq!(sandbox(other).does("claim lan web-1"), "10.0.3.50\n");
     for node in 0..3 {
-        assert!(house(node).does("get claims -o json").contains("10.0.3.50"), "node {node}");
+        assert!(sandbox(node).does("get claims -o json").contains("10.0.3.50"), "node {node}");
     }
-    assert_eq!(house(leader).does("claim lan web-2"), "10.0.3.51\n");
-    assert_eq!(house(one).does("claim lan web-1"), "10.0.3.50\n", "the same key, the same address");
+    assert_eq!(sandbox(leader).does("claim lan web-2"), "10.0.3.51\n");
+    assert_eq!(sandbox(one).does("claim lan web-1"), "10.0.3.50\n", "the same key, the same address");
     // Names: set at one node, answered by each.
-    house(other).does("record set www.home.test A 10.0.3.9");
+    sandbox(other).does("record set www.home.test A 10.0.3.9");
     for node in 0..3 {
-        resolve::until(&["10.0.3.9"], || resolve::a(house(node).dns(), "www.home.test"));
-        resolve::until(&["10.0.3.50"], || resolve::a(house(node).dns(), "web-1.home.test"));
+        resolve::until(&["10.0.3.9"], || resolve::a(sandbox(node).dns(), "www.home.test"));
+        resolve::until(&["10.0.3.50"], || resolve::a(sandbox(node).dns(), "web-1.home.test"));
     }
     // What only the leader's engine knows is had from any.
     for line in [
@@ -40,20 +40,20 @@ fn any_node_serves_addresses_names_and_events() {
         "get plans",
         "get changes",
     ] {
-        assert_eq!(house(one).does(line), house(leader).does(line), "{line}");
+        assert_eq!(sandbox(one).does(line), sandbox(leader).does(line), "{line}");
     }
-    assert!(house(one).does("explain www.home.test").contains("10.0.3.9"));
-    house(one).does("apply");
+    assert!(sandbox(one).does("explain www.home.test").contains("10.0.3.9"));
+    sandbox(one).does("apply");
     // Events come at a node that follows, and their order is the same.
-    assert_eq!(house(one).does("events export"), house(leader).does("events export"));
-    assert!(house(other).netstead(["store", "check"]).err.contains("all well"));
+    assert_eq!(sandbox(one).does("events export"), sandbox(leader).does("events export"));
+    assert!(sandbox(other).netstead(["store", "check"]).err.contains("all well"));
 
     // How it stands.
-    let said = house(one).does("status");
+    let said = sandbox(one).does("status");
     assert!(said.contains("follows") && said.contains("3 members") && said.contains("own"), "{said}");
-    let said = house(leader).does("status");
+    let said = sandbox(leader).does("status");
     assert!(said.contains("leads; 3 members"), "{said}");
-    let members = house(one).does("cluster status");
+    let members = sandbox(one).does("cluster status");
     assert_eq!(members.matches("follower").count(), 2, "{members}");
     assert_eq!(members.matches("leader").count(), 1, "{members}");
     assert_eq!(nodes.number(leader, "netstead_leader"), Some(1.0));
@@ -62,24 +62,24 @@ fn any_node_serves_addresses_names_and_events() {
     assert!(nodes.number(one, "netstead_lag_seconds").is_some_and(|lag| lag < 30.0));
     assert!(nodes.number(one, "netstead_forwarded_requests_total").is_some_and(|sent| sent > 3.0));
     assert_eq!(nodes.number(leader, "netstead_forwarded_requests_total"), Some(0.0));
-    house(one).does("status --ready");
+    sandbox(one).does("status --ready");
 }
 
 #[test]
 fn a_request_is_sent_on_once_and_with_the_callers_own_token() {
     let Some(nodes) = Nodes::start("") else { return };
     let [one, other] = nodes.followers();
-    let (url, admin) = (nodes.houses[one].url(), nodes.houses[one].token());
-    nodes.houses[one].does("pool create lan --range 10.0.3.50-10.0.3.200");
-    nodes.houses[one].does("pool create lab --range 10.0.4.50-10.0.4.200");
+    let (url, admin) = (nodes.sandboxes[one].url(), nodes.sandboxes[one].token());
+    nodes.sandboxes[one].does("pool create lan --range 10.0.3.50-10.0.3.200");
+    nodes.sandboxes[one].does("pool create lab --range 10.0.4.50-10.0.4.200");
     // Whoever was asked by another node asks nobody else.
     let claim = format!("{url}/api/v1/pools/lan/claims/web-1");
     let once = nodes.http.ask(Method::PUT, &claim, &admin, &[("Netstead-Forwarded", "x")], Some(json!({})));
     assert_eq!((once.status, once.problem()), (503, "not-leading"), "{once:?}");
-    assert_eq!(once.body["facts"]["leader"], nodes.houses[nodes.leader()].url());
+    assert_eq!(once.body["facts"]["leader"], nodes.sandboxes[nodes.leader()].url());
 
     // A token of one node is one of all, with its role and its scopes.
-    let token = nodes.houses[other].does("token create ci --role claim --pool lan");
+    let token = nodes.sandboxes[other].does("token create ci --role claim --pool lan");
     let ask = |method, path: &str, body| {
         nodes.http.ask(method, &format!("{url}/api/v1{path}"), token.trim(), &[], Some(body))
     };
@@ -104,7 +104,13 @@ fn a_token_that_was_revoked_opens_nothing_at_any_node() {
     let Some(nodes) = Nodes::start("") else { return };
     let (leader, followers) = (nodes.leader(), nodes.followers());
     let look = |node: usize, token: &str| {
-        nodes.http.ask(Method::GET, &format!("{}/api/v1/pools", nodes.houses[node].url()), token, &[], None)
+        nodes.http.ask(
+            Method::GET,
+            &format!("{}/api/v1/pools", nodes.sandboxes[node].url()),
+            token,
+            &[],
+            None,
+        )
     };
     for round in 0..10 {
         let made =
@@ -125,13 +131,13 @@ fn a_token_that_was_revoked_opens_nothing_at_any_node() {
 fn who_waits_at_a_node_that_follows_is_served() {
     let Some(nodes) = Nodes::start("") else { return };
     let [one, other] = nodes.followers();
-    nodes.houses[one].does("pool create one --range 10.0.6.1-10.0.6.1 --cooldown 0s");
-    nodes.houses[one].does("claim one first");
+    nodes.sandboxes[one].does("pool create one --range 10.0.6.1-10.0.6.1 --cooldown 0s");
+    nodes.sandboxes[one].does("claim one first");
     std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| nodes.houses[one].does("claim one second --wait 30s"));
-        let queued = || nodes.houses[other].does("get claims -o json").contains("waiting").then_some(());
-        assert!(until(SOON, queued).is_some());
-        nodes.houses[other].does("release one first");
+        let waiting = scope.spawn(|| nodes.sandboxes[one].does("claim one second --wait 30s"));
+        let queued = || nodes.sandboxes[other].does("get claims -o json").contains("waiting").then_some(());
+        assert!(wait_until(SOON, queued).is_some());
+        nodes.sandboxes[other].does("release one first");
         assert_eq!(waiting.join().unwrap(), "10.0.6.1\n");
     });
     // Conditions go along.
@@ -139,7 +145,7 @@ fn who_waits_at_a_node_that_follows_is_served() {
         nodes.ask(node, Method::PUT, "/pools/lan", Some(json!({"ranges": ["10.0.3.1-10.0.3.9"]}))).status
     };
     assert_eq!(pool(one), 201);
-    let (url, token) = (nodes.houses[one].url(), nodes.houses[one].token());
+    let (url, token) = (nodes.sandboxes[one].url(), nodes.sandboxes[one].token());
     let again = nodes.http.ask(
         Method::PUT,
         &format!("{url}/api/v1/pools/lan"),
@@ -156,15 +162,15 @@ fn several_urls_are_tried_in_turn() {
     let Some(nodes) = Nodes::start("") else { return };
     let [one, _] = nodes.followers();
     let dead = "http://127.0.0.1:1";
-    let house = &nodes.houses[one];
-    let urls = format!("{dead}, {},{dead}", house.url());
+    let sandbox = &nodes.sandboxes[one];
+    let urls = format!("{dead}, {},{dead}", sandbox.url());
     for line in
         ["pool create lan --range 10.0.3.50-10.0.3.200", "claim lan web-1", "get claims", "status --ready"]
     {
         let words = line.split_whitespace().chain(["--url", &urls]);
-        let said = house.netstead(words);
+        let said = sandbox.netstead(words);
         assert_eq!(said.code, 0, "{line}: {}", said.err);
     }
-    let said = house.netstead(["get", "claims", "--url", "http://127.0.0.1:1,http://127.0.0.1:2"]);
+    let said = sandbox.netstead(["get", "claims", "--url", "http://127.0.0.1:1,http://127.0.0.1:2"]);
     assert!(said.code == 1 && said.err.contains("nothing answers"), "{}", said.err);
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use netstead_testkit::{Etcd, Process, skip, until};
+use netstead_testkit::{Etcd, Process, skip, wait_until};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use super::{
     nodes::{Nodes, ready, run},
     raft,
 };
-use crate::house::{House, SOON};
+use crate::sandbox::{SOON, Sandbox};
 
 /// What a program takes for the highest format it understands, if it was built for debugging.
 const FORMAT: &str = "PRETEND_STORE_FORMAT";
@@ -45,7 +45,7 @@ fn end(server: &mut Process) {
 fn a_program_that_is_older_than_the_store_is_refused() {
     let Some(nodes) = Nodes::start("") else { return };
     let format = || nodes.etcd.ctl(&["get", "--print-value-only", "/netstead/kv/meta/format"]).unwrap();
-    assert_eq!(until(SOON, || Some(format()).filter(|format| format == "1\n")).as_deref(), Some("1\n"));
+    assert_eq!(wait_until(SOON, || Some(format()).filter(|format| format == "1\n")).as_deref(), Some("1\n"));
     // Members of another version: one older and one newer than we are.
     let member = |id: &str, format: u32| {
         let value = format!(
@@ -55,21 +55,21 @@ fn a_program_that_is_older_than_the_store_is_refused() {
         nodes.etcd.ctl(&["put", &format!("/netstead/kv/cluster/member/{id}"), &value]).unwrap();
     };
     member("0123456789ab", 9);
-    let house = &nodes.houses[0];
-    let listed = until(SOON, || {
-        Some(house.does("cluster status -o wide")).filter(|text| text.contains("0123456789ab"))
+    let sandbox = &nodes.sandboxes[0];
+    let listed = wait_until(SOON, || {
+        Some(sandbox.does("cluster status -o wide")).filter(|text| text.contains("0123456789ab"))
     });
     assert!(listed.is_some());
-    house.does("cluster remove 0123456789ab");
-    assert!(!house.does("cluster status -o wide").contains("0123456789ab"));
-    let said = house.fails("cluster remove 0123456789ab");
+    sandbox.does("cluster remove 0123456789ab");
+    assert!(!sandbox.does("cluster status -o wide").contains("0123456789ab"));
+    let said = sandbox.fails("cluster remove 0123456789ab");
     assert!(said.err.contains("there is no member"), "{}", said.err);
-    assert!(house.netstead(["store", "check"]).err.contains("all well"));
+    assert!(sandbox.netstead(["store", "check"]).err.contains("all well"));
 
     // The others were upgraded.
     nodes.etcd.ctl(&["put", "/netstead/kv/meta/format", "2"]).unwrap();
-    let late = House::empty();
-    std::fs::copy(house.path().join("netstead.toml"), late.path().join("netstead.toml")).unwrap();
+    let late = Sandbox::empty();
+    std::fs::copy(sandbox.path().join("netstead.toml"), late.path().join("netstead.toml")).unwrap();
     let mut command = late.command();
     command.args(["run", "--listen", "127.0.0.1:0", "--dns-listen", "127.0.0.1:0"]);
     let mut server = Process::start("netstead", &mut command).unwrap();
@@ -86,7 +86,7 @@ fn a_node_that_runs_and_has_become_too_old_ends_and_never_leads() {
         nodes.etcd.ctl(&["get", "--print-value-only", &format!("/netstead/kv/{key}")]).unwrap()
     };
     let start = |nodes: &mut Nodes, node: usize| {
-        nodes.servers[node] = run(&nodes.houses[node]);
+        nodes.servers[node] = run(&nodes.sandboxes[node]);
         nodes.servers[node].wait_for_line("is ready", SOON).unwrap();
     };
     let pool = json!({"family": "ipv4", "ranges": ["10.0.3.50-10.0.3.200"]});
@@ -98,7 +98,7 @@ fn a_node_that_runs_and_has_become_too_old_ends_and_never_leads() {
     for node in [new, runs, sleeps] {
         end(&mut nodes.servers[node]);
     }
-    nodes.houses[new].set(FORMAT, "2");
+    nodes.sandboxes[new].set(FORMAT, "2");
     start(&mut nodes, new);
     assert_eq!(nodes.leader(), new);
     for node in [runs, sleeps] {
@@ -118,9 +118,9 @@ fn a_node_that_runs_and_has_become_too_old_ends_and_never_leads() {
         .collect();
     nodes.servers[sleeps].signal("STOP").unwrap();
     for node in [runs, sleeps] {
-        nodes.houses[new].does(&format!("cluster remove {}", ids[nodes.houses[node].url().as_str()]));
+        nodes.sandboxes[new].does(&format!("cluster remove {}", ids[nodes.sandboxes[node].url().as_str()]));
     }
-    let raised = until(SOON, || (kept(&nodes, "meta/format") == "2\n").then_some(()));
+    let raised = wait_until(SOON, || (kept(&nodes, "meta/format") == "2\n").then_some(()));
     assert!(raised.is_some(), "nobody holds it up any more");
     assert_refused(&mut nodes.servers[runs], AT_ONCE);
 
@@ -134,7 +134,7 @@ fn a_node_that_runs_and_has_become_too_old_ends_and_never_leads() {
 
     // Upgraded, both are welcome.
     for node in [runs, sleeps] {
-        nodes.houses[node].set(FORMAT, "2");
+        nodes.sandboxes[node].set(FORMAT, "2");
         start(&mut nodes, node);
         assert_eq!(nodes.claim(node, "web").address(), web.address());
     }
@@ -144,9 +144,9 @@ fn a_node_that_runs_and_has_become_too_old_ends_and_never_leads() {
 fn a_command_that_waited_for_the_lead_looks_again_before_it_writes() {
     let Some(etcd) = Etcd::start(1) else { return };
     let store = format!("[store]\ntype = \"etcd\"\nendpoints = [\"{}\"]\n", etcd.endpoints()[0]);
-    let (house, mut server) = ready(&store);
-    house.does("pool create lan --range 10.0.3.1-10.0.3.9");
-    let mut command = house.command();
+    let (sandbox, mut server) = ready(&store);
+    sandbox.does("pool create lan --range 10.0.3.1-10.0.3.9");
+    let mut command = sandbox.command();
     command.args(["claim", "lan", "late", "--local"]);
     let mut waits = Process::start("netstead", &mut command).unwrap();
     // It finds a store that it understands, and somebody who leads it.
@@ -193,7 +193,7 @@ fn assert_formats(nodes: &raft::Nodes, format: u64, newer: usize) {
         (cluster["format"].as_u64().unwrap_or(0), members.filter(|member| member["format"] == 2).count())
     };
     for node in 0..3 {
-        let agreed = until(SOON, || (seen_by(node) == (format, newer)).then_some(()));
+        let agreed = wait_until(SOON, || (seen_by(node) == (format, newer)).then_some(()));
         assert!(agreed.is_some(), "node {node} sees {:?}", seen_by(node));
     }
 }
@@ -217,8 +217,8 @@ fn a_cluster_is_upgraded_node_by_node_and_then_refuses_the_old_version() {
         server.terminate().unwrap();
         claims.make(&nodes, other);
         assert_eq!(server.wait(SOON).unwrap().code(), Some(0));
-        nodes.houses[node].set(FORMAT, "2");
-        nodes.servers[node] = Some(run(&nodes.houses[node]));
+        nodes.sandboxes[node].set(FORMAT, "2");
+        nodes.servers[node] = Some(run(&nodes.sandboxes[node]));
         claims.make(&nodes, other);
         nodes.ready(node);
         claims.make(&nodes, node);
@@ -227,15 +227,15 @@ fn a_cluster_is_upgraded_node_by_node_and_then_refuses_the_old_version() {
     for node in 0..3 {
         claims.assert_at(&nodes, node);
     }
-    assert!(nodes.houses[0].netstead(["store", "check"]).err.contains("all well"));
+    assert!(nodes.sandboxes[0].netstead(["store", "check"]).err.contains("all well"));
 
     // Nobody goes back to the old version.
     let back = order[0];
     end(&mut nodes.servers[back].take().unwrap());
-    nodes.houses[back].set(FORMAT, "1");
-    assert_refused(&mut run(&nodes.houses[back]), SOON);
-    nodes.houses[back].set(FORMAT, "2");
-    nodes.servers[back] = Some(run(&nodes.houses[back]));
+    nodes.sandboxes[back].set(FORMAT, "1");
+    assert_refused(&mut run(&nodes.sandboxes[back]), SOON);
+    nodes.sandboxes[back].set(FORMAT, "2");
+    nodes.servers[back] = Some(run(&nodes.sandboxes[back]));
     nodes.ready(back);
     claims.make(&nodes, back);
     claims.assert_at(&nodes, back);
@@ -246,13 +246,13 @@ fn no_command_touches_a_store_that_is_newer_than_the_program() {
     if !can_pretend() {
         return;
     }
-    let mut house = House::empty();
-    house.set(FORMAT, "2");
-    house.start(&[]);
-    house.does("pool create lan --range 10.0.3.1-10.0.3.9");
-    let web = house.does("claim lan web");
-    house.stop();
-    house.set(FORMAT, "1");
+    let mut sandbox = Sandbox::empty();
+    sandbox.set(FORMAT, "2");
+    sandbox.start(&[]);
+    sandbox.does("pool create lan --range 10.0.3.1-10.0.3.9");
+    let web = sandbox.does("claim lan web");
+    sandbox.stop();
+    sandbox.set(FORMAT, "1");
     for line in [
         "store check --local",
         "store check --repair --local",
@@ -261,23 +261,23 @@ fn no_command_touches_a_store_that_is_newer_than_the_program() {
         "store migrate elsewhere",
         "claim lan late --local",
     ] {
-        let said = house.fails(&format!("{line} --data-dir data"));
+        let said = sandbox.fails(&format!("{line} --data-dir data"));
         assert!(says_what_to_do(&said.err), "`netstead {line}` said:\n{}", said.err);
     }
     for name in ["whole.backup", "own.backup", "elsewhere"] {
-        assert!(!house.path().join(name).exists(), "{name} should not be there");
+        assert!(!sandbox.path().join(name).exists(), "{name} should not be there");
     }
 
     // The newer one can do all of it.
-    house.set(FORMAT, "2");
-    house.does("store check --repair --local --data-dir data");
-    house.does("store backup whole.backup --local --data-dir data");
-    house.does("store migrate elsewhere --data-dir data");
-    assert_eq!(house.does("claim lan web --local --data-dir elsewhere"), web);
+    sandbox.set(FORMAT, "2");
+    sandbox.does("store check --repair --local --data-dir data");
+    sandbox.does("store backup whole.backup --local --data-dir data");
+    sandbox.does("store migrate elsewhere --data-dir data");
+    assert_eq!(sandbox.does("claim lan web --local --data-dir elsewhere"), web);
 
     // Nor is what the newer one saved put into another store by the older one.
-    house.set(FORMAT, "1");
-    let said = house.fails("store restore whole.backup --data-dir restored");
+    sandbox.set(FORMAT, "1");
+    let said = sandbox.fails("store restore whole.backup --data-dir restored");
     assert!(
         said.err
             .contains("is of a store of format 2, and this version of Netstead understands formats up to 1"),
@@ -285,7 +285,7 @@ fn no_command_touches_a_store_that_is_newer_than_the_program() {
         said.err
     );
     assert!(said.err.contains("hint: upgrade Netstead"), "{}", said.err);
-    house.set(FORMAT, "2");
-    house.does("store restore whole.backup --data-dir restored");
-    assert_eq!(house.does("claim lan web --local --data-dir restored"), web);
+    sandbox.set(FORMAT, "2");
+    sandbox.does("store restore whole.backup --data-dir restored");
+    assert_eq!(sandbox.does("claim lan web --local --data-dir restored"), web);
 }

@@ -28,13 +28,13 @@ fn certificates(dir: &Path) {
     }
 }
 
-/// A house that looks at one host, with more lines in its table.
-fn looking_at(host: &str, more: &str) -> House {
-    let house = House::empty();
+/// A sandbox that looks at one host, with more lines in its table.
+fn looking_at(host: &str, more: &str) -> Sandbox {
+    let sandbox = Sandbox::empty();
     let text =
         format!("[source.dock]\ntype = \"docker\"\nhost = \"{host}\"\ntarget = \"198.51.100.7\"\n{more}\n");
-    std::fs::write(house.path().join("netstead.toml"), text).unwrap();
-    house
+    std::fs::write(sandbox.path().join("netstead.toml"), text).unwrap();
+    sandbox
 }
 
 #[test]
@@ -56,13 +56,13 @@ fn a_docker_behind_tls_is_looked_at_by_those_it_knows() {
     let known = format!(
         "ca_file = \"{dir}/ca.pem\"\nclient_cert = \"{dir}/client.pem\"\nclient_key = \"{dir}/client-key.pem\"\n"
     );
-    let mut house = looking_at(&host, &known);
-    house.start(&[]);
+    let mut sandbox = looking_at(&host, &known);
+    sandbox.start(&[]);
     run(&docker, "far", "far.example.test", &[]);
-    until(&["198.51.100.7"], || a(house.dns(), "far.example.test"));
+    until(&["198.51.100.7"], || a(sandbox.dns(), "far.example.test"));
     // What it tells by itself comes through as well: this is sooner than any timer.
     run(&docker, "next", "next.example.test", &[]);
-    until(&["198.51.100.7"], || a(house.dns(), "next.example.test"));
+    until(&["198.51.100.7"], || a(sandbox.dns(), "next.example.test"));
 
     for (more, why) in [
         (format!("ca_file = \"{dir}/ca.pem\"\n"), "does not answer"),
@@ -127,23 +127,23 @@ fn a_docker_at_the_other_end_of_ssh_is_looked_at() {
     std::fs::set_permissions(bin.join("ssh"), std::fs::Permissions::from_mode(0o755)).unwrap();
     let user =
         String::from_utf8(std::process::Command::new("id").arg("-un").output().unwrap().stdout).unwrap();
-    let mut house = looking_at(&format!("ssh://{}@127.0.0.1:{port}", user.trim()), "");
-    house.set("PATH", &format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
+    let mut sandbox = looking_at(&format!("ssh://{}@127.0.0.1:{port}", user.trim()), "");
+    sandbox.set("PATH", &format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
     write("known", "");
-    house.start(&[]);
+    sandbox.start(&[]);
     let begun = Stopwatch::start();
-    while !house.does("get sources -o json").contains("Host key verification failed") {
-        assert!(begun.elapsed() < SOON, "{}", house.does("get sources -o json"));
+    while !sandbox.does("get sources -o json").contains("Host key verification failed") {
+        assert!(begun.elapsed() < SOON, "{}", sandbox.does("get sources -o json"));
     }
     let key = std::fs::read_to_string(at("host.pub")).unwrap();
     write("known", &format!("[127.0.0.1]:{port} {key}"));
     let (name, next) = (fresh("distant"), fresh("distant"));
     let host = |name: &str| format!("{name}.example.test");
     run(docker, &name, &host(&name), &[]);
-    house.does("apply");
-    until(&["198.51.100.7"], || a(house.dns(), &host(&name)));
+    sandbox.does("apply");
+    until(&["198.51.100.7"], || a(sandbox.dns(), &host(&name)));
     docker.docker(&["rm", "-f", &name]);
     run(docker, &next, &host(&next), &[]);
-    until(&["198.51.100.7"], || a(house.dns(), &host(&next)));
+    until(&["198.51.100.7"], || a(sandbox.dns(), &host(&next)));
     docker.docker(&["rm", "-f", &next]);
 }

@@ -40,11 +40,11 @@ pub(crate) fn sizes() -> [Pool; 2] {
 /// Clients at work.
 pub(crate) struct Load {
     pub(crate) history: Arc<History>,
-    shared: Arc<Shared>,
+    shared: Arc<LoadState>,
     workers: Vec<JoinHandle<()>>,
 }
 
-struct Shared {
+struct LoadState {
     history: Arc<History>,
     stop: AtomicBool,
     /// Answered, or unanswered after they were sent; what never reached a node does not count.
@@ -67,7 +67,7 @@ impl Load {
             client.create_pool(name, &pool).await.unwrap();
         }
         let history = Arc::new(History::new());
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(LoadState {
             history: Arc::clone(&history),
             stop: AtomicBool::new(false),
             done: AtomicUsize::new(0),
@@ -191,13 +191,13 @@ struct Caller {
     number: usize,
     nodes: Vec<Client>,
     at: usize,
-    shared: Arc<Shared>,
+    shared: Arc<LoadState>,
     dice: StdRng,
 }
 
 /// What to do after an answer.
 #[derive(PartialEq, Eq)]
-enum Then {
+enum NextStep {
     GoOn,
     /// Ask the same of another node.
     AskAgain,
@@ -211,7 +211,7 @@ impl Caller {
                 self.at = self.number;
             }
             let action = self.choose();
-            while self.once(&action).await == Then::AskAgain {
+            while self.once(&action).await == NextStep::AskAgain {
                 if self.shared.stop.load(Ordering::Relaxed) {
                     return;
                 }
@@ -224,7 +224,7 @@ impl Caller {
 
     async fn until_answered(&mut self, action: &Action) {
         for _ in 0..600 {
-            if self.once(action).await == Then::GoOn {
+            if self.once(action).await == NextStep::GoOn {
                 return;
             }
             sleep(BREATH * 3).await;
@@ -257,12 +257,12 @@ impl Caller {
     }
 
     /// Asks once, notes it, and learns from it.
-    async fn once(&mut self, action: &Action) -> Then {
+    async fn once(&mut self, action: &Action) -> NextStep {
         let node = self.nodes[self.at % self.nodes.len()].clone();
         let begun = self.shared.history.begin(self.number, action.clone());
         let answer = ask(&node, action).await;
         let (outcome, then) = match answer {
-            Ok(outcome) => (outcome, Then::GoOn),
+            Ok(outcome) => (outcome, NextStep::GoOn),
             Err(error) => understand(action, &error),
         };
         if outcome != Outcome::Failed {
@@ -333,21 +333,21 @@ async fn ask(node: &Client, action: &Action) -> Result<Outcome, ClientError> {
 }
 
 /// What an error says about what was done, and what a client does next.
-fn understand(action: &Action, error: &ClientError) -> (Outcome, Then) {
+fn understand(action: &Action, error: &ClientError) -> (Outcome, NextStep) {
     let exact = matches!(action, Action::Claim { exact: Some(_), .. });
     match error {
         ClientError::Refused(problem) => match problem.slug() {
-            "address-held" | "holds-another" if exact => (Outcome::Taken, Then::GoOn),
-            "already-gone" | "no-such-claim" => (Outcome::Gone, Then::GoOn),
-            "exhausted" if !exact => (Outcome::Exhausted, Then::GoOn),
+            "address-held" | "holds-another" if exact => (Outcome::Taken, NextStep::GoOn),
+            "already-gone" | "no-such-claim" => (Outcome::Gone, NextStep::GoOn),
+            "exhausted" if !exact => (Outcome::Exhausted, NextStep::GoOn),
             // One that was dropped because its time was over was not done.
-            "too-late" | "timeout" => (Outcome::Failed, Then::AskAgain),
+            "too-late" | "timeout" => (Outcome::Failed, NextStep::AskAgain),
             other => panic!("{action:?} was refused: {other}: {error}"),
         },
-        ClientError::Unknown { .. } => (Outcome::Unknown, Then::AskAgain),
+        ClientError::Unknown { .. } => (Outcome::Unknown, NextStep::AskAgain),
         // Nothing was done, the server says, or it was never reached.
         ClientError::Unavailable { .. } | ClientError::Unreachable { .. } | ClientError::Slow { .. } => {
-            (Outcome::Failed, Then::AskAgain)
+            (Outcome::Failed, NextStep::AskAgain)
         }
         other => panic!("{action:?}: {other}"),
     }

@@ -12,10 +12,10 @@ use std::{
 };
 
 use netstead_client::{Client, types::TokenInput};
-use netstead_testkit::{Etcd, EtcdPlace, Lan, Lossy, Machine, Tmpfs};
+use netstead_testkit::{Etcd, EtcdHost, LossyProxy, Machine, Tmpfs, VirtualNetwork};
 use tokio::time::{sleep, timeout};
 
-use super::{Fault, node::Node, scripts::AHEAD, signs::get};
+use super::{Fault, fault_effects::get, injection::AHEAD, node::Node};
 
 pub(crate) const NODES: u8 = 3;
 
@@ -61,15 +61,15 @@ pub(crate) struct Cluster {
     over: Arc<AtomicBool>,
     token: Option<String>,
     pub(crate) etcd: Option<Etcd>,
-    pub(crate) ways: Vec<Lossy>,
+    pub(crate) ways: Vec<LossyProxy>,
     pub(crate) disk: Option<Tmpfs>,
     /// Last: processes end before their network.
-    pub(crate) lan: Lan,
+    pub(crate) lan: VirtualNetwork,
 }
 
 impl Cluster {
     /// Starts everything on this network, with more in the configuration of all nodes; `None` where this machine cannot.
-    pub(crate) fn start(lan: Lan, backing: Backing, fault: Fault, more: &str) -> Option<Self> {
+    pub(crate) fn start(lan: VirtualNetwork, backing: Backing, fault: Fault, more: &str) -> Option<Self> {
         let disk = match (backing, fault) {
             (Backing::Etcd { members: 3 } | Backing::Raft, Fault::DiskFull) => Some(Tmpfs::mount(400 << 20)?),
             _ => None,
@@ -208,15 +208,15 @@ impl Drop for Cluster {
     }
 }
 
-fn start_etcd(lan: &Lan, members: usize, fault: Fault, disk: Option<&Tmpfs>) -> Option<Etcd> {
+fn start_etcd(lan: &VirtualNetwork, members: usize, fault: Fault, disk: Option<&Tmpfs>) -> Option<Etcd> {
     // One alone is on a machine of its own, so that a node can be cut off from it.
     let first = if members == 1 { NODES.into() } else { 0 };
-    let mut places: Vec<EtcdPlace> = lan
+    let mut places: Vec<EtcdHost> = lan
         .machines()
         .iter()
         .skip(first)
         .take(members)
-        .map(|machine| EtcdPlace { machine: Some(machine.clone()), ..EtcdPlace::default() })
+        .map(|machine| EtcdHost { machine: Some(machine.clone()), ..EtcdHost::default() })
         .collect();
     if let (Some(disk), Some(place)) = (disk, places.first_mut()) {
         place.disk = Some(disk.path().to_owned());
@@ -246,14 +246,14 @@ fn by_raft(addresses: &[Ipv4Addr], number: usize) -> String {
     )
 }
 
-fn lossy(ways: &mut Vec<Lossy>, host: Ipv4Addr, url: &str) -> String {
+fn lossy(ways: &mut Vec<LossyProxy>, host: Ipv4Addr, url: &str) -> String {
     let server = url.strip_prefix("http://").unwrap().parse().unwrap();
     // A leader's commit names the head and the epoch.
     let is_commit = |bytes: &[u8]| {
         let has = |part: &[u8]| bytes.windows(part.len()).any(|window| window == part);
         has(b"ledger/head") && has(b"meta/epoch")
     };
-    let way = Lossy::before(host.into(), server, is_commit).unwrap();
+    let way = LossyProxy::before(host.into(), server, is_commit).unwrap();
     let url = format!("http://{}", way.address());
     ways.push(way);
     url

@@ -15,10 +15,10 @@ use netstead_testkit::history::History;
 const GLANCE: Duration = Duration::from_millis(50);
 
 /// Epochs and generations in the order they were seen, with when by the clock of the history.
-type Seen = Arc<Mutex<Vec<(Duration, u64, u64)>>>;
+type Observations = Arc<Mutex<Vec<(Duration, u64, u64)>>>;
 
 pub(crate) struct Observer {
-    seen: Seen,
+    seen: Observations,
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -30,7 +30,7 @@ impl Observer {
         clock: Arc<History>,
         open: impl FnOnce() -> L + Send + 'static,
     ) -> Self {
-        let (seen, over) = (Seen::default(), Arc::new(AtomicBool::new(false)));
+        let (seen, over) = (Observations::default(), Arc::new(AtomicBool::new(false)));
         let thread = thread::spawn({
             let (seen, over) = (Arc::clone(&seen), Arc::clone(&over));
             move || {

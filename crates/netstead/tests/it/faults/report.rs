@@ -4,7 +4,7 @@ use std::{fs::OpenOptions, io::Write as _, time::Duration};
 
 use netstead_testkit::history::Summary;
 
-use super::signs::Lead;
+use super::fault_effects::Lead;
 
 /// What was measured while it went wrong.
 #[derive(Debug, Default)]
@@ -46,7 +46,7 @@ pub(crate) fn operations() -> usize {
 }
 
 /// Says how it went, and leaves the same in the file that `NETSTEAD_FAULT_REPORT` names.
-pub(crate) fn tell(store: &str, fault: &str, summary: &Summary, figures: &Figures, seconds: f64) {
+pub(crate) fn record_run(store: &str, fault: &str, summary: &Summary, figures: &Figures, seconds: f64) {
     let longest = |all: &mut dyn Iterator<Item = Duration>| all.max().map(|took| took.as_secs_f64());
     let failover = |election: bool| {
         let such = figures.gaps.iter().filter(|gap| gap.election == election);

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use netstead_testkit::{
-    Lan,
+    VirtualNetwork,
     history::{Operation, check},
 };
 
@@ -11,27 +11,27 @@ use super::{
     Backing, Cluster, Fault,
     clients::{Load, sizes},
     cluster::{NODES, PATIENCE},
-    names::{DOMAIN, Names},
+    dns_servers::{DOMAIN, DnsServers},
     report,
 };
 use crate::resolve::Stopwatch;
 
 /// Addresses only.
 pub(crate) async fn run(backing: Backing, fault: Fault) {
-    let Some(lan) = Lan::start(NODES + 1) else { return };
+    let Some(lan) = VirtualNetwork::start(NODES + 1) else { return };
     let Some(cluster) = Cluster::start(lan, backing, fault, "") else { return };
     suffer(cluster, backing, fault, None).await;
 }
 
 /// The same while DNS servers are kept in line with them.
 pub(crate) async fn run_with_names(backing: Backing, fault: Fault) {
-    let Some(lan) = Lan::start(NODES + 1) else { return };
-    let Some(names) = Names::start(lan.host()) else { return };
+    let Some(lan) = VirtualNetwork::start(NODES + 1) else { return };
+    let Some(names) = DnsServers::start(lan.host()) else { return };
     let Some(cluster) = Cluster::start(lan, backing, fault, &names.configuration()) else { return };
     suffer(cluster, backing, fault, Some(names)).await;
 }
 
-async fn suffer(mut cluster: Cluster, backing: Backing, fault: Fault, names: Option<Names>) {
+async fn suffer(mut cluster: Cluster, backing: Backing, fault: Fault, names: Option<DnsServers>) {
     let begun = Stopwatch::start();
     cluster.begin().await;
     let load = Load::begin(&cluster, names.as_ref().map(|_| DOMAIN)).await;
@@ -59,7 +59,7 @@ async fn suffer(mut cluster: Cluster, backing: Backing, fault: Fault, names: Opt
         eprintln!("{backing}, {fault}: {}", watched.end());
     }
     let with = if names.is_some() { ", with names" } else { "" };
-    report::tell(&format!("{backing}{with}"), &fault.to_string(), &summary, &figures, seconds);
+    report::record_run(&format!("{backing}{with}"), &fault.to_string(), &summary, &figures, seconds);
     let clients = cluster.clients(PATIENCE);
     let checked = clients[cluster.leader().await].check().await.unwrap();
     assert!(checked.problems.is_empty(), "{checked:?}");

@@ -1,12 +1,12 @@
 //! What people read when much is going on at once: whole screens, at 80 columns.
 
-use netstead_testkit::{PowerDns, until};
+use netstead_testkit::{PowerDns, wait_until};
 
-use super::lab::{HOSTS, SOON, Server, ZONES, house, powerdns};
-use crate::house::House;
+use super::dns_fixture::{HOSTS, SOON, Server, ZONES, powerdns, sandbox};
+use crate::sandbox::Sandbox;
 
 /// A screen without what is otherwise in every run.
-fn steady(house: &House, text: &str) -> String {
+fn steady(sandbox: &Sandbox, text: &str) -> String {
     let mut steady = String::new();
     for line in text.lines() {
         assert!(line.chars().count() <= 80 || line.contains("data"), "too wide:\n{line}");
@@ -19,7 +19,7 @@ fn steady(house: &House, text: &str) -> String {
         steady.truncate(steady.trim_end_matches(' ').len());
         steady.push('\n');
     }
-    steady.replace(&house.path().display().to_string(), "HOME")
+    steady.replace(&sandbox.path().display().to_string(), "HOME")
 }
 
 fn steady_word(word: &str) -> String {
@@ -59,43 +59,43 @@ fn a_plan_and_the_status_read_well_when_much_is_going_on() {
             powerdns("edge", &strict.api_url(), "").replace("netstead-test", "wrong")
         )
     };
-    let mut house = house(&config(""));
-    house.write("hosts", "10.0.3.2 nas.home.test\n10.0.3.3 printer.home.test\n");
-    house.start(&[]);
-    house.does("pool create lan --range 10.0.3.50-10.0.3.59 --domain home.test");
+    let mut sandbox = sandbox(&config(""));
+    sandbox.write("hosts", "10.0.3.2 nas.home.test\n10.0.3.3 printer.home.test\n");
+    sandbox.start(&[]);
+    sandbox.does("pool create lan --range 10.0.3.50-10.0.3.59 --domain home.test");
     for line in ["claim lan web-1", "claim lan web-2", "record set www.home.test A 10.0.3.9"] {
-        house.does(line);
+        sandbox.does(line);
     }
-    house.does("record set app.home.test CNAME www.home.test.");
+    sandbox.does("record set app.home.test CNAME www.home.test.");
     let server = Server::from(&daemon);
-    let there = until(SOON, || (server.zone("home.test").plain().len() == 7).then_some(()));
+    let there = wait_until(SOON, || (server.zone("home.test").plain().len() == 7).then_some(()));
     assert!(there.is_some(), "{:?}", server.zone("home.test"));
 
     // One of each: what the server will not have, what somebody else has, what a typo would take away, a file that is
     // half written, a change, a removal and something new.
-    house.netstead(["record", "set", "shop.home.test", "MX", "10 _mail.home.test."]);
-    house.does("record set mail.home.test A 10.0.3.25");
-    house.reload(&config("exclude_domains = [\"app.home.test\"]"));
-    house.write("hosts", "10.0.3.2 nas.home.test\n");
-    house.netstead(["apply", "--provider", "lan"]);
-    house.write("hosts", "10.0.3.2 nas.home.test\n10.0.3.3 printer.home.te");
-    house.netstead(["apply", "--provider", "lan"]);
-    house.does("pause --provider lan --reason moving");
+    sandbox.netstead(["record", "set", "shop.home.test", "MX", "10 _mail.home.test."]);
+    sandbox.does("record set mail.home.test A 10.0.3.25");
+    sandbox.reload(&config("exclude_domains = [\"app.home.test\"]"));
+    sandbox.write("hosts", "10.0.3.2 nas.home.test\n");
+    sandbox.netstead(["apply", "--provider", "lan"]);
+    sandbox.write("hosts", "10.0.3.2 nas.home.test\n10.0.3.3 printer.home.te");
+    sandbox.netstead(["apply", "--provider", "lan"]);
+    sandbox.does("pause --provider lan --reason moving");
     for line in ["release lan web-2", "claim lan db-1", "record set www.home.test A 10.0.3.10"] {
-        house.does(line);
+        sandbox.does(line);
     }
-    let planned = until(SOON, || {
-        let plan = house.netstead(["plan", "lan"]).out;
+    let planned = wait_until(SOON, || {
+        let plan = sandbox.netstead(["plan", "lan"]).out;
         ["db-1", "→ 10.0.3.10", "- web-2", "rejects", "blocked", "incomplete"]
             .iter()
             .all(|part| plan.contains(part))
             .then_some(plan)
     });
-    let plan = planned.unwrap_or_else(|| panic!("{}", house.netstead(["plan", "lan"]).out));
-    insta::assert_snapshot!("plan", steady(&house, &plan));
-    house.netstead(["apply", "--provider", "builtin"]);
-    house.settles("builtin");
-    insta::assert_snapshot!("status", steady(&house, &house.does("status")));
-    let said = house.does("explain shop.home.test");
-    insta::assert_snapshot!("explain", steady(&house, &said));
+    let plan = planned.unwrap_or_else(|| panic!("{}", sandbox.netstead(["plan", "lan"]).out));
+    insta::assert_snapshot!("plan", steady(&sandbox, &plan));
+    sandbox.netstead(["apply", "--provider", "builtin"]);
+    sandbox.settles("builtin");
+    insta::assert_snapshot!("status", steady(&sandbox, &sandbox.does("status")));
+    let said = sandbox.does("explain shop.home.test");
+    insta::assert_snapshot!("explain", steady(&sandbox, &said));
 }

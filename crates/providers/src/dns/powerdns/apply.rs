@@ -9,7 +9,7 @@ use super::{
     Creation, PowerDns, SINGLE_VALUES, Version, no_such_zone,
     wire::{self, Changes, Edit, NewZone, Patch, Record},
 };
-use crate::dns::check::{halves, removals_first, wanted};
+use crate::dns::preconditions::{halves, removals_first, wanted};
 
 /// The server takes 2 MB in one request unless told otherwise.
 const MOST_BYTES: usize = 1_500_000;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Version;
 use crate::{
     dns::{
-        check::{Found, expected, wanted},
+        preconditions::{ServerRecords, expected, wanted},
         tidy,
     },
     http::Reply,
@@ -103,7 +103,7 @@ fn is_same(absolute: &str, name: &Name) -> bool {
 /// What stands on the server, with what only this API knows of.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
-    pub(super) found: Found,
+    pub(super) found: ServerRecords,
     /// Records that are kept but not served.
     disabled: BTreeMap<(Name, RecordType), Vec<Record>>,
 }
@@ -132,7 +132,7 @@ impl From<Vec<RrSet>> for Changes {
     }
 }
 
-impl From<Changes> for Found {
+impl From<Changes> for ServerRecords {
     fn from(changes: Changes) -> Self {
         changes.found
     }
@@ -247,10 +247,10 @@ pub(super) struct NewZone {
 /// What the server says is wrong: 422 comes as JSON, most else as text.
 pub(super) fn reason(reply: &Reply) -> String {
     #[derive(Deserialize)]
-    struct Said {
+    struct ErrorBody {
         error: String,
     }
-    serde_json::from_slice(&reply.body).map_or_else(|_| reply.text(), |said: Said| said.error)
+    serde_json::from_slice(&reply.body).map_or_else(|_| reply.text(), |said: ErrorBody| said.error)
 }
 
 #[cfg(test)]

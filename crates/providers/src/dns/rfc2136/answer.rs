@@ -8,7 +8,7 @@ use hickory_proto::{
 };
 use netstead_model::{Name, RecordData, RecordType};
 
-use super::{key::canonical, rdata};
+use super::{rdata, tsig::canonical};
 
 const SOA: u16 = 6;
 const OPT: u16 = 41;

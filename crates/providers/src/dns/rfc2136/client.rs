@@ -11,9 +11,9 @@ use tokio::{
 
 use super::{
     answer::{Answer, Signature},
-    key::{Key, Verifier},
+    tsig::{TsigKey, Verifier},
 };
-use crate::{Call, Observer, Outcome, SettingsError};
+use crate::{Call, CallObserver, Outcome, SettingsError};
 
 const PORT: u16 = 53;
 const NOTAUTH: u16 = 9;
@@ -62,8 +62,8 @@ impl fmt::Display for Server {
 
 #[derive(Debug)]
 pub(super) struct Client {
-    pub(super) key: Option<Key>,
-    pub(super) observer: Arc<dyn Observer>,
+    pub(super) key: Option<TsigKey>,
+    pub(super) observer: Arc<dyn CallObserver>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) connect: Duration,
     /// How long the next message of an answer may take.
@@ -90,7 +90,7 @@ impl Client {
 
 /// Why an exchange gave no usable answer.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(super) enum ExchangeError {
     /// The request may have arrived.
     Lost(String),
     Denied(String),
@@ -111,19 +111,19 @@ impl<'c> Connection<'c> {
         &mut self,
         operation: &'static str,
         message: Vec<u8>,
-    ) -> Result<Answer, Trouble> {
+    ) -> Result<Answer, ExchangeError> {
         let begun = self.client.clock.monotonic();
         let outcome = self.once(message).await;
         let how = match &outcome {
             Ok(answer) if matches!(answer.code, 0 | 3 | 6..=8) => Outcome::Answered,
-            Ok(_) | Err(Trouble::Denied(_)) => Outcome::Refused,
+            Ok(_) | Err(ExchangeError::Denied(_)) => Outcome::Refused,
             Err(_) => Outcome::Failed,
         };
         self.observe(operation, how, begun);
         outcome
     }
 
-    async fn once(&mut self, message: Vec<u8>) -> Result<Answer, Trouble> {
+    async fn once(&mut self, message: Vec<u8>) -> Result<Answer, ExchangeError> {
         let mut verifier = self.send(message).await?;
         self.receive(verifier.as_mut()).await
     }
@@ -134,7 +134,7 @@ impl<'c> Connection<'c> {
     }
 
     /// Signs and sends `message`, whose id is set here.
-    pub(super) async fn send(&mut self, mut message: Vec<u8>) -> Result<Option<Verifier<'c>>, Trouble> {
+    pub(super) async fn send(&mut self, mut message: Vec<u8>) -> Result<Option<Verifier<'c>>, ExchangeError> {
         self.id = self.id.wrapping_add(1);
         for (byte, own) in message.iter_mut().zip(self.id.to_be_bytes()) {
             *byte = own;
@@ -143,12 +143,13 @@ impl<'c> Connection<'c> {
         let verifier = match &client.key {
             None => None,
             Some(key) => {
-                let mac = key.sign(&mut message, client.now()).map_err(Trouble::Malformed)?;
+                let mac = key.sign(&mut message, client.now()).map_err(ExchangeError::Malformed)?;
                 Some(Verifier::new(key, mac))
             }
         };
-        let length = u16::try_from(message.len())
-            .map_err(|_| Trouble::Malformed("the request is longer than a DNS message can be".into()))?;
+        let length = u16::try_from(message.len()).map_err(|_| {
+            ExchangeError::Malformed("the request is longer than a DNS message can be".into())
+        })?;
         let mut frame = Vec::from(length.to_be_bytes());
         frame.append(&mut message);
         self.in_time(|stream| Box::pin(async move { stream.write_all(&frame).await })).await?;
@@ -156,7 +157,10 @@ impl<'c> Connection<'c> {
     }
 
     /// The next message of the answer to what was sent last.
-    pub(super) async fn receive(&mut self, verifier: Option<&mut Verifier<'c>>) -> Result<Answer, Trouble> {
+    pub(super) async fn receive(
+        &mut self,
+        verifier: Option<&mut Verifier<'c>>,
+    ) -> Result<Answer, ExchangeError> {
         let message = self
             .in_time(|stream| {
                 Box::pin(async move {
@@ -167,29 +171,29 @@ impl<'c> Connection<'c> {
                 })
             })
             .await?;
-        let answer = Answer::read(&message).map_err(Trouble::Malformed)?;
+        let answer = Answer::read(&message).map_err(ExchangeError::Malformed)?;
         if answer.id != self.id || !answer.response {
-            return Err(Trouble::Malformed("it answers what was not asked".into()));
+            return Err(ExchangeError::Malformed("it answers what was not asked".into()));
         }
         if let (NOTAUTH, Some(signature)) = (answer.code, &answer.signature)
             && signature.error != 0
         {
-            return Err(Trouble::Denied(self.explain(signature)));
+            return Err(ExchangeError::Denied(self.explain(signature)));
         }
         // Servers leave refusals unsigned, and a forged one can only make us try again later.
         if let Some(verifier) = verifier
             && (answer.code == 0 || answer.signature.is_some())
         {
             let now = self.client.now();
-            verifier
-                .check(&message, answer.signature.as_ref(), now)
-                .map_err(|reason| Trouble::Malformed(format!("its answer cannot be trusted: {reason}")))?;
+            verifier.check(&message, answer.signature.as_ref(), now).map_err(|reason| {
+                ExchangeError::Malformed(format!("its answer cannot be trusted: {reason}"))
+            })?;
         }
         Ok(answer)
     }
 
     fn explain(&self, signature: &Signature) -> String {
-        let key = self.client.key.as_ref().map_or("?", Key::shown);
+        let key = self.client.key.as_ref().map_or("?", TsigKey::shown);
         match signature.error {
             BADSIG => format!("BADSIG: it has another secret for the key {key}"),
             BADKEY => {
@@ -209,32 +213,34 @@ impl<'c> Connection<'c> {
         act: impl for<'s> FnOnce(
             &'s mut TcpStream,
         ) -> std::pin::Pin<Box<dyn Future<Output = io::Result<T>> + Send + 's>>,
-    ) -> Result<T, Trouble> {
+    ) -> Result<T, ExchangeError> {
         let limit = self.client.answer;
         match timeout(limit, act(&mut self.stream)).await {
             Ok(Ok(value)) => Ok(value),
-            Ok(Err(error)) => Err(Trouble::Lost(format!("the connection broke: {error}"))),
-            Err(_) => Err(Trouble::Lost(format!("no answer within {limit:?}"))),
+            Ok(Err(error)) => Err(ExchangeError::Lost(format!("the connection broke: {error}"))),
+            Err(_) => Err(ExchangeError::Lost(format!("no answer within {limit:?}"))),
         }
     }
 
     /// What trouble means for somebody who only reads.
-    pub(super) fn reading(&self, trouble: Trouble) -> ProviderError {
+    pub(super) fn reading(&self, trouble: ExchangeError) -> ProviderError {
         let server = self.server.clone();
         match trouble {
-            Trouble::Lost(reason) => ProviderError::Unreachable { server, reason },
-            Trouble::Denied(reason) => ProviderError::Denied { server, reason },
-            Trouble::Malformed(reason) => ProviderError::Malformed { server, reason },
+            ExchangeError::Lost(reason) => ProviderError::Unreachable { server, reason },
+            ExchangeError::Denied(reason) => ProviderError::Denied { server, reason },
+            ExchangeError::Malformed(reason) => ProviderError::Malformed { server, reason },
         }
     }
 
     /// What trouble means for somebody who changes something.
-    pub(super) fn writing(&self, trouble: Trouble) -> ProviderError {
+    pub(super) fn writing(&self, trouble: ExchangeError) -> ProviderError {
         let server = self.server.clone();
         match trouble {
             // An answer that cannot be read or trusted says nothing about what was done.
-            Trouble::Lost(reason) | Trouble::Malformed(reason) => ProviderError::Unknown { server, reason },
-            Trouble::Denied(reason) => ProviderError::Denied { server, reason },
+            ExchangeError::Lost(reason) | ExchangeError::Malformed(reason) => {
+                ProviderError::Unknown { server, reason }
+            }
+            ExchangeError::Denied(reason) => ProviderError::Denied { server, reason },
         }
     }
 }

@@ -10,7 +10,7 @@ use super::{
     rdata,
     update::Update,
 };
-use crate::dns::check::Found;
+use crate::dns::preconditions::ServerRecords;
 
 const SOA: u16 = 6;
 const IN: u16 = 1;
@@ -85,16 +85,16 @@ impl Connection<'_> {
     }
 
     /// What stands at `names`, all at one serial.
-    pub(super) async fn look_up(
+    pub(super) async fn query_names(
         &mut self,
         zone: &Name,
         names: &BTreeSet<Name>,
-    ) -> Result<(u32, Found), ProviderError> {
+    ) -> Result<(u32, ServerRecords), ProviderError> {
         let mut serial = self.serial(zone).await?;
         for _ in 0..PATIENCE {
-            let mut found = Found::default();
+            let mut found = ServerRecords::default();
             for name in names {
-                self.look_at(zone, name, &mut found).await?;
+                self.query_name(zone, name, &mut found).await?;
             }
             let after = self.serial(zone).await?;
             if after == serial {
@@ -105,7 +105,12 @@ impl Connection<'_> {
         Err(ProviderError::Busy { server: self.server.clone(), retry_after: None })
     }
 
-    async fn look_at(&mut self, zone: &Name, name: &Name, found: &mut Found) -> Result<(), ProviderError> {
+    async fn query_name(
+        &mut self,
+        zone: &Name,
+        name: &Name,
+        found: &mut ServerRecords,
+    ) -> Result<(), ProviderError> {
         for kind in RecordType::ALL {
             let answer = self.ask(name, rdata::number(kind)).await?;
             match answer.code {
@@ -128,7 +133,7 @@ impl Connection<'_> {
                     _ => {}
                 }
             }
-            if seen && !self.stands(zone, name, kind).await? {
+            if seen && !self.set_exists(zone, name, kind).await? {
                 found.sets.remove(&(name.clone(), kind));
                 found.opaque.remove(&(name.clone(), kind));
             }
@@ -137,7 +142,12 @@ impl Connection<'_> {
     }
 
     /// Whether the set is there by itself, and not what a wildcard gives: an update without changes asks that.
-    async fn stands(&mut self, zone: &Name, name: &Name, kind: RecordType) -> Result<bool, ProviderError> {
+    async fn set_exists(
+        &mut self,
+        zone: &Name,
+        name: &Name,
+        kind: RecordType,
+    ) -> Result<bool, ProviderError> {
         let mut update = Update::new(zone);
         update.require_any(name, kind);
         let answer = self.exchange("update", update.message()).await;
@@ -159,7 +169,7 @@ impl Connection<'_> {
     /// seen this way.
     pub(super) async fn may_update(&mut self, zone: &Name) -> Result<(), ProviderError> {
         self.serial(zone).await?;
-        self.stands(zone, zone, RecordType::Ns).await.map(drop)
+        self.set_exists(zone, zone, RecordType::Ns).await.map(drop)
     }
 
     /// The TXT values at `name`.

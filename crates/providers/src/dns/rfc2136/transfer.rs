@@ -5,10 +5,10 @@ use tokio::time::timeout;
 
 use super::{
     answer::{Data, Entry},
-    client::{Connection, Trouble, code_name},
+    client::{Connection, ExchangeError, code_name},
     query::question,
 };
-use crate::{Outcome, dns::check::Found};
+use crate::{Outcome, dns::preconditions::ServerRecords};
 
 /// A transfer may take this many times as long as one answer.
 const MOST_ANSWERS: u32 = 20;
@@ -21,11 +21,11 @@ const NOTAUTH: u16 = 9;
 struct Transfer {
     serial: Option<u32>,
     ended: bool,
-    found: Found,
+    found: ServerRecords,
 }
 
 impl Transfer {
-    fn take(&mut self, zone: &Name, entry: Entry) -> Result<(), String> {
+    fn add_entry(&mut self, zone: &Name, entry: Entry) -> Result<(), String> {
         if self.ended {
             return Err("records follow the end of the transfer".into());
         }
@@ -59,16 +59,18 @@ impl Transfer {
 
 impl Connection<'_> {
     /// Everything in `zone`, and its serial.
-    pub(super) async fn transfer(&mut self, zone: &Name) -> Result<(u32, Found), ProviderError> {
+    pub(super) async fn transfer(&mut self, zone: &Name) -> Result<(u32, ServerRecords), ProviderError> {
         let begun = self.client.clock.monotonic();
         let limit = self.client.answer.saturating_mul(MOST_ANSWERS);
         let outcome = match timeout(limit, self.frames(zone)).await {
             Ok(outcome) => outcome,
-            Err(_) => Err(Trouble::Malformed(format!("the transfer of `{zone}` has no end after {limit:?}"))),
+            Err(_) => {
+                Err(ExchangeError::Malformed(format!("the transfer of `{zone}` has no end after {limit:?}")))
+            }
         };
         let how = match &outcome {
             Ok(Ok(_)) => Outcome::Answered,
-            Ok(Err(_)) | Err(Trouble::Denied(_)) => Outcome::Refused,
+            Ok(Err(_)) | Err(ExchangeError::Denied(_)) => Outcome::Refused,
             Err(_) => Outcome::Failed,
         };
         self.observe("transfer", how, begun);
@@ -80,13 +82,13 @@ impl Connection<'_> {
     }
 
     /// `Ok(Err(code))` if the server will not.
-    async fn frames(&mut self, zone: &Name) -> Result<Result<(u32, Found), u16>, Trouble> {
+    async fn frames(&mut self, zone: &Name) -> Result<Result<(u32, ServerRecords), u16>, ExchangeError> {
         let mut verifier = self.send(question(zone, AXFR)).await?;
         let mut transfer = Transfer::default();
         while !transfer.ended {
             let answer = match self.receive(verifier.as_mut()).await {
-                Err(Trouble::Lost(reason)) if transfer.serial.is_some() => {
-                    return Err(Trouble::Malformed(format!(
+                Err(ExchangeError::Lost(reason)) if transfer.serial.is_some() => {
+                    return Err(ExchangeError::Malformed(format!(
                         "the transfer of `{zone}` is incomplete: {reason}"
                     )));
                 }
@@ -96,20 +98,24 @@ impl Connection<'_> {
                 return Ok(Err(answer.code));
             } else if answer.code != 0 {
                 let name = code_name(answer.code);
-                return Err(Trouble::Malformed(format!("the transfer of `{zone}` is incomplete: {name}")));
+                return Err(ExchangeError::Malformed(format!(
+                    "the transfer of `{zone}` is incomplete: {name}"
+                )));
             }
             if answer.records.is_empty() {
-                return Err(Trouble::Malformed(format!("a message of the transfer of `{zone}` is empty")));
+                return Err(ExchangeError::Malformed(format!(
+                    "a message of the transfer of `{zone}` is empty"
+                )));
             }
             for entry in answer.records {
-                transfer.take(zone, entry).map_err(Trouble::Malformed)?;
+                transfer.add_entry(zone, entry).map_err(ExchangeError::Malformed)?;
             }
         }
         if verifier.is_some_and(|verifier| !verifier.complete()) {
-            return Err(Trouble::Malformed("the end of the transfer is not signed".into()));
+            return Err(ExchangeError::Malformed("the end of the transfer is not signed".into()));
         }
         let serial =
-            transfer.serial.ok_or_else(|| Trouble::Malformed("the transfer has no serial".into()))?;
+            transfer.serial.ok_or_else(|| ExchangeError::Malformed("the transfer has no serial".into()))?;
         Ok(Ok((serial, transfer.found)))
     }
 

@@ -4,7 +4,7 @@ use netstead_model::{Fence, Name, RecordData, RecordSet, RecordType, Unit};
 
 use super::rdata;
 use crate::dns::{
-    check::{expected, removals_first, wanted},
+    preconditions::{expected, removals_first, wanted},
     tidy,
 };
 

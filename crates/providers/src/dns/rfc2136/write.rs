@@ -9,7 +9,7 @@ use super::{
     client::{Connection, Server, code_name},
     update::{Mark, Update, fence_name},
 };
-use crate::dns::check::{Found, halves, wanted};
+use crate::dns::preconditions::{ServerRecords, halves, wanted};
 
 const NOERROR: u16 = 0;
 const SERVFAIL: u16 = 2;
@@ -120,7 +120,9 @@ impl Job<'_> {
             }
             match self.send(&update).await? {
                 NOERROR => self.settle(&batch, &UnitOutcome::Applied),
-                code if NOT_AS_REQUIRED.contains(&code) => self.look_closer(batch, &mut waiting).await?,
+                code if NOT_AS_REQUIRED.contains(&code) => {
+                    self.find_failed_precondition(batch, &mut waiting).await?
+                }
                 code => {
                     self.prove(code).await?;
                     let reason = self.reason(&batch, code);
@@ -220,7 +222,7 @@ impl Job<'_> {
     }
 
     /// Something was not as required: the fence, or what some units expect.
-    async fn look_closer(
+    async fn find_failed_precondition(
         &mut self,
         batch: Vec<usize>,
         waiting: &mut VecDeque<Vec<usize>>,
@@ -257,14 +259,14 @@ impl Job<'_> {
     }
 
     /// What stands at the names of `batch`, over a connection of its own: some servers close one after a transfer.
-    async fn current(&self, batch: &[usize]) -> Result<Found, ProviderError> {
+    async fn current(&self, batch: &[usize]) -> Result<ServerRecords, ProviderError> {
         let mut connection = self.provider.client.connect(self.server).await?;
         if batch.len() > FEW && self.provider.read == Read::Transfer {
             return Ok(connection.transfer(self.zone).await?.1);
         }
         let units = batch.iter().filter_map(|index| self.request.units.get(*index));
         let names = units.flat_map(|unit| unit.names()).cloned();
-        Ok(connection.look_up(self.zone, &names.collect()).await?.1)
+        Ok(connection.query_names(self.zone, &names.collect()).await?.1)
     }
 
     /// A refusal of a whole update: if not even the fence alone is taken, no unit is to blame.

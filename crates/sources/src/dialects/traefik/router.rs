@@ -2,8 +2,8 @@
 
 use netstead_model::Name;
 
-use super::{TraefikSettings, rule, rule::Trouble};
-use crate::dialects::{Ask, notes::Notes};
+use super::{TraefikSettings, rule, rule::RuleError};
+use crate::dialects::{NameRequest, diagnostics::Diagnostics};
 
 /// What of a router is about names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,19 +22,19 @@ impl<'a> Router<'a> {
     }
 
     /// The names it answers for, unless its rule cannot be read. `default_rule` is for one that has no rule.
-    pub(crate) fn asks(
+    pub(crate) fn name_requests(
         &self,
         settings: &TraefikSettings,
         default_rule: Option<&'a str>,
-        notes: &mut Notes,
-    ) -> Result<Vec<Ask>, Trouble> {
+        notes: &mut Diagnostics,
+    ) -> Result<Vec<NameRequest>, RuleError> {
         let label = &self.label;
         if !self.is_wanted(settings) {
-            notes.say(format!("{label}: it is on none of the wanted entrypoints"));
+            notes.add(format!("{label}: it is on none of the wanted entrypoints"));
             return Ok(Vec::new());
         }
         let Some(text) = self.rule.filter(|text| !text.trim().is_empty()).or(default_rule) else {
-            notes.say(format!("{label}: there is no rule, and no default rule either"));
+            notes.add(format!("{label}: there is no rule, and no default rule either"));
             return Ok(Vec::new());
         };
         let rule = rule::read(text)?;
@@ -51,10 +51,10 @@ impl<'a> Router<'a> {
         }
         let silent = rule.notes.is_empty() && asks.is_empty() && rule.hosts.is_empty();
         for note in rule.notes {
-            notes.say(format!("{label}: {note}"));
+            notes.add(format!("{label}: {note}"));
         }
         if silent {
-            notes.say(format!("{label}: the rule names no host"));
+            notes.add(format!("{label}: the rule names no host"));
         }
         Ok(asks)
     }
@@ -71,9 +71,9 @@ impl<'a> Router<'a> {
     }
 }
 
-fn push(asks: &mut Vec<Ask>, host: &str, label: &str, notes: &mut Notes) {
+fn push(asks: &mut Vec<NameRequest>, host: &str, label: &str, notes: &mut Diagnostics) {
     match host.parse::<Name>() {
-        Ok(name) => asks.push(Ask::new(name, label)),
-        Err(error) => notes.say(format!("{label}: {error}")),
+        Ok(name) => asks.push(NameRequest::new(name, label)),
+        Err(error) => notes.add(format!("{label}: {error}")),
     }
 }

@@ -3,14 +3,14 @@
 //! A rule is a small expression: matchers with text arguments, `&&`, `||`, `!` and parentheses. Its meaning is worked
 //! out while it is read, so that time and memory stay in line with its length, and how deep it may nest is limited.
 
-mod hosts;
+mod host_set;
 mod lexer;
 mod parser;
 mod pattern;
 
 use std::collections::BTreeSet;
 
-pub(crate) use self::lexer::Trouble;
+pub(crate) use self::lexer::RuleError;
 use self::parser::Parser;
 
 /// What a rule says about hosts.
@@ -25,6 +25,6 @@ pub(super) struct Rule {
 }
 
 /// Reads a rule.
-pub(super) fn read(text: &str) -> Result<Rule, Trouble> {
+pub(super) fn read(text: &str) -> Result<Rule, RuleError> {
     Parser::new(text)?.rule()
 }

@@ -5,7 +5,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use netstead_model::{Clock as _, SystemClock};
-use netstead_sources::dialects::{Dialect, Reader, Reading, Told, TraefikSettings};
+use netstead_sources::dialects::{Dialect, Reader, Reading, TraefikSettings, WorkloadLabels};
 use proptest::{prelude::*, sample::select};
 
 fn config() -> ProptestConfig {
@@ -22,10 +22,10 @@ fn read(labels: &BTreeMap<String, String>, default_rule: Option<&str>) -> Readin
 }
 
 fn check(reader: &Reader, labels: &BTreeMap<String, String>) -> Reading {
-    let told = Told { name: "app", labels, environment: labels };
+    let told = WorkloadLabels { name: "app", labels, environment: labels };
     let reading = reader.read(&told);
     assert_eq!(reading, reader.read(&told), "the same labels come to the same");
-    let names = reading.asks.iter().map(|ask| &ask.name);
+    let names = reading.requests.iter().map(|ask| &ask.name);
     assert!(names.is_sorted(), "asks come in order of name");
     assert!(
         reading.why_not.iter().all(|why| why.len() < 4000 && !why.contains('\n')),
@@ -176,7 +176,7 @@ proptest! {
     fn fuzz_rules(rule in value()) {
         let labels = BTreeMap::from([("traefik.http.routers.r.rule".to_owned(), rule)]);
         let reading = read(&labels, None);
-        prop_assert!(!reading.asks.is_empty() || !reading.why_not.is_empty(), "a rule that gives no name says why");
+        prop_assert!(!reading.requests.is_empty() || !reading.why_not.is_empty(), "a rule that gives no name says why");
     }
 
     /// What is known of a rule by how it was made: hosts joined by `||`, some ruled out.
@@ -190,7 +190,7 @@ proptest! {
         let ruled: Vec<String> = out.iter().map(|host| format!(" && !Host(\"{host}\")")).collect();
         let rule = format!("{}({}){}{}", "(".repeat(deep), named.join(" || "), ruled.concat(), ")".repeat(deep));
         let labels = BTreeMap::from([("traefik.http.routers.r.rule".to_owned(), rule)]);
-        let found: Vec<String> = read(&labels, None).asks.iter().map(|ask| ask.name.to_string()).collect();
+        let found: Vec<String> = read(&labels, None).requests.iter().map(|ask| ask.name.to_string()).collect();
         let wanted: Vec<String> = hosts.difference(&out).cloned().collect();
         prop_assert_eq!(found, wanted);
     }
@@ -252,7 +252,7 @@ fn labels_of_64_kilobytes_are_read_in_a_moment() {
             let map = BTreeMap::from([(label.to_owned(), value.clone())]);
             let reader = Reader::new(Dialect::ALL);
             let begun = SystemClock.monotonic();
-            let _ = reader.read(&Told { name: "app", labels: &map, environment: &map });
+            let _ = reader.read(&WorkloadLabels { name: "app", labels: &map, environment: &map });
             let took = SystemClock.monotonic().saturating_sub(begun);
             let front: String = value.chars().take(20).collect();
             assert!(took < slowest, "{label}={front}… took {took:?}");
@@ -265,6 +265,6 @@ fn labels_of_64_kilobytes_are_read_in_a_moment() {
         (0..4000).map(|number| (format!("netstead.records.r{number}.hostname"), format!("h{number}.test")));
     let many: BTreeMap<String, String> = many.collect();
     let begun = SystemClock.monotonic();
-    assert_eq!(read(&many, None).asks.len(), 4000);
+    assert_eq!(read(&many, None).requests.len(), 4000);
     assert!(SystemClock.monotonic().saturating_sub(begun) < slowest);
 }

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use netstead_sources::dialects::{Reader, Target};
+use netstead_sources::dialects::{Reader, TargetSpec};
 
 use super::{all, reading};
 
@@ -115,7 +115,7 @@ fn a_target_or_provider_that_cannot_be_read_makes_no_name_at_all() {
         [("netstead.target", "somewhere"), ("netstead.providers", "!"), ("netstead.type", "MX")]
     {
         let found = reading(&Reader::default(), &[("dnsweaver.hostname", "a.test"), (label, value)]);
-        assert_eq!(found.asks, [], "{label}");
+        assert_eq!(found.requests, [], "{label}");
         assert!(found.why_not.iter().any(|why| why.starts_with(label)), "{label}: {:?}", found.why_not);
     }
 }
@@ -130,7 +130,7 @@ fn one_label_silences_every_dialect() {
         (vec![("netstead.enabled", "perhaps"), other], false),
     ] {
         let found = reading(&Reader::default(), &labels);
-        assert_eq!((found.silenced, found.asks.is_empty()), (silent, silent), "{labels:?}");
+        assert_eq!((found.silenced, found.requests.is_empty()), (silent, silent), "{labels:?}");
     }
 }
 
@@ -211,12 +211,12 @@ fn each_target_is_asked_for_once_and_what_has_no_address_is_said() {
     let (wishes, why_not) = reading(&Reader::default(), &labels).wishes(|target| {
         asked.borrow_mut().push(target.clone());
         match target {
-            Target::Host => Ok(vec!["192.0.2.1".parse().unwrap(), "2001:db8::1".parse().unwrap()]),
-            Target::Source => Err("no network".into()),
+            TargetSpec::Host => Ok(vec!["192.0.2.1".parse().unwrap(), "2001:db8::1".parse().unwrap()]),
+            TargetSpec::Source => Err("no network".into()),
             _ => Err("it is not on network `lan`".into()),
         }
     });
-    assert_eq!(asked.into_inner(), [Target::Source, Target::Host, Target::Network("lan".into())]);
+    assert_eq!(asked.into_inner(), [TargetSpec::Source, TargetSpec::Host, TargetSpec::Network("lan".into())]);
     let wishes: Vec<String> = wishes
         .iter()
         .map(|wish| format!("{} {}", wish.name, serde_json::to_string(&wish.content).unwrap()))

@@ -2,7 +2,7 @@
 
 use netstead_sources::dialects::{Dialect, Reader};
 
-use super::{all, lines, told};
+use super::{all, lines, reading_with_environment};
 
 #[test]
 fn sites_of_caddy_lose_scheme_port_and_path() {
@@ -40,7 +40,7 @@ fn nginx_proxys_hosts_come_from_the_environment_and_from_labels() {
     let environment = [("VIRTUAL_HOST", "a.test, *.b.test,~^c\\..*$,d.*"), ("SECRET", "e.test")];
     let labels = [("VIRTUAL_HOST", "f.test"), ("com.nginx-proxy.virtual_host", "f.test,g.test")];
     assert_eq!(
-        lines(&told(&reader, &labels, &environment)),
+        lines(&reading_with_environment(&reader, &labels, &environment)),
         [
             "*.b.test -> Source (VIRTUAL_HOST (environment))",
             "a.test -> Source (VIRTUAL_HOST (environment))",
@@ -59,11 +59,11 @@ fn hosts_with_several_ports_are_yaml() {
     let environment = [("VIRTUAL_HOST", "left.aside.test"), ("VIRTUAL_HOST_MULTIPORTS", several)];
     let place = "(VIRTUAL_HOST_MULTIPORTS (environment))";
     assert_eq!(
-        lines(&told(&reader, &[], &environment)),
+        lines(&reading_with_environment(&reader, &[], &environment)),
         [format!("service.a.test -> Source {place}"), format!("www.a.test -> Source {place}")]
     );
-    let found = told(&reader, &[], &[("VIRTUAL_HOST_MULTIPORTS", "- a\n- b: [")]);
-    assert_eq!(found.asks, []);
+    let found = reading_with_environment(&reader, &[], &[("VIRTUAL_HOST_MULTIPORTS", "- a\n- b: [")]);
+    assert_eq!(found.requests, []);
     assert!(found.why_not[0].contains("it is not the YAML of hosts"), "{:?}", found.why_not);
 }
 

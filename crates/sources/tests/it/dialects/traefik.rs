@@ -11,7 +11,7 @@ fn with(settings: TraefikSettings, labels: &[(&str, &str)]) -> Vec<String> {
 /// The names of one rule, or why there are none.
 fn rule(rule: &str) -> Vec<String> {
     let found = reading(&Reader::default(), &[("traefik.http.routers.r.rule", rule)]);
-    let names = found.asks.iter().map(|ask| ask.name.to_string());
+    let names = found.requests.iter().map(|ask| ask.name.to_string());
     names.chain(found.why_not.iter().map(|why| why.replace("traefik.http.routers.r.rule: ", "! "))).collect()
 }
 

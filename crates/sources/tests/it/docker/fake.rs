@@ -18,11 +18,11 @@ use tokio::{
 /// A Docker that answers from memory.
 pub(crate) struct Fake {
     dir: TempDir,
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<FakeState>,
     task: Option<JoinHandle<()>>,
 }
 
-pub(crate) struct Shared {
+pub(crate) struct FakeState {
     /// By path without the query; `/containers/` stands for all below it.
     answers: Mutex<BTreeMap<String, (u16, String)>>,
     calls: Mutex<Vec<String>>,
@@ -31,8 +31,11 @@ pub(crate) struct Shared {
 
 impl Fake {
     pub(crate) fn start() -> Self {
-        let shared =
-            Shared { answers: Mutex::default(), calls: Mutex::default(), events: broadcast::channel(64).0 };
+        let shared = FakeState {
+            answers: Mutex::default(),
+            calls: Mutex::default(),
+            events: broadcast::channel(64).0,
+        };
         let mut fake = Self { dir: tempfile::tempdir().unwrap(), shared: Arc::new(shared), task: None };
         fake.answers("/info", &serde_json::json!({ "Swarm": { "LocalNodeState": "inactive" } }));
         fake.answers("/networks", &serde_json::json!([
@@ -96,7 +99,7 @@ impl Fake {
     }
 }
 
-async fn serve(mut stream: UnixStream, shared: Arc<Shared>) {
+async fn serve(mut stream: UnixStream, shared: Arc<FakeState>) {
     let mut bytes = Vec::new();
     loop {
         while !bytes.ends_with(b"\r\n\r\n") {
@@ -125,7 +128,7 @@ async fn serve(mut stream: UnixStream, shared: Arc<Shared>) {
     }
 }
 
-async fn events(mut stream: UnixStream, shared: &Shared) {
+async fn events(mut stream: UnixStream, shared: &FakeState) {
     let mut events = shared.events.subscribe();
     stream.write_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n").await.unwrap();
     while let Ok(event) = events.recv().await {

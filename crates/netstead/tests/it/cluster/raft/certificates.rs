@@ -1,12 +1,12 @@
 //! Nodes that know each other by certificates.
 
-use netstead_testkit::{Process, until};
+use netstead_testkit::{Process, wait_until};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use reqwest::Method;
 use serde_json::json;
 
 use super::nodes::{Nodes, address, join, listening, voting};
-use crate::house::{House, SOON};
+use crate::sandbox::{SOON, Sandbox};
 
 /// One who signs certificates for nodes of this machine.
 struct Authority(CertifiedIssuer<'static, KeyPair>);
@@ -18,20 +18,20 @@ impl Authority {
         Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
     }
 
-    /// Leaves a certificate with its key in a house, and what the configuration says of it; who signed those of the others
+    /// Leaves a certificate with its key in a sandbox, and what the configuration says of it; who signed those of the others
     /// is `trusted`.
-    fn equip(&self, house: &House, trusted: &Self) -> String {
-        self.equip_for("127.0.0.1", house, trusted)
+    fn equip(&self, sandbox: &Sandbox, trusted: &Self) -> String {
+        self.equip_for("127.0.0.1", sandbox, trusted)
     }
 
-    fn equip_for(&self, name: &str, house: &House, trusted: &Self) -> String {
+    fn equip_for(&self, name: &str, sandbox: &Sandbox, trusted: &Self) -> String {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
         let certificate = params.signed_by(&key, &self.0).unwrap();
         for (name, text) in
             [("ca.pem", trusted.0.pem()), ("cert.pem", certificate.pem()), ("key.pem", key.serialize_pem())]
         {
-            std::fs::write(house.path().join(name), text).unwrap();
+            std::fs::write(sandbox.path().join(name), text).unwrap();
         }
         "ca_file = \"ca.pem\"\ncert_file = \"cert.pem\"\nkey_file = \"key.pem\"\n".to_owned()
     }
@@ -40,28 +40,28 @@ impl Authority {
 #[test]
 fn nodes_with_certificates_of_one_authority_make_a_cluster_and_others_stay_out() {
     let (ours, another) = (Authority::new(), Authority::new());
-    let nodes = Nodes::start_known_by(|house| ours.equip(house, &ours), "");
+    let nodes = Nodes::start_known_by(|sandbox| ours.equip(sandbox, &ours), "");
     let pool = json!({"family": "ipv4", "ranges": ["10.0.3.50-10.0.3.200"]});
     nodes.done(0, &Method::PUT, "/pools/lan", &pool);
-    for (node, house) in nodes.houses.iter().enumerate() {
-        assert_eq!(house.does(&format!("claim lan web-{node}")), format!("10.0.3.5{node}\n"));
+    for (node, sandbox) in nodes.sandboxes.iter().enumerate() {
+        assert_eq!(sandbox.does(&format!("claim lan web-{node}")), format!("10.0.3.5{node}\n"));
     }
-    voting(&nodes.houses[0], 3);
+    voting(&nodes.sandboxes[0], 3);
 
-    let knocks = |security: &dyn Fn(&House) -> String| -> ((House, Process), String) {
-        let house = House::empty();
-        let text = listening(&address()) + &security(&house);
-        std::fs::write(house.path().join("netstead.toml"), text).unwrap();
-        let mut server = join(&house, &nodes.addresses[0]);
+    let knocks = |security: &dyn Fn(&Sandbox) -> String| -> ((Sandbox, Process), String) {
+        let sandbox = Sandbox::empty();
+        let text = listening(&address()) + &security(&sandbox);
+        std::fs::write(sandbox.path().join("netstead.toml"), text).unwrap();
+        let mut server = join(&sandbox, &nodes.addresses[0]);
         let line = server.wait_for_line("This node is in no cluster yet.", SOON).unwrap();
-        ((house, server), line)
+        ((sandbox, server), line)
     };
-    // One of another house, one that trusts ours and is not trusted, one with another's name, and one with a secret instead.
-    let (_first, line) = knocks(&|house| another.equip(house, &another));
+    // One of another sandbox, one that trusts ours and is not trusted, one with another's name, and one with a secret instead.
+    let (_first, line) = knocks(&|sandbox| another.equip(sandbox, &another));
     assert!(line.contains("its certificate is not signed by the authority in our `ca_file`"), "{line}");
-    let (_second, line) = knocks(&|house| another.equip(house, &ours));
+    let (_second, line) = knocks(&|sandbox| another.equip(sandbox, &ours));
     assert!(line.contains("is our certificate signed by the authority in its `ca_file`?"), "{line}");
-    let (_third, line) = knocks(&|house| ours.equip_for("10.0.0.1", house, &ours));
+    let (_third, line) = knocks(&|sandbox| ours.equip_for("10.0.0.1", sandbox, &ours));
     assert!(line.contains("does not let this node in: ") && line.contains("not valid for name"), "{line}");
     let (_fourth, line) = knocks(&|_| "secret = \"a secret of sixteen or more\"\n".to_owned());
     assert!(
@@ -71,14 +71,14 @@ fn nodes_with_certificates_of_one_authority_make_a_cluster_and_others_stay_out()
     // Who was called says it too, and not with every knock.
     let said = "it has a `secret`, and this node knows others by certificates (`ca_file`)";
     let told = || nodes.servers[0].as_ref().unwrap().log().matches(said).count();
-    assert_eq!(until(SOON, || Some(told()).filter(|times| *times > 0)), Some(1));
-    voting(&nodes.houses[1], 3);
+    assert_eq!(wait_until(SOON, || Some(told()).filter(|times| *times > 0)), Some(1));
+    voting(&nodes.sandboxes[1], 3);
 
     // While they knock, all goes on; and one more of ours is let in.
-    assert_eq!(nodes.houses[2].does("claim lan db"), "10.0.3.53\n");
-    let more = House::empty();
+    assert_eq!(nodes.sandboxes[2].does("claim lan db"), "10.0.3.53\n");
+    let more = Sandbox::empty();
     let text = listening(&address()) + &ours.equip(&more, &ours);
     std::fs::write(more.path().join("netstead.toml"), text).unwrap();
     let _more = join(&more, &nodes.addresses[1]);
-    voting(&nodes.houses[0], 4);
+    voting(&nodes.sandboxes[0], 4);
 }

@@ -1,11 +1,11 @@
 //! The leader stops, or is stopped.
 
-use netstead_testkit::{PowerDns, until};
+use netstead_testkit::{PowerDns, wait_until};
 use reqwest::Method;
 use serde_json::json;
 
 use super::{super::nodes::run, nodes::Nodes};
-use crate::house::SOON;
+use crate::sandbox::SOON;
 
 #[test]
 fn three_servers_keep_their_store_together_and_survive_the_loss_of_one() {
@@ -24,7 +24,7 @@ fn three_servers_keep_their_store_together_and_survive_the_loss_of_one() {
     let list = cluster["nodes"].as_array().unwrap();
     assert_eq!(list.len(), 3, "{cluster}");
     assert_eq!(list.iter().filter(|node| node["role"] == "leader").count(), 1);
-    let shown = nodes.houses[third].does("cluster status");
+    let shown = nodes.sandboxes[third].does("cluster status");
     for address in &nodes.addresses {
         assert!(shown.contains(address), "{shown}");
     }
@@ -38,9 +38,9 @@ fn three_servers_keep_their_store_together_and_survive_the_loss_of_one() {
     nodes.done(third, &Method::PUT, "/pools/lan/claims/db", &json!({}));
 
     // It comes back with an empty directory, as a new node in the old one's place.
-    std::fs::remove_dir_all(nodes.houses[leader].path().join("node")).unwrap();
-    nodes.servers[leader] = Some(run(&nodes.houses[leader]));
-    let whole = until(SOON, || {
+    std::fs::remove_dir_all(nodes.sandboxes[leader].path().join("node")).unwrap();
+    nodes.servers[leader] = Some(run(&nodes.sandboxes[leader]));
+    let whole = wait_until(SOON, || {
         let (_, cluster) = nodes.ask(third, Method::GET, "/cluster", None);
         let list = cluster["nodes"].as_array()?;
         let voting = list.iter().all(|node| node["role"] != "learner");
@@ -49,7 +49,7 @@ fn three_servers_keep_their_store_together_and_survive_the_loss_of_one() {
         (list.len() == 3 && voting && answering).then_some(())
     });
     whole.expect("three nodes again");
-    let back = until(SOON, || {
+    let back = wait_until(SOON, || {
         let (status, claim) = nodes.ask(leader, Method::GET, "/pools/lan/claims/db", None);
         (status == 200).then_some(claim)
     });
@@ -78,7 +78,7 @@ fn a_leader_that_is_told_to_stop_hands_over_and_writes_go_on() {
     assert!(log.contains("Another node leads the cluster now; this one stops."), "{log}");
 }
 
-/// A server beside the house is written to only when something changed, whoever leads.
+/// A server beside the sandbox is written to only when something changed, whoever leads.
 #[test]
 fn the_first_pass_of_a_new_leader_writes_nothing_when_nothing_changed() {
     let Some(server) = PowerDns::start(&["home.test", "3.0.10.in-addr.arpa"]) else { return };
@@ -89,8 +89,8 @@ fn the_first_pass_of_a_new_leader_writes_nothing_when_nothing_changed() {
         server.api_key()
     ));
     let hosts: Vec<String> = (1..=20).map(|n| format!("10.0.3.{n} host-{n}.home.test\n")).collect();
-    for house in &nodes.houses {
-        std::fs::write(house.path().join("hosts"), hosts.concat()).unwrap();
+    for sandbox in &nodes.sandboxes {
+        std::fs::write(sandbox.path().join("hosts"), hosts.concat()).unwrap();
     }
     let first = nodes.leader();
     let applied = "netstead_changes_total{provider=\"lan\",zone=\"home.test\",outcome=\"applied\"}";
@@ -104,14 +104,15 @@ fn the_first_pass_of_a_new_leader_writes_nothing_when_nothing_changed() {
         let owned = nodes.number(node, "netstead_provider_owned{provider=\"lan\"}")? >= 40.0;
         (in_sync && owned).then_some(())
     };
-    until(SOON, || settled(&nodes, first)).expect("the first leader writes all of it");
-    until(SOON, || nodes.number(first, applied).filter(|changes| *changes >= 20.0)).expect("and counts it");
+    wait_until(SOON, || settled(&nodes, first)).expect("the first leader writes all of it");
+    wait_until(SOON, || nodes.number(first, applied).filter(|changes| *changes >= 20.0))
+        .expect("and counts it");
 
     nodes.kill(first);
     let next = nodes.leader();
-    until(SOON, || settled(&nodes, next)).expect("the next one knows what is there");
+    wait_until(SOON, || settled(&nodes, next)).expect("the next one knows what is there");
     let passes = "netstead_provider_passes_total{provider=\"lan\",outcome=\"done\"}";
-    until(SOON, || nodes.number(next, passes).filter(|passes| *passes >= 3.0)).expect("it passes");
+    wait_until(SOON, || nodes.number(next, passes).filter(|passes| *passes >= 3.0)).expect("it passes");
     assert!(nodes.number(next, &calls("GET")) >= Some(1.0), "it looked");
     assert_eq!((nodes.number(next, &calls("PATCH")), nodes.number(next, applied)), (None, None));
 }

@@ -1,6 +1,6 @@
 //! Most of the nodes are gone.
 
-use netstead_testkit::until;
+use netstead_testkit::wait_until;
 use reqwest::Method;
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use super::{
     super::nodes::run,
     nodes::{Nodes, store},
 };
-use crate::{house::SOON, resolve};
+use crate::{resolve, sandbox::SOON};
 
 #[test]
 fn without_a_majority_a_node_says_so_and_its_own_copy_can_be_read_and_rescued() {
@@ -17,7 +17,7 @@ fn without_a_majority_a_node_says_so_and_its_own_copy_can_be_read_and_rescued() 
     nodes.done(0, &Method::PUT, "/pools/lan", &pool);
     nodes.done(0, &Method::PUT, "/pools/lan/claims/web", &json!({}));
     let (left, gone) = (0, [1, 2]);
-    let seen = until(SOON, || {
+    let seen = wait_until(SOON, || {
         let (status, _) = nodes.ask(left, Method::GET, "/pools/lan/claims/web", None);
         (status == 200).then_some(())
     });
@@ -25,66 +25,66 @@ fn without_a_majority_a_node_says_so_and_its_own_copy_can_be_read_and_rescued() 
     for node in gone {
         nodes.servers[node].take().unwrap().kill().unwrap();
     }
-    let house = &nodes.houses[left];
-    let refused = until(SOON, || {
-        let said = house.netstead(["claim", "lan", "late"]);
+    let sandbox = &nodes.sandboxes[left];
+    let refused = wait_until(SOON, || {
+        let said = sandbox.netstead(["claim", "lan", "late"]);
         (said.code != 0 && said.err.contains("majority")).then_some(said)
     });
     refused.expect("a change says why it cannot be done");
-    assert!(house.does("get claims --stale").contains("web"));
+    assert!(sandbox.does("get claims --stale").contains("web"));
     // It may have led before, and does so no more.
-    let leads_no_more = until(SOON, || {
-        let said = house.netstead(["cluster", "status"]);
+    let leads_no_more = wait_until(SOON, || {
+        let said = sandbox.netstead(["cluster", "status"]);
         let told = said.err.contains("only 1 of 3 nodes answer") && !said.out.contains("leader");
         (told && nodes.number(left, "netstead_leader") == Some(0.0)).then_some(())
     });
-    assert!(leads_no_more.is_some(), "{:?}", house.netstead(["cluster", "status"]));
+    assert!(leads_no_more.is_some(), "{:?}", sandbox.netstead(["cluster", "status"]));
     // Its own server is in the way, and that is what is told.
-    let said = house.fails("get claims --local");
+    let said = sandbox.fails("get claims --local");
     assert!(said.err.contains("stop it first"), "{}", said.err);
     nodes.servers[left].take().unwrap().kill().unwrap();
 
     // What is left of it becomes a cluster of one.
-    let config = house.path().join("netstead.toml");
-    let said = house.fails("store backup whole.backup --local");
+    let config = sandbox.path().join("netstead.toml");
+    let said = sandbox.fails("store backup whole.backup --local");
     assert!(said.err.contains("majority") && said.err.contains("--stale"), "{}", said.err);
-    let said = house.fails("store migrate elsewhere");
+    let said = sandbox.fails("store migrate elsewhere");
     assert!(said.err.contains("1 of 3 answer") && said.err.contains("--stale"), "{}", said.err);
-    assert!(!house.path().join("elsewhere").exists());
-    house.does("store backup rescue.backup --local --stale");
-    std::fs::rename(house.path().join("node"), house.path().join("old-node")).unwrap();
+    assert!(!sandbox.path().join("elsewhere").exists());
+    sandbox.does("store backup rescue.backup --local --stale");
+    std::fs::rename(sandbox.path().join("node"), sandbox.path().join("old-node")).unwrap();
     // With the old `peers` it would wait for the others, and says so.
-    let said = house.netstead(["store", "restore", "rescue.backup"]);
+    let said = sandbox.netstead(["store", "restore", "rescue.backup"]);
     assert!(said.code == 1 && said.err.contains("leave `peers` out"), "{}", said.err);
-    std::fs::remove_dir_all(house.path().join("node")).unwrap();
+    std::fs::remove_dir_all(sandbox.path().join("node")).unwrap();
     std::fs::write(&config, store(&nodes.addresses[left])).unwrap();
-    house.does("store restore rescue.backup");
-    nodes.servers[left] = Some(run(house));
+    sandbox.does("store restore rescue.backup");
+    nodes.servers[left] = Some(run(sandbox));
     nodes.leader();
-    assert!(house.does("get claims").contains("web"));
+    assert!(sandbox.does("get claims").contains("web"));
 }
 
 /// What a node without a majority still does, and what it says of the rest.
 fn answers_alone(nodes: &Nodes, node: usize) {
-    let house = &nodes.houses[node];
-    let get = |path: &str| nodes.http.try_get(&format!("{}{path}", house.url()));
-    let told = until(SOON, || get("/readyz").filter(|text| text.contains("majority")));
+    let sandbox = &nodes.sandboxes[node];
+    let get = |path: &str| nodes.http.try_get(&format!("{}{path}", sandbox.url()));
+    let told = wait_until(SOON, || get("/readyz").filter(|text| text.contains("majority")));
     assert!(told.is_some(), "{:?}", get("/readyz"));
     assert_eq!(get("/healthz").as_deref(), Some("ok\n"));
-    let answer = until(SOON, || resolve::try_a(house.dns(), "web-1.home.test"));
+    let answer = wait_until(SOON, || resolve::try_a(sandbox.dns(), "web-1.home.test"));
     assert_eq!(answer.unwrap().values, ["10.0.3.50"]);
 
     let stale = nodes.answer(node, Method::GET, "/claims?stale=ok", None);
     assert_eq!((stale.status, &stale.body["items"][0]["address"]), (200, &json!("10.0.3.50")), "{stale:?}");
     assert!(stale.age.as_ref().is_some_and(|age| age.parse::<f64>().unwrap() > 0.0), "{stale:?}");
-    let old = house.netstead(["get", "claims", "--stale"]);
+    let old = sandbox.netstead(["get", "claims", "--stale"]);
     assert!(old.out.contains("10.0.3.50") && old.err.contains(" ago: the store was not asked"), "{old:?}");
-    assert!(house.does("status --stale").contains("not ready"));
-    let said = house.fails("release lan web-1");
+    assert!(sandbox.does("status --stale").contains("not ready"));
+    let said = sandbox.fails("release lan web-1");
     assert!(said.err.contains("majority") && !said.err.contains("stale"), "{}", said.err);
-    let said = house.fails("store backup none.backup");
+    let said = sandbox.fails("store backup none.backup");
     assert!(said.err.contains("majority") && said.err.contains("--local --stale"), "{}", said.err);
-    let said = house.netstead(["doctor"]);
+    let said = sandbox.netstead(["doctor"]);
     let wrong = ["takes changes", "1 may fail", "store check", "is its address"];
     assert!(!wrong.iter().any(|wrong| said.out.contains(wrong)), "{}", said.out);
 
@@ -103,12 +103,12 @@ fn the_last_node_answers_from_its_copy_also_after_a_restart_and_nothing_is_lost(
     let mut nodes = Nodes::start_with(more);
     let leader = nodes.leader();
     let (left, other) = ((leader + 1) % 3, (leader + 2) % 3);
-    nodes.houses[left].does("pool create lan --range 10.0.3.50-10.0.3.200 --domain home.test");
-    assert_eq!(nodes.houses[left].does("claim lan web-1"), "10.0.3.50\n");
+    nodes.sandboxes[left].does("pool create lan --range 10.0.3.50-10.0.3.200 --domain home.test");
+    assert_eq!(nodes.sandboxes[left].does("claim lan web-1"), "10.0.3.50\n");
     let answers = |nodes: &Nodes, name: &str, address: &str| {
-        for house in &nodes.houses {
-            let right = || resolve::try_a(house.dns(), name).filter(|answer| answer.values == [address]);
-            assert!(until(SOON, right).is_some(), "{name} should be {address}");
+        for sandbox in &nodes.sandboxes {
+            let right = || resolve::try_a(sandbox.dns(), name).filter(|answer| answer.values == [address]);
+            assert!(wait_until(SOON, right).is_some(), "{name} should be {address}");
         }
     };
     answers(&nodes, "web-1.home.test", "10.0.3.50");
@@ -117,14 +117,14 @@ fn the_last_node_answers_from_its_copy_also_after_a_restart_and_nothing_is_lost(
         nodes.kill(node);
     }
     answers_alone(&nodes, left);
-    let said = nodes.houses[left].fails("get claims");
+    let said = nodes.sandboxes[left].fails("get claims");
     assert!(said.err.contains("majority") && said.err.contains("hint: `--stale`"), "{}", said.err);
     nodes.kill(left);
-    nodes.servers[left] = Some(run(&nodes.houses[left]));
+    nodes.servers[left] = Some(run(&nodes.sandboxes[left]));
     answers_alone(&nodes, left);
 
     for node in [leader, other] {
-        nodes.servers[node] = Some(run(&nodes.houses[node]));
+        nodes.servers[node] = Some(run(&nodes.sandboxes[node]));
     }
     for node in 0..3 {
         nodes.ready(node);
@@ -132,8 +132,8 @@ fn the_last_node_answers_from_its_copy_also_after_a_restart_and_nothing_is_lost(
     let next = nodes.done(left, &Method::PUT, "/pools/lan/claims/web-2", &json!({}));
     assert_eq!(next["address"], "10.0.3.51");
     answers(&nodes, "web-2.home.test", "10.0.3.51");
-    for house in &nodes.houses {
-        assert_eq!(house.does("claim lan web-1"), "10.0.3.50\n");
+    for sandbox in &nodes.sandboxes {
+        assert_eq!(sandbox.does("claim lan web-1"), "10.0.3.50\n");
     }
-    assert!(nodes.houses[left].netstead(["store", "check"]).err.contains("all well"));
+    assert!(nodes.sandboxes[left].netstead(["store", "check"]).err.contains("all well"));
 }

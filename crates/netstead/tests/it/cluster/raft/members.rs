@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use netstead_testkit::until;
+use netstead_testkit::wait_until;
 use reqwest::Method;
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use super::{
     super::nodes::{Http, run},
     nodes::{Nodes, address, join, store, voting},
 };
-use crate::house::{House, SOON};
+use crate::sandbox::{SOON, Sandbox};
 
 /// The ids of those that keep the store, and of those that serve it.
 fn ids(cluster: &Value) -> [Vec<String>; 2] {
@@ -26,7 +26,7 @@ fn ids(cluster: &Value) -> [Vec<String>; 2] {
 fn those_that_serve_are_those_that_keep_the_store_also_after_a_removal_and_a_lost_disk() {
     let mut nodes = Nodes::start();
     let agree = |nodes: &Nodes, node: usize, count: usize| {
-        let agreed = until(SOON, || {
+        let agreed = wait_until(SOON, || {
             let (_, cluster) = nodes.ask(node, Method::GET, "/cluster", None);
             let [keepers, members] = ids(&cluster);
             (keepers.len() == count && keepers == members).then_some(keepers)
@@ -39,9 +39,9 @@ fn those_that_serve_are_those_that_keep_the_store_also_after_a_removal_and_a_los
     let leader = nodes.leader();
     let (lost, third) = ((leader + 1) % 3, (leader + 2) % 3);
     nodes.servers[lost].take().unwrap().kill().unwrap();
-    std::fs::remove_dir_all(nodes.houses[lost].path().join("node")).unwrap();
-    nodes.servers[lost] = Some(run(&nodes.houses[lost]));
-    let changed = until(SOON, || {
+    std::fs::remove_dir_all(nodes.sandboxes[lost].path().join("node")).unwrap();
+    nodes.servers[lost] = Some(run(&nodes.sandboxes[lost]));
+    let changed = wait_until(SOON, || {
         let now = agree(&nodes, third, 3);
         (now != before).then_some(now)
     });
@@ -56,28 +56,28 @@ fn those_that_serve_are_those_that_keep_the_store_also_after_a_removal_and_a_los
     // As one that serves it cannot be forgotten while it keeps the store.
     let (status, told) = nodes.ask(third, Method::DELETE, &format!("/cluster/members/{id}"), None);
     assert_eq!((status, told["type"].as_str()), (409, Some("urn:netstead:not-now")), "{told}");
-    let removed = nodes.houses[third].netstead(["cluster", "remove", id]);
+    let removed = nodes.sandboxes[third].netstead(["cluster", "remove", id]);
     assert!(removed.err.contains("is removed from the cluster"), "{}", removed.err);
     assert!(!agree(&nodes, third, 2).contains(&id.to_owned()));
-    let said = until(SOON, || {
-        let text = nodes.http.try_get(&format!("{}/readyz", nodes.houses[lost].url()))?;
+    let said = wait_until(SOON, || {
+        let text = nodes.http.try_get(&format!("{}/readyz", nodes.sandboxes[lost].url()))?;
         text.contains("removed from the cluster").then_some(())
     });
     assert!(said.is_some(), "the removed one says what it is");
-    let said = nodes.houses[lost].netstead(["cluster", "status"]);
+    let said = nodes.sandboxes[lost].netstead(["cluster", "status"]);
     assert!(said.out.contains("removed") && said.err.contains("ask another one"), "{}{}", said.out, said.err);
 }
 
-/// A house whose configuration is this.
-fn configured(text: &str) -> House {
-    let house = House::empty();
-    std::fs::write(house.path().join("netstead.toml"), text).unwrap();
-    house
+/// A sandbox whose configuration is this.
+fn configured(text: &str) -> Sandbox {
+    let sandbox = Sandbox::empty();
+    std::fs::write(sandbox.path().join("netstead.toml"), text).unwrap();
+    sandbox
 }
 
-fn until_ready(house: &House) {
-    let (http, url) = (Http::new(), format!("{}/readyz", house.url()));
-    let ready = until(SOON, || http.try_get(&url).filter(|text| text.starts_with("ok")));
+fn until_ready(sandbox: &Sandbox) {
+    let (http, url) = (Http::new(), format!("{}/readyz", sandbox.url()));
+    let ready = wait_until(SOON, || http.try_get(&url).filter(|text| text.starts_with("ok")));
     ready.unwrap_or_else(|| panic!("{url} should say that it is ready"));
 }
 
@@ -120,8 +120,8 @@ fn a_node_joins_by_the_url_of_an_api_or_by_a_host_alone() {
     let _third = join(&third, &two);
     until_ready(&third);
     voting(&first, 3);
-    for house in [&third, &second, &first] {
-        assert_eq!(house.does("claim lan web"), "10.0.3.1\n");
+    for sandbox in [&third, &second, &first] {
+        assert_eq!(sandbox.does("claim lan web"), "10.0.3.1\n");
     }
 }
 
@@ -135,10 +135,10 @@ fn a_node_whose_peers_never_came_is_let_in_by_another() {
     assert!(first.does("doctor").contains("one node alone survives no failure"));
 
     let waits = |address: &str| {
-        let house = configured(&format!("{}peers = [\"127.0.0.1:1\"]\n", store(address)));
-        let mut server = run(&house);
+        let sandbox = configured(&format!("{}peers = [\"127.0.0.1:1\"]\n", store(address)));
+        let mut server = run(&sandbox);
         server.wait_for_line("This node is in no cluster yet.", SOON).unwrap();
-        (house, server)
+        (sandbox, server)
     };
     let (second_at, third_at) = (address(), address());
     let (second, _second) = waits(&second_at);
@@ -150,8 +150,8 @@ fn a_node_whose_peers_never_came_is_let_in_by_another() {
     voting(&first, 2);
     until_ready(&second);
     assert_eq!(second.does("claim lan web"), "10.0.3.1\n");
-    for house in [&first, &second] {
-        let said = house.does("doctor");
+    for sandbox in [&first, &second] {
+        let said = sandbox.does("doctor");
         assert!(said.contains("two nodes survive no failure"), "{said}");
         assert!(said.contains("start a third one with `netstead run --join"), "{said}");
     }
@@ -189,7 +189,7 @@ fn a_member_that_falls_silent_is_told_in_the_log_and_counted_until_it_is_back() 
     nodes.kill(gone);
     // Another one may lead by now.
     let counted = |nodes: &Nodes, count: f64| {
-        let found = until(SOON, || {
+        let found = wait_until(SOON, || {
             let counts = |node: &usize| nodes.number(*node, "netstead_members_silent") == Some(count);
             [leader, other].into_iter().find(counts)
         });
@@ -199,7 +199,7 @@ fn a_member_that_falls_silent_is_told_in_the_log_and_counted_until_it_is_back() 
     let log = nodes.servers[leads].as_mut().unwrap();
     let line = log.wait_for_line("A node of the cluster does not answer.", SOON).unwrap();
     assert!(line.contains(&nodes.addresses[gone]), "{line}");
-    nodes.servers[gone] = Some(run(&nodes.houses[gone]));
+    nodes.servers[gone] = Some(run(&nodes.sandboxes[gone]));
     let leads = counted(&nodes, 0.0);
     let log = nodes.servers[leads].as_mut().unwrap();
     log.wait_for_line("A node of the cluster answers again.", SOON).unwrap();

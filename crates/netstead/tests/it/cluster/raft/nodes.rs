@@ -1,19 +1,19 @@
-//! Three houses whose servers keep their store together.
+//! Three sandboxes whose servers keep their store together.
 
 use std::{
     net::TcpListener,
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use netstead_testkit::{Process, until};
+use netstead_testkit::{Process, wait_until};
 use reqwest::Method;
 use serde_json::Value;
 
 use super::super::nodes::{Answer, Http, run};
-use crate::house::{House, SOON};
+use crate::sandbox::{SOON, Sandbox};
 
 pub(crate) struct Nodes {
-    pub(crate) houses: Vec<House>,
+    pub(crate) sandboxes: Vec<Sandbox>,
     pub(crate) addresses: Vec<String>,
     pub(crate) servers: Vec<Option<Process>>,
     pub(crate) http: Http,
@@ -30,18 +30,18 @@ impl Nodes {
     }
 
     /// Nodes that know each other by what `security` says of each.
-    pub(crate) fn start_known_by(security: impl Fn(&House) -> String, more: &str) -> Self {
+    pub(crate) fn start_known_by(security: impl Fn(&Sandbox) -> String, more: &str) -> Self {
         let addresses: Vec<String> = (0..3).map(|_| address()).collect();
-        let houses: Vec<House> = (0..3).map(|_| House::empty()).collect();
+        let sandboxes: Vec<Sandbox> = (0..3).map(|_| Sandbox::empty()).collect();
         let mut nodes =
-            Self { houses, addresses, servers: (0..3).map(|_| None).collect(), http: Http::new() };
-        for (house, address) in nodes.houses.iter().zip(&nodes.addresses) {
+            Self { sandboxes, addresses, servers: (0..3).map(|_| None).collect(), http: Http::new() };
+        for (sandbox, address) in nodes.sandboxes.iter().zip(&nodes.addresses) {
             let peers: Vec<_> = nodes.addresses.iter().filter(|other| *other != address).collect();
-            let text = format!("{}{}peers = {peers:?}\n{more}", listening(address), security(house));
-            std::fs::write(house.path().join("netstead.toml"), text).unwrap();
+            let text = format!("{}{}peers = {peers:?}\n{more}", listening(address), security(sandbox));
+            std::fs::write(sandbox.path().join("netstead.toml"), text).unwrap();
         }
         for node in 0..3 {
-            nodes.servers[node] = Some(run(&nodes.houses[node]));
+            nodes.servers[node] = Some(run(&nodes.sandboxes[node]));
         }
         for node in 0..3 {
             nodes.ready(node);
@@ -52,21 +52,21 @@ impl Nodes {
 
     /// Waits until it answers. A free port may be another's a moment later, so it is started more than once.
     pub(crate) fn ready(&mut self, node: usize) {
-        let house = &self.houses[node];
-        let answers = until(SOON, || {
+        let sandbox = &self.sandboxes[node];
+        let answers = wait_until(SOON, || {
             let server = self.servers[node].as_mut()?;
             if !server.running() {
-                *server = run(house);
+                *server = run(sandbox);
             }
-            self.http.try_get(&format!("{}/readyz", house.url())).filter(|text| text.starts_with("ok"))
+            self.http.try_get(&format!("{}/readyz", sandbox.url())).filter(|text| text.starts_with("ok"))
         });
         assert!(answers.is_some(), "node {node} should be ready");
     }
 
     pub(crate) fn leader(&self) -> usize {
-        let found = until(SOON, || {
+        let found = wait_until(SOON, || {
             let leads = |node: &usize| {
-                let url = format!("{}/readyz", self.houses[*node].url());
+                let url = format!("{}/readyz", self.sandboxes[*node].url());
                 self.http.try_get(&url).as_deref() == Some("ok, leading\n")
             };
             let running = (0..self.servers.len()).filter(|node| self.servers[*node].is_some());
@@ -86,7 +86,7 @@ impl Nodes {
 
     /// What `/metrics` of a node says of `name`, with its labels.
     pub(crate) fn number(&self, node: usize, name: &str) -> Option<f64> {
-        let text = self.http.try_get(&format!("{}/metrics", self.houses[node].url()))?;
+        let text = self.http.try_get(&format!("{}/metrics", self.sandboxes[node].url()))?;
         let line = text.lines().find(|line| line.starts_with(&format!("{name} ")))?;
         line.rsplit(' ').next()?.parse().ok()
     }
@@ -98,13 +98,13 @@ impl Nodes {
 
     /// As [`Nodes::ask`], with all that came back.
     pub(crate) fn answer(&self, node: usize, method: Method, path: &str, body: Option<Value>) -> Answer {
-        let house = &self.houses[node];
-        self.http.ask(method, &format!("{}/api/v1{path}", house.url()), &house.token(), &[], body)
+        let sandbox = &self.sandboxes[node];
+        self.http.ask(method, &format!("{}/api/v1{path}", sandbox.url()), &sandbox.token(), &[], body)
     }
 
     /// Asks until it is done: while leaders change, some answers are errors.
     pub(crate) fn done(&self, node: usize, method: &Method, path: &str, body: &Value) -> Value {
-        let done = until(SOON, || {
+        let done = wait_until(SOON, || {
             let (status, answer) = self.ask(node, method.clone(), path, Some(body.clone()));
             (status < 300).then_some(answer)
         });
@@ -139,21 +139,21 @@ fn secret() -> String {
 }
 
 /// A node that is told to join another one.
-pub(super) fn join(house: &House, other: &str) -> Process {
-    let listen = house.url().replace("http://", "");
-    let mut command = house.command();
+pub(super) fn join(sandbox: &Sandbox, other: &str) -> Process {
+    let listen = sandbox.url().replace("http://", "");
+    let mut command = sandbox.command();
     command.args(["run", "--listen", &listen, "--dns-listen", "127.0.0.1:0", "--join", other]);
     Process::start("netstead", &mut command).unwrap()
 }
 
-/// Waits until as many nodes keep the store together, and all of them vote; the cluster as `house` sees it.
-pub(super) fn voting(house: &House, count: usize) -> Value {
-    let all = until(SOON, || {
-        let said = house.netstead(["cluster", "status", "-o", "json"]);
+/// Waits until as many nodes keep the store together, and all of them vote; the cluster as `sandbox` sees it.
+pub(super) fn voting(sandbox: &Sandbox, count: usize) -> Value {
+    let all = wait_until(SOON, || {
+        let said = sandbox.netstead(["cluster", "status", "-o", "json"]);
         let cluster: Value = serde_json::from_str(&said.out).ok()?;
         let nodes = cluster["nodes"].as_array()?;
         let all = nodes.len() == count && nodes.iter().all(|node| node["role"] != "learner");
         all.then_some(cluster)
     });
-    all.unwrap_or_else(|| panic!("{count} should vote:\n{}", house.netstead(["cluster", "status"]).out))
+    all.unwrap_or_else(|| panic!("{count} should vote:\n{}", sandbox.netstead(["cluster", "status"]).out))
 }

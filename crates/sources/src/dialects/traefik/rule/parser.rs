@@ -4,11 +4,11 @@ use std::{borrow::Cow, collections::BTreeSet};
 
 use super::{
     Rule,
-    hosts::{Hosts, Meaning},
-    lexer::{Lexer, Token, Trouble},
+    host_set::{HostCondition, HostSet},
+    lexer::{Lexer, RuleError, Token},
     pattern::{self, Expanded},
 };
-use crate::dialects::notes::shown;
+use crate::dialects::diagnostics::excerpt;
 
 /// How many parentheses and negations may stand inside each other.
 const DEEPEST: usize = 100;
@@ -32,26 +32,26 @@ pub(super) struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    pub(super) fn new(text: &'a str) -> Result<Self, Trouble> {
+    pub(super) fn new(text: &'a str) -> Result<Self, RuleError> {
         let mut lexer = Lexer::new(text);
         let next = lexer.next()?;
         let (named, notes) = (BTreeSet::new(), Vec::new());
         Ok(Self { lexer, next, end: text.len(), depth: 0, negated: false, named, expanded: 0, notes })
     }
 
-    pub(super) fn rule(mut self) -> Result<Rule, Trouble> {
+    pub(super) fn rule(mut self) -> Result<Rule, RuleError> {
         if self.next.is_none() {
-            return Err(self.lexer.trouble(0, "the rule is empty"));
+            return Err(self.lexer.error_at(0, "the rule is empty"));
         }
         let meaning = self.either()?;
         if let Some((at, token)) = &self.next {
-            return Err(self.lexer.trouble(*at, format!("{token} does not belong there")));
+            return Err(self.lexer.error_at(*at, format!("{token} does not belong there")));
         }
         let hosts = self.named.into_iter().filter(|host| meaning.can.contains(host)).collect();
-        Ok(Rule { hosts, open: matches!(meaning.can, Hosts::AllBut(_)), notes: self.notes })
+        Ok(Rule { hosts, open: matches!(meaning.can, HostSet::AllBut(_)), notes: self.notes })
     }
 
-    fn either(&mut self) -> Result<Meaning, Trouble> {
+    fn either(&mut self) -> Result<HostCondition, RuleError> {
         let mut meaning = self.both()?;
         while self.eat(&Token::Or)? {
             meaning = meaning.or(self.both()?);
@@ -59,7 +59,7 @@ impl<'a> Parser<'a> {
         Ok(meaning)
     }
 
-    fn both(&mut self) -> Result<Meaning, Trouble> {
+    fn both(&mut self) -> Result<HostCondition, RuleError> {
         let mut meaning = self.one()?;
         while self.eat(&Token::And)? {
             meaning = meaning.and(self.one()?);
@@ -67,8 +67,8 @@ impl<'a> Parser<'a> {
         Ok(meaning)
     }
 
-    fn one(&mut self) -> Result<Meaning, Trouble> {
-        match self.take()? {
+    fn one(&mut self) -> Result<HostCondition, RuleError> {
+        match self.next_token()? {
             Some((at, Token::Not)) => self.deeper(at, |parser| {
                 parser.negated = !parser.negated;
                 let meaning = parser.one()?.not();
@@ -84,37 +84,37 @@ impl<'a> Parser<'a> {
                 let arguments = self.arguments()?;
                 Ok(self.matcher(matcher, &arguments))
             }
-            Some((at, token)) => Err(self.lexer.trouble(at, format!("a matcher was expected, not {token}"))),
-            None => Err(self.lexer.trouble(self.end, "a matcher was expected, not the end")),
+            Some((at, token)) => Err(self.lexer.error_at(at, format!("a matcher was expected, not {token}"))),
+            None => Err(self.lexer.error_at(self.end, "a matcher was expected, not the end")),
         }
     }
 
     fn deeper<T>(
         &mut self,
         at: usize,
-        read: impl FnOnce(&mut Self) -> Result<T, Trouble>,
-    ) -> Result<T, Trouble> {
+        read: impl FnOnce(&mut Self) -> Result<T, RuleError>,
+    ) -> Result<T, RuleError> {
         self.depth += 1;
         if self.depth > DEEPEST {
-            return Err(self.lexer.trouble(at, format!("it nests deeper than {DEEPEST}")));
+            return Err(self.lexer.error_at(at, format!("it nests deeper than {DEEPEST}")));
         }
         let read = read(self);
         self.depth -= 1;
         read
     }
 
-    fn arguments(&mut self) -> Result<Vec<Cow<'a, str>>, Trouble> {
+    fn arguments(&mut self) -> Result<Vec<Cow<'a, str>>, RuleError> {
         self.expect(&Token::Open)?;
         let mut arguments = Vec::new();
         loop {
-            match self.take()? {
+            match self.next_token()? {
                 Some((_, Token::Text(text))) => arguments.push(text),
                 // Go allows a comma after the last argument.
                 Some((_, Token::Close)) => return Ok(arguments),
                 Some((at, token)) => {
-                    return Err(self.lexer.trouble(at, format!("a text was expected, not {token}")));
+                    return Err(self.lexer.error_at(at, format!("a text was expected, not {token}")));
                 }
-                None => return Err(self.lexer.trouble(self.end, "a text was expected, not the end")),
+                None => return Err(self.lexer.error_at(self.end, "a text was expected, not the end")),
             }
             if !self.eat(&Token::Comma)? {
                 self.expect(&Token::Close)?;
@@ -123,23 +123,23 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn matcher(&mut self, matcher: &str, arguments: &[Cow<'_, str>]) -> Meaning {
+    fn matcher(&mut self, matcher: &str, arguments: &[Cow<'_, str>]) -> HostCondition {
         let is = |name: &str| matcher.eq_ignore_ascii_case(name);
         if is("HostSNI") && arguments.iter().any(|argument| argument == "*") {
             self.note(|| "HostSNI(`*`) names no host".into());
-            return Meaning::open();
+            return HostCondition::open();
         }
         if is("Host") || is("HostHeader") || is("HostSNI") {
             return self.exactly(arguments.iter().map(|argument| argument.trim().to_lowercase()).collect());
         }
         if is("HostRegexp") || is("HostSNIRegexp") {
             let each = arguments.iter().map(|argument| self.pattern(matcher, argument));
-            return each.fold(Meaning::exactly(BTreeSet::new()), Meaning::or);
+            return each.fold(HostCondition::exactly(BTreeSet::new()), HostCondition::or);
         }
-        Meaning::open()
+        HostCondition::open()
     }
 
-    fn pattern(&mut self, matcher: &str, argument: &str) -> Meaning {
+    fn pattern(&mut self, matcher: &str, argument: &str) -> HostCondition {
         let why = match pattern::expand(argument) {
             Expanded::Hosts(hosts) if self.expanded + hosts.len() <= MOST_EXPANDED => {
                 self.expanded += hosts.len();
@@ -149,16 +149,16 @@ impl<'a> Parser<'a> {
             Expanded::Endless(why) => why,
         };
         if !self.negated {
-            self.note(|| format!("{matcher}(`{}`) gives no name: {why}", shown(argument)));
+            self.note(|| format!("{matcher}(`{}`) gives no name: {why}", excerpt(argument)));
         }
-        Meaning::open()
+        HostCondition::open()
     }
 
-    fn exactly(&mut self, hosts: BTreeSet<String>) -> Meaning {
+    fn exactly(&mut self, hosts: BTreeSet<String>) -> HostCondition {
         if !self.negated {
             self.named.extend(hosts.iter().cloned());
         }
-        Meaning::exactly(hosts)
+        HostCondition::exactly(hosts)
     }
 
     fn note(&mut self, note: impl FnOnce() -> String) {
@@ -167,24 +167,24 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn take(&mut self) -> Result<Option<(usize, Token<'a>)>, Trouble> {
+    fn next_token(&mut self) -> Result<Option<(usize, Token<'a>)>, RuleError> {
         let next = self.lexer.next()?;
         Ok(std::mem::replace(&mut self.next, next))
     }
 
-    fn eat(&mut self, wanted: &Token<'_>) -> Result<bool, Trouble> {
+    fn eat(&mut self, wanted: &Token<'_>) -> Result<bool, RuleError> {
         let found = self.next.as_ref().is_some_and(|(_, token)| token == wanted);
         if found {
-            self.take()?;
+            self.next_token()?;
         }
         Ok(found)
     }
 
-    fn expect(&mut self, wanted: &Token<'_>) -> Result<(), Trouble> {
-        match self.take()? {
+    fn expect(&mut self, wanted: &Token<'_>) -> Result<(), RuleError> {
+        match self.next_token()? {
             Some((_, token)) if token == *wanted => Ok(()),
-            Some((at, token)) => Err(self.lexer.trouble(at, format!("{wanted} was expected, not {token}"))),
-            None => Err(self.lexer.trouble(self.end, format!("{wanted} was expected, not the end"))),
+            Some((at, token)) => Err(self.lexer.error_at(at, format!("{wanted} was expected, not {token}"))),
+            None => Err(self.lexer.error_at(self.end, format!("{wanted} was expected, not the end"))),
         }
     }
 }

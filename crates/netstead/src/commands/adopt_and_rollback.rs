@@ -1,0 +1,209 @@
+//! `netstead adopt`, `recover`, `clean` and `rollback`
+
+use std::{
+    fmt::Write as _,
+    io::{IsTerminal as _, Write as _},
+};
+
+use netstead_client::types::{AdoptInput, CleanInput, RecoverInput, RollbackInput, TakeOutput, UndoOutput};
+
+use super::{Context, many, say};
+use crate::{
+    cli::{
+        Format,
+        adopt_and_rollback::{Adopt, Clean, Consent, Recover, Rollback},
+    },
+    failure::{Exit, Failure},
+    output::{self, plain},
+};
+
+/// So many lines of one kind are told.
+const MOST: usize = 20;
+
+pub(crate) async fn adopt(context: &Context, args: &Adopt) -> anyhow::Result<Exit> {
+    let input = AdoptInput {
+        name: args.name.as_ref().map(ToString::to_string),
+        kind: args.kind.map(|kind| kind.to_string()),
+        from: args.from.map(|tool| tool.to_string()),
+        id: args.id.clone(),
+        txt_prefix: args.txt_prefix.clone(),
+        txt_suffix: args.txt_suffix.clone(),
+        txt_wildcard: args.txt_wildcard.clone(),
+        provider: args.provider.as_ref().map(ToString::to_string),
+        zone: args.zone.as_ref().map(ToString::to_string),
+        dry_run: args.dry,
+    };
+    let taken = context.client.adopt(&input).await?;
+    if let Some(name) = args.name.as_ref().filter(|_| taken.taken.is_empty() && taken.failed.is_empty()) {
+        report_left(&taken);
+        let message = format!("nothing that could be taken over stands at {name}");
+        let hint = format!("`netstead explain {name}` says what is there, and why");
+        return Err(Failure::new(message).hint(hint).into());
+    }
+    report_takeover(context, &taken, args.dry)
+}
+
+pub(crate) async fn recover(context: &Context, args: &Recover) -> anyhow::Result<Exit> {
+    let provider = args.provider.as_ref().map(ToString::to_string);
+    let input = RecoverInput { owner: args.owner.to_string(), provider, dry_run: args.dry };
+    let taken = context.client.recover(&input).await?;
+    let exit = report_takeover(context, &taken, args.dry)?;
+    if !args.dry && exit == Exit::Fine && context.format.is_none() {
+        say!(
+            "the owner id is {} now; the first plan is parked until somebody agrees: see `netstead plan`",
+            args.owner
+        );
+    }
+    Ok(exit)
+}
+
+/// What was taken over, or would be.
+fn report_takeover(context: &Context, output: &TakeOutput, dry: bool) -> anyhow::Result<Exit> {
+    if let Some(format @ (Format::Json | Format::Yaml)) = context.format {
+        output::document(output, format)?;
+    } else {
+        let mut text = String::new();
+        for one in &output.taken {
+            let by = one.by.as_ref().map(|by| format!("  from {by}")).unwrap_or_default();
+            let line = format!("{}  {} {} {}{by}", one.provider, one.name, one.kind, one.value);
+            let _ = writeln!(text, "{}", plain(&line));
+        }
+        output::emit(&text)?;
+        report_left(output);
+        if let Some(after) = &output.text {
+            say!("then this would be the plan:");
+            after.lines().for_each(|line| say!("{line}"));
+        }
+        let what = if dry { "would be taken over" } else { "taken over" };
+        say!("{} {what}", many(output.taken.len(), "value"));
+        for pass in &output.passes {
+            say!("{}: {}", pass.provider, pass.outcome);
+        }
+    }
+    for failed in &output.failed {
+        say!("error: {}: {}", failed.provider, failed.reason);
+    }
+    let fine = output.failed.is_empty() && output.passes.iter().all(|pass| pass.ok);
+    Ok(if fine { Exit::Fine } else { Exit::Error })
+}
+
+fn report_left(output: &TakeOutput) {
+    for left in output.left.iter().take(MOST) {
+        let value = [left.kind.as_deref(), left.value.as_deref()].into_iter().flatten();
+        let value: Vec<&str> = value.collect();
+        say!("left on {}: {} {}: {}", left.provider, left.name, value.join(" "), left.why);
+    }
+    if output.left.len() > MOST {
+        say!("and {} more left", output.left.len() - MOST);
+    }
+}
+
+pub(crate) async fn clean(context: &Context, args: &Clean) -> anyhow::Result<Exit> {
+    let input = CleanInput {
+        source: args.source.as_ref().map(ToString::to_string),
+        provider: args.provider.as_ref().map(ToString::to_string),
+        forget: args.forget,
+        dry_run: true,
+        expect: None,
+    };
+    let seen = context.client.clean(&input).await?;
+    let question = match (&args.source, &args.provider) {
+        (Some(source), _) => format!("remove what {source} brought?"),
+        (None, provider) => {
+            let provider = provider.as_ref().map(ToString::to_string).unwrap_or_default();
+            let what = if args.forget { "forget what is" } else { "remove everything that is" };
+            format!("{what} ours on {provider}?")
+        }
+    };
+    if !agreed(context, &seen, args.consent, &question)? {
+        return Ok(Exit::Fine);
+    }
+    let expect = (!args.forget).then_some(seen.hash);
+    let done = context.client.clean(&CleanInput { dry_run: false, expect, ..input }).await?;
+    finished(context, &done)
+}
+
+pub(crate) async fn rollback(context: &Context, args: &Rollback) -> anyhow::Result<Exit> {
+    let provider = args.provider.as_ref().map(ToString::to_string);
+    let input = RollbackInput { to: args.to, provider, dry_run: true, expect: None };
+    let seen = context.client.rollback(&input).await?;
+    if !agreed(context, &seen, args.consent, &format!("go back to generation {}?", args.to))? {
+        return Ok(Exit::Fine);
+    }
+    let done =
+        context.client.rollback(&RollbackInput { dry_run: false, expect: Some(seen.hash), ..input }).await?;
+    finished(context, &done)
+}
+
+/// Shows what is to be done, and whether a person wants it.
+fn agreed(context: &Context, seen: &UndoOutput, consent: Consent, question: &str) -> anyhow::Result<bool> {
+    match context.format {
+        Some(format @ (Format::Json | Format::Yaml)) if consent.dry => output::document(seen, format)?,
+        Some(Format::Json | Format::Yaml) => {}
+        _ => output::emit(&shown(seen))?,
+    }
+    report_notes(seen);
+    if consent.dry {
+        return Ok(false);
+    }
+    if consent.yes {
+        return Ok(true);
+    }
+    let mut terminal = std::io::stderr();
+    if !std::io::stdin().is_terminal() || !terminal.is_terminal() {
+        let hint = "see it with `--dry-run`, then say `--yes`";
+        return Err(Failure::new("this needs a person to agree").hint(hint).into());
+    }
+    write!(terminal, "{} type `yes`: ", plain(question))?;
+    terminal.flush()?;
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    let agrees = answer.trim().eq_ignore_ascii_case("yes");
+    if !agrees {
+        say!("nothing was done");
+    }
+    Ok(agrees)
+}
+
+fn shown(seen: &UndoOutput) -> String {
+    let mut text = String::new();
+    for line in seen.text.lines() {
+        let _ = writeln!(text, "{}", plain(line));
+    }
+    if seen.forgotten > 0 {
+        let _ = writeln!(text, "{} would be forgotten; the records stay", many_of(seen.forgotten));
+    }
+    if text.is_empty() {
+        text += "nothing of it is on any server\n";
+    }
+    text
+}
+
+fn finished(context: &Context, done: &UndoOutput) -> anyhow::Result<Exit> {
+    if let Some(format @ (Format::Json | Format::Yaml)) = context.format {
+        output::document(done, format)?;
+    } else {
+        for pass in &done.passes {
+            say!("{}: {}", pass.provider, pass.outcome);
+        }
+        if done.forgotten > 0 {
+            say!("{} forgotten", many_of(done.forgotten));
+        }
+        for provider in &done.paused {
+            say!(
+                "{provider} is paused: nothing is written to it until `netstead resume --provider {provider}`"
+            );
+        }
+        report_notes(done);
+    }
+    let fine = done.notes.is_empty() && done.passes.iter().all(|pass| pass.ok);
+    Ok(if fine { Exit::Fine } else { Exit::Error })
+}
+
+fn report_notes(output: &UndoOutput) {
+    output.notes.iter().for_each(|note| say!("{note}"));
+}
+
+fn many_of(values: u64) -> String {
+    many(usize::try_from(values).unwrap_or(usize::MAX), "value")
+}

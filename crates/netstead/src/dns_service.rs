@@ -1,0 +1,222 @@
+//! The wiring of names: sources, providers and the nameserver, as the configuration has them.
+//!
+//! The nameserver answers on every node. The engine runs where the lead is; elsewhere the sources are kept warm.
+
+mod call_metrics;
+#[cfg(test)]
+mod config_typo_tests;
+mod nameserver;
+mod provider_without_target;
+mod reload;
+mod setup;
+mod source_target_resolver;
+mod target_follower;
+mod what_if;
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use anyhow::Context as _;
+use netstead_api::{Meter, cluster::EngineSlot};
+use netstead_engine::{Engine, Options, SourceSetup, poll_on_standby};
+use netstead_ledger::{Ledger, LedgerSource};
+use netstead_model::{PoolSpec, SystemClock};
+use netstead_nameserver::NameServer;
+use netstead_store::Store;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tracing::{error, warn};
+
+use self::what_if::WhatIfReader;
+pub(crate) use self::{nameserver::NameserverState, reload::Reload};
+use self::{setup::Parts, target_follower::TargetFollower};
+use crate::config::Config;
+
+/// Everything that keeps names.
+#[derive(Debug)]
+pub(crate) struct DnsService {
+    pub(crate) answering: NameserverState,
+    /// Where the engine is while this node leads.
+    stage: EngineSlot,
+    nameserver: Option<NameServer>,
+    parts: Arc<Parts>,
+    in_force: Arc<RwLock<Config>>,
+    /// Counts how often another configuration came into force.
+    news: watch::Sender<u64>,
+    /// Configurations, and changes of the lead, follow one another.
+    turn: tokio::sync::Mutex<()>,
+}
+
+impl DnsService {
+    /// Answers for names from now on; `listen` was asked for on the command line.
+    pub(crate) async fn start(
+        store: &Arc<dyn Store>,
+        ledger: &Ledger,
+        config: &Config,
+        listen: &[std::net::SocketAddr],
+        meter: &Meter,
+    ) -> anyhow::Result<Self> {
+        let source = LedgerSource::new("ledger".parse()?, ledger.clone());
+        let targets = Arc::new(TargetFollower::new(Arc::clone(store)));
+        let parts = Parts::new(Arc::clone(store), Arc::new(source), meter.clone(), targets);
+        // What is wrong with a source is told at the start, whoever leads.
+        parts.sources(config)?;
+        let (nameserver, answering) = nameserver::start(store, &config.nameserver, listen).await?;
+        let in_force = Arc::new(RwLock::new(config.clone()));
+        Ok(Self {
+            answering,
+            stage: EngineSlot::default(),
+            nameserver,
+            parts: Arc::new(parts),
+            in_force,
+            news: watch::Sender::default(),
+            turn: tokio::sync::Mutex::default(),
+        })
+    }
+
+    /// Keeps names from now on: this node leads in `epoch`.
+    pub(crate) async fn start_leading(
+        &self,
+        ledger: &Ledger,
+        epoch: u64,
+        dry_run: bool,
+    ) -> anyhow::Result<Engine> {
+        let _turn = self.turn.lock().await;
+        let Parts { store, owner, targets, meter, .. } = &*self.parts;
+        let drawn = Engine::owner(&**store).await?;
+        let _ = owner.set(drawn);
+        targets.set_leading(true);
+        let options = Options {
+            dry_run,
+            observer: Some(Arc::new(meter.clone())),
+            ledger: Some(ledger.clone()),
+            epoch: Some(epoch),
+            ..Options::default()
+        };
+        let config = self.config();
+        let setup = self.parts.setup(&config).await?;
+        let engine = Engine::start(Arc::clone(store), SystemClock::shared(), setup, options).await?;
+        self.stage.install(engine.clone());
+        Ok(engine)
+    }
+
+    /// Another node leads: nothing more is written. What is on its way to a server comes to its own end.
+    pub(crate) async fn stop_leading(&self) {
+        let engine = self.stage.uninstall();
+        let _turn = self.turn.lock().await;
+        self.parts.targets.set_leading(false);
+        if let Some(engine) = engine {
+            engine.stop_leading().await;
+        }
+    }
+
+    /// Looks at the sources while another node leads, so that a takeover finds them ready. Until `stop`.
+    pub(crate) async fn poll_sources_on_standby(&self, stop: &CancellationToken) {
+        let mut news = self.news.subscribe();
+        while !stop.is_cancelled() {
+            news.mark_unchanged();
+            let sources = self.parts.sources(&self.config());
+            let sources: Vec<SourceSetup> = sources.unwrap_or_else(|error| {
+                warn!(
+                    error = format!("{error:#}"),
+                    "The sources cannot be looked at while another node leads."
+                );
+                Vec::new()
+            });
+            tokio::select! {
+                () = poll_on_standby(&sources, stop) => {}
+                _ = news.changed() => {}
+            }
+        }
+    }
+
+    fn config(&self) -> Config {
+        self.in_force.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The pools that the file has.
+    pub(crate) fn pools(&self) -> Vec<PoolSpec> {
+        self.config().pools
+    }
+
+    fn put_in_force(&self, config: &Config) {
+        *self.in_force.write().unwrap_or_else(PoisonError::into_inner) = config.clone();
+        self.news.send_modify(|times| *times += 1);
+    }
+
+    /// Goes on with another configuration, if all of it can be had. While another node leads, that is its sources.
+    async fn reconfigure(&self, config: &Config) -> anyhow::Result<()> {
+        let _turn = self.turn.lock().await;
+        match self.stage.engine() {
+            Some(engine) => engine.reconfigure(self.parts.setup(config).await?).await?,
+            None => drop(self.parts.sources(config)?),
+        }
+        self.put_in_force(config);
+        Ok(())
+    }
+
+    /// As [`Names::reconfigure`], with `between` done while claims are not looked at: it changes what they are called, and
+    /// it must be seen that the file did that. If it fails, all stays as it was.
+    async fn reconfigure_around(
+        &self,
+        config: &Config,
+        between: impl AsyncFnOnce() -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let turn = self.turn.lock().await;
+        let Some(engine) = self.stage.engine() else {
+            drop(turn);
+            // Whoever leads does what the file says of pools.
+            return self.reconfigure(config).await;
+        };
+        let mut setup = self.parts.setup(config).await?;
+        setup.sources.retain(|source| source.source.name() != self.parts.ledger.name());
+        engine.reconfigure(setup).await?;
+        let done = between().await;
+        if done.is_ok() {
+            self.put_in_force(config);
+        }
+        let config = self.config();
+        let whole =
+            async { Ok::<_, anyhow::Error>(engine.reconfigure(self.parts.setup(&config).await?).await?) };
+        whole.await.context("the configuration is only half in force")?;
+        done
+    }
+
+    /// Follows the targets that move until `stop`.
+    pub(crate) async fn follow_targets(&self, stop: &CancellationToken) {
+        let moved = async || {
+            let _turn = self.turn.lock().await;
+            let Some(engine) = self.stage.engine() else { return };
+            let config = self.config();
+            let done =
+                async { Ok::<_, anyhow::Error>(engine.reconfigure(self.parts.setup(&config).await?).await?) };
+            if let Err(error) = done.await {
+                error!(error = format!("{error:#}"), "The new target cannot be used; the old one stays.");
+            }
+        };
+        self.parts.targets.follow(moved, stop).await;
+    }
+
+    /// What is in force, as it changes.
+    pub(crate) fn in_force(&self) -> Arc<RwLock<Config>> {
+        Arc::clone(&self.in_force)
+    }
+
+    /// Where the engine is while this node leads.
+    pub(crate) fn engine_slot(&self) -> &EngineSlot {
+        &self.stage
+    }
+
+    /// Says what other configurations would mean.
+    pub(crate) fn reader(&self) -> WhatIfReader {
+        WhatIfReader { parts: Arc::clone(&self.parts), in_force: Arc::clone(&self.in_force) }
+    }
+
+    pub(crate) async fn close(self) {
+        if let Some(engine) = self.stage.uninstall() {
+            engine.close().await;
+        }
+        if let Some(nameserver) = self.nameserver {
+            nameserver.shutdown().await;
+        }
+    }
+}

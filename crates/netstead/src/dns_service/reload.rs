@@ -1,0 +1,157 @@
+//! The configuration read again, while the server runs: on SIGHUP, and when the file changed.
+//!
+//! A file that is wrong changes nothing. Of one that is right, only what differs is touched.
+
+use std::{path::PathBuf, time::Duration};
+
+use netstead_ledger::Ledger;
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    time::sleep,
+};
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info, warn};
+
+use super::DnsService;
+use crate::{
+    config::{self, Config, FoundConfig},
+    leadership::sync_pools,
+    settings::Settings,
+    state_dir::variable,
+};
+
+/// How often the file is looked at.
+const OFTEN: Duration = Duration::from_secs(1);
+/// A file must stay the same for this long before it is believed: an editor may be in the middle of it.
+const SETTLE: Duration = Duration::from_millis(300);
+
+/// What a running server goes by, and where it came from.
+#[derive(Debug)]
+pub(crate) struct Reload {
+    hangup: Signal,
+    /// As `--config` named it.
+    named: Option<PathBuf>,
+    /// What the file held when it was last looked at, right or wrong.
+    seen: FoundConfig,
+    /// What is in force.
+    config: Config,
+}
+
+impl Reload {
+    pub(crate) fn new(named: Option<PathBuf>, settings: &Settings) -> anyhow::Result<Self> {
+        let hangup = signal(SignalKind::hangup())?;
+        Ok(Self { hangup, named, seen: settings.found.clone(), config: settings.config.clone() })
+    }
+
+    /// Follows the file until `stop`.
+    pub(crate) async fn follow(mut self, names: &DnsService, ledger: &Ledger, stop: &CancellationToken) {
+        loop {
+            let told = tokio::select! {
+                () = stop.cancelled() => return,
+                _ = self.hangup.recv() => true,
+                () = sleep(OFTEN) => false,
+            };
+            let found = match self.read_settled().await {
+                Ok(found) if told || found != self.seen => found,
+                Ok(_) => continue,
+                Err(cause) => {
+                    if told {
+                        error!(
+                            error = format!("{cause:#}"),
+                            "The configuration cannot be read; the old one stays."
+                        );
+                    }
+                    continue;
+                }
+            };
+            self.apply(found, names, ledger).await;
+        }
+    }
+
+    /// The file as it is, once it keeps still.
+    async fn read_settled(&self) -> anyhow::Result<FoundConfig> {
+        let mut found = self.find().await?;
+        while found != self.seen {
+            sleep(SETTLE).await;
+            let again = self.find().await?;
+            if again == found {
+                break;
+            }
+            found = again;
+        }
+        Ok(found)
+    }
+
+    async fn find(&self) -> anyhow::Result<FoundConfig> {
+        let named = self.named.clone();
+        tokio::task::spawn_blocking(move || config::find(named.as_deref(), variable)).await?
+    }
+
+    async fn apply(&mut self, found: FoundConfig, names: &DnsService, ledger: &Ledger) {
+        let vanished =
+            matches!((&self.seen, &found), (FoundConfig::File { .. }, FoundConfig::Nothing { .. }));
+        self.seen = found.clone();
+        if vanished {
+            warn!("The configuration file is gone; what it said stays in force.");
+            return;
+        }
+        let discovered = matches!(found, FoundConfig::Nothing { .. });
+        let settings = match Settings::understand(found) {
+            // What was found at the start is looked at for as long as the server runs.
+            Ok(settings) if discovered && settings.config.sources.is_empty() => {
+                let sources = self.config.sources.clone();
+                Settings { config: Config { sources, ..settings.config }, ..settings }
+            }
+            Ok(settings) => settings,
+            Err(problems) => {
+                for problem in &problems {
+                    error!(
+                        hint = problem.hint,
+                        "The configuration is wrong, and the old one stays: {problem}"
+                    );
+                }
+                return;
+            }
+        };
+        match self.put_in_force(&settings, names, ledger).await {
+            Ok(()) => {
+                self.log_reloaded(&settings.config);
+                self.config = settings.config;
+            }
+            Err(cause) => {
+                error!(error = format!("{cause:#}"), "The configuration cannot be used; the old one stays.");
+            }
+        }
+    }
+
+    async fn put_in_force(
+        &self,
+        settings: &Settings,
+        names: &DnsService,
+        ledger: &Ledger,
+    ) -> anyhow::Result<()> {
+        if settings.config.pools == self.config.pools {
+            return names.reconfigure(&settings.config).await;
+        }
+        let pools = &settings.config.pools;
+        names.reconfigure_around(&settings.config, async || sync_pools(ledger, pools).await).await
+    }
+
+    /// Says what takes another start.
+    fn log_reloaded(&self, new: &Config) {
+        let old = &self.config;
+        let parts = [
+            ("store", old.store != new.store),
+            ("api", old.api != new.api),
+            ("log", old.log != new.log),
+            ("ledger", old.ledger != new.ledger),
+            ("nameserver", old.nameserver != new.nameserver),
+        ];
+        let waiting: Vec<_> = parts.iter().filter(|(_, differs)| *differs).map(|(name, _)| *name).collect();
+        if waiting.is_empty() {
+            info!("Configuration read again; it is in force.");
+        } else {
+            warn!(tables = ?waiting, "Configuration read again; these tables take effect with the next start.");
+        }
+    }
+}

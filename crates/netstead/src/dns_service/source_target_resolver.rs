@@ -1,0 +1,42 @@
+//! The targets that move, for one source.
+
+use std::{net::IpAddr, sync::Arc};
+
+use async_trait::async_trait;
+use netstead_model::Ident;
+use netstead_sources::dynamic_target::{DynamicTarget, TargetResolver};
+use tokio::sync::{Mutex, watch};
+
+use super::target_follower::{TargetFollower, TargetOwner};
+use crate::config::LookupSettings;
+
+/// Places that names of one source point at.
+#[derive(Debug)]
+pub(super) struct SourceTargetResolver {
+    source: Ident,
+    finding: LookupSettings,
+    targets: Arc<TargetFollower>,
+    moves: Mutex<watch::Receiver<u64>>,
+}
+
+impl SourceTargetResolver {
+    pub(super) fn new(source: Ident, finding: LookupSettings, targets: &Arc<TargetFollower>) -> Self {
+        let moves = Mutex::new(targets.subscribe());
+        Self { source, finding, targets: Arc::clone(targets), moves }
+    }
+}
+
+#[async_trait]
+impl TargetResolver for SourceTargetResolver {
+    async fn addresses_of(&self, place: &DynamicTarget) -> Result<Vec<IpAddr>, String> {
+        let whose = TargetOwner::Source(self.source.clone(), place.clone());
+        self.targets.addresses_of(&whose, &self.finding.of(place)).await
+    }
+
+    async fn changed(&self) {
+        // Only when the server ends there is nobody left who could tell.
+        if self.moves.lock().await.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Taking turns on a store that several processes share: one leads, the others follow, and any of them may be next.
+
+use std::{sync::Arc, time::Duration};
+
+use anyhow::Context as _;
+use netstead_api::cluster::{Cluster, ClusterError};
+use netstead_engine::{Engine, EngineError};
+use netstead_ledger::{Caller, Command, Freshness, Ledger, LedgerError, Reply, Role};
+use netstead_model::{Ident, PoolSpec};
+use netstead_store::{Store, StoreError};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, info, warn};
+
+use crate::{dns_service::DnsService, node, notify::Notifier};
+
+/// Pauses after something went wrong that may pass.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// How often a node tells the others that it is here.
+const REGISTER_INTERVAL: Duration = Duration::from_mins(1);
+/// How often a node that follows asks whether it still knows everything, so that it can say how old its answers are.
+const CONFIRM: Duration = Duration::from_secs(5);
+
+/// What a node needs to follow and to lead.
+#[derive(Debug)]
+pub(crate) struct Leadership<'a> {
+    pub(crate) store: &'a Arc<dyn Store>,
+    pub(crate) ledger: &'a Ledger,
+    pub(crate) names: &'a DnsService,
+    pub(crate) cluster: &'a Cluster,
+    /// Whether others may lead the same store.
+    pub(crate) shared: bool,
+    /// Plan, and write to no server.
+    pub(crate) dry_run: bool,
+    pub(crate) stop: &'a CancellationToken,
+}
+
+impl Leadership<'_> {
+    /// Leads whenever it is this node's turn and follows in between, for ever; only what a person must mend ends it.
+    /// `begun` is a lead that was taken already.
+    pub(crate) async fn run(&self, begun: Option<(u64, Engine)>) -> anyhow::Result<()> {
+        let mut begun = begun;
+        loop {
+            let (epoch, engine) = match begun.take() {
+                Some(begun) => begun,
+                None => self.acquire().await?,
+            };
+            info!(epoch, "This node leads.");
+            self.lead_until_deposed(epoch, &engine).await;
+            // First of all nobody is answered as by a leader any more.
+            self.cluster.stop_leading();
+            warn!(epoch, "Another node leads now; this one follows.");
+            self.names.stop_leading().await;
+        }
+    }
+
+    /// Waits for the turn, and makes everything ready.
+    pub(crate) async fn acquire(&self) -> anyhow::Result<(u64, Engine)> {
+        let (mut told, mut pause) = (String::new(), FIRST_PAUSE);
+        loop {
+            let begun = async {
+                let epoch = self.wait_for_lead().await?;
+                let ready = self.start_services(epoch).await;
+                anyhow::Ok((epoch, ready?))
+            };
+            let error = match begun.await {
+                Ok(begun) => return Ok(begun),
+                Err(error) => error,
+            };
+            self.cluster.stop_leading();
+            self.names.stop_leading().await;
+            if self.stop.is_cancelled() {
+                // The server ends by itself.
+                std::future::pending::<()>().await;
+            }
+            let leads = matches!(*self.ledger.role().borrow(), Role::Leading { .. });
+            if !self.shared || (leads && !is_transient(&error)) || needs_operator(&error) {
+                return Err(error);
+            }
+            let said = format!("{error:#}");
+            if said == told {
+                debug!(error = said, "The lead cannot be taken yet.");
+            } else {
+                warn!(error = said, retry_in = ?pause, "The lead cannot be taken yet.");
+                told = said;
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Waits until the ledger leads, while the sources are kept warm.
+    async fn wait_for_lead(&self) -> anyhow::Result<u64> {
+        if let Role::Leading { epoch } = *self.ledger.role().borrow() {
+            return Ok(epoch);
+        }
+        if !self.shared {
+            // There is nobody to wait for, and the engine looks at once.
+            return Ok(self.ledger.lead().await?.0);
+        }
+        tokio::select! {
+            led = self.lead_the_ledger() => led,
+            () = async {
+                self.names.poll_sources_on_standby(self.stop).await;
+                std::future::pending::<()>().await;
+            } => Err(anyhow::anyhow!("the server is about to end")),
+        }
+    }
+
+    async fn lead_the_ledger(&self) -> anyhow::Result<u64> {
+        let epoch = self.store.lead().await.map_err(LedgerError::from)?;
+        // While this node waited, the others may have agreed on a format that it does not understand. They can no longer,
+        // now that it leads, and it has written nothing yet.
+        self.cluster.check_format().await.map_err(node::advised)?;
+        self.ledger.lead_in(epoch).await?;
+        Ok(epoch.0)
+    }
+
+    /// Tells the others, does what the file says of pools, and starts to keep names.
+    async fn start_services(&self, epoch: u64) -> anyhow::Result<Engine> {
+        // From here on changes of addresses are taken; what concerns names waits for the engine.
+        self.cluster.lead(epoch).await.map_err(node::advised)?;
+        let pools = self.names.pools();
+        sync_pools(self.ledger, &pools).await?;
+        self.names.start_leading(self.ledger, epoch, self.dry_run).await
+    }
+
+    /// What only one node does, until another one leads.
+    async fn lead_until_deposed(&self, epoch: u64, engine: &Engine) {
+        let notifier = Notifier::new(engine, self.ledger, self.store, self.names.in_force());
+        let ending = self.stop.child_token();
+        let work = async {
+            tokio::join!(
+                self.names.follow_targets(&ending),
+                notifier.run(&ending),
+                self.cluster.run_format_upgrades(epoch),
+                self.cluster.run_member_pruning(),
+            );
+            std::future::pending::<()>().await;
+        };
+        let mut role = self.ledger.role();
+        let deposed = async {
+            let _ = role.wait_for(|role| *role != Role::Leading { epoch }).await;
+        };
+        tokio::select! {
+            () = deposed => {}
+            () = work => {}
+        }
+    }
+
+    /// Tells the others now and then that this node is here, and knows how old its own answers are. Ends only with
+    /// something that a person must mend.
+    pub(crate) async fn heartbeat(&self) -> anyhow::Result<()> {
+        let telling = async {
+            loop {
+                match self.cluster.register().await {
+                    Err(error @ ClusterError::TooOld { .. }) => return Err(node::refused(error)),
+                    Err(error) => debug!(%error, "The others could not be told that this node is here."),
+                    Ok(()) => {}
+                }
+                sleep(REGISTER_INTERVAL).await;
+            }
+        };
+        let confirming = async {
+            loop {
+                sleep(CONFIRM).await;
+                if let Err(error) = self.ledger.read(Freshness::Fresh, |_| ()).await {
+                    debug!(%error, "It is not known whether anything changed.");
+                }
+            }
+        };
+        if !self.shared {
+            // Nobody else is there who would want to know.
+            if let Err(error) = self.cluster.register().await {
+                return Err(node::refused(error));
+            }
+            std::future::pending::<()>().await;
+        }
+        tokio::select! {
+            ended = telling => ended,
+            error = self.cluster.wait_for_newer_format() => Err(node::refused(error)),
+            () = confirming => Ok(()),
+        }
+    }
+}
+
+/// Whether it may be otherwise in a moment without anybody's doing.
+fn is_transient(error: &anyhow::Error) -> bool {
+    let of_store = |error: &StoreError| {
+        matches!(
+            error,
+            StoreError::Unavailable { .. } | StoreError::Unknown { .. } | StoreError::Refused { .. }
+        )
+    };
+    error.chain().any(|cause| {
+        let ledger = cause.downcast_ref::<LedgerError>().is_some_and(|error| {
+            matches!(
+                error,
+                LedgerError::Unavailable { .. }
+                    | LedgerError::Unknown { .. }
+                    | LedgerError::TooLate
+                    | LedgerError::NotLeading
+            )
+        });
+        let engine = cause.downcast_ref::<EngineError>().is_some_and(|error| match error {
+            EngineError::Store(error) => of_store(error),
+            error => matches!(error, EngineError::Deposed | EngineError::Closed),
+        });
+        let cluster = cause.downcast_ref::<ClusterError>().is_some_and(|error| match error {
+            ClusterError::Store(error) => of_store(error),
+            error => matches!(error, ClusterError::NotLeading),
+        });
+        ledger || engine || cluster || cause.downcast_ref::<StoreError>().is_some_and(of_store)
+    })
+}
+
+/// Whether only a person can mend it, whoever leads.
+fn needs_operator(error: &anyhow::Error) -> bool {
+    let of_ledger =
+        |error: &LedgerError| matches!(error, LedgerError::Moved { .. } | LedgerError::Damaged { .. });
+    error.chain().any(|cause| {
+        let too_old = matches!(cause.downcast_ref(), Some(ClusterError::TooOld { .. }));
+        too_old || cause.downcast_ref::<LedgerError>().is_some_and(of_ledger)
+    })
+}
+
+/// Makes the pools of the file what the file says.
+pub(crate) async fn sync_pools(ledger: &Ledger, pools: &[PoolSpec]) -> anyhow::Result<()> {
+    let command = Command::SyncFilePools(pools.to_vec());
+    let done = ledger.submit(Caller::new("netstead").manager(), command, Duration::from_mins(1)).await;
+    let reply = done.context("the pools of the configuration cannot be taken over")?.reply;
+    if let Reply::Synced { created, updated, detached, .. } = reply {
+        let names = |pools: &[Ident]| pools.iter().map(ToString::to_string).collect::<Vec<_>>();
+        if !created.is_empty() || !updated.is_empty() {
+            info!(created = ?names(&created), updated = ?names(&updated), "Pools of the configuration taken over.");
+        }
+        if !detached.is_empty() {
+            warn!(pools = ?names(&detached), "Pools are no longer in the configuration; they stay and can be changed.");
+        }
+    }
+    Ok(())
+}

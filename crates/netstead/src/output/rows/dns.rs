@@ -1,0 +1,224 @@
+//! How names, and what keeps them, look in a table.
+
+use netstead_client::types::{
+    DriftOutput, HistoryOutput, PlanOutput, ProviderOutput, RecordOutput, SourceOutput, WorkloadOutput,
+    ZoneOutput,
+};
+
+use super::{Audience, Row, text};
+
+type Columns = (&'static [&'static str], &'static [&'static str]);
+
+impl Row for SourceOutput {
+    const COLUMNS: Columns = (&["NAME", "TYPE", "VIEW", "AGE", "WORKLOADS"], &["STANDING", "REASON"]);
+
+    fn cells(&self, look: Audience) -> Vec<String> {
+        let standing = match &self.suspect {
+            Some(suspect) => suspect.clone(),
+            None if self.detached => "detached".to_owned(),
+            None => "believed".to_owned(),
+        };
+        let doubtful = self.suspect.is_some() || self.detached;
+        vec![
+            self.name.clone(),
+            self.kind.clone(),
+            if doubtful {
+                format!("{}, {}", self.view, if self.detached { "detached" } else { "suspect" })
+            } else {
+                self.view.clone()
+            },
+            self.begun.map(|begun| look.since(begun)).unwrap_or_default(),
+            self.workloads.to_string(),
+            standing,
+            text(self.reason.as_ref()),
+        ]
+    }
+
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+}
+
+impl Row for ProviderOutput {
+    const COLUMNS: Columns = (
+        &["NAME", "TYPE", "STATE", "OWNED", "PENDING", "PARKED", "BLOCKED", "LAST PASS"],
+        &["DRIFT", "MODE", "SERVER", "ZONES", "GENERATION", "OUTCOME", "ERROR"],
+    );
+
+    fn cells(&self, look: Audience) -> Vec<String> {
+        vec![
+            self.name.clone(),
+            self.kind.clone(),
+            state(self).to_owned(),
+            self.owned.to_string(),
+            self.pending.to_string(),
+            self.parked.as_ref().map_or(0, |parked| parked.changes).to_string(),
+            (self.blocked + self.rejected).to_string(),
+            self.pass.as_ref().map(|pass| look.since(pass.at)).unwrap_or_default(),
+            self.drift.to_string(),
+            self.mode.clone(),
+            self.server.clone(),
+            self.zones.join(" "),
+            self.generation.to_string(),
+            self.pass.as_ref().map(|pass| pass.outcome.clone()).unwrap_or_default(),
+            text(self.error.as_ref()),
+        ]
+    }
+
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+}
+
+/// What a person would say first.
+fn state(provider: &ProviderOutput) -> &'static str {
+    match provider {
+        ProviderOutput { detached: true, .. } => "detached",
+        ProviderOutput { error: Some(_), .. } => "failing",
+        ProviderOutput { parked: Some(_), .. } => "parked",
+        ProviderOutput { paused, .. } if !paused.is_empty() => "paused",
+        ProviderOutput { rejected: 1.., .. } => "rejected",
+        ProviderOutput { in_sync: true, .. } => "in sync",
+        ProviderOutput { pass: None, .. } => "starting",
+        _ => "pending",
+    }
+}
+
+impl Row for PlanOutput {
+    const COLUMNS: Columns = (
+        &["PROVIDER", "GENERATION", "CHANGES", "PARKED", "BLOCKED", "KEPT", "DRIFT"],
+        &["MODE", "HASH", "PARKED HASH"],
+    );
+
+    fn cells(&self, _: Audience) -> Vec<String> {
+        vec![
+            self.provider.clone(),
+            self.generation.to_string(),
+            self.changes.len().to_string(),
+            self.parked.as_ref().map_or(0, |parked| parked.changes).to_string(),
+            self.blocked.len().to_string(),
+            self.kept.len().to_string(),
+            self.drift.len().to_string(),
+            self.mode.clone(),
+            self.hash.clone(),
+            self.parked.as_ref().map(|parked| parked.hash.clone()).unwrap_or_default(),
+        ]
+    }
+
+    fn name(&self) -> String {
+        self.provider.clone()
+    }
+}
+
+impl Row for RecordOutput {
+    const COLUMNS: Columns = (&["NAME", "TYPE", "VALUE", "TTL", "STATE", "PROVIDER"], &["ZONE", "REASONS"]);
+
+    fn cells(&self, _: Audience) -> Vec<String> {
+        vec![
+            self.name.clone(),
+            self.kind.clone(),
+            self.value.clone(),
+            self.ttl.to_string(),
+            self.state.clone(),
+            self.provider.clone(),
+            self.zone.clone(),
+            self.reasons.join("; "),
+        ]
+    }
+
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn identity(&self) -> String {
+        format!("{} {} {} {}", self.provider, self.name, self.kind, self.value)
+    }
+}
+
+impl Row for ZoneOutput {
+    const COLUMNS: Columns = (&["ZONE", "PROVIDER", "RECORDS", "PENDING"], &["PAUSED"]);
+
+    fn cells(&self, _: Audience) -> Vec<String> {
+        vec![
+            self.zone.clone(),
+            self.provider.clone(),
+            self.records.to_string(),
+            self.pending.to_string(),
+            self.paused.to_string(),
+        ]
+    }
+
+    fn name(&self) -> String {
+        self.zone.clone()
+    }
+
+    fn identity(&self) -> String {
+        format!("{} {}", self.provider, self.zone)
+    }
+}
+
+impl Row for WorkloadOutput {
+    const COLUMNS: Columns = (&["SOURCE", "NAME", "KIND", "STATE", "ADDRESSES", "NAMES"], &["ID", "WHY NOT"]);
+
+    fn cells(&self, _: Audience) -> Vec<String> {
+        vec![
+            self.source.clone(),
+            self.name.clone(),
+            self.kind.clone(),
+            self.state.clone(),
+            self.addresses.join(" "),
+            self.names.join(" "),
+            self.id.clone(),
+            self.why_not.join("; "),
+        ]
+    }
+
+    fn name(&self) -> String {
+        format!("{}/{}", self.source, self.id)
+    }
+}
+
+impl Row for HistoryOutput {
+    const COLUMNS: Columns =
+        (&["AT", "WHAT", "PROVIDER", "NAME", "CHANGE"], &["GENERATION", "ZONE", "BY", "WHY", "REASON", "ID"]);
+
+    fn cells(&self, _: Audience) -> Vec<String> {
+        let mut whys: Vec<&str> = self.changes.iter().map(|change| change.why.as_str()).collect();
+        whys.dedup();
+        vec![
+            format!("{:.0}", self.at),
+            self.what.clone(),
+            text(self.provider.as_ref().or(self.source.as_ref())),
+            text(self.name.as_ref().or(self.zone.as_ref())),
+            self.text.clone(),
+            self.generation.map(|generation| generation.to_string()).unwrap_or_default(),
+            text(self.zone.as_ref()),
+            text(self.by.as_ref()),
+            whys.join("; "),
+            text(self.reason.as_ref()),
+            self.id.clone(),
+        ]
+    }
+
+    fn name(&self) -> String {
+        self.id.clone()
+    }
+}
+
+impl Row for DriftOutput {
+    const COLUMNS: Columns = (&["PROVIDER", "NAME", "TYPE", "VALUE", "DRIFT"], &[]);
+
+    fn cells(&self, _: Audience) -> Vec<String> {
+        vec![
+            self.provider.clone(),
+            self.name.clone(),
+            self.kind.clone(),
+            self.value.clone(),
+            self.drift.clone(),
+        ]
+    }
+
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+}

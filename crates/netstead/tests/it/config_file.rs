@@ -1,0 +1,83 @@
+use crate::sandbox::Sandbox;
+
+fn write(sandbox: &Sandbox, text: &str) {
+    std::fs::write(sandbox.path().join("netstead.toml"), text).unwrap();
+}
+
+#[test]
+fn pools_of_the_file_are_read_only_elsewhere() {
+    let mut sandbox = Sandbox::empty();
+    write(&sandbox, "[pool.lan]\nnetwork = \"10.0.3.0/24\"\ngateway = \"10.0.3.1\"\n");
+    sandbox.start(&[]);
+    assert!(
+        sandbox.server().log().lines().next().unwrap().contains("netstead.toml"),
+        "{}",
+        sandbox.server().log()
+    );
+    assert_eq!(sandbox.does("claim lan web-1"), "10.0.3.2\n");
+    assert!(sandbox.fails("pool update lan --cooldown 1m").err.contains("configuration file"));
+    assert!(sandbox.fails("pool delete lan").err.contains("configuration file"));
+
+    sandbox.stop();
+    write(
+        &sandbox,
+        "[pool.lan]\nnetwork = \"10.0.3.0/24\"\nranges = [\"10.0.3.2-10.0.3.9\"]\n[pool.new]\nranges = [\"10.1.0.1\"]\n",
+    );
+    sandbox.start(&[]);
+    assert_eq!(sandbox.does("get pools -o name"), "lan\nnew\n");
+    assert!(sandbox.does("get pools").contains("10.0.3.2-10.0.3.9"));
+
+    // What is gone from the file stays, and can be changed again.
+    sandbox.stop();
+    write(&sandbox, "");
+    sandbox.start(&[]);
+    assert_eq!(sandbox.does("get pools -o name"), "lan\nnew\n");
+    sandbox.does("pool update lan --cooldown 1m");
+    sandbox.does("pool delete new");
+}
+
+#[test]
+fn a_bad_file_stops_the_start_with_line_and_column() {
+    let sandbox = Sandbox::empty();
+    write(&sandbox, "[pool.lan]\nnetwrok = \"10.0.3.0/24\"\n[log]\nlevel = 7\n");
+    for line in ["run", "config check"] {
+        let said = sandbox.fails(line);
+        assert!(said.err.contains("netstead.toml:2:1: unknown key `netwrok` in `pool.lan`"), "{}", said.err);
+        assert!(said.err.contains("hint: did you mean `network`?"), "{}", said.err);
+        assert!(said.err.contains("netstead.toml:4:9: "), "{}", said.err);
+    }
+    assert!(sandbox.fails("config check /nowhere.toml").err.contains("/nowhere.toml"));
+}
+
+#[test]
+fn config_check_says_what_was_understood() {
+    let sandbox = Sandbox::empty();
+    let said = sandbox.netstead(["config", "check"]);
+    assert_eq!(said.code, 0);
+    assert!(
+        said.err.contains("no file is found") && said.out.contains("127.0.0.1:5301"),
+        "{}{}",
+        said.out,
+        said.err
+    );
+    write(&sandbox, "[pool.lan]\nnetwork = \"10.0.3.0/24\"\n");
+    assert!(sandbox.does("config check").contains("lan: ipv4, 254 of 10.0.3.0/24"));
+    let json: serde_json::Value = serde_json::from_str(&sandbox.does("config check -o json")).unwrap();
+    assert_eq!(json["pool"][0]["name"], "lan");
+}
+
+#[test]
+fn variables_are_settings_too() {
+    let sandbox = Sandbox::empty();
+    let mut command = sandbox.command();
+    command
+        .args(["config", "check"])
+        .env("NETSTEAD_POOL_LAN_NETWORK", "10.0.3.0/24")
+        .env("NETSTEAD_SERVICE_HOST", "x");
+    let output = command.output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stdout).contains("lan: ipv4"), "{output:?}");
+    let output =
+        sandbox.command().args(["config", "check"]).env("NETSTEAD_POL_LAN_NETWORK", "x").output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("NETSTEAD_POL_LAN_NETWORK"), "{output:?}");
+}

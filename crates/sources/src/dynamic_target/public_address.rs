@@ -1,0 +1,129 @@
+//! The address the world sees: asked of servers that say it back.
+
+use std::{net::IpAddr, time::Duration};
+
+use async_trait::async_trait;
+
+use super::AddressLookup;
+
+/// Who is asked unless somebody else is named: each answers with nothing but the address, over one family.
+pub const ENDPOINTS: [&str; 6] = [
+    "https://api4.ipify.org",
+    "https://ipv4.icanhazip.com",
+    "https://v4.ident.me",
+    "https://api6.ipify.org",
+    "https://ipv6.icanhazip.com",
+    "https://v6.ident.me",
+];
+
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The longest address there is, and line ends.
+const LONGEST: usize = 64;
+
+/// Asks several servers. A new address is taken only if all that answer agree on it, so one that lies changes nothing.
+#[derive(Debug)]
+pub struct PublicAddressLookup {
+    client: reqwest::Client,
+    endpoints: Vec<String>,
+}
+
+impl PublicAddressLookup {
+    /// Asks these, in this order.
+    pub fn new(endpoints: impl IntoIterator<Item = impl Into<String>>) -> Result<Self, String> {
+        let endpoints: Vec<String> = endpoints.into_iter().map(Into::into).collect();
+        let mut builder = reqwest::Client::builder()
+            .user_agent(concat!("netstead/", env!("CARGO_PKG_VERSION")))
+            .timeout(PATIENCE)
+            .redirect(reqwest::redirect::Policy::none());
+        if !endpoints.iter().any(|endpoint| endpoint.starts_with("https:")) {
+            // Without this a machine that has no certificates at all could not even speak plain HTTP.
+            builder = builder.tls_certs_only([]);
+        }
+        let client = builder.build().map_err(|error| format!("the HTTP client cannot start: {error}"))?;
+        Ok(Self { client, endpoints })
+    }
+
+    async fn ask(&self, endpoint: &str) -> Result<IpAddr, String> {
+        let failed = |error: reqwest::Error| format!("{endpoint}: {}", error.without_url());
+        let mut response = self.client.get(endpoint).send().await.map_err(failed)?;
+        if !response.status().is_success() {
+            return Err(format!("{endpoint}: it answers {}", response.status()));
+        }
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(failed)? {
+            body.extend_from_slice(&chunk);
+            if body.len() > LONGEST {
+                return Err(format!("{endpoint}: its answer is no address"));
+            }
+        }
+        let address = std::str::from_utf8(&body).ok().and_then(|text| text.trim().parse().ok());
+        let address = address.ok_or_else(|| format!("{endpoint}: its answer is no address"))?;
+        if is_public(address) {
+            return Ok(address);
+        }
+        Err(format!("{endpoint}: it answers {address}, which is not public"))
+    }
+}
+
+#[async_trait]
+impl AddressLookup for PublicAddressLookup {
+    async fn locate(&self, known: &[IpAddr]) -> Result<Vec<IpAddr>, String> {
+        let (mut said, mut errors): (Vec<IpAddr>, Vec<String>) = (Vec::new(), Vec::new());
+        for endpoint in &self.endpoints {
+            if [true, false].into_iter().all(|v4| is_settled(&said, known, v4)) {
+                break;
+            }
+            match self.ask(endpoint).await {
+                Ok(address) => said.push(address),
+                Err(error) => errors.push(error),
+            }
+        }
+        let mut found = Vec::new();
+        for v4 in [true, false] {
+            let mut answers: Vec<IpAddr> = said.iter().copied().filter(|one| one.is_ipv4() == v4).collect();
+            answers.sort();
+            answers.dedup();
+            match answers.as_slice() {
+                [one] => found.push(*one),
+                // Nobody said anything about this family, or they do not agree: it stays as it is.
+                [] => found.extend(known.iter().filter(|one| one.is_ipv4() == v4)),
+                [one, other, ..] => {
+                    errors.push(format!("those who were asked do not agree: {one} or {other}"));
+                    found.extend(known.iter().filter(|one| one.is_ipv4() == v4));
+                }
+            }
+        }
+        if said.is_empty() || found.is_empty() {
+            return Err(errors.join("; "));
+        }
+        Ok(found)
+    }
+}
+
+/// Whether no more answers are needed for one family: the known address was confirmed, or two say the same.
+fn is_settled(said: &[IpAddr], known: &[IpAddr], v4: bool) -> bool {
+    let answers: Vec<&IpAddr> = said.iter().filter(|one| one.is_ipv4() == v4).collect();
+    let confirmed = answers.iter().any(|one| known.contains(one));
+    confirmed || answers.iter().any(|one| answers.iter().filter(|other| *other == one).count() > 1)
+}
+
+/// Whether the world could reach it: a router or a captive portal may answer with its own.
+fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(ip) => {
+            !(ip.is_private()
+                || ip.is_loopback()
+                || ip.is_link_local()
+                || ip.is_unspecified()
+                || ip.is_multicast()
+                || ip.is_broadcast())
+        }
+        IpAddr::V6(ip) => {
+            !(ip.is_loopback()
+                || ip.is_unspecified()
+                || ip.is_multicast()
+                || ip.is_unique_local()
+                || ip.is_unicast_link_local())
+        }
+    }
+}
