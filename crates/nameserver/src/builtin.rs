@@ -1,4 +1,15 @@
-//! The DNS provider `builtin`: zones in Netstead's own store.
+//! The DNS provider `builtin`: writes zones into Netstead's own store, where every node's nameserver reads them.
+//!
+//! A write is fenced and repeated until no other writer interferes:
+//!
+//! 1. Read the zone's header from a snapshot. If its fence (epoch and generation) is above that of the request, the request
+//!    is late and refused.
+//! 2. If the header is open, a writer crashed in the middle of a change: undo that change first, then start again.
+//! 3. Compare the sets with what each unit expects (`change`).
+//! 4. Commit the changes with a new header, on condition that the header is still the one of step 1 (`commits`). If the store
+//!    refuses, another process wrote to the zone: back to step 1, at most 8 times.
+//!
+//! So of two leaders that overlap, the one with the older epoch is refused in step 1, or in step 4 and then in step 1.
 
 mod change;
 mod commits;
@@ -24,7 +35,7 @@ use crate::{
 
 /// How many entries are read at once.
 const PAGE: usize = 1000;
-/// How often a write is tried anew because somebody else wrote to the zone in between.
+/// How often a write is tried when other processes write to the zone at the same time.
 const TRIES: usize = 8;
 
 /// Writes zones that every node's nameserver answers from.
@@ -36,7 +47,7 @@ pub struct Builtin {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     domains: Vec<Name>,
-    /// Writes of this process follow one another, so that none takes another's open change for abandoned.
+    /// Writes of this process follow one another, so that none undoes another's open change.
     writing: Mutex<()>,
     /// How the last write of this process moved each zone's serial.
     moves: std::sync::Mutex<BTreeMap<Name, (u32, u32)>>,
@@ -147,7 +158,7 @@ impl Builtin {
         ProviderError::Malformed { server: self.server(), reason }
     }
 
-    /// One attempt to write; none if somebody else wrote to the zone in between.
+    /// One attempt to write; `None` if another process wrote to the zone in between.
     async fn attempt(
         &self,
         zone: &Name,

@@ -10,7 +10,7 @@ use super::ClusterError;
 pub const FORMAT: u32 = 1;
 /// The format in which a store is written, as decimal text.
 pub const FORMAT_KEY: &str = "meta/format";
-/// Who leads.
+/// The current leader.
 pub const LEADER_KEY: &str = "cluster/leader";
 /// `cluster/member/<node>`: one node.
 pub const MEMBERS: &str = "cluster/member/";

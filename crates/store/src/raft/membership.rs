@@ -209,7 +209,7 @@ struct Promotion {
     peers: Arc<Peers>,
     changing: Arc<Mutex<()>>,
     patience: Duration,
-    /// Who leads.
+    /// The leader: this node.
     me: NodeId,
 }
 

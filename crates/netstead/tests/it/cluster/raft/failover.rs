@@ -78,7 +78,7 @@ fn a_leader_that_is_told_to_stop_hands_over_and_writes_go_on() {
     assert!(log.contains("Another node leads the cluster now; this one stops."), "{log}");
 }
 
-/// A server beside the sandbox is written to only when something changed, whoever leads.
+/// A server beside the sandbox is written to only when something changed, also after a change of leader.
 #[test]
 fn the_first_pass_of_a_new_leader_writes_nothing_when_nothing_changed() {
     let Some(server) = PowerDns::start(&["home.test", "3.0.10.in-addr.arpa"]) else { return };
