@@ -1,4 +1,24 @@
 //! The binary: command line, configuration, wiring.
+//!
+//! ```text
+//!  main ─► Cli::read ─► dispatch ─┬─► run ─► store_location ─► Store
+//!                                 │    │      node ─► Cluster      follow_ledger ─► Ledger
+//!                                 │    │      DnsService: nameserver, sources, providers, engine
+//!                                 │    └─► three tasks: serve (the API), Leadership::run, heartbeat
+//!                                 │
+//!                                 └─► commands ─► Session ─► Client ─► the API of a server
+//!                                                  └─ --local: a server in this process
+//! ```
+//!
+//! - `cli`: all commands and flags, with their help. `commands`: one module per command.
+//! - `config`: the file, overlaid by the environment. `settings`: the same with the flags.
+//! - `run.rs`: `netstead run`. `leadership.rs`: takes the lead, starts the services of a leader, and ends them when another
+//!   node leads. `dns_service.rs`: the engine and everything it needs, built from the configuration.
+//! - `drop_privileges.rs`: from root to `--user`, before any thread starts.
+//! - `output`: tables, JSON, YAML, CSV. `failure.rs`: errors with a hint and an exit code.
+//! - `import`: dnsweaver's settings as a configuration. `notify`: messages when a person must act. `doctor`: checks of the host.
+//!
+//! Start with `run.rs` for the server and `commands/claim.rs` for the command line.
 
 mod admin_token;
 mod cli;

@@ -1,7 +1,24 @@
-//! Where everything durable lives: ordered byte keys, changed by commits that are all or nothing.
+//! The store: ordered byte keys, changed by commits that are all or nothing.
 //!
-//! A [`Commit`] is a list of conditions on the versions of keys and a list of writes. Every engine behind
-//! [`Store`] passes the same [`contract`] suite, so the rooms above never ask which one they have.
+//! ```text
+//!                          trait Store
+//!       get  snapshot  commit  watch  lead  health  close
+//!    ┌──────────┬──────────┴────┬──────────────┬──────────────────────┐
+//!  memory     local           etcd           raft              simulated, faults
+//!  (tests)    one process,    transactions   three or more     for tests: a network from a seed,
+//!             one directory   of an etcd     nodes, openraft   a store that fails on command
+//! ```
+//!
+//! - [`Commit`]: a list of [`Condition`]s on the versions of keys, and a list of [`Write`]s. The store checks the conditions
+//!   and does the writes in one step, or refuses.
+//! - [`Version`]: when a key was last written. A key never gets a version again that it had before.
+//! - [`Snapshot`]: all keys at one moment. [`Watch`]: every commit after a moment, in order.
+//! - [`Epoch`]: the counter under [`EPOCH_KEY`], raised whenever a process takes the lead ([`Store::lead`]). A leader makes its
+//!   commits conditional on it, so a former leader can change nothing.
+//! - [`StoreError::Unknown`]: the commit may have landed or not. The caller must read before it does anything else.
+//!
+//! Every store passes the same [`contract`], so the crates above never ask which one they have. Start with the trait
+//! [`Store`] and the plainest implementation, [`memory`]; then `local/writer.rs`, `etcd.rs` or `raft.rs`.
 
 pub mod contract;
 mod epoch;

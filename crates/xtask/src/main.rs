@@ -1,5 +1,14 @@
-//! What a contributor types: `cargo xtask test`, `cargo xtask bench`, `cargo xtask faults`, `cargo xtask fuzz`, `cargo xtask simulate` and
-//! `cargo xtask image`.
+//! Tasks for contributors, run as `cargo xtask TASK`.
+//!
+//! - `test`: everything that CI checks, in steps: `lint`, `fmt`, `clippy`, `test`, `doc`, `deny`. `test.rs` has the steps, `lint`
+//!   the project's own rules, `needs.rs` the programs that tests need.
+//! - `bench`: measures and prints a table and JSON.
+//! - `faults`: three real nodes, sixteen clients, and one fault after the other.
+//! - `simulate`: many ledgers on one simulated store, each history from a seed.
+//! - `fuzz`: random labels and rules for the parsers of `sources`.
+//! - `image`: the container image.
+//!
+//! The fields of each `Options` are the flags; `cargo xtask TASK --help` shows them.
 
 mod bench;
 mod documents;
