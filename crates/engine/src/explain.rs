@@ -1,4 +1,4 @@
-//! Why a name is as it is, and why not.
+//! Explains a name: why it has its records, and why it lacks others.
 
 use netstead_ledger::{Book, Freshness};
 use netstead_model::{Key, Kind, Name};

@@ -1,4 +1,4 @@
-//! What happened: a list of events, and the plans that were carried out with what became of each change.
+//! Events, and applied plans with the outcome of each change, as they are kept in the store.
 
 mod changes;
 mod plans;

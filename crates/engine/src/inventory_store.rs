@@ -1,4 +1,4 @@
-//! The inventory in the store: loaded once, then kept up with what changed.
+//! Loads the inventory from the store, and stores what changed in it.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
@@ -159,7 +159,7 @@ fn is_same(old: &Entry, new: &Entry) -> bool {
         })
 }
 
-/// Whether a source stands otherwise than before: more than that it was looked at again.
+/// Whether the source's state changed, ignoring timestamps.
 fn source_changed(old: &SourceState, new: &SourceState) -> bool {
     let flags = |state: &SourceState| (state.fresh, state.commanded, state.detached, state.cleaned);
     old.view != new.view

@@ -1,4 +1,4 @@
-//! The source `manual`: records a person set.
+//! The source `manual`: records that people set by hand.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

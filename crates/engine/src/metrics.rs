@@ -1,4 +1,4 @@
-//! What numbers are made of: each pass, once, when it has ended.
+//! Numbers for metrics: each pass is reported once, when it has ended.
 
 use std::fmt::Debug;
 

@@ -1,4 +1,4 @@
-//! Every record that matters here, and how it stands.
+//! Lists records: every value that is desired, ours or foreign at a name of ours, with its state.
 
 mod plan_index;
 

@@ -1,4 +1,4 @@
-//! What the engine is told to do.
+//! The configuration of the engine: sources, providers, domains and options.
 
 use std::{fmt, sync::Arc, time::Duration};
 

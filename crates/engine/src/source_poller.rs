@@ -1,4 +1,4 @@
-//! The loop of one source: look, tell, wait.
+//! The loop of one source: ask for a report, put it into the inventory, wait for the next change.
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 

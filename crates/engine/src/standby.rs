@@ -1,7 +1,6 @@
-//! Sources that are looked at while another process leads: what they hold open stays open, and nobody is told.
+//! Polls sources while another node leads, so that a takeover finds their connections, watches and caches ready.
 //!
-//! A new leader plans from looks that it begins itself. Those are quick, and are not the first that this process takes,
-//! when connections, watches and caches of its sources are warm.
+//! The reports are thrown away: a new leader plans from reports that it asked for itself.
 
 use std::{panic::AssertUnwindSafe, time::Duration};
 

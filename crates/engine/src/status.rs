@@ -1,4 +1,4 @@
-//! How everything stands, for people.
+//! The status of the engine, its sources, its providers and their zones.
 
 use std::{sync::PoisonError, time::Duration};
 

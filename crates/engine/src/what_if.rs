@@ -1,4 +1,4 @@
-//! Plans that nobody carries out: what one was made of, and what another configuration would change.
+//! What-if plans: what the current or another configuration would change, without writing anything.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

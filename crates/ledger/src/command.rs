@@ -1,4 +1,4 @@
-//! What can be asked of the ledger, and what it answers.
+//! [`Command`] and [`Reply`]: what can be asked of the ledger, and what it answers.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! The log of events: finding them by address, key and time without reading all of them.
+//! The log of events: finds events by address, key and time without reading all of them.
 
 mod index;
 mod postings;

@@ -1,5 +1,6 @@
-//! Following a ledger that another process leads: the Book is loaded once and then fed by the store's watch, so that
-//! reads can be answered here, and so that taking over takes one commit and not another start.
+//! Follows a ledger that another process leads: loads the Book once and then feeds it from the store's watch.
+//!
+//! So reads can be answered on this node, and taking over takes one commit instead of another load.
 
 use std::{sync::Arc, time::Duration};
 

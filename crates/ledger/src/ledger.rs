@@ -1,4 +1,4 @@
-//! The ledger as the other rooms see it.
+//! [`Ledger`]: the handle through which the other crates use the ledger.
 
 use std::{
     sync::{Arc, RwLockReadGuard, atomic::Ordering::Relaxed},
@@ -380,7 +380,7 @@ fn closed() -> LedgerError {
 }
 
 impl LedgerError {
-    /// Whether asking again later can help without changing the request.
+    /// The refusal, if this error is one: then asking again without a change does not help.
     pub fn is_refusal(&self) -> Option<&Refusal> {
         if let Self::Refused(refusal) = self { Some(refusal) } else { None }
     }

@@ -1,4 +1,4 @@
-//! Building a Book out of what the store holds.
+//! Loads a Book from the store.
 
 use std::{collections::HashSet, hash::Hash, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! What can be set about a ledger, and what can be seen of it.
+//! Options of a ledger, its counters and its health.
 
 use std::{sync::atomic::AtomicU64, time::Duration};
 

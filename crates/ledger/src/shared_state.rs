@@ -1,4 +1,4 @@
-//! What the handles of a ledger and the task behind them share.
+//! The state that the handles of a ledger and its background task share.
 
 use std::{
     sync::{

@@ -1,4 +1,4 @@
-//! The ledger as one of the places names come from: a claim with a domain asks for its A, AAAA and PTR.
+//! The ledger as a source of names: a claim in a pool with a domain asks for its A, AAAA and PTR records.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},

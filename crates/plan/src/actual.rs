@@ -1,4 +1,4 @@
-//! What a server holds.
+//! [`Actual`]: the zones of a server as they were read.
 
 use netstead_model::{Name, RecordSet, RecordType, SetChange};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What should exist on one server, each value with its reasons.
+//! [`desired`]: the record sets that should exist on one provider, each value with its reasons.
 
 mod candidate;
 mod conflict;

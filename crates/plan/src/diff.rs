@@ -1,4 +1,9 @@
-//! What must change, what may, and what stays.
+//! [`diff`]: compares the desired record sets with the server's and with what is ours, and makes a plan.
+//!
+//! 1. `name_diff` compares each name: values to add, values to remove, foreign values that block.
+//! 2. `ptr_records` and `never_empty` take back changes that must not happen alone.
+//! 3. `breaker` decides which changes wait for approval.
+//! 4. `build_step` makes units for the server of the rest, with their marks.
 
 mod breaker;
 mod build_step;

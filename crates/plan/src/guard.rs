@@ -1,4 +1,4 @@
-//! What the guards remember from pass to pass.
+//! [`Guard`]: what the guards remember from pass to pass.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The time of a pass.
+//! [`Now`]: the time of a pass.
 
 use jiff::Timestamp;
 use netstead_model::Span;

@@ -1,4 +1,4 @@
-//! What is ours on one server, by what the store says.
+//! [`Owned`]: the values on one server that are ours, as the store has them.
 
 use std::collections::BTreeMap;
 

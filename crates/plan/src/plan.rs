@@ -1,4 +1,4 @@
-//! The changes that get one provider to where it should be.
+//! [`Plan`]: the changes for one provider, and what is held back.
 
 mod display;
 mod wrap;

@@ -1,4 +1,4 @@
-//! Why a value leaves.
+//! [`Cause`]: why a value is removed.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Back to what an earlier generation had.
+//! [`rollback`]: a plan that brings back what an earlier generation had.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Everything a plan is made of, in one file.
+//! [`Case`]: the whole input of a plan in one file.
 
 use netstead_model::Report;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What is configured for one provider, whatever its type.
+//! [`Settings`]: the configuration of one provider, whatever its type.
 
 mod domain_match;
 mod owner;

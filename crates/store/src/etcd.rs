@@ -1,7 +1,11 @@
-//! The store in an etcd, for those who have one or outgrow one machine.
+//! The store in an etcd. A commit is one etcd transaction, and a version is an etcd revision.
 //!
-//! A commit is one transaction of etcd, a version is a revision of it. What etcd did with a commit whose answer did not
-//! come is unknown, and said so.
+//! - `client`: requests to several endpoints. `send_once`: writes, which must not be sent twice.
+//! - `leadership`: the leader key, its lease and the epoch.
+//! - `watch`, `snapshot`: following revisions, and reading at one.
+//! - `examine`, `quota`: findings for the doctor. `error_text`: errors in words.
+//!
+//! If the answer to a commit is lost, etcd may have done it or not: the store answers `Unknown`.
 
 mod client;
 mod error_text;

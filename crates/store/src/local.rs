@@ -1,9 +1,15 @@
 //! The embedded store: one process, one directory, one fsync for all commits that wait.
 //!
-//! A commit is durable when it is in our own log, see `log`; fjall holds the keys and gets each commit right after that,
-//! see `applier`. `docs/decisions/0001-embedded-store.md` says why fjall, with what settings, and what it does not do for
-//! us, and `0005-a-log-of-our-own.md` why not its journal. Everything that writes is decided on one thread, `writer`.
-//! When the disk fails, that thread opens the store again until it works, see `heal`.
+//! - `writer`: the one thread that decides and writes. `commit_group`: commits that share a flush.
+//! - `log`: makes a commit durable. `applier`: puts it into the database afterwards.
+//! - `engine`: the database, which is fjall. `journals`: its journal files.
+//! - `recovery`: opens the store at the start. `write_failure`: opens it again after the disk failed.
+//! - `data_dir`, `high_water_mark`, `housekeeper`: the directory, a second record of the last revision, the thread that
+//!   writes it.
+//! - `raw_keys`: access for the raft store.
+//!
+//! `docs/decisions/0001-embedded-store.md` says why fjall and with which settings, `0005-a-log-of-our-own.md` why a log of
+//! our own instead of its journal.
 //!
 //! # Reading
 //!
@@ -11,7 +17,7 @@
 //! microsecond, which is less than handing the call to another thread; at worst it waits for one read from
 //! the disk, or for fjall to finish listing a new table. A cache of our own in front of it would be wrong: a
 //! caller could see a commit through one key and miss it through another. Ranges go to a thread that may
-//! block. A snapshot is taken between two batches by whoever brings them into the database, see `Engine::view`.
+//! block. A snapshot is taken between two batches by the thread that applies them, see `Engine::view`.
 //!
 //! A commit can be read once it is durable and not before, and a read waits until everything that was acknowledged
 //! before it began can be read.

@@ -1,15 +1,15 @@
-//! The store that three or more nodes keep together, with nothing else installed.
+//! The store that three or more nodes keep together, replicated with openraft.
 //!
-//! Every node has all data, and a log of commits that openraft keeps the same on all of them. A commit is acknowledged once a
-//! majority has it on disk. Any node's handle works like any other: commits and reads that need it go to the node that
-//! leads. `docs/decisions/0004-raft.md` says what was chosen and why.
+//! Every node has all data and a log of commits, which openraft keeps equal on all nodes. A commit is acknowledged once a
+//! majority has it on disk. Any node can be used: commits, and reads that must be fresh, go to the leader.
+//! `docs/decisions/0004-raft.md` says what was chosen and why.
 //!
-//! - `disk`: one database per node, with the log and the data in it.
-//! - `log`, `machine`, `network`: openraft's storage and transport.
-//! - `secure`, `wire`, `peers`, `server`: how nodes talk.
-//! - `propose`, `read`: commits that share an entry, reads that share a round of heartbeats.
-//! - `node`: what runs, and starts again after the disk failed; `form`, `admin`, `roll_call`: who is in the cluster;
-//!   `whereabouts`: where each is; `hand_over`: who leads when the one that led stops.
+//! - Storage: `disk` (one database per node), `log`, `log_cache`, `state_machine`, `snapshot_transfer`.
+//! - Messages: `wire`, `secure_channel`, `peers` (asking), `server` (answering), `rejected_peers`, `network` (for openraft).
+//! - Commits and reads: `proposer`, `read_index`.
+//! - Leadership: `election`, `leadership_transfer`, `leadership` (of the ledger, by epoch).
+//! - Members: `bootstrap`, `membership`, `quorum_check`, `readdress`, `address`, `silent_members`.
+//! - The running node: `node`, `maintenance`, `health`, `status`, `examine`.
 
 mod address;
 mod bootstrap;

@@ -1,4 +1,4 @@
-//! A look at one server.
+//! The checks of one provider: can it be reached, are its zones there, may they be written.
 
 use std::{collections::BTreeSet, time::Duration};
 

@@ -1,4 +1,4 @@
-//! From one configuration to the next, touching only what differs.
+//! Applies a new configuration to the running engine: starts, stops and restarts only what differs.
 
 use std::{
     collections::{BTreeMap, HashSet},

@@ -1,4 +1,4 @@
-//! What people ask for beside passes: take over, give up, go back.
+//! What operators ask for beside passes: adopt, recover, clean, rollback.
 
 mod select_providers;
 

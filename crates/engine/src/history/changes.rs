@@ -1,4 +1,4 @@
-//! The history as a list: every change of a name, and every event.
+//! Lists the history: every change of a name, and every event, page by page.
 
 use std::{fmt, str::FromStr};
 

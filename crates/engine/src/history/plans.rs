@@ -1,4 +1,4 @@
-//! Plans that were carried out, as the store keeps them.
+//! Applied plans in the store.
 
 use std::collections::BTreeMap;
 

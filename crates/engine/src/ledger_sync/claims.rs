@@ -1,7 +1,7 @@
-//! Claims of workloads that ask for a pool: the address a workload has is recorded there.
+//! Claims for workloads that ask for a pool: the address that a workload has is claimed there.
 //!
-//! A claim is made of what is there, so nothing is ever taken from anybody: an address that somebody else holds, or
-//! that is reserved for somebody else, stays theirs, and the workload says so.
+//! The address is already in use, so nothing is taken from another holder: an address that another claim holds, or that is
+//! reserved for another owner, stays as it is, and the workload's status says so.
 
 use std::{collections::BTreeSet, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! Taking over values that the store does not know as ours, because a person says so.
+//! Adopts values on a server that are not ours yet, because an operator says so (`adopt`, `recover`).
 
 mod find;
 

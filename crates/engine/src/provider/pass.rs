@@ -1,4 +1,7 @@
-//! One pass: look, decide, act. It takes no hint about what changed, so there is one path to test.
+//! One pass of a provider: read the zones, plan, store the intent, write, store the outcome.
+//!
+//! A pass takes no hint about what changed: after a restart, a missed event or a change of leader it does what it always
+//! does, so there is one path to test.
 
 use std::{
     panic::AssertUnwindSafe,

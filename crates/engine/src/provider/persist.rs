@@ -1,4 +1,4 @@
-//! What a provider's passes keep in the store.
+//! Loads and stores the state of a provider's worker: owned values, guards, and removed values.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -15,7 +15,7 @@ use crate::{
     history, keys,
 };
 
-/// That a provider exists, for the time when it is no longer configured.
+/// Stored so that a provider removed from the file can still be shown as detached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StoredProvider {
     pub(crate) kind: String,

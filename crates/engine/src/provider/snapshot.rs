@@ -1,4 +1,4 @@
-//! What others may see of a provider while its loop works.
+//! The status of a provider that others read while its loop works.
 
 use std::{
     sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard},

@@ -1,4 +1,4 @@
-//! What a plan would be made of, without anybody carrying it out.
+//! Builds the input of a what-if plan: a pass that writes nothing, perhaps with another configuration.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{EngineError, ProviderSetup, what_if::empty_zones};
 
-/// What is otherwise than it is; nothing, by default.
+/// Overrides for a what-if plan. `Default` overrides nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Overrides {
     pub(crate) inventory: Option<Arc<Inventory>>,

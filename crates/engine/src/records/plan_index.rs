@@ -1,4 +1,4 @@
-//! What a plan says about single names, found by name.
+//! What a plan says about single names, indexed by name.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

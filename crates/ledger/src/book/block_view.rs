@@ -1,4 +1,4 @@
-//! What a block of addresses is.
+//! Explains a block of addresses: what each pool has of it.
 
 use netstead_model::{Cidr, Ident, Usage};
 

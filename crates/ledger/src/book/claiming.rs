@@ -1,4 +1,4 @@
-//! Giving addresses out.
+//! The command *claim*: finds an address and gives it to a key.
 
 use std::{borrow::Cow, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! Making, changing and removing pools.
+//! The commands that create, update and delete pools, and that bring file pools in line with the file.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! One pool with everything that is derived from what the store says of it.
+//! [`PoolState`]: one pool with its slots, and the free space, counters and indexes derived from them.
 
 mod choosing;
 mod counting;

@@ -1,4 +1,4 @@
-//! One command after another against the Book, each all or nothing.
+//! Runs commands against the Book, each all or nothing, and collects their effects for one commit.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Mending what a check found.
+//! Repairs what a check found.
 
 use netstead_store::{Commit, Condition, MAX_CONDITIONS, Store, StoreError, Version, Write};
 

@@ -1,7 +1,7 @@
-//! Where events are, by what they concern.
+//! The index of events: where events are, by what they concern.
 //!
-//! The index is derived. It is built in the background after a start, takes about 25 bytes per event, and knows hashes
-//! only: what it points at is read from the store and looked at.
+//! It is derived from the stored events, built in the background after a start, and takes about 25 bytes per event. It knows
+//! only hashes: what it points at is read from the store and compared.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

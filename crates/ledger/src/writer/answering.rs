@@ -1,4 +1,4 @@
-//! What callers, readers and subscribers hear once a group is durable, or will never be.
+//! Answers callers, readers and subscribers once a group is durable, or has failed.
 
 use std::sync::atomic::Ordering::Relaxed;
 

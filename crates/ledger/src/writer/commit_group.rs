@@ -1,4 +1,4 @@
-//! The requests that share one commit.
+//! A group: the requests that share one commit, with their writes, events and answers.
 
 use std::{collections::HashMap, sync::Arc};
 

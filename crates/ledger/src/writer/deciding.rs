@@ -1,4 +1,4 @@
-//! Requests go through the Book, as many as one commit can hold.
+//! Decides requests with the Book, as many as fit into one commit.
 
 use std::time::Duration;
 

@@ -1,5 +1,7 @@
-//! Old events go. The newest of each address stays, whatever its age, so that "who had this last" is always answered;
-//! it goes once something newer happened there.
+//! Deletes old events.
+//!
+//! The newest event of each address stays, whatever its age, so that "who had this last" can always be answered. It is
+//! deleted once something newer happened to the address.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 

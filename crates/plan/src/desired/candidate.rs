@@ -1,4 +1,4 @@
-//! Values that some version of some workload asks for.
+//! Candidates: the values that all versions of all workloads ask for.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Who has a name, when not all can have what they ask for.
+//! Resolves conflicts: which workload gets a name that not all can have.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What becomes of values of ours that nobody asks for any more.
+//! Decides whether a value of ours that is no longer desired may be removed.
 
 use std::{
     collections::{BTreeMap, HashMap},

@@ -1,4 +1,4 @@
-//! The names of addresses.
+//! PTR records: one for each address, with the best of its names.
 
 use std::collections::BTreeSet;
 

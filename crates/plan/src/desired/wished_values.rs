@@ -1,4 +1,4 @@
-//! The names one version of a workload asks for, and what shall stand there on this provider.
+//! The names that one version of a workload asks for, and the values for them on this provider.
 
 use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 

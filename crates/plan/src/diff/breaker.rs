@@ -1,4 +1,4 @@
-//! Which changes may happen by themselves.
+//! Decides which guarded changes may happen by themselves and which are parked for a person.
 
 use std::{collections::BTreeMap, sync::Arc};
 

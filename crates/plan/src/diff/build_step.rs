@@ -1,4 +1,4 @@
-//! From the changes of a name to the unit a server takes.
+//! Turns the changes of a name into a step: the unit for the server, its mark, and the lines people read.
 
 use std::sync::Arc;
 

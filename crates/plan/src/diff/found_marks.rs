@@ -1,4 +1,4 @@
-//! Our own marks on the server.
+//! Our own ownership marks, as they were found on the server.
 
 use std::ops::Range;
 

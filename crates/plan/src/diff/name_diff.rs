@@ -1,4 +1,4 @@
-//! One name: what should stand there, what does, and what of it is ours.
+//! Compares one name: what is desired there, what the server has, and what of it is ours.
 
 mod foreign_values;
 

@@ -1,4 +1,4 @@
-//! PTR records follow the addresses they belong to.
+//! Lets PTR records follow their addresses: neither changes without the other.
 
 use std::{collections::HashSet, net::IpAddr};
 

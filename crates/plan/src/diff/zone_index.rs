@@ -1,4 +1,4 @@
-//! The zones of a server, arranged for one pass.
+//! The zones of a server, indexed for one diff.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! What may still be there, for those who hold something for it.
+//! The workloads that may still exist, for callers that hold something for them.
 
 use netstead_model::{Ident, Key, Span, Workload};
 

@@ -1,4 +1,4 @@
-//! One workload over time.
+//! One workload over time: when it was seen, since when it is missing, and its earlier versions.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is to be believed about a version of a workload, under somebody's grace.
+//! The grace verdict: whether a version of a workload is present, waiting, or gone.
 
 use std::sync::Arc;
 

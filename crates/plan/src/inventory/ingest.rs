@@ -1,4 +1,4 @@
-//! Taking a report.
+//! Puts a report into the inventory: what is present, what is absent, and whether the source is suspect.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

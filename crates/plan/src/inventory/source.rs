@@ -1,4 +1,4 @@
-//! One source over time.
+//! One source over time: its newest view, its configuration, and all workloads it reported.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
-//! Requests to whichever endpoint answers.
+//! Sends requests to the endpoints of an etcd.
 //!
-//! A read is asked of the next endpoint when one fails, and beside it when one is silent. A write is sent once: after it
-//! left, nobody but etcd knows whether it landed.
+//! A read is sent to the next endpoint when one fails, and also when one is silent. A write is sent once: after that only etcd
+//! knows whether it landed.
 
 use std::{
     future::Future,

@@ -1,4 +1,4 @@
-//! The one figure that older etcds show in their metrics only: their quota.
+//! Reads the quota from etcd's metrics: older versions show it nowhere else.
 
 use std::time::Duration;
 

@@ -1,9 +1,9 @@
-//! Brings durable groups into the database, off the way of those who wait for the disk.
+//! Applies durable groups to the database, off the path of the callers that wait for the disk.
 //!
-//! A group is in the log when its callers are answered. What it writes can be read once it is in the database as well:
-//! small groups are brought there by the writer itself, which has nothing else to do at that moment; large ones go to a
-//! thread of their own, while the writer flushes the next group. Whoever reads waits until all that was durable when he
-//! asked is there.
+//! 1. The writer appends a group to the log, flushes it, and answers its callers. The group is durable.
+//! 2. The applier puts the group into the database, where it can be read. Small groups are applied by the writer itself, large
+//!    ones by a thread of their own while the writer flushes the next group.
+//! 3. A read first waits until every group that was durable when it began is applied.
 
 use std::{
     collections::VecDeque,

@@ -1,4 +1,4 @@
-//! Commits that share one flush to disk.
+//! A group: the commits that share one flush to disk.
 
 use std::collections::HashMap;
 

@@ -1,12 +1,12 @@
-//! The data directory: what lies where, and who may use it.
+//! The data directory: its files, and its lock.
 //!
 //! ```text
-//! lock        held by the process that uses the directory; its id stands inside
-//! highwater   the last revision known to be durable, see `mark`
-//! log/        what makes a commit durable, see `log`
+//! lock        held by the process that uses the directory; contains its process id
+//! highwater   the last revision known to be durable, see `high_water_mark`
+//! log/        the log that makes a commit durable, see `log`
 //! db/         fjall's files
 //! db.new/     a database being created; renamed to db/ when it is complete
-//! probe       a write that only tries whether writing works
+//! probe       a file that is written to find out whether writing works
 //! ```
 
 use std::{

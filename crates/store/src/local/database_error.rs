@@ -1,4 +1,4 @@
-//! What went wrong inside the engine, and how to say it.
+//! [`DatabaseError`]: what went wrong in fjall or in the files around it, and the text for people.
 
 use std::{any::Any, error::Error, io, path::Path};
 

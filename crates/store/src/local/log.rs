@@ -129,7 +129,7 @@ impl Log {
         }
     }
 
-    /// Takes in the next group. `false` if it does not fit into the active segment: [`Log::turn_over`] first then.
+    /// Takes in the next group. `false` if it does not fit into the active segment: call [`Log::switch_segment`] first then.
     pub(super) fn prepare(&mut self, writes: &[DiskWrite]) -> bool {
         self.frame.fill(writes);
         // One sector is left for a seal. However long a group is, it fits into an empty segment.

@@ -1,7 +1,7 @@
-//! Opening what is there: the tables of the database, and what the log knows besides.
+//! Opens the store at the start: the tables of the database, plus the groups in the log that the tables lack.
 //!
-//! The tables always have every commit up to the log's checkpoint, and none that is not in the log. So whatever a crash
-//! left of anything else, the tables and the groups behind the checkpoint together are the store.
+//! The tables have every commit up to the log's checkpoint, and none that is not in the log. So the tables and the groups
+//! after the checkpoint together are the store, whatever a crash left behind in other files.
 
 use tracing::info;
 

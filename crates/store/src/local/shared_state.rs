@@ -1,4 +1,4 @@
-//! What the writer thread, the readers and the housekeeper have in common.
+//! The state that the writer thread, the readers and the housekeeper share.
 
 use std::{
     path::{Path, PathBuf},
@@ -85,7 +85,7 @@ impl LocalShared {
         open.as_ref().map(|(engine, opening)| work(engine, *opening))
     }
 
-    /// As [`Shared::with_engine`], with the answers a caller outside gets.
+    /// As [`LocalShared::with_engine`], with the errors that a caller outside gets.
     pub(super) fn read<T>(
         &self,
         work: impl FnOnce(&Engine, Opening) -> Result<T, DatabaseError>,

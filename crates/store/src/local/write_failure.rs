@@ -1,8 +1,12 @@
-//! What the writer does when writing fails.
+//! What the writer does after a write that failed: it takes the database away from readers and opens it again.
 //!
-//! fjall refuses every write after one that failed, until it is opened again, and after a flush of the log that failed
-//! nobody knows what it holds. What is on the disk is unknown until both were read again, so nobody may read the old
-//! database either: it could deny a commit that is found later.
+//! After a failed flush it is unknown what is on the disk, and fjall refuses every further write. Readers must not use the old
+//! database meanwhile: it could lack a commit that is found later.
+//!
+//! 1. A flush fails. The database is withdrawn; health says why (`break_off`).
+//! 2. The commits of the group are answered `Unknown`. Their callers read next, and must not see the old database.
+//! 3. The log and the tables are read again, with growing pauses, until that works (`reopen_with_retries`).
+//! 4. The database is accepted if it has every acknowledged commit and a durable write works (`accept`). Then it is published.
 
 use std::{io, thread, time::Duration};
 

@@ -1,8 +1,11 @@
 //! The one thread that writes.
 //!
-//! It takes all commits that wait, decides them in order, makes what they write durable with one flush of the log,
-//! answers, and only then has it brought into the database. While it does, the next ones gather. So a lonely commit
-//! costs one flush and two hand-offs, and many at once share it.
+//! 1. It takes all commits that wait, and decides them in order: each sees those before it.
+//! 2. It appends their writes to the log as one frame, and flushes once.
+//! 3. It answers the callers. Meanwhile the next commits gather.
+//! 4. It hands the group to the applier, which puts it into the database.
+//!
+//! So a single commit costs one flush and two hand-offs between threads, and many at once share the flush.
 
 use std::{
     sync::{

@@ -1,8 +1,13 @@
-//! How a node that is in no cluster comes into one.
+//! How a node that is in no cluster gets into one.
 //!
-//! Nodes that were given each other as `peers` wait until all of them have answered and none is in a cluster; then the one
-//! with the smallest id makes the cluster out of all. If one of them is in a cluster already, the new node asks to be let in
-//! there: so a node whose disk was lost comes back as a new one and never makes a second cluster.
+//! Nodes that name each other as `peers` make a new cluster together:
+//!
+//! 1. Each node asks all its peers for their status, until all have answered.
+//! 2. If one of them is in a cluster already, the node asks that cluster to let it in, and makes none. So a node whose disk was
+//!    lost comes back as a new node and never makes a second cluster.
+//! 3. Otherwise each node publishes the set of nodes it met.
+//! 4. The node with the smallest id makes the cluster of all of them, once all have met the same set. Two lists of `peers` that
+//!    differ would otherwise make two clusters.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

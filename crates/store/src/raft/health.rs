@@ -1,4 +1,4 @@
-//! Whether a node can be expected to work, and what people are told when not.
+//! The health of a node: whether commits can be expected to work, and the reason if not.
 
 use std::sync::{PoisonError, atomic::Ordering};
 
@@ -124,7 +124,7 @@ impl Node {
         })
     }
 
-    /// Who is not where it was, because another node is there; nothing if that is true of nobody.
+    /// Members whose registered address now belongs to another node, or `None`.
     fn replaced(&self, metrics: &Metrics) -> String {
         let others = metrics.membership_config.nodes().filter_map(|(id, member)| {
             let other = self.peers.other_at(&member.address, *id)?;

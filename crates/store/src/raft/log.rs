@@ -1,4 +1,4 @@
-//! The log and the vote, for openraft.
+//! The log and the vote, as openraft's log storage.
 
 use std::{
     fmt::Debug,

@@ -1,4 +1,4 @@
-//! What is looked after regularly, beside everything else.
+//! The maintenance task: every 100 ms it counts time without a leader; every second it syncs, cuts the log and checks members.
 
 use std::sync::{Arc, PoisonError, atomic::Ordering};
 

@@ -1,4 +1,4 @@
-//! Who is in the cluster, changed by who leads.
+//! Changes the members of the cluster, on the leader: let a node in, make it a voter, remove it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

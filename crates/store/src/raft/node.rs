@@ -1,4 +1,4 @@
-//! One node while its process runs: the core of openraft, started anew when the disk made it stop, and what it needs.
+//! [`Node`]: one node while its process runs. Starts the openraft core, and starts it again after the disk failed.
 
 use std::{
     sync::{
@@ -41,7 +41,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// Ticks without a leader when nobody has counted yet: long enough to be said.
 pub(super) const LONG: u64 = 1000;
 
-/// What the keeper counts time in.
+/// The unit in which `maintenance` counts time.
 pub(super) const TICK: Duration = Duration::from_millis(100);
 
 /// A node, shared by everything that works for it.
@@ -267,9 +267,9 @@ impl Node {
             heartbeat_interval: millis(timings.heartbeat),
             election_timeout_min: millis(timings.election.0),
             election_timeout_max: millis(timings.election.1),
-            // See `stand`.
+            // See `election`.
             enable_elect: false,
-            // Making a copy costs nothing here, see `Machine`; it only lets the log be cut.
+            // Making a snapshot costs nothing here, see `StateMachine`; it only allows the log to be cut.
             snapshot_policy: SnapshotPolicy::LogsSinceLast(timings.keep),
             max_in_snapshot_log_to_keep: timings.keep,
             replication_lag_threshold: timings.keep * 2,

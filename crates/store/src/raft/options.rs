@@ -1,4 +1,4 @@
-//! Where a node is, how it knows the others, and how patient it is.
+//! Options of a node: its directory and addresses, its peers, secrets and timings.
 
 use std::{path::PathBuf, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Asking other nodes. A connection is made when it is needed and kept; many questions may be under way on one.
+//! Sends questions to other nodes. A connection is made when needed and kept; many questions may be under way on one.
 
 use std::{
     collections::HashMap,

@@ -1,4 +1,4 @@
-//! How commits get into the log: those that wait at the same time share one entry, and with it every flush on its way.
+//! Puts commits into the log: commits that wait at the same time share one entry, and with it every flush.
 
 use std::{
     collections::{HashMap, HashSet},

@@ -1,4 +1,4 @@
-//! Those who were turned away: each is told of, and none can fill the log.
+//! Limits the log lines about peers that were rejected: each is reported, and none can fill the log.
 
 use std::{
     collections::HashMap,

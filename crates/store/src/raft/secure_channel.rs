@@ -1,8 +1,8 @@
-//! Connections between nodes that know each other: by certificates of one authority, or by a secret all of them have.
+//! Authenticated connections between nodes: by certificates of one authority, or by a shared secret.
 //!
-//! With a secret both sides prove that they have it (HMAC over a nonce of each), and every frame carries a MAC with its
-//! number under a key of this connection and direction. So nobody without the secret can say, change, repeat or leave out
-//! anything. What is said can be read on the way: use certificates where that matters.
+//! With a secret, both sides prove that they have it (HMAC over a nonce of each), and every frame has a MAC with its number
+//! under a key of this connection and direction. So a peer without the secret cannot send, change, repeat or drop a frame
+//! unnoticed. The frames are not encrypted: use certificates where that matters.
 
 use std::{fmt, io, sync::Arc, time::Duration};
 

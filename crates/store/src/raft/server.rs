@@ -1,4 +1,4 @@
-//! Answering other nodes.
+//! Answers the questions of other nodes.
 
 use std::{io, sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Which members do not answer who leads, so that a person hears of it once.
+//! Members that do not answer the leader, so that each is reported once.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! What a node knows of itself and the cluster, for people and for other nodes.
+//! [`Status`]: what a node knows of itself and of the cluster.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
-//! What nodes say to each other, once both know who the other is.
+//! The messages between nodes, after both have identified each other.
 //!
-//! A question has a number and gets one answer with the same number; many may be under way on one connection. Fields may be
-//! added by later versions: who does not know one passes it over. A question nobody here knows gets [`Answer::Error`].
+//! A question has a number and gets one answer with the same number; many may be under way on one connection. Later versions
+//! may add fields, and a version ignores fields it does not know. An unknown question gets [`Answer::Error`].
 
 use openraft::raft::{AppendEntriesRequest, AppendEntriesResponse, VoteRequest, VoteResponse};
 use serde::{Deserialize, Serialize};

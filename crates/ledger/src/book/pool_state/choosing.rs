@@ -1,4 +1,4 @@
-//! Which free address goes next.
+//! Chooses the next free address, by the order of the pool.
 
 use netstead_model::Order;
 

@@ -1,4 +1,4 @@
-//! Names where somebody else's value stands.
+//! Takes back additions at names where foreign values are in the way.
 
 use netstead_model::{RecordData, RecordSet, RecordType};
 
