@@ -1,4 +1,4 @@
-//! What every handler shares.
+//! [`App`]: the state that every handler gets.
 
 use std::sync::Arc;
 

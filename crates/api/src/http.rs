@@ -1,4 +1,4 @@
-//! What surrounds every handler: ids, checks at the door, bodies, queries and answers.
+//! The layers around every handler: request ids, host check, authentication, forwarding, bodies, queries, answers.
 
 pub(crate) mod answer;
 pub(crate) mod auth;

@@ -1,4 +1,4 @@
-//! What Prometheus reads. Labels are bounded: routes, methods and pools, never hosts, keys or subjects.
+//! Metrics for Prometheus. Labels are bounded: routes, methods and pools, never hosts, keys or subjects.
 
 mod engine_gauges;
 mod meter;

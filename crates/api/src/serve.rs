@@ -1,4 +1,4 @@
-//! Listening, with or without TLS, and ending well.
+//! Listens, with or without TLS, and shuts down gracefully.
 
 mod tls;
 

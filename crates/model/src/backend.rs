@@ -1,4 +1,4 @@
-//! Where a pool's addresses come from, as the rooms that only want an address see it.
+//! [`PoolBackend`]: where the addresses of a pool come from.
 
 use std::sync::Arc;
 

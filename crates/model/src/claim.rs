@@ -1,4 +1,4 @@
-//! Claims: who holds which address, and how to ask for one.
+//! [`Claim`]: a key that holds an address, and how to ask for one.
 
 use std::{fmt, str::FromStr, sync::Arc};
 

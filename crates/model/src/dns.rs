@@ -1,4 +1,4 @@
-//! DNS servers as the engine sees them.
+//! [`DnsProvider`]: a DNS server as the engine sees it.
 
 use std::{collections::BTreeSet, time::Duration};
 

@@ -1,4 +1,4 @@
-//! What happened in the ledger: who, when, what, before, after.
+//! [`Event`]: what happened in the ledger: by whom, when, what, before and after.
 
 use std::sync::Arc;
 

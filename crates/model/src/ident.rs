@@ -1,4 +1,4 @@
-//! The short names that people give to things of ours.
+//! [`Ident`]: the short names that people give to pools, providers, sources and owners.
 
 use std::str::FromStr;
 

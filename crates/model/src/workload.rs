@@ -1,4 +1,4 @@
-//! What runs, as the sources see it.
+//! [`Workload`]: what runs, as the sources see it.
 
 use std::collections::BTreeMap;
 

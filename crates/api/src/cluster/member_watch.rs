@@ -1,4 +1,4 @@
-//! How a node hears of the others.
+//! Loads the registry of nodes, and follows its changes.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,10 +12,10 @@ use super::{
     cache::{ClusterCache, PREFIX},
 };
 
-/// How long the whole store is waited for before this node's own copy is believed.
+/// How long the store may take to answer before this node's own copy is used.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How a node hears of the others, and of the format, which stands elsewhere.
+/// The watches of the registry and of the format, which has another prefix.
 pub(super) struct Watches {
     nodes: Watch,
     format: Watch,
@@ -30,8 +30,8 @@ impl Watches {
     }
 }
 
-/// Learns everything that is stored, and how to hear of what changes from then on. Without the others' agreement this
-/// node's own copy has to do.
+/// Loads the registry, and starts watches for changes after it. Without a majority this node's own copy is loaded, and there
+/// are no watches.
 pub(super) async fn load(
     store: &dyn Store,
     known: &watch::Sender<ClusterCache>,

@@ -1,4 +1,4 @@
-//! What nodes tell of themselves, as the store has it.
+//! Keys and values of the registry: the leader, the members, and the format of the store.
 
 use jiff::Timestamp;
 use netstead_store::Entry;
@@ -14,7 +14,8 @@ pub const FORMAT_KEY: &str = "meta/format";
 pub const LEADER_KEY: &str = "cluster/leader";
 /// `cluster/member/<node>`: one node.
 pub const MEMBERS: &str = "cluster/member/";
-/// Replaced whenever a member comes, goes, or understands another format.
+/// Replaced whenever a member registers, is removed, or changes its format. The leader makes a commit of the format
+/// conditional on it.
 pub const ROLL_KEY: &str = "cluster/roll";
 
 /// The first byte of every stored value: which form the rest has.

@@ -1,4 +1,4 @@
-//! Talking to the other nodes.
+//! [`Peers`]: the HTTP client for other nodes.
 
 use std::{path::PathBuf, time::Duration};
 

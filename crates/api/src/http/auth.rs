@@ -1,4 +1,4 @@
-//! Tokens in requests.
+//! Authentication: reads and verifies the token of a request.
 
 use axum::{
     extract::{Request, State},

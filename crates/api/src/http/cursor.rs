@@ -1,4 +1,4 @@
-//! Where a page ends and the next begins. Callers give them back as they got them.
+//! Cursors: where a page ends and the next begins. Callers give them back as they got them.
 
 use std::{fmt, time::Duration};
 

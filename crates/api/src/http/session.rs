@@ -1,4 +1,4 @@
-//! One authenticated request: who asks, what they may, and how long they wait.
+//! [`Session`]: one authenticated request, with its caller, its rights and its deadline.
 
 use std::{fmt::Display, marker::PhantomData, ops::Deref, sync::Arc, time::Duration};
 
@@ -182,7 +182,7 @@ impl RequestContext {
         Ok(self.app.ledger.submit(caller, command, self.time_left()).await?)
     }
 
-    /// As [`Asker::submit_as`] for a claim that may wait: it does not keep the server from ending.
+    /// As `submit_as`, for a claim that may wait: the wait ends when the server stops.
     pub(crate) async fn submit_waiting(&self, caller: Caller, command: Command) -> Result<Done, Failure> {
         let stopping = async {
             self.app.stopping.cancelled().await;

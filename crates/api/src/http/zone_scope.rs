@@ -1,4 +1,4 @@
-//! The zones of a token: a claim lies in those of its names, and a pool in that of its domain.
+//! Zone scopes of a token: a claim is in the zones of its names, a pool in the zone of its domain.
 
 use netstead_ledger::{Book, ClaimFilter, Command};
 use netstead_model::{

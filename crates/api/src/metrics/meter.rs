@@ -1,4 +1,4 @@
-//! What others count here: passes, changes and calls to servers.
+//! [`Meter`]: counts passes, changes and calls to servers for other crates.
 
 use std::{
     sync::{Arc, atomic::AtomicU64},

@@ -1,4 +1,4 @@
-//! This node among the others.
+//! Gauges of this node and its cluster.
 
 use std::time::Duration;
 

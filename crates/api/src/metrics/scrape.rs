@@ -1,4 +1,4 @@
-//! What is looked up when somebody asks.
+//! Gauges that are computed when Prometheus asks.
 
 use std::sync::atomic::AtomicU64;
 

@@ -1,4 +1,4 @@
-//! A look at everything.
+//! `/doctor`: findings about everything.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Whether it lives, whether it serves, and numbers about it.
+//! `/healthz`, `/readyz` and `/metrics`.
 
 use axum::{
     extract::State,

@@ -1,4 +1,4 @@
-//! Whether it lives and whether it serves, as dnsweaver says it: whoever asked dnsweaver can go on to ask us.
+//! Probes in the form that dnsweaver has, for tools that asked dnsweaver before.
 
 use std::sync::Arc;
 

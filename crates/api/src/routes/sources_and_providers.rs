@@ -1,4 +1,4 @@
-//! Where names come from, where they go, and why.
+//! Sources, providers, workloads and zones, and the explanation of a name.
 
 use netstead_client::types::{NameOutput, Page, ProviderOutput, SourceOutput, WorkloadOutput, ZoneOutput};
 use netstead_engine::{RecordQuery, Scope};

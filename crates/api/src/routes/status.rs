@@ -1,4 +1,4 @@
-//! What a person wants to know first.
+//! `/status`: the summary, and what a person must do.
 
 mod dns_todo;
 

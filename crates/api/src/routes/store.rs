@@ -1,4 +1,4 @@
-//! The store behind it all: backup and check.
+//! The store: backup and check.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Plans that nobody carries out.
+//! What-if plans: what another configuration would change.
 
 use axum::http::StatusCode;
 use netstead_client::types::{WhatIfInput, WhatIfOutput};

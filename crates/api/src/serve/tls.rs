@@ -1,4 +1,4 @@
-//! TLS from files, read again when they change.
+//! TLS certificates from files, read again when they change.
 
 use std::{path::Path, sync::Arc};
 
