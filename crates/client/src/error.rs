@@ -1,4 +1,4 @@
-//! Why a call did not give what was asked for.
+//! [`ClientError`]: why a call did not give what was asked for.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! One call: its deadline, its id, its repetitions, and what its end means.
+//! One call: its deadline, its request id, its retries, and its outcome.
 
 use std::{
     sync::{

@@ -1,4 +1,4 @@
-//! How the nameserver is set up.
+//! Options of the nameserver.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},

@@ -1,4 +1,4 @@
-//! The running nameserver.
+//! [`NameServer`]: the running nameserver, with its sockets and tasks.
 
 use std::{
     io,

@@ -1,4 +1,4 @@
-//! Which zone a name belongs to.
+//! [`zone_of`]: the zone that a name belongs to.
 
 use netstead_model::Name;
 

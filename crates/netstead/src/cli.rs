@@ -1,4 +1,4 @@
-//! What can be typed: the commands, their flags and their help.
+//! The command line: commands, flags and their help.
 
 pub(crate) mod admin;
 pub(crate) mod adopt_and_rollback;

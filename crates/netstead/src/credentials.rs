@@ -1,4 +1,4 @@
-//! The tokens a user has, by the URL they work at. A server leaves its admin token here; the command line finds it.
+//! The credentials file: a user's tokens, by URL. A server leaves its admin token there; commands find it.
 
 use std::{
     collections::BTreeMap,

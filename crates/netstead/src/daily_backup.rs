@@ -1,4 +1,4 @@
-//! A backup a day, beside a local store: for the day on which somebody says `rm`, or a disk lies.
+//! A daily backup beside a local store, against a wrong `rm` or a disk that fails.
 
 use std::{
     io,

@@ -1,6 +1,6 @@
-//! What is looked at although nobody configured it: the Docker of this machine.
+//! Finds the Docker of this machine, if nothing is configured.
 //!
-//! Only when there is no configuration at all. A file, even an empty one, says all there is to look at.
+//! Only without any configuration. A file, even an empty one, says everything there is to look at.
 
 use std::fmt;
 #[cfg(feature = "docker")]

@@ -1,4 +1,4 @@
-//! A look at what is around the house: the file, the nameserver, and whether the machine's resolvers ask it.
+//! Checks of the host for the doctor: the file, the nameserver, and whether the machine's resolvers ask it.
 
 mod soa_query;
 

@@ -1,7 +1,7 @@
-//! From root to an ordinary user: how a container starts.
+//! Drops root: how a container starts.
 //!
-//! Docker's socket belongs to a group whose number differs from host to host, so an image cannot name it. Root looks
-//! whose it is, makes a new data directory the user's, joins that group and is root no more.
+//! Docker's socket belongs to a group whose number differs from host to host, so an image cannot name it. As root, the process
+//! finds out that group, gives a new data directory to the user, joins the group, and becomes the user.
 
 use std::{
     fmt, io,
@@ -48,7 +48,7 @@ impl fmt::Display for User {
     }
 }
 
-/// Goes on as the user that was asked for. Who is not root stays who they are: somebody else has seen to it.
+/// Drops root to `--user`. Does nothing when not root: the container runtime already did it.
 pub(crate) fn to_requested_user(cli: &Cli) -> anyhow::Result<()> {
     if !geteuid().is_root() {
         return Ok(());

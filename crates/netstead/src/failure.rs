@@ -1,4 +1,4 @@
-//! What went wrong, for people: an `error:` line, a `hint:` line and an exit code.
+//! Errors for people: an `error:` line, a `hint:` line and an exit code.
 
 use std::{fmt, process::ExitCode};
 

@@ -1,4 +1,4 @@
-//! From another tool's settings to a configuration of ours.
+//! Turns another tool's settings into a configuration.
 
 mod dnsweaver;
 mod draft;

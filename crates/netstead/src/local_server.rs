@@ -1,4 +1,4 @@
-//! The ledger in a store, and a server of our own on top of it for `--local`.
+//! The server in this process that `--local` uses, on the same store and the same API.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! This process as one node among those that serve the same store.
+//! [`Node`]: this process as one of the nodes that share a store: its id, its name, and the URL it advertises.
 
 use std::{
     fs::{File, OpenOptions},

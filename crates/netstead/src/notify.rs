@@ -1,7 +1,7 @@
-//! Tells a person when one must act: once per matter, with the command that helps.
+//! Sends a message when a person must act: once per alert, with the command that helps.
 //!
-//! It looks at what the engine shows and has a task of its own, so nobody waits for it. What was told is remembered in
-//! the store, so that a restart tells nothing twice.
+//! It has a task of its own that looks at the engine's status, so nothing waits for it. The alerts that were sent are in the
+//! store, so that a restart repeats none.
 
 mod alert;
 mod message;

@@ -1,4 +1,4 @@
-//! How far long work has come; shown at a terminal only.
+//! Progress of long work; shown at a terminal only.
 
 use indicatif::{ProgressBar, ProgressStyle};
 

@@ -1,4 +1,4 @@
-//! `netstead run`: opens the store, serves until it is told to stop, and leaves everything in order.
+//! `netstead run`: opens the store, serves until it is told to stop, and closes everything in order.
 
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -109,7 +109,7 @@ impl RunContext<'_> {
         let bound = bound.also_called(node::host_of(&url));
         let cluster = self.node.join(store, url).await?;
         let ledger = follow_ledger(store, &self.settings.config.ledger).await?;
-        // On the heap: it holds the whole house.
+        // On the heap: the future is large.
         let done = Box::pin(self.run_with_ledger(store, &ledger, &cluster, bound, reload)).await;
         ledger.close().await;
         done
@@ -146,7 +146,7 @@ impl RunContext<'_> {
         reload: Reload,
     ) -> anyhow::Result<()> {
         let Leadership { store, ledger, names, .. } = leadership;
-        // Where nobody else can lead, nobody is answered before everything is in order.
+        // Where no other process can lead, no request is answered before everything is in order.
         let begun = if self.shared { None } else { Some(leadership.acquire().await?) };
         tokio::select! {
             done = self.serve(leadership, bound) => done,

@@ -1,4 +1,4 @@
-//! A way to talk to a server: one that runs, or one of our own in the same process.
+//! [`Session`]: a client for a running server, or for one in this process with `--local`.
 
 use std::time::Duration;
 

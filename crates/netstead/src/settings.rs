@@ -1,4 +1,4 @@
-//! The configuration as a command gets it: the file, the environment and the flags together.
+//! [`Settings`]: the configuration as a command gets it, from the file, the environment and the flags.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! What a server says when it is ready: where things are, what was found, what was not, and what to type next.
+//! The lines that a server prints when it is ready: where things are, and what to type next.
 
 use std::path::PathBuf;
 

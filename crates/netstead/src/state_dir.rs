@@ -1,4 +1,4 @@
-//! Where a user's data and credentials live.
+//! The directories of a user's data and credentials.
 
 use std::{
     io,

@@ -1,4 +1,4 @@
-//! Which store is meant, and opening it.
+//! [`StoreLocation`]: which store is meant, and how it is opened.
 
 use std::{
     fmt,
@@ -118,7 +118,7 @@ impl StoreLocation {
         }
     }
 
-    /// As [`StorePlace::open`]; a server waits for the other nodes of its cluster for as long as it takes.
+    /// As [`StoreLocation::open`], but a server waits for the other nodes of its cluster for as long as it takes.
     pub(crate) async fn open_to_serve(&self) -> anyhow::Result<Arc<dyn Store>> {
         match self {
             Self::Raft(config) => Ok(open_raft(config, None).await?),
@@ -126,7 +126,7 @@ impl StoreLocation {
         }
     }
 
-    /// As [`StorePlace::open`]; to look at a directory without a store would make one.
+    /// As [`StoreLocation::open`], but fails where no store exists: opening an empty directory would make one.
     pub(crate) async fn open_existing(&self) -> anyhow::Result<Arc<dyn Store>> {
         match self {
             Self::Memory => return Err(Failure::new("a store in memory ends with its server").into()),

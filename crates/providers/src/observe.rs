@@ -1,4 +1,4 @@
-//! What metrics are made of: each call to a server, once, when it has ended.
+//! [`CallObserver`]: gets each call to a server once, when it has ended, for metrics.
 
 use std::{fmt::Debug, time::Duration};
 

@@ -1,4 +1,4 @@
-//! What is wrong with the settings of a provider, found before anything is sent.
+//! [`SettingsError`]: what is wrong with the settings of a provider, found before anything is sent.
 
 /// A sentence for the person who wrote the settings; it names the key and never a secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,7 +1,7 @@
-//! Label dialects: what containers say about themselves, in the words of several tools.
+//! Label dialects: reads the names that workloads ask for from the labels of several tools.
 //!
-//! Each dialect is one small file that turns labels into [`Ask`]s, and all of them may be in use at once. A platform
-//! tells a [`Reader`] what it knows of one workload, and gets the names it asks for and, for everything that looked like
+//! Each dialect is one small file that turns labels into [`NameRequest`]s. All dialects may be in use at once. A source gives
+//! a [`Reader`] the [`WorkloadLabels`] of one workload and gets a [`Reading`]: the names, and for every label that looked like
 //! a name and gave none, the reason.
 
 mod boolean;

@@ -1,6 +1,6 @@
-//! Where names point when that is found out while Netstead runs: the public address, or those of an interface.
+//! Dynamic targets: addresses that are found out while Netstead runs. The public address, or those of an interface.
 //!
-//! The last good answer stays until there is another one, so a place that cannot be asked changes nothing.
+//! The last good addresses stay until there are others, so a lookup that fails changes nothing.
 
 mod interface;
 mod public_address;

@@ -1,4 +1,4 @@
-//! The rules of the house that no other tool knows.
+//! The project's own rules, which no other tool knows.
 
 mod crate_graph;
 mod dependencies;

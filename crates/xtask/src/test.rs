@@ -1,4 +1,4 @@
-//! `cargo xtask test`: the whole, in steps, and how it went.
+//! `cargo xtask test`: all checks, in steps, with a summary.
 
 mod counts;
 mod summary;

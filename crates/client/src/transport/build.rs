@@ -1,4 +1,4 @@
-//! How a transport comes about: the URL, the certificates and the token are checked before anything is sent.
+//! Builds a transport: checks the URL, the certificates and the token before anything is sent.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! How things stand.
+//! The status summary.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What users of pipam type. `reconcile` is an alias of `apply`.
+//! Commands that users of pipam know. `reconcile` is an alias of `apply`.
 
 use clap::Args;
 

@@ -1,4 +1,4 @@
-//! Where Netstead's own zones are answered for.
+//! Starts the nameserver where the command line, the file or the default says.
 
 use std::{net::SocketAddr, sync::Arc};
 

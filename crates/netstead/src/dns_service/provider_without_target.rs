@@ -1,4 +1,4 @@
-//! A provider whose target is not known: nothing is planned until it is.
+//! A provider whose target is not known yet: nothing is planned until it is.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! The configuration read again, while the server runs: on SIGHUP, and when the file changed.
+//! Reads the configuration again while the server runs: on SIGHUP, and when the file changed.
 //!
-//! A file that is wrong changes nothing. Of one that is right, only what differs is touched.
+//! A wrong file changes nothing. Of a right one, only what differs is applied.
 
 use std::{path::PathBuf, time::Duration};
 

@@ -1,4 +1,4 @@
-//! From the configuration to what the engine is told.
+//! Builds the engine's setup from the configuration: sources, providers and their settings.
 
 use std::{
     collections::BTreeMap,

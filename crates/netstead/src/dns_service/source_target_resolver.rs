@@ -1,4 +1,4 @@
-//! The targets that move, for one source.
+//! Resolves the dynamic targets of one source.
 
 use std::{net::IpAddr, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! Targets that move: followed while the server runs, the last good one kept through a restart.
+//! Follows dynamic targets while the server runs, and keeps the last good addresses through a restart.
 
 use std::{
     collections::BTreeMap,

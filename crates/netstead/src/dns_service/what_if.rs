@@ -1,4 +1,4 @@
-//! What another configuration would mean, for plans that nobody carries out.
+//! Reads another configuration for what-if plans.
 
 use std::{
     path::Path,

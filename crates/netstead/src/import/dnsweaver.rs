@@ -1,4 +1,4 @@
-//! What dnsweaver's variables mean here.
+//! dnsweaver's variables as a configuration.
 
 mod provider;
 mod sources;

@@ -1,4 +1,4 @@
-//! Settings as variables, and which of them were made use of.
+//! Settings as variables, with a note which of them were used.
 
 use std::{
     cell::RefCell,

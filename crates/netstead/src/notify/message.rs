@@ -1,4 +1,4 @@
-//! How a matter is said, and to whom.
+//! The text of an alert, and the services it is sent to.
 
 use std::time::Duration;
 

@@ -1,9 +1,9 @@
 //! PowerDNS Authoritative, over its HTTP API.
 //!
-//! The API replaces whole record sets and takes many per request, so the changes of a zone travel in one PATCH: the
-//! server applies all of them or none. When it will have none, halves are tried until the one unit that it will not
-//! have stands alone. It has no conditions: what we are about to change is read again right before, and what is not
-//! as expected is left alone.
+//! The API replaces whole record sets and takes many per request, so the changes of a zone go out in one PATCH, and the server
+//! applies all of them or none. If the server refuses the batch, the refused unit is found by halving it, and the rest is
+//! applied. The API has no conditions: what is about to change is read again right before, and a unit that does not find what
+//! it expects is left out.
 
 mod apply;
 mod wire;

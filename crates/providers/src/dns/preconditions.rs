@@ -1,4 +1,4 @@
-//! What a unit finds on the server: what it expects, what it wants already, or something else.
+//! Compares a unit with the server's records: as expected, already done, or changed by others.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! How far our own writes moved the serials of zones.
+//! Counts how far our own writes moved the serials of zones.
 
 use std::{
     collections::BTreeMap,

@@ -1,4 +1,4 @@
-//! Whom we trust at the other end of an HTTPS connection.
+//! TLS of HTTPS connections: which certificates are trusted.
 
 use std::{
     path::{Path, PathBuf},

@@ -1,4 +1,4 @@
-//! Why something gave no name, gathered while labels are read.
+//! [`Diagnostics`]: the reasons why labels gave no name, collected while they are read.
 
 /// More than anybody reads; the rest is counted.
 const MOST: usize = 50;

@@ -1,4 +1,4 @@
-//! Where a Docker host is spoken to.
+//! [`DockerHost`]: the address of a Docker API.
 
 use std::{fmt, path::PathBuf, str::FromStr};
 

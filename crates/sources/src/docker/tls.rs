@@ -1,4 +1,4 @@
-//! Whom we trust at a Docker host that is spoken to by TLS, and who we are there.
+//! TLS to a Docker host: whom to trust, and our own certificate.
 
 use std::{
     path::{Path, PathBuf},

@@ -1,4 +1,4 @@
-//! From Docker's lists to workloads. Nothing here asks anybody anything.
+//! Turns Docker's lists into workloads. No I/O.
 
 use std::{
     cell::RefCell,

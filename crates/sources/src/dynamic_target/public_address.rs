@@ -1,4 +1,4 @@
-//! The address the world sees: asked of servers that say it back.
+//! Looks up the public address: asks servers that echo it.
 
 use std::{net::IpAddr, time::Duration};
 

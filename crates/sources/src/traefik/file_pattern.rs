@@ -1,4 +1,4 @@
-//! What files are called: `*.yml`.
+//! Patterns for file names: `*.yml`.
 
 use std::{fmt, str::FromStr};
 

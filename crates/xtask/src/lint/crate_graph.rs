@@ -1,4 +1,4 @@
-//! Who may know whom.
+//! Which crate may depend on which.
 
 use anyhow::{Context, Result};
 

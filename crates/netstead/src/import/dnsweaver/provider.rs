@@ -1,4 +1,4 @@
-//! One instance: a DNS server.
+//! One instance of dnsweaver as a provider.
 
 use crate::import::{
     Variables,

@@ -1,4 +1,4 @@
-//! From units to requests, and the search for the one that the server will not have.
+//! Turns units into requests, and finds a refused unit by halving.
 
 use std::collections::VecDeque;
 

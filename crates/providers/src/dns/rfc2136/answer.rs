@@ -1,6 +1,6 @@
-//! What a server sends, read without trusting it.
+//! Parses a server's answer without trusting it.
 //!
-//! Records of types we do not write are skipped by their length: one that nobody can read must not hide a zone.
+//! Records of types we do not write are skipped by their length: an unknown record must not hide a zone.
 
 use hickory_proto::{
     rr::Name as WireName,

@@ -1,4 +1,4 @@
-//! The TSIG key (RFC 8945): signs what goes out, and verifies what comes back.
+//! TSIG (RFC 8945): signs requests and verifies answers.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! From units to updates: batches, the fence, and what each refusal means.
+//! Turns units into updates: batches, the fence, and what each refusal means.
 
 use std::collections::VecDeque;
 
