@@ -1,4 +1,4 @@
-//! What-if plans: what the current or another configuration would change, without writing anything.
+//! Plans that are only shown (*what-if*): what the current or another configuration would change.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

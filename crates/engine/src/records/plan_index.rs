@@ -1,4 +1,4 @@
-//! What a plan says about single names, indexed by name.
+//! An index of a plan by name.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

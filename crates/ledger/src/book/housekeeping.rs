@@ -1,4 +1,4 @@
-//! What happens without a request: leases end, waiting claims get addresses, sightings end.
+//! Housekeeping, which needs no request: leases end, waiting claims get addresses, sightings end.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the writer does after a write that failed: it takes the database away from readers and opens it again.
+//! Recovers from a write that failed: the writer takes the database away from readers and opens it again.
 //!
 //! After a failed flush it is unknown what is on the disk, and fjall refuses every further write. Readers must not use the old
 //! database meanwhile: it could lack a commit that is found later.
