@@ -85,7 +85,7 @@ impl InventoryStore {
         Ok(())
     }
 
-    /// Forgets what has been gone for long and is nobody's reason any more.
+    /// Forgets workloads that have been gone for long and are no longer a reason for any value.
     ///
     /// A pass that began before something went may still make it a reason, so only what was gone when the passes that
     /// are finished now had not yet begun is forgotten. `number` is the inventory's, `passed` the lowest a finished

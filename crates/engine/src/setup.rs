@@ -142,11 +142,11 @@ pub struct Options {
     pub debounce_quiet: Duration,
     /// …and how long it may keep everybody waiting.
     pub debounce_most: Duration,
-    /// Who is told of every pass.
+    /// Gets the report of every pass.
     pub observer: Option<Arc<dyn Observer>>,
     /// Who learns which addresses are in use, and keeps the claims that workloads ask for.
     pub ledger: Option<Ledger>,
-    /// The epoch in which this process leads. Without it, whoever starts the engine leads.
+    /// The epoch in which this process leads. Without it, the store's current epoch is used.
     pub epoch: Option<u64>,
 }
 

@@ -39,8 +39,8 @@ async fn poll_source_on_standby(setup: &SourceSetup) {
     }
 }
 
-/// Until the next look. What happens there is heard, since some sources watch only while somebody listens; but nobody waits
-/// for it here, so it is no reason for a look.
+/// Waits until the next look. Changes are listened to, because some sources watch only while a caller listens. But a change
+/// is no reason for a look here: nothing waits for it.
 async fn wait(setup: &SourceSetup) {
     let hearing = async {
         loop {

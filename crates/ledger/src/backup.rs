@@ -163,7 +163,7 @@ pub async fn restore(
     if !store.snapshot().await?.range(b"", None, 1).await?.is_empty() {
         return Err(BackupError::NotEmpty);
     }
-    // Should this process die half way, the key stays, and nobody takes the half for a whole.
+    // Should this process die half way, the key stays, and no process takes the half for a whole.
     store.commit(Commit::new().put(RESTORING_KEY, "1")).await?;
     let written = fill(store, path, begin_anew(&head, clock, &summary), keep).await?;
     if Content::of(&*store.snapshot().await?).await? != written {

@@ -46,7 +46,7 @@ pub use self::{
 use self::{pool_state::PoolState, slot_placement::OrphanSlots};
 use crate::record::{Head, Record, Slot, Space};
 
-/// What a decision may know of the world besides the Book.
+/// The input of a decision besides the Book and the command: time and a random number.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment {
     /// Ledger time in milliseconds.
@@ -64,7 +64,7 @@ type HashSet<T> = std::collections::HashSet<T, RandomState>;
 /// A VRF and a kind of number: where sightings live.
 type Field = (Ident, Kind);
 
-/// Who saw an address.
+/// The source that saw an address.
 type Sightings = BTreeMap<Ident, Arc<Observation>>;
 
 /// Pools and claims as of one sequence number.
@@ -237,7 +237,7 @@ impl Book {
         for (number, slot) in slots {
             state.set_slot(number, Some(slot), self.now);
         }
-        // Another description of the pool renews nobody's lease.
+        // Another description of the pool renews no lease.
         for (number, end) in leases {
             state.start_lease(number, end);
         }

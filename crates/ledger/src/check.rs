@@ -74,7 +74,7 @@ struct CheckedPool {
 struct Check {
     report: CheckReport,
     pools: BTreeMap<Ident, CheckedPool>,
-    /// Names of pools that are there and cannot be read: nobody knows what lies in them.
+    /// Names of pools that exist and cannot be read: what they contain is unknown.
     unread: BTreeSet<String>,
     addresses: AddressCheck,
     last_event: u64,
@@ -231,7 +231,7 @@ impl Check {
         self.report
     }
 
-    /// Who leads raises the epoch before it touches the head, so the head is never ahead of it.
+    /// The leader raises the epoch before it touches the head, so the head is never ahead of the epoch.
     fn check_epoch(&mut self, head: Option<&Head>) {
         let key = String::from_utf8_lossy(EPOCH_KEY);
         let Some(head) = head else {

@@ -118,7 +118,7 @@ impl Ledger {
     }
 
     /// Opens the ledger in `store` without leading: what others commit is followed and can be read. If there is no ledger
-    /// yet, it is empty until somebody makes one. Where the store cannot be asked, its own copy of it must do.
+    /// yet, it is empty until one is made. Where the store cannot be asked, its own copy is used.
     pub async fn follow(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
@@ -133,18 +133,18 @@ impl Ledger {
         Ok(Self { shared, requests, grants: turns, task: Arc::new(Mutex::new(Some(keeper))) })
     }
 
-    /// Waits for this process' turn to lead the store, and leads: from then on [`Ledger::submit`] works, until another
+    /// Waits until the store grants this process the lead, and leads: from then on [`Ledger::submit`] works, until another
     /// process takes over. Then it follows again, and this may be called anew.
     ///
-    /// Who stops waiting may still come to lead.
+    /// A caller that stops waiting may still come to lead.
     pub async fn lead(&self) -> Result<Epoch, LedgerError> {
         let epoch = self.shared.store.lead().await?;
         self.lead_in(epoch).await?;
         Ok(epoch)
     }
 
-    /// The second half of [`Ledger::lead`], for one who took the lead of the store itself, to look whether it may use it
-    /// before anything is written.
+    /// The second half of [`Ledger::lead`], for a caller that took the lead of the store itself, to check something before
+    /// anything is written.
     pub async fn lead_in(&self, epoch: Epoch) -> Result<(), LedgerError> {
         let (answer, answered) = oneshot::channel();
         self.grants.send(LeadershipGrant { epoch: epoch.0, answer }).await.map_err(|_| closed())?;
@@ -262,7 +262,7 @@ impl Ledger {
         }
     }
 
-    /// Asks the store where the ledger stands, so that an answer cannot be that of a leader who is none any more.
+    /// Asks the store for the head, so that an answer cannot come from a former leader.
     async fn confirm_head(&self) -> Result<u64, LedgerError> {
         let shared = &self.shared;
         if *shared.state.borrow() == State::Closed {
@@ -273,7 +273,7 @@ impl Ledger {
         }
         let asked_at = shared.clock.monotonic();
         let Some(entry) = shared.store.get(HEAD_KEY.as_bytes()).await? else {
-            // Nobody has made a ledger yet.
+            // There is no ledger yet.
             return if shared.book().seq() == 0 {
                 Ok(0)
             } else {

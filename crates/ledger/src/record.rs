@@ -108,7 +108,7 @@ impl Space {
     }
 }
 
-/// What is known of one address that is, or was, in somebody's hands.
+/// One address that is, or was, held, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Slot {

@@ -25,7 +25,7 @@ use crate::{
 /// Events a slow subscriber may be behind before it has to read them from the store.
 const EVENT_BACKLOG: usize = 4096;
 
-/// How far what is in the Book is durable. A read that saw more waits.
+/// Up to which number the Book is durable. A read that saw more waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Durable {
     pub seq: u64,
@@ -62,7 +62,7 @@ pub(crate) struct LedgerShared {
     pub events: broadcast::Sender<Arc<Event>>,
     pub index: EventIndex,
     pub counters: LiveCounters,
-    /// Of whoever leads, as far as is known here.
+    /// The epoch of the leader, as far as this process knows.
     pub epoch: AtomicU64,
     pub oldest: watch::Sender<u64>,
     pub stop: CancellationToken,
@@ -115,11 +115,11 @@ impl LedgerShared {
         self.durable.send_modify(|durable| durable.seq = head.seq);
     }
 
-    /// Tells who listens, now that it is durable.
+    /// Sends durable events to the subscribers.
     pub fn publish(&self, events: &[Arc<Event>]) {
         self.index.add(events);
         for event in events {
-            // Nobody may be listening.
+            // There may be no subscriber.
             let _ = self.events.send(event.clone());
         }
     }

@@ -51,7 +51,7 @@ pub struct LedgerSource {
 /// How a claim ended.
 #[derive(Debug, Clone, Copy)]
 struct End {
-    /// Somebody wanted it so.
+    /// An operator or a caller asked for it.
     asked: bool,
 }
 
@@ -214,7 +214,7 @@ impl LedgerSource {
                 let Ok(end) = self.end_of(&id).await else { return };
                 match end {
                     Some(End { asked }) => ended.push(Ended { id, asked }),
-                    // Nobody knows: it is merely absent.
+                    // It is unknown: the claim is merely absent.
                     None => drop(self.named().remove(&id)),
                 }
             }

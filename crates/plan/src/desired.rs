@@ -34,9 +34,9 @@ pub struct DesiredSet {
     pub ttl: u32,
     /// Sorted by value.
     pub values: Vec<DesiredValue>,
-    /// Take over equal values that somebody else made.
+    /// Adopt equal values that are foreign.
     pub adopt: bool,
-    /// Stand beside somebody else's values.
+    /// Stand beside foreign values.
     pub share: bool,
     /// Whether the server shall stand in front of what it leads to; none leaves that as it is.
     pub proxied: Option<bool>,
@@ -54,7 +54,7 @@ impl DesiredSet {
 pub struct DesiredValue {
     pub data: RecordData,
     pub reasons: Vec<Reason>,
-    /// It is only there still because nobody may believe yet that its workload is gone: it is kept, never made.
+    /// Why it is kept although its workload is missing: the grace period is not over. Such a value is kept, never made.
     pub waiting: Option<Arc<str>>,
 }
 

@@ -24,19 +24,19 @@ pub struct Plan {
     /// What a person must agree to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parked: Option<Parked>,
-    /// Names that somebody else has.
+    /// Names with foreign values in the way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocked: Vec<Blocked>,
-    /// What stays although nobody asks for it, with the reason.
+    /// Values that stay although no workload asks for them, with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<Kept>,
-    /// What somebody else changed.
+    /// Changes that others made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drift: Vec<Drift>,
     /// Values whose reasons changed while the server stays as it is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restated: Vec<(Name, OwnedValue)>,
-    /// Values of ours that are gone from the server and wanted by nobody.
+    /// Values of ours that are gone from the server and that no workload wants.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub forgotten: Vec<(Name, RecordData)>,
 }
@@ -156,9 +156,9 @@ pub struct Drift {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DriftKind {
-    /// Ours, and somebody removed it: it is put back.
+    /// Ours, and removed by others: it is put back.
     Missing,
-    /// Somebody put it beside ours: it is left.
+    /// Put beside ours by others: it is left.
     Foreign,
     /// A mark with our owner id for values we know nothing of: it is left for `recover`.
     Mark,

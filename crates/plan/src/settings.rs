@@ -47,10 +47,10 @@ pub struct Settings {
     pub ended_grace: Span,
     #[serde(default)]
     pub breaker: Limits,
-    /// Take over equal records that somebody else made.
+    /// Adopt equal records that are foreign.
     #[serde(default)]
     pub adopt: bool,
-    /// Stand beside somebody else's values.
+    /// Stand beside foreign values.
     #[serde(default)]
     pub share: bool,
     /// Keep PTR records where the server holds the reverse zone.
@@ -117,7 +117,7 @@ pub enum Mode {
     Additive,
     /// Only creates sets where there is none.
     CreateOnly,
-    /// Somebody else's A, AAAA and CNAME at names that workloads ask for are replaced.
+    /// Foreign A, AAAA and CNAME records at names that workloads ask for are replaced.
     Authoritative,
     /// Plans and never writes.
     Observe,

@@ -66,7 +66,7 @@ struct EtcdShared {
     /// What stands before every key, and the first key past all that have it.
     prefix: Key,
     end: Key,
-    /// The key of who leads; beside our keys, so that it is in no snapshot and no backup.
+    /// The leader key; beside our keys, so that it is in no snapshot and no backup.
     leader: Key,
     lease: Duration,
     leading: Mutex<Option<Leading>>,
@@ -158,7 +158,7 @@ impl EtcdShared {
         self.set_health(Health::Ready);
     }
 
-    /// One who was closed stays so.
+    /// A store that was closed stays closed.
     fn set_health(&self, new: Health) {
         if self.closed.is_cancelled() {
             return;

@@ -29,7 +29,7 @@ pub enum Fault {
     Fail,
     /// The commit lands if its conditions hold, and the answer is lost: [`StoreError::Unknown`].
     LandUnknown,
-    /// The commit does not land and nobody can know: [`StoreError::Unknown`].
+    /// The commit does not land, and the answer is [`StoreError::Unknown`].
     LoseUnknown,
     /// The answer is [`StoreError::Unknown`] at once, and only after this time the commit lands, if its
     /// conditions hold by then: a request that was still on its way.
@@ -136,7 +136,7 @@ impl Store for FaultyStore {
         self.inner.snapshot().await
     }
 
-    /// As of the wrapped store, outage or not: it stands for what is at hand when nobody else is.
+    /// The snapshot of the wrapped store, outage or not: it stands for the copy at hand when no other node can be reached.
     async fn own_snapshot(&self) -> Result<Arc<dyn Snapshot>, StoreError> {
         self.inner.own_snapshot().await
     }

@@ -70,7 +70,7 @@ pub type Value = Vec<u8>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(pub u64);
 
-/// A number that only grows: each time leadership is taken, by anybody, it is one higher.
+/// A number that only grows: each time any process takes the lead, it is one higher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Epoch(pub u64);
 
@@ -157,7 +157,7 @@ pub enum StoreError {
     /// The commit breaks a rule of every store (its size, a key named twice); nothing changed.
     #[error("the commit is not valid: {reason}")]
     Invalid { reason: String },
-    /// Somebody else holds the store.
+    /// Another process holds the store.
     #[error("{reason}")]
     Locked { reason: String },
     /// What is on the disk is not what was written there. A person must act.
@@ -174,14 +174,14 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// A view of all keys at one moment: it sees every commit acknowledged before the call and none begun after it.
     async fn snapshot(&self) -> Result<Arc<dyn Snapshot>, StoreError>;
 
-    /// A view of all keys at one moment as this process' nearest copy has them: whole, however old, and there also when
-    /// no majority is. For those who would rather answer with something old than with nothing, and say so.
+    /// A view of all keys at one moment, from the nearest copy: whole, however old, and available also without a majority. For
+    /// callers that would rather answer with something old than not at all, and say so.
     async fn own_snapshot(&self) -> Result<Arc<dyn Snapshot>, StoreError> {
         self.snapshot().await
     }
 
     /// Makes `commit` durable, or says why not. Commits that wait at the same time share one flush to disk.
-    /// Who stops waiting does not stop the commit.
+    /// A caller that stops waiting does not stop the commit.
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError>;
 
     /// Every commit after this call that touches a key with `prefix`, in order, each exactly once.
@@ -202,7 +202,7 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         Vec::new()
     }
 
-    /// The node of a cluster that this is, if it is one: who is in the cluster is seen and changed there.
+    /// This store as a node of a raft cluster, if it is one: its members are read and changed there.
     #[cfg(feature = "raft")]
     fn as_node(&self) -> Option<&RaftStore> {
         None

@@ -89,7 +89,7 @@ impl LocalStore {
     /// Opens the store in `dir`, and creates both if they are not there.
     ///
     /// [`StoreError::Locked`]: another process has it. [`StoreError::Damaged`]: it is not as it was left, and
-    /// serving it could hand out what somebody holds.
+    /// serving it could hand out an address that is held.
     pub async fn open(dir: &Path) -> Result<Self, StoreError> {
         Self::open_as(dir, DatabaseKind::Own).await
     }
@@ -163,7 +163,7 @@ fn start_threads(
     Ok(())
 }
 
-/// Makes sure that nobody waits for a writer that has ended, however it did.
+/// Makes sure that no caller waits for a writer that has ended.
 struct WriterEndGuard(Arc<LocalShared>);
 
 impl Drop for WriterEndGuard {

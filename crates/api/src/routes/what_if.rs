@@ -1,4 +1,4 @@
-//! What-if plans: what another configuration would change.
+//! Plans that are only shown (*what-if*): what another configuration would change.
 
 use axum::http::StatusCode;
 use netstead_client::types::{WhatIfInput, WhatIfOutput};

@@ -177,7 +177,7 @@ impl SourceClaims {
             let held = ledger.read(Freshness::Stale, |book| book.claim(&pool, &key)).await?.value;
             let held = held.map(|view| view.claim).filter(|claim| *claim.owner == *mine);
             let Some(claim) = held else {
-                // Somebody else was faster.
+                // Another caller was faster.
                 self.keys.remove(&(pool, key));
                 continue;
             };
@@ -296,7 +296,7 @@ async fn submit(
     }
 }
 
-/// A refusal for somebody who wrote a label, without advice for those who claim by hand.
+/// The text of a refusal for the author of a label, without advice for callers that claim by hand.
 fn sentence(refusal: &Refusal) -> String {
     let text = match refusal {
         Refusal::ForceDenied { address, pool, key, owner } => {

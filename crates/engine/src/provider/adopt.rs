@@ -52,7 +52,7 @@ pub struct AdoptedValue {
     pub by: Option<String>,
 }
 
-/// Something that stays somebody else's.
+/// Something that stays foreign.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftValue {
     pub name: Name,

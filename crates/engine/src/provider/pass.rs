@@ -304,7 +304,7 @@ impl Worker {
     }
 }
 
-/// Long work beside the loops, so that it holds nobody up.
+/// Runs long work on another thread, so that it delays no other task.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Stopped> {
     tokio::task::spawn_blocking(work).await.map_err(|error| {
         tracing::error!(%error, "Planning failed; this is a bug.");

@@ -54,7 +54,7 @@ impl Writer {
     }
 
     pub(super) fn trim_is_due(&self) -> bool {
-        // Without the whole index nobody knows which event is the newest of its address.
+        // Without the whole index it is unknown which event is the newest of its address.
         self.shared.index.is_built() && self.shared.clock.monotonic() >= self.retention.next
     }
 

@@ -101,7 +101,7 @@ fn values_of_wish(
     Ok(())
 }
 
-/// Whether somebody could stand in front of what records of this type lead to.
+/// Whether a proxy can stand in front of records of this type.
 fn can_be_proxied(kind: RecordType) -> bool {
     matches!(kind, RecordType::A | RecordType::Aaaa | RecordType::Cname)
 }

@@ -30,7 +30,7 @@ pub(super) struct NameDiff<'a> {
     pub(super) index: usize,
     pub(super) sets: Vec<SetDiff<'a>>,
     pub(super) ours: &'a [OwnedValue],
-    /// Somebody else's values that become ours as they stand.
+    /// Foreign values that become ours as they are.
     pub(super) adopted: Vec<&'a DesiredValue>,
     /// The mark is not what it should be even if nothing else changes.
     pub(super) mark: bool,
@@ -232,7 +232,7 @@ pub(super) fn restated(own: &OwnedValue, value: &DesiredValue) -> OwnedValue {
     OwnedValue { data: own.data.clone(), reasons: value.reasons.clone(), origin, pending: false }
 }
 
-/// A value of ours that nobody asks for.
+/// A value of ours that no workload asks for.
 fn compare_unwanted<'a>(
     input: &Input<'a>,
     name: &Name,
@@ -251,7 +251,7 @@ fn compare_unwanted<'a>(
             set.removes.push(Removal { data, cause: Cause::Asked, why, reasons });
         }
         _ if input.clean => notes.forgotten.push((name.clone(), own.data.clone())),
-        // Somebody removed what was adopted and is asked for by nobody: it is no longer ours.
+        // An adopted value was removed by others, and no workload asks for it: it is no longer ours.
         RemovalDecision::Keep(_) if !there && own.reasons.is_empty() => {
             notes.forgotten.push((name.clone(), own.data.clone()));
         }

@@ -9,7 +9,7 @@ use crate::Kept;
 
 type Addresses = HashSet<(Name, IpAddr)>;
 
-/// An address gets no PTR to a name that does not get the address because somebody else has it.
+/// An address gets no PTR to a name that does not get the address because foreign values are in the way.
 pub(super) fn without_blocked(names: &mut [NameDiff<'_>], notes: &Notes) {
     let wanted = notes.blocked.iter().flat_map(|one| one.wanted.iter().map(move |data| (&one.name, data)));
     let unmade: Addresses =

@@ -33,7 +33,7 @@ impl Grace {
 pub struct Alive<'a> {
     pub id: &'a Key,
     pub workload: &'a Workload,
-    /// It is there; otherwise nobody may believe yet that it is not.
+    /// It exists; otherwise it is missing, but not for long enough to count as gone.
     pub present: bool,
 }
 

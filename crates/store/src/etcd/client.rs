@@ -92,7 +92,7 @@ impl Client {
         self.of_any(SILENT, path, question).await
     }
 
-    /// As [`Client::read`], of all endpoints almost at once. Whoever is first says nothing about the others.
+    /// As [`Client::read`], of all endpoints almost at once. Which endpoint is first says nothing about the others.
     pub(super) async fn read_urgently<Q, A>(&self, path: &'static str, question: Q) -> Result<A, Status>
     where
         Q: Message + Clone + 'static,
@@ -143,7 +143,7 @@ impl Client {
             let answered = tokio::select! {
                 biased;
                 answered = asked.next() => answered,
-                // There may be nobody left to ask; then this only comes round again.
+                // No endpoint may be left to ask; then this only comes round again.
                 () = sleep(silent) => {
                     asked.extend(ends.next().map(asked_of));
                     continue;
@@ -157,7 +157,7 @@ impl Client {
                     asked.extend(ends.next().map(asked_of));
                 }
                 answer => {
-                    // Whoever was silent is not asked first again.
+                    // An endpoint that was silent is not asked first again.
                     if silent >= SILENT {
                         self.move_on(first, at);
                     }

@@ -77,12 +77,12 @@ impl EtcdShared {
         let same = self.client.once_at::<_, RangeResponse>(at, KV_RANGE, self.probe_request());
         if let Ok(Ok(answer)) = timeout(SHORT, same).await {
             self.note_term(answer.header.as_ref());
-            // What was sent to a leader of the members who is none any more is lost, unless it landed.
+            // A request to a former leader of the members is lost, unless it landed.
             return if self.term() == term { Expectation::Some } else { Expectation::None };
         }
         match self.client.read_urgently::<_, RangeResponse>(KV_RANGE, self.probe_request()).await {
             Ok(_) => Expectation::None,
-            // Nobody else would do better.
+            // No other endpoint would do better.
             Err(_) => Expectation::Some,
         }
     }

@@ -33,7 +33,7 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// What ends following for good.
 enum WatchEnd {
-    /// Commits between were compacted away, or nobody listens.
+    /// Commits between were compacted away, or the watch was dropped.
     Over,
     /// The store was closed.
     Closed,

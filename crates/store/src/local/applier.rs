@@ -21,13 +21,13 @@ use super::{
     writer::Answer,
 };
 
-/// Up to so many writes are brought into the database by the writer itself.
+/// Up to this many writes are applied by the writer itself.
 const SMALL: usize = 16;
 
 /// So many bytes may wait in memory; then the writer waits.
 const MAX_WAITING: usize = 32 << 20;
 
-/// How often those who wait for the database look whether it still works.
+/// The pause between two checks of the database, for callers that wait for it.
 const GLANCE: Duration = Duration::from_millis(1);
 
 /// What a durable group writes.
@@ -126,7 +126,7 @@ impl Applier {
     }
 
     /// Takes over a batch that is durable. Waits if too much is on its way already. The thread of its own is not woken
-    /// for it: [`Applier::wake`] does that at a moment when it is in nobody's way.
+    /// for it: [`Applier::wake`] does that at a moment when it delays no caller.
     pub(super) fn apply(&mut self, batch: Batch) -> Result<(), DatabaseError> {
         if batch.writes.len() <= SMALL && self.queue.lock().is_idle() {
             self.recent.clear();

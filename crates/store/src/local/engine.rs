@@ -38,7 +38,7 @@ const MEMTABLE_BYTES: u64 = 4 << 20;
 
 /// Tables in level 0 at which they are merged into the next level, all of which is read and written again. Stored when
 /// the keyspace is created. Three times fjall's own choice: a reader hardly minds a few more small tables, while merging
-/// takes a core from those who write. Well below 20, where fjall slows writers down.
+/// takes a core from the writers. Well below 20, where fjall slows writers down.
 const MERGED_TABLES: u8 = 12;
 
 /// About the size of a table from level 1 on. Stored when the keyspace is created. Level 1 is left alone up to
@@ -56,7 +56,7 @@ const JOURNAL_BYTES: u64 = 64 << 20;
 /// About how long the journal of a database with a log becomes.
 const LONGEST_JOURNAL: usize = 512 << 10;
 
-/// Blocks of tables kept in memory. The rooms above keep what they need often.
+/// Blocks of tables kept in memory. The crates above keep what they need often.
 const CACHE_BYTES: u64 = 16 << 20;
 
 /// fjall waits for ever inside a commit at 4 sealed memtables and 30 tables in level 0, even when the thread
@@ -82,7 +82,7 @@ pub(crate) type DiskEntry = (Vec<u8>, Vec<u8>);
 pub(super) struct Engine {
     keys: Keyspace,
     db: Database,
-    /// The journal nobody will ever read.
+    /// The journal, which is never read.
     journal: Option<Journal>,
 }
 
@@ -110,7 +110,7 @@ impl Engine {
         Ok(sync_directory(dir.path())?)
     }
 
-    /// Opens the database in `path` as its tables have it. Its journals are thrown away: nobody flushes them, so after a
+    /// Opens the database in `path` as its tables have it. Its journals are thrown away: they are never flushed, so after a
     /// crash they may be full of holes; what they would add is in the log.
     pub(super) fn open(path: &Path) -> Result<Self, DatabaseError> {
         Self::check_manifests(path)?;
@@ -214,7 +214,7 @@ impl Engine {
             if let Some(journal) = &self.journal {
                 journal.note(writes)?;
             }
-            // Nobody else writes, so the highest number there is belongs to this batch.
+            // Only this thread writes, so the highest number belongs to this batch.
             let tree = &self.keys.tree;
             let number = tree.get_highest_memtable_seqno().or_else(|| tree.get_highest_persisted_seqno());
             Ok(number.unwrap_or(u64::MAX))

@@ -141,7 +141,7 @@ impl Log {
         self.begun_after
     }
 
-    /// Goes on in the other segment, which nobody needs: the tables have everything up to `checkpoint`.
+    /// Continues in the other segment, which is no longer needed: the tables have everything up to `checkpoint`.
     pub(super) fn switch_segment(&mut self, checkpoint: u64, writes: &[DiskWrite]) -> io::Result<()> {
         if self.recorded < self.begun_after {
             let (segment, position) = (self.active, self.position);
@@ -158,7 +158,7 @@ impl Log {
     }
 
     /// Makes the prepared group durable. `revision` is the number of its last commit, and the tables have everything up
-    /// to `checkpoint`. Says how many bytes it took. After an error nobody knows what the log holds: it must be read again.
+    /// to `checkpoint`. Returns how many bytes it took. After an error the content of the log is unknown: it must be read again.
     pub(super) fn commit(&mut self, revision: u64, checkpoint: u64) -> io::Result<usize> {
         let place = FramePosition { generation: self.generation, before: self.last, revision, checkpoint };
         let bytes = self.frame.complete(place);

@@ -15,7 +15,7 @@ use tracing::{error, warn};
 use super::{database_error::DatabaseError, engine::Engine, journals, log::Log, recovery, writer::Writer};
 use crate::Health;
 
-/// What is tried to be written to learn what is wrong with the disk.
+/// Bytes of the test write that finds out what is wrong with the disk.
 const PROBE: u64 = 64 << 10;
 
 /// Room the database takes besides what the log holds, to be opened and to write down how far it is.
@@ -24,12 +24,12 @@ const ROOM: u64 = 1 << 20;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// How long those who ask in the meantime wait for their answer.
+/// How long callers wait for an answer in the meantime.
 const SLICE: Duration = Duration::from_millis(50);
 
 impl Writer {
-    /// Takes the database away from everybody and says why. To be called before anyone is answered that its
-    /// commit is unknown, because the next thing they do is read.
+    /// Withdraws the database and returns the reason. Call it before callers are answered that their commit is unknown: the
+    /// next thing they do is read.
     pub(super) fn break_off(&mut self, trouble: &DatabaseError) -> String {
         let reason = self.cause(trouble);
         error!(reason, ?trouble, "The store failed and is opened again.");

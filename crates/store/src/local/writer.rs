@@ -368,7 +368,7 @@ impl Writer {
         }
     }
 
-    /// Answers whoever waits that nothing can be done. `false` when the store is to be closed.
+    /// Answers all waiting callers that nothing can be done. `false` when the store is to be closed.
     pub(super) fn turn_away(&self) -> bool {
         let mut go_on = true;
         loop {

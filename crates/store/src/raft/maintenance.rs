@@ -15,7 +15,7 @@ use super::{
 /// Bytes of log after which it is cut, however few entries they are.
 const MAX_LOG: u64 = 64 << 20;
 
-/// Entries that stay then, for those who are a little behind.
+/// Entries that stay then, for nodes that are a little behind.
 const STAY: u64 = 64;
 
 /// Ticks between two looks at what changes slowly.
@@ -36,7 +36,7 @@ pub(super) async fn run_maintenance(node: Arc<Node>) {
 
 struct Maintenance {
     node: Arc<Node>,
-    /// Ticks since somebody led.
+    /// Ticks without a leader.
     leaderless: u64,
     count: u64,
     /// How far the data was when it was last known to be on the disk.

@@ -38,7 +38,7 @@ use crate::{Health, Store as _, StoreError};
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// Ticks without a leader when nobody has counted yet: long enough to be said.
+/// The count of ticks without a leader at the start: long enough to be reported.
 pub(super) const LONG: u64 = 1000;
 
 /// The unit in which `maintenance` counts time.
@@ -64,19 +64,19 @@ pub(super) struct Node {
     /// One look at the members at a time.
     pub(super) tending: AsyncMutex<()>,
     pub(super) health: watch::Sender<Health>,
-    /// Since when nobody led.
+    /// Counts how long no leader was heard of.
     pub(super) election_timer: ElectionTimer,
-    /// Ticks for which it has led without a word of any majority.
+    /// Ticks for which it has led without any confirmation of a majority.
     pub(super) unheard: AtomicU64,
     /// Why there is no core, or why it cannot work yet.
     pub(super) trouble: Mutex<Option<String>>,
     pub(super) removed: AtomicBool,
     pub(super) silent_members: Mutex<SilentMembers>,
-    /// The cluster knows it elsewhere, and does not take its address over.
+    /// The leader refuses this node's new address, see `readdress`.
     pub(super) displaced: AtomicBool,
     /// It is about to stop, and takes no commit of others any more.
     pub(super) leaving: AtomicBool,
-    /// Those who answered when all did, before there is a cluster.
+    /// Before there is a cluster: the nodes that answered, once all did.
     pub(super) met: Mutex<Vec<NodeId>>,
     pub(super) closed: CancellationToken,
     /// Closes when the core has been given back.
@@ -96,7 +96,7 @@ impl std::fmt::Debug for Core {
     }
 }
 
-/// Who leads, as far as this node knows.
+/// The leader, as far as this node knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Leader {
     Me,
@@ -167,7 +167,7 @@ impl Node {
         let Some(metrics) = self.metrics() else { return Leader::Nobody };
         match metrics.current_leader {
             Some(id) if id == self.id && metrics.state == ServerState::Leader => Leader::Me,
-            // One that has been silent for long is held to be gone, though nobody may be there to elect another one.
+            // A leader that has been silent for long counts as gone, although perhaps no other can be elected.
             Some(id) if id != self.id && !self.election_timer.lease_expired() => {
                 let member = metrics.membership_config.membership().get_node(&id).cloned();
                 member.map_or(Leader::Nobody, |member| Leader::Other(id, member))
@@ -188,7 +188,7 @@ impl Node {
         core.proposer.propose(proposed, self.options.timeout).await
     }
 
-    /// Asks who leads, for as long as `patience`. What may be done only once is not to be asked this way.
+    /// Asks the leader, for as long as `patience`, perhaps more than once: not for requests that must be done only once.
     pub(super) async fn ask_leader(&self, question: &Question, patience: Duration) -> Result<Answer, String> {
         let work = async {
             loop {

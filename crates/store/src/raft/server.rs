@@ -177,7 +177,7 @@ impl Node {
                 let vote = rpc.vote;
                 self.note_leader_contact(&core, &vote);
                 let answer = core.raft.append_entries(rpc).await;
-                // The core may have been busy, and trusts who leads from now on only.
+                // The core may have been busy, and trusts the leader only from now on.
                 self.note_leader_contact(&core, &vote);
                 answer.map_or_else(|error| Answer::Error(error.to_string()), Answer::Append)
             }

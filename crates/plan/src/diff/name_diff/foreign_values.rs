@@ -8,7 +8,7 @@ use crate::{
     diff::{Input, Notes, ZoneIndex},
 };
 
-/// Takes additions back that would join somebody else's values without leave, or that cannot stand there at all.
+/// Takes back additions that would join foreign values without permission, or that cannot be there at all.
 #[expect(clippy::too_many_arguments, reason = "it is one step of the comparison")]
 pub(super) fn block_foreign<'a>(
     input: &Input<'a>,
@@ -30,7 +30,7 @@ pub(super) fn block_foreign<'a>(
     for set in &mut name.sets {
         let shared = set.before.is_some_and(|before| before.values.iter().any(|data| others.contains(&data)));
         if let Some(before) = set.before.filter(|_| shared) {
-            // The TTL of a set that also holds somebody else's values stays theirs.
+            // A set that also has foreign values keeps its TTL.
             set.keep_as(before);
         }
     }
@@ -82,7 +82,7 @@ pub(super) fn block_foreign<'a>(
     name.sets.iter_mut().for_each(|set| set.adds.clear());
 }
 
-/// In the mode `authoritative`, somebody else's addresses and aliases give way to what workloads ask for.
+/// In the mode `authoritative`, foreign addresses and aliases are replaced by what workloads ask for.
 fn replace<'a>(name: &mut NameDiff<'a>, found: &[&'a RecordSet], others: &mut Vec<&'a RecordData>) {
     use RecordType::{A, Aaaa, Cname};
     let wanted: Vec<RecordType> = name.sets.iter().map(|set| set.kind).collect();
