@@ -97,7 +97,7 @@ impl Server {
     }
 }
 
-/// An address that is ours. Whoever connects waits until [`Bound::serve`].
+/// A bound address. Clients that connect wait until [`Bound::serve`].
 #[derive(Debug)]
 pub struct Bound {
     options: ServeOptions,
@@ -106,7 +106,7 @@ pub struct Bound {
     address: SocketAddr,
 }
 
-/// Takes the address, and answers nobody yet: what callers need to know can be left for them first.
+/// Binds the address and answers no request yet: tokens can be left for callers first.
 pub async fn bind(options: ServeOptions) -> Result<Bound, ServeError> {
     let failed = |source| ServeError::Bind { listen: options.listen.clone(), source };
     let tls = match &options.tls {

@@ -339,8 +339,8 @@ impl Ledger {
         }
     }
 
-    /// The time of day at which a Book that says [`Book::now`] is `time` stood there: what is left of a lease or a rest
-    /// counts from then. Where nobody leads, ledger time stands still, so that is now.
+    /// The time of day at which the Book's [`Book::now`] was `time`: what is left of a lease or a rest counts from then. On a
+    /// follower that is the current time.
     pub fn wall_at(&self, time: u64) -> Timestamp {
         let clock = &*self.shared.clock;
         if self.shared.leads() { self.shared.time.wall(time, clock) } else { clock.wall() }

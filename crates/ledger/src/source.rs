@@ -34,8 +34,8 @@ const LATEST: usize = 16;
 /// How long the events may take to tell what became of claims; what they do not tell is asked again.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Claims as workloads. Their ends are seen, so a released claim's names go at once, also one that was released while nobody
-/// listened: every end is among the events.
+/// Claims as workloads. The end of a claim is always among the events, so its names are removed at once, also if it was
+/// released while no engine ran.
 ///
 /// A claim that has no name and had none costs nothing here: there may be a million of them, and pools in which none has
 /// one are passed over.

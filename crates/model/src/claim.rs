@@ -15,7 +15,7 @@ pub struct ClaimId {
     pub seq: u64,
 }
 
-/// An address (or a prefix) in somebody's hands.
+/// An address (or a prefix) that a key holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
     pub id: ClaimId,

@@ -19,7 +19,7 @@ pub struct Capabilities {
     pub fenced: bool,
     /// All units of one request take effect together or not at all.
     pub atomic: bool,
-    /// A value somebody else writes between our read and our write survives.
+    /// A value that others write between our read and our write survives.
     pub keeps_foreign: bool,
     /// It can stand in front of what a name leads to, and says of every set whether it does.
     pub proxies: bool,
@@ -98,7 +98,7 @@ pub enum UnitOutcome {
     Applied,
     /// The server has something else there than was expected. Plan again.
     Changed,
-    /// The server will not have it.
+    /// The server rejects the change.
     Rejected {
         reason: String,
     },

@@ -128,7 +128,7 @@ pub struct Waiting {
     pub keep: bool,
 }
 
-/// An address somebody saw in use.
+/// An address that was seen in use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observation {
     pub address: Address,

@@ -67,10 +67,10 @@ pub struct Wish {
     pub providers: Vec<Ident>,
     /// Where the wish comes from, for `explain`: `hostname of claim web-1`.
     pub reason: String,
-    /// Take over an equal record that somebody else made.
+    /// Adopt an equal record that is foreign.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub adopt: bool,
-    /// Stand beside somebody else's values.
+    /// Stand beside foreign values.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub share: bool,
     /// The address's PTR shall be this name: its claim's first hostname, or the workload's own name.

@@ -54,7 +54,7 @@ fn options(config: &LedgerConfig) -> Options {
     Options { retention: config.retention, max_events: config.max_events, ..Options::default() }
 }
 
-/// The API on a port of loopback that nobody knows, for one command: the same path as with a server that runs.
+/// The API on a random port of loopback, for one command: the same path as with a running server.
 #[derive(Debug)]
 pub(crate) struct LocalServer {
     store: Arc<dyn Store>,

@@ -24,10 +24,10 @@ use crate::{
 /// So many nodes of one user may run on one machine.
 const MOST: usize = 16;
 
-/// Who else may work on the same store.
+/// The other processes that may use the same store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SharedWith {
-    /// Nobody.
+    /// There are none.
     None,
     /// Other processes, as far as is known on this machine only.
     Here,

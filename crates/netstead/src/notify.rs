@@ -70,7 +70,7 @@ impl Notifier {
     pub(crate) async fn run(mut self, stop: &CancellationToken) {
         self.load().await;
         while stop.run_until_cancelled(sleep(TICK)).await.is_some() {
-            // A matter counts from when there is somebody to tell.
+            // An alert counts from when there is a receiver.
             let config = self.in_force.read().unwrap_or_else(PoisonError::into_inner).notify.clone();
             let Some(config) = config else { continue };
             let matters =

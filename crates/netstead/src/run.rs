@@ -184,7 +184,7 @@ impl RunContext<'_> {
             .with_engine_slot(names.engine_slot())
             .with_cluster(cluster, &node::peers(&self.api)?)
             .with_nameserver(names.answering.addresses());
-        // The address is ours, so nobody else's token is replaced; and nobody is answered before theirs is there.
+        // The address is ours, so no other server's token is replaced. No request is answered before the token is there.
         let credentials = Credentials::in_dir(credentials_dir(&variable));
         let kept = admin_token::ensure(&tokens, &credentials, &urls(&self.api, bound.address())).await;
         if let Err(error) = &kept {

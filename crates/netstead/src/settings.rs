@@ -36,12 +36,12 @@ impl Settings {
         }
     }
 
-    /// The same, and nothing is told: somebody reads again and tells.
+    /// The same without reporting problems: the caller reads again and reports them.
     pub(crate) fn read_silently(named: Option<&Path>) -> Option<Self> {
         Self::understand(config::find(named, variable).ok()?).ok()
     }
 
-    /// What a text that somebody else sent would say together with the environment. No file it names is looked at.
+    /// The settings that a text from a client would give, together with the environment. No file it names is read.
     pub(crate) fn read_what_if(name: &Path, text: &str) -> Result<Config, Vec<Problem>> {
         config::read_foreign(name, text, environment(), &own_variables())
     }

@@ -22,10 +22,10 @@ use crate::{
 /// How long a command waits for the other nodes of a cluster that is not there yet.
 const OTHERS: Duration = Duration::from_secs(10);
 
-/// What to do when somebody else has the store.
+/// The hint when another process has the store.
 const IN_USE: &str = "a server runs on it: stop it first";
 
-/// What a command with `--local` can do instead: ask whoever has the store.
+/// Adds the hint for a command with `--local`: ask the server that has the store.
 pub(crate) fn with_server_hint(error: anyhow::Error) -> anyhow::Error {
     match error.downcast::<Failure>() {
         Ok(failure) if failure.advises(IN_USE) => failure
@@ -221,7 +221,7 @@ async fn open_raft(config: &RaftConfig, patience: Option<Duration>) -> anyhow::R
             }
             store.joined().await;
             if fresh {
-                // Who came in just now knows in a moment who leads.
+                // A node that just joined learns in a moment which node leads.
                 let mut health = store.health_changes();
                 let _ = timeout(config.timeout * 2, health.wait_for(|health| *health == Health::Ready)).await;
             }

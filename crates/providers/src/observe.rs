@@ -38,7 +38,7 @@ pub trait CallObserver: Send + Sync + Debug {
     fn called(&self, call: Call);
 }
 
-/// Tells nobody.
+/// Ignores all calls.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoopObserver;
 

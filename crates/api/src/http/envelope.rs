@@ -50,7 +50,7 @@ pub(crate) async fn wrap_request(State(app): State<AppState>, mut request: Reque
     response
 }
 
-/// Errors as problem details, whoever made them.
+/// All errors as problem details, wherever they come from.
 fn as_problem_details(mut response: Response, arrival: &RequestInfo) -> Response {
     let failure = match response.extensions_mut().remove::<Failure>() {
         Some(failure) => failure,

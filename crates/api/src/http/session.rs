@@ -40,7 +40,7 @@ macro_rules! roles {
 }
 roles!(Read, Claim, Write, Admin);
 
-/// A request by somebody who has at least the role `R`.
+/// A request by a caller that has at least the role `R`.
 #[derive(Debug)]
 pub(crate) struct Session<R>(RequestContext, PhantomData<R>);
 

@@ -62,11 +62,11 @@ async fn migrate_store(from: &dyn Store, new: &StoreLocation) -> anyhow::Result<
     done
 }
 
-/// Takes the lead of the old store, so that nobody changes it any more.
+/// Takes the lead of the old store, so that no other process changes it any more.
 async fn acquire_lead(from: &dyn Store) -> anyhow::Result<()> {
     let Ok(led) = timeout(TURN, from.lead()).await else { return Err(not_led(from).into()) };
     led?;
-    // Not before: who leads may raise the format.
+    // Not before: a leader may raise the format.
     node::check_format(&*from.snapshot().await?).await
 }
 

@@ -9,11 +9,11 @@ use tracing::warn;
 
 use crate::{config::NameserverConfig, failure::Failure};
 
-/// Whether and where names are answered for, for people.
+/// Whether and where the nameserver listens, for people.
 #[derive(Debug)]
 pub(crate) enum NameserverState {
     Listening(Vec<SocketAddr>),
-    /// Nobody asked for this place, and somebody else has it.
+    /// The default address was not configured, and another process has it.
     NotListening {
         place: SocketAddr,
         reason: String,

@@ -35,7 +35,7 @@ type Built = BTreeMap<Ident, (Digest, Arc<dyn Source>)>;
 #[derive(Debug)]
 pub(super) struct Parts {
     pub(super) store: Arc<dyn Store>,
-    /// The installation's id, once it is known: whoever leads first draws it.
+    /// The installation's id, once it is known: the first leader draws it.
     pub(super) owner: OnceLock<OwnerId>,
     pub(super) ledger: Arc<dyn Source>,
     pub(super) meter: Meter,

@@ -34,7 +34,7 @@ impl TargetResolver for SourceTargetResolver {
     }
 
     async fn changed(&self) {
-        // Only when the server ends there is nobody left who could tell.
+        // The sender is gone only when the server ends.
         if self.moves.lock().await.changed().await.is_err() {
             std::future::pending::<()>().await;
         }

@@ -79,7 +79,7 @@ impl TargetFollower {
         }
     }
 
-    /// Whoever begins to lead looks anew, from what the leader before it knew; who only follows stores nothing.
+    /// A new leader looks up all targets again, from what the leader before it stored. A follower stores nothing.
     pub(super) fn set_leading(&self, leading: bool) {
         self.leading.store(leading, Ordering::Relaxed);
         self.lock().clear();

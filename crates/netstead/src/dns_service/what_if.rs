@@ -47,7 +47,7 @@ impl ConfigReader for WhatIfReader {
 }
 
 impl WhatIfReader {
-    /// Targets that move point where they do now. Nobody is asked for one that is new, so its provider is left out.
+    /// Dynamic targets have their current addresses. A new one is not looked up, so its provider is left out.
     fn resolve(&self, config: &Config, understood: &mut ParsedConfig) {
         for provider in config.providers.iter().filter(|provider| provider.common.moving.is_some()) {
             let known = self.parts.targets.last_known(&provider.name);

@@ -10,7 +10,7 @@ use super::tidy;
 #[derive(Debug, Clone, Default)]
 pub(super) struct ServerRecords {
     pub(super) sets: BTreeMap<(Name, RecordType), RecordSet>,
-    /// Sets with a value that our types cannot hold: nobody may replace them.
+    /// Sets with a value that our types cannot hold: they must not be replaced.
     pub(super) opaque: BTreeSet<(Name, RecordType)>,
     /// Names with data of types we do not know.
     pub(super) others: BTreeSet<Name>,

@@ -254,7 +254,7 @@ impl DnsProvider for Rfc2136 {
         for server in &self.servers {
             match self.write_to(server, zone, request).await {
                 Ok(outcomes) => return Ok(outcomes),
-                // Whoever comes next may be the primary, as long as this one surely changed nothing.
+                // The next server may be the primary, as long as this one certainly changed nothing.
                 Err(write::Stop { error, harmless: true }) => first = first.or(Some(error)),
                 Err(write::Stop { error, harmless: false }) => return Err(error),
             }

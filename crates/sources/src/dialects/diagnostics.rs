@@ -24,7 +24,7 @@ impl Diagnostics {
         }
     }
 
-    /// As [`Notes::say`], of something that asks for names nobody can read: what was asked for before is not given up.
+    /// As [`Diagnostics::add`], for a label that asks for names and cannot be read: names it asked for before are kept.
     pub(crate) fn unreadable(&mut self, sentence: impl Into<String>) {
         self.unclear = true;
         self.add(sentence);

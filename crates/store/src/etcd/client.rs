@@ -299,7 +299,7 @@ impl Client {
                 Ok(())
             }
             Err(status) if another_may_answer(&status) => Err(status),
-            // Without this etcd's own words would be `authentication is not enabled` and the like, of nobody.
+            // Without this the error would be etcd's own `authentication is not enabled`, without a subject.
             Err(status) => {
                 let message = format!("the user `{name}` is refused: {}", status.message());
                 Err(Status::new(Code::PermissionDenied, message))

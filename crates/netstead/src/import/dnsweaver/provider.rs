@@ -5,7 +5,7 @@ use crate::import::{
     draft::{Draft, Table},
 };
 
-/// What dnsweaver gives records when nobody says.
+/// dnsweaver's default TTL.
 const TTL: &str = "300";
 
 /// One instance and its variables.

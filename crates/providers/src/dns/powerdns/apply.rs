@@ -98,7 +98,7 @@ impl PowerDns {
                 tracing::info!(server = self.http.server(), zone = zone.name, "Zone is made.");
                 Ok(())
             }
-            // Somebody was faster, which is as good.
+            // Another client was faster, which is as good.
             StatusCode::CONFLICT => Ok(()),
             _ => Err(self.odd(&reply)),
         }

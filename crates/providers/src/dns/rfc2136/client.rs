@@ -222,7 +222,7 @@ impl<'c> Connection<'c> {
         }
     }
 
-    /// What trouble means for somebody who only reads.
+    /// Turns trouble into the error of a read.
     pub(super) fn reading(&self, trouble: ExchangeError) -> ProviderError {
         let server = self.server.clone();
         match trouble {
@@ -232,7 +232,7 @@ impl<'c> Connection<'c> {
         }
     }
 
-    /// What trouble means for somebody who changes something.
+    /// Turns trouble into the error of a write.
     pub(super) fn writing(&self, trouble: ExchangeError) -> ProviderError {
         let server = self.server.clone();
         match trouble {
