@@ -1,6 +1,6 @@
 //! Compares what is stored with `docs/reference/store.md`, key by key.
 //!
-//! What the ledger keeps is understood and compared with itself. Of what other rooms keep only the form is known here:
+//! Values of the ledger are decoded and compared with each other. Of the values of other crates only the form is known here:
 //! which keys there are, and that a value is a version and JSON. Keys are read a page at a time; what is remembered is
 //! the pools, and the key and id of each claim.
 

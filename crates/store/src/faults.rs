@@ -1,4 +1,4 @@
-//! A store that misbehaves on command, for the tests of the rooms above.
+//! A store that misbehaves on command, for the tests of the crates above.
 //!
 //! Everything a network, a disk or a crash can do to a commit has a [`Fault`] here. What the wrapped store
 //! says about a commit that landed is always true; only the way back to the caller is broken.

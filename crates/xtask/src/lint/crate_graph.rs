@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 
 use crate::shell::root;
 
-/// Each room with the rooms it may depend on; tests may know the testkit besides. ARCHITECTURE.md tells why.
+/// Each crate with the crates it may depend on; tests may also use the testkit. ARCHITECTURE.md describes them.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("store", &["model"]),
@@ -53,7 +53,7 @@ pub(crate) fn forbidden_dependencies() -> Result<Vec<String>> {
     Ok(problems)
 }
 
-/// The rooms that a manifest names outside its tests' own dependencies.
+/// The crates that a manifest names outside of its dev-dependencies.
 fn dependencies_of(manifest: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut tests_only = false;
