@@ -164,7 +164,7 @@ fn source_changed(old: &SourceState, new: &SourceState) -> bool {
     let flags = |state: &SourceState| (state.fresh, state.commanded, state.detached, state.cleaned);
     old.view != new.view
         || flags(old) != flags(new)
-        || (old.config, old.configured_at) != (new.config, new.configured_at)
+        || (old.config, old.form, old.configured_at) != (new.config, new.form, new.configured_at)
         || old.suspect != new.suspect
 }
 
@@ -193,6 +193,7 @@ fn without_workloads(state: &SourceState) -> SourceState {
         last_complete: state.last_complete,
         session: state.session,
         config: state.config,
+        form: state.form,
         configured_at: state.configured_at,
         fresh: state.fresh,
         commanded: state.commanded,

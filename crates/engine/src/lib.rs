@@ -58,7 +58,7 @@ pub use self::{
     pause::{Pause, Scope},
     provider::{AdoptedValue, Adoption, AdoptionReport, LeftValue, PassReport},
     records::{RecordQuery, RecordState, RecordView},
-    setup::{Options, ProviderSetup, Setup, SourceSetup, ZoneOf},
+    setup::{Options, ProviderSetup, Setup, SourceSetup},
     standby::poll_on_standby,
     status::{
         DetachedStatus, EngineStatus, LastPass, ParkedStatus, ProviderStatus, SourceStatus, WorkloadView,

@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use netstead_ledger::Ledger;
-use netstead_model::{DnsProvider, Ident, Name, Source};
+use netstead_model::{DnsProvider, Ident, Source};
 use netstead_plan::{Digest, Domains, Settings};
 
 use crate::Observer;
@@ -37,11 +37,12 @@ impl SourceSetup {
     /// The defaults. What people command (`ledger`, `manual`) is looked at almost at once.
     pub fn new(source: Arc<dyn Source>, config: Digest) -> Self {
         let commanded = matches!(source.kind(), "ledger" | "manual");
+        let interval = source.poll_interval().unwrap_or(Duration::from_mins(1));
         Self {
             source,
             config,
             commanded,
-            interval: Duration::from_mins(1),
+            interval,
             debounce_quiet: commanded.then_some(Duration::from_millis(5)),
             debounce_most: commanded.then_some(Duration::from_millis(20)),
             was: None,
@@ -64,9 +65,6 @@ impl SourceSetup {
     }
 }
 
-/// The zone a server would make for a name that lies in none it holds.
-pub type ZoneOf = Arc<dyn Fn(&Name) -> Name + Send + Sync>;
-
 /// One provider and how to treat it.
 #[derive(Clone)]
 pub struct ProviderSetup {
@@ -82,16 +80,14 @@ pub struct ProviderSetup {
     pub was: Option<Ident>,
     /// The configuration names its owner id: `recover` cannot give it another.
     pub fixed_owner: bool,
-    /// For servers whose zones come into being with their first record (`builtin`).
-    pub zone_of: Option<ZoneOf>,
 }
 
 impl ProviderSetup {
     /// The defaults.
     pub fn new(settings: Settings, provider: Arc<dyn DnsProvider>, config: Digest) -> Self {
         let (interval, full_interval) = (Duration::from_mins(1), Duration::from_hours(1));
-        let (was, zone_of, fixed_owner) = (None, None, false);
-        Self { settings, provider, config, interval, full_interval, was, fixed_owner, zone_of }
+        let (was, fixed_owner) = (None, false);
+        Self { settings, provider, config, interval, full_interval, was, fixed_owner }
     }
 
     pub fn name(&self) -> &Ident {

@@ -140,6 +140,23 @@ pub trait DnsProvider: Send + Sync + std::fmt::Debug {
 
     fn capabilities(&self) -> Capabilities;
 
+    /// Makes ready what must be there before the first read. Called once by a node that leads; repeating it changes nothing.
+    async fn prepare(&self) -> Result<(), ProviderError> {
+        Ok(())
+    }
+
+    /// The zone it would make for a name that lies in none it holds. `None` on a server that makes no zones with their first
+    /// record.
+    fn zone_of(&self, name: &Name) -> Option<Name> {
+        let _ = name;
+        None
+    }
+
+    /// Whether every name has a zone, because zones come into being with their first record.
+    fn makes_zones(&self) -> bool {
+        false
+    }
+
     /// The zones it holds that lie at, above or below `domains`, with their serials.
     async fn zones(&self, domains: &[Name]) -> Result<Vec<Zone>, ProviderError>;
 

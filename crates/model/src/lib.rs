@@ -23,6 +23,7 @@
 
 mod address;
 mod backend;
+mod call;
 mod cidr;
 mod claim;
 mod clock;
@@ -45,6 +46,7 @@ mod workload;
 
 pub use address::{Address, Kind};
 pub use backend::{BackendError, PoolBackend, PoolStatus, Released, Usage};
+pub use call::{Call, CallObserver, NoopObserver, Outcome};
 pub use cidr::Cidr;
 pub use claim::{Claim, ClaimId, ClaimNames, ClaimRef, ClaimRequest, Details, PoolChoice, Want};
 pub use clock::{Clock, ManualClock, SystemClock};

@@ -1,5 +1,7 @@
 //! [`Source`]: where workloads come from, as the engine sees it.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 
 use crate::{Ident, Key, Report};
@@ -18,6 +20,11 @@ pub trait Source: Send + Sync + std::fmt::Debug {
     /// Called after failover, or after a stale report, with the ids the engine still believes exist. A source that knows for
     /// certain what became of an id says so in its next report, as if it had seen the end itself.
     fn remember(&self, _reported: Vec<Key>) {}
+
+    /// How often it is looked at though nothing changed; `None` leaves that to the engine.
+    fn poll_interval(&self) -> Option<Duration> {
+        None
+    }
 
     /// Returns when another look is likely to see something new; may return early, and may wait for ever.
     async fn changed(&self);

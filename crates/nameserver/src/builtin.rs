@@ -24,6 +24,7 @@ use netstead_model::{
     Capabilities, Clock, DnsProvider, Name, ProviderError, RecordType, UnitOutcome, WriteRequest, Zone,
     ZoneContent,
 };
+use netstead_settings::{BuildContext, Configured, Identity, Kind, SettingsError, table};
 use netstead_store::{Entry as Stored, Snapshot, Store, StoreError, Version};
 use tokio::sync::Mutex;
 
@@ -37,6 +38,47 @@ use crate::{
 const PAGE: usize = 1000;
 /// How often a write is tried when other processes write to the zone at the same time.
 const TRIES: usize = 8;
+
+pub const KIND: Kind<dyn DnsProvider, Capabilities> =
+    Kind::new::<Config>("builtin", "Netstead's own nameserver", capabilities);
+
+table! {
+    /// `[dns.NAME]` with `type = "builtin"`.
+    pub struct Config {}
+}
+
+/// The domains of Netstead's own zones. The process gives them to the context in which `builtin` is built.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OwnDomains(pub Vec<Name>);
+
+impl Configured<dyn DnsProvider> for Config {
+    fn identity(&self) -> Identity {
+        Identity::own("builtin")
+    }
+
+    fn server(&self) -> String {
+        "this process".to_owned()
+    }
+
+    fn build(&self, context: &BuildContext) -> Result<Arc<dyn DnsProvider>, SettingsError> {
+        let store = context.part::<Arc<dyn Store>>();
+        let store = store.ok_or_else(|| SettingsError::new("type", "there is no store for its zones"))?;
+        let OwnDomains(domains) = context.part().unwrap_or_default();
+        Ok(Arc::new(Builtin::new(store, Arc::clone(&context.clock), domains)))
+    }
+}
+
+/// Its zones are in the same store as what is known of them: a mark there would say nothing more.
+fn capabilities() -> Capabilities {
+    Capabilities {
+        types: RecordType::ALL.to_vec(),
+        marks: false,
+        fenced: true,
+        atomic: true,
+        keeps_foreign: true,
+        proxies: false,
+    }
+}
 
 /// Writes zones that every node's nameserver answers from.
 ///
@@ -65,13 +107,8 @@ impl Builtin {
         Self { store, clock, domains, writing: Mutex::new(()), moves: std::sync::Mutex::default() }
     }
 
-    /// The zone a name belongs to, given the configured domains.
-    pub fn zone_of(&self, name: &Name) -> Name {
-        zone_of(name, &self.domains)
-    }
-
     /// Makes sure that every configured domain is a zone, so that it is answered for even while it is empty.
-    pub async fn prepare(&self) -> Result<(), ProviderError> {
+    async fn make_configured_zones(&self) -> Result<(), ProviderError> {
         let _turn = self.writing.lock().await;
         for domain in &self.domains {
             for _ in 0..TRIES {
@@ -94,7 +131,7 @@ impl Builtin {
 
     /// Whether a zone of this name would hold what it is asked to hold.
     fn may_hold(&self, zone: &Name) -> bool {
-        self.zone_of(zone) == *zone
+        zone_of(zone, &self.domains) == *zone
     }
 
     async fn head(&self, snapshot: &dyn Snapshot, zone: &Name) -> Result<Head, ProviderError> {
@@ -206,14 +243,19 @@ impl DnsProvider for Builtin {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            types: RecordType::ALL.to_vec(),
-            marks: true,
-            fenced: true,
-            atomic: true,
-            keeps_foreign: true,
-            proxies: false,
-        }
+        capabilities()
+    }
+
+    async fn prepare(&self) -> Result<(), ProviderError> {
+        self.make_configured_zones().await
+    }
+
+    fn zone_of(&self, name: &Name) -> Option<Name> {
+        Some(zone_of(name, &self.domains))
+    }
+
+    fn makes_zones(&self) -> bool {
+        true
     }
 
     async fn zones(&self, domains: &[Name]) -> Result<Vec<Zone>, ProviderError> {

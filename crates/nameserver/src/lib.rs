@@ -21,7 +21,7 @@
 //! Start with `answer.rs` for queries and `stored_zone.rs` for writes.
 
 mod answer;
-mod builtin;
+pub mod builtin;
 mod notify;
 mod options;
 mod server;

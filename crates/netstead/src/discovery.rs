@@ -55,6 +55,15 @@ impl Discovery {
         }
     }
 
+    /// The address of the Docker that was found.
+    pub(crate) fn docker_host(&self) -> Option<String> {
+        match self {
+            #[cfg(feature = "docker")]
+            Self::Docker(socket) => Some(format!("unix://{}", socket.display())),
+            _ => None,
+        }
+    }
+
     #[cfg(not(feature = "docker"))]
     pub(crate) fn detect(_: impl Fn(&str) -> Option<String>) -> Self {
         Self::Nothing { why: "it is not in this build".into() }

@@ -16,7 +16,7 @@ use netstead_model::Name;
 use netstead_plan::DomainMatch;
 
 use crate::{
-    config::{self, Config, FoundConfig, ServerConfig},
+    config::{self, Config, FoundConfig},
     settings::Settings,
     state_dir::variable,
 };
@@ -113,7 +113,7 @@ impl HostChecks {
 
 /// The domains that the built-in provider is named for.
 fn own_domains(config: &Config) -> BTreeSet<Name> {
-    let own = config.providers.iter().filter(|provider| provider.server == ServerConfig::Builtin);
+    let own = config.providers.iter().filter(|provider| provider.server.kind.name == "builtin");
     let domains = own.flat_map(|provider| &provider.common.domains);
     domains
         .filter_map(|domain| match domain {

@@ -90,25 +90,9 @@ fn become_user(user: User, groups: &[Gid]) -> nix::Result<()> {
     setuid(Uid::from_raw(user.uid))
 }
 
-/// The sockets of Docker hosts on this machine.
-#[cfg(feature = "docker")]
+/// The sockets of this machine that sources use.
 fn sockets(settings: &Settings) -> Vec<PathBuf> {
-    use crate::config::SourceKind;
-    use netstead_sources::docker::DockerHost;
-
-    let socket = |kind: &SourceKind| match kind {
-        SourceKind::Docker(docker) => match docker.host.parse() {
-            Ok(DockerHost::Unix(path)) => Some(path),
-            _ => None,
-        },
-        _ => None,
-    };
-    settings.config.sources.iter().filter_map(|source| socket(&source.kind)).collect()
-}
-
-#[cfg(not(feature = "docker"))]
-fn sockets(_: &Settings) -> Vec<PathBuf> {
-    Vec::new()
+    settings.config.sources.iter().flat_map(|source| source.table.local_sockets()).collect()
 }
 
 fn group_of(socket: &Path) -> Option<Gid> {

@@ -120,6 +120,14 @@ pub(crate) fn print_error(message: &str, hint: Option<&str>) {
     }
 }
 
+/// The same for what is allowed and probably not meant.
+pub(crate) fn print_warning(message: &str, hint: Option<&str>) {
+    anstream::eprintln!("\x1b[1;33mwarning:\x1b[0m {}", crate::output::plain(message));
+    if let Some(hint) = hint {
+        anstream::eprintln!("\x1b[1;36mhint:\x1b[0m {}", crate::output::plain(hint));
+    }
+}
+
 fn reader_went_away(error: &anyhow::Error) -> bool {
     let broken = |error: &std::io::Error| error.kind() == std::io::ErrorKind::BrokenPipe;
     error.chain().any(|cause| cause.downcast_ref::<std::io::Error>().is_some_and(broken))

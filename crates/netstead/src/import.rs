@@ -5,6 +5,8 @@ mod draft;
 mod variables;
 mod yaml;
 
+#[cfg(test)]
+pub(crate) use self::dnsweaver::kinds as dnsweaver_kinds;
 pub(crate) use self::{dnsweaver::convert, variables::Variables, yaml::variables as from_yaml};
 
 /// Set when the environment is dnsweaver's.

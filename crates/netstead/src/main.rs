@@ -93,6 +93,9 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
         Command::Config(cli::admin::Config::Check(args)) => {
             return commands::config::check(&global, args).map(|()| Exit::Fine);
         }
+        Command::Config(cli::admin::Config::Schema) => {
+            return commands::config::schema().map(|()| Exit::Fine);
+        }
         Command::Import(cli::import::Import::Dnsweaver(args)) => {
             return commands::import::dnsweaver(args).map(|()| Exit::Fine);
         }

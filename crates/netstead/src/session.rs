@@ -98,7 +98,8 @@ fn token(global: &Global, url: &str) -> anyhow::Result<Option<String>> {
         (None, None) => None,
     };
     if let Some(secret) = given {
-        return secret.reveal(variable).map(Some);
+        let value = secret.reveal_with(&variable).map_err(anyhow::Error::msg)?;
+        return Ok(Some(value.expose().to_owned()));
     }
     // All of several nodes have the same tokens.
     for url in url.split(',') {

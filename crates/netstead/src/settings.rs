@@ -43,7 +43,7 @@ impl Settings {
 
     /// The settings that a text from a client would give, together with the environment. No file it names is read.
     pub(crate) fn read_what_if(name: &Path, text: &str) -> Result<Config, Vec<Problem>> {
-        config::read_foreign(name, text, environment(), &own_variables())
+        config::read(Some((name, text)), environment(), &own_variables())
     }
 
     /// What a file and the environment say together, or everything that is wrong with it.

@@ -14,7 +14,7 @@ use netstead_store::{
 use tokio::time::timeout;
 
 use crate::{
-    config::{EtcdConfig, RaftConfig, RaftSecurityConfig},
+    config::{EtcdConfig, RaftConfig, RaftSecurityConfig, Secret},
     failure::Failure,
     state_dir::{make_private, variable},
 };
@@ -181,12 +181,18 @@ async fn open_local(dir: &Path) -> anyhow::Result<Arc<dyn Store>> {
     }
 }
 
+fn reveal(key: &str, secret: &Secret) -> anyhow::Result<String> {
+    let value =
+        secret.reveal_with(&variable).map_err(|problem| Failure::new(format!("store.{key}: {problem}")))?;
+    Ok(value.expose().to_owned())
+}
+
 /// Begins to be a node of the cluster. One that is in none yet waits for the others, at most for `patience`.
 async fn open_raft(config: &RaftConfig, patience: Option<Duration>) -> anyhow::Result<Arc<RaftStore>> {
     let dir = config.path.clone().unwrap_or_default();
     make_private(&dir).map_err(|error| Failure::new(format!("{} cannot be used: {error}", dir.display())))?;
     let security = match &config.security {
-        RaftSecurityConfig::Secret { secret } => RaftSecurity::Secret(secret.reveal(variable)?),
+        RaftSecurityConfig::Secret { secret } => RaftSecurity::Secret(reveal("secret", secret)?),
         RaftSecurityConfig::Files { ca_file, cert_file, key_file } => RaftSecurity::Tls {
             ca: read_file(ca_file)?,
             cert: read_file(cert_file)?,
@@ -242,7 +248,7 @@ fn read_file(path: &Path) -> Result<String, Failure> {
 async fn open_etcd(config: &EtcdConfig) -> anyhow::Result<Arc<dyn Store>> {
     let read = |path: &Option<PathBuf>| path.as_deref().map(read_file).transpose();
     let identity = read(&config.client_cert)?.zip(read(&config.client_key)?);
-    let password = config.password.as_ref().map(|secret| secret.reveal(variable)).transpose()?;
+    let password = config.password.as_ref().map(|secret| reveal("password", secret)).transpose()?;
     let options = EtcdOptions {
         prefix: config.prefix.clone(),
         user: config.user.clone().zip(password),

@@ -11,7 +11,9 @@ use reqwest::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Call, CallObserver, Outcome, Secret, SettingsError};
+use netstead_settings::SecretValue;
+
+use crate::{Call, CallObserver, Outcome, SettingsError};
 
 pub use self::tls::Tls;
 
@@ -95,7 +97,7 @@ impl Http {
         mut self,
         name: &'static str,
         key: &'static str,
-        secret: &Secret,
+        secret: &SecretValue,
     ) -> Result<Self, SettingsError> {
         let mut value = HeaderValue::from_str(secret.expose())
             .map_err(|_| SettingsError::new(key, "it has characters that cannot stand in a header"))?;
@@ -255,7 +257,7 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
 }
 
-fn base(text: &str) -> Result<Url, SettingsError> {
+pub(crate) fn base(text: &str) -> Result<Url, SettingsError> {
     let wrong = |problem: String| SettingsError::new("url", problem);
     let url = Url::parse(text).map_err(|error| wrong(format!("`{text}` is no URL: {error}")))?;
     if !url.username().is_empty() || url.password().is_some() {

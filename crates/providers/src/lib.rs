@@ -18,13 +18,7 @@
 pub mod contract;
 pub mod dns;
 mod http;
-mod observe;
-mod secret;
-mod settings;
 
-pub use self::{
-    http::Tls,
-    observe::{Call, CallObserver, NoopObserver, Outcome},
-    secret::Secret,
-    settings::SettingsError,
-};
+pub use self::http::Tls;
+pub use netstead_model::{Call, CallObserver, NoopObserver, Outcome};
+pub use netstead_settings::{BuildContext, Secret, SettingsError};

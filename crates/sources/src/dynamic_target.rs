@@ -5,6 +5,7 @@
 mod interface;
 mod public_address;
 mod resolver;
+mod settings;
 
 use std::{
     fmt::Debug,
@@ -18,6 +19,7 @@ pub use self::{
     interface::InterfaceLookup,
     public_address::{ENDPOINTS, PublicAddressLookup},
     resolver::{DynamicTarget, TargetResolver},
+    settings::{DynamicTargetConfig, LookupMethod, LookupSettings, TargetResolvers},
 };
 
 /// Somebody who knows where names point now.

@@ -13,10 +13,11 @@ use std::{
 
 use async_trait::async_trait;
 use netstead_model::{Clock, Ident, Key, Report, Source, View, Wish, Workload};
-use serde::Deserialize;
+use netstead_settings::{BuildContext, Configured, Identity, Kind, SettingsError, table};
 use tokio::time::{sleep, timeout};
 
 use self::watch::FileWatch;
+use crate::SourceKind;
 
 /// Largest file that is read.
 const MOST_BYTES: u64 = 16 << 20;
@@ -24,11 +25,29 @@ const MOST_BYTES: u64 = 16 << 20;
 const SETTLE: Duration = Duration::from_millis(200);
 const PATIENCE: Duration = Duration::from_secs(10);
 
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Config {
-    /// The file: TOML when its name ends in `.toml`, else lines of `ADDRESS NAME…` as in `/etc/hosts`.
-    pub path: PathBuf,
+pub const KIND: SourceKind =
+    Kind::new::<Config>("hosts", "names and addresses that a person wrote into a file", || ());
+
+table! {
+    /// `[source.NAME]` with `type = "hosts"`.
+    pub struct Config {
+        /// the file: TOML if its name ends in `.toml`, else lines of `ADDRESS NAME…` as in `/etc/hosts`; it is watched
+        path: PathBuf, required "\"/etc/netstead/hosts\"";
+    }
+}
+
+impl Configured<dyn Source> for Config {
+    fn identity(&self) -> Identity {
+        Identity::default().and_path(&self.path)
+    }
+
+    fn server(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn build(&self, context: &BuildContext) -> Result<Arc<dyn Source>, SettingsError> {
+        Ok(Arc::new(Hosts::new(context.name.clone(), self.clone(), Arc::clone(&context.clock))))
+    }
 }
 
 /// Names and addresses a person wrote into a file.

@@ -24,8 +24,29 @@ pub mod dialects;
 pub mod docker;
 pub mod dynamic_target;
 pub mod hosts;
+mod source_target;
 pub mod traefik;
 
 #[cfg(feature = "docker")]
 pub use self::docker::Docker;
 pub use self::{hosts::Hosts, traefik::TraefikFiles};
+
+use netstead_model::Source;
+use netstead_settings::Kind;
+
+/// A kind of source.
+pub type SourceKind = Kind<dyn Source, ()>;
+
+/// All kinds of source that this build has. A new one is a file beside this one and a line here.
+pub const KINDS: &[&SourceKind] = &[
+    &hosts::KIND,
+    #[cfg(feature = "docker")]
+    &docker::KIND,
+    &traefik::KIND,
+];
+
+/// Kinds that this build leaves out.
+pub const ABSENT: &[&str] = &[
+    #[cfg(not(feature = "docker"))]
+    "docker",
+];

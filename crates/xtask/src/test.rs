@@ -22,6 +22,7 @@ use crate::{
 ///
 /// Example: cargo xtask test --only fmt,clippy
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Options {
     /// Install what is missing without asking.
     #[arg(long)]

@@ -205,10 +205,12 @@ impl Worker {
         desired: &Desired,
     ) -> (Vec<Zone>, BTreeSet<Name>) {
         let mut fresh = BTreeSet::new();
-        if let Some(zone_of) = &self.setup.zone_of {
+        let provider = &self.setup.provider;
+        if provider.makes_zones() {
             let known: BTreeSet<Name> = listed.iter().map(|zone| zone.name.clone()).collect();
             let names = desired.sets.iter().map(|set| &set.name);
-            fresh.extend(names.map(|name| zone_of(name)).filter(|zone| !known.contains(zone)));
+            fresh
+                .extend(names.filter_map(|name| provider.zone_of(name)).filter(|zone| !known.contains(zone)));
             listed.extend(fresh.iter().map(|name| Zone { name: name.clone(), serial: None }));
         }
         listed.sort_by(|one, other| one.name.cmp(&other.name));

@@ -13,7 +13,8 @@ use std::{
 
 use netstead_model::{Clock as _, Ident, SystemClock};
 use netstead_sources::dynamic_target::{
-    AddressLookup, DynamicAddresses, DynamicTarget, InterfaceLookup, PublicAddressLookup,
+    AddressLookup, DynamicAddresses, DynamicTarget, DynamicTargetConfig, InterfaceLookup, LookupMethod,
+    PublicAddressLookup,
 };
 use netstead_store::{Commit, Store};
 use tokio::{
@@ -22,8 +23,6 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
-
-use crate::config::{DynamicTargetConfig, LookupMethod};
 
 /// `engine/target/<provider>` and `engine/target/source/<source>/<place>`: the last good addresses.
 const KEY: &str = "engine/target/";

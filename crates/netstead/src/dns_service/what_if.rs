@@ -9,11 +9,11 @@ use netstead_api::{ConfigReader, ParsedConfig};
 use netstead_client::types::ConfigProblem;
 use netstead_engine::{WhatIfConfig, WhatIfProvider, WhatIfSource};
 use netstead_model::Ident;
-use netstead_plan::{Digest, OwnerId};
+use netstead_plan::OwnerId;
 
-use super::setup::{Parts, pointing_at};
+use super::setup::{Parts, pointing_at, table_digest};
 use crate::{
-    config::{Config, DnsConfig, ServerConfig, SourceConfig},
+    config::{Config, DnsConfig, SourceConfig},
     settings::Settings,
 };
 
@@ -69,7 +69,7 @@ impl WhatIfReader {
 
 fn compare(old: &Config, new: &Config, owner: &OwnerId) -> ParsedConfig {
     let mut notes = Vec::new();
-    let sources = sources(old, new, &mut notes);
+    let sources = sources(old, new, owner, &mut notes);
     let providers = providers(old, new, owner, &mut notes);
     for pool in new.pools.iter().filter(|pool| !old.pools.contains(pool)) {
         let name = &pool.name;
@@ -90,7 +90,7 @@ fn compare(old: &Config, new: &Config, owner: &OwnerId) -> ParsedConfig {
     ParsedConfig { imagined, notes }
 }
 
-fn sources(old: &Config, new: &Config, notes: &mut Vec<String>) -> Vec<WhatIfSource> {
+fn sources(old: &Config, new: &Config, owner: &OwnerId, notes: &mut Vec<String>) -> Vec<WhatIfSource> {
     let named = |name: &Ident| old.sources.iter().find(|other| other.name == *name);
     // As in force: the name it has, else the one it had before.
     let before = |source: &SourceConfig| named(&source.name).or_else(|| named(source.was.as_ref()?));
@@ -101,7 +101,7 @@ fn sources(old: &Config, new: &Config, notes: &mut Vec<String>) -> Vec<WhatIfSou
     }
     let imagined = |source: &SourceConfig| {
         let known = before(source);
-        let changed = known.is_none_or(|known| known.kind != source.kind);
+        let changed = known.is_none_or(|known| known.table != source.table);
         if changed {
             let what = if known.is_some() { "differs" } else { "is new" };
             notes.push(format!(
@@ -109,9 +109,9 @@ fn sources(old: &Config, new: &Config, notes: &mut Vec<String>) -> Vec<WhatIfSou
                 source.name
             ));
         }
-        let digest = || serde_json::to_string(&source.kind).map(|text| Digest::of([text])).ok();
+        let digest = || table_digest(Some(owner), &source.table.written);
         let was = known.map(|known| known.name.clone()).filter(|was| *was != source.name);
-        WhatIfSource { name: source.name.clone(), was, changed: changed.then(digest).flatten() }
+        WhatIfSource { name: source.name.clone(), was, changed: changed.then(digest) }
     };
     new.sources.iter().map(imagined).collect()
 }
@@ -131,11 +131,11 @@ fn providers(old: &Config, new: &Config, owner: &OwnerId, notes: &mut Vec<String
     let imagined = |provider: &DnsConfig| {
         let running = before(provider);
         let mut settings = provider.common.settings(&provider.name, owner);
-        settings.marks = provider.server != ServerConfig::Builtin;
+        settings.marks &= (provider.server.kind.capabilities)().marks;
         WhatIfProvider {
             settings,
             running: running.map(|running| running.name.clone()),
-            same_server: running.is_some_and(|running| running.server.is_same(&provider.server)),
+            same_server: running.is_some_and(|running| running.server.is_same_server(&provider.server)),
         }
     };
     new.iter().map(imagined).collect()

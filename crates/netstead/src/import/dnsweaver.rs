@@ -24,6 +24,16 @@ const INSTEAD: [(&str, &str); 10] = [
     ("DOCKER_GID", "the image finds the socket's group by itself"),
 ];
 
+/// The kinds of source that are carried over.
+#[cfg(test)]
+const SOURCES: [&str; 2] = ["docker", "traefik"];
+
+/// Every kind of ours that dnsweaver's settings can become.
+#[cfg(test)]
+pub(crate) fn kinds() -> Vec<&'static str> {
+    provider::KINDS.iter().map(|(kind, _)| *kind).chain(SOURCES).collect()
+}
+
 /// A configuration that means the same, as far as there is one, with a comment for everything else. It is always
 /// valid: `netstead config check` accepts it.
 pub(crate) fn convert(variables: &Variables) -> String {

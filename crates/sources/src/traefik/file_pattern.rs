@@ -47,6 +47,8 @@ impl FilePattern {
     }
 }
 
+impl netstead_settings::TextShape for FilePattern {}
+
 impl FromStr for FilePattern {
     type Err = ParseError;
 

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{Call, CallObserver, Outcome, SettingsError};
 
-const PORT: u16 = 53;
+pub(super) const PORT: u16 = 53;
 const NOTAUTH: u16 = 9;
 const BADSIG: u16 = 16;
 const BADKEY: u16 = 17;

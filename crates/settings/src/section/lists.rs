@@ -5,12 +5,12 @@ use std::{collections::BTreeMap, fmt::Display, str::FromStr};
 use super::{Section, Table, Value, ValueOrigin};
 
 impl<'t> Section<'t, '_> {
-    pub(in crate::config) fn texts(&mut self, key: &str) -> Vec<String> {
+    pub fn texts(&mut self, key: &str) -> Vec<String> {
         self.items(key).into_iter().map(|(text, _)| text).collect()
     }
 
     /// A list of texts, or just one.
-    pub(in crate::config) fn one_or_more(&mut self, key: &str) -> Vec<String> {
+    pub fn one_or_more(&mut self, key: &str) -> Vec<String> {
         match self.node(key).map(|node| &node.value) {
             Some(Value::Text(text)) => vec![text.clone()],
             _ => self.texts(key),
@@ -18,7 +18,7 @@ impl<'t> Section<'t, '_> {
     }
 
     /// The values of a list, whatever they are.
-    pub(in crate::config) fn values(&mut self, key: &str) -> Vec<(&'t ValueOrigin, Value)> {
+    pub fn values(&mut self, key: &str) -> Vec<(&'t ValueOrigin, Value)> {
         let Some(node) = self.node(key) else { return Vec::new() };
         match &node.value {
             Value::Plain(text) => {
@@ -33,17 +33,12 @@ impl<'t> Section<'t, '_> {
     }
 
     /// A table that stands in the value of `key`.
-    pub(in crate::config) fn inner<'i>(
-        &mut self,
-        key: &str,
-        table: &'i Table,
-        known: &[&str],
-    ) -> Section<'i, '_> {
+    pub fn inner<'i>(&mut self, key: &str, table: &'i Table, known: &[&str]) -> Section<'i, '_> {
         let path = self.path_of(key);
         Section::new(&path, Some(table), known, self.problems)
     }
 
-    pub(in crate::config) fn list<T: FromStr<Err: Display>>(&mut self, key: &str) -> Vec<T> {
+    pub fn list<T: FromStr<Err: Display>>(&mut self, key: &str) -> Vec<T> {
         let mut list = Vec::new();
         for (text, place) in self.items(key) {
             match text.parse() {
@@ -52,6 +47,14 @@ impl<'t> Section<'t, '_> {
             }
         }
         list
+    }
+
+    /// As [`Section::list`], where one value may stand without its brackets.
+    pub fn parsed_one_or_more<T: FromStr<Err: Display>>(&mut self, key: &str) -> Vec<T> {
+        if let Some(Value::Text(_)) = self.node(key).map(|node| &node.value) {
+            return self.parsed(key).into_iter().collect();
+        }
+        self.list(key)
     }
 
     fn items(&mut self, key: &str) -> Vec<(String, &'t ValueOrigin)> {
@@ -88,7 +91,7 @@ impl<'t> Section<'t, '_> {
     }
 
     /// A table of texts; from the environment `a=b,c=d`.
-    pub(in crate::config) fn pairs(&mut self, key: &str) -> BTreeMap<String, String> {
+    pub fn pairs(&mut self, key: &str) -> BTreeMap<String, String> {
         let mut pairs = BTreeMap::new();
         let Some(node) = self.node(key) else { return pairs };
         match &node.value {

@@ -1,4 +1,4 @@
-//! [`CallObserver`]: gets each call to a server once, when it has ended, for metrics.
+//! One call to a server, as metrics count it.
 
 use std::{fmt::Debug, time::Duration};
 
@@ -33,12 +33,12 @@ pub struct Call {
     pub took: Duration,
 }
 
-/// Told of every call. It must return at once.
+/// Hears of every call when it has ended. It must return at once.
 pub trait CallObserver: Send + Sync + Debug {
     fn called(&self, call: Call);
 }
 
-/// Ignores all calls.
+/// Counts nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoopObserver;
 

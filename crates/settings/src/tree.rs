@@ -7,19 +7,19 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-use super::problem::{Problems, ValueOrigin};
+use crate::problem::{Problems, ValueOrigin};
 
-/// Tables in tables deeper than this are nobody's configuration.
+/// Tables in tables deeper than this are a mistake.
 const DEEPEST: usize = 16;
 
 #[derive(Debug, Clone)]
-pub(super) struct Node {
-    pub(super) place: ValueOrigin,
-    pub(super) value: Value,
+pub struct Node {
+    pub place: ValueOrigin,
+    pub value: Value,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Value {
+pub enum Value {
     Text(String),
     /// As written if it is more than 64 bits.
     Integer(Result<i64, String>),
@@ -33,20 +33,44 @@ pub(super) enum Value {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Table {
-    pub(super) place: ValueOrigin,
-    pub(super) entries: BTreeMap<String, Entry>,
+pub struct Table {
+    pub place: ValueOrigin,
+    pub entries: BTreeMap<String, Entry>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
-    pub(super) key: ValueOrigin,
-    pub(super) node: Node,
+pub struct Entry {
+    pub key: ValueOrigin,
+    pub node: Node,
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<i64> for Value {
+    fn from(number: i64) -> Self {
+        Self::Integer(Ok(number))
+    }
+}
+
+impl From<bool> for Value {
+    fn from(flag: bool) -> Self {
+        Self::Bool(flag)
+    }
 }
 
 impl Value {
+    /// A list that no file has.
+    pub fn list(items: impl IntoIterator<Item = Self>) -> Self {
+        let node = |value| Node { place: ValueOrigin::Nowhere, value };
+        Self::List(items.into_iter().map(node).collect())
+    }
+
     /// As in "… is wanted here, and this is …".
-    pub(super) fn noun(&self) -> &'static str {
+    pub fn noun(&self) -> &'static str {
         match self {
             Self::Text(_) | Self::Plain(_) => "text",
             Self::Integer(_) => "a number",
@@ -59,8 +83,8 @@ impl Value {
     }
 }
 
-/// The whole file. What is no TOML is told, and the rest is read all the same.
-pub(super) fn parse(text: &str, problems: &mut Problems) -> Table {
+/// Reads the whole file. Reports what is not TOML, and reads the rest all the same.
+pub fn parse(text: &str, problems: &mut Problems) -> Table {
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in errors {
         let place = ValueOrigin::File(error.span().unwrap_or(0..0));
