@@ -181,7 +181,7 @@ impl<B: ?Sized + 'static, C: 'static> Kinds<B, C> {
 /// The variables of the environment.
 pub type Variables = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// What building needs beside the table itself.
+/// Everything that building needs beside the table itself.
 #[derive(Clone)]
 pub struct BuildContext {
     /// The name of the table: `lan` of `[dns.lan]`.
