@@ -1,0 +1,19 @@
+//! What comes from outside, with limits: connections, bodies of HTTP messages, files.
+//!
+//! Every byte that another program or person decides about is read through this crate, so there is one place that
+//! says how much is taken. Secrets of ours that a server echoes are removed here as well.
+
+mod accept;
+mod body;
+mod connections;
+pub mod files;
+mod log_limit;
+mod redact;
+
+pub use self::{
+    accept::Acceptor,
+    body::{BodyError, read_body},
+    connections::{ActiveConnection, ConnectionLimits, Connections, Refused, RequestInProgress},
+    log_limit::LogLimit,
+    redact::Redactor,
+};
