@@ -38,6 +38,18 @@ pub enum Refused {
     InAll,
 }
 
+/// How many connections are open, and how many were ended before their time since the start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ConnectionCounts {
+    pub open: usize,
+    /// Closed while idle, for a new one.
+    pub displaced: u64,
+    /// Closed at once: all others had requests in progress.
+    pub refused: u64,
+    /// Closed because the first request took too long.
+    pub silent: u64,
+}
+
 /// The connections of a listener. Clones count the same ones.
 #[derive(Debug, Clone)]
 pub struct Connections {
@@ -54,6 +66,9 @@ struct State {
     /// Counts moments: it goes up whenever a connection becomes idle.
     moment: u64,
     last_number: u64,
+    displaced: u64,
+    refused: u64,
+    silent: u64,
 }
 
 #[derive(Debug)]
@@ -89,20 +104,19 @@ impl Connections {
         self.limits
     }
 
-    /// How many are open now.
-    pub fn open(&self) -> usize {
-        self.lock().open.len()
+    pub fn counts(&self) -> ConnectionCounts {
+        let state = self.lock();
+        let State { displaced, refused, silent, .. } = *state;
+        ConnectionCounts { open: state.open.len(), displaced, refused, silent }
     }
 
     /// Takes a new connection in, if need be in the place of the one that has been idle longest.
     pub fn admit(&self, peer: IpAddr) -> Result<ActiveConnection, Refused> {
         let peer = peer.to_canonical();
         let mut state = self.lock();
-        if state.per_peer.get(&peer).is_some_and(|open| *open >= self.limits.per_peer) {
-            state.close_longest_idle(|other| other == peer).ok_or(Refused::OfThisPeer)?;
-        }
-        if state.open.len() >= self.limits.in_all {
-            state.close_longest_idle(|_| true).ok_or(Refused::InAll)?;
+        if let Err(refused) = state.make_room(peer, self.limits) {
+            state.refused += 1;
+            return Err(refused);
         }
         let number = state.last_number + 1;
         state.last_number = number;
@@ -121,6 +135,16 @@ impl Connections {
 }
 
 impl State {
+    fn make_room(&mut self, peer: IpAddr, limits: ConnectionLimits) -> Result<(), Refused> {
+        if self.per_peer.get(&peer).is_some_and(|open| *open >= limits.per_peer) {
+            self.close_longest_idle(|other| other == peer).ok_or(Refused::OfThisPeer)?;
+        }
+        if self.open.len() >= limits.in_all {
+            self.close_longest_idle(|_| true).ok_or(Refused::InAll)?;
+        }
+        Ok(())
+    }
+
     fn becomes_idle(&mut self, number: u64) {
         self.moment += 1;
         if let Some(entry) = self.open.get_mut(&number) {
@@ -136,6 +160,7 @@ impl State {
             .into_iter()
             .find(|number| self.open.get(number).is_some_and(|entry| may_close(entry.peer)))?;
         self.remove(number)?.close.cancel();
+        self.displaced += 1;
         Some(())
     }
 
@@ -161,6 +186,11 @@ impl ActiveConnection {
     /// Comes when the place is given to another connection; this one has to end then.
     pub async fn displaced(&self) {
         self.close.cancelled().await;
+    }
+
+    /// Counts it among those whose first request took too long.
+    pub fn note_silent(&self) {
+        self.connections.lock().silent += 1;
     }
 
     /// A request begins.

@@ -13,7 +13,9 @@ mod redact;
 pub use self::{
     accept::Acceptor,
     body::{BodyError, read_body},
-    connections::{ActiveConnection, ConnectionLimits, Connections, Refused, RequestInProgress},
+    connections::{
+        ActiveConnection, ConnectionCounts, ConnectionLimits, Connections, Refused, RequestInProgress,
+    },
     log_limit::LogLimit,
     redact::Redactor,
 };

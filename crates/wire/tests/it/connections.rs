@@ -1,6 +1,6 @@
 use std::net::IpAddr;
 
-use netstead_wire::{ActiveConnection, ConnectionLimits, Connections, Refused};
+use netstead_wire::{ActiveConnection, ConnectionCounts, ConnectionLimits, Connections, Refused};
 
 fn peer(last: u8) -> IpAddr {
     [192, 0, 2, last].into()
@@ -25,9 +25,9 @@ fn the_longest_idle_connection_makes_room_for_a_new_one() {
     let fourth = connections.admit(peer(4)).unwrap();
     assert_eq!(open.iter().map(is_displaced).collect::<Vec<_>>(), [false, true, false]);
     assert!(!is_displaced(&fourth));
-    assert_eq!(connections.open(), 3);
+    assert_eq!(connections.counts().open, 3);
     drop((open, fourth));
-    assert_eq!(connections.open(), 0);
+    assert_eq!(connections.counts().open, 0);
 }
 
 #[test]
@@ -53,13 +53,15 @@ fn a_peer_with_too_many_loses_its_own_and_not_those_of_others() {
     let greedy: Vec<_> = (0..5).map(|_| connections.admit(peer(2)).unwrap()).collect();
     assert_eq!(greedy.iter().map(is_displaced).collect::<Vec<_>>(), [true, true, true, false, false]);
     assert!(!is_displaced(&quiet));
-    assert_eq!(connections.open(), 3);
+    assert_eq!(connections.counts().open, 3);
     let _requests: Vec<_> = greedy.iter().map(ActiveConnection::begin_request).collect();
     assert_eq!(connections.admit(peer(2)).unwrap_err(), Refused::OfThisPeer);
     // The same machine, as a socket for both families sees it.
     let mapped: IpAddr = "::ffff:192.0.2.2".parse().unwrap();
     assert_eq!(connections.admit(mapped).unwrap_err(), Refused::OfThisPeer);
-    assert!(connections.admit(peer(3)).is_ok());
+    let third = connections.admit(peer(3)).unwrap();
+    let counts = ConnectionCounts { open: 4, displaced: 3, refused: 2, silent: 0 };
+    assert_eq!((connections.counts(), third.peer()), (counts, peer(3)));
 }
 
 #[test]
@@ -70,7 +72,7 @@ fn a_displaced_connection_that_still_ends_its_request_does_not_count_twice() {
     // It had not noticed yet that it is over.
     drop(first.begin_request());
     drop(first);
-    assert_eq!(connections.open(), 1);
+    assert_eq!(connections.counts().open, 1);
     assert!(!is_displaced(&second));
     let third = connections.admit(peer(3)).unwrap();
     assert!(is_displaced(&second) && !is_displaced(&third));
