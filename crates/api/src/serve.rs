@@ -6,7 +6,6 @@ mod tls;
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
-use netstead_model::SystemClock;
 use netstead_wire::{Acceptor, ConnectionLimits, Connections};
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
@@ -170,7 +169,7 @@ impl Bound {
             tokio::spawn(reloading.clone().run_until_cancelled_owned(tls.reload(files)));
         }
         info!(%address, tls = tls.is_some(), "Listening.");
-        let acceptor = Acceptor::new("API", listener, SystemClock::shared());
+        let acceptor = Acceptor::new("API", listener);
         let listener = Listener::new(acceptor, router, tls, &options);
         let work = tokio::spawn(async move {
             let _reloading = reloading.drop_guard();

@@ -37,7 +37,7 @@ pub(crate) fn bind(address: SocketAddr) -> io::Result<TcpListener> {
 
 /// Takes connections until told to stop. With all places taken the longest idle connection makes room.
 pub(crate) async fn serve(listener: TcpListener, shared: Arc<SocketContext>, stop: CancellationToken) {
-    let acceptor = Acceptor::new("nameserver", listener, SystemClock::shared());
+    let acceptor = Acceptor::new("nameserver", listener);
     let refusals = LogLimit::new(SAID, SystemClock::shared());
     while let Some((stream, peer)) = stop.run_until_cancelled(acceptor.accept()).await {
         let place = match shared.connections.admit(peer.ip()) {

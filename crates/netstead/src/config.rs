@@ -85,6 +85,10 @@ pub(crate) struct ApiConfig {
     /// Most bytes of a request's body.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) max_body: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) max_connections: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) max_connections_per_peer: Option<usize>,
     /// Where probes are answered as by dnsweaver.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) probes: Option<Listen>,
@@ -132,7 +136,21 @@ impl Default for LedgerConfig {
 /// The tables of the file and their keys. Those of the second list are keyed by a name first: `pool.lan.network`.
 pub(crate) const SECTIONS: [(&str, &[&str]); 6] = [
     ("store", store::KEYS),
-    ("api", &["listen", "hosts", "tls_cert", "tls_key", "max_body", "probes", "advertise", "peer_ca_file"]),
+    (
+        "api",
+        &[
+            "listen",
+            "hosts",
+            "tls_cert",
+            "tls_key",
+            "max_body",
+            "max_connections",
+            "max_connections_per_peer",
+            "probes",
+            "advertise",
+            "peer_ca_file",
+        ],
+    ),
     ("log", &["level", "format"]),
     ("ledger", &["retention", "max_events"]),
     ("nameserver", nameserver::KEYS),
@@ -249,6 +267,7 @@ fn api(mut section: Section<'_, '_>, dir: &Path) -> ApiConfig {
         (None, None) => None,
     };
     let max_body = section.number("max_body", 65_536..=1 << 30);
+    let (max_connections, max_connections_per_peer) = section.connections();
     let probes = section.parsed("probes");
     let advertise = section.text("advertise").map(|url| url.trim_end_matches('/').to_owned());
     if let Some(url) = &advertise
@@ -257,7 +276,17 @@ fn api(mut section: Section<'_, '_>, dir: &Path) -> ApiConfig {
         section.wrong("advertise", &reason, Some("write `advertise = \"http://10.0.0.1:5301\"`"));
     }
     let peer_ca_file = section.text("peer_ca_file").map(|path| dir.join(path));
-    ApiConfig { listen, hosts, tls, max_body, probes, advertise, peer_ca_file }
+    ApiConfig {
+        listen,
+        hosts,
+        tls,
+        max_body,
+        max_connections,
+        max_connections_per_peer,
+        probes,
+        advertise,
+        peer_ca_file,
+    }
 }
 
 /// A URL that other machines can use.

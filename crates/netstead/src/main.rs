@@ -11,6 +11,7 @@ mod dns_service;
 mod doctor;
 mod drop_privileges;
 mod failure;
+mod file_limit;
 mod import;
 mod leadership;
 mod local_server;

@@ -1,8 +1,8 @@
 //! Taking connections off a listener, also when that fails.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{io, net::SocketAddr, time::Duration};
 
-use netstead_model::Clock;
+use netstead_model::SystemClock;
 use tokio::{
     net::{TcpListener, TcpStream},
     time::sleep,
@@ -26,8 +26,8 @@ pub struct Acceptor {
 }
 
 impl Acceptor {
-    pub fn new(name: &'static str, listener: TcpListener, clock: Arc<dyn Clock>) -> Self {
-        Self { name, listener, log: LogLimit::new(SAID, clock) }
+    pub fn new(name: &'static str, listener: TcpListener) -> Self {
+        Self { name, listener, log: LogLimit::new(SAID, SystemClock::shared()) }
     }
 
     /// The next connection. Safe to drop before it comes.

@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use super::Section;
 
-pub(super) const KEYS: &[&str] = &["listen", "hostname", "transfer_to", "notify"];
+pub(super) const KEYS: &[&str] =
+    &["listen", "hostname", "transfer_to", "notify", "max_connections", "max_connections_per_peer"];
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct NameserverConfig {
@@ -16,14 +17,21 @@ pub(crate) struct NameserverConfig {
     pub(crate) hostname: Option<Name>,
     pub(crate) transfer_to: Vec<Cidr>,
     pub(crate) notify: Vec<SocketAddr>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) max_connections: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) max_connections_per_peer: Option<usize>,
 }
 
 pub(super) fn read(mut section: Section<'_, '_>) -> NameserverConfig {
+    let (max_connections, max_connections_per_peer) = section.connections();
     NameserverConfig {
         listen: sockets(&mut section, "listen"),
         hostname: section.parsed("hostname"),
         transfer_to: section.list("transfer_to"),
         notify: sockets(&mut section, "notify"),
+        max_connections,
+        max_connections_per_peer,
     }
 }
 

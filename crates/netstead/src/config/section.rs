@@ -187,6 +187,21 @@ impl<'t, 'p> Section<'t, 'p> {
         None
     }
 
+    /// `max_connections` and `max_connections_per_peer` of a listener.
+    pub(super) fn connections(&mut self) -> (Option<usize>, Option<usize>) {
+        let allowed = 1..=1_000_000;
+        let in_all: Option<usize> = self.number("max_connections", allowed.clone());
+        let per_peer = self.number("max_connections_per_peer", allowed);
+        if let (Some(in_all), Some(per_peer)) = (in_all, per_peer)
+            && per_peer > in_all
+        {
+            let message =
+                format!("one peer cannot have {per_peer} connections when all together have {in_all}");
+            self.wrong("max_connections_per_peer", &message, Some("raise `max_connections` as well"));
+        }
+        (in_all, per_peer)
+    }
+
     pub(super) fn number<T: TryFrom<i64>>(&mut self, key: &str, allowed: RangeInclusive<i64>) -> Option<T> {
         let node = self.node(key)?;
         let number = match &node.value {

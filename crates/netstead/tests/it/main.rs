@@ -23,6 +23,7 @@ mod doctor;
 mod documents;
 mod dynamic_targets;
 mod faults;
+mod file_limits;
 mod flags;
 mod formats;
 mod forwarding;

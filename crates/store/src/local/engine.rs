@@ -56,6 +56,13 @@ const JOURNAL_BYTES: u64 = 64 << 20;
 /// About how long the journal of a database with a log becomes.
 const LONGEST_JOURNAL: usize = 512 << 10;
 
+/// Tables that are kept open. fjall's own choice, 900, would be nearly all that a process may usually have open.
+const OPEN_TABLES: usize = 256;
+
+/// About the most files that a local store has open at one time: tables that are kept open, tables that are merged, and
+/// logs.
+pub const MOST_OPEN_FILES: usize = OPEN_TABLES + 64;
+
 /// Blocks of tables kept in memory. The rooms above keep what they need often.
 const CACHE_BYTES: u64 = 16 << 20;
 
@@ -140,6 +147,7 @@ impl Engine {
         guarded(|| {
             let db = Database::builder(path)
                 .cache_size(CACHE_BYTES)
+                .max_cached_files(Some(OPEN_TABLES))
                 .max_journaling_size(JOURNAL_BYTES)
                 .worker_threads(WORKERS)
                 .open()?;
