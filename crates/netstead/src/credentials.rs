@@ -8,6 +8,7 @@ use std::{
 };
 
 use anyhow::Context as _;
+use netstead_wire::files;
 use serde::{Deserialize, Serialize};
 
 use crate::state_dir::make_private;
@@ -66,7 +67,7 @@ impl Credentials {
 
     fn read(&self) -> anyhow::Result<Content> {
         let path = self.path();
-        match std::fs::read(&path) {
+        match files::read(&path, files::MOST_OF_CONFIG) {
             Ok(bytes) => serde_json::from_slice(&bytes)
                 .with_context(|| format!("{} is damaged; delete it and restart the server", path.display())),
             Err(error)

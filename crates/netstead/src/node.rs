@@ -21,6 +21,8 @@ use crate::{
     store_location::StoreLocation,
 };
 
+/// Bytes of a file with an id, with room for what a person may have left there.
+const MOST_OF_ID: u64 = 1024;
 /// So many nodes of one user may run on one machine.
 const MOST: usize = 16;
 
@@ -90,7 +92,7 @@ impl Node {
                 continue;
             }
             let mut id = String::new();
-            file.read_to_string(&mut id)?;
+            (&mut file).take(MOST_OF_ID).read_to_string(&mut id)?;
             let mut id = id.trim().to_owned();
             if !is_id(&id) {
                 id = random_id();

@@ -11,6 +11,7 @@ use netstead_store::{
     EtcdOptions, EtcdStore, EtcdTls, Health, LocalStore, MemoryStore, RaftOptions, RaftSecurity, RaftStore,
     Store, StoreError, etcd, raft::node_address,
 };
+use netstead_wire::files;
 use tokio::time::timeout;
 
 use crate::{
@@ -235,7 +236,7 @@ async fn open_raft(config: &RaftConfig, patience: Option<Duration>) -> anyhow::R
 }
 
 fn read_file(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path)
+    files::read_text(path, files::MOST_OF_PEM)
         .map_err(|error| Failure::new(format!("{} of `[store]` cannot be read: {error}", path.display())))
 }
 

@@ -3,6 +3,9 @@
 use http_body_util::BodyExt as _;
 use hyper::body::{Body, Buf as _};
 
+/// The most of an answer with data in it: a zone of about a million names.
+pub const MOST_OF_ANSWER: usize = 256 << 20;
+
 /// Why a body was not read to its end.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -14,8 +14,10 @@ use nix::fcntl::OFlag;
 
 /// The most of a configuration file, in bytes. It holds keys and lists, and no data.
 pub const MOST_OF_CONFIG: u64 = 16 << 20;
-/// The most of a secret, or of a certificate chain with all the roots a system has.
+/// The most of certificates and keys: all roots that a system has are a quarter of a megabyte.
 pub const MOST_OF_PEM: u64 = 4 << 20;
+/// The most of a secret.
+pub const MOST_OF_SECRET: u64 = 64 << 10;
 
 /// Mode of a file that only its owner may read.
 const PRIVATE_FILE: u32 = 0o600;

@@ -1,4 +1,4 @@
-//! What comes from outside, with limits: connections, bodies of HTTP messages, files.
+//! Limits for everything that comes from outside: connections, bodies of HTTP messages, files.
 //!
 //! Every byte that another program or person decides about is read through this crate, so there is one place that
 //! says how much is taken. Secrets of ours that a server echoes are removed here as well.
@@ -12,7 +12,7 @@ mod redact;
 
 pub use self::{
     accept::Acceptor,
-    body::{BodyError, read_body},
+    body::{BodyError, MOST_OF_ANSWER, read_body},
     connections::{
         ActiveConnection, ConnectionCounts, ConnectionLimits, Connections, Refused, RequestInProgress,
     },

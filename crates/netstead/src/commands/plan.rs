@@ -9,6 +9,7 @@ use netstead_client::{
 };
 use netstead_model::Ident;
 use netstead_plan::Case;
+use netstead_wire::files;
 
 use super::{Context, say};
 use crate::{
@@ -39,7 +40,8 @@ pub(crate) async fn plan(context: &Context, global: &Global, args: &Plan) -> any
 
 /// What a file would change, as the running server sees it.
 async fn what_if(context: &Context, file: &Path, args: &Plan) -> anyhow::Result<Exit> {
-    let config = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let config = files::read_named_text(file, files::MOST_OF_CONFIG)
+        .with_context(|| format!("cannot read {}", file.display()))?;
     let name = Some(file.display().to_string());
     let mut answer = context.client.what_if(&WhatIfInput { config, name }).await?;
     for problem in &answer.problems {

@@ -3,6 +3,7 @@
 use std::{fmt, path::PathBuf};
 
 use anyhow::{Context as _, bail};
+use netstead_wire::files;
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 
 /// Where a secret is to be had. It is never printed, and read only when it is needed, so a file can be replaced.
@@ -23,7 +24,8 @@ impl Secret {
             }
             Self::File(path) => {
                 let whence = path.display().to_string();
-                (std::fs::read_to_string(path).with_context(|| format!("cannot read {whence}"))?, whence)
+                let read = files::read_text(path, files::MOST_OF_SECRET);
+                (read.with_context(|| format!("cannot read {whence}"))?, whence)
             }
         };
         // Editors and `echo` leave a line end that nobody means.

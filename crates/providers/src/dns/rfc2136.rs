@@ -27,6 +27,7 @@ use netstead_model::{
     Capabilities, Clock, DnsProvider, Name, ProviderError, RecordSet, RecordType, SystemClock, UnitOutcome,
     WriteRequest, Zone, ZoneContent,
 };
+use netstead_wire::Redactor;
 use serde::Deserialize;
 
 use self::client::{Client, Server};
@@ -136,7 +137,8 @@ impl Rfc2136 {
             }
             (Some(name), Some(secret)) => Some(tsig::TsigKey::new(name, &config.tsig_algorithm, secret)?),
         };
-        let client = Client { key, observer, clock, connect, answer };
+        let redactor = Redactor::new(config.tsig_secret.as_ref().map(Secret::expose));
+        let client = Client { key, redactor, observer, clock, connect, answer };
         let steps = SerialSteps::default();
         Ok(Self { servers, client, read: config.read, zones: config.zones, steps })
     }

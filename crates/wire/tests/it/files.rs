@@ -34,7 +34,7 @@ fn only_a_regular_file_or_a_link_to_one_is_a_setting() {
     assert_eq!(files::read_text(&at("link"), 100).unwrap(), "text");
     let refused = |name: &str| files::read(&at(name), 100).unwrap_err().to_string();
     assert_eq!(refused("zero"), "it is not a regular file");
-    // Nobody writes into it, and still this returns.
+    // No program writes into it, and still this returns.
     assert_eq!(refused("pipe"), "it is not a regular file");
     assert_eq!(refused("."), "it is a directory");
     assert_eq!(files::read(&at("none"), 100).unwrap_err().kind(), ErrorKind::NotFound);
