@@ -1,7 +1,7 @@
 //! This process as one node among those that serve the same store.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::File,
     io::{Read as _, Write as _},
     net::SocketAddr,
     path::Path,
@@ -12,12 +12,13 @@ use anyhow::Context as _;
 use netstead_api::cluster::{self, Cluster, ClusterError, FORMAT, Member};
 use netstead_model::{Clock as _, SystemClock};
 use netstead_store::{Snapshot, Store};
+use netstead_wire::files;
 use tracing::warn;
 
 use crate::{
     config::ApiConfig,
     failure::Failure,
-    state_dir::{make_private, state_dir, variable},
+    state_dir::{state_dir, variable},
     store_location::StoreLocation,
 };
 
@@ -81,12 +82,13 @@ impl Node {
     }
 
     fn with_stored_id(dir: &Path) -> anyhow::Result<Self> {
-        make_private(dir)?;
+        files::create_private_dir(dir)?;
         for number in 1..=MOST {
             let name = if number == 1 { "node-id".to_owned() } else { format!("node-id.{number}") };
             let path = dir.join(name);
+            files::close_to_others(&path)?;
             let mut file =
-                OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path)?;
+                files::private().read(true).write(true).create(true).truncate(false).open(&path)?;
             // Another node of this user on this machine is another node.
             if file.try_lock().is_err() {
                 continue;

@@ -93,7 +93,7 @@ async fn save(context: &Context, file: &Path, provider: Option<&Ident>) -> anyho
 
 fn write_new(file: &Path, text: &str) -> anyhow::Result<()> {
     use std::io::Write as _;
-    let opened = std::fs::OpenOptions::new().write(true).create_new(true).open(file);
+    let opened = files::private().write(true).create_new(true).open(file);
     let mut opened = opened.with_context(|| format!("cannot write {}", file.display()))?;
     opened.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", file.display()))
 }

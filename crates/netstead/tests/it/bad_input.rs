@@ -119,7 +119,7 @@ fn a_file_without_end_is_not_read_to_it() {
     sandbox.does("pool create lan --range 10.0.3.50-10.0.3.60");
     let told = |most: u64| format!("/dev/zero: it has more than {most} bytes, the most that is read");
     for (line, told) in [
-        ("--config /dev/zero status", told(16 << 20)),
+        ("run --config /dev/zero", told(16 << 20)),
         ("config check /dev/zero", told(16 << 20)),
         ("import dnsweaver --env-file /dev/zero", told(16 << 20)),
         ("import dnsweaver --file /dev/zero", told(16 << 20)),

@@ -24,6 +24,7 @@ mod documents;
 mod dynamic_targets;
 mod faults;
 mod file_limits;
+mod file_modes;
 mod flags;
 mod formats;
 mod forwarding;

@@ -24,6 +24,7 @@ use std::{
 use fjall::{
     AbstractTree, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, compaction::Leveled,
 };
+use netstead_wire::files;
 
 use super::{
     data_dir::{DataDir, sync_directory},
@@ -108,6 +109,8 @@ impl Engine {
         if new.exists() {
             fs::remove_dir_all(&new)?;
         }
+        // fjall's own directories and files are as open as the umask lets them be; nothing below this one can be reached.
+        files::create_private_dir(&new)?;
         let engine = Self::start(&new)?;
         engine.apply(&[], 0)?;
         engine.settle()?;
