@@ -40,7 +40,7 @@ use netstead_ledger::Ledger;
 use netstead_model::Clock;
 use tokio_util::sync::CancellationToken;
 
-pub use self::serve::{Bound, ServeError, ServeOptions, Server, TlsFiles, bind, serve};
+pub use self::serve::{Bound, CONNECTIONS, ServeError, ServeOptions, Server, TlsFiles, bind, serve};
 use self::{
     access::Tokens,
     app::App,

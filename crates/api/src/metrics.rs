@@ -1,5 +1,6 @@
 //! Metrics for Prometheus. Labels are bounded: routes, methods and pools, never hosts, keys or subjects.
 
+mod connections;
 mod engine_gauges;
 mod meter;
 mod node;
@@ -28,6 +29,7 @@ pub(crate) struct Metrics {
     requests: Family<RequestLabels, Counter<u64, AtomicU64>>,
     durations: Family<RouteLabels, Histogram>,
     forwarded: Counter<u64, AtomicU64>,
+    meter: Meter,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -59,7 +61,7 @@ impl Metrics {
         let forwarded = Counter::default();
         registry.register("forwarded_requests", "Requests that were sent to the leader", forwarded.clone());
         meter.register(&mut registry);
-        Self { registry, requests, durations, forwarded }
+        Self { registry, requests, durations, forwarded, meter: meter.clone() }
     }
 
     pub(crate) fn forwarded(&self) {

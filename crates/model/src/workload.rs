@@ -17,7 +17,7 @@ pub struct Workload {
     pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hostname: Option<Name>,
-    /// As the platform has them; nothing is checked.
+    /// Those that a dialect reads, as the platform has them; nothing is checked.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

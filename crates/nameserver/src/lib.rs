@@ -38,7 +38,7 @@ mod zones;
 
 pub use self::{
     builtin::Builtin,
-    options::Options,
+    options::{CONNECTIONS, Options},
     server::{NameServer, StartError},
     zone_choice::zone_of,
 };

@@ -123,6 +123,11 @@ impl Cli {
         cli.global.config_typed = typed(&matches) || typed(inner);
         Ok(cli)
     }
+
+    /// Whether this process may make files of a store itself.
+    pub(crate) fn writes_a_store(&self) -> bool {
+        self.global.local || matches!(self.command, Command::Run(_) | Command::Store(_))
+    }
 }
 
 impl Command {

@@ -239,6 +239,24 @@ fn shown<T: Setting, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S
     value.shown().serialize(serializer)
 }
 
+type Connections = Number<1, 1_000_000>;
+
+/// `max_connections` and `max_connections_per_peer` of a listener.
+fn connection_limits(
+    section: &mut Section<'_, '_>,
+    in_all: Option<Connections>,
+    per_peer: Option<Connections>,
+) -> (Option<usize>, Option<usize>) {
+    let (in_all, per_peer) = (in_all.map(Number::get::<usize>), per_peer.map(Number::get::<usize>));
+    if let (Some(in_all), Some(per_peer)) = (in_all, per_peer)
+        && per_peer > in_all
+    {
+        let message = format!("one peer cannot have {per_peer} connections when all together have {in_all}");
+        section.wrong("max_connections_per_peer", &message, Some("raise `max_connections` as well"));
+    }
+    (in_all, per_peer)
+}
+
 fn log(mut section: Section<'_, '_>) -> LogConfig {
     let Some(keys) = LogKeys::read(&mut section) else { return LogConfig::default() };
     let format = keys.format.map(|format| match format {

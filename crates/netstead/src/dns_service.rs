@@ -27,6 +27,7 @@ use netstead_ledger::{Ledger, LedgerSource};
 use netstead_model::{PoolSpec, SystemClock};
 use netstead_nameserver::NameServer;
 use netstead_store::Store;
+use netstead_wire::Connections;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
@@ -59,13 +60,15 @@ impl DnsService {
         config: &Config,
         listen: &[std::net::SocketAddr],
         meter: &Meter,
+        connections: Connections,
     ) -> anyhow::Result<Self> {
         let source = LedgerSource::new("ledger".parse()?, ledger.clone());
         let targets = Arc::new(TargetFollower::new(Arc::clone(store)));
         let parts = Parts::new(Arc::clone(store), Arc::new(source), meter.clone(), targets);
         // Errors of a source are reported at the start, on every node.
         parts.sources(config)?;
-        let (nameserver, answering) = nameserver::start(store, &config.nameserver, listen).await?;
+        let (nameserver, answering) =
+            nameserver::start(store, &config.nameserver, listen, connections).await?;
         let in_force = Arc::new(RwLock::new(config.clone()));
         Ok(Self {
             answering,

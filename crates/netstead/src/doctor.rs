@@ -5,7 +5,7 @@ mod soa_query;
 use std::{
     collections::BTreeSet,
     net::{IpAddr, SocketAddr},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, PoisonError, RwLock},
 };
 
@@ -14,6 +14,7 @@ use netstead_api::HostDoctor;
 use netstead_client::types::FindingOutput;
 use netstead_model::Name;
 use netstead_plan::DomainMatch;
+use netstead_wire::files;
 
 use crate::{
     config::{self, Config, FoundConfig},
@@ -135,7 +136,7 @@ fn reachable(socket: SocketAddr) -> SocketAddr {
 
 /// The resolvers of this machine.
 fn resolvers() -> Vec<SocketAddr> {
-    let text = std::fs::read_to_string(RESOLVERS).unwrap_or_default();
+    let text = files::read_text(Path::new(RESOLVERS), files::MOST_OF_CONFIG).unwrap_or_default();
     let lines = text.lines().filter_map(|line| line.trim().strip_prefix("nameserver"));
     lines.filter_map(|rest| rest.trim().parse().ok()).map(|ip| SocketAddr::new(ip, 53)).take(3).collect()
 }

@@ -11,13 +11,14 @@ use std::{
 };
 
 use anyhow::Context as _;
+use netstead_wire::files;
 use nix::unistd::{Gid, Uid, geteuid, getgroups, setgid, setgroups, setuid};
 
 use crate::{
     cli::{Cli, Command, Global},
     config::RaftConfig,
     settings::Settings,
-    state_dir::{credentials_dir, make_private, variable},
+    state_dir::{credentials_dir, variable},
     store_location::StoreLocation,
 };
 
@@ -103,7 +104,7 @@ fn group_of(socket: &Path) -> Option<Gid> {
 /// in it says so.
 fn hand_over(dir: &Path, user: User) {
     let fresh = || -> io::Result<bool> {
-        make_private(dir)?;
+        files::create_private_dir(dir)?;
         Ok(std::fs::metadata(dir)?.uid() == 0 && std::fs::read_dir(dir)?.next().is_none())
     };
     if fresh().unwrap_or_default() {

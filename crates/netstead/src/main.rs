@@ -31,6 +31,7 @@ mod dns_service;
 mod doctor;
 mod drop_privileges;
 mod failure;
+mod file_limit;
 mod import;
 mod leadership;
 mod local_server;
@@ -49,6 +50,7 @@ mod store_location;
 use std::process::ExitCode;
 
 use netstead_model::{Span, SystemClock};
+use nix::sys::stat::{Mode, umask};
 
 use self::{
     cli::{Cli, Command, Global},
@@ -71,6 +73,10 @@ fn main() -> ExitCode {
             return if fine { Exit::Fine } else { Exit::Error }.into();
         }
     };
+    if cli.writes_a_store() {
+        // What the database makes by itself is for its owner alone too.
+        umask(Mode::S_IRWXG | Mode::S_IRWXO);
+    }
     // While there is one thread.
     if let Err(error) = drop_privileges::to_requested_user(&cli) {
         return report(&error).into();

@@ -11,12 +11,13 @@ use netstead_store::{
     EtcdOptions, EtcdStore, EtcdTls, Health, LocalStore, MemoryStore, RaftOptions, RaftSecurity, RaftStore,
     Store, StoreError, etcd, raft::node_address,
 };
+use netstead_wire::files;
 use tokio::time::timeout;
 
 use crate::{
     config::{EtcdConfig, RaftConfig, RaftSecurityConfig, Secret},
     failure::Failure,
-    state_dir::{make_private, variable},
+    state_dir::variable,
 };
 
 /// How long a command waits for the other nodes of a cluster that is not there yet.
@@ -168,7 +169,7 @@ fn holds_a_store(dir: &Path) -> bool {
 async fn open_local(dir: &Path) -> anyhow::Result<Arc<dyn Store>> {
     let wrong =
         |reason: String| Failure::new(format!("the store in {} cannot be opened: {reason}", dir.display()));
-    make_private(dir)
+    files::create_private_dir(dir)
         .map_err(|error| wrong(error.to_string()).hint("name another directory with `--data-dir`"))?;
     match LocalStore::open(dir).await {
         Ok(store) => Ok(Arc::new(store)),
@@ -190,7 +191,8 @@ fn reveal(key: &str, secret: &Secret) -> anyhow::Result<String> {
 /// Begins to be a node of the cluster. One that is in none yet waits for the others, at most for `patience`.
 async fn open_raft(config: &RaftConfig, patience: Option<Duration>) -> anyhow::Result<Arc<RaftStore>> {
     let dir = config.path.clone().unwrap_or_default();
-    make_private(&dir).map_err(|error| Failure::new(format!("{} cannot be used: {error}", dir.display())))?;
+    files::create_private_dir(&dir)
+        .map_err(|error| Failure::new(format!("{} cannot be used: {error}", dir.display())))?;
     let security = match &config.security {
         RaftSecurityConfig::Secret { secret } => RaftSecurity::Secret(reveal("secret", secret)?),
         RaftSecurityConfig::Files { ca_file, cert_file, key_file } => RaftSecurity::Tls {
@@ -241,7 +243,7 @@ async fn open_raft(config: &RaftConfig, patience: Option<Duration>) -> anyhow::R
 }
 
 fn read_file(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path)
+    files::read_text(path, files::MOST_OF_PEM)
         .map_err(|error| Failure::new(format!("{} of `[store]` cannot be read: {error}", path.display())))
 }
 

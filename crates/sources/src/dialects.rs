@@ -32,6 +32,9 @@ pub use self::{
     traefik::{DefaultRule, TraefikSettings},
 };
 
+/// Labels that silence every dialect.
+const SILENCERS: [&str; 2] = ["netstead.enabled", "dnsweaver.enabled"];
+
 /// What a platform knows of one workload.
 #[derive(Debug, Clone, Copy)]
 pub struct WorkloadLabels<'a> {
@@ -69,6 +72,19 @@ impl Reader {
     /// The variables of a workload's environment that a chosen dialect looks at.
     pub fn wanted_environment(&self) -> &'static [&'static str] {
         if self.dialects.contains(&Dialect::NginxProxy) { &nginx_proxy::VARIABLES } else { &[] }
+    }
+
+    /// Whether a chosen dialect looks at this label. Others may hold secrets of the workload and need not be kept.
+    pub fn is_read(&self, label: &str) -> bool {
+        SILENCERS.contains(&label)
+            || self.dialects.iter().any(|dialect| match dialect {
+                Dialect::Netstead => native::NETSTEAD.reads(label),
+                Dialect::Dnsweaver => native::DNSWEAVER.reads(label),
+                Dialect::ExternalDns => external_dns::reads(label),
+                Dialect::Traefik => traefik::reads(label),
+                Dialect::Caddy => caddy::reads(label),
+                Dialect::NginxProxy => nginx_proxy::reads(label),
+            })
     }
 
     /// What the workload asks for. Never fails: what cannot be read is among the reasons.

@@ -14,6 +14,7 @@ use std::{
 use async_trait::async_trait;
 use netstead_model::{Clock, Ident, Key, Report, Source, View, Wish, Workload};
 use netstead_settings::{BuildContext, Configured, Identity, Kind, SettingsError, table};
+use netstead_wire::files;
 use tokio::time::{sleep, timeout};
 
 use self::watch::FileWatch;
@@ -101,12 +102,8 @@ impl Hosts {
 }
 
 async fn read(path: &Path) -> Result<String, String> {
-    let wrong = |error: std::io::Error| format!("{} cannot be read: {error}", path.display());
-    let size = tokio::fs::metadata(path).await.map_err(wrong)?.len();
-    if size > MOST_BYTES {
-        return Err(format!("{} has {size} bytes, and at most {MOST_BYTES} are read", path.display()));
-    }
-    tokio::fs::read_to_string(path).await.map_err(wrong)
+    let read = files::read_text_async(path, MOST_BYTES).await;
+    read.map_err(|error| format!("{} cannot be read: {error}", path.display()))
 }
 
 #[async_trait]

@@ -49,6 +49,7 @@ use std::{
 use async_trait::async_trait;
 use tokio::sync::{oneshot, watch};
 
+pub use self::engine::MOST_OPEN_FILES;
 use self::{
     applier::Applier,
     data_dir::DataDir,

@@ -65,6 +65,7 @@ use tokio_util::sync::CancellationToken;
 pub use self::{
     address::node_address,
     options::{RaftOptions, RaftSecurity, RaftTimings},
+    server::CONNECTIONS,
     status::{MemberStatus, Role, Status},
     types::{Member, NodeId, hex},
 };

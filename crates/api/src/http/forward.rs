@@ -30,6 +30,7 @@ use axum::{
 use netstead_ledger::LedgerError;
 use netstead_model::Span;
 use netstead_store::Health;
+use netstead_wire::{BodyError, read_body};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tracing::debug;
@@ -55,6 +56,8 @@ const NOT_LEADING: HeaderName = HeaderName::from_static("netstead-not-leading");
 const PATIENCE: Duration = Duration::from_secs(10);
 /// …and how long while the store cannot be reached, since waiting does not help then.
 const SHORT: Duration = Duration::from_secs(2);
+/// The most of what a leader adds to an answer of ours, in bytes.
+const MOST_OF_LEADER: usize = 64 << 20;
 /// The pause before a leader that cannot be reached is tried again.
 const AGAIN: Duration = Duration::from_millis(100);
 /// How long the answer may be on its way back after the leader's own deadline.
@@ -320,7 +323,13 @@ pub(crate) async fn get_from_leader<T: DeserializeOwned>(
         format!("the leader at {} does not say: {}", leader.url, root_cause(&error.without_url()))
     };
     let answer = request.send().await.map_err(told)?.error_for_status().map_err(told)?;
-    answer.json().await.map_err(told)
+    let body = match read_body(reqwest::Body::from(answer), MOST_OF_LEADER).await {
+        Ok(body) => body,
+        Err(BodyError::Broken(error)) => return Err(told(error)),
+        Err(error) => return Err(format!("the leader at {}: {error}", leader.url)),
+    };
+    serde_json::from_slice(&body)
+        .map_err(|error| format!("the leader at {} does not say: {error}", leader.url))
 }
 
 /// How long the claim in this body may wait for an address.

@@ -20,7 +20,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use super::{Metrics, Node, engine_gauges};
+use super::{Metrics, Node, connections, engine_gauges};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct PoolLabels {
@@ -55,6 +55,7 @@ pub(crate) fn scrape(
         ConstGauge::new(i64::from(store_ready)),
     );
     of_pools(&mut registry, pools);
+    connections::of_listeners(&mut registry, &metrics.meter);
     if let Some(node) = node {
         node.register(&mut registry);
     }

@@ -19,6 +19,12 @@ table! {
         tls_key: Option<PathBuf>, unset "no TLS";
         /// most bytes of a request's body, from 65536 on; requests that need no more take at most 1 MiB anyway
         max_body: Option<Number<65_536, 1_073_741_824>>, unset "`8388608`";
+        /// connections at one time, with those of `probes`; when there are more, the one that has been idle longest is closed,
+        /// and one with a request in progress never is. Lowered if the process may not open so many files
+        max_connections: Option<Number<1, 1_000_000>>, unset "`4096`";
+        /// the same for one address; a reverse proxy in front of the API is one address, so give it as many as
+        /// `max_connections` if nothing else comes in
+        max_connections_per_peer: Option<Number<1, 1_000_000>>, unset "a quarter of `max_connections`";
         /// address and port where `/health`, `/ready` and `/metrics` are answered as by dnsweaver; the API's own are
         /// `/healthz` and `/readyz`
         probes: Option<Parsed<Listen>>, unset "none";
@@ -38,6 +44,10 @@ pub(crate) struct ApiConfig {
     /// Most bytes of a request's body.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) max_body: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) max_connections: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) max_connections_per_peer: Option<usize>,
     /// Where probes are answered as by dnsweaver.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) probes: Option<Listen>,
@@ -69,6 +79,8 @@ pub(super) fn read(mut section: Section<'_, '_>) -> ApiConfig {
         }
         (None, None) => None,
     };
+    let (max_connections, max_connections_per_peer) =
+        super::connection_limits(&mut section, keys.max_connections, keys.max_connections_per_peer);
     let advertise = keys.advertise.map(|url| url.trim_end_matches('/').to_owned());
     if let Some(url) = &advertise
         && let Err(reason) = advertised(url)
@@ -80,6 +92,8 @@ pub(super) fn read(mut section: Section<'_, '_>) -> ApiConfig {
         hosts: keys.hosts,
         tls,
         max_body: keys.max_body.map(Number::get),
+        max_connections,
+        max_connections_per_peer,
         probes: keys.probes.map(|probes| probes.0),
         advertise,
         peer_ca_file: keys.peer_ca_file,

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use netstead_model::{Cidr, Name};
-use netstead_settings::{OneOrMore, Section, Settings as _, table};
+use netstead_settings::{Number, OneOrMore, Section, Settings as _, table};
 use serde::Serialize;
 
 table! {
@@ -16,6 +16,11 @@ table! {
         transfer_to: Vec<Cidr>, unset "none";
         /// secondaries that hear of every change, with their ports
         notify: OneOrMore<SocketText>, unset "none";
+        /// TCP connections at one time; when there are more, the one that has been idle longest is closed. Lowered if the
+        /// process may not open so many files
+        max_connections: Option<Number<1, 1_000_000>>, unset "`512`";
+        /// the same for one address
+        max_connections_per_peer: Option<Number<1, 1_000_000>>, unset "a quarter of `max_connections`";
     }
 }
 
@@ -47,15 +52,23 @@ pub(crate) struct NameserverConfig {
     pub(crate) hostname: Option<Name>,
     pub(crate) transfer_to: Vec<Cidr>,
     pub(crate) notify: Vec<SocketAddr>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) max_connections: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) max_connections_per_peer: Option<usize>,
 }
 
 pub(super) fn read(mut section: Section<'_, '_>) -> NameserverConfig {
     let Some(keys) = NameserverKeys::read(&mut section) else { return NameserverConfig::default() };
     let sockets = |texts: OneOrMore<SocketText>| texts.0.into_iter().map(|text| text.0).collect();
+    let (max_connections, max_connections_per_peer) =
+        super::connection_limits(&mut section, keys.max_connections, keys.max_connections_per_peer);
     NameserverConfig {
         listen: sockets(keys.listen),
         hostname: keys.hostname,
         transfer_to: keys.transfer_to,
         notify: sockets(keys.notify),
+        max_connections,
+        max_connections_per_peer,
     }
 }

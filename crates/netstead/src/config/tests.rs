@@ -87,6 +87,7 @@ fn bad_files_are_told_by_line_and_column() {
             "# Grüße\n[log]\nlevel = \"inof\"\n[store]\ntype = \"fast\"\nsize = 2\n",
         ),
         ("no port", "[api]\nlisten = \"127.0.0.1\"\n"),
+        ("more for one than for all", "[api]\nmax_connections = 10\nmax_connections_per_peer = 20\n"),
     ];
     let mut all = String::new();
     for (what, text) in files {

@@ -5,6 +5,7 @@ use std::{net::SocketAddr, sync::Arc};
 use netstead_model::SystemClock;
 use netstead_nameserver::{NameServer, Options, StartError};
 use netstead_store::Store;
+use netstead_wire::Connections;
 use tracing::warn;
 
 use crate::{config::NameserverConfig, failure::Failure};
@@ -42,6 +43,7 @@ pub(super) async fn start(
     store: &Arc<dyn Store>,
     config: &NameserverConfig,
     listen: &[SocketAddr],
+    connections: Connections,
 ) -> anyhow::Result<(Option<NameServer>, NameserverState)> {
     let usual = Options::default();
     let asked = if listen.is_empty() { config.listen.clone() } else { listen.to_vec() };
@@ -50,6 +52,7 @@ pub(super) async fn start(
         hostname: config.hostname.clone(),
         transfer_to: config.transfer_to.clone(),
         notify: config.notify.clone(),
+        connections,
         ..usual
     };
     match NameServer::start(Arc::clone(store), SystemClock::shared(), options).await {

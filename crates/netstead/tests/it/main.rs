@@ -23,6 +23,8 @@ mod doctor;
 mod documents;
 mod dynamic_targets;
 mod faults;
+mod file_limits;
+mod file_modes;
 mod flags;
 mod formats;
 mod forwarding;

@@ -28,6 +28,7 @@ use netstead_model::{
     ZoneContent,
 };
 use netstead_settings::{Configured, Identity, Kind, SecretValue, choice, table};
+use netstead_wire::Redactor;
 
 use self::client::{Client, Server};
 use super::{DnsKind, serial_steps::SerialSteps, tidy};
@@ -180,11 +181,16 @@ impl Rfc2136 {
         answer: Duration,
     ) -> Result<Self, SettingsError> {
         let servers = config.parsed_servers()?;
+        let mut revealed = None;
         let key = config.tsig_key(|secret| {
-            secret.reveal(context).map_err(|problem| SettingsError::new("tsig_secret", problem))
+            let value = secret.reveal(context);
+            let value = value.map_err(|problem| SettingsError::new("tsig_secret", problem))?;
+            revealed = Some(value.clone());
+            Ok(value)
         })?;
+        let redactor = Redactor::new(revealed.as_ref().map(SecretValue::expose));
         let (observer, clock) = (Arc::clone(&context.calls), Arc::clone(&context.clock));
-        let client = Client { key, observer, clock, connect, answer };
+        let client = Client { key, redactor, observer, clock, connect, answer };
         let steps = SerialSteps::default();
         Ok(Self { servers, client, read: config.read, zones: config.zones, steps })
     }

@@ -6,6 +6,7 @@ use std::{
 };
 
 use netstead_settings::table;
+use netstead_wire::files;
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, Error, RootCertStore,
     SignatureScheme,
@@ -70,9 +71,11 @@ impl Tls {
         let mut config = match (&self.client_cert, &self.client_key) {
             (Some(cert), Some(key)) => {
                 let chain = certificates("client_cert", cert)?;
-                let key = PrivateKeyDer::from_pem_file(key).map_err(|error| {
+                let wrong = |error: &dyn std::fmt::Display| {
                     SettingsError::new("client_key", format!("{} holds no key: {error}", key.display()))
-                })?;
+                };
+                let pem = files::read(key, files::MOST_OF_PEM).map_err(|error| wrong(&error))?;
+                let key = PrivateKeyDer::from_pem_slice(&pem).map_err(|error| wrong(&error))?;
                 builder
                     .with_client_auth_cert(chain, key)
                     .map_err(|error| SettingsError::new("client_key", format!("it does not fit: {error}")))?
@@ -122,9 +125,9 @@ fn certificates(key: &'static str, file: &Path) -> Result<Vec<CertificateDer<'st
     let wrong = |reason: String| {
         SettingsError::new(key, format!("{} holds no certificate: {reason}", file.display()))
     };
-    let found: Vec<_> = CertificateDer::pem_file_iter(file)
-        .and_then(Iterator::collect)
-        .map_err(|error| wrong(error.to_string()))?;
+    let pem = files::read(file, files::MOST_OF_PEM).map_err(|error| wrong(error.to_string()))?;
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
+    let found = found.map_err(|error| wrong(error.to_string()))?;
     if found.is_empty() {
         return Err(wrong("there is no `BEGIN CERTIFICATE` in it".into()));
     }

@@ -24,6 +24,7 @@ use std::{
 use fjall::{
     AbstractTree, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, compaction::Leveled,
 };
+use netstead_wire::files;
 
 use super::{
     data_dir::{DataDir, sync_directory},
@@ -55,6 +56,13 @@ const JOURNAL_BYTES: u64 = 64 << 20;
 
 /// About how long the journal of a database with a log becomes.
 const LONGEST_JOURNAL: usize = 512 << 10;
+
+/// Tables that are kept open. fjall's own choice, 900, would be nearly all that a process may usually have open.
+const OPEN_TABLES: usize = 256;
+
+/// About the most files that a local store has open at one time: tables that are kept open, tables that are merged, and
+/// logs.
+pub const MOST_OPEN_FILES: usize = OPEN_TABLES + 64;
 
 /// Blocks of tables kept in memory. The crates above keep what they need often.
 const CACHE_BYTES: u64 = 16 << 20;
@@ -101,6 +109,8 @@ impl Engine {
         if new.exists() {
             fs::remove_dir_all(&new)?;
         }
+        // fjall's own directories and files are as open as the umask lets them be; nothing below this one can be reached.
+        files::create_private_dir(&new)?;
         let engine = Self::start(&new)?;
         engine.apply(&[], 0)?;
         engine.settle()?;
@@ -140,6 +150,7 @@ impl Engine {
         guarded(|| {
             let db = Database::builder(path)
                 .cache_size(CACHE_BYTES)
+                .max_cached_files(Some(OPEN_TABLES))
                 .max_journaling_size(JOURNAL_BYTES)
                 .worker_threads(WORKERS)
                 .open()?;

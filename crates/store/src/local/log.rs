@@ -12,12 +12,14 @@ mod frame;
 mod tests;
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::{self, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
 
 pub(super) use self::contents::{Contents, Former};
+use netstead_wire::files;
+
 use self::{
     contents::Tail,
     frame::{Frame, FramePosition, SECTOR},
@@ -86,11 +88,11 @@ impl Log {
     pub(super) fn begin(dir: &Path, revision: u64, former: Former) -> io::Result<Self> {
         let path = Self::path(dir);
         if !path.try_exists()? {
-            fs::create_dir(&path)?;
+            files::create_private_dir(&path)?;
             sync_directory(dir)?;
         }
         let open = |number| -> io::Result<Segment> {
-            let mut options = OpenOptions::new();
+            let mut options = files::private();
             let file =
                 options.read(true).write(true).create(true).truncate(false).open(file_name(dir, number))?;
             let length = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);

@@ -2,6 +2,7 @@
 
 use std::{io, sync::Arc, time::Duration};
 
+use netstead_wire::Acceptor;
 use openraft::Snapshot;
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -21,7 +22,7 @@ use super::{
 };
 
 /// Connections at once; more wait to be accepted.
-const CONNECTIONS: usize = 256;
+pub const CONNECTIONS: usize = 256;
 
 /// Questions of one connection that are worked on at once.
 const QUESTIONS: usize = 512;
@@ -42,36 +43,25 @@ pub(super) struct Incoming {
 pub(super) async fn serve(node: Arc<Node>, listener: TcpListener, guard: ChannelSecurity) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     let strangers = Arc::new(RejectedPeers::default());
+    let acceptor = Acceptor::new("raft", listener);
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-        let accepted = tokio::select! {
-            () = node.closed.cancelled() => return,
-            accepted = listener.accept() => accepted,
-        };
-        match accepted {
-            Ok((tcp, from)) => {
-                let (node, guard, strangers) = (Arc::clone(&node), guard.clone(), Arc::clone(&strangers));
-                let now = node.peers.now();
-                tokio::spawn(async move {
-                    match talk(node, guard, tcp).await {
-                        Err(error)
-                            if error.kind() == io::ErrorKind::PermissionDenied
-                                && strangers.should_log(from.ip(), &error.to_string(), now) =>
-                        {
-                            warn!(%from, %error, "A node that cannot show that it is one of ours was turned away.");
-                        }
-                        Err(error) => debug!(%from, %error, "A connection of another node ended."),
-                        Ok(()) => {}
-                    }
-                    drop(place);
-                });
+        let Some((tcp, from)) = node.closed.run_until_cancelled(acceptor.accept()).await else { return };
+        let (node, guard, strangers) = (Arc::clone(&node), guard.clone(), Arc::clone(&strangers));
+        let now = node.peers.now();
+        tokio::spawn(async move {
+            match talk(node, guard, tcp).await {
+                Err(error)
+                    if error.kind() == io::ErrorKind::PermissionDenied
+                        && strangers.should_log(from.ip(), &error.to_string(), now) =>
+                {
+                    warn!(%from, %error, "A node that cannot show that it is one of ours was turned away.");
+                }
+                Err(error) => debug!(%from, %error, "A connection of another node ended."),
+                Ok(()) => {}
             }
-            Err(error) => {
-                // Out of file descriptors, most likely: it passes.
-                warn!(%error, "A connection could not be accepted.");
-                sleep(Duration::from_millis(100)).await;
-            }
-        }
+            drop(place);
+        });
     }
 }
 

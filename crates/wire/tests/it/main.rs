@@ -1,0 +1,5 @@
+//! One binary of tests: linking is what costs time.
+
+mod bodies;
+mod connections;
+mod files;
