@@ -1,6 +1,6 @@
 //! Servers that stop half way, or say what is not so.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::net::SocketAddr;
 
 use netstead_model::{DnsProvider as _, ProviderError};
 use netstead_providers::dns::rfc2136::{Config, Rfc2136};
