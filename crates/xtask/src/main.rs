@@ -1,9 +1,10 @@
-//! What a contributor types: `cargo xtask test`, `cargo xtask bench`, `cargo xtask faults`, `cargo xtask fuzz`, `cargo xtask simulate` and
-//! `cargo xtask image`.
+//! The tasks of a contributor: `cargo xtask test`, `cargo xtask bench`, `cargo xtask faults`, `cargo xtask fuzz`,
+//! `cargo xtask simulate`, `cargo xtask fixture` and `cargo xtask image`.
 
 mod bench;
 mod documents;
 mod faults;
+mod fixture;
 mod fuzz;
 mod image;
 mod lint;
@@ -25,6 +26,7 @@ enum Task {
     Faults(faults::Options),
     Fuzz(fuzz::Options),
     Simulate(simulate::Options),
+    Fixture(fixture::Options),
     Image(image::Options),
 }
 
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
         Task::Faults(options) => faults::faults(&options),
         Task::Fuzz(options) => fuzz::fuzz(&options),
         Task::Simulate(options) => simulate::simulate(&options),
+        Task::Fixture(options) => fixture::fixture(&options),
         Task::Image(options) => image::image(&options),
     };
     match done {
