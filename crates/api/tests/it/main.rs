@@ -13,6 +13,7 @@ mod bulk;
 mod claims;
 mod dns;
 mod events;
+mod forwarding;
 mod health;
 mod host_check;
 mod openapi;
