@@ -131,6 +131,22 @@ impl EpochWatch {
 
     /// Returns once the store has a later epoch. Dropping the future loses nothing.
     pub async fn until_superseded(&mut self) {
+        let (store, epoch) = (Arc::clone(&self.store), self.epoch);
+        let elsewhere = async {
+            match store.as_node() {
+                // Its own data says nothing new while its disk is full.
+                Some(node) => node.until_led_elsewhere(epoch).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = self.until_raised() => {}
+            () = elsewhere => {}
+        }
+    }
+
+    /// Returns once the store has a later epoch.
+    async fn until_raised(&mut self) {
         let mut pause = FIRST_PAUSE;
         loop {
             if let Some(watch) = &mut self.watch {

@@ -17,6 +17,7 @@ mod disk;
 mod election;
 mod examine;
 mod health;
+mod leader_elsewhere;
 mod leadership;
 mod leadership_transfer;
 mod log;
@@ -64,6 +65,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::{
     address::node_address,
+    leader_elsewhere::LeaderElsewhere,
     options::{RaftOptions, RaftSecurity, RaftTimings},
     server::CONNECTIONS,
     status::{MemberStatus, Role, Status},

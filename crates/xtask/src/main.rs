@@ -6,6 +6,7 @@
 //! - `faults`: three real nodes, sixteen clients, and one fault after the other.
 //! - `simulate`: many ledgers on one simulated store, each history from a seed.
 //! - `fuzz`: random labels and rules for the parsers of `sources`.
+//! - `fixture`: a store of this version, for tests of later ones.
 //! - `image`: the container image.
 //!
 //! The fields of each `Options` are the flags; `cargo xtask TASK --help` shows them.
@@ -13,6 +14,7 @@
 mod bench;
 mod documents;
 mod faults;
+mod fixture;
 mod fuzz;
 mod image;
 mod lint;
@@ -34,6 +36,7 @@ enum Task {
     Faults(faults::Options),
     Fuzz(fuzz::Options),
     Simulate(simulate::Options),
+    Fixture(fixture::Options),
     Image(image::Options),
 }
 
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
         Task::Faults(options) => faults::faults(&options),
         Task::Fuzz(options) => fuzz::fuzz(&options),
         Task::Simulate(options) => simulate::simulate(&options),
+        Task::Fixture(options) => fixture::fixture(&options),
         Task::Image(options) => image::image(&options),
     };
     match done {

@@ -55,6 +55,22 @@ impl ClusterCache {
         }
     }
 
+    /// Another node leads, as the nodes themselves say. Whether that is news.
+    pub(super) fn led_elsewhere(&mut self, node: &str, epoch: u64) -> bool {
+        let known = self.leader.as_ref().map(|leader| leader.epoch);
+        let Some(member) = self.members.get(node).filter(|_| known < Some(epoch)) else { return false };
+        self.leader = Some(Leader { epoch, node: node.to_owned(), url: member.url.clone() });
+        true
+    }
+
+    /// Takes over what was read, save a leader that is older than the one that is known.
+    pub(super) fn reload(&mut self, read: Self) {
+        let epoch = |leader: &Option<Leader>| leader.as_ref().map(|leader| leader.epoch);
+        let newer = self.leader.take().filter(|known| Some(known.epoch) > epoch(&read.leader));
+        *self = read;
+        self.leader = newer.or(self.leader.take());
+    }
+
     /// Returns whether the format became higher. A read may arrive after a newer value of the watch.
     pub(super) fn raise_format(&mut self, stored: Option<u32>) -> bool {
         let higher = stored > self.format;

@@ -38,7 +38,7 @@ use tracing::debug;
 use super::{
     body,
     envelope::{REQUEST_ID, RequestInfo},
-    session::{TIMEOUT, time_left},
+    session::{LAST_MOMENT, TIMEOUT, time_left},
 };
 use crate::{
     app::{App, AppState},
@@ -165,6 +165,19 @@ fn no_leader(cluster: &Cluster, why: &str) -> Failure {
         .fact("node", &cluster.me().name)
 }
 
+/// This node is about to end: what it sent on now, it might not live to answer.
+fn stopping(cluster: &Cluster) -> Failure {
+    let told = "this node is about to end and sends nothing on to the leader any more; nothing was changed: ask another \
+                node, or this one again in a moment";
+    let failure = Failure::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", told)
+        .retry_after(Duration::from_secs(1))
+        .fact("node", &cluster.me().name);
+    match cluster.leader().filter(|leader| leader.node != cluster.me().id) {
+        Some(leader) => failure.fact("leader", leader.url),
+        None => failure,
+    }
+}
+
 /// Does the steps above for one request.
 async fn send_to_leader(
     app: &AppState,
@@ -187,6 +200,9 @@ async fn send_to_leader(
         if leads {
             return Ok(answer(app, Request::from_parts(parts, Body::from(body)), next).await);
         }
+        if app.stopping.is_cancelled() {
+            return Err(stopping(cluster));
+        }
         if let Some(leader) = cluster.leader().filter(|leader| leader.node != cluster.me().id) {
             match send(app, cluster, peers, &leader, &parts, &body, left.saturating_sub(spent())).await {
                 Ok(response) => return Ok(response),
@@ -207,6 +223,7 @@ async fn send_to_leader(
         tokio::select! {
             _ = stands.changed() => {}
             _ = changes.changed() => {}
+            () = app.stopping.cancelled() => {}
             () = tokio::time::sleep(AGAIN) => {}
         }
     }
@@ -231,7 +248,8 @@ async fn send(
 ) -> Result<Response, ForwardError> {
     let target = parts.uri.path_and_query().map_or("/", axum::http::uri::PathAndQuery::as_str);
     let url = format!("{}{target}", leader.url.trim_end_matches('/'));
-    let patience = left.saturating_add(wait_of(body)).saturating_add(GRACE);
+    let wait = wait_of(body);
+    let patience = left.saturating_add(wait).saturating_add(GRACE);
     let request = peers
         .http
         .request(parts.method.clone(), &url)
@@ -242,6 +260,14 @@ async fn send(
     app.metrics.forwarded();
     let mut changes = cluster.changes();
     let moved = async { drop(changes.wait_for(|known| known.leader.as_ref() != Some(leader)).await) };
+    // As with requests that are answered here: what runs may end, and a claim that waits for an address may not go on to.
+    let stopping = async {
+        app.stopping.cancelled().await;
+        if wait.is_zero() {
+            std::future::pending::<()>().await;
+        }
+        tokio::time::sleep(LAST_MOMENT).await;
+    };
     let sending = request.send();
     tokio::pin!(sending);
     let answer = tokio::select! {
@@ -252,7 +278,7 @@ async fn send(
             Ok(answer) => answer,
             Err(_) => return Err(ForwardError::Perhaps(lost(parts, "the leader changed before it answered"))),
         },
-        () = app.stopping.cancelled() => {
+        () = stopping => {
             return Err(ForwardError::Perhaps(lost(parts, "the server is about to end")));
         }
     };

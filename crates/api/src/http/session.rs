@@ -22,7 +22,7 @@ pub(crate) const TIMEOUT: HeaderName = HeaderName::from_static("netstead-timeout
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 const LONGEST_TIMEOUT: Duration = Duration::from_mins(10);
 /// How long a waiting claim may still be served once the server is about to end.
-const LAST_MOMENT: Duration = Duration::from_secs(1);
+pub(super) const LAST_MOMENT: Duration = Duration::from_secs(1);
 
 /// The role a handler needs.
 pub(crate) trait Needs {

@@ -14,6 +14,7 @@ mod claims;
 mod connections;
 mod dns;
 mod events;
+mod forwarding;
 mod health;
 mod host_check;
 mod openapi;

@@ -22,6 +22,7 @@ mod docker;
 mod doctor;
 mod documents;
 mod dynamic_targets;
+mod earlier_releases;
 mod faults;
 mod file_limits;
 mod file_modes;

@@ -21,6 +21,9 @@ const STAY: u64 = 64;
 /// Ticks between two looks at what changes slowly.
 const SLOW_CHECK_TICKS: u64 = 10;
 
+/// Ticks between two questions for the leader of a node that cannot take part.
+const INQUIRY_TICKS: u64 = 3;
+
 pub(super) async fn run_maintenance(node: Arc<Node>) {
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -55,6 +58,11 @@ impl Maintenance {
         node.count_without_majority();
         node.judge_health(self.leaderless);
         self.count += 1;
+        if self.count.is_multiple_of(INQUIRY_TICKS) {
+            let node = Arc::clone(node);
+            // In a task of its own: others may take long to answer.
+            tokio::spawn(async move { node.find_leader_elsewhere().await });
+        }
         if self.count.is_multiple_of(SLOW_CHECK_TICKS) {
             self.sync().await;
             self.cut_log().await;

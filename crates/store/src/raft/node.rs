@@ -20,6 +20,7 @@ use super::{
     bootstrap,
     disk::SharedDisk,
     election::ElectionTimer,
+    leader_elsewhere::Inquiry,
     log::Log,
     network::Network,
     options::RaftOptions,
@@ -76,6 +77,7 @@ pub(super) struct Node {
     pub(super) displaced: AtomicBool,
     /// It is about to stop, and takes no commit of others any more.
     pub(super) leaving: AtomicBool,
+    pub(super) inquiry: Inquiry,
     /// Before there is a cluster: the nodes that answered, once all did.
     pub(super) met: Mutex<Vec<NodeId>>,
     pub(super) closed: CancellationToken,
@@ -133,6 +135,7 @@ impl Node {
             silent_members: Mutex::default(),
             displaced: AtomicBool::new(false),
             leaving: AtomicBool::new(false),
+            inquiry: Inquiry::default(),
             met: Mutex::default(),
             closed,
             over: CancellationToken::new(),
@@ -296,6 +299,7 @@ impl Node {
                     let forming = tokio::spawn(bootstrap::bootstrap(Arc::clone(&self), core.raft.clone()));
                     let why = self.watch_over(&core.raft).await;
                     forming.abort();
+                    self.remember_members(&core.raft.metrics().borrow());
                     self.core.send_replace(None);
                     let _ = core.raft.shutdown().await;
                     if let Some(why) = why {

@@ -148,7 +148,7 @@ impl Node {
         let Some(core) = self.core() else {
             return match question {
                 Question::Commit(_) => Answer::Never("this node is starting".into()),
-                Question::Status => Answer::Status(Box::new(self.status())),
+                Question::Status => Answer::Status(Box::new(self.status_for_others().await)),
                 _ => Answer::Error(self.why_no_leader()),
             };
         };
@@ -188,7 +188,7 @@ impl Node {
             Question::Stand(_, vote) => self.stand_for_election(&core.raft, vote).await,
             Question::Canvass(_, last) => self.answer_pre_vote(last),
             Question::Commit(proposed) => self.propose_here(proposed).await.into(),
-            Question::Status => Answer::Status(Box::new(self.status())),
+            Question::Status => Answer::Status(Box::new(self.status_for_others().await)),
             question => self.answer_as_leader(&question).await,
         }
     }

@@ -44,6 +44,8 @@ pub struct Status {
     pub met: Vec<NodeId>,
     /// On the leader: milliseconds since a majority has confirmed that it leads.
     pub majority_seen_ms: Option<u64>,
+    /// The epoch of the ledger in the data of this node; said to other nodes only.
+    pub epoch: Option<u64>,
 }
 
 /// One node of the cluster.

@@ -2,6 +2,7 @@
 
 mod certificates;
 mod failover;
+mod full_disk;
 mod majority;
 mod members;
 mod migration;
