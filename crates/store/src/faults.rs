@@ -16,7 +16,7 @@ use tokio::{
 };
 
 use crate::{
-    Commit, Committed, Entry, Epoch, Health, Snapshot, Store, StoreError, StoreFinding, Watch, epoch,
+    Commit, Committed, DamageLog, Entry, Epoch, Health, Snapshot, Store, StoreError, StoreFinding, Watch, epoch,
     watch::channel,
 };
 
@@ -211,6 +211,10 @@ impl Store for FaultyStore {
 
     async fn examine(&self) -> Vec<StoreFinding> {
         self.inner.examine().await
+    }
+
+    fn damage(&self) -> Option<&DamageLog> {
+        self.inner.damage()
     }
 
     #[cfg(feature = "raft")]

@@ -4,6 +4,7 @@
 //! [`Store`] passes the same [`contract`] suite, so the rooms above never ask which one they have.
 
 pub mod contract;
+mod damage;
 mod epoch;
 #[cfg(feature = "etcd")]
 pub mod etcd;
@@ -26,6 +27,7 @@ pub use self::etcd::{EtcdOptions, EtcdStore, EtcdTls};
 #[cfg(feature = "raft")]
 pub use self::raft::{RaftOptions, RaftSecurity, RaftStore, RaftTimings};
 pub use self::{
+    damage::{Damage, DamageLog},
     faults::FaultyStore,
     finding::{StoreFinding, StoreFindingGrade},
     local::LocalStore,
@@ -183,6 +185,11 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// What the engine below has to say of itself, to a person who asks whether all is well. Nothing is changed.
     async fn examine(&self) -> Vec<StoreFinding> {
         Vec::new()
+    }
+
+    /// Where this store remembers the damage that its own reads find; none where another program keeps the files.
+    fn damage(&self) -> Option<&DamageLog> {
+        None
     }
 
     /// The node of a cluster that this is, if it is one: who is in the cluster is seen and changed there.

@@ -53,7 +53,7 @@ use self::{
     shared_state::{DatabaseKind, LocalShared},
     writer::{Answer, Request, Writer},
 };
-use crate::{Commit, Committed, Entry, Epoch, Health, Snapshot, Store, StoreError, Watch, epoch};
+use crate::{Commit, Committed, DamageLog, Entry, Epoch, Health, Snapshot, Store, StoreError, Watch, epoch};
 
 /// A store in a directory of this machine.
 ///
@@ -202,6 +202,10 @@ impl Store for LocalStore {
 
     fn health_changes(&self) -> watch::Receiver<Health> {
         self.shared.health().subscribe()
+    }
+
+    fn damage(&self) -> Option<&DamageLog> {
+        Some(&self.shared.damage)
     }
 
     async fn close(&self) {

@@ -186,7 +186,8 @@ impl Engine {
         if key.len() > MAX_KEY_BYTES {
             return Ok(None); // fjall would panic.
         }
-        guarded(|| Ok(self.keys.get(disk_key(key))?))?.map(|stored| entry(key, &stored)).transpose()
+        let stored = guarded(|| Ok(self.keys.get(disk_key(key))?)).map_err(|trouble| trouble.at(key))?;
+        stored.map(|stored| entry(key, &stored)).transpose()
     }
 
     /// The version that stands under a key as [`disk_key`] writes it.
@@ -286,10 +287,13 @@ impl Engine {
         if key.len() > MAX_KEY_BYTES {
             return Ok(None);
         }
-        guarded(|| Ok(view.get(&self.keys, disk_key(key))?))?.map(|stored| entry(key, &stored)).transpose()
+        let stored =
+            guarded(|| Ok(view.get(&self.keys, disk_key(key))?)).map_err(|trouble| trouble.at(key))?;
+        stored.map(|stored| entry(key, &stored)).transpose()
     }
 
-    /// At most `limit` entries of `span`, from its end if `back`.
+    /// At most `limit` entries of `span`, from its end if `back`. Trouble is said to be at the last key that was read, or at
+    /// the beginning of the span.
     pub(super) fn range_at(
         &self,
         view: &fjall::Snapshot,
@@ -297,16 +301,26 @@ impl Engine {
         limit: usize,
         back: bool,
     ) -> Result<Vec<Entry>, DatabaseError> {
-        guarded(|| {
+        let start = match &span.0 {
+            Bound::Included(start) | Bound::Excluded(start) => start.clone(),
+            Bound::Unbounded => Key::new(),
+        };
+        let mut entries: Vec<Entry> = Vec::new();
+        let read = guarded(|| {
             let mut found = view.range(&self.keys, disk_span(span));
-            let mut entries = Vec::new();
             while entries.len() < limit {
                 let Some(item) = (if back { found.next_back() } else { found.next() }) else { break };
                 let (key, stored) = item.into_inner()?;
                 entries.push(entry(key.get(1..).unwrap_or_default(), &stored)?);
             }
-            Ok(entries)
-        })
+            Ok(())
+        });
+        match read {
+            Ok(()) => Ok(entries),
+            Err(trouble) => {
+                Err(trouble.at(entries.last().filter(|_| !back).map_or(&start, |entry| &entry.key)))
+            }
+        }
     }
 }
 

@@ -314,3 +314,58 @@ async fn a_table_that_cannot_be_read_is_damage_and_not_an_absent_key() {
     };
     assert!(matches!(outcome, Err(StoreError::Damaged { .. })), "{outcome:?}");
 }
+
+/// A closed store with `t/k/000` to `t/k/399`, in which one block of a table was changed.
+async fn with_a_bad_block() -> TempDir {
+    let dir = tempdir().unwrap();
+    let store = open(dir.path()).await;
+    let mut dice = Dice::new(9);
+    for number in 0..400 {
+        let noise: Vec<u8> = (0..10_000).map(|_| dice.below(256).to_le_bytes()[0]).collect();
+        put(&store, &format!("t/k/{number:03}"), noise).await.unwrap();
+    }
+    store.close().await;
+    flip_a_bit(dir.path());
+    dir
+}
+
+/// Changes one bit in the middle of the largest table.
+fn flip_a_bit(dir: &Path) {
+    let tables = fs::read_dir(dir.join("db/keyspaces/1/tables")).unwrap();
+    let tables = tables.map(|entry| entry.unwrap().path());
+    let largest = tables.max_by_key(|path| fs::metadata(path).unwrap().len()).unwrap();
+    let mut bytes = fs::read(&largest).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x10;
+    fs::write(&largest, bytes).unwrap();
+}
+
+#[tokio::test]
+async fn a_read_that_meets_damage_says_where_and_the_store_remembers_it() {
+    let dir = with_a_bad_block().await;
+    let store = open(dir.path()).await;
+    let known = || store.damage().unwrap().all();
+    assert_eq!(known(), [], "nothing was read yet");
+    let snapshot = store.snapshot().await.unwrap();
+    let Err(StoreError::Damaged { reason }) = snapshot.range(b"t/k/", None, usize::MAX).await else {
+        panic!("the damage should be met");
+    };
+    let [damage] = known().try_into().unwrap();
+    assert_eq!((damage.part(), damage.reason.as_str()), ("t/k", reason.as_str()));
+    let files = dir.path().display();
+    let expected =
+        format!("near `{}` the files in {files} are not as they were written (a checksum does not match)", damage.key);
+    assert_eq!(reason, expected);
+
+    // What lies before and behind it can be read.
+    let number = |key: &[u8]| std::str::from_utf8(&key[4..]).unwrap().parse::<usize>().unwrap();
+    let last = number(damage.key.as_bytes());
+    let before = snapshot.range(b"t/k/", None, last + 1).await.unwrap();
+    assert_eq!((before.len(), before[last].key.as_slice()), (last + 1, damage.key.as_bytes()));
+    let behind = snapshot.range_back(b"t/k/", None, 100).await.unwrap();
+    assert_eq!((behind.len(), behind[99].key.as_slice()), (100, b"t/k/300".as_slice()));
+    assert!(snapshot.range_back(b"t/k/", None, 400).await.is_err());
+    assert_eq!(known(), [damage], "the same damage is remembered once");
+    put(&store, "t/k/400", "1").await.unwrap();
+    store.close().await;
+}
