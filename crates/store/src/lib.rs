@@ -15,6 +15,7 @@ pub mod local;
 pub mod memory;
 #[cfg(feature = "raft")]
 pub mod raft;
+mod readable;
 pub mod simulated;
 mod watch;
 
@@ -32,6 +33,7 @@ pub use self::{
     finding::{StoreFinding, StoreFindingGrade},
     local::LocalStore,
     memory::MemoryStore,
+    readable::{Gap, ReadablePages, each_readable},
     watch::Watch,
 };
 

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use netstead_store::{Entry, LocalStore, Store, StoreError};
+use netstead_store::{Entry, LocalStore, Store, StoreError, each_readable};
 use tempfile::{TempDir, tempdir};
 use tokio::time::sleep;
 
@@ -353,8 +353,10 @@ async fn a_read_that_meets_damage_says_where_and_the_store_remembers_it() {
     let [damage] = known().try_into().unwrap();
     assert_eq!((damage.part(), damage.reason.as_str()), ("t/k", reason.as_str()));
     let files = dir.path().display();
-    let expected =
-        format!("near `{}` the files in {files} are not as they were written (a checksum does not match)", damage.key);
+    let expected = format!(
+        "near `{}` the files in {files} are not as they were written (a checksum does not match)",
+        damage.key
+    );
     assert_eq!(reason, expected);
 
     // What lies before and behind it can be read.
@@ -367,5 +369,29 @@ async fn a_read_that_meets_damage_says_where_and_the_store_remembers_it() {
     assert!(snapshot.range_back(b"t/k/", None, 400).await.is_err());
     assert_eq!(known(), [damage], "the same damage is remembered once");
     put(&store, "t/k/400", "1").await.unwrap();
+    store.close().await;
+}
+
+#[tokio::test]
+async fn all_but_the_damaged_place_can_be_read_in_order() {
+    let dir = with_a_bad_block().await;
+    let store = open(dir.path()).await;
+    put(&store, "t/other", "1").await.unwrap();
+    let snapshot = store.snapshot().await.unwrap();
+    let mut seen = Vec::new();
+    let gap = each_readable(&*snapshot, b"t/k/", |entry| {
+        seen.push(String::from_utf8(entry.key.clone()).unwrap());
+        Ok::<(), StoreError>(())
+    });
+    let gap = gap.await.unwrap().unwrap();
+    let name = |key: &Option<Vec<u8>>| String::from_utf8(key.clone().unwrap()).unwrap();
+    let (after, before) = (name(&gap.after), name(&gap.before));
+    let all = (0..400).map(|number| format!("t/k/{number:03}"));
+    let (left, lost): (Vec<_>, Vec<_>) = all.partition(|key| *key <= after || *key >= before);
+    assert_eq!(seen, left);
+    assert!((1..10).contains(&lost.len()), "one block: {lost:?}");
+    assert_eq!((gap.damage().key, gap.prefix), (after, b"t/k/".to_vec()));
+    let whole = each_readable(&*snapshot, b"t/o", |_| Ok::<(), StoreError>(())).await;
+    assert_eq!(whole.unwrap(), None);
     store.close().await;
 }
