@@ -7,6 +7,7 @@ pub mod access;
 mod app;
 pub mod cluster;
 mod convert;
+mod daily_backups;
 mod event_feed;
 mod http;
 mod metrics;
@@ -33,6 +34,7 @@ use self::{
     metrics::Metrics,
 };
 pub use self::{
+    daily_backups::{BackupFailure, BackupState, DailyBackups},
     metrics::Meter,
     ports::{ConfigReader, HostDoctor, ParsedConfig},
 };
@@ -46,6 +48,7 @@ pub struct Api {
     nameserver: Arc<[String]>,
     reader: Option<Arc<dyn ConfigReader>>,
     examiner: Option<Arc<dyn HostDoctor>>,
+    daily_backups: Option<DailyBackups>,
     tokens: Tokens,
     clock: Arc<dyn Clock>,
     store: Arc<str>,
@@ -66,6 +69,7 @@ impl Api {
             nameserver,
             reader,
             examiner,
+            daily_backups: None,
             tokens,
             clock,
             store: store.into(),
@@ -109,6 +113,13 @@ impl Api {
         self
     }
 
+    /// With the state of the backups that are written every day.
+    #[must_use]
+    pub fn with_daily_backups(mut self, backups: &DailyBackups) -> Self {
+        self.daily_backups = Some(backups.clone());
+        self
+    }
+
     /// With what others count. Calls to servers and passes are missing in `/metrics` without it.
     #[must_use]
     pub fn with_meter(mut self, meter: &Meter) -> Self {
@@ -141,6 +152,7 @@ impl Api {
             nameserver: Arc::clone(&self.nameserver),
             reader: self.reader.clone(),
             examiner: self.examiner.clone(),
+            daily_backups: self.daily_backups.clone(),
             tokens: self.tokens.clone(),
             clock: Arc::clone(&self.clock),
             metrics: Arc::clone(&self.metrics),

@@ -31,7 +31,7 @@ pub use self::{
     damage::{Damage, DamageLog},
     faults::FaultyStore,
     finding::{StoreFinding, StoreFindingGrade},
-    local::LocalStore,
+    local::{LocalReader, LocalStore},
     memory::MemoryStore,
     readable::{Gap, ReadablePages, each_readable},
     watch::Watch,

@@ -27,6 +27,7 @@ mod journals;
 mod log;
 #[cfg(feature = "raft")]
 mod raw_keys;
+mod reader;
 mod recovery;
 mod shared_state;
 pub(crate) mod snapshot;
@@ -47,6 +48,7 @@ use self::{
     applier::Applier,
     data_dir::DataDir,
     database_error::DatabaseError,
+    engine::Engine,
     housekeeper::Housekeeper,
     log::Log,
     recovery::Opened,
@@ -54,6 +56,8 @@ use self::{
     writer::{Answer, Request, Writer},
 };
 use crate::{Commit, Committed, DamageLog, Entry, Epoch, Health, Snapshot, Store, StoreError, Watch, epoch};
+
+pub use self::reader::LocalReader;
 
 /// A store in a directory of this machine.
 ///
@@ -105,7 +109,7 @@ impl LocalStore {
     fn open_blocking(dir: &Path, kind: DatabaseKind) -> Result<Self, StoreError> {
         let dir = DataDir::acquire(dir)?;
         let Opened { engine, log, revision } =
-            recovery::open(&dir, kind).map_err(|trouble| trouble.into_error(dir.path()))?;
+            recovery::open(&dir, kind).map_err(|trouble| explained(&dir, trouble).into_error(dir.path()))?;
         let shared = Arc::new(LocalShared::closed(dir.path(), kind, revision));
         shared.publish_engine(engine);
         let (requests, received) = mpsc::channel();
@@ -124,6 +128,14 @@ impl LocalStore {
             Err(StoreError::Unknown { reason: "the store ended before it answered".into() })
         })
     }
+}
+
+/// What went wrong in fjall's background while the store was opened, where its files say it.
+fn explained(dir: &DataDir, trouble: DatabaseError) -> DatabaseError {
+    if !trouble.hides_its_cause() {
+        return trouble;
+    }
+    Engine::find_damage(&dir.database()).filter(DatabaseError::is_damage).unwrap_or(trouble)
 }
 
 fn start_threads(
@@ -148,6 +160,8 @@ fn start_threads(
         busy: false,
         unseen: 0,
         broken: None,
+        damaged: None,
+        unexplained: false,
     };
     thread::Builder::new().name("netstead-store".into()).spawn(move || {
         writer.run();

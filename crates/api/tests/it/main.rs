@@ -11,6 +11,7 @@ mod addresses;
 mod bad_input;
 mod bulk;
 mod claims;
+mod damage;
 mod dns;
 mod events;
 mod health;

@@ -117,7 +117,7 @@ impl DatabaseError {
     }
 
     /// Whether what is on the disk is not what was written there.
-    fn is_damage(&self) -> bool {
+    pub(super) fn is_damage(&self) -> bool {
         match self {
             Self::Damaged(_) | Self::Panicked(_) => true,
             Self::At { cause, .. } => cause.is_damage(),

@@ -101,7 +101,7 @@ impl Engine {
         if new.exists() {
             fs::remove_dir_all(&new)?;
         }
-        let engine = Self::start(&new)?;
+        let engine = Self::start(&new, WORKERS)?;
         engine.apply(&[], 0)?;
         engine.settle()?;
         engine.close();
@@ -113,16 +113,45 @@ impl Engine {
     /// Opens the database in `path` as its tables have it. Its journals are thrown away: nobody flushes them, so after a
     /// crash they may be full of holes; what they would add is in the log.
     pub(super) fn open(path: &Path) -> Result<Self, DatabaseError> {
+        Self::open_with(path, WORKERS)
+    }
+
+    /// As [`Engine::open`], to be read only: nothing is written to tables, and none are merged. Merging reads every table,
+    /// so one that is damaged makes it fail, and with it every write.
+    pub(super) fn open_to_read(path: &Path) -> Result<Self, DatabaseError> {
+        Self::open_with(path, 0)
+    }
+
+    fn open_with(path: &Path, workers: usize) -> Result<Self, DatabaseError> {
         Self::check_manifests(path)?;
         let file = journals::start_anew(path)?;
-        let engine = Self::start(path)?;
+        let engine = Self::start(path, workers)?;
         Ok(Self { journal: Some(Journal { file, bytes: AtomicUsize::new(0) }), ..engine })
     }
 
     /// Opens a database without a log in front of it, whose journals are what makes it durable.
     pub(super) fn open_with_journals(path: &Path) -> Result<Self, DatabaseError> {
         Self::check_manifests(path)?;
-        Self::start(path)
+        Self::start(path, WORKERS)
+    }
+
+    /// Reads every key that the tables in `path` have. What makes this fail is returned with the last key before it.
+    pub(super) fn find_damage(path: &Path) -> Option<DatabaseError> {
+        let engine = Self::check_manifests(path).and_then(|()| Self::start(path, 0));
+        let engine = match engine {
+            Ok(engine) => engine,
+            Err(trouble) => return Some(trouble),
+        };
+        let mut last = Vec::new();
+        let read = guarded(|| {
+            for item in engine.keys.iter() {
+                let (key, _) = item.into_inner()?;
+                last = key.to_vec();
+            }
+            Ok(())
+        });
+        engine.close();
+        read.err().map(|trouble| trouble.at(last.get(1..).unwrap_or_default()))
     }
 
     /// Where a file that lists others is missing, fjall would start anew and delete those.
@@ -136,12 +165,12 @@ impl Engine {
         Ok(())
     }
 
-    fn start(path: &Path) -> Result<Self, DatabaseError> {
+    fn start(path: &Path, workers: usize) -> Result<Self, DatabaseError> {
         guarded(|| {
             let db = Database::builder(path)
                 .cache_size(CACHE_BYTES)
                 .max_journaling_size(JOURNAL_BYTES)
-                .worker_threads(WORKERS)
+                .worker_threads_unchecked(workers)
                 .open()?;
             let keys = db.keyspace(KEYSPACE, || {
                 let merging =

@@ -4,12 +4,12 @@
 //! nobody knows what it holds. What is on the disk is unknown until both were read again, so nobody may read the old
 //! database either: it could deny a commit that is found later.
 
-use std::{io, thread, time::Duration};
+use std::{io, mem, thread, time::Duration};
 
 use tracing::{error, warn};
 
 use super::{database_error::DatabaseError, engine::Engine, journals, log::Log, recovery, writer::Writer};
-use crate::Health;
+use crate::{Damage, Health, StoreError};
 
 /// What is tried to be written to learn what is wrong with the disk.
 const PROBE: u64 = 64 << 10;
@@ -32,7 +32,22 @@ impl Writer {
         self.shared.fail(reason.clone());
         self.applier.abandon();
         self.broken = self.shared.withdraw_engine();
+        self.unexplained = trouble.hides_its_cause();
         reason
+    }
+
+    /// Looks for damage where fjall failed in its background and keeps the cause to itself: merging reads tables that
+    /// nobody else may have read for long.
+    fn explain(&mut self) {
+        if !mem::take(&mut self.unexplained) || self.damaged.is_some() {
+            return;
+        }
+        let found = Engine::find_damage(&self.dir.database()).filter(DatabaseError::is_damage);
+        let Some(trouble) = found else { return };
+        let place = trouble.place().to_vec();
+        let StoreError::Damaged { reason } = trouble.into_read_error(self.dir.path()) else { return };
+        self.shared.damage.note(Damage::new(&place, &reason));
+        self.damaged = Some(format!("it is damaged, so that its files cannot be merged any more: {reason}"));
     }
 
     /// Opens the database again, for as long as it takes. `false` when the store is to be closed instead.
@@ -40,7 +55,11 @@ impl Writer {
         if let Some(engine) = self.broken.take() {
             engine.close();
         }
-        let mut pause = FIRST_PAUSE;
+        self.explain();
+        if let Some(reason) = &self.damaged {
+            self.shared.fail(reason.clone());
+        }
+        let mut pause = if self.damaged.is_some() { LONGEST_PAUSE } else { FIRST_PAUSE };
         while self.pause_before_retry(pause) {
             match self.reopen() {
                 Ok(()) => {
@@ -48,7 +67,13 @@ impl Writer {
                     self.shared.set_health(Health::Ready);
                     return true;
                 }
-                Err(trouble) => self.shared.fail(self.cause(&trouble)),
+                Err(trouble) => {
+                    let reason = match &self.damaged {
+                        Some(reason) if trouble.hides_its_cause() => reason.clone(),
+                        _ => self.cause(&trouble),
+                    };
+                    self.shared.fail(reason);
+                }
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
@@ -199,6 +224,8 @@ mod tests {
             busy: false,
             unseen: 0,
             broken: None,
+            damaged: None,
+            unexplained: false,
         }
     }
 

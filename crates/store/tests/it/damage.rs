@@ -6,9 +6,9 @@ use std::{
     time::Duration,
 };
 
-use netstead_store::{Entry, LocalStore, Store, StoreError, each_readable};
+use netstead_store::{Entry, Health, LocalReader, LocalStore, Store, StoreError, each_readable};
 use tempfile::{TempDir, tempdir};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::support::{Dice, everything, open, put};
 
@@ -394,4 +394,49 @@ async fn all_but_the_damaged_place_can_be_read_in_order() {
     let whole = each_readable(&*snapshot, b"t/o", |_| Ok::<(), StoreError>(())).await;
     assert_eq!(whole.unwrap(), None);
     store.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn damage_that_merging_meets_is_named_and_all_else_can_still_be_read() {
+    let dir = with_a_bad_block().await;
+    let store = open(dir.path()).await;
+    // So much that tables are merged, the damaged one too.
+    let mut written = 0;
+    while store.health() == Health::Ready && written < 150 {
+        if put(&store, &format!("u/k/{written:03}"), vec![1; 900_000]).await.is_ok() {
+            written += 1;
+        }
+    }
+    let reason = async || {
+        let mut health = store.health_changes();
+        let told = health
+            .wait_for(|health| matches!(health, Health::Failed { reason } if reason.contains("damaged")));
+        let told = timeout(Duration::from_secs(20), told).await.expect("the cause should be found").unwrap();
+        let Health::Failed { reason } = told.clone() else { panic!("{told:?}") };
+        reason
+    };
+    let reason = reason().await;
+    let [damage] = store.damage().unwrap().all().try_into().unwrap();
+    assert_eq!(damage.part(), "t/k");
+    assert_eq!(
+        reason,
+        format!("it is damaged, so that its files cannot be merged any more: {}", damage.reason)
+    );
+    store.close().await;
+
+    match LocalStore::open(dir.path()).await {
+        Ok(store) => store.close().await,
+        Err(StoreError::Damaged { reason }) => {
+            assert!(reason.contains("a checksum does not match"), "{reason}")
+        }
+        Err(error) => panic!("{error:?}"),
+    }
+    let reader = LocalReader::open(dir.path()).await.unwrap();
+    let mut seen = 0;
+    let gap = each_readable(reader.snapshot(), b"", |_| {
+        seen += 1;
+        Ok::<(), StoreError>(())
+    });
+    let gap = gap.await.unwrap().unwrap();
+    assert!(gap.damage().part() == "t/k" && seen > 390 + written, "{gap:?}, {seen} of {}", 400 + written);
 }
