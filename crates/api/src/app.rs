@@ -8,7 +8,7 @@ use netstead_model::Clock;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    ConfigReader, HostDoctor,
+    ConfigReader, DailyBackups, HostDoctor,
     access::Tokens,
     cluster::{Cluster, EngineSlot, Peers},
     http::host_check::HostCheck,
@@ -30,6 +30,8 @@ pub(crate) struct App {
     /// Who understands configuration files.
     pub(crate) reader: Option<Arc<dyn ConfigReader>>,
     pub(crate) examiner: Option<Arc<dyn HostDoctor>>,
+    /// How the daily backups stand, where some are written.
+    pub(crate) daily_backups: Option<DailyBackups>,
     pub(crate) tokens: Tokens,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) metrics: Arc<Metrics>,

@@ -23,6 +23,7 @@ pub mod access;
 mod app;
 pub mod cluster;
 mod convert;
+mod daily_backups;
 mod event_feed;
 mod http;
 mod metrics;
@@ -49,6 +50,7 @@ use self::{
     metrics::Metrics,
 };
 pub use self::{
+    daily_backups::{BackupFailure, BackupState, DailyBackups},
     metrics::Meter,
     ports::{ConfigReader, HostDoctor, ParsedConfig},
 };
@@ -62,6 +64,7 @@ pub struct Api {
     nameserver: Arc<[String]>,
     reader: Option<Arc<dyn ConfigReader>>,
     examiner: Option<Arc<dyn HostDoctor>>,
+    daily_backups: Option<DailyBackups>,
     tokens: Tokens,
     clock: Arc<dyn Clock>,
     store: Arc<str>,
@@ -82,6 +85,7 @@ impl Api {
             nameserver,
             reader,
             examiner,
+            daily_backups: None,
             tokens,
             clock,
             store: store.into(),
@@ -125,6 +129,13 @@ impl Api {
         self
     }
 
+    /// With the state of the backups that are written every day.
+    #[must_use]
+    pub fn with_daily_backups(mut self, backups: &DailyBackups) -> Self {
+        self.daily_backups = Some(backups.clone());
+        self
+    }
+
     /// Adds the counters of other crates. Without it `/metrics` has no passes and no calls to servers.
     #[must_use]
     pub fn with_meter(mut self, meter: &Meter) -> Self {
@@ -157,6 +168,7 @@ impl Api {
             nameserver: Arc::clone(&self.nameserver),
             reader: self.reader.clone(),
             examiner: self.examiner.clone(),
+            daily_backups: self.daily_backups.clone(),
             tokens: self.tokens.clone(),
             clock: Arc::clone(&self.clock),
             metrics: Arc::clone(&self.metrics),

@@ -16,7 +16,10 @@ use prometheus_client::{
 };
 
 pub use self::meter::Meter;
-pub(crate) use self::{node::Node, scrape::scrape};
+pub(crate) use self::{
+    node::Node,
+    scrape::{Seen, scrape},
+};
 
 /// Seconds: a claim takes a flush to disk, a waiting one up to minutes.
 const BUCKETS: [f64; 13] =

@@ -26,7 +26,8 @@ use std::{
 };
 
 use netstead_store::{
-    Commit, Condition, EPOCH_KEY, Entry, MAX_BYTES, MAX_WRITES, Store, StoreError, Version, Write,
+    Commit, Condition, Damage, EPOCH_KEY, Entry, MAX_BYTES, MAX_WRITES, Store, StoreError, Version, Write,
+    each_readable,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::{sync::Mutex, time::sleep};
@@ -179,6 +180,32 @@ impl FencedStore {
         let rest =
             |key: &[u8]| String::from_utf8_lossy(key.get(prefix.len()..).unwrap_or_default()).into_owned();
         found.iter().map(|entry| Ok((rest(&entry.key), keys::decode(&entry.key, &entry.value)?))).collect()
+    }
+
+    /// As [`FencedStore::all`], for what tells of the past: what is damaged is left out, and the store remembers it.
+    pub(crate) async fn all_readable<T: DeserializeOwned>(
+        &self,
+        prefix: &str,
+    ) -> Result<Vec<(String, T)>, EngineError> {
+        let (snapshot, mut found) = (self.store.snapshot().await?, Vec::new());
+        let note = |damage: Damage| match self.store.damage() {
+            Some(log) => drop(log.note(damage)),
+            None => tracing::error!(key = damage.key, reason = damage.reason, "Stored data is damaged."),
+        };
+        let gap = each_readable(&*snapshot, prefix.as_bytes(), |entry| {
+            match keys::decode(&entry.key, &entry.value) {
+                Ok(value) => {
+                    let rest = entry.key.get(prefix.len()..).unwrap_or_default();
+                    found.push((String::from_utf8_lossy(rest).into_owned(), value));
+                }
+                Err(error) => note(Damage::new(&entry.key, error.to_string())),
+            }
+            Ok::<(), StoreError>(())
+        });
+        if let Some(gap) = gap.await? {
+            note(gap.damage());
+        }
+        Ok(found)
     }
 
     pub(crate) async fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, EngineError> {

@@ -14,7 +14,7 @@ use std::{
 };
 
 use netstead_model::{Ident, Pool, Range, Waiting};
-use netstead_store::{Condition, EPOCH_KEY, Entry, Snapshot, Store, StoreError, Version, Write};
+use netstead_store::{Condition, Damage, EPOCH_KEY, Entry, Snapshot, Store, StoreError, Version, Write};
 use serde::de::IgnoredAny;
 
 use self::addresses::AddressCheck;
@@ -23,6 +23,7 @@ pub use self::{
     repair::{Repair, RepairError, repair},
 };
 use crate::{
+    damage::each_part,
     load::{RESTORING_KEY, each_entry},
     migrate::SEALED_KEY,
     record::{self, EVENT, EventGroup, HEAD_KEY, Head, Malformed, POOL, Record, Space, event_key, event_seq},
@@ -38,6 +39,8 @@ pub struct Problem {
     pub problem: String,
     /// What would mend it without touching anybody's address; none when a person must decide.
     pub repair: Option<Repair>,
+    /// What is stored there cannot be read, or cannot be understood.
+    pub damage: bool,
 }
 
 /// What a check saw.
@@ -51,15 +54,46 @@ pub struct CheckReport {
     head: Option<(Head, Version)>,
 }
 
-/// Reads every key of the store at one moment. Problems are in the report; only a store that fails is an error.
+impl CheckReport {
+    /// What of it is damage.
+    pub fn damage(&self) -> impl Iterator<Item = Damage> + '_ {
+        let damaged = self.problems.iter().filter(|problem| problem.damage);
+        damaged.map(|problem| Damage { key: problem.key.clone(), reason: problem.problem.clone() })
+    }
+}
+
+/// Reads every key of the store at one moment. Problems are in the report, and what cannot be read is one; only a store
+/// that fails, or whose pools cannot be read, is an error.
 pub async fn check(store: &dyn Store) -> Result<CheckReport, StoreError> {
     let snapshot = store.snapshot().await?;
     let mut check = Check::of(&*snapshot).await?;
-    each_entry(&*snapshot, "", |entry| {
+    let read = each_entry(&*snapshot, "", |entry| {
         check.entry(entry);
         Ok::<(), StoreError>(())
-    })
-    .await?;
+    });
+    match read.await {
+        Ok(()) => Ok(check.finish()),
+        Err(StoreError::Damaged { .. }) => check_around_damage(&*snapshot).await,
+        Err(error) => Err(error),
+    }
+}
+
+/// As [`check`], one kind of key after the other, and around what cannot be read.
+async fn check_around_damage(snapshot: &dyn Snapshot) -> Result<CheckReport, StoreError> {
+    let mut check = Check::of(snapshot).await?;
+    let gaps = each_part(snapshot, |entry| {
+        check.entry(entry);
+        Ok::<(), StoreError>(())
+    });
+    for gap in gaps.await? {
+        let key = gap.damage().key;
+        let end = match &gap.before {
+            Some(before) => format!("up to `{}` ", String::from_utf8_lossy(before)),
+            None => String::new(),
+        };
+        let (problem, repair) = (format!("what lies behind it {end}cannot be read: {}", gap.reason), None);
+        check.report.problems.push(Problem { key, problem, repair, damage: true });
+    }
     Ok(check.finish())
 }
 
@@ -140,7 +174,8 @@ impl Check {
             Ok(())
         };
         if let Err(Malformed { reason, .. }) = understood {
-            self.problem(key, reason, None);
+            let problem = Problem { key: key.to_owned(), problem: reason, repair: None, damage: true };
+            self.report.problems.push(problem);
         }
     }
 
@@ -282,7 +317,8 @@ impl Check {
     }
 
     fn problem(&mut self, key: &str, problem: impl Into<String>, repair: Option<Repair>) {
-        self.report.problems.push(Problem { key: key.to_owned(), problem: problem.into(), repair });
+        let (key, problem) = (key.to_owned(), problem.into());
+        self.report.problems.push(Problem { key, problem, repair, damage: false });
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
 
 use jiff::Timestamp;
 use netstead_model::{Clock, Event};
-use netstead_store::{Epoch, Store};
+use netstead_store::{Damage, DamageLog, Epoch, Store};
 use tokio::{
     sync::{
         Mutex, broadcast,
@@ -20,13 +20,14 @@ use tokio::{
 
 use crate::{
     book::Book,
+    check::{CheckReport, check},
     command::{Caller, Command, Reply, add_up},
     events::{self, EventPage, EventQuery},
     follower::Follower,
     leadership::{LeadershipGrant, LeadershipLoop},
     load,
     options::{Health, Options},
-    record::{self, HEAD_KEY, Head},
+    record::{self, EVENT, HEAD_KEY, Head},
     refusal::{LedgerError, Refusal},
     sabotage::Sabotage,
     shared_state::{Durable, LedgerShared, State},
@@ -295,7 +296,11 @@ impl Ledger {
             let reason = format!("events up to {} were trimmed, and {after} is older", self.oldest_event());
             return Err(LedgerError::Gone { reason });
         }
-        events::find(&self.shared.index, &*self.shared.store, query).await
+        let found = events::find(&self.shared.index, &*self.shared.store, query).await;
+        if let Err(LedgerError::Damaged { reason }) = &found {
+            self.shared.damage.note(Damage::new(EVENT.as_bytes(), reason));
+        }
+        found
     }
 
     /// Events as they become durable. Who falls behind reads them with [`Ledger::events`].
@@ -336,6 +341,7 @@ impl Ledger {
             events: self.shared.index.count(),
             waiting_requests: QUEUE - self.requests.capacity(),
             counters: self.shared.counters.now(),
+            damage: self.shared.damage.all(),
         }
     }
 
@@ -344,6 +350,18 @@ impl Ledger {
     pub fn wall_at(&self, time: u64) -> Timestamp {
         let clock = &*self.shared.clock;
         if self.shared.leads() { self.shared.time.wall(time, clock) } else { clock.wall() }
+    }
+
+    /// Where damage that is found is remembered, whatever finds it; [`Health::damage`] has what is there.
+    pub fn damage(&self) -> &DamageLog {
+        &self.shared.damage
+    }
+
+    /// Checks everything that is stored, and remembers the damage that is there now instead of what was known.
+    pub async fn check_store(&self) -> Result<CheckReport, LedgerError> {
+        let report = check(&*self.shared.store).await?;
+        self.shared.damage.replace(report.damage());
+        Ok(report)
     }
 
     pub fn store(&self) -> &Arc<dyn Store> {

@@ -28,6 +28,7 @@ pub mod book;
 mod bulk_load;
 pub mod check;
 pub mod command;
+pub mod damage;
 mod events;
 mod fencing;
 mod follower;

@@ -3,6 +3,7 @@
 use std::{sync::atomic::AtomicU64, time::Duration};
 
 use netstead_model::Span;
+use netstead_store::Damage;
 
 use crate::{randomness::Randomness, sabotage::Sabotage};
 
@@ -48,6 +49,8 @@ pub struct Health {
     pub events: u64,
     pub waiting_requests: usize,
     pub counters: Counters,
+    /// What was found to be damaged; the rest is served.
+    pub damage: Vec<Damage>,
 }
 
 /// What happened since the start.

@@ -9,8 +9,11 @@ use std::{
 };
 
 use netstead_model::{Clock, Event};
-use netstead_store::{Snapshot, Store};
-use tokio::sync::{broadcast, watch};
+use netstead_store::{DamageLog, Snapshot, Store, StoreError};
+use tokio::{
+    sync::{broadcast, watch},
+    time::sleep,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -24,6 +27,10 @@ use crate::{
 
 /// Events a slow subscriber may be behind before it has to read them from the store.
 const EVENT_BACKLOG: usize = 4096;
+
+/// Pauses before the index of events is built again from a store that failed.
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// Up to which number the Book is durable. A read that saw more waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +68,8 @@ pub(crate) struct LedgerShared {
     pub confirmed: watch::Sender<Duration>,
     pub events: broadcast::Sender<Arc<Event>>,
     pub index: EventIndex,
+    /// What was found to be damaged, in the files of the store or in what they hold.
+    pub damage: DamageLog,
     pub counters: LiveCounters,
     /// The epoch of the leader, as far as this process knows.
     pub epoch: AtomicU64,
@@ -79,6 +88,7 @@ impl LedgerShared {
             confirmed: watch::Sender::new(clock.monotonic()),
             events: broadcast::Sender::new(EVENT_BACKLOG),
             index: EventIndex::new(0),
+            damage: store.damage().cloned().unwrap_or_default(),
             counters: LiveCounters::default(),
             epoch: AtomicU64::new(0),
             oldest: watch::Sender::new(0),
@@ -125,12 +135,33 @@ impl LedgerShared {
     }
 
     /// Forgets the index of events and builds it from those of `snapshot` up to number `last`, beside what is going on.
+    ///
+    /// A store that fails is asked again. Events that cannot be read are damage: they are left out and remembered.
     pub fn rebuild_index(self: &Arc<Self>, snapshot: Arc<dyn Snapshot>, oldest: u64, last: u64) {
         let build = self.index.begin(oldest);
         let shared = self.clone();
         tokio::spawn(async move {
-            if let Err(error) = shared.index.build(build, &*snapshot, last).await {
-                tracing::error!(%error, "The index of events could not be built; history does not answer.");
+            let (mut snapshot, mut pause) = (Ok(snapshot), FIRST_PAUSE);
+            loop {
+                let built = match &snapshot {
+                    Ok(snapshot) => shared.index.build(build, &**snapshot, last).await,
+                    Err(error) => Err(StoreError::Unavailable { reason: format!("{error}") }),
+                };
+                let error = match built {
+                    Ok(damage) => {
+                        damage.map(|damage| shared.damage.note(damage));
+                        return;
+                    }
+                    Err(error) => error,
+                };
+                tracing::warn!(%error, retry_in = ?pause, "The index of events could not be built yet; history waits.");
+                if shared.stop.run_until_cancelled(sleep(pause)).await.is_none()
+                    || !shared.index.is_current(build)
+                {
+                    return;
+                }
+                pause = (pause * 2).min(LONGEST_PAUSE);
+                snapshot = shared.store.snapshot().await;
             }
         });
     }

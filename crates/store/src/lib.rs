@@ -21,6 +21,7 @@
 //! [`Store`] and the plainest implementation, [`memory`]; then `local/writer.rs`, `etcd.rs` or `raft.rs`.
 
 pub mod contract;
+mod damage;
 mod epoch;
 #[cfg(feature = "etcd")]
 pub mod etcd;
@@ -31,6 +32,7 @@ pub mod local;
 pub mod memory;
 #[cfg(feature = "raft")]
 pub mod raft;
+mod readable;
 pub mod simulated;
 mod watch;
 
@@ -43,10 +45,12 @@ pub use self::etcd::{EtcdOptions, EtcdStore, EtcdTls};
 #[cfg(feature = "raft")]
 pub use self::raft::{RaftOptions, RaftSecurity, RaftStore, RaftTimings};
 pub use self::{
+    damage::{Damage, DamageLog},
     faults::FaultyStore,
     finding::{StoreFinding, StoreFindingGrade},
-    local::LocalStore,
+    local::{LocalReader, LocalStore},
     memory::MemoryStore,
+    readable::{Gap, ReadablePages, each_readable},
     watch::Watch,
 };
 
@@ -200,6 +204,11 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// What the engine below has to say of itself, to a person who asks whether all is well. Nothing is changed.
     async fn examine(&self) -> Vec<StoreFinding> {
         Vec::new()
+    }
+
+    /// Where this store remembers the damage that its own reads find; none where another program keeps the files.
+    fn damage(&self) -> Option<&DamageLog> {
+        None
     }
 
     /// This store as a node of a raft cluster, if it is one: its members are read and changed there.

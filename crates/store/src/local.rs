@@ -33,6 +33,7 @@ mod journals;
 mod log;
 #[cfg(feature = "raft")]
 mod raw_keys;
+mod reader;
 mod recovery;
 mod shared_state;
 pub(crate) mod snapshot;
@@ -54,13 +55,16 @@ use self::{
     applier::Applier,
     data_dir::DataDir,
     database_error::DatabaseError,
+    engine::Engine,
     housekeeper::Housekeeper,
     log::Log,
     recovery::Opened,
     shared_state::{DatabaseKind, LocalShared},
     writer::{Answer, Request, Writer},
 };
-use crate::{Commit, Committed, Entry, Epoch, Health, Snapshot, Store, StoreError, Watch, epoch};
+use crate::{Commit, Committed, DamageLog, Entry, Epoch, Health, Snapshot, Store, StoreError, Watch, epoch};
+
+pub use self::reader::LocalReader;
 
 /// A store in a directory of this machine.
 ///
@@ -112,7 +116,7 @@ impl LocalStore {
     fn open_blocking(dir: &Path, kind: DatabaseKind) -> Result<Self, StoreError> {
         let dir = DataDir::acquire(dir)?;
         let Opened { engine, log, revision } =
-            recovery::open(&dir, kind).map_err(|trouble| trouble.into_error(dir.path()))?;
+            recovery::open(&dir, kind).map_err(|trouble| explained(&dir, trouble).into_error(dir.path()))?;
         let shared = Arc::new(LocalShared::closed(dir.path(), kind, revision));
         shared.publish_engine(engine);
         let (requests, received) = mpsc::channel();
@@ -131,6 +135,14 @@ impl LocalStore {
             Err(StoreError::Unknown { reason: "the store ended before it answered".into() })
         })
     }
+}
+
+/// What went wrong in fjall's background while the store was opened, where its files say it.
+fn explained(dir: &DataDir, trouble: DatabaseError) -> DatabaseError {
+    if !trouble.hides_its_cause() {
+        return trouble;
+    }
+    Engine::find_damage(&dir.database()).filter(DatabaseError::is_damage).unwrap_or(trouble)
 }
 
 fn start_threads(
@@ -155,6 +167,8 @@ fn start_threads(
         busy: false,
         unseen: 0,
         broken: None,
+        damaged: None,
+        unexplained: false,
     };
     thread::Builder::new().name("netstead-store".into()).spawn(move || {
         writer.run();
@@ -209,6 +223,10 @@ impl Store for LocalStore {
 
     fn health_changes(&self) -> watch::Receiver<Health> {
         self.shared.health().subscribe()
+    }
+
+    fn damage(&self) -> Option<&DamageLog> {
+        Some(&self.shared.damage)
     }
 
     async fn close(&self) {

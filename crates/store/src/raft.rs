@@ -486,6 +486,10 @@ impl Store for RaftStore {
         self.remarks().await
     }
 
+    fn damage(&self) -> Option<&crate::DamageLog> {
+        self.node.disk.store.damage()
+    }
+
     fn as_node(&self) -> Option<&RaftStore> {
         Some(self)
     }

@@ -133,6 +133,7 @@ mod tests {
             nameserver: Arc::from([]),
             reader: None,
             examiner: None,
+            daily_backups: None,
             tokens: Tokens::open(store, clock.clone()).await.unwrap(),
             clock,
             metrics: Arc::default(),

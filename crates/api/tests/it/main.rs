@@ -12,6 +12,7 @@ mod bad_input;
 mod bulk;
 mod claims;
 mod connections;
+mod damage;
 mod dns;
 mod events;
 mod forwarding;

@@ -53,7 +53,7 @@ impl Worker {
         }
         let owned = Arc::new(load_owned(&fenced_store, &name).await?);
         let guard: Guard = fenced_store.get(&format!("{}{name}", keys::GUARD)).await?.unwrap_or_default();
-        let plans = history::plans(&fenced_store, &name).await?;
+        let plans = history::readable_plans(&fenced_store, &name).await?;
         let plans = plans.into_iter().map(|(generation, plan)| (generation, plan.steps.len())).collect();
         let place = format!("{}{name}", keys::PROVIDER);
         let stored: Option<StoredProvider> = fenced_store.get(&place).await?;

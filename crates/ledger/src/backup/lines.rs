@@ -35,6 +35,9 @@ pub(super) struct Line {
 pub(super) struct Footer {
     pub entries: u64,
     pub sha256: String,
+    /// What could not be read when it was made, one sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
 }
 
 impl From<&Entry> for Line {
@@ -65,6 +68,7 @@ pub(super) struct Lines {
     /// The key before; each comes after it.
     last: Vec<u8>,
     ended: bool,
+    left_out: Vec<String>,
 }
 
 impl Lines {
@@ -81,7 +85,16 @@ impl Lines {
         }
         let mut digest = Sha256::new();
         digest.update(&text);
-        Ok(Self { input, header, digest, number: 1, entries: 0, last: Vec::new(), ended: false })
+        Ok(Self {
+            input,
+            header,
+            digest,
+            number: 1,
+            entries: 0,
+            last: Vec::new(),
+            ended: false,
+            left_out: Vec::new(),
+        })
     }
 
     /// The next key and value; `None` behind the last, which is only reached when the checksum is right.
@@ -95,6 +108,7 @@ impl Lines {
             let right =
                 footer.entries == self.entries && footer.sha256 == hex(&self.digest.clone().finalize());
             self.ended = true;
+            self.left_out = footer.left_out;
             return if right { Box::pin(self.next()).await } else { Err(BackupError::Checksum) };
         }
         self.digest.update(&text);
@@ -116,7 +130,8 @@ impl Lines {
     pub fn summary(&self) -> Result<Summary, BackupError> {
         let ledger = u32::from_str_radix(&self.header.ledger, 16)
             .map_err(|_| BackupError::Malformed { line: 1, reason: "the ledger's id is not one".into() })?;
-        Ok(Summary { ledger, seq: self.header.seq, created: self.header.created, entries: self.entries })
+        let (seq, created, left_out) = (self.header.seq, self.header.created, self.left_out.clone());
+        Ok(Summary { ledger, seq, created, entries: self.entries, left_out })
     }
 }
 

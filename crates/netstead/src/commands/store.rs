@@ -100,7 +100,7 @@ async fn write_backup(
         snapshot => snapshot?,
     };
     node::check_format(&*snapshot).await?;
-    backup::write_snapshot(&*snapshot, &SystemClock, out).await?;
+    backup::write_snapshot(&*snapshot, &SystemClock, out, backup::OnDamage::Fail).await?;
     Ok(())
 }
 

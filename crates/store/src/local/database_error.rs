@@ -17,6 +17,11 @@ pub(super) enum DatabaseError {
     Panicked(String),
     /// The database opens, and is not the one that was written.
     Damaged(String),
+    /// Reading failed at this key, or behind it.
+    At {
+        key: Vec<u8>,
+        cause: Box<DatabaseError>,
+    },
     /// It is not a store of its own.
     OfACluster,
 }
@@ -40,10 +45,21 @@ impl DatabaseError {
         Self::Panicked(text.unwrap_or("no reason given").to_owned())
     }
 
+    /// The same, and where it happened.
+    pub(super) fn at(self, key: &[u8]) -> Self {
+        Self::At { key: key.to_vec(), cause: Box::new(self) }
+    }
+
+    /// The key at which reading failed, or the last one before; empty if none is known.
+    pub(super) fn place(&self) -> &[u8] {
+        if let Self::At { key, .. } = self { key } else { &[] }
+    }
+
     /// The operating system's error at the bottom of it, if that is what it is.
     fn io(&self) -> Option<&io::Error> {
         match self {
             Self::Io(error) => Some(error),
+            Self::At { cause, .. } => cause.io(),
             Self::Fjall(error) => {
                 let mut cause: Option<&(dyn Error + 'static)> = Some(error);
                 while let Some(error) = cause {
@@ -65,6 +81,9 @@ impl DatabaseError {
 
     /// Says, for people, why `dir` cannot be written to.
     pub(super) fn reason(&self, dir: &Path) -> String {
+        if let Self::At { cause, .. } = self {
+            return cause.reason(dir);
+        }
         let dir = dir.display();
         if let Some(error) = self.io() {
             return match error.kind() {
@@ -79,6 +98,9 @@ impl DatabaseError {
                 format!("a write in the background to {dir} failed; the log says why")
             }
             Self::Fjall(fjall::Error::Locked) => format!("{dir} is still in use"),
+            Self::Fjall(fjall::Error::Storage(fjall::LsmError::ChecksumMismatch { .. })) => {
+                format!("the files in {dir} are not as they were written (a checksum does not match)")
+            }
             Self::Fjall(error) => format!("the files in {dir} are not as they were written ({error:?})"),
             Self::NoRoom { needed } => {
                 let megabytes = needed.div_ceil(1 << 20);
@@ -87,17 +109,18 @@ impl DatabaseError {
             Self::Panicked(reason) => format!("the files in {dir} cannot be understood ({reason})"),
             Self::Io(error) => format!("reading or writing {dir} failed: {error}"),
             Self::Damaged(reason) => reason.clone(),
+            Self::At { .. } => String::new(),
             Self::OfACluster => format!(
                 "{dir} holds a node of a cluster, not a store of its own; say `type = \"raft\"`, or name another directory"
             ),
         }
     }
 
-    /// As the answer to a call that did nothing.
-    pub(super) fn into_error(self, dir: &Path) -> StoreError {
-        let reason = self.reason(dir);
-        let damaged = match &self {
+    /// Whether what is on the disk is not what was written there.
+    pub(super) fn is_damage(&self) -> bool {
+        match self {
             Self::Damaged(_) | Self::Panicked(_) => true,
+            Self::At { cause, .. } => cause.is_damage(),
             Self::NoRoom { .. }
             | Self::OfACluster
             | Self::Io(_)
@@ -108,11 +131,29 @@ impl DatabaseError {
                     io::ErrorKind::NotFound | io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData
                 )
             }),
-        };
-        if damaged {
+        }
+    }
+
+    /// As the answer to a call that did nothing.
+    pub(super) fn into_error(self, dir: &Path) -> StoreError {
+        let reason = self.reason(dir);
+        if self.is_damage() {
             StoreError::Damaged { reason: format!("{reason}; restore a backup") }
         } else {
             StoreError::Unavailable { reason }
+        }
+    }
+
+    /// As the answer to a read of an open store: what it says of damage is where that is. What to do depends on what
+    /// else can be read, so the rooms above say it.
+    pub(super) fn into_read_error(self, dir: &Path) -> StoreError {
+        let reason = self.reason(dir);
+        if !self.is_damage() {
+            return StoreError::Unavailable { reason };
+        }
+        let place = String::from_utf8_lossy(self.place());
+        StoreError::Damaged {
+            reason: if place.is_empty() { reason } else { format!("near `{place}` {reason}") },
         }
     }
 }

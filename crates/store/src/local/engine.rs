@@ -111,7 +111,7 @@ impl Engine {
         }
         // fjall's own directories and files are as open as the umask lets them be; nothing below this one can be reached.
         files::create_private_dir(&new)?;
-        let engine = Self::start(&new)?;
+        let engine = Self::start(&new, WORKERS)?;
         engine.apply(&[], 0)?;
         engine.settle()?;
         engine.close();
@@ -123,16 +123,45 @@ impl Engine {
     /// Opens the database in `path` as its tables have it. Its journals are thrown away: they are never flushed, so after a
     /// crash they may be full of holes; what they would add is in the log.
     pub(super) fn open(path: &Path) -> Result<Self, DatabaseError> {
+        Self::open_with(path, WORKERS)
+    }
+
+    /// As [`Engine::open`], to be read only: nothing is written to tables, and none are merged. Merging reads every table,
+    /// so one that is damaged makes it fail, and with it every write.
+    pub(super) fn open_to_read(path: &Path) -> Result<Self, DatabaseError> {
+        Self::open_with(path, 0)
+    }
+
+    fn open_with(path: &Path, workers: usize) -> Result<Self, DatabaseError> {
         Self::check_manifests(path)?;
         let file = journals::start_anew(path)?;
-        let engine = Self::start(path)?;
+        let engine = Self::start(path, workers)?;
         Ok(Self { journal: Some(Journal { file, bytes: AtomicUsize::new(0) }), ..engine })
     }
 
     /// Opens a database without a log in front of it, whose journals are what makes it durable.
     pub(super) fn open_with_journals(path: &Path) -> Result<Self, DatabaseError> {
         Self::check_manifests(path)?;
-        Self::start(path)
+        Self::start(path, WORKERS)
+    }
+
+    /// Reads every key that the tables in `path` have. What makes this fail is returned with the last key before it.
+    pub(super) fn find_damage(path: &Path) -> Option<DatabaseError> {
+        let engine = Self::check_manifests(path).and_then(|()| Self::start(path, 0));
+        let engine = match engine {
+            Ok(engine) => engine,
+            Err(trouble) => return Some(trouble),
+        };
+        let mut last = Vec::new();
+        let read = guarded(|| {
+            for item in engine.keys.iter() {
+                let (key, _) = item.into_inner()?;
+                last = key.to_vec();
+            }
+            Ok(())
+        });
+        engine.close();
+        read.err().map(|trouble| trouble.at(last.get(1..).unwrap_or_default()))
     }
 
     /// Where a file that lists others is missing, fjall would start anew and delete those.
@@ -146,13 +175,13 @@ impl Engine {
         Ok(())
     }
 
-    fn start(path: &Path) -> Result<Self, DatabaseError> {
+    fn start(path: &Path, workers: usize) -> Result<Self, DatabaseError> {
         guarded(|| {
             let db = Database::builder(path)
                 .cache_size(CACHE_BYTES)
                 .max_cached_files(Some(OPEN_TABLES))
                 .max_journaling_size(JOURNAL_BYTES)
-                .worker_threads(WORKERS)
+                .worker_threads_unchecked(workers)
                 .open()?;
             let keys = db.keyspace(KEYSPACE, || {
                 let merging =
@@ -197,7 +226,8 @@ impl Engine {
         if key.len() > MAX_KEY_BYTES {
             return Ok(None); // fjall would panic.
         }
-        guarded(|| Ok(self.keys.get(disk_key(key))?))?.map(|stored| entry(key, &stored)).transpose()
+        let stored = guarded(|| Ok(self.keys.get(disk_key(key))?)).map_err(|trouble| trouble.at(key))?;
+        stored.map(|stored| entry(key, &stored)).transpose()
     }
 
     /// The version that stands under a key as [`disk_key`] writes it.
@@ -297,10 +327,13 @@ impl Engine {
         if key.len() > MAX_KEY_BYTES {
             return Ok(None);
         }
-        guarded(|| Ok(view.get(&self.keys, disk_key(key))?))?.map(|stored| entry(key, &stored)).transpose()
+        let stored =
+            guarded(|| Ok(view.get(&self.keys, disk_key(key))?)).map_err(|trouble| trouble.at(key))?;
+        stored.map(|stored| entry(key, &stored)).transpose()
     }
 
-    /// At most `limit` entries of `span`, from its end if `back`.
+    /// At most `limit` entries of `span`, from its end if `back`. Trouble is said to be at the last key that was read, or at
+    /// the beginning of the span.
     pub(super) fn range_at(
         &self,
         view: &fjall::Snapshot,
@@ -308,16 +341,26 @@ impl Engine {
         limit: usize,
         back: bool,
     ) -> Result<Vec<Entry>, DatabaseError> {
-        guarded(|| {
+        let start = match &span.0 {
+            Bound::Included(start) | Bound::Excluded(start) => start.clone(),
+            Bound::Unbounded => Key::new(),
+        };
+        let mut entries: Vec<Entry> = Vec::new();
+        let read = guarded(|| {
             let mut found = view.range(&self.keys, disk_span(span));
-            let mut entries = Vec::new();
             while entries.len() < limit {
                 let Some(item) = (if back { found.next_back() } else { found.next() }) else { break };
                 let (key, stored) = item.into_inner()?;
                 entries.push(entry(key.get(1..).unwrap_or_default(), &stored)?);
             }
-            Ok(entries)
-        })
+            Ok(())
+        });
+        match read {
+            Ok(()) => Ok(entries),
+            Err(trouble) => {
+                Err(trouble.at(entries.last().filter(|_| !back).map_or(&start, |entry| &entry.key)))
+            }
+        }
     }
 }
 

@@ -118,7 +118,39 @@ pub(super) fn replay(dir: &DataDir, contents: &Contents, known: u64) -> Result<E
     }
 }
 
+/// Opens a store of its own to be read: the tables, and in memory what the log has besides. Nothing of it changes.
+pub(super) fn open_to_read(dir: &DataDir) -> Result<Engine, DatabaseError> {
+    let mark = HighWaterMark::read(dir.path())?;
+    let contents = if mark.is_some_and(|mark| mark.closed) { None } else { Log::read(dir.path())? };
+    let engine = Engine::open_to_read(&dir.database())?;
+    let done = engine.is_of_a_cluster().and_then(|cluster| match contents {
+        _ if cluster => Err(DatabaseError::OfACluster),
+        Some(contents) => apply_log(&engine, dir, &contents).map(drop),
+        None => match (engine.revision()?, mark) {
+            (found, Some(mark)) if found < mark.revision => Err(cut_short(dir, found, mark.revision)),
+            _ => Ok(()),
+        },
+    });
+    match done {
+        Ok(()) => Ok(engine),
+        Err(trouble) => {
+            engine.close();
+            Err(trouble)
+        }
+    }
+}
+
 fn replay_into(engine: &Engine, dir: &DataDir, contents: &Contents) -> Result<(), DatabaseError> {
+    let groups = apply_log(engine, dir, contents)?;
+    engine.settle()?;
+    if groups > 0 {
+        info!(groups, revision = contents.last, "What the log held was brought into the database.");
+    }
+    Ok(())
+}
+
+/// Brings what the log has besides the tables into the database, and says how many groups that were.
+fn apply_log(engine: &Engine, dir: &DataDir, contents: &Contents) -> Result<u64, DatabaseError> {
     let found = engine.revision()?;
     if found < contents.checkpoint {
         return Err(cut_short(dir, found, contents.checkpoint));
@@ -132,15 +164,11 @@ fn replay_into(engine: &Engine, dir: &DataDir, contents: &Contents) -> Result<()
         engine.apply(&writes, revision)?;
         groups += 1;
     }
-    engine.settle()?;
     let revision = engine.revision()?;
     if revision != contents.last {
         return Err(cut_short(dir, revision, contents.last));
     }
-    if groups > 0 {
-        info!(groups, revision, "What the log held was brought into the database.");
-    }
-    Ok(())
+    Ok(groups)
 }
 
 /// A database that its journals make durable: a node of a cluster, or a store from before there were logs.

@@ -11,7 +11,7 @@ use std::{
 use tokio::sync::watch;
 
 use super::{database_error::DatabaseError, engine::Engine, high_water_mark::HighWaterMark};
-use crate::{Health, StoreError, watch::Watchers};
+use crate::{Damage, DamageLog, Health, StoreError, watch::Watchers};
 
 /// Whose database it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +37,8 @@ pub(super) struct LocalShared {
     /// The last revision that is in the database, where it can be read. Never above `durable`.
     applied: watch::Sender<u64>,
     pub(super) progress: Progress,
+    /// What reads found to be damaged, from this opening of the database or an earlier one.
+    pub(super) damage: DamageLog,
 }
 
 /// Which opening of the database something belongs to.
@@ -56,6 +58,7 @@ impl LocalShared {
             durable: AtomicU64::new(durable),
             applied: watch::channel(durable).0,
             progress: Progress::default(),
+            damage: DamageLog::default(),
         }
     }
 
@@ -91,7 +94,17 @@ impl LocalShared {
         work: impl FnOnce(&Engine, Opening) -> Result<T, DatabaseError>,
     ) -> Result<T, StoreError> {
         let outcome = self.with_engine(work).ok_or_else(|| self.unavailable())?;
-        outcome.map_err(|trouble| trouble.into_error(&self.path))
+        outcome.map_err(|trouble| {
+            let place = trouble.place().to_vec();
+            let error = trouble.into_read_error(&self.path);
+            if let StoreError::Damaged { reason } = &error {
+                // A read of everything from its end knows no place, and says nothing new where one is known.
+                if !place.is_empty() || self.damage.all().is_empty() {
+                    self.damage.note(Damage::new(&place, reason));
+                }
+            }
+            error
+        })
     }
 
     pub(super) fn durable(&self) -> u64 {

@@ -8,12 +8,12 @@
 //! 3. The log and the tables are read again, with growing pauses, until that works (`reopen_with_retries`).
 //! 4. The database is accepted if it has every acknowledged commit and a durable write works (`accept`). Then it is published.
 
-use std::{io, thread, time::Duration};
+use std::{io, mem, thread, time::Duration};
 
 use tracing::{error, warn};
 
 use super::{database_error::DatabaseError, engine::Engine, journals, log::Log, recovery, writer::Writer};
-use crate::Health;
+use crate::{Damage, Health, StoreError};
 
 /// Bytes of the test write that finds out what is wrong with the disk.
 const PROBE: u64 = 64 << 10;
@@ -36,7 +36,22 @@ impl Writer {
         self.shared.fail(reason.clone());
         self.applier.abandon();
         self.broken = self.shared.withdraw_engine();
+        self.unexplained = trouble.hides_its_cause();
         reason
+    }
+
+    /// Looks for damage where fjall failed in its background and keeps the cause to itself: merging reads tables that
+    /// nobody else may have read for long.
+    fn explain(&mut self) {
+        if !mem::take(&mut self.unexplained) || self.damaged.is_some() {
+            return;
+        }
+        let found = Engine::find_damage(&self.dir.database()).filter(DatabaseError::is_damage);
+        let Some(trouble) = found else { return };
+        let place = trouble.place().to_vec();
+        let StoreError::Damaged { reason } = trouble.into_read_error(self.dir.path()) else { return };
+        self.shared.damage.note(Damage::new(&place, &reason));
+        self.damaged = Some(format!("it is damaged, so that its files cannot be merged any more: {reason}"));
     }
 
     /// Opens the database again, for as long as it takes. `false` when the store is to be closed instead.
@@ -44,7 +59,11 @@ impl Writer {
         if let Some(engine) = self.broken.take() {
             engine.close();
         }
-        let mut pause = FIRST_PAUSE;
+        self.explain();
+        if let Some(reason) = &self.damaged {
+            self.shared.fail(reason.clone());
+        }
+        let mut pause = if self.damaged.is_some() { LONGEST_PAUSE } else { FIRST_PAUSE };
         while self.pause_before_retry(pause) {
             match self.reopen() {
                 Ok(()) => {
@@ -52,7 +71,13 @@ impl Writer {
                     self.shared.set_health(Health::Ready);
                     return true;
                 }
-                Err(trouble) => self.shared.fail(self.cause(&trouble)),
+                Err(trouble) => {
+                    let reason = match &self.damaged {
+                        Some(reason) if trouble.hides_its_cause() => reason.clone(),
+                        _ => self.cause(&trouble),
+                    };
+                    self.shared.fail(reason);
+                }
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
@@ -203,6 +228,8 @@ mod tests {
             busy: false,
             unseen: 0,
             broken: None,
+            damaged: None,
+            unexplained: false,
         }
     }
 

@@ -81,6 +81,10 @@ pub(super) struct Writer {
     pub(super) unseen: usize,
     /// A database that failed and is still to be closed.
     pub(super) broken: Option<Engine>,
+    /// Why the database fails again and again, where that was found.
+    pub(super) damaged: Option<String>,
+    /// The last failure was one of fjall's background, and nobody knows its cause yet.
+    pub(super) unexplained: bool,
 }
 
 /// What became of a commit, what it wrote, and who wants to know.
