@@ -22,6 +22,7 @@ use jiff::Timestamp;
 use netstead_engine::Engine;
 use netstead_ledger::Ledger;
 use netstead_model::Clock;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 pub use self::serve::{Bound, ServeError, ServeOptions, Server, TlsFiles, bind, serve};
@@ -45,6 +46,7 @@ pub struct Api {
     cluster: Option<(Cluster, Peers)>,
     nameserver: Arc<[String]>,
     reader: Option<Arc<dyn ConfigReader>>,
+    what_if_turn: Arc<Semaphore>,
     examiner: Option<Arc<dyn HostDoctor>>,
     tokens: Tokens,
     clock: Arc<dyn Clock>,
@@ -65,6 +67,7 @@ impl Api {
             cluster,
             nameserver,
             reader,
+            what_if_turn: Arc::new(Semaphore::new(1)),
             examiner,
             tokens,
             clock,
@@ -140,6 +143,7 @@ impl Api {
             cluster: self.cluster.clone(),
             nameserver: Arc::clone(&self.nameserver),
             reader: self.reader.clone(),
+            what_if_turn: Arc::clone(&self.what_if_turn),
             examiner: self.examiner.clone(),
             tokens: self.tokens.clone(),
             clock: Arc::clone(&self.clock),

@@ -43,8 +43,9 @@ pub(crate) fn forbidden_dependencies() -> Result<Vec<String>> {
         let Ok(manifest) = std::fs::read_to_string(entry.path().join("Cargo.toml")) else { continue };
         let room = entry.file_name().to_string_lossy().into_owned();
         let Some((_, may_know)) = ALLOWED.iter().find(|(name, _)| *name == room) else {
-            problems
-                .push(format!("crates/{room} is not in the table of rooms: crates/xtask/src/lint/crate_graph.rs"));
+            problems.push(format!(
+                "crates/{room} is not in the table of rooms: crates/xtask/src/lint/crate_graph.rs"
+            ));
             continue;
         };
         let strangers = dependencies_of(&manifest).into_iter().filter(|other| !may_know.contains(other));
