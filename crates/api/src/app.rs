@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use netstead_ledger::Ledger;
 use netstead_model::Clock;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -29,6 +30,8 @@ pub(crate) struct App {
     pub(crate) nameserver: Arc<[String]>,
     /// Who understands configuration files.
     pub(crate) reader: Option<Arc<dyn ConfigReader>>,
+    /// Whose turn it is to have a configuration planned: it may take long and much memory, so one at a time.
+    pub(crate) what_if_turn: Arc<Semaphore>,
     pub(crate) examiner: Option<Arc<dyn HostDoctor>>,
     /// How the daily backups stand, where some are written.
     pub(crate) daily_backups: Option<DailyBackups>,

@@ -3,11 +3,11 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use netstead_ledger::{EventQuery, Freshness, LedgerError};
-use netstead_model::Event;
+use netstead_model::{Event, Ident};
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 use tracing::debug;
 
-use crate::{access::Grant, app::AppState, http::cursor::EventCursor};
+use crate::{access::Grant, app::AppState, http::cursor::EventCursor, routes::visible};
 
 /// Events read from the store at a time.
 const PAGE: usize = 500;
@@ -63,6 +63,16 @@ impl EventFeed {
                 self.wait().await?;
             }
         }
+    }
+
+    /// The pools the token may see, unless that is all of them. While that cannot be known, it sees none.
+    pub(crate) async fn visible_pools(&self) -> Option<Vec<Ident>> {
+        let scopes = self.grant.scopes();
+        if !scopes.limits_pools() {
+            return None;
+        }
+        let seen = self.app.ledger.read(Freshness::Stale, |book| visible(book, scopes)).await;
+        seen.map_or_else(|_| Some(Vec::new()), |seen| seen.value)
     }
 
     async fn catch_up(&mut self) -> Option<()> {

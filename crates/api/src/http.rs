@@ -8,6 +8,7 @@ pub(crate) mod envelope;
 pub(crate) mod etag;
 pub(crate) mod forward;
 pub(crate) mod host_check;
+pub(crate) mod name_scope;
 pub(crate) mod path;
 pub(crate) mod query;
 pub(crate) mod session;

@@ -39,6 +39,7 @@ use jiff::Timestamp;
 use netstead_engine::Engine;
 use netstead_ledger::Ledger;
 use netstead_model::Clock;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 pub use self::serve::{Bound, CONNECTIONS, ServeError, ServeOptions, Server, TlsFiles, bind, serve};
@@ -63,6 +64,7 @@ pub struct Api {
     cluster: Option<(Cluster, Peers)>,
     nameserver: Arc<[String]>,
     reader: Option<Arc<dyn ConfigReader>>,
+    what_if_turn: Arc<Semaphore>,
     examiner: Option<Arc<dyn HostDoctor>>,
     daily_backups: Option<DailyBackups>,
     tokens: Tokens,
@@ -84,6 +86,7 @@ impl Api {
             cluster,
             nameserver,
             reader,
+            what_if_turn: Arc::new(Semaphore::new(1)),
             examiner,
             daily_backups: None,
             tokens,
@@ -167,6 +170,7 @@ impl Api {
             cluster: self.cluster.clone(),
             nameserver: Arc::clone(&self.nameserver),
             reader: self.reader.clone(),
+            what_if_turn: Arc::clone(&self.what_if_turn),
             examiner: self.examiner.clone(),
             daily_backups: self.daily_backups.clone(),
             tokens: self.tokens.clone(),

@@ -6,7 +6,7 @@ use netstead_client::types::Problem;
 use utoipa::{
     IntoResponses, Modify, OpenApi,
     openapi::{
-        Content, Ref, RefOr, Response, ResponseBuilder,
+        Content, Ref, RefOr, Required, Response, ResponseBuilder,
         security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
     },
 };
@@ -48,6 +48,22 @@ impl Modify for Security {
             HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("nst_<id>_<secret>").build();
         let components = document.components.get_or_insert_default();
         components.add_security_scheme("token", SecurityScheme::Http(bearer));
+    }
+}
+
+/// The operations to which a request without a body is the same as one with `{}`. All others need one.
+const BODY_IS_OPTIONAL: [&str; 6] =
+    ["put_claim", "renew_claim", "apply", "apply_parked", "resume", "check_store"];
+
+/// Says of each body whether it may be left out.
+pub(crate) fn mark_optional_bodies(document: &mut utoipa::openapi::OpenApi) {
+    let items = document.paths.paths.values_mut();
+    let operations = items.flat_map(|item| [&mut item.put, &mut item.post]).flatten();
+    for operation in operations {
+        let optional = operation.operation_id.as_deref().is_some_and(|id| BODY_IS_OPTIONAL.contains(&id));
+        if let Some(RefOr::T(body)) = &mut operation.request_body {
+            body.required = Some(if optional { Required::False } else { Required::True });
+        }
     }
 }
 

@@ -30,6 +30,7 @@ struct Parts {
     facts: BTreeMap<String, String>,
     retry_after: Option<Duration>,
     cause: Option<String>,
+    expected: bool,
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "callers give away what they have no more use for")]
@@ -43,6 +44,7 @@ impl Failure {
             facts: BTreeMap::new(),
             retry_after: None,
             cause: None,
+            expected: false,
         }))
     }
 
@@ -111,6 +113,16 @@ impl Failure {
     pub(crate) fn retry_after(mut self, pause: Duration) -> Self {
         self.0.retry_after = Some(pause);
         self
+    }
+
+    /// Nothing is wrong here, whatever its status says: what the caller waited for did not happen. The log is silent about it.
+    pub(crate) fn expected(mut self) -> Self {
+        self.0.expected = true;
+        self
+    }
+
+    pub(crate) fn is_expected(&self) -> bool {
+        self.0.expected
     }
 
     pub(crate) fn status(&self) -> StatusCode {

@@ -19,6 +19,7 @@ pub(crate) mod pools;
 pub(crate) mod probes;
 pub(crate) mod records;
 pub(crate) mod reservations;
+pub(crate) mod scoped;
 pub(crate) mod sources_and_providers;
 pub(crate) mod status;
 pub(crate) mod store;
@@ -39,7 +40,7 @@ use crate::{
     access::Scopes,
     app::AppState,
     http::{answer::Answer, auth, envelope, forward, host_check, query::limit, session::RequestContext},
-    openapi::Document,
+    openapi::{self, Document},
     problem::Failure,
 };
 
@@ -114,11 +115,13 @@ pub(crate) fn documented() -> OpenApiRouter<AppState> {
         .routes(routes!(records::delete_all))
         .routes(routes!(store::backup))
         .routes(routes!(store::check));
-    OpenApiRouter::with_openapi(Document::openapi()).nest("/api/v1", v1)
+    let mut router = OpenApiRouter::with_openapi(Document::openapi()).nest("/api/v1", v1);
+    openapi::mark_optional_bodies(router.get_openapi_mut());
+    router
 }
 
 /// The pools a token may look at, unless that is all of them. Pools that are gone count as far as they can be known.
-fn visible(book: &Book, scopes: &Scopes) -> Option<Vec<Ident>> {
+pub(crate) fn visible(book: &Book, scopes: &Scopes) -> Option<Vec<Ident>> {
     let in_vrf =
         |pool: &Ident| scopes.vrfs.is_empty() || book.vrf_of(pool).is_some_and(|vrf| scopes.allows_vrf(vrf));
     if !scopes.pools.is_empty() {

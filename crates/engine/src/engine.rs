@@ -11,7 +11,7 @@ use std::{
 };
 
 use futures::future::join_all;
-use netstead_model::{Ident, Name, Span};
+use netstead_model::{Ident, Name, NameSet, Span};
 use netstead_plan::{Digest, OwnerId, Plan};
 use netstead_store::{Commit, Condition, Store, StoreError};
 
@@ -20,7 +20,7 @@ use crate::{
     EngineError, EngineStatus, Manual, Options, PassReport, RecordQuery, RecordView, Scope, Setup,
     WorkloadView,
     engine_state::EngineState,
-    explain,
+    explain::{self, ExplainLimits},
     history::{self, Applied, ChangePage, ChangeQuery, EngineEvent, EngineEventKind},
     keys,
     provider::ProviderHandle,
@@ -103,17 +103,24 @@ impl Engine {
     }
 
     /// By provider and zone: how many values are known beside foreign ones, and how many of them are not as they should be.
-    pub fn count_zones(&self) -> BTreeMap<(Ident, Name), (u64, u64)> {
-        records::count_zones(&self.shared)
+    /// With `within`, only values at these names are counted.
+    pub fn count_zones(&self, within: Option<&NameSet>) -> BTreeMap<(Ident, Name), (u64, u64)> {
+        records::count_zones(&self.shared, within)
+    }
+
+    /// By provider: how many values at these names are ours.
+    pub fn count_owned(&self, names: &NameSet) -> BTreeMap<Ident, usize> {
+        records::count_owned(&self.shared, names)
     }
 
     pub fn workloads(&self) -> Vec<WorkloadView> {
         status::workloads(&self.shared)
     }
 
-    /// Why a name is as it is, and why not, one sentence each.
-    pub async fn explain(&self, name: &Name) -> Vec<String> {
-        explain::explain(&self.shared, name).await
+    /// Why a name is as it is, and why not, one sentence each. `limits` leaves out what the caller may not see; without them
+    /// everything is said.
+    pub async fn explain(&self, name: &Name, limits: Option<&ExplainLimits>) -> Vec<String> {
+        explain::explain(&self.shared, name, limits).await
     }
 
     /// The newest events first.

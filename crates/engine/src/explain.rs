@@ -1,16 +1,37 @@
 //! Explains a name: why it has its records, and why it lacks others.
 
 use netstead_ledger::{Book, Freshness};
-use netstead_model::{Key, Kind, Name};
+use netstead_model::{Ident, Key, Kind, Name};
 
 use crate::{engine_state::EngineState, provider::ProviderHandle, records::reason_text};
 
-/// One sentence for everything that is known about `name`.
-pub(crate) async fn explain(shared: &EngineState, name: &Name) -> Vec<String> {
+/// What is said to a caller who may see the name, but not everything else.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ExplainLimits {
+    /// Only providers that are among these.
+    pub providers: Vec<Ident>,
+    /// Only claims in these pools; none means in all.
+    pub pools: Option<Vec<Ident>>,
+}
+
+impl ExplainLimits {
+    fn shows_pool(&self, pool: &Ident) -> bool {
+        self.pools.as_ref().is_none_or(|pools| pools.contains(pool))
+    }
+}
+
+/// One sentence for everything that is known about `name`, within `limits` if there are any.
+pub(crate) async fn explain(
+    shared: &EngineState,
+    name: &Name,
+    limits: Option<&ExplainLimits>,
+) -> Vec<String> {
     let handles: Vec<ProviderHandle> = shared.providers().values().cloned().collect();
+    let shown =
+        |handle: &&ProviderHandle| limits.is_none_or(|limits| limits.providers.contains(handle.setup.name()));
     let mut said = Vec::new();
-    for handle in &handles {
-        of_provider(shared, handle, name, &mut said);
+    for handle in handles.iter().filter(shown) {
+        of_provider(shared, handle, name, limits.is_none(), &mut said);
     }
     let newest = shared.inventory.borrow().clone();
     for (source, state) in newest.inventory.sources() {
@@ -18,7 +39,8 @@ pub(crate) async fn explain(shared: &EngineState, name: &Name) -> Vec<String> {
             let workload = &entry.workload;
             let asks = workload.hostname.as_ref() == Some(name)
                 || workload.wishes.iter().any(|wish| wish.name == *name);
-            let own = name.labels().next() == Some(workload.name.as_str());
+            // One that is merely called like the name is anybody's.
+            let own = limits.is_none() && name.labels().next() == Some(workload.name.as_str());
             if asks || own {
                 said.extend(workload.why_not.iter().map(|why| format!("{source}/{id}: {why}.")));
                 let troubles = shared.ledger_sync.troubles(source, id);
@@ -26,7 +48,7 @@ pub(crate) async fn explain(shared: &EngineState, name: &Name) -> Vec<String> {
             }
         }
     }
-    for why in nameless_claims(shared, name).await {
+    for why in nameless_claims(shared, name, limits).await {
         if !said.contains(&why) {
             said.push(why);
         }
@@ -38,11 +60,12 @@ pub(crate) async fn explain(shared: &EngineState, name: &Name) -> Vec<String> {
 }
 
 /// Claims that might have had this name, and why they have none. The inventory does not know them.
-async fn nameless_claims(shared: &EngineState, name: &Name) -> Vec<String> {
+async fn nameless_claims(shared: &EngineState, name: &Name, limits: Option<&ExplainLimits>) -> Vec<String> {
     let key = name.labels().next().and_then(|label| label.parse::<Key>().ok());
     let (Some(ledger), Some(key)) = (&shared.options.ledger, key) else { return Vec::new() };
     let look = |book: &Book| -> Vec<String> {
         let pools = book.pools().map(|status| status.pool.spec);
+        let pools = pools.filter(|pool| limits.is_none_or(|limits| limits.shows_pool(&pool.name)));
         let nameless = pools.filter_map(|pool| {
             let claim = book.claim(&pool.name, &key)?.claim;
             let found = claim.names(pool.domain.as_ref());
@@ -54,7 +77,14 @@ async fn nameless_claims(shared: &EngineState, name: &Name) -> Vec<String> {
     ledger.read(Freshness::Stale, look).await.map(|seen| seen.value).unwrap_or_default()
 }
 
-fn of_provider(shared: &EngineState, handle: &ProviderHandle, name: &Name, said: &mut Vec<String>) {
+/// An error of the server may be about another zone, so it is said only if `errors`.
+fn of_provider(
+    shared: &EngineState,
+    handle: &ProviderHandle,
+    name: &Name,
+    errors: bool,
+    said: &mut Vec<String>,
+) {
     let provider = handle.setup.name();
     let seen = handle.snapshot.read().clone();
     let known = said.len();
@@ -108,7 +138,10 @@ fn of_provider(shared: &EngineState, handle: &ProviderHandle, name: &Name, said:
     if asked && let Some(pause) = shared.pauses.of(provider, shared.now()) {
         said.push(format!("{provider}: paused by {}.", pause.by));
     }
-    if asked && let Some(error) = &seen.error {
+    if asked
+        && errors
+        && let Some(error) = &seen.error
+    {
         said.push(format!("{provider}: {error}."));
     }
 }

@@ -48,6 +48,7 @@ pub use self::{
     doctor::{Finding, Grade},
     engine::{Cleaning, Engine, Undone},
     error::EngineError,
+    explain::ExplainLimits,
     history::{
         Applied, AppliedStep, Change, ChangePage, ChangePosition, ChangeQuery, EngineEvent, EngineEventKind,
         StoredPlanRef,

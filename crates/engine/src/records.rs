@@ -4,7 +4,7 @@ mod plan_index;
 
 use std::{collections::BTreeMap, fmt, ops::Bound};
 
-use netstead_model::{Ident, Name, RecordData, RecordType};
+use netstead_model::{Ident, Name, NameSet, RecordData, RecordType};
 use netstead_plan::Reason;
 
 pub(crate) use self::plan_index::PlanIndex;
@@ -73,8 +73,8 @@ pub struct RecordQuery {
     pub zone: Option<Name>,
     pub name: Option<Name>,
     pub state: Option<RecordState>,
-    /// Only names in one of these zones.
-    pub within: Option<Vec<Name>>,
+    /// Only these names: the others are not the caller's to know.
+    pub within: Option<NameSet>,
     /// Go on after this [`RecordView::sort_key`].
     pub after: Option<String>,
     /// At most so many.
@@ -86,7 +86,7 @@ impl RecordQuery {
         let inside = |zone: &Name| name.is_subdomain_of(zone);
         self.name.as_ref().is_none_or(|wanted| wanted == name)
             && self.zone.as_ref().is_none_or(inside)
-            && self.within.as_ref().is_none_or(|zones| zones.iter().any(inside))
+            && self.within.as_ref().is_none_or(|names| names.contains(name))
     }
 
     fn wants(&self, view: &RecordView) -> bool {
@@ -133,15 +133,20 @@ pub(crate) fn list(shared: &EngineState, query: &RecordQuery) -> Vec<RecordView>
     found
 }
 
-/// How many values each zone has beside foreign ones, and how many of them are not as they should be.
-pub(crate) fn count_zones(shared: &EngineState) -> BTreeMap<(Ident, Name), (u64, u64)> {
+/// How many values each zone has beside foreign ones, and how many of them are not as they should be. Only names `within`
+/// are counted, if that is given.
+pub(crate) fn count_zones(
+    shared: &EngineState,
+    within: Option<&NameSet>,
+) -> BTreeMap<(Ident, Name), (u64, u64)> {
     let mut counts: BTreeMap<(Ident, Name), (u64, u64)> = BTreeMap::new();
     for look in provider_records(shared, None) {
         let mut from: Option<Name> = None;
         loop {
             let bound = from.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
             let Some(name) = look.next(bound, false).cloned() else { break };
-            if let Some(zone) = look.zone_of(&name) {
+            let counted = within.is_none_or(|names| names.contains(&name));
+            if let Some(zone) = look.zone_of(&name).filter(|_| counted) {
                 let slot = counts.entry((look.provider().clone(), zone)).or_default();
                 for state in look.states(&name) {
                     slot.0 += u64::from(state != RecordState::Foreign);
@@ -152,6 +157,17 @@ pub(crate) fn count_zones(shared: &EngineState) -> BTreeMap<(Ident, Name), (u64,
         }
     }
     counts
+}
+
+/// How many values at these names are ours on each provider.
+pub(crate) fn count_owned(shared: &EngineState, names: &NameSet) -> BTreeMap<Ident, usize> {
+    let handles: Vec<ProviderHandle> = shared.providers().values().cloned().collect();
+    let count = |handle: &ProviderHandle| {
+        let owned = handle.snapshot.read().owned.clone();
+        let values = owned.iter().filter(|(name, _)| names.contains(name)).map(|(_, values)| values.len());
+        (handle.setup.name().clone(), values.sum())
+    };
+    handles.iter().map(count).collect()
 }
 
 fn provider_records(shared: &EngineState, provider: Option<&Ident>) -> Vec<ProviderRecords> {

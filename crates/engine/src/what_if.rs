@@ -5,10 +5,9 @@ use std::{
     sync::Arc,
 };
 
-use futures::future::join_all;
 use netstead_model::{Content, Ident, Name, RecordSet, RecordType, Workload};
 use netstead_plan::{
-    Actual, ActualZone, Case, Digest, DomainMatch, Domains, Guard, Inventory, Owned, Plan, Settings,
+    Actual, ActualZone, Case, Digest, DomainMatch, Domains, Guard, Inventory, Now, Owned, Plan, Settings,
     SourceConfig, desired,
 };
 
@@ -77,40 +76,51 @@ impl Engine {
             .collect();
         let inventory = what_if_inventory(shared, &imagined.sources, &renames);
         let (renames, domains) = (Arc::new(renames), Arc::new(imagined.domains));
-        let plans = imagined.providers.into_iter().map(|provider| {
-            let (inventory, domains, renames) = (inventory.clone(), domains.clone(), renames.clone());
-            async move {
-                let running = match &provider.running {
-                    Some(name) => Some(self.provider(name)?),
-                    None => None,
-                };
-                let asked = provider.same_server && running.is_some();
-                let case = match running {
-                    Some(handle) => {
-                        let ask = Overrides {
-                            inventory: Some(inventory),
-                            domains: Some(domains),
-                            renames,
-                            settings: Some(provider.settings),
-                            elsewhere: !provider.same_server,
-                        };
-                        handle.what_if_case(ask).await?
-                    }
-                    None => case_of_new_provider(shared, provider.settings, &inventory, &domains),
-                };
-                let (_, plan) = plan_case(case).await?;
-                Ok(WhatIfPlan { plan, asked })
-            }
-        });
-        join_all(plans).await.into_iter().collect()
+        // One after the other: each has a copy of the inventory, and there may be many.
+        let mut plans = Vec::with_capacity(imagined.providers.len());
+        for provider in imagined.providers {
+            let running = match &provider.running {
+                Some(name) => Some(self.provider(name)?),
+                None => None,
+            };
+            let asked = provider.same_server && running.is_some();
+            let (inventory, domains) = (inventory.clone(), domains.clone());
+            let case = match running {
+                Some(handle) => {
+                    let ask = Overrides {
+                        inventory: Some(inventory),
+                        domains: Some(domains),
+                        renames: renames.clone(),
+                        settings: Some(provider.settings),
+                        elsewhere: !provider.same_server,
+                    };
+                    handle.what_if_case(ask).await?
+                }
+                None => {
+                    let now = shared.now();
+                    blocking(move || case_of_new_provider(provider.settings, &inventory, &domains, now))
+                        .await?
+                }
+            };
+            let (_, plan) = plan_case(case).await?;
+            plans.push(WhatIfPlan { plan, asked });
+        }
+        Ok(plans)
     }
 }
 
 async fn plan_case(case: Case) -> Result<(Case, Plan), EngineError> {
-    let work = move || {
+    blocking(move || {
         let plan = case.plan();
         (case, plan)
-    };
+    })
+    .await
+}
+
+/// Long work beside the loops, so that it holds up nothing else.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, EngineError> {
     tokio::task::spawn_blocking(work).await.map_err(|_| EngineError::Closed)
 }
 
@@ -158,12 +168,11 @@ fn what_if_inventory(
 
 /// A provider that does not run yet: nothing is ours there, and its zones are taken to be empty.
 fn case_of_new_provider(
-    shared: &EngineState,
     settings: Settings,
     inventory: &Arc<Inventory>,
     domains: &Arc<Domains>,
+    now: Now,
 ) -> Case {
-    let now = shared.now();
     let owned = Owned::default();
     let names: BTreeSet<Name> = {
         let wanted = desired(inventory, &settings, domains, &owned, now);

@@ -18,6 +18,12 @@ pub struct Key(SmolStr);
 impl Key {
     /// The most characters it can have.
     pub const MAX: usize = 253;
+
+    /// Whether it is `.` or `..`, which no path of a URL can hold: clients take it for a step in the path, also when it is
+    /// written as `%2E`. What is new gets no such key; what has one is still read, and can be released.
+    pub fn is_path_step(&self) -> bool {
+        matches!(self.as_str(), "." | "..")
+    }
 }
 
 impl FromStr for Key {

@@ -35,6 +35,8 @@ mod key;
 mod label;
 pub mod mac;
 mod name;
+mod name_set;
+mod overlap;
 mod parse;
 mod pool;
 mod range;
@@ -60,13 +62,17 @@ pub use ident::Ident;
 pub use key::Key;
 pub use label::{Labels, Selector};
 pub use name::{Name, is_host_label};
+pub use name_set::NameSet;
+pub use overlap::overlapping_pairs;
 pub use parse::ParseError;
 pub use pool::{
     DEFAULT_COOLDOWN, DEFAULT_COOLDOWN_MIN, Family, MOST_RANGES, Order, Origin, Pool, PoolError, PoolSpec,
     default_vrf,
 };
 pub use range::Range;
-pub use record::{RecordData, RecordSet, RecordType, Service, Values, address_of_reverse, reverse_name};
+pub use record::{
+    RecordData, RecordSet, RecordType, Service, Values, address_of_reverse, range_of_reverse, reverse_name,
+};
 pub use source::Source;
 pub use span::Span;
 pub use workload::{Content, Ended, Interface, Report, View, Wish, Workload};

@@ -14,7 +14,7 @@ use crate::{ParseError, parse::serde_as_text};
 
 pub use self::{
     data::RecordData,
-    reverse::{address_of_reverse, reverse_name},
+    reverse::{address_of_reverse, range_of_reverse, reverse_name},
     service::Service,
     set::RecordSet,
     values::Values,

@@ -46,6 +46,22 @@ impl Plan {
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }
+
+    /// The part of the plan that is about names which are `shown`. Its hashes are still those of the whole.
+    #[must_use]
+    pub fn only(mut self, shown: impl Fn(&Name) -> bool) -> Self {
+        self.steps.retain(|step| shown(&step.unit.name));
+        if let Some(parked) = &mut self.parked {
+            parked.changes.retain(|change| shown(&change.name));
+        }
+        self.parked = self.parked.filter(|parked| !parked.changes.is_empty());
+        self.blocked.retain(|blocked| shown(&blocked.name));
+        self.kept.retain(|kept| shown(&kept.name));
+        self.drift.retain(|drift| shown(&drift.name));
+        self.restated.retain(|(name, _)| shown(name));
+        self.forgotten.retain(|(name, _)| shown(name));
+        self
+    }
 }
 
 /// All changes of one name.

@@ -34,11 +34,6 @@ impl Scopes {
         self.zones.is_empty() || self.zones.iter().any(|zone| name.is_subdomain_of(zone))
     }
 
-    /// The zones, unless that is all of them.
-    pub fn only_zones(&self) -> Option<Vec<Name>> {
-        (!self.zones.is_empty()).then(|| self.zones.clone())
-    }
-
     /// Whether the name of a pool is in scope; its VRF is another question.
     pub fn allows_pool_name(&self, pool: &Ident) -> bool {
         self.pools.is_empty() || self.pools.contains(pool)

@@ -10,10 +10,13 @@ use super::{
     claim::{requests, target},
     maybe, parse,
 };
-use crate::problem::Failure;
+use crate::{http::body::Many, problem::Failure};
 
-/// Most entries of one call.
-const MOST: usize = 10_000;
+impl Many for BulkInput {
+    const LIST: &'static str = "entries";
+    /// More of them are sent in several calls.
+    const MOST: usize = 10_000;
+}
 
 /// One entry as commands: a claim from `each` of several pools is several, never split over two commits.
 #[derive(Debug)]
@@ -28,10 +31,6 @@ pub(crate) type Group = Vec<Entry>;
 pub(crate) fn entries(input: BulkInput) -> Result<Vec<Entry>, Failure> {
     if input.entries.is_empty() {
         return Err(Failure::impossible("entries", "there is none"));
-    }
-    if input.entries.len() > MOST {
-        let told = format!("there are {}, and at most {MOST} are taken at once", input.entries.len());
-        return Err(Failure::impossible("entries", told));
     }
     let numbered = input.entries.into_iter().enumerate();
     let entries: Vec<Entry> = numbered
@@ -57,10 +56,6 @@ fn entry(input: BulkEntry) -> Result<Entry, Failure> {
     match input {
         BulkEntry::Claim(from) => {
             let asked = requests(&from).map_err(|failure| failure.within("claim"))?;
-            if asked.len() > MOST_ENTRIES {
-                let told = format!("{} pools, and at most {MOST_ENTRIES} fit into one commit", asked.len());
-                return Err(Failure::impossible("claim.each", told));
-            }
             if asked.iter().any(|asked| asked.request.wait.is_some()) {
                 return Err(Failure::impossible(
                     "claim.claim.wait",

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use netstead_client::types::{ClaimFrom, ClaimInput, ClaimOutput, ReservationOutput};
-use netstead_ledger::{Book, ClaimView};
+use netstead_ledger::{Book, ClaimView, MOST_ENTRIES};
 use netstead_model::{
     Address, Claim, ClaimId, ClaimRef, ClaimRequest, Details, Family, Ident, Key, Kind, PoolChoice, PoolSpec,
     Reservation, Waiting, Want,
@@ -68,10 +68,14 @@ fn wanted(input: &ClaimInput) -> Result<(Want, Option<u8>), Failure> {
 /// The requests a [`ClaimFrom`] stands for: one, or one per pool of `each`.
 pub(crate) fn requests(from: &ClaimFrom) -> Result<Vec<ParsedClaim>, Failure> {
     let key: Key = parse("key", &from.key)?;
-    let any: Vec<Ident> = each("any", &from.any)?;
-    if any.len() > MOST_NAMED {
+    if from.any.len() > MOST_NAMED {
         return Err(Failure::impossible("any", format!("at most {MOST_NAMED} pools can be named")));
     }
+    if from.each.len() > MOST_ENTRIES {
+        let told = format!("{} pools, and at most {MOST_ENTRIES} fit into one commit", from.each.len());
+        return Err(Failure::impossible("each", told));
+    }
+    let any: Vec<Ident> = each("any", &from.any)?;
     let all: Vec<Ident> = each("each", &from.each)?;
     let select = maybe("select", from.select.as_ref())?;
     let one =
@@ -137,10 +141,11 @@ pub(crate) fn lone(claim: &Claim, pool: Option<&PoolSpec>, now: Timestamp) -> Cl
     output(&ClaimView { claim: Arc::new(claim.clone()), left: None }, pool, now)
 }
 
-/// A claim in the queue.
+/// A claim in the queue, as one of a pool: the first where it may be served, if none is said.
 pub(crate) fn waiting(waiting: &Waiting, pool: Option<&PoolSpec>) -> ClaimOutput {
+    let name = pool.map(|pool| &pool.name).or(waiting.pools.first());
     ClaimOutput {
-        pool: waiting.pools.first().map(ToString::to_string).unwrap_or_default(),
+        pool: name.map(ToString::to_string).unwrap_or_default(),
         key: waiting.key.to_string(),
         state: "waiting".to_owned(),
         owner: waiting.owner.to_string(),
@@ -196,8 +201,10 @@ pub(crate) fn in_book(book: &Book, claim: &Arc<Claim>, now: Timestamp) -> ClaimO
     }
 }
 
-pub(crate) fn waiting_in_book(book: &Book, waits: &Waiting) -> ClaimOutput {
-    let status = waits.pools.first().and_then(|pool| book.pool(pool));
+/// A claim in the queue as one of the first of its pools that is `visible`, or of all.
+pub(crate) fn waiting_in_book(book: &Book, waits: &Waiting, visible: Option<&[Ident]>) -> ClaimOutput {
+    let seen = |pool: &&Ident| visible.is_none_or(|visible| visible.contains(pool));
+    let status = waits.pools.iter().find(seen).and_then(|pool| book.pool(pool));
     waiting(waits, status.as_ref().map(|status| &status.pool.spec))
 }
 

@@ -1,12 +1,14 @@
 //! Events.
 
 use netstead_client::types::EventOutput;
-use netstead_model::{Claim, Event, EventKind, ParseError, Pool, PoolStatus, Subject, Usage, Waiting};
+use netstead_model::{Claim, Event, EventKind, Ident, ParseError, Pool, PoolStatus, Subject, Usage, Waiting};
 use serde_json::{Value, json};
 
 use super::{claim::reservation, pairs, pool};
 
-pub(crate) fn output(event: &Event) -> EventOutput {
+/// The event as a caller is told it that sees the pools `visible`, or all of them.
+pub(crate) fn output(event: &Event, visible: Option<&[Ident]>) -> EventOutput {
+    let subject = |of: &Subject| subject(of, visible);
     let claim = event.claim();
     let after = event.after.as_ref().or(event.before.as_ref());
     EventOutput {
@@ -44,12 +46,12 @@ fn owner(subject: &Subject) -> Option<String> {
 }
 
 /// A thing as it was or is, under the names the rest of the API uses.
-fn subject(subject: &Subject) -> Value {
+fn subject(subject: &Subject, visible: Option<&[Ident]>) -> Value {
     match subject {
         Subject::Claim(claim) => bound(claim),
         Subject::Pool(pool) => settings(pool),
         Subject::Reservation(reserved) => plain(&reservation(reserved)),
-        Subject::Waiting(waits) => waiting(waits),
+        Subject::Waiting(waits) => waiting(waits, visible),
     }
 }
 
@@ -70,9 +72,10 @@ fn bound(claim: &Claim) -> Value {
     }))
 }
 
-fn waiting(waiting: &Waiting) -> Value {
+fn waiting(waiting: &Waiting, visible: Option<&[Ident]>) -> Value {
+    let seen = |pool: &&Ident| visible.is_none_or(|visible| visible.contains(pool));
     without_nulls(json!({
-        "pools": waiting.pools.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "pools": waiting.pools.iter().filter(seen).map(ToString::to_string).collect::<Vec<_>>(),
         "key": waiting.key.as_str(),
         "owner": &*waiting.owner,
         "since": waiting.since,

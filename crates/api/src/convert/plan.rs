@@ -11,8 +11,7 @@ use netstead_plan::{DriftKind, Line, Plan, Sign, Step};
 use super::dns::{count, mode};
 
 /// The plan of a provider as it stands. What was carried out is no longer to be done.
-pub(crate) fn output(plan: &Plan, status: Option<&ProviderStatus>, now: Timestamp) -> PlanOutput {
-    let mut plan = plan.clone();
+pub(crate) fn output(mut plan: Plan, status: Option<&ProviderStatus>, now: Timestamp) -> PlanOutput {
     if status.is_some_and(|status| status.pending == 0) {
         plan.steps.clear();
     }

@@ -1,6 +1,6 @@
 //! JSON bodies: bounded, strict, with errors that name the field.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use axum::{
     body::{Body, HttpBody as _},
@@ -8,7 +8,10 @@ use axum::{
     http::{HeaderMap, StatusCode, header},
 };
 use futures::StreamExt as _;
-use serde::de::DeserializeOwned;
+use serde::{
+    Deserializer,
+    de::{self, DeserializeOwned, DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor},
+};
 use serde_json::Value;
 
 use crate::{app::AppState, http::session::time_left, problem::Failure};
@@ -21,6 +24,84 @@ pub(crate) const BULK: usize = 8 << 20;
 const SWALLOWED: usize = 64 << 20;
 const SWALLOWING: Duration = Duration::from_secs(10);
 
+/// A body that is one list of many things.
+pub(crate) trait Many {
+    /// What the list is called.
+    const LIST: &'static str;
+    /// Most things in it.
+    const MOST: usize;
+}
+
+/// A body of at most [`BULK`] bytes, whose things are counted before any of them is read.
+#[derive(Debug)]
+pub(crate) struct ManyJson<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Many> FromRequest<AppState> for ManyJson<T> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, app: &AppState) -> Result<Self, Failure> {
+        let bytes = receive::<BULK>(request, app).await?;
+        check_count::<T>(&bytes)?;
+        parse(&bytes).map(Self)
+    }
+}
+
+/// Refuses a list that is too long. What else may be wrong with the body is found when it is read.
+fn check_count<T: Many>(bytes: &[u8]) -> Result<(), Failure> {
+    let mut count = ListLength { list: T::LIST, most: T::MOST, found: 0 };
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    let _ = json.deserialize_map(&mut count);
+    if count.found <= T::MOST {
+        return Ok(());
+    }
+    let told = format!("there are more than {}, which is the most that are taken at once", T::MOST);
+    Err(Failure::impossible(T::LIST, told))
+}
+
+/// Counts the things in one list of an object, and stops when there are too many.
+struct ListLength {
+    list: &'static str,
+    most: usize,
+    found: usize,
+}
+
+impl<'de> Visitor<'de> for &mut ListLength {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object with a list")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(name) = map.next_key::<String>()? {
+            if name == self.list {
+                map.next_value_seed(&mut *self)?;
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        while items.next_element::<IgnoredAny>()?.is_some() {
+            self.found += 1;
+            if self.found > self.most {
+                return Err(de::Error::custom("there are too many"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for &mut ListLength {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, list: D) -> Result<(), D::Error> {
+        list.deserialize_seq(self)
+    }
+}
+
 /// A body of at most `MOST` bytes of JSON. An empty one counts as `{}`.
 #[derive(Debug)]
 pub(crate) struct Json<T, const MOST: usize = ORDINARY>(pub(crate) T);
@@ -29,17 +110,20 @@ impl<T: DeserializeOwned, const MOST: usize> FromRequest<AppState> for Json<T, M
     type Rejection = Failure;
 
     async fn from_request(request: Request, app: &AppState) -> Result<Self, Failure> {
-        let left = time_left(app, request.extensions(), request.headers())?;
-        let (parts, body) = request.into_parts();
-        if !body.is_end_stream() {
-            check_type(&parts.headers)?;
-        }
-        // What carries many things is bounded by the configuration, the rest never takes more than it needs.
-        let most = if MOST == BULK { app.max_body } else { MOST.min(app.max_body) };
-        let reading = tokio::time::timeout(left, read(body, &parts.headers, most));
-        let bytes = reading.await.map_err(|_| too_slow())??;
-        parse(&bytes).map(Self)
+        parse(&receive::<MOST>(request, app).await?).map(Self)
     }
+}
+
+async fn receive<const MOST: usize>(request: Request, app: &AppState) -> Result<Vec<u8>, Failure> {
+    let left = time_left(app, request.extensions(), request.headers())?;
+    let (parts, body) = request.into_parts();
+    if !body.is_end_stream() {
+        check_type(&parts.headers)?;
+    }
+    // What carries many things is bounded by the configuration, the rest never takes more than it needs.
+    let most = if MOST == BULK { app.max_body } else { MOST.min(app.max_body) };
+    let reading = tokio::time::timeout(left, read(body, &parts.headers, most));
+    reading.await.map_err(|_| too_slow())?
 }
 
 fn check_type(headers: &HeaderMap) -> Result<(), Failure> {
@@ -250,6 +334,19 @@ mod tests {
         400 claim.ttl | claim.ttl: duplicate field `ttl` at line 1 column 41
         400 entries[0] | entries[0]: it says more than one thing; give each entry one of `claim`, `release`, `renew` and `move`
         ");
+    }
+
+    #[test]
+    fn a_list_that_is_too_long_is_refused_before_its_things_are_read() {
+        // None of these is an entry, which only shows when they are read.
+        let body = |count: usize| format!("{{\"x\": [[[]]], \"entries\": [{}]}}", vec!["7"; count].join(","));
+        assert!(check_count::<BulkInput>(body(10_000).as_bytes()).is_ok());
+        let problem = check_count::<BulkInput>(body(10_001).as_bytes()).unwrap_err().problem(None);
+        let told = "entries: there are more than 10000, which is the most that are taken at once";
+        assert_eq!((problem.status, problem.detail.as_str()), (422, told));
+        for other in ["", "[]", "7", "{\"entries\": 7}", "{\"entries\": [", "{\"other\": [1, 2]}"] {
+            assert!(check_count::<BulkInput>(other.as_bytes()).is_ok(), "{other}");
+        }
     }
 
     #[test]

@@ -59,7 +59,7 @@ fn as_problem_details(mut response: Response, arrival: &RequestInfo) -> Response
     };
     if let Some(cause) = failure.cause() {
         error!(request = &*arrival.id, cause, "A request failed through a fault of ours.");
-    } else if failure.status().is_server_error() {
+    } else if failure.status().is_server_error() && !failure.is_expected() {
         let problem = failure.problem(None);
         warn!(
             request = &*arrival.id,
@@ -132,6 +132,7 @@ mod tests {
             cluster: None,
             nameserver: Arc::from([]),
             reader: None,
+            what_if_turn: Arc::new(tokio::sync::Semaphore::new(1)),
             examiner: None,
             daily_backups: None,
             tokens: Tokens::open(store, clock.clone()).await.unwrap(),

@@ -17,6 +17,9 @@ use crate::{app::AppState, problem::Failure};
 const MOST: usize = 1000;
 const DEFAULT: usize = 100;
 
+/// How many changes after the newest one may be waited for. There are never as many within the longest time a request has.
+const FARTHEST: u64 = 1_000_000_000;
+
 /// The parameters of a request that changes something.
 #[derive(Debug)]
 pub(crate) struct Query<T>(pub(crate) T);
@@ -35,7 +38,7 @@ pub(crate) struct ReadQuery<T> {
 pub(crate) struct FreshParams {
     /// `ok`: answer at once from memory; the header `Netstead-Age` says how old that is.
     stale: Option<String>,
-    /// Wait until this sequence number has been reached.
+    /// Wait until this sequence number has been reached; at most a billion after the newest.
     at_least: Option<u64>,
 }
 
@@ -55,9 +58,9 @@ impl<T: DeserializeOwned> FromRequestParts<AppState> for Query<T> {
 impl<T: DeserializeOwned> FromRequestParts<AppState> for ReadQuery<T> {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self, Failure> {
         let mut pairs = pairs(&parts.uri)?;
-        let freshness = freshness(&mut pairs)?;
+        let freshness = freshness(&mut pairs, app.ledger.health().seq)?;
         Ok(Self { params: typed(pairs)?, freshness })
     }
 }
@@ -75,7 +78,8 @@ fn pairs(uri: &Uri) -> Result<Map<String, Value>, Failure> {
     Ok(pairs)
 }
 
-fn freshness(pairs: &mut Map<String, Value>) -> Result<Freshness, Failure> {
+/// How fresh the answer must be, where `newest` is the number of the newest change.
+fn freshness(pairs: &mut Map<String, Value>, newest: u64) -> Result<Freshness, Failure> {
     let mut take = |name| pairs.remove(name).and_then(|value| value.as_str().map(str::to_owned));
     let (stale, at_least) = (take("stale"), take("at_least"));
     match (stale.as_deref(), at_least) {
@@ -87,7 +91,12 @@ fn freshness(pairs: &mut Map<String, Value>) -> Result<Freshness, Failure> {
         (Some(_), _) => Err(Failure::unreadable("stale", "the only value is `ok`")),
         (None, Some(number)) => {
             let told = "it is a sequence number: a whole number from 0 on";
-            Ok(Freshness::AtLeast(number.parse().map_err(|_| Failure::unreadable("at_least", told))?))
+            let number = number.parse().map_err(|_| Failure::unreadable("at_least", told))?;
+            if number > newest.saturating_add(FARTHEST) {
+                let told = format!("the newest change is {newest}, and no request waits for {number}");
+                return Err(Failure::unreadable("at_least", told));
+            }
+            Ok(Freshness::AtLeast(number))
         }
     }
 }
@@ -132,9 +141,9 @@ mod tests {
         pool: Option<String>,
     }
 
-    fn ask(query: &'static str) -> Result<(Option<String>, Freshness), String> {
+    fn ask(query: &str) -> Result<(Option<String>, Freshness), String> {
         let mut pairs = pairs(&query.parse().unwrap()).map_err(|failure| failure.problem(None).detail)?;
-        let fresh = freshness(&mut pairs).map_err(|failure| failure.problem(None).detail)?;
+        let fresh = freshness(&mut pairs, 7).map_err(|failure| failure.problem(None).detail)?;
         let params: Params = typed(pairs).map_err(|failure| failure.problem(None).detail)?;
         Ok((params.pool, fresh))
     }
@@ -144,6 +153,7 @@ mod tests {
         assert_eq!(ask("/"), Ok((None, Freshness::Fresh)));
         assert_eq!(ask("/?pool=a%20b&stale=ok"), Ok((Some("a b".into()), Freshness::Stale)));
         assert_eq!(ask("/?at_least=7"), Ok((None, Freshness::AtLeast(7))));
+        assert_eq!(ask("/?at_least=1000000007"), Ok((None, Freshness::AtLeast(1_000_000_007))));
     }
 
     #[test]
@@ -153,6 +163,10 @@ mod tests {
         assert_eq!(told("/?pool=a&pool=b"), "pool: it is given twice");
         assert_eq!(told("/?stale=yes"), "stale: the only value is `ok`");
         assert_eq!(told("/?at_least=x"), "at_least: it is a sequence number: a whole number from 0 on");
+        for number in ["1000000008", "9223372036854775808", "18446744073709551615"] {
+            let wanted = format!("at_least: the newest change is 7, and no request waits for {number}");
+            assert_eq!(ask(&format!("/?at_least={number}")).unwrap_err(), wanted);
+        }
     }
 
     #[test]

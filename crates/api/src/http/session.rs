@@ -14,7 +14,7 @@ use netstead_model::{Ident, Name};
 use crate::{
     access::{Denied, Grant, Role, Scopes},
     app::AppState,
-    http::{envelope::RequestInfo, zone_scope},
+    http::{envelope::RequestInfo, name_scope::NameScope, zone_scope},
     problem::Failure,
 };
 
@@ -144,18 +144,19 @@ impl RequestContext {
         self.app.engine_slot.engine().ok_or_else(missing)
     }
 
-    /// Refuses a name that is in none of the token's zones.
-    pub(crate) fn check_zone(&self, name: &Name) -> Result<(), Failure> {
-        zone_scope::check_dns_name(self.scopes(), name)
+    /// The names that the token covers: as fresh as the change that depends on it, or as what is looked at.
+    pub(crate) async fn name_scope(&self, freshness: Freshness) -> Result<NameScope, Failure> {
+        let scopes = self.scopes();
+        if !NameScope::depends_on_pools(scopes) {
+            return Ok(NameScope::new(scopes, []));
+        }
+        let look = |book: &Book| NameScope::new(scopes, book.pools().map(|status| status.pool.spec));
+        Ok(self.read(freshness, look).await?.value)
     }
 
-    /// What concerns all zones is not for a token that is limited to some.
-    pub(crate) fn check_every_zone(&self) -> Result<(), Failure> {
-        if self.scopes().zones.is_empty() {
-            return Ok(());
-        }
-        Err(Failure::forbidden("this concerns all zones, and your token is limited to some")
-            .fact("scope", "zones"))
+    /// Refuses a name that the token does not cover.
+    pub(crate) async fn check_name(&self, name: &Name) -> Result<(), Failure> {
+        self.name_scope(Freshness::Fresh).await?.check(name)
     }
 
     /// The time of day at which the Book stood where it stands: what it says is left counts from then, and so what ends
@@ -203,7 +204,7 @@ impl RequestContext {
         let reading = self.app.ledger.read(freshness, look);
         match tokio::time::timeout(self.time_left(), reading).await {
             Ok(Err(LedgerError::Unavailable { reason })) if freshness != Freshness::Stale => {
-                Err(Failure::unfresh(&reason))
+                Err(self.not_reached(freshness).unwrap_or_else(|| Failure::unfresh(&reason)))
             }
             Ok(seen) => Ok(seen?),
             Err(_) => Err(self.out_of_time(freshness)),
@@ -215,8 +216,19 @@ impl RequestContext {
     fn out_of_time(&self, freshness: Freshness) -> Failure {
         match self.app.ledger.health().reason {
             Some(reason) if freshness != Freshness::Stale => Failure::unfresh(&reason),
-            _ => LedgerError::TooLate.into(),
+            _ => self.not_reached(freshness).unwrap_or_else(|| LedgerError::TooLate.into()),
         }
+    }
+
+    /// The caller waited for a change that has not happened. None if something else is wrong.
+    fn not_reached(&self, freshness: Freshness) -> Option<Failure> {
+        let health = self.app.ledger.health();
+        let Freshness::AtLeast(number) = freshness else { return None };
+        if health.reason.is_some() || health.seq >= number {
+            return None;
+        }
+        let told = format!("change {number} has not happened yet: the newest is {}", health.seq);
+        Some(Failure::new(StatusCode::GATEWAY_TIMEOUT, "too-late", told).expected())
     }
 
     /// Refuses what is not in the token's scope: before a command, whose own check knows nothing of tokens.
@@ -276,9 +288,13 @@ pub(crate) fn check_list_scope(
 
 /// What is said of an address that is in no pool the token is for, whether or not it is in another.
 pub(crate) fn address_out_of_scope(scopes: &Scopes, address: &dyn Display) -> Failure {
+    out_of_reach(scopes, &format!("and {address} is in none of them"))
+}
+
+/// What is said of something that the pools or VRFs of a token do not reach; `told` says what.
+pub(crate) fn out_of_reach(scopes: &Scopes, told: &str) -> Failure {
     let (what, scope) = if scopes.pools.is_empty() { ("VRF", &scopes.vrfs) } else { ("pool", &scopes.pools) };
-    let told = format!("your token is for the {what}s {}, and {address} is in none of them", quoted(scope));
-    refused_scope(told, what, scope)
+    refused_scope(format!("your token is for the {what}s {}, {told}", quoted(scope)), what, scope)
 }
 
 pub(crate) fn check_vrf(scopes: &Scopes, vrf: &Ident) -> Result<(), Failure> {

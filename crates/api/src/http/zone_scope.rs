@@ -9,12 +9,14 @@ use crate::{access::Scopes, problem::Failure};
 
 /// Refuses a name that is in none of the token's zones.
 pub(crate) fn check_dns_name(scopes: &Scopes, name: &Name) -> Result<(), Failure> {
-    if scopes.allows_zone(name) {
-        return Ok(());
-    }
+    if scopes.allows_zone(name) { Ok(()) } else { Err(out_of_zones(scopes, &format!("`{name}`"))) }
+}
+
+/// What is said of something that is in none of the token's zones.
+pub(crate) fn out_of_zones(scopes: &Scopes, what: &str) -> Failure {
     let zones: Vec<String> = scopes.zones.iter().map(|zone| format!("`{zone}`")).collect();
-    let told = format!("your token is for the zones {} and not for `{name}`", zones.join(", "));
-    Err(Failure::forbidden(told).fact("scope", "zones"))
+    let told = format!("your token is for the zones {} and not for {what}", zones.join(", "));
+    Failure::forbidden(told).fact("scope", "zones")
 }
 
 /// Refuses a change by which a name comes, changes or goes in none of the token's zones. The Book knows nothing of

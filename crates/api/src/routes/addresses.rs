@@ -2,8 +2,10 @@
 
 use jiff::Timestamp;
 use netstead_client::types::{AddressOutput, ExplainOutput, ExplainPlace, Page};
-use netstead_ledger::{AddressCursor, AddressFilter, AddressState, AddressView, BlockView, Book, EventQuery};
-use netstead_model::{Address, Cidr, ParseError};
+use netstead_ledger::{
+    AddressCursor, AddressFilter, AddressState, AddressView, BlockView, Book, EventQuery, Freshness,
+};
+use netstead_model::{Address, Cidr, Ident, ParseError};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -113,10 +115,11 @@ pub(crate) async fn explain(
     if seen.value.is_empty() && scopes.limits_pools() {
         return Err(address_out_of_scope(scopes, &shown));
     }
+    let pools = session.read(Freshness::Stale, |book| visible(book, scopes)).await?.value;
     let mut places = Vec::with_capacity(seen.value.len());
     for (mut place, view) in seen.value {
         if let Some(view) = view {
-            place.history = history(&session, &view).await?;
+            place.history = history(&session, &view, pools.as_deref()).await?;
         }
         places.push(place);
     }
@@ -170,17 +173,19 @@ fn in_block(
     (ExplainPlace { address, claim: None, why: told, history: Vec::new() }, None)
 }
 
+/// What happened to an address in its pool; to one that is in none, in the pools that are `visible`.
 async fn history(
     session: &RequestContext,
     view: &AddressView,
+    visible: Option<&[Ident]>,
 ) -> Result<Vec<netstead_client::types::EventOutput>, Failure> {
     let query = EventQuery {
         address: Some(view.address),
-        pools: view.pool.clone().map(|pool| vec![pool]),
+        pools: view.pool.clone().map(|pool| vec![pool]).or_else(|| visible.map(<[Ident]>::to_vec)),
         newest_first: true,
         limit: HISTORY,
         ..EventQuery::default()
     };
     let page = session.app.ledger.events(&query).await?;
-    Ok(page.events.iter().map(|event| convert::event::output(event)).collect())
+    Ok(page.events.iter().map(|event| convert::event::output(event, visible)).collect())
 }

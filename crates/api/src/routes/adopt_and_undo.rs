@@ -2,12 +2,14 @@
 
 use netstead_client::types::{AdoptInput, CleanInput, RecoverInput, RollbackInput, TakeOutput, UndoOutput};
 use netstead_engine::{Adoption, Cleaning, EngineError};
+use netstead_ledger::Freshness;
 use netstead_model::{Ident, Name, RecordType};
 use netstead_plan::{
     OwnerId,
     marks::{Tool, external_dns::Naming},
 };
 
+use super::scoped;
 use crate::{
     convert,
     http::{
@@ -21,7 +23,8 @@ use crate::{
 };
 
 /// Takes over records that somebody else made: what stands at a name, or what is marked as another tool's. What is asked
-/// for takes their place; what nothing asks for stays as it is.
+/// for takes their place; what nothing asks for stays as it is. A token with scopes may take over names that it covers, and
+/// what a tool marked in a `zone` in which it covers every name.
 #[utoipa::path(post, path = "/adopt", tag = "names", operation_id = "adopt", request_body = AdoptInput,
     responses((status = 200, description = "What is ours now", body = TakeOutput), Changing))]
 pub(crate) async fn adopt(
@@ -30,14 +33,18 @@ pub(crate) async fn adopt(
     Json(input): Json<AdoptInput>,
 ) -> Result<Answer<TakeOutput>, Failure> {
     let name: Option<Name> = convert::maybe("name", input.name.as_ref())?;
-    match &name {
-        Some(name) => session.check_zone(name)?,
-        None => session.check_every_zone()?,
-    }
     let provider: Option<Ident> = convert::maybe("provider", input.provider.as_ref())?;
     let kind: Option<RecordType> = convert::maybe("type", input.kind.as_ref())?;
     let tool: Option<Tool> = convert::maybe("from", input.from.as_ref())?;
     let zone: Option<Name> = convert::maybe("zone", input.zone.as_ref())?;
+    let scope = session.name_scope(Freshness::Fresh).await?;
+    match name.as_ref().or(zone.as_ref()) {
+        Some(place) => scope.check(place)?,
+        None => session.check_unscoped()?,
+    }
+    if let Some(provider) = &provider {
+        scoped::check_provider(&session.engine()?, &scope, provider)?;
+    }
     let naming = Naming {
         prefix: input.txt_prefix.unwrap_or_default(),
         suffix: input.txt_suffix.unwrap_or_default(),
@@ -64,7 +71,12 @@ pub(crate) async fn adopt(
     let (engine, by, dry) = (session.engine()?, session.grant.subject().to_owned(), input.dry_run);
     let taken =
         finish(&session, async move { engine.adopt(take, provider.as_ref(), dry, &by).await }).await?;
-    Ok(Answer::ok(convert::adopt_and_undo::adopted(&taken, session.app.clock.wall())))
+    let now = session.app.clock.wall();
+    let output = match scope.names() {
+        None => convert::adopt_and_undo::adopted(&taken, now),
+        Some(names) => convert::adopt_and_undo::adopted(&scoped::adopted(taken, names), now),
+    };
+    Ok(Answer::ok(output))
 }
 
 /// Makes what the marks of an owner id say is its own ours, after the store was lost. From then on this installation has
@@ -129,7 +141,7 @@ pub(crate) async fn rollback(
     Query(NoParams {}): Query<NoParams>,
     Json(input): Json<RollbackInput>,
 ) -> Result<Answer<UndoOutput>, Failure> {
-    session.check_every_zone()?;
+    session.check_unscoped()?;
     let provider: Option<Ident> = convert::maybe("provider", input.provider.as_ref())?;
     let (engine, by) = (session.engine()?, session.grant.subject().to_owned());
     let RollbackInput { to, dry_run, expect, .. } = input;

@@ -15,7 +15,7 @@ use crate::{
     convert::bulk::{Entry, Group, entries, groups},
     http::{
         answer::Answer,
-        body::{BULK, Json},
+        body::ManyJson,
         query::{NoParams, Query},
         session::{self, RequestContext, Session},
         zone_scope,
@@ -33,7 +33,7 @@ use crate::{
 pub(crate) async fn post(
     session: Session<session::Claim>,
     Query(NoParams {}): Query<NoParams>,
-    Json(input): Json<BulkInput, BULK>,
+    ManyJson(input): ManyJson<BulkInput>,
 ) -> Result<Answer<BulkOutput>, Failure> {
     let mut entries = entries(input)?;
     let scopes = session.scopes();

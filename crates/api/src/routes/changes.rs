@@ -2,6 +2,7 @@
 
 use netstead_client::types::{HistoryOutput, Page};
 use netstead_engine::{Change, ChangeQuery};
+use netstead_ledger::Freshness;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -66,7 +67,7 @@ pub(crate) async fn list(
         what: params.what,
         since: moment("since", params.since.as_deref(), clock)?,
         until: moment("until", params.until.as_deref(), clock)?,
-        within: session.scopes().only_zones(),
+        within: session.name_scope(Freshness::Stale).await?.names().cloned(),
         after,
         oldest_first,
         limit: limit(params.limit.as_ref())?,

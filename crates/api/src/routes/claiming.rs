@@ -171,7 +171,7 @@ pub(crate) async fn claim_outputs(session: &RequestContext, done: Done) -> Vec<C
             Reply::Claimed { claim, .. } | Reply::Renewed { claim, .. } | Reply::Moved(claim) => {
                 Some(convert::claim::in_book(book, claim, now))
             }
-            Reply::Queued(waiting) => Some(convert::claim::waiting_in_book(book, waiting)),
+            Reply::Queued(waiting) => Some(convert::claim::waiting_in_book(book, waiting, None)),
             _ => None,
         });
         shown.collect::<Vec<_>>()

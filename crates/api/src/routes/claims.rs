@@ -126,7 +126,8 @@ fn page(
     let more = waiting.len() > room;
     waiting.truncate(room);
     let next = more.then(|| format!("{WAITING}{}", waiting.last().map_or(queue_from, |waiting| waiting.seq)));
-    items.extend(waiting.iter().map(|waiting| convert::claim::waiting_in_book(book, waiting)));
+    let visible = filter.pools.as_deref();
+    items.extend(waiting.iter().map(|waiting| convert::claim::waiting_in_book(book, waiting, visible)));
     (items, next)
 }
 

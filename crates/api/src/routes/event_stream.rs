@@ -62,7 +62,7 @@ pub(crate) async fn follow(
     let events = stream::unfold(feed, async |mut feed| {
         let event = feed.next().await?;
         let message = Message::default().id(feed.cursor()).event(event.what.as_str());
-        let output = crate::convert::event::output(&event);
+        let output = crate::convert::event::output(&event, feed.visible_pools().await.as_deref());
         let message = message.json_data(output).unwrap_or_default();
         Some((Ok(message), feed))
     });

@@ -77,7 +77,8 @@ pub(crate) async fn list(
     query.pools.clone_from(&seen.value);
     let page = ledger.events(&query).await?;
     let next = page.next.map(|seq| EventCursor { ledger: ledger.id(), seq }.to_string());
-    let items = page.events.iter().map(|event| convert::event::output(event)).collect();
+    let items =
+        page.events.iter().map(|event| convert::event::output(event, seen.value.as_deref())).collect();
     Ok(Answer::from_read(
         ReadAnswer { value: Page { items, next, seq: seen.seq }, seq: seen.seq, age: seen.age },
         freshness,

@@ -56,7 +56,7 @@ pub(crate) async fn metrics(State(app): State<AppState>, headers: HeaderMap) -> 
         app.ledger.read(Freshness::Stale, |book| book.pools().filter(wanted).collect::<Vec<_>>()).await;
     let pools = pools.map(|seen| seen.value).unwrap_or_default();
     let store_ready = app.ledger.store().health() == Health::Ready;
-    let names = app.engine_slot.engine().filter(|_| scopes.zones.is_empty()).map(|engine| engine.status());
+    let names = app.engine_slot.engine().filter(|_| scopes.is_all()).map(|engine| engine.status());
     let age = app.ledger.read(Freshness::Stale, |_| ()).await.ok().map(|seen| seen.age);
     let node = app.cluster.as_ref().map(|(cluster, _)| metrics::Node::of(cluster, age));
     let (health, now) = (app.ledger.health(), app.clock.wall());

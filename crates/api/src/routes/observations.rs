@@ -52,7 +52,8 @@ pub(crate) async fn put(
     let vrf = convert::maybe("vrf", input.vrf.as_ref())?.unwrap_or_else(default_vrf);
     session.check_vrf(&vrf)?;
     if !session.scopes().pools.is_empty() {
-        return Err(Failure::forbidden("a report is about a whole VRF, and your token is limited to pools"));
+        let told = "a report is about a whole VRF, and your token is limited to pools";
+        return Err(Failure::forbidden(told).fact("scope", "pools"));
     }
     let mut seen = Vec::with_capacity(input.seen.len());
     for (place, sighting) in input.seen.into_iter().enumerate() {

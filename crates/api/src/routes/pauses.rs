@@ -2,10 +2,10 @@
 
 use netstead_client::types::{PauseInput, PauseOutput, ResumeInput};
 use netstead_engine::Scope;
-use netstead_ledger::Command;
+use netstead_ledger::{Command, Freshness};
 use netstead_model::{Ident, Name, Span};
 
-use super::store::Empty;
+use super::{scoped, store::Empty};
 use crate::{
     access::Role,
     convert,
@@ -13,13 +13,14 @@ use crate::{
         answer::Answer,
         body::Json,
         query::{NoParams, Query},
-        session::{Read, Session, Write},
+        session::{Read, RequestContext, Session, Write},
     },
     openapi::Changing,
     problem::Failure,
 };
 
-/// Stops writing to every DNS server, to one, or to one of its zones. Plans are still made.
+/// Stops writing to every DNS server (`"all": true`), to one, or to one of its zones. Plans are still made. A token with scopes
+/// may stop zones in which it covers every name.
 #[utoipa::path(post, path = "/pause", tag = "names", operation_id = "pause", request_body = PauseInput,
     responses((status = 200, description = "Nothing is written there", body = PauseOutput), Changing))]
 pub(crate) async fn pause(
@@ -28,7 +29,12 @@ pub(crate) async fn pause(
     Json(input): Json<PauseInput>,
 ) -> Result<Answer<PauseOutput>, Failure> {
     let scope = scope(input.provider.as_ref(), input.zone.as_ref())?;
-    session.check_every_zone()?;
+    match (&scope, input.all) {
+        (Scope::All, false) => return Err(Failure::impossible("all", WHAT)),
+        (Scope::All, true) | (_, false) => {}
+        (_, true) => return Err(Failure::impossible("all", "it goes without `provider` and `zone`")),
+    }
+    check_scope(&session, &scope).await?;
     let lasts: Option<Span> = convert::maybe("for", input.span.as_ref())?;
     let engine = session.engine()?;
     engine.pause(scope.clone(), lasts, input.reason, session.grant.subject()).await?;
@@ -46,7 +52,7 @@ pub(crate) async fn pause(
 }
 
 /// Ends a pause. Without a provider all of them end, and a restored ledger hands out addresses again; that needs the
-/// role `admin`. Resuming twice is fine.
+/// role `admin` and no scopes. A token with scopes may resume zones in which it covers every name. Resuming twice is fine.
 #[utoipa::path(post, path = "/resume", tag = "names", operation_id = "resume", request_body = ResumeInput,
     responses((status = 200, description = "It goes on", body = Empty), Changing))]
 pub(crate) async fn resume(
@@ -57,7 +63,7 @@ pub(crate) async fn resume(
     let scope = scope(input.provider.as_ref(), input.zone.as_ref())?;
     if scope != Scope::All {
         session.check_role(Role::Write)?;
-        session.check_every_zone()?;
+        check_scope(&session, &scope).await?;
         session.engine()?.resume(scope, session.grant.subject()).await?;
         return Ok(Answer::ok(Empty {}));
     }
@@ -68,6 +74,17 @@ pub(crate) async fn resume(
     }
     let done = session.submit(Command::Resume).await?;
     Ok(Answer::ok(Empty {}).at(done.seq))
+}
+
+/// What an empty request to pause is told.
+const WHAT: &str = "say what to pause: `\"all\": true`, or a `provider`, or a `provider` and a `zone` of it";
+
+/// Refuses a pause that reaches further than the token: only that of one zone can be within its scopes.
+async fn check_scope(session: &RequestContext, scope: &Scope) -> Result<(), Failure> {
+    let Scope::Zone(provider, zone) = scope else { return session.check_unscoped() };
+    let names = session.name_scope(Freshness::Fresh).await?;
+    names.check(zone)?;
+    scoped::check_provider(&session.engine()?, &names, provider)
 }
 
 fn scope(provider: Option<&String>, zone: Option<&String>) -> Result<Scope, Failure> {

@@ -5,14 +5,16 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use netstead_client::types::{ApplyInput, ApplyOutput, Page, PlanOutput};
 use netstead_engine::EngineError;
+use netstead_ledger::Freshness;
 use netstead_model::Ident;
 
-use super::{page_of, sources_and_providers::PageParams, store::Empty};
+use super::{page_of, scoped, sources_and_providers::PageParams, store::Empty};
 use crate::{
     convert,
     http::{
         answer::Answer,
         body::Json,
+        name_scope::NameScope,
         path::{ProviderPath, TextPath},
         query::{NoParams, Query},
         session::{Read, RequestContext, Session, Write},
@@ -28,8 +30,8 @@ pub(crate) async fn list(
     session: Session<Read>,
     Query(params): Query<PageParams>,
 ) -> Result<Answer<Page<PlanOutput>>, Failure> {
-    session.check_every_zone()?;
-    let plans = plans(&session, None)?;
+    let scope = session.name_scope(Freshness::Stale).await?;
+    let plans = plans(&session, &scope, None)?;
     page_of(
         &session,
         plans,
@@ -48,12 +50,12 @@ pub(crate) async fn get(
     ProviderPath(provider): ProviderPath,
     Query(NoParams {}): Query<NoParams>,
 ) -> Result<Answer<PlanOutput>, Failure> {
-    session.check_every_zone()?;
-    let known = session.engine()?.status().providers.iter().any(|one| one.name == provider);
-    if !known {
+    let (engine, scope) = (session.engine()?, session.name_scope(Freshness::Stale).await?);
+    scoped::check_provider(&engine, &scope, &provider)?;
+    if !engine.status().providers.iter().any(|one| one.name == provider) {
         return Err(EngineError::NoSuchProvider { name: provider }.into());
     }
-    match plans(&session, Some(&provider))?.into_iter().next() {
+    match plans(&session, &scope, Some(&provider))?.into_iter().next() {
         Some(plan) => Ok(Answer::ok(plan)),
         None => Err(Failure::new(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -66,13 +68,17 @@ pub(crate) async fn get(
     }
 }
 
-fn plans(session: &RequestContext, provider: Option<&Ident>) -> Result<Vec<PlanOutput>, Failure> {
+fn plans(
+    session: &RequestContext,
+    scope: &NameScope,
+    provider: Option<&Ident>,
+) -> Result<Vec<PlanOutput>, Failure> {
     let (engine, now) = (session.engine()?, session.app.clock.wall());
-    let status = engine.status();
-    let plans =
-        engine.plans().into_iter().filter(|(name, _)| provider.is_none_or(|provider| provider == name));
-    let output = |(name, plan): (Ident, std::sync::Arc<netstead_plan::Plan>)| {
-        convert::plan::output(&plan, status.providers.iter().find(|one| one.name == name), now)
+    let status = scoped::status(&engine, scope);
+    let plans = scoped::plans(&engine, &status, scope).into_iter();
+    let plans = plans.filter(|(name, _)| provider.is_none_or(|provider| provider == name));
+    let output = |(name, plan): (Ident, netstead_plan::Plan)| {
+        convert::plan::output(plan, status.providers.iter().find(|one| one.name == name), now)
     };
     Ok(plans.map(output).collect())
 }
@@ -85,7 +91,7 @@ pub(crate) async fn apply(
     Query(NoParams {}): Query<NoParams>,
     Json(input): Json<ApplyInput>,
 ) -> Result<Answer<ApplyOutput>, Failure> {
-    session.check_every_zone()?;
+    session.check_unscoped()?;
     let provider: Option<Ident> = convert::maybe("provider", input.provider.as_ref())?;
     let engine = session.engine()?;
     let applying = engine.apply(provider.as_ref());
@@ -96,7 +102,8 @@ pub(crate) async fn apply(
     Ok(Answer::ok(ApplyOutput { passes }))
 }
 
-/// Does exactly the parked changes with this hash, once, within a day of their being planned.
+/// Does exactly the parked changes with this hash, once, within a day of their being planned. A token with scopes may do so
+/// if it covers the names of all of them.
 #[utoipa::path(post, path = "/apply/{hash}", tag = "names", operation_id = "apply_parked", request_body = Empty,
     params(("hash" = String, Path, description = "The hash of what is parked")),
     responses((status = 200, description = "What was done", body = ApplyOutput), Changing))]
@@ -106,8 +113,8 @@ pub(crate) async fn approve(
     Query(NoParams {}): Query<NoParams>,
     Json(Empty {}): Json<Empty>,
 ) -> Result<Answer<ApplyOutput>, Failure> {
-    session.check_every_zone()?;
-    let engine = session.engine()?;
+    let (engine, scope) = (session.engine()?, session.name_scope(Freshness::Fresh).await?);
+    scoped::check_parked(&engine, &scope, &hash)?;
     let parked = |status: &netstead_engine::ProviderStatus| {
         status.parked.as_ref().is_some_and(|parked| parked.hash == hash)
     };
@@ -117,5 +124,7 @@ pub(crate) async fn approve(
     tokio::time::timeout(session.time_left(), approving).await.map_err(|_| Failure::still_running())??;
     let status = engine.status();
     let passes = status.providers.iter().filter(|one| meant.contains(&one.name));
-    Ok(Answer::ok(ApplyOutput { passes: passes.filter_map(convert::dns::last_pass).collect() }))
+    let passes = passes.filter_map(convert::dns::last_pass);
+    let passes = passes.map(|pass| if scope.names().is_none() { pass } else { scoped::pass(pass) });
+    Ok(Answer::ok(ApplyOutput { passes: passes.collect() }))
 }

@@ -2,6 +2,7 @@
 
 use netstead_client::types::{ManualOutput, Page, RecordInput, RecordOutput};
 use netstead_engine::{RecordQuery, RecordState, RecordView};
+use netstead_ledger::Freshness;
 use netstead_model::{Ident, Name, RecordData, RecordType};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -57,7 +58,8 @@ pub(crate) async fn list(
     let provider: Option<Ident> = maybe("provider", params.provider.as_ref())?;
     let state = params.state.as_deref().map(state).transpose()?;
     let most = limit(params.limit.as_ref())?;
-    let (within, after) = (session.scopes().only_zones(), params.after);
+    let within = session.name_scope(Freshness::Stale).await?.names().cloned();
+    let after = params.after;
     let query = RecordQuery { provider, zone, name, state, within, after, limit: Some(most + 1) };
     let mut records = session.engine()?.list_records(&query);
     let next = cut(&mut records, most, RecordView::sort_key);
@@ -84,7 +86,7 @@ pub(crate) async fn put(
     Query(NoParams {}): Query<NoParams>,
     Json(input): Json<RecordInput>,
 ) -> Result<Answer<ManualOutput>, Failure> {
-    session.check_zone(&name)?;
+    session.check_name(&name).await?;
     let values = input.values.iter().enumerate().map(|(place, text)| {
         RecordData::parse(kind, text).map_err(|error| Failure::unreadable(format!("values[{place}]"), error))
     });
@@ -124,7 +126,7 @@ async fn delete_manual(
     name: &Name,
     kind: Option<RecordType>,
 ) -> Result<Answer<Deleted>, Failure> {
-    session.check_zone(name)?;
+    session.check_name(name).await?;
     let deleted = session.engine()?.manual().delete(name, kind, session.grant.subject()).await?;
     Ok(Answer::ok(Deleted { deleted }))
 }

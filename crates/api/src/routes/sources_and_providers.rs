@@ -1,12 +1,13 @@
 //! Sources, providers, workloads and zones, and the explanation of a name.
 
 use netstead_client::types::{NameOutput, Page, ProviderOutput, SourceOutput, WorkloadOutput, ZoneOutput};
-use netstead_engine::{RecordQuery, Scope};
+use netstead_engine::{ExplainLimits, RecordQuery, Scope};
+use netstead_ledger::Freshness;
 use netstead_model::Ident;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::{page_of, status::visible_sources_and_providers};
+use super::{page_of, scoped, visible};
 use crate::{
     convert,
     http::{
@@ -61,7 +62,8 @@ pub(crate) async fn sources(
     session: Session<Read>,
     Query(params): Query<PageParams>,
 ) -> Result<Answer<Page<SourceOutput>>, Failure> {
-    let sources = session.engine()?.status().sources.iter().map(convert::dns::source).collect();
+    let (engine, scope) = (session.engine()?, session.name_scope(Freshness::Stale).await?);
+    let sources = scoped::status(&engine, &scope).sources.iter().map(convert::dns::source).collect();
     page_of(
         &session,
         sources,
@@ -78,8 +80,8 @@ pub(crate) async fn providers(
     session: Session<Read>,
     Query(params): Query<PageParams>,
 ) -> Result<Answer<Page<ProviderOutput>>, Failure> {
-    session.engine()?;
-    let (_, providers) = visible_sources_and_providers(&session);
+    let (engine, scope) = (session.engine()?, session.name_scope(Freshness::Stale).await?);
+    let providers = convert::dns::providers(&scoped::status(&engine, &scope), session.app.clock.wall());
     page_of(
         &session,
         providers,
@@ -114,12 +116,12 @@ pub(crate) async fn zones(
     Query(params): Query<ZoneParams>,
 ) -> Result<Answer<Page<ZoneOutput>>, Failure> {
     let provider: Option<Ident> = maybe("provider", params.provider.as_ref())?;
-    let engine = session.engine()?;
-    let (status, scopes) = (engine.status(), session.scopes());
-    let counts = engine.count_zones();
+    let (engine, scope) = (session.engine()?, session.name_scope(Freshness::Stale).await?);
+    let status = scoped::status(&engine, &scope);
+    let counts = engine.count_zones(scope.names());
     let mut zones = Vec::new();
     for one in status.providers.iter().filter(|one| provider.as_ref().is_none_or(|name| *name == one.name)) {
-        for zone in one.zones.iter().filter(|zone| scopes.allows_zone(&zone.name)) {
+        for zone in &one.zones {
             let (records, pending) =
                 counts.get(&(one.name.clone(), zone.name.clone())).copied().unwrap_or_default();
             let of_it = Scope::Zone(one.name.clone(), zone.name.clone());
@@ -141,10 +143,20 @@ pub(crate) async fn explain(
     NamePath(name): NamePath,
     Query(NoParams {}): Query<NoParams>,
 ) -> Result<Answer<NameOutput>, Failure> {
-    session.check_zone(&name)?;
+    let scope = session.name_scope(Freshness::Stale).await?;
+    scope.check(&name)?;
     let engine = session.engine()?;
     let query = RecordQuery { name: Some(name.clone()), ..RecordQuery::default() };
     let records = engine.list_records(&query).iter().map(convert::dns::record).collect();
-    let why = engine.explain(&name).await;
+    let limits = match scope.names() {
+        None => None,
+        Some(_) => {
+            let scopes = session.scopes();
+            let pools = session.read(Freshness::Stale, |book| visible(book, scopes)).await?.value;
+            let shown = scoped::status(&engine, &scope).providers.into_iter().map(|one| one.name);
+            Some(ExplainLimits { providers: shown.collect(), pools })
+        }
+    };
+    let why = engine.explain(&name, limits.as_ref()).await;
     Ok(Answer::ok(NameOutput { name: name.to_string(), why, records }))
 }

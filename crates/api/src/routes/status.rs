@@ -5,12 +5,13 @@ mod dns_todo;
 use axum::http::HeaderMap;
 use netstead_client::types::{BackupOutput, DamageOutput, ProviderOutput, SourceOutput, StatusOutput};
 use netstead_ledger::{
-    Health,
+    Freshness, Health,
     damage::{advice, describe, part_name},
 };
 use netstead_model::{PoolStatus, Waiting};
 use netstead_store::{Damage, Store};
 
+use super::scoped;
 use crate::{
     BackupState, DailyBackups,
     cluster::NodeRole,
@@ -51,7 +52,7 @@ pub(crate) async fn get(
     let (app, seq) = (&session.app, seen.seq);
     let health = app.ledger.health();
     let ((sources, providers), unasked) = match ask_leader(&session, &headers).await {
-        None => (visible_sources_and_providers(&session), None),
+        None => (visible_sources_and_providers(&session, freshness).await?, None),
         Some(Ok(status)) => ((status.sources, status.providers), None),
         Some(Err(why)) => (Default::default(), Some(unasked(&why))),
     };
@@ -102,17 +103,14 @@ fn unasked(why: &str) -> String {
 }
 
 /// Where names come from and go, as far as the token may see it.
-pub(super) fn visible_sources_and_providers(
+async fn visible_sources_and_providers(
     session: &RequestContext,
-) -> (Vec<SourceOutput>, Vec<ProviderOutput>) {
-    let Some(engine) = session.app.engine_slot.engine() else { return Default::default() };
-    let (status, scopes) = (engine.status(), session.scopes());
-    let mut providers = convert::dns::providers(&status, session.app.clock.wall());
-    let visible = |zone: &String| zone.parse().is_ok_and(|zone| scopes.allows_zone(&zone));
-    for provider in &mut providers {
-        provider.zones.retain(visible);
-    }
-    (status.sources.iter().map(convert::dns::source).collect(), providers)
+    freshness: Freshness,
+) -> Result<(Vec<SourceOutput>, Vec<ProviderOutput>), Failure> {
+    let Some(engine) = session.app.engine_slot.engine() else { return Ok(Default::default()) };
+    let status = scoped::status(&engine, &session.name_scope(freshness).await?);
+    let providers = convert::dns::providers(&status, session.app.clock.wall());
+    Ok((status.sources.iter().map(convert::dns::source).collect(), providers))
 }
 
 fn state(health: &Health) -> &'static str {

@@ -1,5 +1,6 @@
 //! Single addresses, and what was seen in use.
 
+use netstead_api::access::{NewToken, Role, Scopes};
 use serde_json::{Value, json};
 
 use crate::support::House;
@@ -191,4 +192,39 @@ async fn what_was_seen_in_use_is_not_handed_out() {
     );
     let wrong = json!({"seen": [{"address": "10.0.3.50"}, {"address": "x"}]});
     assert_eq!(house.put("/observations/scan").json(&wrong).go().await.invalid(400).0, "seen[1].address");
+}
+
+#[tokio::test]
+async fn the_history_of_an_address_in_no_pool_is_that_of_the_pools_in_scope() {
+    let house = House::open().await;
+    house.pool("hidden", json!({"network": "10.0.2.0/24"})).await;
+    let exact = json!({"address": "10.0.2.7"});
+    house.put("/pools/hidden/claims/secret").json(&exact).go().await.created();
+    let seen = json!({"vrf": "x", "seen": [{"address": "10.0.2.7"}]});
+    house.put("/observations/scan").json(&seen).go().await.fine();
+    let scopes = Scopes { vrfs: vec!["x".parse().unwrap()], ..Scopes::default() };
+    let token = house.scoped(NewToken { scopes, ..NewToken::new("ann", Role::Read) }).await;
+    let told = house.get("/addresses/10.0.2.7").by(&token).go().await;
+    assert_eq!(told.fine()["places"][0]["history"], json!([]));
+    assert!(!told.text.contains("hidden") && !told.text.contains("secret"), "{}", told.text);
+    let all = house.get("/addresses/10.0.2.7").go().await;
+    assert!(all.text.contains("secret"), "{}", all.text);
+}
+
+#[tokio::test]
+async fn a_number_that_no_change_can_have_soon_is_refused_at_once() {
+    let house = House::open().await;
+    let newest = house.ledger.health().seq;
+    // The time of the request is not waited for: it would be too long for any test.
+    let ask = async |number: u64, seconds: &str| {
+        let path = format!("/addresses?at_least={number}");
+        house.get(&path).header("netstead-timeout", seconds).go().await
+    };
+    let told =
+        format!("at_least: the newest change is {newest}, and no request waits for 9223372036854775808");
+    assert_eq!(ask(1 << 63, "600").await.invalid(400), ("at_least".into(), told));
+    // One that may still come is waited for, as long as the request may.
+    let told = format!("change {} has not happened yet: the newest is {newest}", newest + 1);
+    assert_eq!(ask(newest + 1, "0.1").await.problem(504, "too-late"), told);
+    ask(newest, "600").await.fine();
 }

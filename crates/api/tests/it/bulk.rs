@@ -106,6 +106,14 @@ async fn what_cannot_be_read_or_is_out_of_reach_stops_the_call_before_anything_i
         assert_eq!(answer.invalid(status).0, field);
     }
     house.post("/bulk").json(&json!({"entries": []})).go().await.invalid(422);
+    // What is too long is not read: these are no entries.
+    let many = json!({"entries": vec![7; 200_000]});
+    let told = "entries: there are more than 10000, which is the most that are taken at once";
+    assert_eq!(house.post("/bulk").json(&many).go().await.invalid(422), ("entries".into(), told.into()));
+    let pools: Vec<String> = (0..65).map(|number| format!("p{number}")).collect();
+    let each = json!({"key": "k", "each": pools});
+    let told = "each: 65 pools, and at most 64 fit into one commit";
+    assert_eq!(house.post("/claims").json(&each).go().await.invalid(422), ("each".into(), told.into()));
     let ann = house.token("ann", Role::Claim).await;
     let gift = json!({"move": {"target": {"pool": "lan", "key": "good"}, "key": "x", "owner": "bob"}});
     house.post("/bulk").by(&ann).json(&wrong(gift)).go().await.problem(403, "forbidden");

@@ -215,3 +215,21 @@ async fn lists_of_claims_come_in_pages_and_can_be_narrowed() {
     assert_eq!(count("owner=nobody").await, 0);
     house.get("/claims?after=nonsense").go().await.invalid(400);
 }
+
+#[tokio::test]
+async fn a_key_that_is_a_step_in_a_path_is_refused() {
+    let house = House::with_lan().await;
+    for key in [".", ".."] {
+        let told =
+            format!("key: `{key}` cannot be a key: in the path of a URL it means another place; use another");
+        let claim = json!({"key": key, "any": ["lan"]});
+        assert_eq!(house.post("/claims").json(&claim).go().await.invalid(422), ("key".into(), told.clone()));
+        let bulk = house.post("/bulk").json(&json!({"entries": [{"claim": claim}]})).go().await;
+        assert_eq!(bulk.fine()["results"][0]["failed"]["detail"], told);
+        house.claim("lan", "web").await;
+        let moved = house.post("/pools/lan/claims/web/move").json(&json!({"key": key})).go().await;
+        assert_eq!(moved.invalid(422), ("key".into(), told));
+    }
+    let claims = house.get("/claims").go().await;
+    assert_eq!(claims.fine()["items"].as_array().unwrap().len(), 1);
+}

@@ -58,10 +58,9 @@ async fn a_token_of_a_zone_writes_there_and_nowhere_else() {
         house.put("/records/www.other.test/A").json(&record),
         house.delete("/records/www.athome.test"),
         house.get("/names/www.other.test"),
-        house.get("/plans"),
         house.get("/workloads"),
         house.post("/apply").json(&json!({})),
-        house.post("/pause").json(&json!({})),
+        house.post("/pause").json(&json!({"all": true})),
     ] {
         ask.by(&token).go().await.problem(403, "forbidden");
     }
@@ -70,12 +69,32 @@ async fn a_token_of_a_zone_writes_there_and_nowhere_else() {
 #[tokio::test]
 async fn a_pause_is_told_and_ended() {
     let house = House::with_names().await;
-    let paused = house.post("/pause").json(&json!({"for": "2h", "reason": "moving"})).go().await;
+    let paused = house.post("/pause").json(&json!({"all": true, "for": "2h", "reason": "moving"})).go().await;
     let paused = paused.fine();
     assert_eq!((&paused["reason"], &paused["by"]), (&json!("moving"), &json!("root")));
     assert!(paused["until"].is_string(), "{paused}");
     house.post("/resume").json(&json!({})).go().await.fine();
     house.post("/resume").json(&json!({})).go().await.fine();
+}
+
+#[tokio::test]
+async fn a_pause_says_what_it_is_of() {
+    let house = House::with_names().await;
+    let told = "all: say what to pause: `\"all\": true`, or a `provider`, or a `provider` and a `zone` of it";
+    for ask in [
+        house.post("/pause"),
+        house.post("/pause").json(&json!({})),
+        house.post("/pause").json(&json!({"all": false, "reason": "moving"})),
+    ] {
+        assert_eq!(ask.go().await.invalid(422), ("all".into(), told.into()));
+    }
+    let both = house.post("/pause").json(&json!({"all": true, "provider": "lan"})).go().await;
+    assert_eq!(both.invalid(422), ("all".into(), "all: it goes without `provider` and `zone`".into()));
+    let changes = house.get("/changes").go().await;
+    assert_eq!(changes.fine()["items"], json!([]), "nothing was paused");
+    // Resuming and applying everything does no harm, and stays as it was.
+    house.post("/resume").go().await.fine();
+    house.post("/apply").go().await.fine();
 }
 
 #[tokio::test]
@@ -132,7 +151,7 @@ async fn what_happened_to_names_is_listed_in_pages() {
         house.put(&format!("/records/{name}.home.test/A")).json(&record).go().await.fine();
     }
     house.put("/records/www.other.test/A").json(&json!({"values": ["10.0.3.6"]})).go().await.fine();
-    house.post("/pause").json(&json!({"reason": "moving"})).go().await.fine();
+    house.post("/pause").json(&json!({"all": true, "reason": "moving"})).go().await.fine();
     let texts = |body: &serde_json::Value| -> Vec<String> {
         let items = body["items"].as_array().unwrap().iter();
         items.map(|item| item["text"].as_str().unwrap().to_owned()).collect()

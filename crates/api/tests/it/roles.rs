@@ -61,7 +61,6 @@ fn routes() -> Vec<Route> {
     add("GET /cluster", Read, none.clone(), 404);
     add("GET /plans/nowhere", Read, none.clone(), 404);
     add("GET /plans/nowhere/case", Read, none.clone(), 404);
-    add("POST /what-if", Read, json!({"config": ""}), 503);
 
     add("PUT /pools/lan/claims/k", Claim, json!({}), 201);
     add("POST /pools/lan/claims/k/renew", Claim, json!({}), 200);
@@ -82,7 +81,8 @@ fn routes() -> Vec<Route> {
     add("POST /rollback", Write, json!({"to": 3, "provider": "nowhere"}), 404);
     add("POST /apply", Write, json!({}), 200);
     add("POST /apply/0123456789abcdef", Write, json!({}), 404);
-    add("POST /pause", Write, json!({}), 200);
+    add("POST /pause", Write, json!({"all": true}), 200);
+    add("POST /what-if", Write, json!({"config": ""}), 503);
 
     add("POST /resume", Admin, json!({}), 200);
     add("GET /tokens", Admin, none.clone(), 200);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use netstead_api::{
-    Api, DailyBackups, ServeOptions, Server,
+    Api, ConfigReader, DailyBackups, ServeOptions, Server,
     access::{NewToken, Role, Tokens},
     serve,
 };
@@ -39,20 +39,45 @@ impl House {
 
     /// A house with the pool `lan` that keeps names, on no server yet.
     pub async fn with_names() -> Self {
-        let (store, clock) = (Arc::new(MemoryStore::new()), SystemClock::shared());
-        let house =
-            Self::build(store, clock, ServeOptions::new("127.0.0.1:0"), Options::default(), true).await;
+        let house = Self::with_setup(|_| Setup::default()).await;
         house.pool("lan", json!({"ranges": ["10.0.3.50-10.0.3.200"], "domain": "home.test"})).await;
         house
     }
 
+    /// A house that keeps names as it is told to.
+    pub async fn with_setup(setup: impl FnOnce(&Ledger) -> Setup) -> Self {
+        let (store, clock) = (Arc::new(MemoryStore::new()), SystemClock::shared());
+        let (options, keep) = (ServeOptions::new("127.0.0.1:0"), Options::default());
+        Self::build(store, clock, options, keep, async |api, store, clock, ledger| {
+            let options = netstead_engine::Options {
+                ledger: Some(ledger.clone()),
+                ..netstead_engine::Options::default()
+            };
+            let engine = Engine::start(store, clock, setup(&ledger), options).await.unwrap();
+            api.with_engine(engine)
+        })
+        .await
+    }
+
+    /// A house that keeps names, on no server, and understands configurations.
+    pub async fn with_reader(reader: Arc<dyn ConfigReader>) -> Self {
+        let (store, clock) = (Arc::new(MemoryStore::new()), SystemClock::shared());
+        let (options, keep) = (ServeOptions::new("127.0.0.1:0"), Options::default());
+        Self::build(store, clock, options, keep, async |api, store, clock, _| {
+            let options = netstead_engine::Options::default();
+            let engine = Engine::start(store, clock, Setup::default(), options).await.unwrap();
+            api.with_engine(engine).with_config_reader(reader)
+        })
+        .await
+    }
+
     pub async fn over(store: Arc<dyn Store>, clock: Arc<dyn Clock>, options: ServeOptions) -> Self {
-        Self::build(store, clock, options, Options::default(), false).await
+        Self::build(store, clock, options, Options::default(), bare).await
     }
 
     /// A house whose ledger has these settings.
     pub async fn keeping(clock: Arc<dyn Clock>, keep: Options) -> Self {
-        Self::build(Arc::new(MemoryStore::new()), clock, ServeOptions::new("127.0.0.1:0"), keep, false).await
+        Self::build(Arc::new(MemoryStore::new()), clock, ServeOptions::new("127.0.0.1:0"), keep, bare).await
     }
 
     async fn build(
@@ -60,7 +85,7 @@ impl House {
         clock: Arc<dyn Clock>,
         options: ServeOptions,
         keep: Options,
-        names: bool,
+        equip: impl AsyncFnOnce(Api, Arc<dyn Store>, Arc<dyn Clock>, Ledger) -> Api,
     ) -> Self {
         let ledger = Ledger::open(store.clone(), clock.clone(), keep).await.unwrap();
         let tokens = Tokens::open(store.clone(), clock.clone()).await.unwrap();
@@ -69,13 +94,9 @@ impl House {
         let scheme = if options.tls.is_some() { "https" } else { "http" };
         let shutdown = CancellationToken::new();
         let backups = DailyBackups::default();
-        let mut api =
+        let api =
             Api::new(ledger.clone(), tokens.clone(), clock.clone(), "memory").with_daily_backups(&backups);
-        if names {
-            let options = netstead_engine::Options::default();
-            api = api
-                .with_engine(Engine::start(store.clone(), clock, Setup::default(), options).await.unwrap());
-        }
+        let api = equip(api, store.clone(), clock, ledger.clone()).await;
         let server = serve(options, api, shutdown.clone()).await.unwrap();
         let url = format!("{scheme}://{}", server.address());
         let admin = admin.expose().to_owned();
@@ -139,6 +160,11 @@ impl House {
         let answer = self.put(&format!("/pools/{pool}/claims/{key}")).json(&json!({})).go().await;
         answer.fine()["address"].as_str().unwrap().to_owned()
     }
+}
+
+/// Nothing but the ledger.
+async fn bare(api: Api, _: Arc<dyn Store>, _: Arc<dyn Clock>, _: Ledger) -> Api {
+    api
 }
 
 /// A client without certificates to trust, which take time to load.

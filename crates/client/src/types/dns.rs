@@ -194,10 +194,13 @@ pub struct ManualOutput {
     pub ttl: Option<u32>,
 }
 
-/// Stops writing: to everything, to a provider, or to one of its zones.
+/// Stops writing: to everything (`all`), to a provider, or to one of its zones. One of them must be said.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PauseInput {
+    /// Everything, which goes without `provider` and `zone`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub all: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -3,7 +3,7 @@
 use std::{fmt, str::FromStr};
 
 use jiff::Timestamp;
-use netstead_model::{Ident, Name};
+use netstead_model::{Ident, Name, NameSet};
 use netstead_plan::Line;
 
 use super::{Applied, AppliedStep, EngineEvent, EngineEventKind, StoredPlanRef};
@@ -132,8 +132,8 @@ pub struct ChangeQuery {
     pub what: Option<String>,
     pub since: Option<Timestamp>,
     pub until: Option<Timestamp>,
-    /// Only what lies in one of these zones: what else happened is not the asker's to know.
-    pub within: Option<Vec<Name>>,
+    /// Only what happened at these names, or in zones that are wholly among them: the rest is not the caller's to know.
+    pub within: Option<NameSet>,
     /// Go on after this place.
     pub after: Option<ChangePosition>,
     pub oldest_first: bool,
@@ -163,9 +163,7 @@ impl ChangeQuery {
             && self.what.as_ref().is_none_or(|what| what == change.what)
             && (self.zone.is_none() || self.zone == change.zone)
             && (self.name.is_none() || self.name == change.name)
-            && self.within.as_ref().is_none_or(|zones| {
-                place.is_some_and(|place| zones.iter().any(|zone| place.is_subdomain_of(zone)))
-            })
+            && self.within.as_ref().is_none_or(|names| place.is_some_and(|place| names.contains(place)))
     }
 }
 

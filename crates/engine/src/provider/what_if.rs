@@ -14,7 +14,10 @@ use super::{
     names_to_read::names_by_zone,
     zone_cache::{domains_to_list, needed_zones, with_timeout},
 };
-use crate::{EngineError, ProviderSetup, what_if::empty_zones};
+use crate::{
+    EngineError, ProviderSetup,
+    what_if::{blocking, empty_zones},
+};
 
 /// Overrides for a what-if plan. `Default` overrides nothing.
 #[derive(Debug, Default)]
@@ -54,7 +57,11 @@ impl Worker {
         for (was, name) in world.renames.iter() {
             owned.rename_source(was, name);
         }
-        let wanted = desired(&inventory, &settings, &rules, &owned, now);
+        let work = {
+            let (inventory, settings, rules) = (inventory.clone(), settings.clone(), rules.clone());
+            move || (desired(&inventory, &settings, &rules, &owned, now), owned)
+        };
+        let (wanted, owned) = blocking(work).await.map_err(|error| error.to_string())?;
         let actual = if world.elsewhere {
             let names = wanted.sets.iter().map(|set| set.name.clone());
             empty_zones(&settings, &names.chain(owned.iter().map(|(name, _)| name.clone())).collect())

@@ -1,7 +1,7 @@
 //! The history: every change of a name with what became of it, and what was noticed.
 
 use netstead_engine::{Change, ChangeQuery, Engine};
-use netstead_model::{ProviderError, View};
+use netstead_model::{NameSet, ProviderError, View};
 use netstead_store::Commit;
 
 use crate::world::{World, fleet, ident, name, vm};
@@ -59,13 +59,14 @@ async fn every_change_of_a_name_is_kept_with_what_became_of_it() {
         assert_eq!(change.provider, Some(ident("lan")));
     }
     let ChangeQuery { name: web, .. } = of_web;
+    let within = |domain: &str| NameSet::new(vec![name(domain)], Vec::new());
     for (query, some) in [
         (ChangeQuery { provider: Some(ident("lan")), name: web.clone(), ..ChangeQuery::default() }, true),
         (ChangeQuery { provider: Some(ident("wan")), ..ChangeQuery::default() }, false),
         (ChangeQuery { zone: Some(name("example.com")), name: web.clone(), ..ChangeQuery::default() }, true),
         (ChangeQuery { zone: Some(name("example.org")), ..ChangeQuery::default() }, false),
-        (ChangeQuery { within: Some(vec![name("web.example.com")]), ..ChangeQuery::default() }, true),
-        (ChangeQuery { within: Some(vec![name("example.org")]), ..ChangeQuery::default() }, false),
+        (ChangeQuery { within: Some(within("web.example.com")), ..ChangeQuery::default() }, true),
+        (ChangeQuery { within: Some(within("example.org")), ..ChangeQuery::default() }, false),
     ] {
         assert_eq!(!list(&engine, query.clone()).await.is_empty(), some, "{query:?}");
     }

@@ -155,7 +155,7 @@ async fn somebody_elses_name_is_blocked_and_untouched() {
     let records = engine.records();
     let blocked = records.iter().find(|record| record.value == data("A 10.0.0.1")).unwrap();
     assert_eq!((blocked.state, blocked.zone.clone()), (RecordState::Blocked, Some(name("example.com"))));
-    let said = engine.explain(&name("web.example.com")).await;
+    let said = engine.explain(&name("web.example.com"), None).await;
     assert!(said.iter().any(|line| line.contains("blocked")), "{said:?}");
     engine.close().await;
 }

@@ -145,7 +145,7 @@ async fn what_somebody_else_holds_stays_theirs_and_the_workload_says_so() {
     ] {
         assert_eq!(why_not(&engine, id), [why]);
     }
-    let said = engine.explain(&"web.example.com".parse().unwrap()).await;
+    let said = engine.explain(&"web.example.com".parse().unwrap(), None).await;
     assert!(said.iter().any(|line| line.contains("is held by `printer` of `ann`")), "{said:?}");
     // Once it is free, it is the workload's.
     let target = ClaimRef { pool: ident("lan"), key: "printer".parse().unwrap(), id: None };

@@ -279,7 +279,7 @@ async fn a_renamed_source_keeps_its_records_here_and_after_a_restart() {
     let status = engine.status();
     assert!(status.sources.iter().any(|source| source.name == ident("lab") && source.workloads == 3));
     assert!(status.sources.iter().all(|source| source.name != ident("pve")));
-    assert!(engine.explain(&name("w1.example.com")).await[0].contains("because of lab/w1"));
+    assert!(engine.explain(&name("w1.example.com"), None).await[0].contains("because of lab/w1"));
     engine.close().await;
     let engine = renamed.start_with(setup).await;
     renamed.source.says(View::Complete, fleet(1..3), &["w3"]);

@@ -40,6 +40,9 @@ impl Transaction<'_> {
             let (pool, key, owner) = (pools_first(&pools), request.key.clone(), other.owner.clone());
             return Err(Refusal::WaitingForOther { pool, key, owner });
         }
+        if queued.is_empty() {
+            check_new_key(&request.key)?;
+        }
         match self.find_address(&pools, request) {
             Ok((pool, number, length)) => {
                 for waiting in queued {
@@ -409,6 +412,15 @@ pub(super) fn check_description(text: Option<&str>) -> Result<(), Refusal> {
         ));
     }
     Ok(())
+}
+
+/// Refuses a key that nothing new may have: its holder could not be addressed by a URL.
+pub(super) fn check_new_key(key: &Key) -> Result<(), Refusal> {
+    if !key.is_path_step() {
+        return Ok(());
+    }
+    let reason = format!("`{key}` cannot be a key: in the path of a URL it means another place; use another");
+    Err(Refusal::invalid("key", reason))
 }
 
 fn check_details(request: &ClaimRequest) -> Result<(), Refusal> {

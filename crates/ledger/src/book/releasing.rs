@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use netstead_model::{Claim, ClaimRef, EventKind, Ident, Key, Released, Span, Subject};
 
-use super::{Book, transaction::Transaction};
+use super::{Book, claiming::check_new_key, transaction::Transaction};
 use crate::{
     command::Reply,
     record::{Record, Rest, Slot, SlotKey},
@@ -117,6 +117,9 @@ impl Transaction<'_> {
         }
         let claim = self.named(target)?;
         self.check_touch(&claim)?;
+        if *to != claim.key {
+            check_new_key(to)?;
+        }
         if let Some(other) = at_goal.filter(|other| other.id != claim.id) {
             let (pool, key, owner) = (target.pool.clone(), to.clone(), other.owner.clone());
             return Err(Refusal::KeyHeld { pool, key, owner, address: other.held() });

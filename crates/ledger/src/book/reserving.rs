@@ -4,7 +4,11 @@ use std::sync::Arc;
 
 use netstead_model::{EventKind, Ident, Key, Range, Reservation, Subject};
 
-use super::{claiming::check_description, pool_state::PoolState, transaction::Transaction};
+use super::{
+    claiming::{check_description, check_new_key},
+    pool_state::PoolState,
+    transaction::Transaction,
+};
 use crate::{
     command::Reply,
     record::{Record, Slot},
@@ -26,6 +30,7 @@ impl Transaction<'_> {
         if let Some(existing) = reservation_of(state, key) {
             return self.reserve_again(existing, range, description);
         }
+        check_new_key(key)?;
         if state.pool.closing {
             return Err(Refusal::PoolClosing { pool: pool.clone() });
         }

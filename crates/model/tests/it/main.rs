@@ -4,6 +4,7 @@
 mod addresses;
 mod clocks;
 mod errors;
+mod name_sets;
 mod names_and_keys;
 mod no_panic;
 mod ranges;

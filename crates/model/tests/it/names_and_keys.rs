@@ -71,6 +71,9 @@ fn identifiers_and_keys_are_found_by_text() {
     let map = BTreeMap::from([(ident.clone(), key.clone())]);
     assert_eq!(map.get("lan.v4_1-b"), Some(&key));
     assert_eq!(serde_json::to_string(&map).unwrap(), r#"{"lan.v4_1-b":"default/web 1 (blue) ü"}"#);
+    for (text, step) in [(".", true), ("..", true), ("...", false), ("a/..", false), (".a", false)] {
+        assert_eq!(text.parse::<Key>().unwrap().is_path_step(), step, "{text}");
+    }
     assert!(serde_json::from_str::<BTreeMap<Ident, Key>>(r#"{"Lan":"a"}"#).is_err());
     assert!(serde_json::from_str::<BTreeMap<Ident, Key>>(r#"{"lan":" a"}"#).is_err());
 }

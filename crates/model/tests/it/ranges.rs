@@ -1,4 +1,4 @@
-use netstead_model::{Address, Cidr, Kind, Range};
+use netstead_model::{Address, Cidr, Kind, Range, overlapping_pairs};
 use proptest::prelude::*;
 
 use crate::strategies::{address, address_of, cidr, range, two_ranges};
@@ -162,4 +162,47 @@ fn ranges_that_touch_are_joined_in_order() {
     assert_eq!(joined("10.0.0.0/24 10.0.0.7 10.0.0.200-10.0.1.255"), "10.0.0.0/23");
     assert_eq!(joined("255.255.255.0/24 255.255.255.255"), "255.255.255.0/24");
     assert_eq!(joined("255.255.255.255 :: 00:00:00:00:00:00"), "255.255.255.255 :: 00:00:00:00:00:00");
+}
+
+fn lists(texts: &[&str]) -> Vec<Vec<Range>> {
+    let list = |text: &&str| text.split_whitespace().map(|range| range.parse().unwrap()).collect();
+    texts.iter().map(list).collect()
+}
+
+fn pairs(lists: &[Vec<Range>], most: usize) -> Vec<(usize, usize)> {
+    overlapping_pairs(lists.iter().map(Vec::as_slice), most)
+}
+
+#[test]
+fn overlapping_lists_are_found_in_pairs() {
+    let found = lists(&[
+        "10.0.0.0/24 10.0.2.0/24",
+        "10.0.1.0/24",
+        "10.0.2.7 10.0.1.255",
+        "fd00::/64",
+        "10.0.0.0-10.0.3.0",
+        "52:54:00:00:00:00-52:54:00:00:00:ff",
+        "fd00::1 fd00::1",
+    ]);
+    assert_eq!(pairs(&found, 100), [(0, 2), (0, 4), (1, 2), (1, 4), (2, 4), (3, 6)]);
+    assert_eq!(pairs(&found, 2).len(), 2);
+    assert_eq!(pairs(&[], 100), []);
+}
+
+proptest! {
+    #[test]
+    fn overlaps_found_by_sorting_are_those_found_by_comparing(
+        lists in proptest::collection::vec(proptest::collection::vec((0u8..60, 0u8..6), 0..4), 0..12)
+    ) {
+        let range = |(first, more): &(u8, u8)| -> Range {
+            format!("10.0.0.{first}-10.0.0.{}", first + more).parse().unwrap()
+        };
+        let lists: Vec<Vec<Range>> = lists.iter().map(|list| list.iter().map(range).collect()).collect();
+        let meet = |one: usize, other: usize| {
+            lists[one].iter().any(|one| lists[other].iter().any(|other| one.overlaps(*other)))
+        };
+        let all = (0..lists.len()).flat_map(|one| (one + 1..lists.len()).map(move |other| (one, other)));
+        let compared: Vec<(usize, usize)> = all.filter(|(one, other)| meet(*one, *other)).collect();
+        prop_assert_eq!(pairs(&lists, usize::MAX), compared);
+    }
 }

@@ -62,6 +62,7 @@ pub(crate) async fn record(context: &Context, args: &Record) -> anyhow::Result<(
 
 pub(crate) async fn pause(context: &Context, args: &Pause) -> anyhow::Result<()> {
     let pause = PauseInput {
+        all: args.scope.provider.is_none(),
         provider: args.scope.provider.as_ref().map(ToString::to_string),
         zone: args.scope.zone.as_ref().map(ToString::to_string),
         span: args.span.map(|span| span.to_string()),

@@ -6,6 +6,10 @@ use netstead_model::{Name, ParseError};
 use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+/// The most bytes that a compiled regular expression may take. A file may have a hundred of them and anybody who may ask
+/// `what-if` can send one, so none may be large; fifty names of twelve letters each still fit.
+const MOST_REGEX_BYTES: usize = 64 << 10;
+
 /// A plain domain (itself and all below), a glob whose `*` spans dots, or a `/regex/`.
 #[derive(Debug, Clone)]
 pub enum DomainMatch {
@@ -59,9 +63,10 @@ impl FromStr for DomainMatch {
                 .strip_suffix('/')
                 .filter(|inner| !inner.is_empty())
                 .ok_or_else(|| wrong("a regular expression stands between two slashes".into()))?;
-            let built =
-                RegexBuilder::new(inner).unicode(false).case_insensitive(true).size_limit(1 << 20).build();
-            return built.map(Self::Regex).map_err(|error| wrong(last_line(&error.to_string())));
+            let mut pattern = RegexBuilder::new(inner);
+            pattern.unicode(false).case_insensitive(true);
+            pattern.size_limit(MOST_REGEX_BYTES).dfa_size_limit(MOST_REGEX_BYTES);
+            return pattern.build().map(Self::Regex).map_err(|error| wrong(reason(&error)));
         }
         if text.contains('*') {
             let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '*');
@@ -74,7 +79,12 @@ impl FromStr for DomainMatch {
     }
 }
 
-fn last_line(text: &str) -> String {
+fn reason(error: &regex::Error) -> String {
+    if let regex::Error::CompiledTooBig(_) = error {
+        let most = MOST_REGEX_BYTES >> 10;
+        return format!("the regular expression takes more than {most} KiB; repeat less, or write several");
+    }
+    let text = error.to_string();
     text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
 }
 
@@ -90,7 +100,12 @@ impl fmt::Display for DomainMatch {
 
 impl PartialEq for DomainMatch {
     fn eq(&self, other: &Self) -> bool {
-        self.to_string() == other.to_string()
+        match (self, other) {
+            (Self::Domain(one), Self::Domain(other)) => one == other,
+            (Self::Glob(one), Self::Glob(other)) => one == other,
+            (Self::Regex(one), Self::Regex(other)) => one.as_str() == other.as_str(),
+            _ => false,
+        }
     }
 }
 
@@ -140,5 +155,15 @@ mod tests {
         for text in ["", "/", "//", "/(/", "a b", "*.ex ample", "10.0.0.1"] {
             assert!(text.parse::<DomainMatch>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_regular_expression_is_small() {
+        let words: Vec<String> =
+            (0..50).map(|n: u32| format!("host{:08x}", n.wrapping_mul(0x9e37_79b1))).collect();
+        assert!(format!("/^({})\\.example\\.com$/", words.join("|")).parse::<DomainMatch>().is_ok());
+        let error = "/(a{90}){90}0/".parse::<DomainMatch>().unwrap_err().to_string();
+        let told = "the regular expression takes more than 64 KiB; repeat less, or write several";
+        assert!(error.ends_with(told), "{error}");
     }
 }
