@@ -126,6 +126,7 @@ impl Hosts {
             kind: "host".into(),
             hostname: host.wishes.first().map(|wish| wish.name.clone()),
             name: host.name,
+            owner: None,
             labels: BTreeMap::new(),
             tags: Vec::new(),
             interfaces: Vec::new(),

@@ -54,7 +54,7 @@ impl Worker {
         for (was, name) in world.renames.iter() {
             owned.rename_source(was, name);
         }
-        let wanted = desired(&inventory, &settings, &rules, &owned, now);
+        let wanted = desired(&inventory, &settings, &rules, &BTreeSet::new(), &owned, now);
         let actual = if world.elsewhere {
             let names = wanted.sets.iter().map(|set| set.name.clone());
             empty_zones(&settings, &names.chain(owned.iter().map(|(name, _)| name.clone())).collect())

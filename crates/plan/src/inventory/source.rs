@@ -7,7 +7,7 @@ use netstead_model::{Key, View};
 use serde::{Deserialize, Serialize};
 
 use super::{Entry, Presence};
-use crate::{Digest, Now};
+use crate::{Digest, Now, SourceRules};
 
 /// What the engine knows about a source beside its reports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +17,8 @@ pub struct SourceConfig {
     /// People say what is in it (`manual`, `ledger`): what it changes was asked for.
     #[serde(default)]
     pub commanded: bool,
+    #[serde(default)]
+    pub rules: SourceRules,
 }
 
 /// The newest view of a source, and everything it brought.
@@ -39,6 +41,8 @@ pub struct SourceState {
     /// It gave a Complete report to the present leader.
     pub fresh: bool,
     pub commanded: bool,
+    /// What it may ask for.
+    pub rules: SourceRules,
     pub detached: bool,
     pub cleaned: bool,
     pub suspect: Option<Suspicion>,
@@ -68,6 +72,7 @@ impl Default for SourceState {
             configured_at: 0,
             fresh: false,
             commanded: false,
+            rules: SourceRules::default(),
             detached: false,
             cleaned: false,
             suspect: None,
@@ -83,6 +88,7 @@ impl SourceState {
             self.configured_at = now.millis;
         }
         self.commanded = config.commanded;
+        self.rules.clone_from(&config.rules);
         self.cleaned = false;
     }
 
