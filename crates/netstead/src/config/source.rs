@@ -3,6 +3,7 @@
 #[cfg(feature = "docker")]
 pub(crate) mod docker;
 mod hosts;
+mod rules;
 mod traefik;
 
 use std::path::{Path, PathBuf};
@@ -10,14 +11,16 @@ use std::path::{Path, PathBuf};
 use netstead_model::Ident;
 use serde::Serialize;
 
-pub(crate) use self::traefik::TraefikConfig;
+pub(crate) use self::{rules::RuleKeys, traefik::TraefikConfig};
 use super::{Problems, Section, ValueOrigin, concat_keys, dynamic_target, tree::Table};
 use crate::discovery::Discovery;
 
 /// The keys of all types, each once; what a type does not know is told when it is read.
 pub(super) const KEYS: &[&str] = &concat_keys::<ALL>(&LISTS);
-const LISTS: [&[&str]; 6] = [COMMON, hosts::KEYS, DOCKER_KEYS, SHARED, dynamic_target::KEYS, traefik::KEYS];
+const LISTS: [&[&str]; 7] =
+    [COMMON, rules::KEYS, hosts::KEYS, DOCKER_KEYS, SHARED, dynamic_target::KEYS, traefik::KEYS];
 const ALL: usize = COMMON.len()
+    + rules::KEYS.len()
     + hosts::KEYS.len()
     + SHARED.len()
     + dynamic_target::KEYS.len()
@@ -53,6 +56,9 @@ pub(crate) struct SourceConfig {
     pub(crate) was: Option<Ident>,
     #[serde(flatten)]
     pub(crate) kind: SourceKind,
+    /// What it may ask for. It is no part of what is looked at, so another one needs no new look.
+    #[serde(flatten)]
+    pub(crate) rules: RuleKeys,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -74,7 +80,7 @@ impl SourceConfig {
         let Discovery::Docker(socket) = found else { return None };
         let host = netstead_sources::docker::DockerHost::Unix(socket.clone());
         let kind = SourceKind::Docker(docker::DockerConfig::at(&host));
-        Some(Self { name: "docker".parse().ok()?, was: None, kind })
+        Some(Self { name: "docker".parse().ok()?, was: None, kind, rules: rules::defaults("docker") })
     }
 
     #[cfg(not(feature = "docker"))]
@@ -108,6 +114,7 @@ pub(super) fn read(
         None => section.choice("type", &TYPES)?,
     };
     let was = section.parsed("was");
+    let rules = rules::read(&mut section, kind);
     let kind = if kind == "docker" {
         docker(&path, table, dir, problems)?
     } else if kind == "traefik" {
@@ -117,7 +124,7 @@ pub(super) fn read(
         let mut section = only(&path, table, kind, &[hosts::KEYS], problems);
         SourceKind::Hosts { path: hosts::read(&mut section, dir)? }
     };
-    Some(SourceConfig { name: ident, was, kind })
+    Some(SourceConfig { name: ident, was, kind, rules })
 }
 
 #[cfg(feature = "docker")]
@@ -143,7 +150,8 @@ fn only<'t, 'p>(
 ) -> Section<'t, 'p> {
     for (key, entry) in &table.entries {
         let key = key.as_str();
-        if KEYS.contains(&key) && !COMMON.contains(&key) && !keys.iter().any(|keys| keys.contains(&key)) {
+        let own = [COMMON, rules::KEYS].into_iter().chain(keys.iter().copied());
+        if KEYS.contains(&key) && !own.flatten().any(|known| *known == key) {
             problems.add(&entry.key, format!("{path}: a source of type {kind} has no `{key}`"), None);
         }
     }

@@ -109,6 +109,7 @@ impl Parts {
             .insert(config.name.clone(), (digest, Arc::clone(&source)));
         let mut setup = SourceSetup::new(source, digest);
         setup.was.clone_from(&config.was);
+        setup.rules = config.rules.clone().into();
         setup.interval = interval.unwrap_or(setup.interval);
         Ok(setup)
     }

@@ -111,7 +111,8 @@ fn sources(old: &Config, new: &Config, notes: &mut Vec<String>) -> Vec<WhatIfSou
         }
         let digest = || serde_json::to_string(&source.kind).map(|text| Digest::of([text])).ok();
         let was = known.map(|known| known.name.clone()).filter(|was| *was != source.name);
-        WhatIfSource { name: source.name.clone(), was, changed: changed.then(digest).flatten() }
+        let (name, rules) = (source.name.clone(), source.rules.clone().into());
+        WhatIfSource { name, was, changed: changed.then(digest).flatten(), rules }
     };
     new.sources.iter().map(imagined).collect()
 }
@@ -132,6 +133,7 @@ fn providers(old: &Config, new: &Config, owner: &OwnerId, notes: &mut Vec<String
         let running = before(provider);
         let mut settings = provider.common.settings(&provider.name, owner);
         settings.marks = provider.server != ServerConfig::Builtin;
+        settings.lone_zones = provider.server == ServerConfig::Builtin;
         WhatIfProvider {
             settings,
             running: running.map(|running| running.name.clone()),

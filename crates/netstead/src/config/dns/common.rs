@@ -18,6 +18,9 @@ pub(super) const KEYS: &[&str] = &[
     "target_endpoints",
     "target_interval",
     "record_type",
+    "types",
+    "wildcard",
+    "apex",
     "ttl",
     "grace",
     "ended_grace",
@@ -44,6 +47,10 @@ pub(crate) struct Common {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) moving: Option<DynamicTargetConfig>,
     pub(crate) record_type: Option<RecordType>,
+    /// Types that are written there; empty means all the server can hold.
+    pub(crate) types: Vec<RecordType>,
+    pub(crate) wildcard: bool,
+    pub(crate) apex: bool,
     pub(crate) ttl: Option<u32>,
     pub(crate) grace: Option<Span>,
     pub(crate) ended_grace: Option<Span>,
@@ -68,6 +75,9 @@ impl Common {
             target: None,
             moving: None,
             record_type: None,
+            types: Vec::new(),
+            wildcard: true,
+            apex: true,
             ttl: None,
             grace: None,
             ended_grace: None,
@@ -90,6 +100,8 @@ impl Common {
         settings.mode = self.mode;
         settings.target.clone_from(&self.target);
         settings.kind = self.record_type;
+        settings.types.clone_from(&self.types);
+        (settings.wildcard, settings.apex) = (self.wildcard, self.apex);
         settings.ttl = self.ttl.unwrap_or(settings.ttl);
         settings.grace = self.grace.unwrap_or(settings.grace);
         settings.ended_grace = self.ended_grace.unwrap_or(settings.ended_grace);
@@ -134,6 +146,9 @@ pub(super) fn read(section: &mut Section<'_, '_>, every: bool) -> Option<Common>
     if cname && !matches!(common.target, Some(ProviderTarget::Name(_))) {
         section.wrong("record_type", "a CNAME needs a name to point at", Some("set `target` to a name"));
     }
+    common.types = types(section, common.record_type);
+    common.wildcard = section.flag("wildcard").unwrap_or(common.wildcard);
+    common.apex = section.flag("apex").unwrap_or(common.apex);
     common.ttl = section.number("ttl", 1..=LONGEST_TTL);
     common.grace = section.parsed("grace");
     common.ended_grace = section.parsed("ended_grace");
@@ -146,6 +161,18 @@ pub(super) fn read(section: &mut Section<'_, '_>, every: bool) -> Option<Common>
     common.owner = section.parsed("owner");
     common.was = section.parsed("was");
     Some(common)
+}
+
+/// The types that are written, of which what addresses become must be one.
+fn types(section: &mut Section<'_, '_>, record_type: Option<RecordType>) -> Vec<RecordType> {
+    let types: Vec<RecordType> = section.list("types");
+    if section.origin_of("types").is_some() && section.texts("types").is_empty() {
+        section.wrong("types", "it names none", Some("leave it out to write every type"));
+    }
+    if let Some(kind) = record_type.filter(|kind| !types.is_empty() && !types.contains(kind)) {
+        section.wrong("types", &format!("it lacks {kind}, which is the `record_type`"), None);
+    }
+    types
 }
 
 fn mode(section: &mut Section<'_, '_>) -> Mode {
