@@ -9,6 +9,7 @@ pub(crate) mod etag;
 pub(crate) mod forward;
 pub(crate) mod host_check;
 pub(crate) mod path;
+pub(crate) mod pool_names;
 pub(crate) mod query;
 pub(crate) mod session;
 pub(crate) mod zone_scope;

@@ -16,6 +16,7 @@ mod events;
 mod health;
 mod host_check;
 mod openapi;
+mod pool_names;
 mod pools;
 mod probes;
 mod races;
