@@ -10,6 +10,7 @@ pub(crate) mod forward;
 pub(crate) mod host_check;
 pub(crate) mod name_scope;
 pub(crate) mod path;
+pub(crate) mod pool_names;
 pub(crate) mod query;
 pub(crate) mod session;
 pub(crate) mod zone_scope;

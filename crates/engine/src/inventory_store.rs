@@ -166,6 +166,7 @@ fn source_changed(old: &SourceState, new: &SourceState) -> bool {
         || flags(old) != flags(new)
         || (old.config, old.form, old.configured_at) != (new.config, new.form, new.configured_at)
         || old.suspect != new.suspect
+        || old.rules != new.rules
 }
 
 /// Whether providers have something new to plan.
@@ -197,6 +198,7 @@ fn without_workloads(state: &SourceState) -> SourceState {
         configured_at: state.configured_at,
         fresh: state.fresh,
         commanded: state.commanded,
+        rules: state.rules.clone(),
         detached: state.detached,
         cleaned: state.cleaned,
         suspect: state.suspect,

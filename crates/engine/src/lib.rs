@@ -38,6 +38,7 @@ mod metrics;
 mod pause;
 mod provider;
 mod records;
+mod refusals;
 mod setup;
 mod source_poller;
 mod standby;

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use netstead_ledger::Ledger;
 use netstead_model::{DnsProvider, Ident, Source};
-use netstead_plan::{Digest, Domains, Settings};
+use netstead_plan::{Digest, Domains, Settings, SourceRules};
 
 use crate::Observer;
 
@@ -24,6 +24,8 @@ pub struct SourceSetup {
     pub config: Digest,
     /// People say what is in it: what it changes was asked for.
     pub commanded: bool,
+    /// What it may ask for. Another rule needs no new look at the source.
+    pub rules: SourceRules,
     /// How often it is looked at anyway.
     pub interval: Duration,
     /// How long it must be quiet after a change; `None` takes the engine's.
@@ -42,6 +44,7 @@ impl SourceSetup {
             source,
             config,
             commanded,
+            rules: SourceRules::default(),
             interval,
             debounce_quiet: commanded.then_some(Duration::from_millis(5)),
             debounce_most: commanded.then_some(Duration::from_millis(20)),
@@ -100,10 +103,13 @@ impl ProviderSetup {
         let mut settings = self.settings.clone();
         settings.marks &= can.marks;
         settings.proxies = can.proxies;
+        settings.lone_zones |= self.provider.makes_zones();
+        let both: Vec<_> = settings.types.iter().copied().filter(|kind| can.types.contains(kind)).collect();
         if settings.types.is_empty() {
             settings.types = can.types;
-        } else {
-            settings.types.retain(|kind| can.types.contains(kind));
+        } else if !both.is_empty() {
+            // An empty list would mean every type.
+            settings.types = both;
         }
         settings
     }

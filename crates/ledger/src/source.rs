@@ -138,6 +138,7 @@ impl LedgerSource {
             source: self.name.clone(),
             kind: "claim".into(),
             name: claim.key.to_string(),
+            owner: Some(claim.owner.to_string()),
             hostname: found.names.first().cloned(),
             labels: BTreeMap::new(),
             tags: Vec::new(),

@@ -15,6 +15,9 @@ pub struct Workload {
     /// `container`, `service`, `vm`, `host`, `claim`, `record`, …: for people.
     pub kind: String,
     pub name: String,
+    /// The owner of a claim; other workloads have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hostname: Option<Name>,
     /// Those that a dialect reads, as the platform has them; nothing is checked.

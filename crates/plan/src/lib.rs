@@ -38,6 +38,7 @@ mod removal_cause;
 mod rollback;
 mod saved_case;
 mod settings;
+mod source_rules;
 
 pub use actual::{Actual, ActualZone};
 pub use desired::{Desired, DesiredSet, DesiredValue, Reason, WhyNot, desired};
@@ -58,3 +59,4 @@ pub use removal_cause::Cause;
 pub use rollback::{Past, rollback};
 pub use saved_case::Case;
 pub use settings::{DomainMatch, Limits, Mode, OwnerId, ProviderTarget, Settings};
+pub use source_rules::{MOST_NAMES, SourceRules};

@@ -150,6 +150,20 @@ pub struct Blocked {
     pub adopt: bool,
     /// `share` puts ours beside it.
     pub share: bool,
+    /// The workload of ours that has the name, as `source/workload`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder: Option<String>,
+    /// What makes that workload give the name up: a command, or a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub free_by: Option<String>,
+}
+
+impl Blocked {
+    /// A name that cannot be written, without a way out.
+    pub(crate) fn new(name: Name, wanted: Vec<RecordData>, why: impl Into<String>) -> Self {
+        let (found, why, owner, holder, free_by) = (Vec::new(), why.into(), None, None, None);
+        Self { name, wanted, found, why, owner, adopt: false, share: false, holder, free_by }
+    }
 }
 
 /// A value that stays.

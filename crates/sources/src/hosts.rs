@@ -18,7 +18,7 @@ use netstead_wire::files;
 use tokio::time::{sleep, timeout};
 
 use self::watch::FileWatch;
-use crate::SourceKind;
+use crate::{SourceKind, SourceTraits};
 
 /// Largest file that is read.
 const MOST_BYTES: u64 = 16 << 20;
@@ -27,7 +27,9 @@ const SETTLE: Duration = Duration::from_millis(200);
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub const KIND: SourceKind =
-    Kind::new::<Config>("hosts", "names and addresses that a person wrote into a file", || ());
+    Kind::new::<Config>("hosts", "names and addresses that a person wrote into a file", || SourceTraits {
+        labels: false,
+    });
 
 table! {
     /// `[source.NAME]` with `type = "hosts"`.
@@ -142,6 +144,7 @@ impl Hosts {
             kind: "host".into(),
             hostname: host.wishes.first().map(|wish| wish.name.clone()),
             name: host.name,
+            owner: None,
             labels: BTreeMap::new(),
             tags: Vec::new(),
             interfaces: Vec::new(),

@@ -34,8 +34,15 @@ pub use self::{hosts::Hosts, traefik::TraefikFiles};
 use netstead_model::Source;
 use netstead_settings::Kind;
 
+/// What holds for every source of a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SourceTraits {
+    /// Workloads say by their own labels or files what names they want.
+    pub labels: bool,
+}
+
 /// A kind of source.
-pub type SourceKind = Kind<dyn Source, ()>;
+pub type SourceKind = Kind<dyn Source, SourceTraits>;
 
 /// All kinds of source that this build has. A new one is a file beside this one and a line here.
 pub const KINDS: &[&SourceKind] = &[

@@ -127,6 +127,7 @@ impl TraefikFiles {
                 source: self.name.clone(),
                 kind: "router".into(),
                 name: router.name.clone(),
+                owner: None,
                 hostname: None,
                 labels: BTreeMap::new(),
                 tags: Vec::new(),

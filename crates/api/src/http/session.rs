@@ -14,7 +14,12 @@ use netstead_model::{Ident, Name};
 use crate::{
     access::{Denied, Grant, Role, Scopes},
     app::AppState,
-    http::{envelope::RequestInfo, name_scope::NameScope, zone_scope},
+    http::{
+        envelope::RequestInfo,
+        name_scope::NameScope,
+        pool_names::{self, PoolNames},
+        zone_scope,
+    },
     problem::Failure,
 };
 
@@ -179,6 +184,9 @@ impl RequestContext {
             // Here, where every change of the ledger comes by, so that none is forgotten.
             let look = |book: &Book| zone_scope::check_command(book, scopes, &command);
             self.read(Freshness::Fresh, look).await?.value?;
+        } else if pool_names::limits(scopes) && pool_names::concerns(&command) {
+            let look = |book: &Book| PoolNames::of(book, scopes).check(book, &command);
+            self.read(Freshness::Fresh, look).await?.value?;
         }
         Ok(self.app.ledger.submit(caller, command, self.time_left()).await?)
     }
@@ -297,6 +305,12 @@ pub(crate) fn out_of_reach(scopes: &Scopes, told: &str) -> Failure {
     refused_scope(format!("your token is for the {what}s {}, {told}", quoted(scope)), what, scope)
 }
 
+/// What is said of a name that the pools or VRFs of a token do not give it; `told` says why.
+pub(crate) fn out_of_pools(scopes: &Scopes, told: &str) -> Failure {
+    let (what, scope) = if scopes.pools.is_empty() { ("VRF", &scopes.vrfs) } else { ("pool", &scopes.pools) };
+    refused_scope(format!("your token is for the {what}s {}, {told}", quoted(scope)), what, scope)
+}
+
 pub(crate) fn check_vrf(scopes: &Scopes, vrf: &Ident) -> Result<(), Failure> {
     if scopes.allows_vrf(vrf) { Ok(()) } else { Err(out_of_scope("VRF", &scopes.vrfs, vrf)) }
 }
@@ -313,7 +327,7 @@ fn out_of_scope(what: &str, scope: &[Ident], asked: &Ident) -> Failure {
     )
 }
 
-fn quoted(scope: &[Ident]) -> String {
+pub(crate) fn quoted<T: Display>(scope: &[T]) -> String {
     scope.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 

@@ -182,6 +182,7 @@ pub fn workload(source: &str, name: &str, address: &str) -> Workload {
         source: source.parse().unwrap(),
         kind: "vm".into(),
         name: name.split('.').next().unwrap().into(),
+        owner: None,
         hostname: None,
         labels: BTreeMap::new(),
         tags: Vec::new(),

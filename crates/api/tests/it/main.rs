@@ -20,6 +20,7 @@ mod forwarding;
 mod health;
 mod host_check;
 mod openapi;
+mod pool_names;
 mod pools;
 mod probes;
 mod races;

@@ -4,6 +4,7 @@
 //! does, so there is one path to test.
 
 use std::{
+    collections::BTreeSet,
     panic::AssertUnwindSafe,
     sync::{Arc, PoisonError},
     time::Duration,
@@ -154,10 +155,11 @@ impl Worker {
         // What an earlier pass could not tell the store comes first.
         self.rename_sources();
         self.persist().await?;
+        let zones = self.zone_tops();
         let mut wanted = self.desired(newest.inventory.clone()).await?;
         let doubted;
         (report.zone_errors, doubted) = self.refresh_zones(&wanted).await?;
-        if self.reclaim_late_values(&doubted).await {
+        if self.reclaim_late_values(&doubted).await || self.zone_tops() != zones {
             wanted = self.desired(newest.inventory).await?;
         }
         let (plan, wanted) = self.plan(wanted).await?;
@@ -187,12 +189,17 @@ impl Worker {
         self.renamed = renames;
     }
 
+    /// The names that are the top of a zone, as far as the zones are known.
+    fn zone_tops(&self) -> BTreeSet<Name> {
+        self.zone_cache.actual.zone_tops(&self.settings)
+    }
+
     pub(super) async fn desired(&self, inventory: Arc<netstead_plan::Inventory>) -> Result<Desired, Stopped> {
-        let (settings, domains) = (self.settings.clone(), self.shared.domains());
+        let (settings, domains, zones) = (self.settings.clone(), self.shared.domains(), self.zone_tops());
         let (owned, now) = (self.owned.clone(), self.shared.now());
         let provider = self.setup.provider.clone();
         let work = move || {
-            let mut wanted = desired(&inventory, &settings, &domains, &owned, now);
+            let mut wanted = desired(&inventory, &settings, &domains, &zones, &owned, now);
             wanted.adjust(|set| provider.adjust(set));
             wanted
         };

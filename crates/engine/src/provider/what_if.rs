@@ -59,7 +59,7 @@ impl Worker {
         }
         let work = {
             let (inventory, settings, rules) = (inventory.clone(), settings.clone(), rules.clone());
-            move || (desired(&inventory, &settings, &rules, &owned, now), owned)
+            move || (desired(&inventory, &settings, &rules, &BTreeSet::new(), &owned, now), owned)
         };
         let (wanted, owned) = blocking(work).await.map_err(|error| error.to_string())?;
         let actual = if world.elsewhere {

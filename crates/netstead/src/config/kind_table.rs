@@ -14,7 +14,7 @@ pub(crate) struct KindTable<B: ?Sized + 'static, C: 'static> {
     pub(crate) kind: &'static Kind<B, C>,
     configured: Arc<dyn Configured<B>>,
     shown: Map<String, Json>,
-    /// The whole table as it was written, without `was`: tables with the same form do the same.
+    /// The kind's own keys as they were written: tables with the same form mean the same thing.
     pub(crate) written: String,
     /// The place of each key, for problems that show when it is built.
     origins: BTreeMap<String, String>,
@@ -30,8 +30,10 @@ impl<B: ?Sized + 'static, C: 'static> KindTable<B, C> {
     ) -> Option<Self> {
         let ReadTable { configured, shown } = kind.read(section)?;
         let keys: Vec<_> = shared.iter().cloned().chain(kind.keys()).collect();
-        // A table called like its kind needs no `type`; with and without it says the same.
-        let form = written_form(table, &keys, &["type", "was"]);
+        // A table called like its kind needs no `type`; with and without it says the same. The keys that all kinds share
+        // change nothing of what the kind does.
+        let skipped: Vec<_> = shared.iter().map(|key| key.name).chain(["type"]).collect();
+        let form = written_form(table, &keys, &skipped);
         let written = format!("type={}\n{form}", kind.name);
         Some(Self { kind, configured, shown, written, origins: section.origins() })
     }

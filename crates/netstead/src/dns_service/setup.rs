@@ -104,6 +104,7 @@ impl Parts {
             .insert(config.name.clone(), (built_of, Arc::clone(&source)));
         let mut setup = SourceSetup::new(source, self.digest(&config.table.written));
         setup.was.clone_from(&config.was);
+        setup.rules = config.rules.clone();
         Ok(setup)
     }
 

@@ -111,7 +111,8 @@ fn sources(old: &Config, new: &Config, owner: &OwnerId, notes: &mut Vec<String>)
         }
         let digest = || table_digest(Some(owner), &source.table.written);
         let was = known.map(|known| known.name.clone()).filter(|was| *was != source.name);
-        WhatIfSource { name: source.name.clone(), was, changed: changed.then(digest) }
+        let (name, rules) = (source.name.clone(), source.rules.clone());
+        WhatIfSource { name, was, changed: changed.then(digest), rules }
     };
     new.sources.iter().map(imagined).collect()
 }
@@ -132,6 +133,7 @@ fn providers(old: &Config, new: &Config, owner: &OwnerId, notes: &mut Vec<String
         let running = before(provider);
         let mut settings = provider.common.settings(&provider.name, owner);
         settings.marks &= (provider.server.kind.capabilities)().marks;
+        settings.lone_zones = provider.server.kind.name == "builtin";
         WhatIfProvider {
             settings,
             running: running.map(|running| running.name.clone()),

@@ -31,6 +31,7 @@ pub(super) fn without_parked(names: &mut [NameDiff<'_>], verdicts: &mut [Verdict
     for (name, verdict) in names.iter().zip(verdicts.iter()) {
         if matches!(verdict, Verdict::Park(..)) {
             let at = |data: &RecordData| Some((name.name.clone(), data.to_address()?));
+            unmade.extend(name.claimed().filter_map(|value| at(&value.data)));
             for part in split(name).1 {
                 unmade.extend(part.adds.iter().filter_map(|value| at(&value.data)));
                 unremoved.extend(part.removes.iter().filter_map(|removal| at(removal.data)));

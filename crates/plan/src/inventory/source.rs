@@ -7,7 +7,7 @@ use netstead_model::{Key, View};
 use serde::{Deserialize, Serialize};
 
 use super::{Entry, Presence};
-use crate::{Digest, Now};
+use crate::{Digest, Now, SourceRules};
 
 /// The form of the digests that this version makes: over the keys and values of a table as they are written.
 const DIGEST_FORM: u8 = 1;
@@ -20,6 +20,8 @@ pub struct SourceConfig {
     /// People say what is in it (`manual`, `ledger`): what it changes was asked for.
     #[serde(default)]
     pub commanded: bool,
+    #[serde(default)]
+    pub rules: SourceRules,
 }
 
 /// The newest view of a source, and everything it brought.
@@ -44,6 +46,8 @@ pub struct SourceState {
     /// It gave a Complete report to the present leader.
     pub fresh: bool,
     pub commanded: bool,
+    /// What it may ask for.
+    pub rules: SourceRules,
     pub detached: bool,
     pub cleaned: bool,
     pub suspect: Option<Suspicion>,
@@ -74,6 +78,7 @@ impl Default for SourceState {
             configured_at: 0,
             fresh: false,
             commanded: false,
+            rules: SourceRules::default(),
             detached: false,
             cleaned: false,
             suspect: None,
@@ -92,6 +97,7 @@ impl SourceState {
             self.configured_at = now.millis;
         }
         self.commanded = config.commanded;
+        self.rules.clone_from(&config.rules);
         self.cleaned = false;
     }
 

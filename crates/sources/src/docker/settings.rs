@@ -7,14 +7,16 @@ use netstead_settings::{BuildContext, Configured, Identity, Kind, OneOrMore, Par
 
 use super::{Config, Docker, DockerHost, Mode, Tls};
 use crate::{
-    SourceKind,
+    SourceKind, SourceTraits,
     dialects::{DefaultRule, Dialect, Reader, TargetSpec, TraefikSettings},
     dynamic_target::{LookupSettings, TargetResolvers},
     source_target::SourceTarget,
 };
 
 pub const KIND: SourceKind =
-    Kind::new::<DockerSettings>("docker", "containers and swarm services of one Docker host", || ());
+    Kind::new::<DockerSettings>("docker", "containers and swarm services of one Docker host", || {
+        SourceTraits { labels: true }
+    });
 
 table! {
     /// One Docker host as the file has it.

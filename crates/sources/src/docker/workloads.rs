@@ -172,6 +172,7 @@ impl WorkloadBuilder<'_> {
             source: self.source.clone(),
             kind: thing.kind.into(),
             name: thing.name.to_owned(),
+            owner: None,
             hostname: None,
             labels: labels.map(|(name, value)| (name.clone(), value.clone())).collect(),
             tags: Vec::new(),

@@ -7,7 +7,7 @@ use netstead_settings::{BuildContext, Configured, Identity, Kind, OneOrMore, Pat
 
 use super::{Config, FilePattern, TraefikFiles};
 use crate::{
-    SourceKind,
+    SourceKind, SourceTraits,
     dialects::TargetSpec,
     dynamic_target::{LookupSettings, TargetResolvers},
     source_target::SourceTarget,
@@ -16,7 +16,7 @@ use crate::{
 pub const KIND: SourceKind = Kind::new::<TraefikFileSettings>(
     "traefik",
     "the routers in Traefik's dynamic configuration files",
-    || (),
+    || SourceTraits { labels: true },
 );
 
 /// Files are looked at this often at most.

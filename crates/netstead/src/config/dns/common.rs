@@ -24,6 +24,12 @@ table! {
         lookup: LookupSettings, all;
         /// make only `A`, `AAAA` or, with a name as target, `CNAME` of addresses
         record_type: Option<PointerType>, unset "all that fit";
+        /// the only record types that are written there, such as `["A", "AAAA"]`
+        types: Vec<RecordType>, unset "all it can hold";
+        /// whether wildcard names are written there
+        wildcard: bool, default true;
+        /// whether names that are a zone's own are written there
+        apex: bool, default true;
         /// seconds that resolvers may keep a record
         ttl: Number<1, 0x7fff_ffff>, default 300;
         /// how long something may be absent before its names are removed
@@ -105,6 +111,10 @@ pub(crate) struct Common {
     /// The target is found while the server runs.
     pub(crate) moving: Option<DynamicTargetConfig>,
     pub(crate) record_type: Option<RecordType>,
+    /// Types that are written there; empty means all the server can hold.
+    pub(crate) types: Vec<RecordType>,
+    pub(crate) wildcard: bool,
+    pub(crate) apex: bool,
     pub(crate) ttl: u32,
     pub(crate) grace: Span,
     pub(crate) ended_grace: Span,
@@ -135,6 +145,8 @@ impl Common {
         settings.mode = self.mode;
         settings.target.clone_from(&self.target);
         settings.kind = self.record_type;
+        settings.types.clone_from(&self.types);
+        (settings.wildcard, settings.apex) = (self.wildcard, self.apex);
         settings.ttl = self.ttl;
         settings.grace = self.grace;
         settings.ended_grace = self.ended_grace;
@@ -172,6 +184,13 @@ pub(super) fn read(section: &mut Section<'_, '_>, every: bool) -> Option<Common>
     if record_type == Some(RecordType::Cname) && !matches!(target, Some(ProviderTarget::Name(_))) {
         section.wrong("record_type", "a CNAME needs a name to point at", Some("set `target` to a name"));
     }
+    if section.origin_of("types").is_some() && section.texts("types").is_empty() {
+        section.wrong("types", "it names none", Some("leave it out to write every type"));
+    }
+    let lacks = |kind: &RecordType| !keys.types.is_empty() && !keys.types.contains(kind);
+    if let Some(kind) = record_type.filter(lacks) {
+        section.wrong("types", &format!("it lacks {kind}, which is the `record_type`"), None);
+    }
     for (key, span) in [("interval", keys.interval), ("full_interval", keys.full_interval)] {
         if span < Span::from_secs(1) {
             section.wrong(key, &format!("`{span}` is too often"), Some("a second is the least"));
@@ -193,6 +212,9 @@ pub(super) fn read(section: &mut Section<'_, '_>, every: bool) -> Option<Common>
         target,
         moving,
         record_type,
+        types: keys.types,
+        wildcard: keys.wildcard,
+        apex: keys.apex,
         ttl: keys.ttl.get(),
         grace: keys.grace,
         ended_grace: keys.ended_grace,

@@ -55,7 +55,8 @@ pub(super) fn block_foreign<'a>(
         let owner = owner.filter(|_| adopt).map(str::to_owned);
         // What belongs to a living installation is not adopted; that of a lost one is recovered.
         let adopt = adopt && owner.is_none();
-        notes.blocked.push(Blocked { name: place.name.clone(), wanted, found, why, owner, adopt, share });
+        let blocked = Blocked::new(place.name.clone(), wanted, why);
+        notes.blocked.push(Blocked { found, owner, adopt, share, ..blocked });
     };
     let stands = || match owner {
         Some(owner) => format!("it belongs to the Netstead installation `{owner}`"),
@@ -80,6 +81,24 @@ pub(super) fn block_foreign<'a>(
         return;
     }
     name.sets.iter_mut().for_each(|set| set.adds.clear());
+}
+
+/// A claim joins nothing that is kept for another workload.
+pub(super) fn block_claims_beside_kept(name: &mut NameDiff<'_>, notes: &mut Notes) {
+    let Some((found, why)) = name.kept_for.clone() else { return };
+    let claims = |set: &super::SetDiff<'_>| set.adds.iter().any(|value| value.claim);
+    if !name.sets.iter().any(claims) {
+        return;
+    }
+    let mut wanted = Vec::new();
+    for set in &mut name.sets {
+        let (claims, rest): (Vec<_>, Vec<_>) = set.adds.iter().copied().partition(|value| value.claim);
+        wanted.extend(claims.iter().map(|value| value.data.clone()));
+        set.adds = rest;
+    }
+    let why = format!("what another workload has there is kept: {why}");
+    let blocked = Blocked::new(name.name.clone(), wanted, why);
+    notes.blocked.push(Blocked { found: vec![found], share: true, ..blocked });
 }
 
 /// In the mode `authoritative`, foreign addresses and aliases are replaced by what workloads ask for.
