@@ -28,7 +28,7 @@ table! {
         /// the only names it may ask for: a domain with all below, a glob, or a `/regex/`
         domains: Option<Vec<Parsed<DomainMatch>>>, unset "all";
         /// the only record types it may ask for; labels never write `NS`
-        types: Option<Vec<RecordType>>, unset "all for `hosts`; of labels `A`, `AAAA`, `CNAME`, `TXT` and `SRV`";
+        types: Option<Vec<RecordType>>, unset "all for `hosts`; of labels `A`, `AAAA`, `CNAME`, `SRV`, `TXT`, `HTTPS`, `SVCB`";
         /// whether it may ask for wildcard names
         wildcard: Option<bool>, unset "`true` for `hosts`, else `false`";
         /// whether it may ask for names that are a domain's own

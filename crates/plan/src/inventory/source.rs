@@ -144,7 +144,11 @@ mod tests {
 
     #[test]
     fn a_digest_of_an_older_form_counts_as_equal_once() {
-        let digest = |text: &str| SourceConfig { config: Digest::of([text]), commanded: false };
+        let digest = |text: &str| SourceConfig {
+            config: Digest::of([text]),
+            commanded: false,
+            rules: SourceRules::default(),
+        };
         // As version 0.1.0 stored it.
         let mut state: SourceState =
             serde_json::from_value(serde_json::json!({ "config": Digest::of(["old"]), "configured_at": 7 }))
