@@ -9,6 +9,7 @@ mod domain;
 mod dynamic_target;
 mod environment;
 mod find;
+mod limits;
 mod listen;
 mod nameserver;
 mod notify;
@@ -18,6 +19,7 @@ mod secret;
 mod section;
 mod source;
 mod store;
+mod text_index;
 mod tree;
 
 #[cfg(test)]
@@ -177,6 +179,9 @@ fn read_into(
         return problems.none_or(Config::default());
     }
     Environment::new(environment, own).overlay(&mut root, &mut problems);
+    if !limits::check(&root, &mut problems) {
+        return problems.none_or(Config::default());
+    }
     let config = understand(&root, path.parent().unwrap_or(Path::new("")), &mut problems);
     problems.none_or(config)
 }

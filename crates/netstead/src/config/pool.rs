@@ -1,6 +1,11 @@
 //! `[pool.NAME]`: a pool that is what the file says, and read-only elsewhere.
 
-use netstead_model::{Address, Cidr, Family, Ident, Kind, Labels, Order, PoolSpec, Range, Span, default_vrf};
+use std::collections::BTreeMap;
+
+use netstead_model::{
+    Address, Cidr, Family, Ident, Kind, Labels, MOST_RANGES, Order, PoolSpec, Range, Span, default_vrf,
+    overlapping_pairs,
+};
 
 use super::{Problems, Section, ValueOrigin, tree::Table};
 
@@ -75,20 +80,33 @@ pub(super) fn read(
     Some(spec)
 }
 
+/// So many overlaps are looked for in each VRF; one more than is told, so that it shows that there are more.
+const MOST_OVERLAPS: usize = 1001;
+
 /// What only shows when pools are seen side by side. A pool may lie inside a prefix pool, if that has a claim there.
 pub(super) fn check_together(pools: &[(&ValueOrigin, PoolSpec)], problems: &mut Problems) {
-    for (number, (place, spec)) in pools.iter().enumerate() {
-        let others = pools.iter().take(number).map(|(_, other)| other);
-        for other in others.filter(|other| other.vrf == spec.vrf) {
-            let nested = (spec.family == Family::Prefix) != (other.family == Family::Prefix);
-            let common = spec
-                .extent()
-                .iter()
-                .find_map(|one| other.extent().iter().find_map(|two| one.intersect(*two)));
-            if let Some(common) = common.filter(|_| !nested) {
-                let message = format!("pool.{} and pool.{} overlap at `{common}`", spec.name, other.name);
-                problems.add(place, message, Some("give one of them another `vrf`, or other ranges".into()));
-            }
+    let mut groups: BTreeMap<(&Ident, bool), Vec<(usize, Vec<Range>)>> = BTreeMap::new();
+    for (number, (_, spec)) in pools.iter().enumerate() {
+        let extent = spec.extent();
+        // More ranges than a pool may have are a problem of that pool alone.
+        if extent.len() <= MOST_RANGES {
+            let group = groups.entry((&spec.vrf, spec.family == Family::Prefix)).or_default();
+            group.push((number, extent));
         }
+    }
+    let mut overlaps = Vec::new();
+    for group in groups.values() {
+        for (one, other) in overlapping_pairs(group.iter().map(|(_, extent)| extent.as_slice()), MOST_OVERLAPS) {
+            // The later one is told to be in the way.
+            let (Some((other, theirs)), Some((one, ours))) = (group.get(one), group.get(other)) else { continue };
+            let common = ours.iter().find_map(|one| theirs.iter().find_map(|two| one.intersect(*two)));
+            overlaps.extend(common.map(|common| (*one, *other, common)));
+        }
+    }
+    overlaps.sort_unstable();
+    for (one, other, common) in overlaps {
+        let (Some((place, spec)), Some((_, other))) = (pools.get(one), pools.get(other)) else { continue };
+        let message = format!("pool.{} and pool.{} overlap at `{common}`", spec.name, other.name);
+        problems.add(place, message, Some("give one of them another `vrf`, or other ranges".into()));
     }
 }

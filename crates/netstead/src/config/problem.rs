@@ -1,11 +1,14 @@
 //! What is wrong with the configuration, and where.
 
 use std::{
+    collections::HashSet,
     fmt::{self, Display},
     ops::Range,
     path::{Path, PathBuf},
     str::FromStr,
 };
+
+use super::text_index::TextIndex;
 
 /// Where a value stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,8 +19,11 @@ pub(super) enum ValueOrigin {
     Variable(String),
 }
 
+/// So many problems are told one by one: nobody reads more, and a text of nothing but mistakes would have a million.
+const MOST: usize = 1000;
+
 /// One thing that is wrong, for people.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Problem {
     /// `netstead.toml:3:1`, or the name of a variable.
     pub(crate) at: String,
@@ -37,14 +43,28 @@ impl fmt::Display for Problem {
 pub(super) struct Problems {
     path: PathBuf,
     text: String,
+    /// Made with the first problem: most files have none.
+    index: Option<TextIndex>,
     found: Vec<Problem>,
+    /// The same as `found`, to know what was told already.
+    told: HashSet<Problem>,
+    /// How many were found after [`MOST`].
+    untold: usize,
     /// The text comes from somebody else: files that it names are not looked at.
     pub(super) foreign: bool,
 }
 
 impl Problems {
     pub(super) fn new(path: &Path, text: &str) -> Self {
-        Self { path: path.to_owned(), text: text.to_owned(), found: Vec::new(), foreign: false }
+        Self {
+            path: path.to_owned(),
+            text: text.to_owned(),
+            index: None,
+            found: Vec::new(),
+            told: HashSet::new(),
+            untold: 0,
+            foreign: false,
+        }
     }
 
     /// The name that a table is keyed by, if it can be one.
@@ -58,30 +78,31 @@ impl Problems {
     }
 
     pub(super) fn add(&mut self, place: &ValueOrigin, message: impl Into<String>, hint: Option<String>) {
+        if self.is_full() {
+            self.untold += 1;
+            return;
+        }
         let (at, order) = match place {
             ValueOrigin::File(bytes) => {
-                let (line, column) = self.position(bytes.start);
+                let index = self.index.get_or_insert_with(|| TextIndex::new(&self.text));
+                let (line, column) = index.position(bytes.start);
                 (format!("{}:{line}:{column}", self.path.display()), bytes.start)
             }
             ValueOrigin::Variable(name) => (name.clone(), usize::MAX),
         };
         let problem = Problem { at, message: message.into(), hint, order };
-        if !self.found.contains(&problem) {
+        if self.told.insert(problem.clone()) {
             self.found.push(problem);
         }
     }
 
-    pub(super) fn any(&self) -> bool {
-        !self.found.is_empty()
+    /// Whether what is found from now on is only counted.
+    pub(super) fn is_full(&self) -> bool {
+        self.found.len() >= MOST
     }
 
-    /// Line and column of a byte, both counted from 1, the column in characters.
-    fn position(&self, byte: usize) -> (usize, usize) {
-        let end = (0..=byte.min(self.text.len())).rev().find(|at| self.text.is_char_boundary(*at));
-        let before = self.text.get(..end.unwrap_or(0)).unwrap_or_default();
-        let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-        (line, column)
+    pub(super) fn any(&self) -> bool {
+        !self.found.is_empty()
     }
 
     /// `value` if nothing is wrong, else everything that is, in the order of the file.
@@ -90,6 +111,11 @@ impl Problems {
             return Ok(value);
         }
         self.found.sort_by_key(|problem| problem.order);
+        if self.untold > 0 {
+            let message = "there are more problems than these".to_owned();
+            let (at, order) = (self.path.display().to_string(), usize::MAX);
+            self.found.push(Problem { at, message, hint: Some("correct these first".to_owned()), order });
+        }
         Err(self.found)
     }
 }
