@@ -13,7 +13,7 @@ use std::{
     sync::Arc,
 };
 
-use netstead_model::{Ident, Pool, Range, Waiting};
+use netstead_model::{Ident, Pool, Range, Waiting, overlapping_pairs};
 use netstead_store::{Condition, Damage, EPOCH_KEY, Entry, Snapshot, Store, StoreError, Version, Write};
 use serde::de::IgnoredAny;
 
@@ -291,24 +291,24 @@ impl Check {
     }
 
     fn check_pools(&mut self) {
-        let pools: Vec<(&Arc<Pool>, &Option<Space>, Vec<Range>)> = self
-            .pools
-            .values()
-            .map(|ground| (&ground.pool, &ground.space, ground.pool.spec.extent()))
-            .collect();
+        let mut spaces: BTreeMap<&Option<Space>, Vec<(&Arc<Pool>, Vec<Range>)>> = BTreeMap::new();
+        // One that lies in a prefix may lie over others.
+        for ground in self.pools.values().filter(|ground| ground.pool.within.is_none()) {
+            let pools = spaces.entry(&ground.space).or_default();
+            pools.push((&ground.pool, ground.pool.spec.extent()));
+        }
         let mut overlaps = Vec::new();
-        for (place, (one, space, extent)) in pools.iter().enumerate() {
-            for (other, other_space, other_extent) in pools.iter().skip(place + 1) {
-                let nested = one.within.is_some() || other.within.is_some();
-                let overlap = extent.iter().any(|a| other_extent.iter().any(|b| a.overlaps(*b)));
-                if space == other_space && overlap && !nested {
-                    let text = format!("it overlaps pool `{}`", other.name());
-                    overlaps.push((format!("{POOL}{}", one.name()), text));
+        for pools in spaces.values() {
+            let extents = pools.iter().map(|(_, extent)| extent.as_slice());
+            for (one, other) in overlapping_pairs(extents, usize::MAX) {
+                if let (Some((one, _)), Some((other, _))) = (pools.get(one), pools.get(other)) {
+                    overlaps.push((one.name().clone(), other.name().clone()));
                 }
             }
         }
-        for (key, text) in overlaps {
-            self.problem(&key, text, None);
+        overlaps.sort_unstable();
+        for (one, other) in overlaps {
+            self.problem(&format!("{POOL}{one}"), format!("it overlaps pool `{other}`"), None);
         }
     }
 

@@ -9,6 +9,7 @@ mod domain;
 mod find;
 mod kind_table;
 pub(crate) mod layout;
+mod limits;
 mod listen;
 mod nameserver;
 mod notify;
@@ -158,6 +159,9 @@ pub(crate) fn read(
     }
     let (plain, named) = (layout::plain_variables(), layout::named_variables());
     Environment::new(environment, own).overlay(&mut root, &plain, &named, &mut problems);
+    if !limits::check(&root, &mut problems) {
+        return problems.none_or(Config::default()).map(|(config, _)| config);
+    }
     let config = understand(&root, &mut problems);
     problems.none_or(config).map(|(config, warnings)| Config { warnings, ..config })
 }

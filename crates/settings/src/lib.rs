@@ -28,6 +28,7 @@ mod secret;
 mod section;
 mod setting;
 mod table;
+mod text_index;
 mod tree;
 mod written;
 

@@ -1,11 +1,15 @@
 //! Problems of the configuration, each with its place.
 
 use std::{
+    cell::OnceCell,
+    collections::HashSet,
     fmt::{self, Display},
     ops::Range,
     path::{Path, PathBuf},
     str::FromStr,
 };
+
+use crate::text_index::TextIndex;
 
 /// Where a value stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,8 +22,11 @@ pub enum ValueOrigin {
     Nowhere,
 }
 
+/// So many problems are listed: no person reads more, and a text of nothing but mistakes would have a million.
+const MOST: usize = 1000;
+
 /// One thing that is wrong, for people.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Problem {
     /// `netstead.toml:3:1`, or the name of a variable.
     pub at: String,
@@ -46,14 +53,28 @@ impl fmt::Display for Problem {
 pub struct Problems {
     path: PathBuf,
     text: String,
+    /// Made with the first place that is asked for: most files have no problem.
+    index: OnceCell<TextIndex>,
     found: Vec<Problem>,
+    /// The same as `found`, to list each problem once.
+    listed: HashSet<Problem>,
+    /// The number that was found after [`MOST`].
+    unlisted: usize,
     /// Nothing is wrong, and a person should know all the same.
     warnings: Vec<Problem>,
 }
 
 impl Problems {
     pub fn new(path: &Path, text: &str) -> Self {
-        Self { path: path.to_owned(), text: text.to_owned(), found: Vec::new(), warnings: Vec::new() }
+        Self {
+            path: path.to_owned(),
+            text: text.to_owned(),
+            index: OnceCell::new(),
+            found: Vec::new(),
+            listed: HashSet::new(),
+            unlisted: 0,
+            warnings: Vec::new(),
+        }
     }
 
     /// The directory of the file: paths in it are relative to it.
@@ -72,10 +93,19 @@ impl Problems {
     }
 
     pub fn add(&mut self, place: &ValueOrigin, message: impl Into<String>, hint: Option<String>) {
+        if self.is_full() {
+            self.unlisted += 1;
+            return;
+        }
         let problem = self.problem(place, message.into(), hint);
-        if !self.found.contains(&problem) {
+        if self.listed.insert(problem.clone()) {
             self.found.push(problem);
         }
+    }
+
+    /// Whether problems that are found from now on are only counted.
+    pub fn is_full(&self) -> bool {
+        self.found.len() >= MOST
     }
 
     /// Notes what is allowed and probably not meant.
@@ -98,7 +128,8 @@ impl Problems {
     pub fn at(&self, place: &ValueOrigin) -> String {
         match place {
             ValueOrigin::File(bytes) => {
-                let (line, column) = self.position(bytes.start);
+                let index = self.index.get_or_init(|| TextIndex::new(&self.text));
+                let (line, column) = index.position(bytes.start);
                 format!("{}:{line}:{column}", self.path.display())
             }
             ValueOrigin::Variable(name) => name.clone(),
@@ -110,18 +141,13 @@ impl Problems {
         !self.found.is_empty()
     }
 
-    /// Line and column of a byte, both counted from 1, the column in characters.
-    fn position(&self, byte: usize) -> (usize, usize) {
-        let end = (0..=byte.min(self.text.len())).rev().find(|at| self.text.is_char_boundary(*at));
-        let before = self.text.get(..end.unwrap_or(0)).unwrap_or_default();
-        let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-        (line, column)
-    }
-
     /// Gives `value` and the warnings if nothing is wrong, else everything that is, in the order of the file.
     pub fn none_or<T>(mut self, value: T) -> Result<(T, Vec<Problem>), Vec<Problem>> {
         self.found.sort_by_key(|problem| problem.order);
+        if self.unlisted > 0 {
+            let more = Problem::new(self.path.display().to_string(), "there are more problems than these");
+            self.found.push(Problem { hint: Some("correct these first".to_owned()), ..more });
+        }
         self.warnings.sort_by_key(|problem| problem.order);
         if self.found.is_empty() { Ok((value, self.warnings)) } else { Err(self.found) }
     }

@@ -1,15 +1,17 @@
 //! The commands that create, update and delete pools, and that bring file pools in line with the file.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
-use netstead_model::{Claim, ClaimId, EventKind, Ident, Origin, Pool, PoolSpec, Range, Subject, Waiting};
+use netstead_model::{
+    Claim, ClaimId, EventKind, Ident, Kind, Origin, Pool, PoolSpec, Range, Subject, Waiting,
+};
 use netstead_store::MAX_BYTES;
 use serde::Serialize;
 
 use super::{Book, pool_state::PoolState, transaction::Transaction};
 use crate::{
     command::Reply,
-    record::{Record, Slot, encode},
+    record::{Record, Slot, Space, encode},
     refusal::Refusal,
 };
 
@@ -208,12 +210,13 @@ impl Transaction<'_> {
     /// Brings the pools of the configuration file in line; those it no longer names stay and can be changed again.
     pub fn sync_file_pools(&mut self, specs: &[PoolSpec]) -> Result<Reply, Refusal> {
         let (mut created, mut updated, mut detached) = (Vec::new(), Vec::new(), Vec::new());
+        let named: BTreeSet<&Ident> = specs.iter().map(|spec| &spec.name).collect();
         let gone: Vec<Arc<Pool>> = self
             .book
             .pools
             .values()
             .filter(|state| state.pool.origin == Origin::File)
-            .filter(|state| !specs.iter().any(|spec| spec.name == *state.pool.name()))
+            .filter(|state| !named.contains(state.pool.name()))
             .map(|state| state.pool.clone())
             .collect();
         let most = POOLS_AT_ONCE;
@@ -271,10 +274,7 @@ impl Book {
         let Some(kind) = spec.kind() else { return Ok(None) };
         let extent = spec.extent();
         let mut within = None;
-        for other in self.pools.values().filter(|o| *o.pool.name() != spec.name) {
-            if other.space.vrf != spec.vrf || other.space.kind != kind {
-                continue;
-            }
+        for other in self.pools_near(&spec.vrf, kind, &extent).filter(|o| *o.pool.name() != spec.name) {
             let Some((ours, _)) = overlap(&extent, &other.pool.spec.extent()) else { continue };
             match other.prefix_around(&extent) {
                 Some(claim) => within = Some(innermost(within, claim)),
@@ -291,6 +291,31 @@ impl Book {
             }
         }
         Ok(within.map(|(id, _)| id))
+    }
+
+    /// The pools, in order of name, that may overlap `extent`: those of single addresses that do, and all of prefixes.
+    fn pools_near<'a>(
+        &'a self,
+        vrf: &Ident,
+        kind: Kind,
+        extent: &[Range],
+    ) -> impl Iterator<Item = &'a PoolState> + use<'a> {
+        let of_prefixes = self
+            .pools
+            .values()
+            .filter(|state| state.space.prefixes && state.space.kind == kind && state.space.vrf == *vrf)
+            .map(|state| state.pool.name());
+        let mut names: BTreeSet<&Ident> = of_prefixes.collect();
+        let addresses = self.extents.get(&Space { vrf: vrf.clone(), kind, prefixes: false });
+        for (addresses, range) in
+            addresses.into_iter().flat_map(|one| extent.iter().map(move |range| (one, range)))
+        {
+            let (first, last) = (range.first().number(), range.last().number());
+            // They do not overlap each other, so the first one that ends too early ends the search.
+            let met = addresses.range(..=last).rev().take_while(|(_, (end, _))| *end >= first);
+            names.extend(met.map(|(_, (_, name))| name));
+        }
+        names.into_iter().filter_map(|name| self.pools.get(name))
     }
 
     /// Whether `inner` was made inside a prefix that pool `outer` handed out, directly or further down.

@@ -22,6 +22,7 @@ mod idle;
 mod lying_store;
 mod migrate;
 mod model;
+mod path_step_keys;
 mod pools;
 mod promises;
 mod properties;

@@ -1,5 +1,7 @@
 //! `[domain."home.example.com"]`: which addresses have names in it, and how those are made.
 
+use std::collections::{BTreeMap, HashMap};
+
 use netstead_model::{Cidr, Name};
 use netstead_plan::{DomainRule, Network};
 
@@ -76,15 +78,21 @@ fn network(mut section: Section<'_, '_>, domain: &Name) -> Option<Network> {
 
 /// One network in two domains would leave it to chance which of them an address gets.
 pub(super) fn check_together(rules: &[(&ValueOrigin, DomainRule)], problems: &mut Problems) {
+    let mut seen: HashMap<Cidr, Vec<(usize, &DomainRule)>> = HashMap::new();
     for (number, (place, rule)) in rules.iter().enumerate() {
-        let others = rules.iter().take(number).map(|(_, other)| other);
-        for other in others {
-            let mut cidrs = rule.networks.iter().map(|network| network.cidr);
-            if let Some(cidr) = cidrs.find(|cidr| other.networks.iter().any(|network| network.cidr == *cidr))
-            {
-                let message = format!("`{cidr}` is in `{}` and in `{}`", other.domain, rule.domain);
-                problems.add(place, message, Some("leave it in one of them".into()));
+        // Each earlier rule that has a network of this one, with the first of them.
+        let mut common: BTreeMap<usize, (&DomainRule, Cidr)> = BTreeMap::new();
+        for network in &rule.networks {
+            for (earlier, other) in seen.get(&network.cidr).into_iter().flatten() {
+                common.entry(*earlier).or_insert((other, network.cidr));
             }
+        }
+        for (other, cidr) in common.values() {
+            let message = format!("`{cidr}` is in `{}` and in `{}`", other.domain, rule.domain);
+            problems.add(place, message, Some("leave it in one of them".into()));
+        }
+        for network in &rule.networks {
+            seen.entry(network.cidr).or_default().push((number, rule));
         }
     }
 }

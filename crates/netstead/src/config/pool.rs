@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use netstead_model::{Address, Cidr, Family, Ident, Kind, Labels, Name, Order, PoolSpec, Range, Span};
+use netstead_model::{
+    Address, Cidr, Family, Ident, Kind, Labels, MOST_RANGES, Name, Order, PoolSpec, Range, Span,
+    overlapping_pairs,
+};
 use netstead_settings::{
     Number, Parsed, Problems, Section, Settings as _, Table, ValueOrigin, choice, table,
 };
@@ -106,20 +109,37 @@ pub(super) fn read(
     Some(spec)
 }
 
+/// So many overlaps are looked for in each VRF; one more than is told, so that it shows that there are more.
+const MOST_OVERLAPS: usize = 1001;
+
 /// Finds pools that overlap. A pool may lie inside a prefix pool, if that has a claim there.
 pub(super) fn check_together(pools: &[(&ValueOrigin, PoolSpec)], problems: &mut Problems) {
-    for (number, (place, spec)) in pools.iter().enumerate() {
-        let others = pools.iter().take(number).map(|(_, other)| other);
-        for other in others.filter(|other| other.vrf == spec.vrf) {
-            let nested = (spec.family == Family::Prefix) != (other.family == Family::Prefix);
-            let common = spec
-                .extent()
-                .iter()
-                .find_map(|one| other.extent().iter().find_map(|two| one.intersect(*two)));
-            if let Some(common) = common.filter(|_| !nested) {
-                let message = format!("pool.{} and pool.{} overlap at `{common}`", spec.name, other.name);
-                problems.add(place, message, Some("give one of them another `vrf`, or other ranges".into()));
-            }
+    let mut groups: BTreeMap<(&Ident, bool), Vec<(usize, Vec<Range>)>> = BTreeMap::new();
+    for (number, (_, spec)) in pools.iter().enumerate() {
+        let extent = spec.extent();
+        // More ranges than a pool may have are a problem of that pool alone.
+        if extent.len() <= MOST_RANGES {
+            let group = groups.entry((&spec.vrf, spec.family == Family::Prefix)).or_default();
+            group.push((number, extent));
         }
+    }
+    let mut overlaps = Vec::new();
+    for group in groups.values() {
+        for (one, other) in
+            overlapping_pairs(group.iter().map(|(_, extent)| extent.as_slice()), MOST_OVERLAPS)
+        {
+            // The later one is told to be in the way.
+            let (Some((other, theirs)), Some((one, ours))) = (group.get(one), group.get(other)) else {
+                continue;
+            };
+            let common = ours.iter().find_map(|one| theirs.iter().find_map(|two| one.intersect(*two)));
+            overlaps.extend(common.map(|common| (*one, *other, common)));
+        }
+    }
+    overlaps.sort_unstable();
+    for (one, other, common) in overlaps {
+        let (Some((place, spec)), Some((_, other))) = (pools.get(one), pools.get(other)) else { continue };
+        let message = format!("pool.{} and pool.{} overlap at `{common}`", spec.name, other.name);
+        problems.add(place, message, Some("give one of them another `vrf`, or other ranges".into()));
     }
 }

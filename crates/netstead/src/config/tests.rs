@@ -1,5 +1,6 @@
 #[cfg(feature = "docker")]
 mod docker;
+mod limits;
 mod reference;
 mod schema;
 mod sources_and_providers;

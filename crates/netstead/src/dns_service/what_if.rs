@@ -1,6 +1,7 @@
 //! Reads another configuration for what-if plans.
 
 use std::{
+    collections::BTreeMap,
     path::Path,
     sync::{Arc, PoisonError, RwLock},
 };
@@ -8,7 +9,7 @@ use std::{
 use netstead_api::{ConfigReader, ParsedConfig};
 use netstead_client::types::ConfigProblem;
 use netstead_engine::{WhatIfConfig, WhatIfProvider, WhatIfSource};
-use netstead_model::Ident;
+use netstead_model::{Ident, PoolSpec};
 use netstead_plan::OwnerId;
 
 use super::setup::{Parts, pointing_at, table_digest};
@@ -71,9 +72,13 @@ fn compare(old: &Config, new: &Config, owner: &OwnerId) -> ParsedConfig {
     let mut notes = Vec::new();
     let sources = sources(old, new, owner, &mut notes);
     let providers = providers(old, new, owner, &mut notes);
-    for pool in new.pools.iter().filter(|pool| !old.pools.contains(pool)) {
+    let by_name = |config: &Config| -> BTreeMap<Ident, PoolSpec> {
+        config.pools.iter().map(|pool| (pool.name.clone(), pool.clone())).collect()
+    };
+    let (before, after) = (by_name(old), by_name(new));
+    for pool in new.pools.iter().filter(|pool| before.get(&pool.name) != Some(pool)) {
         let name = &pool.name;
-        notes.push(match old.pools.iter().find(|other| other.name == *name) {
+        notes.push(match before.get(name) {
             None => format!("pool.{name} is new: no claim and no name comes of that alone."),
             Some(known) if known.domain != pool.domain => format!(
                 "pool.{name} has another domain: its claims would get other names, which are not shown, and the \
@@ -82,8 +87,7 @@ fn compare(old: &Config, new: &Config, owner: &OwnerId) -> ParsedConfig {
             Some(_) => format!("pool.{name} differs: what that means for its claims is not shown."),
         });
     }
-    let gone = |name| !new.pools.iter().any(|pool| pool.name == name);
-    for pool in old.pools.iter().filter(|pool| gone(pool.name.clone())) {
+    for pool in old.pools.iter().filter(|pool| !after.contains_key(&pool.name)) {
         notes.push(format!("pool.{} is missing: it would stay with its claims.", pool.name));
     }
     let imagined = WhatIfConfig { sources, domains: new.domains.clone(), providers };

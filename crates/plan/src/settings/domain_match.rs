@@ -20,6 +20,11 @@ pub enum DomainMatch {
 }
 
 impl DomainMatch {
+    /// Whether a text is meant as a regular expression.
+    pub fn is_regex(text: &str) -> bool {
+        text.starts_with('/')
+    }
+
     pub fn matches(&self, name: &Name) -> bool {
         match self {
             Self::Domain(domain) => name.is_subdomain_of(domain),

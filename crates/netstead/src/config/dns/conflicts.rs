@@ -1,6 +1,6 @@
 //! Providers that get in each other's way.
 
-use netstead_model::RecordType;
+use netstead_model::{Name, RecordType};
 use netstead_plan::DomainMatch;
 
 use netstead_settings::{Problems, ValueOrigin};
@@ -48,28 +48,32 @@ fn same_type(one: &DnsConfig, other: &DnsConfig) -> bool {
 
 /// A domain of each that the other takes as well.
 fn common_domain(one: &DnsConfig, other: &DnsConfig) -> Option<(String, String)> {
-    let mine = one.common.domains.iter();
-    let pairs = mine.flat_map(|mine| other.common.domains.iter().map(move |theirs| (mine, theirs)));
-    let excluded = |config: &DnsConfig, domain: &DomainMatch| {
-        let inside = domain.domain();
-        inside.is_some_and(|name| config.common.exclude_domains.iter().any(|exclude| exclude.matches(&name)))
-    };
-    pairs
-        .filter(|(mine, theirs)| !excluded(other, mine) && !excluded(one, theirs))
-        .find(|(mine, theirs)| meet(mine, theirs))
-        .map(|(mine, theirs)| (mine.to_string(), theirs.to_string()))
+    let (mine, theirs) = (not_excluded(one, other), not_excluded(other, one));
+    let pairs = mine.iter().flat_map(|mine| theirs.iter().map(move |theirs| (mine, theirs)));
+    let mut common = pairs.filter(|(mine, theirs)| meet(mine, theirs));
+    common.next().map(|((mine, _), (theirs, _))| (mine.to_string(), theirs.to_string()))
+}
+
+/// A domain with the name below which all its names lie, where that is known.
+type Placed<'a> = (&'a DomainMatch, Option<Name>);
+
+/// The domains of a provider that the other one does not exclude.
+fn not_excluded<'a>(config: &'a DnsConfig, other: &DnsConfig) -> Vec<Placed<'a>> {
+    let excluded = |name: &Name| other.common.exclude_domains.iter().any(|exclude| exclude.matches(name));
+    let placed = config.common.domains.iter().map(|domain| (domain, domain.domain()));
+    placed.filter(|(_, inside)| !inside.as_ref().is_some_and(excluded)).collect()
 }
 
 /// Whether there may be a name that both take. Of regular expressions that is not known: they count as equal only to
 /// themselves.
-fn meet(one: &DomainMatch, other: &DomainMatch) -> bool {
+fn meet((one, mine): &Placed<'_>, (other, theirs): &Placed<'_>) -> bool {
     if one == other {
         return true;
     }
-    match (one.domain(), other.domain()) {
-        (Some(mine), Some(theirs)) => mine.is_subdomain_of(&theirs) || theirs.is_subdomain_of(&mine),
-        (None, Some(domain)) => one.matches(&domain),
-        (Some(domain), None) => other.matches(&domain),
+    match (mine, theirs) {
+        (Some(mine), Some(theirs)) => mine.is_subdomain_of(theirs) || theirs.is_subdomain_of(mine),
+        (None, Some(domain)) => one.matches(domain),
+        (Some(domain), None) => other.matches(domain),
         (None, None) => false,
     }
 }
