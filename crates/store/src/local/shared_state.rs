@@ -44,6 +44,10 @@ pub(super) struct LocalShared {
 pub(super) struct Opening(u64);
 
 impl LocalShared {
+    pub(super) fn kind(&self) -> DatabaseKind {
+        self.kind
+    }
+
     /// Without a database yet; `durable` is the last commit it has.
     pub(super) fn closed(path: &Path, kind: DatabaseKind, durable: u64) -> Self {
         Self {
@@ -91,7 +95,7 @@ impl LocalShared {
         work: impl FnOnce(&Engine, Opening) -> Result<T, DatabaseError>,
     ) -> Result<T, StoreError> {
         let outcome = self.with_engine(work).ok_or_else(|| self.unavailable())?;
-        outcome.map_err(|trouble| trouble.into_error(&self.path))
+        outcome.map_err(|trouble| trouble.into_error(&self.path, self.kind))
     }
 
     pub(super) fn durable(&self) -> u64 {

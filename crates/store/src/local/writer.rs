@@ -347,7 +347,7 @@ impl Writer {
         match decision {
             Ok(Decision::Landed(version)) => Ok(Committed { version }),
             Ok(Decision::Refused(key)) => Err(StoreError::Refused { key }),
-            Err(trouble) => Err(trouble.into_error(self.dir.path())),
+            Err(trouble) => Err(trouble.into_error(self.dir.path(), self.shared.kind())),
         }
     }
 
@@ -361,7 +361,7 @@ impl Writer {
         match decision {
             Ok(Decision::Landed(_)) => Err(StoreError::Unknown { reason }),
             Ok(Decision::Refused(_)) => Err(StoreError::Unavailable { reason }),
-            Err(trouble) => Err(trouble.into_error(self.dir.path())),
+            Err(trouble) => Err(trouble.into_error(self.dir.path(), self.shared.kind())),
         }
     }
 
