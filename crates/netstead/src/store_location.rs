@@ -236,6 +236,11 @@ async fn open_raft(config: &RaftConfig, patience: Option<Duration>) -> anyhow::R
             Ok(Arc::new(store))
         }
         Err(error @ StoreError::Locked { .. }) => Err(Failure::new(error.to_string()).hint(IN_USE).into()),
+        Err(error @ StoreError::Damaged { .. }) => {
+            let hint = "with the same configuration and an empty directory it gets everything from the others; only a \
+                        cluster of one node needs a backup";
+            Err(Failure::new(error.to_string()).hint(hint).into())
+        }
         Err(error) => {
             Err(Failure::new(error.to_string()).hint("see `docs/guide/raft.md`, or the guide online").into())
         }

@@ -115,14 +115,14 @@ impl LocalStore {
 
     fn open_blocking(dir: &Path, kind: DatabaseKind) -> Result<Self, StoreError> {
         let dir = DataDir::acquire(dir)?;
-        let Opened { engine, log, revision } =
-            recovery::open(&dir, kind).map_err(|trouble| explained(&dir, trouble).into_error(dir.path()))?;
+        let Opened { engine, log, revision } = recovery::open(&dir, kind)
+            .map_err(|trouble| explained(&dir, trouble).into_error(dir.path(), kind))?;
         let shared = Arc::new(LocalShared::closed(dir.path(), kind, revision));
         shared.publish_engine(engine);
         let (requests, received) = mpsc::channel();
         let (leave, gone) = watch::channel(());
         start_threads(Arc::clone(&shared), dir, log, received, revision, leave)
-            .map_err(|error| DatabaseError::Io(error).into_error(shared.path()))?;
+            .map_err(|error| DatabaseError::Io(error).into_error(shared.path(), kind))?;
         Ok(Self { shared, requests, gone })
     }
 

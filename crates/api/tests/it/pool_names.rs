@@ -163,8 +163,8 @@ async fn a_pool_gets_no_domain_out_of_those_its_token_has() {
         let answer = house.put(path).by(&token).json(&body).go().await;
         let told = answer.problem(403, "forbidden");
         let expected = format!(
-            "your token is for the {scope}, so its claims and pools may have names below `lab.test`, and not \
-             `{name}`; a token that was made with `--zone {name}` may"
+            "your token is for the {scope}, and so for the names in `lab.test` and the reverse names of their addresses, \
+             and not for `{name}`"
         );
         assert_eq!(told, expected);
     }

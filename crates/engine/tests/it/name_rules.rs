@@ -44,7 +44,7 @@ async fn what_is_refused_is_not_written_and_told_beside_the_workload() {
     ];
     assert_eq!(why_not(&engine), told);
     assert_eq!(
-        engine.explain(&name("sub.example.com")).await,
+        engine.explain(&name("sub.example.com"), None).await,
         ["lan: pve/app gave no record: labels never write NS records; `netstead record set` does."]
     );
     // A rule needs no new look at the source.
@@ -75,7 +75,7 @@ async fn what_an_older_version_wrote_stays_until_a_person_lets_it_go() {
     ] {
         assert!(world.server().has(at, value), "{at} {value}");
     }
-    let said = engine.explain(&name("*.example.com")).await;
+    let said = engine.explain(&name("*.example.com"), None).await;
     assert_eq!(
         said,
         [
@@ -113,7 +113,7 @@ async fn too_many_names_of_one_workload_are_told_in_one_sentence() {
     for (at, why) in
         [("n256", "labels give at most 256."), ("n299", "labels give at most 256: 28 more are refused.")]
     {
-        let said = engine.explain(&name(&format!("{at}.example.com"))).await;
+        let said = engine.explain(&name(&format!("{at}.example.com")), None).await;
         let expected = format!("lan: pve/app gave no record: it asks for 300 names, and {why}");
         assert_eq!(said, [expected]);
     }
@@ -136,7 +136,7 @@ async fn a_claim_that_is_blocked_says_so_everywhere() {
     assert!(world.server().has("web.example.com", "A 10.0.0.1"));
     assert!(!world.server().has("web.example.com", "A 10.0.0.2"));
     assert_eq!(
-        engine.explain(&name("web.example.com")).await,
+        engine.explain(&name("web.example.com"), None).await,
         [
             "lan: A 10.0.0.1 because of pve/web: label.",
             "lan: A 10.0.0.1 is ours there.",

@@ -2,6 +2,7 @@
 
 use std::{any::Any, error::Error, io, path::Path};
 
+use super::{high_water_mark, log::Log, shared_state::DatabaseKind};
 use crate::StoreError;
 
 /// Why fjall or the files around it did not do what they should.
@@ -21,6 +22,11 @@ pub(super) enum DatabaseError {
     At {
         key: Vec<u8>,
         cause: Box<DatabaseError>,
+    },
+    /// The database ends before a commit that was once there.
+    CutShort {
+        found: u64,
+        known: u64,
     },
     /// It is not a store of its own.
     OfACluster,
@@ -70,13 +76,22 @@ impl DatabaseError {
                 }
                 None
             }
-            Self::NoRoom { .. } | Self::Panicked(_) | Self::Damaged(_) | Self::OfACluster => None,
+            Self::NoRoom { .. }
+            | Self::Panicked(_)
+            | Self::Damaged(_)
+            | Self::CutShort { .. }
+            | Self::OfACluster => None,
         }
     }
 
     /// Whether an earlier write failed in fjall's background, which keeps the cause to itself.
     pub(super) fn hides_its_cause(&self) -> bool {
         matches!(self, Self::Fjall(fjall::Error::Poisoned) | Self::Panicked(_))
+    }
+
+    /// Whether the system was asked for something that a whole file would have allowed.
+    pub(super) fn is_invalid_input(&self) -> bool {
+        self.io().is_some_and(|error| error.kind() == io::ErrorKind::InvalidInput)
     }
 
     /// Says, for people, why `dir` cannot be written to.
@@ -110,6 +125,10 @@ impl DatabaseError {
             Self::Io(error) => format!("reading or writing {dir} failed: {error}"),
             Self::Damaged(reason) => reason.clone(),
             Self::At { .. } => String::new(),
+            Self::CutShort { found, known } => format!(
+                "{dir} ends at commit {found}, and commit {known} was once there: the log was cut short or old files were \
+                 put in its place"
+            ),
             Self::OfACluster => format!(
                 "{dir} holds a node of a cluster, not a store of its own; say `type = \"raft\"`, or name another directory"
             ),
@@ -119,7 +138,7 @@ impl DatabaseError {
     /// Whether what is on the disk is not what was written there.
     pub(super) fn is_damage(&self) -> bool {
         match self {
-            Self::Damaged(_) | Self::Panicked(_) => true,
+            Self::Damaged(_) | Self::CutShort { .. } | Self::Panicked(_) => true,
             Self::At { cause, .. } => cause.is_damage(),
             Self::NoRoom { .. }
             | Self::OfACluster
@@ -134,14 +153,29 @@ impl DatabaseError {
         }
     }
 
-    /// As the answer to a call that did nothing.
-    pub(super) fn into_error(self, dir: &Path) -> StoreError {
+    /// As [`DatabaseError::reason`]; of damage also what to do, which depends on whose database it is.
+    pub(super) fn advised(&self, dir: &Path, kind: DatabaseKind) -> String {
         let reason = self.reason(dir);
-        if self.is_damage() {
-            StoreError::Damaged { reason: format!("{reason}; restore a backup") }
-        } else {
-            StoreError::Unavailable { reason }
+        match (self, kind) {
+            _ if !self.is_damage() => reason,
+            (_, DatabaseKind::Node) => format!(
+                "{reason}; the other nodes have the same data: move {} away and start this node again to join as a new one",
+                dir.display()
+            ),
+            (Self::CutShort { .. }, DatabaseKind::Own) => format!(
+                "{reason}; restore a backup. If there is none, delete {} and {} to go on without the missing commits: \
+                 addresses that they gave out may then be given out again",
+                dir.join(high_water_mark::FILE).display(),
+                Log::path(dir).display()
+            ),
+            (_, DatabaseKind::Own) => format!("{reason}; restore a backup"),
         }
+    }
+
+    /// As the answer to a call that did nothing.
+    pub(super) fn into_error(self, dir: &Path, kind: DatabaseKind) -> StoreError {
+        let reason = self.advised(dir, kind);
+        if self.is_damage() { StoreError::Damaged { reason } } else { StoreError::Unavailable { reason } }
     }
 
     /// As the answer to a read of an open store: what it says of damage is where that is. What to do depends on what
@@ -172,7 +206,7 @@ mod tests {
             DatabaseError::Fjall(fjall::Error::Storage(full().into())),
         ] {
             assert_eq!(trouble.reason(dir), "the disk of /data is full");
-            assert!(matches!(trouble.into_error(dir), StoreError::Unavailable { .. }));
+            assert!(matches!(trouble.into_error(dir, DatabaseKind::Own), StoreError::Unavailable { .. }));
         }
     }
 
@@ -184,8 +218,28 @@ mod tests {
             DatabaseError::Fjall(fjall::Error::Io(io::ErrorKind::NotFound.into())),
             DatabaseError::Panicked("should exist".into()),
         ] {
-            let error = trouble.into_error(Path::new("/data"));
+            let error = trouble.into_error(Path::new("/data"), DatabaseKind::Own);
             assert!(matches!(&error, StoreError::Damaged { reason } if reason.ends_with("restore a backup")));
         }
+    }
+
+    #[test]
+    fn what_to_do_about_a_log_that_was_cut_depends_on_whose_it_is() {
+        let told = |kind| DatabaseError::CutShort { found: 4, known: 7 }.advised(Path::new("/data"), kind);
+        let both = "/data ends at commit 4, and commit 7 was once there: the log was cut short or old files were put in its \
+                    place; ";
+        assert_eq!(
+            told(DatabaseKind::Own),
+            format!(
+                "{both}restore a backup. If there is none, delete /data/highwater and /data/log to go on without the \
+                 missing commits: addresses that they gave out may then be given out again"
+            )
+        );
+        assert_eq!(
+            told(DatabaseKind::Node),
+            format!(
+                "{both}the other nodes have the same data: move /data away and start this node again to join as a new one"
+            )
+        );
     }
 }

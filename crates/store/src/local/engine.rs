@@ -12,7 +12,7 @@ use std::{
     io,
     ops::Bound,
     panic::{AssertUnwindSafe, catch_unwind},
-    path::Path,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -66,6 +66,9 @@ pub const MOST_OPEN_FILES: usize = OPEN_TABLES + 64;
 
 /// Blocks of tables kept in memory. The crates above keep what they need often.
 const CACHE_BYTES: u64 = 16 << 20;
+
+/// The end of every table, which says where its parts are, needs more bytes than these.
+const SHORTEST_TABLE: u64 = 64;
 
 /// fjall waits for ever inside a commit at 4 sealed memtables and 30 tables in level 0, even when the thread
 /// that should make room has died. We wait before that, and look.
@@ -176,6 +179,19 @@ impl Engine {
     }
 
     fn start(path: &Path, workers: usize) -> Result<Self, DatabaseError> {
+        // A table that nothing refers to may be as short as it likes, so the database is opened first.
+        Self::try_start(path, workers).map_err(|trouble| match shortest_table(path) {
+            Some((table, 0)) if trouble.is_invalid_input() => {
+                DatabaseError::Damaged(format!("{} is empty", table.display()))
+            }
+            Some((table, bytes)) if trouble.is_invalid_input() && bytes < SHORTEST_TABLE => {
+                DatabaseError::Damaged(format!("{} was cut: it has {bytes} bytes", table.display()))
+            }
+            _ => trouble,
+        })
+    }
+
+    fn try_start(path: &Path, workers: usize) -> Result<Self, DatabaseError> {
         guarded(|| {
             let db = Database::builder(path)
                 .cache_size(CACHE_BYTES)
@@ -426,6 +442,16 @@ impl Engine {
     ) -> Result<Option<Vec<u8>>, DatabaseError> {
         guarded(|| Ok(view.get(&self.keys, disk_key)?.map(|stored| stored.to_vec())))
     }
+}
+
+/// The shortest table file of a database, and its length.
+fn shortest_table(database: &Path) -> Option<(PathBuf, u64)> {
+    let keyspaces = std::fs::read_dir(database.join("keyspaces")).ok()?;
+    let tables =
+        keyspaces.flatten().filter_map(|keyspace| std::fs::read_dir(keyspace.path().join("tables")).ok());
+    let tables =
+        tables.flatten().flatten().filter_map(|table| Some((table.path(), table.metadata().ok()?.len())));
+    tables.min_by_key(|(_, bytes)| *bytes)
 }
 
 /// Runs `work` and turns a panic of fjall into an error.

@@ -37,8 +37,10 @@ impl LocalReader {
 
     fn open_blocking(dir: &Path) -> Result<Self, StoreError> {
         let dir = DataDir::acquire(dir)?;
-        let engine = recovery::open_to_read(&dir).map_err(|trouble| trouble.into_error(dir.path()))?;
-        let revision = engine.revision().map_err(|trouble| trouble.into_error(dir.path()))?;
+        let engine = recovery::open_to_read(&dir)
+            .map_err(|trouble| trouble.into_error(dir.path(), DatabaseKind::Own))?;
+        let revision =
+            engine.revision().map_err(|trouble| trouble.into_error(dir.path(), DatabaseKind::Own))?;
         let shared = Arc::new(LocalShared::closed(dir.path(), DatabaseKind::Own, revision));
         shared.publish_engine(engine);
         let view = LocalSnapshot::capture(&shared)?;

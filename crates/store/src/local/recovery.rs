@@ -9,7 +9,7 @@ use super::{
     data_dir::{DataDir, sync_directory},
     database_error::DatabaseError,
     engine::Engine,
-    high_water_mark::{self, HighWaterMark},
+    high_water_mark::HighWaterMark,
     journals,
     log::{Contents, Former, Log},
     shared_state::DatabaseKind,
@@ -105,10 +105,10 @@ fn closed(dir: &DataDir, mark: HighWaterMark) -> Result<Option<(Engine, Former)>
 /// The database with every commit that is in the log, all of it in tables. `known` was once there for sure.
 pub(super) fn replay(dir: &DataDir, contents: &Contents, known: u64) -> Result<Engine, DatabaseError> {
     if contents.last < known {
-        return Err(cut_short(dir, contents.last, known));
+        return Err(DatabaseError::CutShort { found: contents.last, known: known });
     }
     let engine = Engine::open(&dir.database())?;
-    let done = replay_into(&engine, dir, contents);
+    let done = replay_into(&engine, contents);
     match done {
         Ok(()) => Ok(engine),
         Err(trouble) => {
@@ -125,9 +125,11 @@ pub(super) fn open_to_read(dir: &DataDir) -> Result<Engine, DatabaseError> {
     let engine = Engine::open_to_read(&dir.database())?;
     let done = engine.is_of_a_cluster().and_then(|cluster| match contents {
         _ if cluster => Err(DatabaseError::OfACluster),
-        Some(contents) => apply_log(&engine, dir, &contents).map(drop),
+        Some(contents) => apply_log(&engine, &contents).map(drop),
         None => match (engine.revision()?, mark) {
-            (found, Some(mark)) if found < mark.revision => Err(cut_short(dir, found, mark.revision)),
+            (found, Some(mark)) if found < mark.revision => {
+                Err(DatabaseError::CutShort { found, known: mark.revision })
+            }
             _ => Ok(()),
         },
     });
@@ -140,8 +142,8 @@ pub(super) fn open_to_read(dir: &DataDir) -> Result<Engine, DatabaseError> {
     }
 }
 
-fn replay_into(engine: &Engine, dir: &DataDir, contents: &Contents) -> Result<(), DatabaseError> {
-    let groups = apply_log(engine, dir, contents)?;
+fn replay_into(engine: &Engine, contents: &Contents) -> Result<(), DatabaseError> {
+    let groups = apply_log(engine, contents)?;
     engine.settle()?;
     if groups > 0 {
         info!(groups, revision = contents.last, "What the log held was brought into the database.");
@@ -150,13 +152,13 @@ fn replay_into(engine: &Engine, dir: &DataDir, contents: &Contents) -> Result<()
 }
 
 /// Brings what the log has besides the tables into the database, and says how many groups that were.
-fn apply_log(engine: &Engine, dir: &DataDir, contents: &Contents) -> Result<u64, DatabaseError> {
+fn apply_log(engine: &Engine, contents: &Contents) -> Result<u64, DatabaseError> {
     let found = engine.revision()?;
     if found < contents.checkpoint {
-        return Err(cut_short(dir, found, contents.checkpoint));
+        return Err(DatabaseError::CutShort { found: found, known: contents.checkpoint });
     }
     if found > contents.last {
-        return Err(cut_short(dir, contents.last, found));
+        return Err(DatabaseError::CutShort { found: contents.last, known: found });
     }
     let mut groups = 0_u64;
     for group in contents.replay() {
@@ -166,7 +168,7 @@ fn apply_log(engine: &Engine, dir: &DataDir, contents: &Contents) -> Result<u64,
     }
     let revision = engine.revision()?;
     if revision != contents.last {
-        return Err(cut_short(dir, revision, contents.last));
+        return Err(DatabaseError::CutShort { found: revision, known: contents.last });
     }
     Ok(groups)
 }
@@ -180,7 +182,9 @@ fn by_journals(dir: &DataDir, mark: Option<HighWaterMark>) -> Result<Engine, Dat
     }
     let engine = Engine::open_with_journals(&database)?;
     let checked = engine.revision().and_then(|revision| match mark {
-        Some(mark) if revision < mark.revision => Err(cut_short(dir, revision, mark.revision)),
+        Some(mark) if revision < mark.revision => {
+            Err(DatabaseError::CutShort { found: revision, known: mark.revision })
+        }
         _ => Ok(()),
     });
     match checked {
@@ -202,15 +206,4 @@ fn into_tables(dir: &DataDir, engine: Engine) -> Result<Engine, DatabaseError> {
     engine.close();
     settled?;
     Engine::open(&dir.database())
-}
-
-fn cut_short(dir: &DataDir, found: u64, known: u64) -> DatabaseError {
-    DatabaseError::Damaged(format!(
-        "{} ends at commit {found}, and commit {known} was once there: the log was cut short or old files were put in \
-         its place. To go on without those commits, which may hand out addresses that are in use, delete {} and {}; \
-         otherwise",
-        dir.path().display(),
-        dir.path().join(high_water_mark::FILE).display(),
-        Log::path(dir.path()).display(),
-    ))
 }

@@ -46,6 +46,10 @@ pub(super) struct LocalShared {
 pub(super) struct Opening(u64);
 
 impl LocalShared {
+    pub(super) fn kind(&self) -> DatabaseKind {
+        self.kind
+    }
+
     /// Without a database yet; `durable` is the last commit it has.
     pub(super) fn closed(path: &Path, kind: DatabaseKind, durable: u64) -> Self {
         Self {

@@ -142,10 +142,7 @@ impl Writer {
         let durable = self.shared.durable();
         let accepted = engine.revision().and_then(|found| {
             if found < durable {
-                return Err(DatabaseError::Damaged(format!(
-                    "{} ends at commit {found}, and commit {durable} was acknowledged; restore a backup",
-                    self.dir.path().display()
-                )));
+                return Err(DatabaseError::CutShort { found, known: durable });
             }
             self.numbered = self.numbered.max(found) + 1;
             write(self, &engine, found)?;
@@ -171,7 +168,7 @@ impl Writer {
     fn cause(&self, trouble: &DatabaseError) -> String {
         let seen = if trouble.hides_its_cause() { self.dir.probe(PROBE).err() } else { None };
         seen.map_or_else(
-            || trouble.reason(self.dir.path()),
+            || trouble.advised(self.dir.path(), self.shared.kind()),
             |error| DatabaseError::Io(error).reason(self.dir.path()),
         )
     }

@@ -354,7 +354,7 @@ impl Writer {
         match decision {
             Ok(Decision::Landed(version)) => Ok(Committed { version }),
             Ok(Decision::Refused(key)) => Err(StoreError::Refused { key }),
-            Err(trouble) => Err(trouble.into_error(self.dir.path())),
+            Err(trouble) => Err(trouble.into_error(self.dir.path(), self.shared.kind())),
         }
     }
 
@@ -368,7 +368,7 @@ impl Writer {
         match decision {
             Ok(Decision::Landed(_)) => Err(StoreError::Unknown { reason }),
             Ok(Decision::Refused(_)) => Err(StoreError::Unavailable { reason }),
-            Err(trouble) => Err(trouble.into_error(self.dir.path())),
+            Err(trouble) => Err(trouble.into_error(self.dir.path(), self.shared.kind())),
         }
     }
 

@@ -105,7 +105,7 @@ async fn a_log_that_was_cut_is_noticed() {
     let (mark, logs) = (copy.path().join("highwater"), copy.path().join("log"));
     assert!(reason.contains("commit 200 was once there"), "{reason}");
     assert!(reason.contains(&format!("delete {} and {}", mark.display(), logs.display())), "{reason}");
-    assert!(reason.ends_with("restore a backup"), "{reason}");
+    assert!(reason.contains("; restore a backup. If there is none, delete "), "{reason}");
     assert_eq!(damage(copy.path()).await, reason, "and it stays noticed");
 
     fs::remove_file(mark).unwrap();
@@ -439,4 +439,71 @@ async fn damage_that_merging_meets_is_named_and_all_else_can_still_be_read() {
     });
     let gap = gap.await.unwrap().unwrap();
     assert!(gap.damage().part() == "t/k" && seen > 390 + written, "{gap:?}, {seen} of {}", 400 + written);
+}
+
+/// The tables of a store.
+fn tables(dir: &Path) -> Vec<PathBuf> {
+    let of = |keyspace: &str| fs::read_dir(dir.join("db/keyspaces").join(keyspace).join("tables")).unwrap();
+    ["0", "1"].into_iter().flat_map(of).map(|entry| entry.unwrap().path()).collect()
+}
+
+/// Crashes leave files empty on some file systems.
+#[tokio::test]
+async fn a_table_that_is_empty_or_cut_is_damage() {
+    let (dir, _) = written().await;
+    for table in tables(dir.path()) {
+        for length in [0, 1, 40] {
+            let copy = tempdir().unwrap();
+            copy_all(dir.path(), copy.path());
+            let table = copy.path().join(table.strip_prefix(dir.path()).unwrap());
+            fs::OpenOptions::new().write(true).open(&table).unwrap().set_len(length).unwrap();
+            let reason = damage(copy.path()).await;
+            assert!(reason.ends_with("; restore a backup"), "{reason}");
+            if length == 0 {
+                assert_eq!(reason, format!("{} is empty; restore a backup", table.display()));
+            }
+        }
+    }
+}
+
+/// A node of a cluster is not restored from a backup: that would be another cluster.
+#[cfg(feature = "raft")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_node_of_a_cluster_is_told_to_join_anew() {
+    use netstead_store::{RaftOptions, RaftSecurity, RaftStore};
+
+    let node = |dir: &Path| {
+        let security = RaftSecurity::Secret("sixteen characters".into());
+        RaftOptions::new(dir, "127.0.0.1:0", security)
+    };
+    let dir = tempdir().unwrap();
+    let store = RaftStore::open(node(dir.path())).await.unwrap();
+    put(&store, "k", vec![1; 100]).await.unwrap();
+    store.close().await;
+    drop(store);
+    let refused = async |dir: &Path| match RaftStore::open(node(dir)).await {
+        Err(StoreError::Damaged { reason }) => reason,
+        other => panic!("the node should be refused as damaged, and was {other:?}"),
+    };
+    let advice = |dir: &Path| {
+        format!(
+            "; the other nodes have the same data: move {} away and start this node again to join as a new one",
+            dir.display()
+        )
+    };
+
+    let empty = tempdir().unwrap();
+    copy_all(dir.path(), empty.path());
+    let table = tables(empty.path()).pop().unwrap();
+    fs::write(&table, "").unwrap();
+    let reason = refused(empty.path()).await;
+    assert_eq!(reason, format!("{} is empty{}", table.display(), advice(empty.path())));
+
+    // A mark of a later commit than there is: the journal was cut.
+    let cut = tempdir().unwrap();
+    copy_all(dir.path(), cut.path());
+    fs::write(journal(cut.path()), "").unwrap();
+    let reason = refused(cut.path()).await;
+    assert!(reason.contains(" ends at commit ") && reason.ends_with(&advice(cut.path())), "{reason}");
+    assert!(!reason.contains("delete"), "{reason}");
 }

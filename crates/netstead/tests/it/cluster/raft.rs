@@ -1,8 +1,8 @@
 //! Three servers that keep their store together, with nothing else running.
 
 mod certificates;
+mod disks;
 mod failover;
-mod full_disk;
 mod majority;
 mod members;
 mod migration;
