@@ -121,7 +121,7 @@ impl Job<'_> {
             match self.send(&update).await? {
                 NOERROR => self.settle(&batch, &UnitOutcome::Applied),
                 code if NOT_AS_REQUIRED.contains(&code) => {
-                    self.find_failed_precondition(batch, &mut waiting).await?
+                    self.find_failed_precondition(batch, &mut waiting).await?;
                 }
                 code => {
                     self.prove(code).await?;
