@@ -112,17 +112,17 @@ impl Share {
 mod tests {
     use super::*;
 
-    fn shared(files: usize, is_raft: bool, api: ApiConfig) -> [(usize, usize); 2] {
-        let budget = ConnectionBudget::new(files, is_raft, &api, &NameserverConfig::default());
+    fn shared(files: usize, is_raft: bool, api: &ApiConfig) -> [(usize, usize); 2] {
+        let budget = ConnectionBudget::new(files, is_raft, api, &NameserverConfig::default());
         [budget.api, budget.nameserver].map(|limits| (limits.in_all, limits.per_peer))
     }
 
     #[test]
     fn connections_leave_the_store_its_files() {
-        let usual = ApiConfig::default;
-        assert_eq!(shared(1 << 20, true, usual()), [(4096, 1024), (512, 128)]);
+        let usual = &ApiConfig::default();
+        assert_eq!(shared(1 << 20, true, usual), [(4096, 1024), (512, 128)]);
         for (files, is_raft) in [(1024, false), (1024, true), (4096, true)] {
-            let [(api, _), (nameserver, _)] = shared(files, is_raft, usual());
+            let [(api, _), (nameserver, _)] = shared(files, is_raft, usual);
             let nodes = if is_raft { raft::CONNECTIONS } else { 0 };
             assert!(
                 api + nameserver + nodes + MOST_OPEN_FILES + OTHERS <= files,
@@ -130,7 +130,7 @@ mod tests {
             );
             assert!(api >= 200 && nameserver >= 100, "{files} {api} {nameserver}");
         }
-        assert_eq!(shared(64, false, usual()), [(32, 8), (16, 4)]);
+        assert_eq!(shared(64, false, usual), [(32, 8), (16, 4)]);
     }
 
     #[test]
@@ -140,8 +140,8 @@ mod tests {
             max_connections_per_peer: Some(per_peer),
             ..ApiConfig::default()
         };
-        assert_eq!(shared(1 << 20, false, api(20_000, 15_000))[0], (20_000, 15_000));
-        let [(in_all, per_peer), _] = shared(1024, false, api(20_000, 15_000));
+        assert_eq!(shared(1 << 20, false, &api(20_000, 15_000))[0], (20_000, 15_000));
+        let [(in_all, per_peer), _] = shared(1024, false, &api(20_000, 15_000));
         assert!(in_all < 1024 && per_peer == in_all, "{in_all} {per_peer}");
     }
 }

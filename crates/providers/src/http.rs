@@ -2,7 +2,7 @@
 
 mod tls;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use netstead_model::{Clock, ProviderError};
 use netstead_wire::{BodyError, MOST_OF_ANSWER, Redactor, read_body};
@@ -235,19 +235,22 @@ impl Http {
     }
 
     pub(crate) fn unreachable(&self, reason: String) -> ProviderError {
-        ProviderError::Unreachable { server: self.server.clone(), reason: self.shown(&reason) }
+        ProviderError::Unreachable { server: self.server.clone(), reason: self.shown(reason) }
     }
 
     pub(crate) fn unknown(&self, reason: String) -> ProviderError {
-        ProviderError::Unknown { server: self.server.clone(), reason: self.shown(&reason) }
+        ProviderError::Unknown { server: self.server.clone(), reason: self.shown(reason) }
     }
 
     pub(crate) fn malformed(&self, reason: String) -> ProviderError {
-        ProviderError::Malformed { server: self.server.clone(), reason: self.shown(&reason) }
+        ProviderError::Malformed { server: self.server.clone(), reason: self.shown(reason) }
     }
 
-    fn shown(&self, reason: &str) -> String {
-        self.redactor.redact(reason).into_owned()
+    fn shown(&self, reason: String) -> String {
+        match self.redactor.redact(&reason) {
+            Cow::Owned(redacted) => redacted,
+            Cow::Borrowed(_) => reason,
+        }
     }
 }
 

@@ -31,7 +31,9 @@ fn open_to_others(dir: &Path) -> Vec<String> {
 fn open_up(path: &Path) {
     let is_dir = path.is_dir();
     if is_dir {
-        fs::read_dir(path).unwrap().for_each(|entry| open_up(&entry.unwrap().path()));
+        for entry in fs::read_dir(path).unwrap() {
+            open_up(&entry.unwrap().path());
+        }
     }
     fs::set_permissions(path, Permissions::from_mode(if is_dir { 0o755 } else { 0o644 })).unwrap();
 }

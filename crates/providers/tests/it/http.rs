@@ -115,7 +115,7 @@ async fn flood(head: &'static str) -> (u16, Arc<AtomicUsize>) {
     let counted = Arc::clone(&sent);
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
-            let _ = stream.read(&mut [0; 65536]).await;
+            let _ = stream.read(&mut [0; 4096]).await;
             let chunk = vec![b' '; 1 << 20];
             let mut frame = format!("{:x}\r\n", chunk.len()).into_bytes();
             frame.extend(chunk);
@@ -127,6 +127,11 @@ async fn flood(head: &'static str) -> (u16, Arc<AtomicUsize>) {
         }
     });
     (port, sent)
+}
+
+fn long_to_changes(line: &str) -> String {
+    let long = "HTTP/1.1 500 No\r\ncontent-length: 3904260001\r\n\r\n";
+    if line.starts_with("PATCH") { long.to_owned() } else { zones(line) }
 }
 
 #[tokio::test]
@@ -146,10 +151,6 @@ async fn an_answer_without_end_is_given_up_at_its_limit() {
         assert!(sent.load(Ordering::Relaxed) < most, "{sent:?}");
     }
     // What such a server did with a change is not known.
-    fn long_to_changes(line: &str) -> String {
-        let long = "HTTP/1.1 500 No\r\ncontent-length: 3904260001\r\n\r\n";
-        if line.starts_with("PATCH") { long.to_owned() } else { zones(line) }
-    }
     let port = http(long_to_changes, None).await;
     let provider = provider(format!("http://127.0.0.1:{port}"), Tls::default());
     let error = provider.write(&zone(), &request(1, vec![unit])).await.unwrap_err();

@@ -118,7 +118,7 @@ async fn a_transfer_without_end_is_given_up_at_its_limit() {
             [&u16::try_from(message.len()).unwrap().to_be_bytes()[..], &message].concat()
         };
         let _ = stream.write_all(&message(soa(7))).await;
-        let long = message(record(APEX, 65_280, &[0; 60_000]));
+        let long = message(record(APEX, 65_280, &vec![0; 60_000]));
         while stream.write_all(&long).await.is_ok() {}
     });
     let minute = std::time::Duration::from_mins(1);
