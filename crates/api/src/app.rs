@@ -30,7 +30,7 @@ pub(crate) struct App {
     pub(crate) nameserver: Arc<[String]>,
     /// Who understands configuration files.
     pub(crate) reader: Option<Arc<dyn ConfigReader>>,
-    /// Whose turn it is to have a configuration planned: it may take long and much memory, so one at a time.
+    /// Lets one request at a time plan a configuration: a plan may need much time and memory.
     pub(crate) what_if_turn: Arc<Semaphore>,
     pub(crate) examiner: Option<Arc<dyn HostDoctor>>,
     /// How the daily backups stand, where some are written.

@@ -6,7 +6,7 @@ use netstead_plan::WhyNot;
 
 use crate::{engine_state::EngineState, provider::ProviderHandle, records::reason_text};
 
-/// What is said to a caller who may see the name, but not everything else.
+/// Limits of an explanation for a caller that may see the name, but not everything else.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExplainLimits {
     /// Only providers that are among these.

@@ -188,9 +188,12 @@ impl FencedStore {
         prefix: &str,
     ) -> Result<Vec<(String, T)>, EngineError> {
         let (snapshot, mut found) = (self.store.snapshot().await?, Vec::new());
-        let note = |damage: Damage| match self.store.damage() {
-            Some(log) => drop(log.note(damage)),
-            None => tracing::error!(key = damage.key, reason = damage.reason, "Stored data is damaged."),
+        let note = |damage: Damage| {
+            if let Some(log) = self.store.damage() {
+                log.note(damage);
+            } else {
+                tracing::error!(key = damage.key, reason = damage.reason, "Stored data is damaged.");
+            }
         };
         let gap = each_readable(&*snapshot, prefix.as_bytes(), |entry| {
             match keys::decode(&entry.key, &entry.value) {

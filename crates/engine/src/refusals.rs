@@ -1,4 +1,4 @@
-//! What rules of sources and providers refuse, beside the workloads that ask for it.
+//! Refusals by the rules of sources and providers, listed by the workload that asks.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -24,7 +24,7 @@ pub struct SourceSetup {
     pub config: Digest,
     /// People say what is in it: what it changes was asked for.
     pub commanded: bool,
-    /// What it may ask for. Another rule needs no new look at the source.
+    /// Limits of the names and records the source may ask for. A changed rule needs no new look at the source.
     pub rules: SourceRules,
     /// How often it is looked at anyway.
     pub interval: Duration,

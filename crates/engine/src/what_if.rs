@@ -32,7 +32,7 @@ pub struct WhatIfSource {
     pub was: Option<Ident>,
     /// Its table differs from the one in force; it is not looked at anew all the same.
     pub changed: Option<Digest>,
-    /// What it may ask for.
+    /// Limits of the names and records the source may ask for.
     pub rules: SourceRules,
 }
 
@@ -87,22 +87,18 @@ impl Engine {
             };
             let asked = provider.same_server && running.is_some();
             let (inventory, domains) = (inventory.clone(), domains.clone());
-            let case = match running {
-                Some(handle) => {
-                    let ask = Overrides {
-                        inventory: Some(inventory),
-                        domains: Some(domains),
-                        renames: renames.clone(),
-                        settings: Some(provider.settings),
-                        elsewhere: !provider.same_server,
-                    };
-                    handle.what_if_case(ask).await?
-                }
-                None => {
-                    let now = shared.now();
-                    blocking(move || case_of_new_provider(provider.settings, &inventory, &domains, now))
-                        .await?
-                }
+            let case = if let Some(handle) = running {
+                let ask = Overrides {
+                    inventory: Some(inventory),
+                    domains: Some(domains),
+                    renames: renames.clone(),
+                    settings: Some(provider.settings),
+                    elsewhere: !provider.same_server,
+                };
+                handle.what_if_case(ask).await?
+            } else {
+                let now = shared.now();
+                blocking(move || case_of_new_provider(provider.settings, &inventory, &domains, now)).await?
             };
             let (_, plan) = plan_case(case).await?;
             plans.push(WhatIfPlan { plan, asked });

@@ -34,7 +34,7 @@ pub struct Summary {
     pub seq: u64,
     pub created: Timestamp,
     pub entries: u64,
-    /// What could not be read when it was made and is not in it, one sentence each.
+    /// Parts of the store that could not be read when the backup was made and are not in it, one sentence each.
     pub left_out: Vec<String>,
 }
 
@@ -83,7 +83,7 @@ fn described(damage: &[Damage]) -> String {
     damage.iter().map(describe).collect::<Vec<_>>().join("; ")
 }
 
-/// What a backup does about keys that cannot be read.
+/// Behaviour of a backup when keys cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnDamage {
     /// It fails.
@@ -326,7 +326,8 @@ fn begin_anew(head: &Head, clock: &dyn Clock, summary: &Summary) -> BTreeMap<Vec
 fn restored_from(summary: &Summary) -> String {
     let mut text = format!("from a backup of {} with {} keys", summary.created, summary.entries);
     if !summary.left_out.is_empty() {
-        text += &format!(", without what could not be read: {}", summary.left_out.join("; "));
+        text.push_str(", without what could not be read: ");
+        text.push_str(&summary.left_out.join("; "));
     }
     text
 }

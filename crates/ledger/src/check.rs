@@ -32,6 +32,9 @@ use crate::{
 /// The format in which everything is written, as decimal text.
 pub(crate) const FORMAT_KEY: &str = "meta/format";
 
+/// A pool with the ranges that it covers.
+type PoolExtent<'a> = (&'a Arc<Pool>, Vec<Range>);
+
 /// One thing that is not as it should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
@@ -39,7 +42,7 @@ pub struct Problem {
     pub problem: String,
     /// What would mend it without touching anybody's address; none when a person must decide.
     pub repair: Option<Repair>,
-    /// What is stored there cannot be read, or cannot be understood.
+    /// Whether the value stored there cannot be read, or cannot be understood.
     pub damage: bool,
 }
 
@@ -55,7 +58,7 @@ pub struct CheckReport {
 }
 
 impl CheckReport {
-    /// What of it is damage.
+    /// Problems that are damage.
     pub fn damage(&self) -> impl Iterator<Item = Damage> + '_ {
         let damaged = self.problems.iter().filter(|problem| problem.damage);
         damaged.map(|problem| Damage { key: problem.key.clone(), reason: problem.problem.clone() })
@@ -291,7 +294,7 @@ impl Check {
     }
 
     fn check_pools(&mut self) {
-        let mut spaces: BTreeMap<&Option<Space>, Vec<(&Arc<Pool>, Vec<Range>)>> = BTreeMap::new();
+        let mut spaces: BTreeMap<&Option<Space>, Vec<PoolExtent<'_>>> = BTreeMap::new();
         // One that lies in a prefix may lie over others.
         for ground in self.pools.values().filter(|ground| ground.pool.within.is_none()) {
             let pools = spaces.entry(&ground.space).or_default();

@@ -68,7 +68,7 @@ pub(crate) struct LedgerShared {
     pub confirmed: watch::Sender<Duration>,
     pub events: broadcast::Sender<Arc<Event>>,
     pub index: EventIndex,
-    /// What was found to be damaged, in the files of the store or in what they hold.
+    /// Damage that was found, in the files of the store or in the data they hold.
     pub damage: DamageLog,
     pub counters: LiveCounters,
     /// The epoch of the leader, as far as this process knows.

@@ -93,7 +93,7 @@ pub struct WhyNot {
     pub name: Option<Name>,
     /// One sentence without its full stop.
     pub why: String,
-    /// A rule refuses it, or somebody else has the name: it is also told beside the workload.
+    /// Whether a rule refuses it, or another party has the name: the workload shows the reason, too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub refused: bool,
 }

@@ -153,7 +153,7 @@ pub struct Blocked {
     /// The workload of ours that has the name, as `source/workload`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<String>,
-    /// What makes that workload give the name up: a command, or a sentence.
+    /// Way to make that workload give the name up: a command, or a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub free_by: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What a source may ask for.
+//! Limits of the names and records a source may ask for.
 
 use netstead_model::{Ident, Name, RecordType};
 use serde::{Deserialize, Serialize};
@@ -8,8 +8,8 @@ use crate::DomainMatch;
 /// The most names that the labels of one workload give.
 pub const MOST_NAMES: usize = 256;
 
-/// What labels write without more consent. MX, CAA and PTR speak for a whole domain or network, and NS hands a part of it
-/// over to another server.
+/// Record types that labels write without more consent. MX, CAA and PTR speak for a whole domain or network, and NS
+/// hands a part of it over to another server.
 const LABEL_TYPES: [RecordType; 7] = [
     RecordType::A,
     RecordType::Aaaa,

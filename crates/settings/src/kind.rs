@@ -30,7 +30,7 @@ impl SettingsError {
         Self { key, problem: problem.into(), hint: None }
     }
 
-    /// What to write instead.
+    /// Adds a hint: the text to write instead.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
@@ -63,7 +63,7 @@ pub trait KindConfig<B: ?Sized>: Settings + Configured<B> + 'static {}
 
 impl<B: ?Sized, T: Settings + Configured<B> + 'static> KindConfig<B> for T {}
 
-/// What was read, ready to be built, and as it is shown.
+/// One table that was read: ready to be built, and as it is shown.
 pub struct ReadTable<B: ?Sized> {
     pub configured: Arc<dyn Configured<B>>,
     pub shown: Map<String, Json>,
@@ -81,7 +81,7 @@ pub struct Kind<B: ?Sized + 'static, C: 'static> {
     pub name: &'static str,
     /// One line: what it is.
     pub title: &'static str,
-    /// What it can do; a row of the capability table.
+    /// Capabilities of the kind; a row of the capability table.
     pub capabilities: fn() -> C,
     keys: fn() -> Vec<KeyInfo>,
     read: fn(&mut Section<'_, '_>) -> Option<ReadTable<B>>,

@@ -34,7 +34,7 @@ pub use self::{hosts::Hosts, traefik::TraefikFiles};
 use netstead_model::Source;
 use netstead_settings::Kind;
 
-/// What holds for every source of a kind.
+/// Properties of every source of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SourceTraits {
     /// Workloads say by their own labels or files what names they want.

@@ -137,7 +137,7 @@ impl LocalStore {
     }
 }
 
-/// What went wrong in fjall's background while the store was opened, where its files say it.
+/// Finds the cause of a failure in fjall's background while the store was opened, if the files of the store show it.
 fn explained(dir: &DataDir, trouble: DatabaseError) -> DatabaseError {
     if !trouble.hides_its_cause() {
         return trouble;

@@ -64,7 +64,7 @@ impl<'a> ReadablePages<'a> {
         }
     }
 
-    /// What could not be read of what was gone through so far.
+    /// Gap of unreadable entries in the part that was walked so far.
     pub fn gap(&self) -> Option<&Gap> {
         self.gap.as_ref()
     }

@@ -24,7 +24,6 @@ use crate::{
 ///
 /// Example: cargo xtask test --only fmt,clippy
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Options {
     /// Install what is missing without asking.
     #[arg(long)]

@@ -299,13 +299,13 @@ pub(crate) fn address_out_of_scope(scopes: &Scopes, address: &dyn Display) -> Fa
     out_of_reach(scopes, &format!("and {address} is in none of them"))
 }
 
-/// What is said of something that the pools or VRFs of a token do not reach; `told` says what.
+/// Refusal of something that the pools or VRFs of a token do not reach; `told` says what.
 pub(crate) fn out_of_reach(scopes: &Scopes, told: &str) -> Failure {
     let (what, scope) = if scopes.pools.is_empty() { ("VRF", &scopes.vrfs) } else { ("pool", &scopes.pools) };
     refused_scope(format!("your token is for the {what}s {}, {told}", quoted(scope)), what, scope)
 }
 
-/// What is said of a name that the pools or VRFs of a token do not give it; `told` says why.
+/// Refusal of a name that the pools or VRFs of a token do not give it; `told` says why.
 pub(crate) fn out_of_pools(scopes: &Scopes, told: &str) -> Failure {
     let (what, scope) = if scopes.pools.is_empty() { ("VRF", &scopes.vrfs) } else { ("pool", &scopes.pools) };
     refused_scope(format!("your token is for the {what}s {}, {told}", quoted(scope)), what, scope)

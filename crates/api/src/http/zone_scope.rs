@@ -12,7 +12,7 @@ pub(crate) fn check_dns_name(scopes: &Scopes, name: &Name) -> Result<(), Failure
     if scopes.allows_zone(name) { Ok(()) } else { Err(out_of_zones(scopes, &format!("`{name}`"))) }
 }
 
-/// What is said of something that is in none of the token's zones.
+/// Refusal of something that is in none of the token's zones; `what` names it.
 pub(crate) fn out_of_zones(scopes: &Scopes, what: &str) -> Failure {
     let zones: Vec<String> = scopes.zones.iter().map(|zone| format!("`{zone}`")).collect();
     let told = format!("your token is for the zones {} and not for {what}", zones.join(", "));

@@ -138,7 +138,7 @@ fn backup(state: &BackupState) -> BackupOutput {
     }
 }
 
-/// What is to be done about what is stored.
+/// Sentences about a damaged store and failed daily backups, each with the next step.
 fn stored_todo(store: &dyn Store, damage: &[Damage], backups: Option<&BackupState>) -> Vec<String> {
     let mut todo = Vec::new();
     if !damage.is_empty() {

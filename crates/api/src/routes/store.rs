@@ -62,8 +62,8 @@ pub(crate) struct CheckProblem {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct BackupParams {
-    /// What to do about keys that cannot be read: `fail` (default), or `leave-out`: history goes without them. Damage of
-    /// anything else always fails.
+    /// Choice for keys that cannot be read: `fail` (default), or `leave-out`: damaged history is left out of the
+    /// backup. Damage of anything else always fails.
     damaged: Option<String>,
 }
 
@@ -137,7 +137,7 @@ fn note_damage(ledger: &Ledger, damage: &[Damage]) {
     }
 }
 
-/// What is damaged, and how to go on.
+/// Error that names the damage and the next step.
 fn damaged(ledger: &Ledger, error: &BackupError) -> Failure {
     let found = if let BackupError::Damaged { damage, .. } = error { damage.as_slice() } else { &[] };
     let told = format!("{error}. To go on: {}", damage::advice(&**ledger.store(), found));
@@ -167,7 +167,7 @@ async fn file(
     while bytes < HELD_BACK && !ended {
         match lines.next().await {
             Some(chunk) => {
-                bytes += chunk.as_ref().map_or(0, |chunk| chunk.len());
+                bytes += chunk.as_ref().map_or(0, tokio_util::bytes::Bytes::len);
                 begin.push(chunk);
             }
             None => ended = true,

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Answer, House};
 
-/// Pools of several domains and of none; a claim in `lab` that somebody without scopes called otherwise.
+/// Pools of several domains and of none; a claim in `lab` that a caller without scopes named outside `lab.test`.
 async fn house() -> House {
     let house = House::open().await;
     for (name, pool) in [

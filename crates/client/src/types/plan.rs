@@ -68,7 +68,7 @@ pub struct BlockedOutput {
     /// The workload that has the name, as `source/id`: a claim does not join it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<String>,
-    /// What makes that workload give the name up: a command, or a sentence.
+    /// Way to make that workload give the name up: a command, or a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub free_by: Option<String>,
 }

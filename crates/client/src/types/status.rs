@@ -34,7 +34,7 @@ pub struct StatusOutput {
     /// Where the nameserver of this node answers; empty if it does not.
     #[serde(default)]
     pub nameserver: Vec<String>,
-    /// What of the store was found to be damaged.
+    /// Parts of the store that were found to be damaged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub damage: Vec<DamageOutput>,
     /// How the daily backups stand; missing where none are written.
@@ -48,7 +48,7 @@ pub struct StatusOutput {
 /// A part of the store that cannot be read in full.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DamageOutput {
-    /// What it is: `events`, `pools and claims`, …
+    /// Name of the part: `events`, `pools and claims`, …
     pub part: String,
     /// The damaged key, or the last one before the damage.
     pub key: String,

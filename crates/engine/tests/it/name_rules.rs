@@ -1,4 +1,4 @@
-//! What rules refuse is not written, is told beside its workload, and stays where it stood before.
+//! A refused value is not written, and its workload shows the reason. A value written before the rule stays.
 
 use netstead_engine::{Engine, Setup, SourceSetup};
 use netstead_model::{Content, Wish, Workload};

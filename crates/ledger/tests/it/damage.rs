@@ -86,7 +86,7 @@ async fn what_needs_a_damaged_event_says_so_at_once_and_other_history_answers() 
 #[tokio::test]
 async fn events_since_a_moment_need_no_older_ones() {
     let (house, _store) = with_damaged_events().await;
-    house.clock.advance(Duration::from_secs(600));
+    house.clock.advance(Duration::from_mins(10));
     let since = Some(netstead_model::Clock::wall(&house.clock));
     house.claim("bob", "lan", "late").await;
     let query = EventQuery { since, newest_first: true, limit: 100, ..EventQuery::default() };

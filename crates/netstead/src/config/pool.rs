@@ -109,12 +109,15 @@ pub(super) fn read(
     Some(spec)
 }
 
+/// The place of a pool in the file, and the ranges that it covers.
+type NumberedExtent = (usize, Vec<Range>);
+
 /// So many overlaps are looked for in each VRF; one more than is told, so that it shows that there are more.
 const MOST_OVERLAPS: usize = 1001;
 
 /// Finds pools that overlap. A pool may lie inside a prefix pool, if that has a claim there.
 pub(super) fn check_together(pools: &[(&ValueOrigin, PoolSpec)], problems: &mut Problems) {
-    let mut groups: BTreeMap<(&Ident, bool), Vec<(usize, Vec<Range>)>> = BTreeMap::new();
+    let mut groups: BTreeMap<(&Ident, bool), Vec<NumberedExtent>> = BTreeMap::new();
     for (number, (_, spec)) in pools.iter().enumerate() {
         let extent = spec.extent();
         // More ranges than a pool may have are a problem of that pool alone.

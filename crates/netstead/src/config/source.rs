@@ -23,7 +23,7 @@ pub(crate) fn kinds() -> SourceKinds {
 const OWN: [&str; 2] = ["ledger", "manual"];
 
 table! {
-    /// What `[source.NAME]` says whatever its kind.
+    /// Keys that `[source.NAME]` has for every kind.
     pub(super) struct CommonKeys {
         /// the only names it may ask for: a domain with all below, a glob, or a `/regex/`
         domains: Option<Vec<Parsed<DomainMatch>>>, unset "all";

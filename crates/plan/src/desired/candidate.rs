@@ -88,8 +88,8 @@ fn start_of(name: &Name) -> u128 {
     u128::from_be_bytes(start)
 }
 
-/// What all versions of all workloads ask of this provider. What a rule refuses is among it, as gone, where something is
-/// ours at the name.
+/// Collects the values that all versions of all workloads ask of this provider. A value that a rule refuses is included
+/// only where we own something at the name; if its workload is present, the value counts as gone.
 pub(super) fn collect_candidates<'a>(
     inventory: &'a Inventory,
     settings: &Settings,

@@ -1,8 +1,8 @@
-//! Who has a name that a claim asks for.
+//! Holders of the names that claims ask for.
 //!
 //! Workloads of sources may share a name, as they always could: several containers behind one name are common. A claim is
-//! different. Whoever may claim in a pool chooses its hostnames, so a claim joins no name that another owner's claim, a
-//! record or another source has. Whoever came first keeps the name.
+//! different. Every owner that may claim in a pool chooses its hostnames, so a claim joins no name that another owner's
+//! claim, a record or another source has. The first holder keeps the name.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ pub(crate) struct BlockedClaim {
     pub(crate) name: Name,
     /// What would be written.
     pub(crate) wanted: Vec<RecordData>,
-    /// What stands there instead.
+    /// Values at the name instead.
     pub(crate) found: Vec<RecordData>,
     pub(crate) why: String,
     /// `source/workload` of the holder.
     pub(crate) holder: String,
-    /// What makes the holder give the name up.
+    /// Way to make the holder give the name up.
     pub(crate) free_by: String,
 }
 
@@ -48,7 +48,7 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// What makes this workload give up its name.
+    /// Way to make this workload give up its name: a command, or a sentence.
     fn free_by(&self) -> String {
         let split = |text: &'a str| text.split_once('/');
         match (self.workload.kind.as_str(), split(self.id.as_str())) {

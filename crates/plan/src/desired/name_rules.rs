@@ -1,4 +1,4 @@
-//! What a workload may not have, whoever would hold it.
+//! Rules that refuse names and records to a workload, no matter which workload holds the name.
 
 use std::{
     collections::{BTreeSet, HashSet},

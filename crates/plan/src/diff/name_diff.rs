@@ -86,7 +86,7 @@ impl<'a> NameDiff<'a> {
         self.removals().any(|removal| !removal.is_free())
     }
 
-    /// What only claims ask for: it does not come while something at the name is parked.
+    /// Values that only claims ask for: they are not added while something at the name is parked.
     pub(super) fn claimed(&self) -> impl Iterator<Item = &'a DesiredValue> {
         let guarded = self.is_guarded();
         let adds = self.sets.iter().flat_map(|set| &set.adds).copied();

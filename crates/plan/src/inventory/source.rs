@@ -46,7 +46,7 @@ pub struct SourceState {
     /// It gave a Complete report to the present leader.
     pub fresh: bool,
     pub commanded: bool,
-    /// What it may ask for.
+    /// Limits of the names and records the source may ask for.
     pub rules: SourceRules,
     pub detached: bool,
     pub cleaned: bool,

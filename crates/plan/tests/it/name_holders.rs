@@ -1,4 +1,4 @@
-//! A claim never joins a name that somebody else has.
+//! A claim never joins a name that another owner or source has.
 
 use insta::assert_snapshot;
 use netstead_model::{RecordType, View, Workload};

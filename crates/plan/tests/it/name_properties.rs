@@ -1,4 +1,4 @@
-//! What holds for names whoever asks for them: containers under changing rules, claims of two owners, records.
+//! Properties of names that containers under changing rules, claims of two owners and records ask for.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -119,7 +119,7 @@ fn report(world: &mut World, source: &str, workloads: Vec<Workload>) {
     world.wait(1).report(source, View::Complete, workloads, &ended);
 }
 
-/// Whose value it is: one owner's claims, or one source's workloads.
+/// Party that has the value: the claims of one owner, or the workloads of one source.
 fn party(world: &World, reason: &Reason) -> String {
     let entry = world.inventory.entry(&reason.source, &reason.workload);
     let owner = entry.and_then(|entry| entry.workload.owner.clone());
@@ -154,7 +154,7 @@ fn no_claim_joined(world: &World, before: &BTreeMap<(Name, RecordData), Vec<Reas
     }
 }
 
-/// What containers ask for and may not have.
+/// Values that containers ask for and may not have.
 fn refused(world: &World, limited: bool) -> Values {
     let docker = world.inventory.source(&"docker".parse().unwrap());
     let present = docker.into_iter().flat_map(|state| state.entries.values());

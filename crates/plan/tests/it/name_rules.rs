@@ -1,4 +1,4 @@
-//! What sources may not ask for, and what becomes of it where it stands already.
+//! Names and records that sources may not ask for, and their fate where they are already published.
 
 use insta::assert_snapshot;
 use netstead_model::{RecordType, View, Workload};

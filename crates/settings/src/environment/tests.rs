@@ -21,7 +21,7 @@ fn layout(extra: Option<(&'static str, Vec<VariableKey>)>) -> (Vec<PlainKeys>, V
     (plain, named)
 }
 
-/// What each variable sets, as `path=value`, or what is wrong with it.
+/// Settings from the variables, each as `path=value`, or the problems with them.
 fn understood(
     text: &str,
     variables: &[(&str, &str)],

@@ -50,7 +50,7 @@ struct Routers<'a> {
     http: bool,
 }
 
-/// What a compose service is called: Traefik's default rule may be made of it.
+/// Labels that name a compose service and its project: Traefik's default rule may be made of them.
 const OF_COMPOSE: [&str; 2] = ["com.docker.compose.service", "com.docker.compose.project"];
 
 /// Of Traefik's own labels only those about names: middlewares have passwords in theirs.

@@ -105,7 +105,7 @@ fn closed(dir: &DataDir, mark: HighWaterMark) -> Result<Option<(Engine, Former)>
 /// The database with every commit that is in the log, all of it in tables. `known` was once there for sure.
 pub(super) fn replay(dir: &DataDir, contents: &Contents, known: u64) -> Result<Engine, DatabaseError> {
     if contents.last < known {
-        return Err(DatabaseError::CutShort { found: contents.last, known: known });
+        return Err(DatabaseError::CutShort { found: contents.last, known });
     }
     let engine = Engine::open(&dir.database())?;
     let done = replay_into(&engine, contents);
@@ -155,7 +155,7 @@ fn replay_into(engine: &Engine, contents: &Contents) -> Result<(), DatabaseError
 fn apply_log(engine: &Engine, contents: &Contents) -> Result<u64, DatabaseError> {
     let found = engine.revision()?;
     if found < contents.checkpoint {
-        return Err(DatabaseError::CutShort { found: found, known: contents.checkpoint });
+        return Err(DatabaseError::CutShort { found, known: contents.checkpoint });
     }
     if found > contents.last {
         return Err(DatabaseError::CutShort { found: contents.last, known: found });

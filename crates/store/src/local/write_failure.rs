@@ -41,7 +41,7 @@ impl Writer {
     }
 
     /// Looks for damage where fjall failed in its background and keeps the cause to itself: merging reads tables that
-    /// nobody else may have read for long.
+    /// no other reader may have read for long.
     fn explain(&mut self) {
         if !mem::take(&mut self.unexplained) || self.damaged.is_some() {
             return;

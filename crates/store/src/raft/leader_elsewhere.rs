@@ -34,7 +34,7 @@ pub struct LeaderElsewhere {
     pub epoch: u64,
 }
 
-/// What is asked of the others while there is no core.
+/// Search for the leader among the other members while this node has no core.
 #[derive(Debug, Default)]
 pub(super) struct Inquiry {
     /// The other members, as the last core knew them.
@@ -78,7 +78,7 @@ impl Node {
         self.inquiry.found.send_if_modified(|found| found.replace(leader) != Some(leader));
     }
 
-    /// What this node says of itself to others: with the epoch of the ledger.
+    /// Status that this node reports to other nodes, with the epoch of the ledger.
     pub(super) async fn status_for_others(&self) -> Status {
         let stored = match self.progress.own_view(&self.disk).await {
             Ok(view) => view.get(EPOCH_KEY).await.ok().flatten(),
@@ -97,7 +97,7 @@ fn led_by(status: &Status) -> Option<(u64, LeaderElsewhere)> {
 }
 
 impl RaftStore {
-    /// The node that leads while the disk of this one has failed; `None` while this node takes part or nobody knows.
+    /// The node that leads while the disk of this one has failed; `None` while this node takes part or none is known.
     pub fn leader_elsewhere(&self) -> watch::Receiver<Option<LeaderElsewhere>> {
         self.node.inquiry.found.subscribe()
     }

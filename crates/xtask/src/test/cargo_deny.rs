@@ -29,7 +29,7 @@ pub(super) struct CargoDeny {
 struct Build {
     child: Child,
     log: PathBuf,
-    /// What the build leaves behind and the program does not need.
+    /// Directory of build files, which the program does not need.
     scratch: PathBuf,
 }
 

@@ -9,7 +9,7 @@ use netstead_settings::{
 use netstead_sources::dynamic_target::{DynamicTarget, DynamicTargetConfig, LookupSettings};
 
 table! {
-    /// What `[dns.NAME]` says whatever its kind.
+    /// Keys that `[dns.NAME]` has for every kind.
     pub(in crate::config) struct CommonKeys {
         /// names it answers for: a domain with all below, a glob whose `*` spans dots, or a `/regex/`
         domains: Option<Vec<Parsed<DomainMatch>>>, unset "all for `builtin`, else needed";
@@ -103,6 +103,7 @@ impl Setting for Breaker {
 }
 
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of the file")]
 pub(crate) struct Common {
     pub(crate) domains: Vec<DomainMatch>,
     pub(crate) exclude_domains: Vec<DomainMatch>,

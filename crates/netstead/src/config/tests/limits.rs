@@ -1,4 +1,4 @@
-//! What much there may be in a file, and what it costs.
+//! Limits of how much a file may have, and the cost of reading a large file.
 
 use super::*;
 
@@ -12,7 +12,7 @@ fn pools(count: usize) -> String {
     text
 }
 
-/// What the processor did for this thread, in nanoseconds; waiting does not count. Linux alone tells.
+/// Processor time of this thread in nanoseconds, without waiting; only Linux reports it.
 fn processor_time() -> Option<u64> {
     std::fs::read_to_string("/proc/thread-self/schedstat").ok()?.split(' ').next()?.parse().ok()
 }
