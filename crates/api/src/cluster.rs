@@ -4,7 +4,7 @@
 //! That can cost a detour and never a wrong answer: leadership is decided by the store's epoch, and a node that another one
 //! wrongly takes for the leader says so (see `http::forward`).
 //!
-//! - `membership`: the stored values: [`Leader`], [`Member`], the format.
+//! - `member_records`: the stored values: [`Leader`], [`Member`], the format.
 //! - `cache`, `member_watch`: these values in memory, and the watch that updates them.
 //! - `store_format`: raises the format. `prune`: removes members that left a raft cluster.
 //! - `engine_slot`: the engine, while this node leads. `peers`: the HTTP client for other nodes.
@@ -12,8 +12,8 @@
 mod cache;
 mod engine_slot;
 mod error;
+mod member_records;
 mod member_watch;
-mod membership;
 mod peers;
 mod prune;
 mod store_format;
@@ -30,7 +30,7 @@ use self::cache::ClusterCache;
 pub use self::{
     engine_slot::EngineSlot,
     error::ClusterError,
-    membership::{FORMAT, FORMAT_KEY, LEADER_KEY, Leader, MEMBERS, Member, ROLL_KEY},
+    member_records::{FORMAT, FORMAT_KEY, LEADER_KEY, Leader, MEMBERS, Member, ROLL_KEY},
     peers::{PeerError, Peers},
 };
 
@@ -60,7 +60,7 @@ pub struct Cluster {
 /// Refuses a store whose format is above `highest`, the highest that the program understands.
 pub async fn check_format(snapshot: &dyn Snapshot, highest: u32) -> Result<(), ClusterError> {
     let stored = snapshot.get(FORMAT_KEY.as_bytes()).await?;
-    store_format::check(stored.as_ref().map(membership::format_of).transpose()?, highest)
+    store_format::check(stored.as_ref().map(member_records::format_of).transpose()?, highest)
 }
 
 impl Cluster {
@@ -130,7 +130,7 @@ impl Cluster {
         let known = self.known.borrow().members.get(&member.id).cloned();
         if known.is_none_or(|known| !known.is_like(&member)) {
             // A new node, or one with another format: a leader that is raising the format must count again.
-            commit = commit.put(ROLL_KEY, membership::roll());
+            commit = commit.put(ROLL_KEY, member_records::roll());
         }
         self.store.commit(commit).await?;
         // A leader that did not know of this node may have raised the format.
@@ -141,7 +141,7 @@ impl Cluster {
     /// the answer, because only the leader raises the format.
     pub async fn check_format(&self) -> Result<(), ClusterError> {
         let stored = self.store.get(FORMAT_KEY.as_bytes()).await?;
-        let stored = stored.as_ref().map(membership::format_of).transpose()?;
+        let stored = stored.as_ref().map(member_records::format_of).transpose()?;
         self.known.send_if_modified(|known| known.raise_format(stored));
         store_format::check(stored, self.me.format)
     }
@@ -204,7 +204,7 @@ impl Cluster {
     }
 
     async fn forget(&self, member: &Member) -> Result<(), ClusterError> {
-        let commit = Commit::new().delete(member.key()).put(ROLL_KEY, membership::roll());
+        let commit = Commit::new().delete(member.key()).put(ROLL_KEY, member_records::roll());
         self.store.commit(commit).await?;
         self.known.send_modify(|known| drop(known.members.remove(&member.id)));
         Ok(())

@@ -4,8 +4,8 @@
 //! after a grace period. Every pass decides from the inventory and the ledger alone, so a crash, a lost answer or an operator
 //! who was faster needs no other path.
 
-mod claims;
 mod sightings;
+mod workload_claims;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,7 +21,7 @@ use tokio::{
     time::sleep,
 };
 
-use self::{claims::SourceClaims, sightings::SentSightings};
+use self::{sightings::SentSightings, workload_claims::SourceClaims};
 use crate::{background_task::BackgroundTask, engine_state::EngineState, provider::ProviderHandle};
 
 /// How often the ledger is told anyway: grace runs out without anything changing.

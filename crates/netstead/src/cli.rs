@@ -7,7 +7,7 @@ pub(crate) mod cluster;
 pub(crate) mod dns;
 pub(crate) mod get;
 pub(crate) mod import;
-pub(crate) mod pipam;
+pub(crate) mod pipam_aliases;
 pub(crate) mod pool;
 
 #[cfg(test)]
@@ -206,9 +206,9 @@ pub(crate) enum Command {
     Completions(admin::Completions),
     Man(admin::Man),
     #[command(hide = true)]
-    Output(pipam::Output),
+    Output(pipam_aliases::Output),
     #[command(hide = true)]
-    Health(pipam::Health),
+    Health(pipam_aliases::Health),
 }
 
 /// Start a server and run until it is stopped

@@ -18,7 +18,7 @@ use netstead_wire::files;
 
 use crate::{
     config::{self, Config, FoundConfig},
-    settings::Settings,
+    loaded_config::LoadedConfig,
     state_dir::variable,
 };
 
@@ -62,7 +62,7 @@ impl HostChecks {
             FoundConfig::File { path, .. } => path.display().to_string(),
             FoundConfig::Nothing { .. } => "no file, the defaults".to_owned(),
         };
-        match Settings::understand(found) {
+        match LoadedConfig::understand(found) {
             Ok(settings) if settings.config == *in_force => {
                 FindingOutput::ok(about, format!("{shown}: in force"))
             }

@@ -17,7 +17,7 @@ use nix::unistd::{Gid, Uid, geteuid, getgroups, setgid, setgroups, setuid};
 use crate::{
     cli::{Cli, Command, Global},
     config::RaftConfig,
-    settings::Settings,
+    loaded_config::LoadedConfig,
     state_dir::{credentials_dir, variable},
     store_location::StoreLocation,
 };
@@ -65,7 +65,7 @@ pub(crate) fn to_requested_user(cli: &Cli) -> anyhow::Result<()> {
 
 fn before_running(user: User, global: &Global) -> anyhow::Result<()> {
     // What is wrong with the configuration is told when it is read as that user.
-    let settings = Settings::read_silently(global.config.as_deref());
+    let settings = LoadedConfig::read_silently(global.config.as_deref());
     let mut groups: Vec<Gid> = getgroups().unwrap_or_default();
     groups.retain(|group| group.as_raw() != 0);
     if let Some(settings) = &settings {
@@ -92,7 +92,7 @@ fn become_user(user: User, groups: &[Gid]) -> nix::Result<()> {
 }
 
 /// The sockets of this machine that sources use.
-fn sockets(settings: &Settings) -> Vec<PathBuf> {
+fn sockets(settings: &LoadedConfig) -> Vec<PathBuf> {
     settings.config.sources.iter().flat_map(|source| source.table.local_sockets()).collect()
 }
 

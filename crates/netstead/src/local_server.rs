@@ -17,8 +17,8 @@ use crate::{
     config::LedgerConfig,
     credentials::Credentials,
     failure::Failure,
+    loaded_config::LoadedConfig,
     node,
-    settings::Settings,
     state_dir::{credentials_dirs, variable},
     store_location::with_server_hint,
 };
@@ -70,7 +70,7 @@ pub(crate) struct LocalServer {
 
 impl LocalServer {
     pub(crate) async fn start(global: &Global) -> anyhow::Result<Self> {
-        let settings = Settings::read(global.config.as_deref())?;
+        let settings = LoadedConfig::read(global.config.as_deref())?;
         let place = settings.store(global);
         // A slip in the name of a directory must not make a store there.
         let store = place.open_existing().await.map_err(with_server_hint)?;

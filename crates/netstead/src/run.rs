@@ -30,10 +30,10 @@ use crate::{
     failure::Failure,
     file_limit::{self, ConnectionBudget},
     leadership::Leadership,
+    loaded_config::LoadedConfig,
     local_server::follow_ledger,
     logging::{self, LogFilter, LogFormat},
     node::{self, Node, SharedWith},
-    settings::Settings,
     startup_banner::StartupBanner,
     state_dir::{credentials_dir, variable},
     store_location::StoreLocation,
@@ -49,7 +49,7 @@ const SETTLE: Duration = Duration::from_secs(1);
 const MARGIN: Duration = Duration::from_secs(10);
 
 pub(crate) async fn run(global: &Global, args: &Run) -> anyhow::Result<()> {
-    let settings = Settings::read(global.config.as_deref())?;
+    let settings = LoadedConfig::read(global.config.as_deref())?;
     let log = &settings.config.log;
     let filter = global.log_level.clone().or_else(|| log.level.clone()).unwrap_or_else(LogFilter::info);
     let format = global.log_format.or(log.format).unwrap_or_default();
@@ -95,7 +95,7 @@ pub(crate) async fn run(global: &Global, args: &Run) -> anyhow::Result<()> {
 
 /// What is known before anything is opened.
 struct RunContext<'a> {
-    settings: &'a Settings,
+    settings: &'a LoadedConfig,
     args: &'a Run,
     api: ApiConfig,
     /// What kind of store, and where, for people.

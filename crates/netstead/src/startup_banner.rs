@@ -7,7 +7,8 @@ use netstead_ledger::{Freshness, Ledger};
 use tracing::info;
 
 use crate::{
-    cli::URL, config::FoundConfig, discovery::Discovery, dns_service::NameserverState, logging::LogFormat,
+    cli::URL, config::FoundConfig, dns_service::NameserverState, docker_discovery::Discovery,
+    logging::LogFormat,
 };
 
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use tracing::error;
 
 use super::{
     ClusterError, FORMAT_KEY, LEADER_KEY, Leader, MEMBERS, Member,
-    membership::{decode, format_of, parse_format},
+    member_records::{decode, format_of, parse_format},
 };
 
 /// The prefix of the registry. Only the format is elsewhere.

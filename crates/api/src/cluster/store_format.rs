@@ -16,7 +16,8 @@ use netstead_store::{Commit, Condition, StoreError};
 use tracing::{info, warn};
 
 use super::{
-    Cluster, ClusterError, FORMAT_KEY, MEMBERS, Member, ROLL_KEY, cache::ClusterCache, membership::format_of,
+    Cluster, ClusterError, FORMAT_KEY, MEMBERS, Member, ROLL_KEY, cache::ClusterCache,
+    member_records::format_of,
 };
 
 /// The pause after something did not work.

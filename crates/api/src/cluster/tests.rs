@@ -30,7 +30,7 @@ async fn settle(node: &Cluster, epoch: u64) {
 
 async fn stored(store: &Arc<dyn Store>) -> Option<u32> {
     let entry = store.get(FORMAT_KEY.as_bytes()).await.unwrap()?;
-    Some(membership::format_of(&entry).unwrap())
+    Some(member_records::format_of(&entry).unwrap())
 }
 
 #[tokio::test]
@@ -122,7 +122,7 @@ async fn who_is_too_old_does_not_lead() {
     assert!(matches!(refused, ClusterError::TooOld { stored: 2, highest: 1 }), "{refused}");
     assert_eq!(old.role(), NodeRole::Following);
     let written = store.get(LEADER_KEY.as_bytes()).await.unwrap().unwrap();
-    let leader: Leader = membership::decode(&written.key, &written.value).unwrap();
+    let leader: Leader = member_records::decode(&written.key, &written.value).unwrap();
     assert_eq!(leader.node, new.me().id, "the old one has written nothing");
 }
 

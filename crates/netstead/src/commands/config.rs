@@ -9,13 +9,13 @@ use crate::{
     cli::{Format, Global, admin::ConfigCheck},
     config::{Config, DnsConfig, FoundConfig, StoreConfig, layout},
     failure::print_warning,
+    loaded_config::LoadedConfig,
     output,
-    settings::Settings,
     store_location::StoreLocation,
 };
 
 pub(crate) fn check(global: &Global, args: &ConfigCheck) -> anyhow::Result<()> {
-    let settings = Settings::read(args.file.as_deref().or(global.config.as_deref()))?;
+    let settings = LoadedConfig::read(args.file.as_deref().or(global.config.as_deref()))?;
     match &settings.found {
         FoundConfig::File { path, .. } => say!("{} is fine", path.display()),
         FoundConfig::Nothing { looked } => {
@@ -46,7 +46,7 @@ fn days(span: Span) -> String {
     }
 }
 
-fn understood(global: &Global, settings: &Settings) -> String {
+fn understood(global: &Global, settings: &LoadedConfig) -> String {
     let Config { store, api, log, ledger, nameserver, notify, pools, sources, providers, domains, .. } =
         &settings.config;
     let store = match store {

@@ -10,7 +10,7 @@ use netstead_settings::{
 use netstead_sources::{SourceKind, SourceTraits};
 
 use super::kind_table::KindTable;
-use crate::discovery::Discovery;
+use crate::docker_discovery::Discovery;
 
 pub(crate) type SourceKinds = Kinds<dyn Source, SourceTraits>;
 

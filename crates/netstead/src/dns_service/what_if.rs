@@ -15,7 +15,7 @@ use netstead_plan::OwnerId;
 use super::setup::{Parts, pointing_at, table_digest};
 use crate::{
     config::{Config, DnsConfig, SourceConfig},
-    settings::Settings,
+    loaded_config::LoadedConfig,
 };
 
 /// Compares files that are sent with what is in force.
@@ -27,7 +27,7 @@ pub(crate) struct WhatIfReader {
 
 impl ConfigReader for WhatIfReader {
     fn read_config(&self, name: &str, text: &str) -> Result<ParsedConfig, Vec<ConfigProblem>> {
-        let config = Settings::read_what_if(Path::new(name), text).map_err(|problems| {
+        let config = LoadedConfig::read_what_if(Path::new(name), text).map_err(|problems| {
             let output = |problem: crate::config::Problem| ConfigProblem {
                 at: problem.at,
                 message: problem.message,

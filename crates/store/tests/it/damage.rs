@@ -427,7 +427,7 @@ async fn damage_that_merging_meets_is_named_and_all_else_can_still_be_read() {
     match LocalStore::open(dir.path()).await {
         Ok(store) => store.close().await,
         Err(StoreError::Damaged { reason }) => {
-            assert!(reason.contains("a checksum does not match"), "{reason}")
+            assert!(reason.contains("a checksum does not match"), "{reason}");
         }
         Err(error) => panic!("{error:?}"),
     }

@@ -99,7 +99,7 @@ impl Home {
         let mut names: Vec<String> = fs::read_dir(self.sandbox.path())
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .filter(|name| name.ends_with(".token"))
+            .filter(|name| name.strip_suffix(".token").is_some())
             .collect();
         names.sort();
         names

@@ -87,10 +87,8 @@ fn type_commands(sandbox: &Sandbox, heading: &str) {
     for line in lines.take_while(|line| !line.starts_with('#')).filter(|line| !line.is_empty()) {
         // A claim that waits ends with 2.
         let (code, line) = line.strip_prefix("waits ").map_or((0, line), |line| (2, line));
-        let words: Vec<&str> = match line.contains('|') {
-            true => line.split('|').collect(),
-            false => line.split(' ').collect(),
-        };
+        let words: Vec<&str> =
+            if line.contains('|') { line.split('|').collect() } else { line.split(' ').collect() };
         let said = sandbox.netstead(&words);
         assert_eq!(said.code, code, "`netstead {line}`:\n{}{}", said.out, said.err);
         if let ["token", "create", subject, ..] = words[..] {

@@ -95,7 +95,7 @@ fn a_follower_that_is_told_to_stop_leaves_nobody_in_doubt() {
                     nodes.answer(follower, Method::PUT, &path, Some(json!({})))
                 };
                 // Until it takes no connection any more.
-                (0..).map(claim).take_while(|answer| answer.status > 0).collect::<Vec<_>>()
+                (0..100_000).map(claim).take_while(|answer| answer.status > 0).collect::<Vec<_>>()
             }
         };
         let clients: Vec<_> = (0..8).map(|number| scope.spawn(client(number))).collect();

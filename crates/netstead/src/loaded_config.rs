@@ -1,4 +1,4 @@
-//! [`Settings`]: the configuration as a command gets it, from the file, the environment and the flags.
+//! [`LoadedConfig`]: the configuration as a command gets it, from the file, the environment and the flags.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use clap::CommandFactory as _;
 use crate::{
     cli::{Cli, Global},
     config::{self, BACKUPS, Config, FoundConfig, Problem, RaftConfig, SourceConfig, StoreConfig},
-    discovery::Discovery,
+    docker_discovery::Discovery,
     failure::{AlreadyReported, print_error},
     state_dir::{state_dir, variable},
     store_location::StoreLocation,
@@ -15,14 +15,14 @@ use crate::{
 
 /// What was understood, and where it came from.
 #[derive(Debug)]
-pub(crate) struct Settings {
+pub(crate) struct LoadedConfig {
     pub(crate) config: Config,
     pub(crate) found: FoundConfig,
     /// What was looked for because nothing is configured.
     pub(crate) discovery: Discovery,
 }
 
-impl Settings {
+impl LoadedConfig {
     /// Reads what `--config` or the usual places hold. Everything wrong with it is told before this returns.
     pub(crate) fn read(named: Option<&Path>) -> anyhow::Result<Self> {
         match Self::understand(config::find(named, variable)?) {
