@@ -115,7 +115,11 @@ pub(crate) enum Token {
     #[command(after_help = "\
 Examples:
   netstead token create ci --role claim --pool lan --expires 90d
-  NETSTEAD_TOKEN=$(netstead token create me --role admin) netstead status")]
+  NETSTEAD_TOKEN=$(netstead token create me --role admin) netstead status
+
+A token with zones sees and changes the names in them. One with pools or VRFs and no zones sees and changes the names
+in the domains of its pools, and the reverse names of their addresses. What concerns everything needs a token without
+any of them.")]
     Create(TokenCreate),
     /// List tokens, without their secrets
     #[command(after_help = "\
@@ -136,13 +140,13 @@ pub(crate) struct TokenCreate {
     /// What it may do; each includes those before it
     #[arg(long, default_value = "claim")]
     pub(crate) role: Role,
-    /// Only in this VRF; may be given more than once
+    /// Only in this VRF, with names as with --pool; may be given more than once
     #[arg(long = "vrf", value_name = "VRF")]
     pub(crate) vrfs: Vec<Ident>,
-    /// Only in this pool; may be given more than once
+    /// Only in this pool, with names below its domain unless --zone says more; may be given more than once
     #[arg(long = "pool", value_name = "POOL")]
     pub(crate) pools: Vec<Ident>,
-    /// Only in this zone; may be given more than once
+    /// Only names in this zone; may be given more than once
     #[arg(long = "zone", value_name = "ZONE")]
     pub(crate) zones: Vec<String>,
     /// How long it is valid; 0 for ever

@@ -22,7 +22,7 @@ use crate::config::{self, Config};
 
 const ZONES: [&str; 3] = ["home.test", "lab.test", "3.0.10.in-addr.arpa"];
 const HOSTS: &str = "10.0.3.1 nas.home.test\n10.0.3.2 web1.home.test\n10.0.3.3 tv.home.test\n10.0.3.4 a.lab.test\n\
-                     10.0.3.5 b.lab.test\n10.0.3.6 secret.home.test\n";
+                     10.0.3.5 b.lab.test\n10.0.3.6 secret.home.test\n10.0.3.7 home.test\n";
 /// So many mutations of a line are tried: those of other lines tell more.
 const MOST: usize = 3;
 
@@ -32,6 +32,10 @@ fn file(server: &Server) -> String {
         r#"[source.office]
 type = "hosts"
 path = "office.hosts"
+domains = ["home.test", "lab.test"]
+types = ["A", "AAAA"]
+wildcard = true
+apex = true
 
 [dns.lan]
 type = "powerdns"
@@ -42,6 +46,9 @@ domains = ["home.test", "*.lab.test"]
 exclude_domains = ["secret.home.test"]
 mode = "managed"
 record_type = "A"
+types = ["A", "PTR", "TXT"]
+wildcard = true
+apex = true
 ttl = 120
 grace = "0s"
 ended_grace = "1s"

@@ -61,6 +61,16 @@ pub(crate) fn convert(variables: &Variables) -> String {
     draft.into_text()
 }
 
+/// What the variables of one instance begin with.
+fn prefix_of(instance: &str) -> String {
+    format!("{}_", instance.to_uppercase().replace('-', "_"))
+}
+
+/// A list among the variables of one instance.
+fn instance_list<'a>(variables: &'a Variables, instance: &str, suffix: &str) -> Vec<&'a str> {
+    variables.list(&format!("{}{suffix}", prefix_of(instance)))
+}
+
 fn log(draft: &mut Draft, variables: &Variables) {
     let mut table = super::draft::Table::top("log");
     match variables.get("LOG_LEVEL").map(str::to_ascii_lowercase).as_deref() {

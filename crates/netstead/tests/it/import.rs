@@ -67,7 +67,8 @@ fn an_env_file_of_dnsweavers_becomes_a_configuration_that_is_valid() {
     assert!(!text.contains("hunter"), "a secret is never copied: {text}");
     let powerdns = settings(&text);
     for line in [
-        "[source.traefik]\ntype = \"traefik\"\npaths = [\"/rules\"]\npoll = \"30s\"",
+        "[source.traefik]\ntype = \"traefik\"\npaths = [\"/rules\"]\npoll = \"30s\"\napex = true",
+        "dialects = [\"netstead\", \"dnsweaver\", \"traefik\", \"caddy\"]\napex = true",
         "[dns.internal-dns]\ntype = \"powerdns\"\nurl = \"http://pdns:8081\"\napi_key = { env = \"DNSWEAVER_INTERNAL_DNS_API_KEY\" }\ndomains = [\"home.test\"]",
         "target = \"10.0.3.9\"\nttl = 120\nmode = \"managed\"\nreverse = false",
         "[dns.update]\ntype = \"rfc2136\"\nservers = [\"ns1:53\"]\ntsig_name = \"weave.\"\ntsig_secret = { file = \"/run/secrets/tsig\" }\nzones = [\"lab.test\"]",
@@ -98,7 +99,7 @@ fn a_yaml_file_of_dnsweavers_becomes_the_same() {
     assert!(found.contains("pattern = [\"*.yml\"]"), "{text}");
     assert!(found.contains("api_key = { env = \"PDNS_KEY\" }\ndomains = [\"*.home.test\"]"), "{text}");
     assert!(found.contains("ttl = 60\nmode = \"observe\""), "{text}");
-    assert!(found.contains("interval = \"30s\""), "{text}");
+    assert!(found.contains("interval = \"30s\"") && !found.contains("apex"), "{text}");
     assert!(sandbox.fails("import dnsweaver").err.contains("DNSWEAVER_INSTANCES"));
 }
 

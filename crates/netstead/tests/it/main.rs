@@ -36,6 +36,7 @@ mod import;
 mod local_mode;
 mod lost_answers;
 mod metrics;
+mod naming;
 mod notifications;
 #[cfg(feature = "docker")]
 mod plain_http;

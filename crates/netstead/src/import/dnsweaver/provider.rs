@@ -42,7 +42,7 @@ type CarryOver = fn(&mut Table, &Instance<'_>);
 pub(super) const KINDS: [(&str, CarryOver); 2] = [("powerdns", powerdns), ("rfc2136", rfc2136)];
 
 pub(super) fn add(draft: &mut Draft, variables: &Variables, name: &str) {
-    let prefix = format!("{}_", name.to_uppercase().replace('-', "_"));
+    let prefix = super::prefix_of(name);
     let instance = Instance { variables, prefix };
     let kind = instance.get("TYPE").unwrap_or_default().to_ascii_lowercase();
     let mut table = Table::new("dns", &name.to_ascii_lowercase());

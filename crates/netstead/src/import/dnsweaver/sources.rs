@@ -46,6 +46,7 @@ fn docker(draft: &mut Draft, variables: &Variables, sources: &[&str]) {
     if variables.flag("CLEANUP_ON_STOP") == Some(false) {
         table.raw("keep_stopped", "true");
     }
+    consent(&mut table, variables);
     if variables.get("DOCKER_CONNECT_TIMEOUT").is_some() {
         table.remark("DNSWEAVER_DOCKER_CONNECT_TIMEOUT: a Docker that is not there yet is waited for");
     }
@@ -74,7 +75,20 @@ fn files(draft: &mut Draft, variables: &Variables) {
     if !entrypoints.is_empty() {
         table.list("default_entrypoints", &entrypoints);
     }
+    consent(&mut table, variables);
     draft.table(&table);
+}
+
+/// A domain that an instance names by itself may be asked for by labels, as dnsweaver allows it.
+fn consent(table: &mut Table, variables: &Variables) {
+    let mut instances = variables.list("INSTANCES");
+    instances.extend(variables.list("PROVIDERS"));
+    let itself = |domain: &str| !domain.contains(['*', '?', '[']);
+    let names_itself =
+        |instance: &str| super::instance_list(variables, instance, "DOMAINS").into_iter().any(itself);
+    if instances.into_iter().any(names_itself) {
+        table.raw("apex", "true");
+    }
 }
 
 /// What Netstead does not look at yet.
