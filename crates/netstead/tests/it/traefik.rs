@@ -15,7 +15,7 @@ fn a_router_in_a_file_has_its_name_and_a_half_written_file_removes_nothing() {
     let text = "[source.files]\ntype = \"traefik\"\npaths = [\"dynamic\"]\ntarget = \"10.0.3.9\"\n";
     std::fs::write(&config, text).unwrap();
     let named = config.to_str().unwrap().to_owned();
-    assert!(sandbox.does(&format!("config check {named}")).contains("source  files: Traefik's files in "));
+    assert!(sandbox.does(&format!("config check {named}")).contains("source  files: traefik at "));
     sandbox.start(&["--config", &named]);
     resolve::until(&["10.0.3.9"], || resolve::a(sandbox.dns(), "web.home.test"));
     assert!(sandbox.does("explain web.home.test").contains("http.routers.web.rule"));

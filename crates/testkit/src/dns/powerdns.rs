@@ -49,7 +49,16 @@ impl PowerDns {
             skip("the package pdns-backend-sqlite3 is not installed");
             return None;
         }
-        Some(started("PowerDNS", Self::try_start(host, zones, &TsigKey::default())))
+        // Another process may take a port between the moment it was free and the start.
+        let taken = |outcome: &io::Result<Self>| matches!(outcome, Err(error) if error.to_string().contains("Address already in use"));
+        let mut outcome = Self::try_start(host, zones, &TsigKey::default());
+        for _ in 0..4 {
+            if !taken(&outcome) {
+                break;
+            }
+            outcome = Self::try_start(host, zones, &TsigKey::default());
+        }
+        Some(started("PowerDNS", outcome))
     }
 
     fn try_start(host: Ipv4Addr, zones: &[&str], key: &TsigKey) -> io::Result<Self> {
