@@ -1,15 +1,20 @@
-//! Who may have which name, through the built binary.
+//! Names that a token, a claim or a source may have, through the built binary.
 
 use crate::{
     resolve::{self, Stopwatch},
     sandbox::{SOON, Sandbox},
 };
 
+/// The text without the line ends that a terminal's width asks for.
+fn on_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Waits until a command says something.
 fn until(sandbox: &Sandbox, line: &str, told: &str) -> String {
     let begun = Stopwatch::start();
     loop {
-        let said = sandbox.does(line);
+        let said = on_one_line(&sandbox.does(line));
         if said.contains(told) {
             return said;
         }
@@ -84,7 +89,8 @@ fn what_rules_refuse_is_told_and_consent_brings_it() {
     let top = "home.test: the top of a zone or domain needs `apex = true` in [source.files]";
     let wide = until(&sandbox, "get workloads -o wide", top);
     assert!(wide.contains("*.home.test: a wildcard needs `wildcard = true` in [source.files]"), "{wide}");
-    assert!(sandbox.does("explain home.test").contains("needs `apex = true` in [source.files]"));
+    let explained = on_one_line(&sandbox.does("explain home.test"));
+    assert!(explained.contains("needs `apex = true` in [source.files]"), "{explained}");
     assert!(resolve::a(sandbox.dns(), "home.test").values.is_empty());
 
     // With consent they come; without it they stay until a person says so.
@@ -103,6 +109,7 @@ fn what_rules_refuse_is_told_and_consent_brings_it() {
             assert!(begun.elapsed() < SOON, "{said:?}");
         }
     };
+    let plan = on_one_line(&plan);
     assert!(plan.contains("because: what asks for them may not have them any more"), "{plan}");
     for name in ["home.test", "other.home.test"] {
         assert_eq!(resolve::a(sandbox.dns(), name).values, ["10.0.3.9"]);
