@@ -61,7 +61,7 @@ pub(crate) fn convert(variables: &Variables) -> String {
     draft.into_text()
 }
 
-/// What the variables of one instance begin with.
+/// The beginning of the variables of one instance.
 fn prefix_of(instance: &str) -> String {
     format!("{}_", instance.to_uppercase().replace('-', "_"))
 }
