@@ -43,8 +43,8 @@ pub use self::{
     setup::{Options, ProviderSetup, Setup, SourceSetup, ZoneOf},
     standby::poll_on_standby,
     status::{
-        DetachedStatus, EngineStatus, LastPass, ParkedStatus, ProviderStatus, SourceStatus, WorkloadView,
-        ZoneStatus,
+        DetachedStatus, EngineStatus, LastPass, ParkedStatus, ProviderStatus, SourceStatus, WaitingSource,
+        WorkloadView, ZoneStatus,
     },
     what_if::{WhatIfConfig, WhatIfPlan, WhatIfProvider, WhatIfSource},
 };

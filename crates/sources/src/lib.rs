@@ -9,6 +9,7 @@ pub mod dialects;
 pub mod docker;
 pub mod dynamic_target;
 pub mod hosts;
+mod settled_file;
 pub mod traefik;
 
 #[cfg(feature = "docker")]

@@ -67,7 +67,8 @@ pub(crate) async fn get(
 }
 
 fn plans(session: &RequestContext, provider: Option<&Ident>) -> Result<Vec<PlanOutput>, Failure> {
-    let (engine, now) = (session.engine()?, session.app.clock.wall());
+    let engine = session.engine()?;
+    let now = engine.now();
     let status = engine.status();
     let plans =
         engine.plans().into_iter().filter(|(name, _)| provider.is_none_or(|provider| provider == name));

@@ -67,6 +67,7 @@ pub(crate) async fn get(
             Vec::from_iter(unasked),
         ]
         .concat(),
+        waiting: dns_todo::waiting(&sources),
         damage: health.damage.iter().map(damage).collect(),
         backup: backups.as_ref().map(backup),
         reason: health.reason,

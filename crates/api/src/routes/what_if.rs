@@ -58,7 +58,7 @@ pub(crate) async fn what_if(
     let plans = tokio::time::timeout(session.time_left(), imagining).await.map_err(|_| too_late())??;
     let mut notes = understood.notes;
     notes.extend(plans.iter().filter(|plan| !plan.asked).map(unasked));
-    let now = session.app.clock.wall();
+    let now = engine.now();
     let plans = plans.iter().map(|one| convert::plan::output(&one.plan, None, now)).collect();
     Ok(Answer::ok(WhatIfOutput { problems: Vec::new(), plans, notes }))
 }

@@ -79,6 +79,9 @@ pub(crate) struct Backup {
     /// The file to write, which must not exist; `-` is stdout
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+    /// Leave out history that cannot be read: events, and past plans
+    #[arg(long)]
+    pub(crate) leave_out_damaged: bool,
 }
 
 #[derive(Debug, Args)]

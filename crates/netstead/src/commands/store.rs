@@ -11,7 +11,11 @@ use anyhow::Context as _;
 use futures::StreamExt as _;
 use netstead_api::access::{is_token, survives_restore};
 use netstead_client::{CheckOutput, CheckProblem, ClientError};
-use netstead_ledger::{backup, check};
+use netstead_ledger::{
+    backup::{self, BackupError, OnDamage},
+    check,
+    damage::advice,
+};
 use netstead_model::SystemClock;
 use netstead_store::StoreError;
 
@@ -28,6 +32,10 @@ use crate::{
     settings::Settings,
     store_location::{StoreLocation, with_server_hint},
 };
+
+/// What is left when more than history is damaged.
+const RESTORE: &str = "restore the newest whole backup into an empty directory with `netstead store restore`; `backups` in \
+                       the data directory has one of each day";
 
 /// What is done without a server: everything with `--local`, and a restore always. `None` if a server is to do it.
 pub(crate) async fn directly(global: &Global, command: &Store) -> Option<anyhow::Result<Exit>> {
@@ -55,11 +63,21 @@ pub(crate) async fn store(context: &Context, command: &Store) -> anyhow::Result<
 
 async fn backup_remote(context: &Context, args: &Backup) -> anyhow::Result<()> {
     let mut target = BackupFile::create(&args.file)?;
-    let mut chunks = Box::pin(context.client.backup().await.map_err(unread)?);
+    let mut chunks = Box::pin(context.client.backup(args.leave_out_damaged).await.map_err(unread)?);
     let progress = Progress::bytes("backed up");
     let mut bytes = 0;
     while let Some(chunk) = chunks.next().await {
-        let chunk = chunk.context("the backup broke off")?;
+        let chunk = match chunk {
+            Ok(chunk) => chunk,
+            Err(error) => {
+                progress.clear();
+                // By now the server knows what is wrong, and can say it before it begins.
+                return Err(match context.client.backup(args.leave_out_damaged).await {
+                    Err(known) => unread(known),
+                    Ok(_) => error.into(),
+                });
+            }
+        };
         target.fresh.write_all(&chunk).context("cannot write the backup")?;
         bytes += chunk.len();
         progress.at(bytes);
@@ -77,18 +95,51 @@ fn unread(error: ClientError) -> anyhow::Error {
 }
 
 async fn backup_local(global: &Global, args: &Backup) -> anyhow::Result<()> {
-    let store = existing(global).await?;
+    let place = Settings::read(global.config.as_deref())?.store(global);
+    if let (StoreLocation::Local(dir), true) = (&place, args.leave_out_damaged) {
+        return salvage(dir, args).await;
+    }
+    let store = place.open_existing().await.map_err(with_server_hint)?;
     let target = BackupFile::create(&args.file)?;
     let mut file = tokio::fs::File::from_std(target.fresh.reopen().context("cannot write the backup")?);
-    let written = write_backup(&*store, global.stale, &mut file).await;
+    let on_damage = if args.leave_out_damaged { OnDamage::LeaveOutHistory } else { OnDamage::Fail };
+    let written = write_backup(&*store, global.stale, on_damage, &mut file).await;
+    let written = written.map_err(|error| with_damage_hint(error, &*store));
     store.close().await;
     written?;
     target.finish().await
 }
 
+/// Backs up what can be read of a local store, which need not be fit to be served.
+async fn salvage(dir: &Path, args: &Backup) -> anyhow::Result<()> {
+    let reader = StoreLocation::read_local(dir).await.map_err(with_server_hint)?;
+    node::check_format(reader.snapshot()).await?;
+    let target = BackupFile::create(&args.file)?;
+    let mut file = tokio::fs::File::from_std(target.fresh.reopen().context("cannot write the backup")?);
+    let written =
+        backup::write_snapshot(reader.snapshot(), &SystemClock, &mut file, OnDamage::LeaveOutHistory).await;
+    drop(reader);
+    written.map_err(|error| match &error {
+        BackupError::Damaged { .. } => Failure::new(error.to_string()).hint(RESTORE).into(),
+        _ => anyhow::Error::from(error),
+    })?;
+    target.finish().await
+}
+
+/// A backup that met damage says how to go on.
+fn with_damage_hint(error: anyhow::Error, store: &dyn netstead_store::Store) -> anyhow::Error {
+    match error.downcast_ref() {
+        Some(BackupError::Damaged { damage, .. }) => {
+            Failure::new(error.to_string()).hint(advice(store, damage)).into()
+        }
+        _ => error,
+    }
+}
+
 async fn write_backup(
     store: &dyn netstead_store::Store,
     stale: bool,
+    on_damage: OnDamage,
     out: &mut tokio::fs::File,
 ) -> anyhow::Result<()> {
     // All that is left may be this one copy.
@@ -100,7 +151,7 @@ async fn write_backup(
         snapshot => snapshot?,
     };
     node::check_format(&*snapshot).await?;
-    backup::write_snapshot(&*snapshot, &SystemClock, out).await?;
+    backup::write_snapshot(&*snapshot, &SystemClock, out, on_damage).await?;
     Ok(())
 }
 
@@ -142,6 +193,9 @@ impl<'a> BackupFile<'a> {
         };
         self.fresh.persist_noclobber(file).with_context(|| format!("cannot write {}", file.display()))?;
         say!("{} keys of ledger {:08x} are in {}", summary.entries, summary.ledger, file.display());
+        for left_out in &summary.left_out {
+            say!("left out: {left_out}");
+        }
         Ok(())
     }
 }
@@ -207,6 +261,9 @@ async fn restore(global: &Global, args: &Restore) -> anyhow::Result<()> {
     match others.get() {
         0 => {}
         n => say!("{} left out too, of the nodes that served the old store", are(n, "key")),
+    }
+    for left_out in &summary.left_out {
+        say!("left out when the backup was made: {left_out}");
     }
     say!("it hands out nothing by itself until you have looked at it and typed: netstead resume");
     Ok(())

@@ -7,6 +7,7 @@ use std::{
 };
 
 use super::FilePattern;
+use crate::settled_file::OpenedFile;
 
 /// Limits that no honest configuration meets.
 const MOST_FILES: usize = 2000;
@@ -14,9 +15,9 @@ const MOST_BYTES: u64 = 4 << 20;
 const DEEPEST: usize = 10;
 
 /// What was found, and what could not be read.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub(super) struct Listing {
-    pub(super) files: BTreeMap<PathBuf, String>,
+    pub(super) files: BTreeMap<PathBuf, OpenedFile>,
     pub(super) doubts: Vec<String>,
 }
 
@@ -34,6 +35,13 @@ pub(super) fn list(paths: &[PathBuf], patterns: &[FilePattern]) -> Listing {
 }
 
 impl Listing {
+    /// Whether `later` shows the same files, and nobody wrote to those that are open here. Blocks.
+    pub(super) fn is_settled(&mut self, later: &Self) -> bool {
+        self.doubts == later.doubts
+            && self.files.keys().eq(later.files.keys())
+            && self.files.values_mut().all(OpenedFile::is_unchanged)
+    }
+
     fn doubt(&mut self, path: &Path, problem: &dyn std::fmt::Display) {
         self.doubts.push(format!("{} cannot be read: {problem}", path.display()));
     }
@@ -74,14 +82,8 @@ impl Listing {
         if self.files.len() >= MOST_FILES {
             return self.doubt(path, &format!("at most {MOST_FILES} files are read"));
         }
-        match fs::metadata(path) {
-            Ok(metadata) if metadata.len() > MOST_BYTES => {
-                self.doubt(path, &format!("it has {} bytes, the most is {MOST_BYTES}", metadata.len()));
-            }
-            Ok(_) => match fs::read_to_string(path) {
-                Ok(text) => drop(self.files.insert(path.to_owned(), text)),
-                Err(error) => self.doubt(path, &error),
-            },
+        match OpenedFile::read(path, MOST_BYTES) {
+            Ok(opened) => drop(self.files.insert(path.to_owned(), opened)),
             Err(error) => self.doubt(path, &error),
         }
     }
