@@ -9,7 +9,7 @@ use jiff::Timestamp;
 #[derive(Debug, Clone, Default)]
 pub struct DailyBackups(Arc<Mutex<BackupState>>);
 
-/// What is known of the daily backups.
+/// The state of the daily backups at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BackupState {
     /// When the newest whole one was written; none if there is none.

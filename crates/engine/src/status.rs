@@ -44,7 +44,7 @@ pub struct SourceStatus {
     pub detached: bool,
 }
 
-/// What of a source waits for a grace to pass.
+/// The workloads of a source that wait for a grace to pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WaitingSource {
     /// Workloads that are no longer seen, or ended.

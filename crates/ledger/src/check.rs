@@ -39,7 +39,7 @@ pub struct Problem {
     pub problem: String,
     /// What would mend it without touching anybody's address; none when a person must decide.
     pub repair: Option<Repair>,
-    /// What is stored there cannot be read, or cannot be understood.
+    /// The stored value cannot be read, or cannot be understood.
     pub damage: bool,
 }
 
@@ -55,7 +55,7 @@ pub struct CheckReport {
 }
 
 impl CheckReport {
-    /// What of it is damage.
+    /// The problems that are damage.
     pub fn damage(&self) -> impl Iterator<Item = Damage> + '_ {
         let damaged = self.problems.iter().filter(|problem| problem.damage);
         damaged.map(|problem| Damage { key: problem.key.clone(), reason: problem.problem.clone() })
@@ -65,15 +65,19 @@ impl CheckReport {
 /// Reads every key of the store at one moment. Problems are in the report, and what cannot be read is one; only a store
 /// that fails, or whose pools cannot be read, is an error.
 pub async fn check(store: &dyn Store) -> Result<CheckReport, StoreError> {
-    let snapshot = store.snapshot().await?;
-    let mut check = Check::of(&*snapshot).await?;
-    let read = each_entry(&*snapshot, "", |entry| {
+    check_snapshot(&*store.snapshot().await?).await
+}
+
+/// As [`check`], of one moment of a store.
+pub async fn check_snapshot(snapshot: &dyn Snapshot) -> Result<CheckReport, StoreError> {
+    let mut check = Check::of(snapshot).await?;
+    let read = each_entry(snapshot, "", |entry| {
         check.entry(entry);
         Ok::<(), StoreError>(())
     });
     match read.await {
         Ok(()) => Ok(check.finish()),
-        Err(StoreError::Damaged { .. }) => check_around_damage(&*snapshot).await,
+        Err(StoreError::Damaged { .. }) => check_around_damage(snapshot).await,
         Err(error) => Err(error),
     }
 }

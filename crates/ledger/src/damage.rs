@@ -4,7 +4,7 @@ use netstead_store::{Damage, Entry, Gap, Snapshot, Store, StoreError, each_reada
 
 use crate::{check::KEYS, record::EVENT};
 
-/// What tells of the past and decides nothing: without a piece of it everything else still holds.
+/// Keys that tell of the past and decide nothing: without some of them everything else still holds.
 const HISTORY: [&str; 3] = [EVENT, "engine/plan/", "engine/history/"];
 
 /// Whether what has this key is history, which a backup may leave out.
@@ -12,7 +12,7 @@ pub fn is_history(key: &str) -> bool {
     HISTORY.iter().any(|prefix| key.starts_with(prefix))
 }
 
-/// What people call the damaged part.
+/// The damaged part as people call it.
 pub fn part_name(damage: &Damage) -> &'static str {
     let names = [
         (EVENT, "events"),
@@ -79,7 +79,7 @@ pub async fn find(snapshot: &dyn Snapshot) -> Result<Vec<Damage>, StoreError> {
     Ok(gaps.iter().map(Gap::damage).collect())
 }
 
-/// What the documented keys begin with, in order; none is the beginning of another.
+/// The fixed beginnings of the documented keys, in order; none is the beginning of another.
 pub(crate) fn prefixes() -> Vec<&'static str> {
     let mut all: Vec<&str> =
         KEYS.iter().map(|form| form.split_once('<').map_or(*form, |(begin, _)| begin)).collect();

@@ -49,7 +49,7 @@ pub struct Health {
     pub events: u64,
     pub waiting_requests: usize,
     pub counters: Counters,
-    /// What was found to be damaged; the rest is served.
+    /// Parts that were found to be damaged; the rest is served.
     pub damage: Vec<Damage>,
 }
 

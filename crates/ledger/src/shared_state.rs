@@ -68,7 +68,7 @@ pub(crate) struct LedgerShared {
     pub confirmed: watch::Sender<Duration>,
     pub events: broadcast::Sender<Arc<Event>>,
     pub index: EventIndex,
-    /// What was found to be damaged, in the files of the store or in what they hold.
+    /// Damage that was found, in the files of the store or in the values they hold.
     pub damage: DamageLog,
     pub counters: LiveCounters,
     /// Of whoever leads, as far as is known here.

@@ -78,7 +78,7 @@ impl<'a> DailyBackup<'a> {
         }
     }
 
-    /// What helps against `error`.
+    /// The advice for a backup that failed with `error`.
     fn hint(&self, error: &anyhow::Error) -> String {
         match error.downcast_ref() {
             Some(BackupError::Damaged { damage, .. }) => advice(self.store, damage).to_owned(),

@@ -10,7 +10,7 @@ const MOST: usize = 64;
 pub struct Damage {
     /// The damaged key, or the last key that can be read before the damage; empty where no key is known.
     pub key: String,
-    /// What is wrong there, for people.
+    /// The cause, for people.
     pub reason: String,
 }
 

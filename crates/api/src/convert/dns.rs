@@ -58,7 +58,7 @@ pub(crate) fn source(status: &SourceStatus) -> SourceOutput {
     }
 }
 
-/// What a source waits for: one sentence without its full stop.
+/// The state of a source's graces: one sentence without its full stop.
 fn waiting(waiting: WaitingSource) -> String {
     let workloads = if waiting.workloads == 1 { "workload is" } else { "workloads are" };
     // As people count: in whole seconds, never too few.

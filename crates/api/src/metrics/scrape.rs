@@ -36,7 +36,7 @@ struct StateLabels {
 
 pub(super) type Numbers<L> = Family<L, Gauge<f64, AtomicU64>>;
 
-/// What is shown, as it is now.
+/// The values that are shown, as they are now.
 #[derive(Debug)]
 pub(crate) struct Seen<'a> {
     pub(crate) health: &'a Health,

@@ -62,7 +62,7 @@ pub(crate) async fn get(
         state: state(&health).to_owned(),
         todo: [
             todo(&health, &pools, waiting),
-            stored_todo(&**app.ledger.store(), &health.damage, backups.as_ref()),
+            stored_todo(&**app.ledger.store(), &health, backups.as_ref()),
             dns_todo::todo(&sources, &providers),
             Vec::from_iter(unasked),
         ]
@@ -141,15 +141,16 @@ fn backup(state: &BackupState) -> BackupOutput {
     }
 }
 
-/// What is to be done about what is stored.
-fn stored_todo(store: &dyn Store, damage: &[Damage], backups: Option<&BackupState>) -> Vec<String> {
+/// One sentence for damage, and one for daily backups that fail.
+fn stored_todo(store: &dyn Store, health: &Health, backups: Option<&BackupState>) -> Vec<String> {
     let mut todo = Vec::new();
-    if !damage.is_empty() {
-        let what: Vec<String> = damage.iter().map(describe).collect();
+    if !health.damage.is_empty() {
+        let what: Vec<String> = health.damage.iter().map(describe).collect();
+        let served = if health.ready { ", and all else is served" } else { "" };
         todo.push(format!(
-            "The store is damaged, and all else is served: {}. To go on: {}.",
+            "The store is damaged{served}: {}. To go on: {}.",
             what.join("; "),
-            advice(store, damage)
+            advice(store, &health.damage)
         ));
     }
     if let Some(failure) = backups.and_then(|state| state.failure.as_ref()) {

@@ -62,7 +62,7 @@ pub(crate) struct CheckProblem {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct BackupParams {
-    /// What to do about keys that cannot be read: `fail` (default), or `leave-out`: history goes without them. Damage of
+    /// How to treat keys that cannot be read: `fail` (default), or `leave-out`: history goes without them. Damage of
     /// anything else always fails.
     damaged: Option<String>,
 }
@@ -79,7 +79,7 @@ impl BackupParams {
 
 /// Writes a backup: everything as of one moment, in lines of JSON with a checksum at the end.
 ///
-/// What is known to be damaged is an error before the first line; damage that is found later breaks the file off, and is
+/// Damage that is known is an error before the first line; damage that is found later breaks the file off, and is
 /// known to the next request.
 #[utoipa::path(get, path = "/backup", tag = "server", operation_id = "backup", params(BackupParams),
     responses((status = 200, description = "The file", content_type = "application/jsonl", body = String), Listing))]
@@ -137,7 +137,7 @@ fn note_damage(ledger: &Ledger, damage: &[Damage]) {
     }
 }
 
-/// What is damaged, and how to go on.
+/// The answer to a backup that meets damage: the damaged parts, and how to go on.
 fn damaged(ledger: &Ledger, error: &BackupError) -> Failure {
     let found = if let BackupError::Damaged { damage, .. } = error { damage.as_slice() } else { &[] };
     let told = format!("{error}. To go on: {}", damage::advice(&**ledger.store(), found));

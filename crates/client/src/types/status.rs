@@ -34,13 +34,13 @@ pub struct StatusOutput {
     /// Where the nameserver of this node answers; empty if it does not.
     #[serde(default)]
     pub nameserver: Vec<String>,
-    /// What of the store was found to be damaged.
+    /// Parts of the store that were found to be damaged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub damage: Vec<DamageOutput>,
     /// How the daily backups stand; missing where none are written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backup: Option<BackupOutput>,
-    /// What happens by itself and takes time, one sentence each.
+    /// Changes that happen by themselves later, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<String>,
     /// What a person must do, one sentence each, with the command that helps.
@@ -51,7 +51,7 @@ pub struct StatusOutput {
 /// A part of the store that cannot be read in full.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DamageOutput {
-    /// What it is: `events`, `pools and claims`, …
+    /// Its name: `events`, `pools and claims`, …
     pub part: String,
     /// The damaged key, or the last one before the damage.
     pub key: String,

@@ -32,7 +32,7 @@ pub(super) struct Line {
 pub(super) struct Footer {
     pub entries: u64,
     pub sha256: String,
-    /// What could not be read when it was made, one sentence each.
+    /// The parts that could not be read when it was made, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
 }

@@ -52,7 +52,7 @@ pub(super) fn current_alerts(
     matters
 }
 
-/// What is damaged. Of nodes that keep the store together, each has its own files.
+/// One alert for each damaged part. Of nodes that keep the store together, each has its own files.
 pub(super) fn of_store(store: &dyn Store, damage: &[Damage]) -> Vec<Alert> {
     let (node, whose) = match store.as_node() {
         Some(node) => (

@@ -72,7 +72,7 @@ async fn a_damaged_event_is_shown_everywhere_and_everything_else_is_kept() {
     sandbox.does("pool create lan --range 10.0.0.0/16");
     let client = sandbox.client();
     for number in 0..800_u64 {
-        // What cannot be packed fills blocks of its own.
+        // Text that cannot be packed fills blocks of its own.
         let noise: String = (0..120_u64)
             .map(|place| {
                 char::from(b'a' + u8::try_from((number * 7919 + place * place * 104_729) % 26).unwrap())

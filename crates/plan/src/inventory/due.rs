@@ -21,13 +21,16 @@ impl SourceState {
             let part = DOUBT.as_millis().saturating_mul(u64::from(suspect.polls).min(steps)) / steps;
             return Some(suspect.since.saturating_add(part));
         }
-        let absences = self.entries.values().flat_map(absences);
+        // A change that a person commands takes effect at once, so no earlier version waits.
+        let absences =
+            self.entries.values().flat_map(absences).filter(|(_, former)| !former || !self.commanded);
+        let absences = absences.map(|(absence, _)| absence);
         let waits = absences.flat_map(|absence| graces.iter().filter_map(|grace| left(absence, *grace)));
         waits.min().map(|left| self.last.saturating_add(left))
     }
 }
 
-/// What of a source waits for a grace to pass.
+/// The workloads of a source that wait for a grace to pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WaitingForGrace {
     /// Workloads that are no longer seen, or ended, and whose names may still be there.
@@ -37,7 +40,7 @@ pub struct WaitingForGrace {
 }
 
 impl SourceState {
-    /// What waits for one of `graces`; none if nothing does, or the source is not believed now and nothing goes.
+    /// The workloads that wait for one of `graces`; none if there are none, or the source is not believed now.
     pub fn waiting(&self, graces: &[Grace], now: Now) -> Option<WaitingForGrace> {
         if self.detached || !self.settled() {
             return None;
@@ -58,12 +61,12 @@ impl SourceState {
     }
 }
 
-/// What of a workload is absent now and may go later.
-fn absences(entry: &Entry) -> impl Iterator<Item = &Absence> {
+/// The absences of a workload that may pass a grace later, each with whether it is of an earlier version.
+fn absences(entry: &Entry) -> impl Iterator<Item = (&Absence, bool)> {
     let own = if let Presence::Absent(absence) = &entry.presence { Some(absence) } else { None };
     let former =
         entry.former.iter().filter(|_| entry.presence == Presence::Present && !entry.workload.unclear);
-    own.into_iter().chain(former.map(|former| &former.absence))
+    own.into_iter().map(|absence| (absence, false)).chain(former.map(|former| (&former.absence, true)))
 }
 
 /// For how many milliseconds after the newest report the absence must go on.
@@ -73,6 +76,7 @@ fn left(absence: &Absence, grace: Span) -> Option<u64> {
 
 /// Whether one of `graces` passed for one of the two and not for the other.
 pub fn grace_passed_between(old: &Entry, new: &Entry, graces: &[Span]) -> bool {
-    let passed = |entry: &Entry, grace: Span| absences(entry).filter(|absence| absence.passed(grace)).count();
+    let passed =
+        |entry: &Entry, grace: Span| absences(entry).filter(|(absence, _)| absence.passed(grace)).count();
     graces.iter().any(|grace| passed(old, *grace) != passed(new, *grace))
 }

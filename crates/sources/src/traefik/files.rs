@@ -35,7 +35,7 @@ pub(super) fn list(paths: &[PathBuf], patterns: &[FilePattern]) -> Listing {
 }
 
 impl Listing {
-    /// Whether `later` shows the same files, and nobody wrote to those that are open here. Blocks.
+    /// Whether `later` shows the same files, and those that are open here were not written to. Blocks.
     pub(super) fn is_settled(&mut self, later: &Self) -> bool {
         self.doubts == later.doubts
             && self.files.keys().eq(later.files.keys())

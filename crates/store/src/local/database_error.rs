@@ -24,6 +24,8 @@ pub(super) enum DatabaseError {
     },
     /// It is not a store of its own.
     OfACluster,
+    /// It has no log, so it cannot be read without being opened.
+    WithoutLog,
 }
 
 impl From<fjall::Error> for DatabaseError {
@@ -70,7 +72,11 @@ impl DatabaseError {
                 }
                 None
             }
-            Self::NoRoom { .. } | Self::Panicked(_) | Self::Damaged(_) | Self::OfACluster => None,
+            Self::NoRoom { .. }
+            | Self::Panicked(_)
+            | Self::Damaged(_)
+            | Self::OfACluster
+            | Self::WithoutLog => None,
         }
     }
 
@@ -110,6 +116,10 @@ impl DatabaseError {
             Self::Io(error) => format!("reading or writing {dir} failed: {error}"),
             Self::Damaged(reason) => reason.clone(),
             Self::At { .. } => String::new(),
+            Self::WithoutLog => format!(
+                "{dir} has no log: it holds a node of a cluster, or a store of an early version, which must be opened once \
+                 before it can be read so"
+            ),
             Self::OfACluster => format!(
                 "{dir} holds a node of a cluster, not a store of its own; say `type = \"raft\"`, or name another directory"
             ),
@@ -123,6 +133,7 @@ impl DatabaseError {
             Self::At { cause, .. } => cause.is_damage(),
             Self::NoRoom { .. }
             | Self::OfACluster
+            | Self::WithoutLog
             | Self::Io(_)
             | Self::Fjall(fjall::Error::Poisoned | fjall::Error::Locked) => false,
             Self::Fjall(_) => self.io().is_none_or(|error| {

@@ -37,7 +37,7 @@ pub(super) struct LocalShared {
     /// The last revision that is in the database, where it can be read. Never above `durable`.
     applied: watch::Sender<u64>,
     pub(super) progress: Progress,
-    /// What reads found to be damaged, from this opening of the database or an earlier one.
+    /// Damage that reads found, from this opening of the database or an earlier one.
     pub(super) damage: DamageLog,
 }
 

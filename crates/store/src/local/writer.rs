@@ -80,7 +80,7 @@ pub(super) struct Writer {
     pub(super) broken: Option<Engine>,
     /// Why the database fails again and again, where that was found.
     pub(super) damaged: Option<String>,
-    /// The last failure was one of fjall's background, and nobody knows its cause yet.
+    /// The last failure was one of fjall's background, and its cause is not known yet.
     pub(super) unexplained: bool,
 }
 

@@ -7,7 +7,7 @@ pub(super) fn todo(sources: &[SourceOutput], providers: &[ProviderOutput]) -> Ve
     sources.iter().filter_map(of_source).chain(providers.iter().flat_map(of_provider)).collect()
 }
 
-/// What happens to names by itself, one sentence each.
+/// Changes of names that happen by themselves later, one sentence each.
 pub(super) fn waiting(sources: &[SourceOutput]) -> Vec<String> {
     let of_source =
         |source: &SourceOutput| Some(format!("Source `{}`: {}.", source.name, source.waiting.as_ref()?));
