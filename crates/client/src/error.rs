@@ -18,6 +18,9 @@ pub enum ClientError {
     /// No server answers there. Nothing was done.
     #[error("nothing answers at {}", shown(.url))]
     Unreachable { url: Url, source: reqwest::Error },
+    /// The answer began, and the connection ended before its end.
+    #[error("{} broke off in the middle of its answer", shown(.url))]
+    BrokenOff { url: Url, source: reqwest::Error },
     /// A server answers, but cannot prove its identity. Nothing was sent.
     #[error("the certificate of {} is not trusted: {}", shown(.url), CertificateProblem::of(.reason).explanation(.reason))]
     Untrusted { url: Url, reason: String },

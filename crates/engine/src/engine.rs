@@ -12,7 +12,7 @@ use std::{
 
 use futures::future::join_all;
 use netstead_model::{Ident, Name, NameSet, Span};
-use netstead_plan::{Digest, OwnerId, Plan};
+use netstead_plan::{Digest, Now, OwnerId, Plan};
 use netstead_store::{Commit, Condition, Store, StoreError};
 
 pub use self::operator_commands::{Cleaning, Undone};
@@ -82,6 +82,11 @@ impl Engine {
 
     pub fn status(&self) -> EngineStatus {
         status::status(&self.shared)
+    }
+
+    /// The time at which what is shown now is true.
+    pub fn now(&self) -> Now {
+        self.shared.now()
     }
 
     /// The newest plan of each provider.

@@ -8,7 +8,7 @@ use std::{
 
 use jiff::Timestamp;
 use netstead_model::{Clock, Ident, Key, Report, Span, View};
-use netstead_plan::{Domains, Inventory, Now, ReportArrival, ReportOutcome, SourceState};
+use netstead_plan::{Domains, Grace, Inventory, Now, ReportArrival, ReportOutcome, SourceState};
 use netstead_store::Store;
 use tokio::sync::{Mutex as AsyncMutex, watch};
 use tokio_util::sync::CancellationToken;
@@ -29,6 +29,9 @@ use crate::{
 
 /// How often old things are forgotten.
 const PRUNE: Duration = Duration::from_mins(1);
+
+/// A source is not looked at more often than this because a grace runs out: graces that run out together share a look.
+const SHORTEST_LOOK: Duration = Duration::from_secs(1);
 
 /// The newest inventory; its number grows with every change.
 #[derive(Debug, Clone)]
@@ -83,6 +86,27 @@ impl EngineState {
         self.providers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The graces of all providers.
+    pub(crate) fn graces(&self) -> Vec<Grace> {
+        self.providers().values().map(|provider| provider.setup.settings.graces()).collect()
+    }
+
+    /// How long absences must last, for one provider or another.
+    pub(crate) fn absence_graces(&self) -> Vec<Span> {
+        let mut graces: Vec<Span> = self.graces().iter().map(|grace| grace.absent).collect();
+        graces.sort_unstable();
+        graces.dedup();
+        graces
+    }
+
+    /// For how long `source` need not be looked at for the sake of a grace that runs out, or of a suspicion. None if
+    /// nothing of it waits for another look.
+    pub(crate) fn until_next_look(&self, source: &Ident) -> Option<Duration> {
+        let (newest, now) = (self.inventory.borrow().inventory.clone(), self.now());
+        let due = newest.source(source)?.next_look(&self.absence_graces())?;
+        Some(Duration::from_millis(due.saturating_sub(now.millis)).max(SHORTEST_LOOK))
+    }
+
     /// Takes a report that was begun at `began`: providers hear of it at once, the store right after.
     pub(crate) async fn ingest_report(&self, report: Report, began: Now, session: u64) -> ReportOutcome {
         let source = report.source.clone();
@@ -113,7 +137,7 @@ impl EngineState {
         let number = old.number + 1;
         let inventory = Arc::make_mut(&mut newest);
         change(inventory, now);
-        let news = inventory_changed(&old.inventory, inventory);
+        let news = inventory_changed(&old.inventory, inventory, &self.absence_graces());
         self.prune(&mut keeper, inventory, number, now);
         self.inventory.send_if_modified(|slot| {
             *slot = LatestInventory { number, inventory: newest.clone() };

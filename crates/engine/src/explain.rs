@@ -95,7 +95,7 @@ fn of_provider(
             let wait = value
                 .waiting
                 .as_ref()
-                .map(|why| format!(" It only stays for now: {why}."))
+                .map(|why| format!(" It only stays for now: {}.", why.at(shared.now())))
                 .unwrap_or_default();
             said.push(format!(
                 "{provider}: {} {} because of {}.{wait}",
@@ -130,7 +130,7 @@ fn of_provider(
             said.push(format!("{provider}: blocked: {}.", blocked.why));
         }
         for kept in plan.kept.iter().filter(|kept| kept.name == *name) {
-            said.push(format!("{provider}: kept: {}.", kept.why));
+            said.push(format!("{provider}: kept: {}.", kept.why.at(shared.now())));
         }
         for change in
             plan.parked.iter().flat_map(|parked| &parked.changes).filter(|change| change.name == *name)

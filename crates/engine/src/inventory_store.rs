@@ -6,7 +6,7 @@ use std::{
 };
 
 use netstead_model::{Ident, Key, Span};
-use netstead_plan::{Entry, Inventory, Now, Presence, SourceState};
+use netstead_plan::{Entry, Inventory, Now, Presence, SourceState, grace_passed_between};
 use netstead_store::Write;
 use serde::Serialize;
 
@@ -169,18 +169,16 @@ fn source_changed(old: &SourceState, new: &SourceState) -> bool {
         || old.rules != new.rules
 }
 
-/// Whether providers have something new to plan.
-pub(crate) fn inventory_changed(old: &Inventory, new: &Inventory) -> bool {
+/// Whether providers have something new to plan; one of `graces` that passed is something new.
+pub(crate) fn inventory_changed(old: &Inventory, new: &Inventory, graces: &[Span]) -> bool {
     old.sources().count() != new.sources().count()
         || new.sources().any(|(name, new)| {
             let Some(old) = old.source(name) else { return true };
             source_changed(old, new)
                 || old.entries.len() != new.entries.len()
-                || old
-                    .entries
-                    .iter()
-                    .zip(&new.entries)
-                    .any(|((one, old), (other, new))| one != other || !is_same(old, new))
+                || old.entries.iter().zip(&new.entries).any(|((one, old), (other, new))| {
+                    one != other || !is_same(old, new) || grace_passed_between(old, new, graces)
+                })
         })
 }
 

@@ -63,8 +63,8 @@ pub use self::{
     setup::{Options, ProviderSetup, Setup, SourceSetup},
     standby::poll_on_standby,
     status::{
-        DetachedStatus, EngineStatus, LastPass, ParkedStatus, ProviderStatus, SourceStatus, WorkloadView,
-        ZoneStatus,
+        DetachedStatus, EngineStatus, LastPass, ParkedStatus, ProviderStatus, SourceStatus, WaitingSource,
+        WorkloadView, ZoneStatus,
     },
     what_if::{WhatIfConfig, WhatIfPlan, WhatIfProvider, WhatIfSource},
 };

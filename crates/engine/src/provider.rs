@@ -202,6 +202,8 @@ struct Worker {
     /// The renames of sources that our values know of.
     renamed: Arc<Vec<(Ident, Ident)>>,
     failures: u32,
+    /// Engine time at which the next name may go because its workload ended.
+    next_end: Option<u64>,
 }
 
 impl Worker {
@@ -242,7 +244,9 @@ impl Worker {
     fn delay_until_next_pass(&mut self, report: &PassReport) -> Duration {
         if report.error.is_none() && report.zone_errors.is_empty() {
             self.failures = 0;
-            return self.setup.interval;
+            let now = self.shared.now().millis;
+            let end = self.next_end.and_then(|end| end.checked_sub(now)).map(Duration::from_millis);
+            return end.map_or(self.setup.interval, |end| end.min(self.setup.interval));
         }
         self.failures = self.failures.saturating_add(1);
         let backoff = Duration::from_millis(500 << self.failures.min(12)).min(LONGEST_BACKOFF);

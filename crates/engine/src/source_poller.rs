@@ -88,6 +88,9 @@ impl SourcePoller {
                 let _ = done.send(());
             }
             let source = self.setup.source.clone();
+            // One timer for whichever of its graces runs out first.
+            let due = self.shared.until_next_look(source.name());
+            let pause = due.map_or(self.setup.interval, |due| due.min(self.setup.interval));
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
@@ -96,7 +99,7 @@ impl SourcePoller {
                     None => break,
                 },
                 () = source.changed() => self.debounce().await,
-                () = sleep(self.setup.interval) => {}
+                () = sleep(pause) => {}
             }
             while let Ok(ask) = inbox.try_recv() {
                 waiting.push(ask);

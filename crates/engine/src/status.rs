@@ -39,7 +39,18 @@ pub struct SourceStatus {
     /// Workloads that are no longer seen.
     pub absent: usize,
     pub suspect: Option<Suspicion>,
+    /// Names of it are kept until a grace has passed.
+    pub waiting: Option<WaitingSource>,
     pub detached: bool,
+}
+
+/// The workloads of a source that wait for a grace to pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WaitingSource {
+    /// Workloads that are no longer seen, or ended.
+    pub workloads: usize,
+    /// How long it takes until the first of them may go.
+    pub next: Duration,
 }
 
 #[derive(Debug, Clone)]
@@ -130,7 +141,7 @@ pub(crate) fn status(shared: &EngineState) -> EngineStatus {
 }
 
 fn sources(shared: &EngineState) -> Vec<SourceStatus> {
-    let now = shared.now();
+    let (now, graces) = (shared.now(), shared.graces());
     let newest = shared.inventory.borrow().clone();
     let running = shared.sources();
     let status = |(name, state): (&Ident, &netstead_plan::SourceState)| {
@@ -146,6 +157,10 @@ fn sources(shared: &EngineState) -> Vec<SourceStatus> {
             workloads: present,
             absent: state.entries.len() - present,
             suspect: state.suspect,
+            waiting: state.waiting(&graces, now).map(|waiting| WaitingSource {
+                workloads: waiting.workloads,
+                next: Duration::from_millis(waiting.next.saturating_sub(now.millis)),
+            }),
             detached: state.detached,
         }
     };

@@ -68,15 +68,19 @@ impl CheckReport {
 /// Reads every key of the store at one moment. Problems are in the report, and what cannot be read is one; only a store
 /// that fails, or whose pools cannot be read, is an error.
 pub async fn check(store: &dyn Store) -> Result<CheckReport, StoreError> {
-    let snapshot = store.snapshot().await?;
-    let mut check = Check::of(&*snapshot).await?;
-    let read = each_entry(&*snapshot, "", |entry| {
+    check_snapshot(&*store.snapshot().await?).await
+}
+
+/// As [`check`], of one moment of a store.
+pub async fn check_snapshot(snapshot: &dyn Snapshot) -> Result<CheckReport, StoreError> {
+    let mut check = Check::of(snapshot).await?;
+    let read = each_entry(snapshot, "", |entry| {
         check.entry(entry);
         Ok::<(), StoreError>(())
     });
     match read.await {
         Ok(()) => Ok(check.finish()),
-        Err(StoreError::Damaged { .. }) => check_around_damage(&*snapshot).await,
+        Err(StoreError::Damaged { .. }) => check_around_damage(snapshot).await,
         Err(error) => Err(error),
     }
 }

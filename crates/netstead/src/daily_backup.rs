@@ -7,14 +7,18 @@ use std::{
 };
 
 use anyhow::Context as _;
-use jiff::civil::Date;
-use netstead_ledger::backup;
+use jiff::{Timestamp, civil::Date};
+use netstead_api::DailyBackups;
+use netstead_ledger::{
+    backup::{self, BackupError},
+    damage::advice,
+};
 use netstead_model::{Clock, SystemClock};
 use netstead_store::Store;
 use netstead_wire::files;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 /// A start is busy enough.
 const FIRST: Duration = Duration::from_mins(1);
@@ -30,12 +34,14 @@ pub(crate) struct DailyBackup<'a> {
     dir: PathBuf,
     /// How many are kept.
     keep: usize,
+    /// Where it is shown how they stand.
+    state: DailyBackups,
 }
 
 impl<'a> DailyBackup<'a> {
     /// Backups of `store`, which lies in `data_dir`.
-    pub(crate) fn new(store: &'a dyn Store, data_dir: &Path, keep: usize) -> Self {
-        Self { store, dir: data_dir.join("backups"), keep }
+    pub(crate) fn new(store: &'a dyn Store, data_dir: &Path, keep: usize, state: &DailyBackups) -> Self {
+        Self { store, dir: data_dir.join("backups"), keep, state: state.clone() }
     }
 
     pub(crate) async fn run(&self, stop: &CancellationToken) {
@@ -44,18 +50,52 @@ impl<'a> DailyBackup<'a> {
             warn!(dir = %self.dir.display(), %error, "Others may read the backups.");
         }
         let mut pause = FIRST;
+        if let Some(written) = self.newest() {
+            self.state.succeeded(written);
+        }
         while stop.run_until_cancelled(sleep(pause)).await.is_some() {
             pause = LOOK;
-            let today = SystemClock.wall().to_zoned(jiff::tz::TimeZone::UTC).date();
             // An end in the middle leaves nothing behind but what the next day removes.
-            match stop.run_until_cancelled(self.back_up(today)).await {
-                Some(Ok(Some(file))) => info!(file = %file.display(), "The backup of the day is written."),
-                Some(Ok(None)) | None => {}
-                Some(Err(error)) => {
-                    warn!(error = format!("{error:#}"), "The backup of the day could not be written.");
+            let _ = stop.run_until_cancelled(self.attempt()).await;
+        }
+    }
+
+    /// Writes the backup of the day unless it is there, and shows how that went.
+    async fn attempt(&self) {
+        let today = SystemClock.wall().to_zoned(jiff::tz::TimeZone::UTC).date();
+        match self.back_up(today).await {
+            Ok(Some(file)) => {
+                self.state.succeeded(SystemClock.wall());
+                info!(file = %file.display(), "The backup of the day is written.");
+            }
+            Ok(None) => {
+                if let Some(written) = self.newest() {
+                    self.state.succeeded(written);
                 }
             }
+            Err(error) => {
+                let reason = format!("{error:#}");
+                error!(error = reason, "The backup of the day could not be written.");
+                self.state.failed(SystemClock.wall(), reason, self.hint(&error));
+            }
         }
+    }
+
+    /// The advice for a backup that failed with `error`.
+    fn hint(&self, error: &anyhow::Error) -> String {
+        match error.downcast_ref() {
+            Some(BackupError::Damaged { damage, .. }) => advice(self.store, damage).to_owned(),
+            _ => format!("look at {} and its disk; it is tried again every 15 minutes", self.dir.display()),
+        }
+    }
+
+    /// When the newest one was written.
+    fn newest(&self) -> Option<Timestamp> {
+        let entries = std::fs::read_dir(&self.dir).ok()?.filter_map(Result::ok);
+        let ours =
+            entries.filter(|entry| entry.file_name().to_str().is_some_and(|name| day_of(name).is_some()));
+        let written = ours.filter_map(|entry| entry.metadata().ok()?.modified().ok());
+        written.filter_map(|time| Timestamp::try_from(time).ok()).max()
     }
 
     /// Writes the backup of `today` unless it is there, and removes those that are too many.
@@ -84,9 +124,7 @@ impl<'a> DailyBackup<'a> {
             let name = entry.file_name();
             let Some(name) = name.to_str() else { continue };
             // Nothing but our own: somebody may keep other files here, as one they want to have for longer.
-            let day = name.strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(SUFFIX));
-            let day = day.and_then(|day| day.parse::<Date>().ok());
-            days.extend(day.map(|day| (day <= today, day, entry.path())));
+            days.extend(day_of(name).map(|day| (day <= today, day, entry.path())));
         }
         days.sort();
         let old = days.len().saturating_sub(self.keep.max(1));
@@ -94,13 +132,18 @@ impl<'a> DailyBackup<'a> {
     }
 }
 
+/// The day of the backup that a file is, if it is one of ours.
+fn day_of(name: &str) -> Option<Date> {
+    name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
     use jiff::ToSpan as _;
-    use netstead_ledger::{Ledger, Options};
-    use netstead_store::MemoryStore;
+    use netstead_ledger::{Caller, Command, Ledger, Options};
+    use netstead_store::{FaultyStore, MemoryStore};
 
     use super::*;
 
@@ -108,7 +151,7 @@ mod tests {
     async fn the_last_seven_days_are_kept_and_nothing_of_others_goes() {
         let dir = tempfile::tempdir().unwrap();
         let store = Arc::new(MemoryStore::new());
-        let daily = DailyBackup::new(&*store, dir.path(), 7);
+        let daily = DailyBackup::new(&*store, dir.path(), 7, &DailyBackups::default());
         let first = jiff::civil::date(2026, 2, 25);
         assert!(daily.back_up(first).await.is_err(), "there is no ledger yet");
         let ledger = Ledger::open(store.clone(), SystemClock::shared(), Options::default()).await.unwrap();
@@ -138,7 +181,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let store = Arc::new(MemoryStore::new());
         let ledger = Ledger::open(store.clone(), SystemClock::shared(), Options::default()).await.unwrap();
-        let daily = DailyBackup::new(&*store, dir.path(), 3);
+        let daily = DailyBackup::new(&*store, dir.path(), 3, &DailyBackups::default());
         let names = || {
             let entries = std::fs::read_dir(dir.path().join("backups")).unwrap();
             let mut names: Vec<_> =
@@ -164,5 +207,34 @@ mod tests {
             ["netstead-2026-03-08.backup", "netstead-2026-03-09.backup", "netstead-2026-03-10.backup"]
         );
         ledger.close().await;
+    }
+
+    #[tokio::test]
+    async fn one_that_fails_is_shown_until_one_is_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())));
+        let ledger = Ledger::open(store.clone(), SystemClock::shared(), Options::default()).await.unwrap();
+        ledger.submit(Caller::new("ann"), pool(), Duration::from_secs(5)).await.unwrap();
+        store.damage_keys("ledger/event/"..="ledger/event/~");
+        let state = DailyBackups::default();
+        let daily = DailyBackup::new(&*store, dir.path(), 3, &state);
+        daily.attempt().await;
+        let failure = state.state().failure.expect("it should have failed");
+        let expected = "the store is damaged: events cannot be read in full: the test damaged";
+        assert!(failure.reason.starts_with(expected), "{}", failure.reason);
+        assert!(failure.hint.contains("--leave-out-damaged"), "{}", failure.hint);
+        assert_eq!(state.state().last, None);
+        store.mend_keys();
+        daily.attempt().await;
+        let written = state.state();
+        assert!(written.failure.is_none() && written.last.is_some(), "{written:?}");
+        assert!(daily.newest().is_some(), "a restart knows of it");
+        ledger.close().await;
+    }
+
+    fn pool() -> Command {
+        let mut spec = netstead_model::PoolSpec::new("lan".parse().unwrap(), netstead_model::Family::Ipv4);
+        spec.ranges = vec!["10.0.0.1-10.0.0.9".parse().unwrap()];
+        Command::CreatePool(spec.into())
     }
 }

@@ -152,6 +152,7 @@ fn client_hint(error: &ClientError) -> Option<String> {
             "start a server with `netstead run`, or name one with `--url` or NETSTEAD_URL; without a server, \
              `--local` opens the data directory itself"
         }
+        ClientError::BrokenOff { .. } => "try again; the server's log says why it broke off",
         ClientError::Denied { problem, .. } if problem.slug() == "unauthenticated" => {
             "give a token with `--token` or NETSTEAD_TOKEN; `netstead token create` makes one, and `netstead run` \
              leaves one for the user who starts it"

@@ -13,7 +13,10 @@
 use std::{sync::Arc, time::Duration};
 
 use anyhow::Context as _;
-use netstead_api::cluster::{Cluster, ClusterError};
+use netstead_api::{
+    DailyBackups,
+    cluster::{Cluster, ClusterError},
+};
 use netstead_engine::{Engine, EngineError};
 use netstead_ledger::{Caller, Command, Freshness, Ledger, LedgerError, Reply, Role};
 use netstead_model::{Ident, PoolSpec};
@@ -43,6 +46,8 @@ pub(crate) struct Leadership<'a> {
     pub(crate) shared: bool,
     /// Plan, and write to no server.
     pub(crate) dry_run: bool,
+    /// How the daily backups stand.
+    pub(crate) backups: &'a DailyBackups,
     pub(crate) stop: &'a CancellationToken,
 }
 
@@ -137,7 +142,8 @@ impl Leadership<'_> {
 
     /// Runs the tasks of a leader, until another node leads.
     async fn lead_until_deposed(&self, epoch: u64, engine: &Engine) {
-        let notifier = Notifier::new(engine, self.ledger, self.store, self.names.in_force());
+        let notifier =
+            Notifier::leading(engine, self.ledger, self.store, self.names.in_force(), self.backups);
         let ending = self.stop.child_token();
         let work = async {
             tokio::join!(

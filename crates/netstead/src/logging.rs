@@ -25,14 +25,15 @@ impl LogFilter {
 
     /// For commands: what a certificate lacks is told as the command's own error.
     pub(crate) fn warn() -> Self {
-        Self("warn,rustls_platform_verifier=off,openraft=off".into())
+        Self("warn,rustls_platform_verifier=off,openraft=off,lsm_tree::table::block=off".into())
     }
 
     /// At `info` the store's engine tells of every file it opens, which nobody asked for.
     fn directives(&self) -> String {
         if self.0.eq_ignore_ascii_case("info") {
-            // openraft tells of a node that is away five times a second; the store says so once.
-            format!("{self},fjall=warn,lsm_tree=warn,openraft=off")
+            // openraft tells of a node that is away five times a second, and lsm_tree of a damaged block with every read;
+            // the store says so once.
+            format!("{self},fjall=warn,lsm_tree=warn,lsm_tree::table::block=off,openraft=off")
         } else {
             self.0.clone()
         }

@@ -12,8 +12,9 @@ use std::{
     time::Duration,
 };
 
+use netstead_api::DailyBackups;
 use netstead_engine::Engine;
-use netstead_ledger::Ledger;
+use netstead_ledger::{Ledger, Role};
 use netstead_model::{Clock as _, SystemClock};
 use netstead_store::{Commit, Store};
 use tokio::time::sleep;
@@ -48,7 +49,9 @@ struct AlertState {
 /// Watches, and tells.
 #[derive(Debug)]
 pub(crate) struct Notifier {
-    engine: Engine,
+    /// None on a node that follows.
+    engine: Option<Engine>,
+    backups: Option<DailyBackups>,
     ledger: Ledger,
     store: Arc<dyn Store>,
     in_force: Arc<RwLock<Config>>,
@@ -56,25 +59,34 @@ pub(crate) struct Notifier {
 }
 
 impl Notifier {
-    pub(crate) fn new(
+    /// For the node that leads: everything.
+    pub(crate) fn leading(
         engine: &Engine,
         ledger: &Ledger,
         store: &Arc<dyn Store>,
         in_force: Arc<RwLock<Config>>,
+        backups: &DailyBackups,
     ) -> Self {
-        let (engine, ledger, store) = (engine.clone(), ledger.clone(), Arc::clone(store));
-        Self { engine, ledger, store, in_force, known: BTreeMap::new() }
+        let (engine, backups) = (Some(engine.clone()), Some(backups.clone()));
+        Self { engine, backups, ..Self::following(ledger, store, in_force) }
+    }
+
+    /// For a node whenever it follows: its own disk.
+    pub(crate) fn following(ledger: &Ledger, store: &Arc<dyn Store>, in_force: Arc<RwLock<Config>>) -> Self {
+        let (ledger, store) = (ledger.clone(), Arc::clone(store));
+        Self { engine: None, backups: None, ledger, store, in_force, known: BTreeMap::new() }
     }
 
     /// Watches until `stop`. Without `[notify]` it only waits for one.
     pub(crate) async fn run(mut self, stop: &CancellationToken) {
-        self.load().await;
+        if self.engine.is_some() {
+            self.load().await;
+        }
         while stop.run_until_cancelled(sleep(TICK)).await.is_some() {
             // An alert counts from when there is a receiver.
             let config = self.in_force.read().unwrap_or_else(PoisonError::into_inner).notify.clone();
             let Some(config) = config else { continue };
-            let matters =
-                alert::current_alerts(&self.engine.status(), &self.engine.plans(), &self.ledger.health());
+            let matters = self.matters();
             let due = self.due_alerts(matters, SystemClock.monotonic());
             if due.is_empty() {
                 continue;
@@ -83,6 +95,23 @@ impl Notifier {
             if stop.run_until_cancelled(telling).await.is_none() {
                 return;
             }
+        }
+    }
+
+    /// Everything there is now.
+    fn matters(&self) -> Vec<Alert> {
+        let health = self.ledger.health();
+        match &self.engine {
+            Some(engine) => {
+                let mut matters = alert::current_alerts(&engine.status(), &engine.plans(), &health);
+                matters.extend(alert::of_store(&*self.store, &health.damage));
+                matters.extend(self.backups.as_ref().and_then(|backups| alert::of_backups(&backups.state())));
+                matters
+            }
+            None if matches!(*self.ledger.role().borrow(), Role::Following) => {
+                alert::of_store(&*self.store, &health.damage)
+            }
+            None => Vec::new(),
         }
     }
 
@@ -156,6 +185,9 @@ impl Notifier {
     }
 
     async fn save(&self) {
+        if self.engine.is_none() {
+            return;
+        }
         let told: BTreeSet<&String> =
             self.known.iter().filter(|(_, known)| known.told).map(|(id, _)| id).collect();
         let mut value = vec![FORMAT];

@@ -8,7 +8,7 @@ use std::{
 };
 
 use netstead_api::{
-    Api, Bound, Meter, ServeError, ServeOptions, Server, TlsFiles,
+    Api, Bound, DailyBackups, Meter, ServeError, ServeOptions, Server, TlsFiles,
     access::Tokens,
     cluster::{Cluster, NodeRole},
 };
@@ -34,6 +34,7 @@ use crate::{
     local_server::follow_ledger,
     logging::{self, LogFilter, LogFormat},
     node::{self, Node, SharedWith},
+    notify::Notifier,
     startup_banner::StartupBanner,
     state_dir::{credentials_dir, variable},
     store_location::StoreLocation,
@@ -86,6 +87,7 @@ pub(crate) async fn run(global: &Global, args: &Run) -> anyhow::Result<()> {
         meter,
         api_connections,
         dns_connections,
+        daily_backups: DailyBackups::default(),
         named: global.config.clone(),
     };
     let done = context.run_with_store(&store, reload).await;
@@ -113,6 +115,7 @@ struct RunContext<'a> {
     api_connections: Connections,
     /// Of the nameserver, over TCP.
     dns_connections: Connections,
+    daily_backups: DailyBackups,
     /// The file, as `--config` named it.
     named: Option<PathBuf>,
 }
@@ -163,6 +166,7 @@ impl RunContext<'_> {
             cluster,
             shared: self.shared,
             dry_run: *dry,
+            backups: &self.daily_backups,
             stop: &self.stop,
         };
         let done = Box::pin(self.run_tasks(&leadership, bound, reload)).await;
@@ -188,6 +192,7 @@ impl RunContext<'_> {
                 tokio::join!(
                     self.back_up_daily(&***store),
                     reload.follow(names, ledger, &self.stop),
+                    Notifier::following(ledger, store, names.in_force()).run(&self.stop),
                 );
                 std::future::pending::<()>().await;
             } => Ok(()),
@@ -196,14 +201,14 @@ impl RunContext<'_> {
 
     async fn back_up_daily(&self, store: &dyn Store) {
         if let Some((dir, keep)) = &self.backups {
-            DailyBackup::new(store, dir, *keep).run(&self.stop).await;
+            DailyBackup::new(store, dir, *keep, &self.daily_backups).run(&self.stop).await;
         }
     }
 
     async fn serve(&self, leadership: &Leadership<'_>, bound: Bound) -> anyhow::Result<()> {
         let Leadership { store, ledger, names, cluster, .. } = *leadership;
         let tokens = Tokens::open(Arc::clone(store), SystemClock::shared()).await?;
-        let api = Api::new(ledger.clone(), tokens.clone(), SystemClock::shared(), &self.data)
+        let mut api = Api::new(ledger.clone(), tokens.clone(), SystemClock::shared(), &self.data)
             .with_meter(&self.meter)
             .with_config_reader(Arc::new(names.reader()))
             .with_host_doctor(Arc::new(HostChecks {
@@ -215,6 +220,9 @@ impl RunContext<'_> {
             .with_engine_slot(names.engine_slot())
             .with_cluster(cluster, &node::peers(&self.api)?)
             .with_nameserver(names.answering.addresses());
+        if self.backups.is_some() {
+            api = api.with_daily_backups(&self.daily_backups);
+        }
         // The address is ours, so no other server's token is replaced. No request is answered before the token is there.
         let credentials = Credentials::in_dir(credentials_dir(&variable));
         let kept = admin_token::ensure(&tokens, &credentials, &urls(&self.api, bound.address())).await;

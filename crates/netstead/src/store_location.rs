@@ -8,8 +8,8 @@ use std::{
 };
 
 use netstead_store::{
-    EtcdOptions, EtcdStore, EtcdTls, Health, LocalStore, MemoryStore, RaftOptions, RaftSecurity, RaftStore,
-    Store, StoreError, etcd, raft::node_address,
+    EtcdOptions, EtcdStore, EtcdTls, Health, LocalReader, LocalStore, MemoryStore, RaftOptions, RaftSecurity,
+    RaftStore, Store, StoreError, etcd, raft::node_address,
 };
 use netstead_wire::files;
 use tokio::time::timeout;
@@ -127,16 +127,23 @@ impl StoreLocation {
         }
     }
 
+    /// Opens a local store to read it once, whatever state it is in.
+    pub(crate) async fn read_local(dir: &Path) -> anyhow::Result<LocalReader> {
+        if !holds_a_store(dir) {
+            return Err(no_store_in(dir).into());
+        }
+        LocalReader::open(dir).await.map_err(|error| {
+            let locked = matches!(error, StoreError::Locked { .. });
+            let failure = Failure::new(format!("the store in {} cannot be read: {error}", dir.display()));
+            if locked { failure.hint(IN_USE).into() } else { failure.into() }
+        })
+    }
+
     /// As [`StoreLocation::open`], but fails where no store exists: opening an empty directory would make one.
     pub(crate) async fn open_existing(&self) -> anyhow::Result<Arc<dyn Store>> {
         match self {
             Self::Memory => return Err(Failure::new("a store in memory ends with its server").into()),
-            Self::Local(dir) if !holds_a_store(dir) => {
-                let message = format!("there is no store in {}", dir.display());
-                return Err(Failure::new(message)
-                    .hint("name its directory with `--data-dir`; `netstead run` makes a new one")
-                    .into());
-            }
+            Self::Local(dir) if !holds_a_store(dir) => return Err(no_store_in(dir).into()),
             Self::Raft(RaftConfig { path: Some(dir), .. }) if !holds_a_store(dir) => {
                 let message = format!("there is no node of a cluster in {}", dir.display());
                 return Err(Failure::new(message).hint("name its directory as `path` of `[store]`").into());
@@ -145,6 +152,11 @@ impl StoreLocation {
         }
         self.open().await
     }
+}
+
+fn no_store_in(dir: &Path) -> Failure {
+    Failure::new(format!("there is no store in {}", dir.display()))
+        .hint("name its directory with `--data-dir`; `netstead run` makes a new one")
 }
 
 /// Whether an address, as `10.0.0.1:5302` or as a URL, is of loopback.
@@ -175,7 +187,9 @@ async fn open_local(dir: &Path) -> anyhow::Result<Arc<dyn Store>> {
         Ok(store) => Ok(Arc::new(store)),
         Err(error @ StoreError::Locked { .. }) => Err(wrong(error.to_string()).hint(IN_USE).into()),
         Err(error @ StoreError::Damaged { .. }) => {
-            let hint = "restore a backup into another directory with `netstead store restore`";
+            let hint = "if only history is damaged, `netstead store backup --local --leave-out-damaged FILE` writes \
+                        everything else; restore FILE, or the newest whole backup, into another directory with `netstead \
+                        store restore`";
             Err(wrong(error.to_string()).hint(hint).into())
         }
         Err(error) => Err(wrong(error.to_string()).into()),

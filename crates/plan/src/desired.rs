@@ -21,7 +21,7 @@ pub(crate) use self::{
     name_holder::BlockedClaim,
     removal_decision::{RemovalDecision, UndesiredValue},
 };
-use crate::{Domains, Inventory, Now, Owned, Settings, inventory::GraceVerdict};
+use crate::{Domains, Inventory, KeptReason, Now, Owned, Settings, inventory::GraceVerdict};
 
 /// Everything that should exist on one provider, and what became of the rest.
 #[derive(Debug, Clone, Default)]
@@ -65,11 +65,11 @@ pub struct DesiredValue {
     pub data: RecordData,
     pub reasons: Vec<Reason>,
     /// Why it is kept although its workload is missing: the grace period is not over. Such a value is kept, never made.
-    pub waiting: Option<Arc<str>>,
+    pub waiting: Option<KeptReason>,
     /// Only claims ask for it, and they join nothing that something else has.
     pub(crate) claim: bool,
     /// Why it would not be made today. It stays, and that is told.
-    pub(crate) joined: Option<Arc<str>>,
+    pub(crate) joined: Option<KeptReason>,
 }
 
 /// Why a value exists.
@@ -113,6 +113,21 @@ impl Desired {
             }
             set.values.sort_by(|one, other| one.data.cmp(&other.data));
         }
+    }
+
+    /// The engine time at which the next value may go because its workload ended, without another report of its source.
+    /// None if no value waits for that.
+    pub fn next_end(&self) -> Option<u64> {
+        let waiting = self.sets.iter().flat_map(|set| &set.values).filter_map(|value| value.waiting.as_ref());
+        let kept = self.undesired.values().flatten().filter_map(|value| match &value.decision {
+            RemovalDecision::Keep(why) => Some(why),
+            RemovalDecision::Remove(..) => None,
+        });
+        let ends = waiting.chain(kept).filter_map(|why| match why {
+            KeptReason::Ended { ended, grace } => Some(ended.saturating_add(grace.as_millis())),
+            KeptReason::Absent { .. } | KeptReason::Text(_) => None,
+        });
+        ends.min()
     }
 
     /// The sets at `name`.

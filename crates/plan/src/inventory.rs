@@ -1,6 +1,7 @@
 //! [`Inventory`]: the workloads of all sources over time, and which of them count as gone.
 
 mod alive;
+mod due;
 mod entry;
 mod grace;
 mod ingest;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use self::grace::GraceVerdict;
 pub use self::{
     alive::{Alive, Grace},
+    due::{WaitingForGrace, grace_passed_between},
     entry::{Absence, Entry, Former, Presence},
     ingest::{ReportArrival, ReportOutcome},
     source::{SourceConfig, SourceState, Suspicion},

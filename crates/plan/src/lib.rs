@@ -28,6 +28,7 @@ mod digest;
 mod domains;
 mod guard;
 mod inventory;
+mod kept_reason;
 pub mod marks;
 mod name_template;
 mod now;
@@ -48,13 +49,16 @@ pub use domains::{DomainRule, Domains, Network};
 pub use guard::{Approval, ApproveError, Counted, Guard, Offer};
 pub use inventory::{
     Absence, Alive, Entry, Grace, Inventory, Presence, ReportArrival, ReportOutcome, SourceConfig,
-    SourceState, Suspicion,
+    SourceState, Suspicion, WaitingForGrace, grace_passed_between,
 };
+pub use kept_reason::KeptReason;
 pub use name_template::Template;
 pub use now::Now;
 pub use owned::{Origin, Owned, OwnedValue};
 pub use ownership::{record_intent, record_outcome};
-pub use plan::{Blocked, Drift, DriftKind, Kept, Line, Parked, ParkedChange, Plan, Sign, Step, wrap};
+pub use plan::{
+    Blocked, Drift, DriftKind, Kept, Line, Parked, ParkedChange, Plan, ShownPlan, Sign, Step, wrap,
+};
 pub use removal_cause::Cause;
 pub use rollback::{Past, rollback};
 pub use saved_case::Case;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use netstead_model::{Ident, Name, RecordData, RecordType, Unit};
 use serde::{Deserialize, Serialize};
 
-pub use self::wrap::wrap;
-use crate::{Digest, Mode, OwnedValue};
+pub use self::{display::ShownPlan, wrap::wrap};
+use crate::{Digest, KeptReason, Mode, OwnedValue};
 
 /// A plan is data: what would change on one provider, what would not, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -172,7 +172,7 @@ pub struct Kept {
     pub name: Name,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<RecordData>,
-    pub why: Arc<str>,
+    pub why: KeptReason,
 }
 
 /// Something on the server that is not as we left it.

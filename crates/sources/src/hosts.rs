@@ -4,26 +4,21 @@ mod etc_hosts;
 mod toml_hosts;
 mod watch;
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use netstead_model::{Clock, Ident, Key, Report, Source, View, Wish, Workload};
 use netstead_settings::{BuildContext, Configured, Identity, Kind, SettingsError, table};
-use netstead_wire::files;
 use tokio::time::{sleep, timeout};
 
 use self::watch::FileWatch;
-use crate::{SourceKind, SourceTraits};
+use crate::{
+    SourceKind, SourceTraits,
+    settled_file::{HALF_WRITTEN, OpenedFile, SETTLE, UnfinishedFiles},
+};
 
 /// Largest file that is read.
 const MOST_BYTES: u64 = 16 << 20;
-/// A file must look the same for this long before it is believed: an editor may be in the middle of it.
-const SETTLE: Duration = Duration::from_millis(200);
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub const KIND: SourceKind =
@@ -60,6 +55,7 @@ pub struct Hosts {
     path: PathBuf,
     clock: Arc<dyn Clock>,
     watch: FileWatch,
+    unfinished: UnfinishedFiles,
 }
 
 /// One host of the file, in either style.
@@ -78,34 +74,37 @@ struct Content {
 
 impl Hosts {
     pub fn new(name: Ident, config: Config, clock: Arc<dyn Clock>) -> Self {
-        let watch = FileWatch::new(&config.path);
-        Self { name, path: config.path, clock, watch }
+        let (watch, unfinished) = (FileWatch::new(&config.path), UnfinishedFiles::new(Arc::clone(&clock)));
+        Self { name, path: config.path, clock, watch, unfinished }
     }
 
     async fn read_settled_file(&self) -> Result<Content, String> {
-        let mut text = read(&self.path).await?;
-        loop {
+        let text = loop {
+            let path = self.path.clone();
+            let mut opened = blocking(move || OpenedFile::read(&path, MOST_BYTES))
+                .await?
+                .map_err(|error| format!("{} cannot be read: {error}", self.path.display()))?;
             sleep(SETTLE).await;
-            let again = read(&self.path).await?;
-            if again == text {
-                break;
+            if let Some(text) = blocking(move || opened.is_unchanged().then(|| opened.into_text())).await? {
+                break text;
             }
-            text = again;
-        }
+        };
         if text.trim().is_empty() {
             return Ok(Content { hosts: Vec::new(), doubts: vec!["the file is empty".into()] });
         }
-        if self.path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml")) {
-            toml_hosts::read(&text)
-        } else {
-            Ok(etc_hosts::read(&text))
+        let whole = self.unfinished.is_whole(&self.path, &text);
+        if !self.path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml")) {
+            return Ok(etc_hosts::read(&text, whole));
         }
+        if !whole {
+            return Err(HALF_WRITTEN.into());
+        }
+        toml_hosts::read(&text)
     }
 }
 
-async fn read(path: &Path) -> Result<String, String> {
-    let read = files::read_text_async(path, MOST_BYTES).await;
-    read.map_err(|error| format!("{} cannot be read: {error}", path.display()))
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, String> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| format!("the file cannot be read: {error}"))
 }
 
 #[async_trait]
@@ -132,7 +131,10 @@ impl Source for Hosts {
     }
 
     async fn changed(&self) {
-        self.watch.changed().await;
+        tokio::select! {
+            () = self.watch.changed() => {}
+            () = self.unfinished.due() => {}
+        }
     }
 }
 

@@ -29,10 +29,9 @@ pub use self::{
 use crate::{
     dialects::{Reading, RequestedContent, TargetSpec, TraefikSettings, diagnostics::Diagnostics},
     dynamic_target::TargetResolver,
+    settled_file::{HALF_WRITTEN, SETTLE, UnfinishedFiles},
 };
 
-/// Files must look the same for this long before they are believed: an editor may be in the middle of one.
-const SETTLE: Duration = Duration::from_millis(200);
 const PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone)]
@@ -63,6 +62,7 @@ pub struct TraefikFiles {
     watch: Watch,
     /// What each file said when it could last be read: a file that is half written keeps its names.
     good: Mutex<BTreeMap<PathBuf, Vec<FileRouter>>>,
+    unfinished: UnfinishedFiles,
 }
 
 impl TraefikFiles {
@@ -73,26 +73,28 @@ impl TraefikFiles {
             ..TraefikSettings::default()
         };
         let watch = Watch::new(config.paths.clone());
-        Self { name, config, settings, clock, watch, good: Mutex::default() }
+        let unfinished = UnfinishedFiles::new(Arc::clone(&clock));
+        Self { name, config, settings, clock, watch, good: Mutex::default(), unfinished }
     }
 
-    /// The files once they keep still.
+    /// The files once the same ones are there for a while, and none of those that were opened is written to.
     async fn list_settled_files(&self) -> Result<Listing, String> {
         let mut seen = self.list().await?;
         loop {
             sleep(SETTLE).await;
             let again = self.list().await?;
-            if again == seen {
-                return Ok(seen);
+            let settled =
+                tokio::task::spawn_blocking(move || seen.is_settled(&again).then_some(seen).ok_or(again));
+            match settled.await.map_err(unreadable)? {
+                Ok(seen) => return Ok(seen),
+                Err(again) => seen = again,
             }
-            seen = again;
         }
     }
 
     async fn list(&self) -> Result<Listing, String> {
         let (paths, patterns) = (self.config.paths.clone(), self.config.patterns.clone());
-        let listed = tokio::task::spawn_blocking(move || list(&paths, &patterns)).await;
-        listed.map_err(|error| format!("the files cannot be read: {error}"))
+        tokio::task::spawn_blocking(move || list(&paths, &patterns)).await.map_err(unreadable)
     }
 
     /// The routers of all files, and what is doubtful about them.
@@ -100,8 +102,15 @@ impl TraefikFiles {
         let mut doubts = listing.doubts;
         let mut good = self.good.lock().unwrap_or_else(PoisonError::into_inner);
         let mut now = BTreeMap::new();
-        for (path, text) in listing.files {
-            match dynamic::read(&path, &text, &self.settings) {
+        self.unfinished.retain(&listing.files.keys().map(PathBuf::as_path).collect());
+        for (path, opened) in listing.files {
+            let text = opened.into_text();
+            let read = if self.unfinished.is_whole(&path, &text) {
+                dynamic::read(&path, &text, &self.settings)
+            } else {
+                Err(HALF_WRITTEN.to_owned())
+            };
+            match read {
                 Ok(found) => drop(now.insert(path, found)),
                 Err(why) => {
                     doubts.push(format!("{}: {why}", path.display()));
@@ -173,6 +182,10 @@ impl TraefikFiles {
     }
 }
 
+fn unreadable(error: tokio::task::JoinError) -> String {
+    format!("the files cannot be read: {error}")
+}
+
 #[async_trait]
 impl Source for TraefikFiles {
     fn name(&self) -> &Ident {
@@ -216,12 +229,16 @@ impl Source for TraefikFiles {
     }
 
     async fn changed(&self) {
-        match &self.config.places {
-            None => self.watch.changed().await,
-            Some(places) => tokio::select! {
-                () = self.watch.changed() => {}
-                () = places.changed() => {}
-            },
+        let moved = async {
+            match &self.config.places {
+                Some(places) => places.changed().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = self.watch.changed() => {}
+            () = self.unfinished.due() => {}
+            () = moved => {}
         }
     }
 }

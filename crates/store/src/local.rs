@@ -56,6 +56,7 @@ use self::{
     data_dir::DataDir,
     database_error::DatabaseError,
     engine::Engine,
+    high_water_mark::HighWaterMark,
     housekeeper::Housekeeper,
     log::Log,
     recovery::Opened,
@@ -139,10 +140,15 @@ impl LocalStore {
 
 /// Finds the cause of a failure in fjall's background while the store was opened, if the files of the store show it.
 fn explained(dir: &DataDir, trouble: DatabaseError) -> DatabaseError {
-    if !trouble.hides_its_cause() {
+    // Elsewhere the journals are needed, and opening it so would throw them away.
+    let has_a_log = HighWaterMark::read(dir.path()).is_ok_and(|mark| mark.is_some_and(|mark| mark.log));
+    if !trouble.hides_its_cause() || !has_a_log {
         return trouble;
     }
-    Engine::find_damage(&dir.database()).filter(DatabaseError::is_damage).unwrap_or(trouble)
+    let Ok(engine) = Engine::open_to_read(&dir.database()) else { return trouble };
+    let found = engine.find_damage();
+    engine.close();
+    found.unwrap_or(trouble)
 }
 
 fn start_threads(

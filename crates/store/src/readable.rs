@@ -132,7 +132,7 @@ impl<'a> Walk<'a> {
         let page = match read {
             Ok(page) => page,
             Err(StoreError::Damaged { .. }) if self.limit > 1 => {
-                // What comes before the damage can still be had, in smaller pages.
+                // Entries before the damage can still be read, in smaller pages.
                 self.limit /= 2;
                 return Ok(Step::Page(Vec::new()));
             }

@@ -31,6 +31,11 @@ const OTHERS: u32 = 0o077;
 /// A device, a pipe or a directory is refused, and opening one never waits. The error of a file that is too large is of
 /// the kind `FileTooLarge`.
 pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    read_from(open(path)?, limit)
+}
+
+/// Opens a regular file, or a link to one, for [`read_text_from`]. Refuses as [`read`] does.
+pub fn open(path: &Path) -> io::Result<File> {
     // Opening a pipe waits for its writer, unless it is told not to. Regular files do not mind.
     let file = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?;
     let found = file.metadata()?;
@@ -38,7 +43,7 @@ pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
         let kind = if found.is_dir() { "it is a directory" } else { "it is not a regular file" };
         return Err(io::Error::new(io::ErrorKind::InvalidInput, kind));
     }
-    read_from(file, limit)
+    Ok(file)
 }
 
 /// [`read`] for a file of text.

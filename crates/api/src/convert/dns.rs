@@ -9,9 +9,9 @@ use netstead_client::types::{
 };
 use netstead_engine::{
     DetachedStatus, EngineStatus, ManualRecord, PassReport, Pause, ProviderStatus, RecordView, Scope,
-    SourceStatus, WorkloadView,
+    SourceStatus, WaitingSource, WorkloadView,
 };
-use netstead_model::{Content, Name, View};
+use netstead_model::{Content, Name, Span, View};
 use netstead_plan::{Mode, Presence};
 
 /// So many rejections are told one by one.
@@ -53,8 +53,18 @@ pub(crate) fn source(status: &SourceStatus) -> SourceOutput {
         begun: status.begun,
         workloads: count(status.workloads),
         suspect,
+        waiting: status.waiting.map(waiting),
         detached: status.detached,
     }
+}
+
+/// The state of a source's graces: one sentence without its full stop.
+fn waiting(waiting: WaitingSource) -> String {
+    let workloads = if waiting.workloads == 1 { "workload is" } else { "workloads are" };
+    // As people count: in whole seconds, never too few.
+    let next = Span::from_secs(waiting.next.as_millis().div_ceil(1000).try_into().unwrap_or(u64::MAX));
+    let first = if waiting.workloads == 1 { "its names go" } else { "the first names go" };
+    format!("{} {workloads} no longer there; {first} in {next} unless they come back", waiting.workloads)
 }
 
 /// All providers, those that are no longer configured last.

@@ -1,17 +1,16 @@
 //! Plans.
 
-use jiff::Timestamp;
 use netstead_client::types::{
     BlockedOutput, ChangeOutput, DriftOutput, KeptOutput, ParkedOutput, PlanOutput,
 };
 use netstead_engine::ProviderStatus;
 use netstead_model::{Name, RecordData};
-use netstead_plan::{DriftKind, Line, Plan, Sign, Step};
+use netstead_plan::{DriftKind, Line, Now, Plan, Sign, Step};
 
 use super::dns::{count, mode};
 
 /// The plan of a provider as it stands. What was carried out is no longer to be done.
-pub(crate) fn output(mut plan: Plan, status: Option<&ProviderStatus>, now: Timestamp) -> PlanOutput {
+pub(crate) fn output(mut plan: Plan, status: Option<&ProviderStatus>, now: Now) -> PlanOutput {
     if status.is_some_and(|status| status.pending == 0) {
         plan.steps.clear();
     }
@@ -38,13 +37,13 @@ pub(crate) fn output(mut plan: Plan, status: Option<&ProviderStatus>, now: Times
         parked: plan.parked.as_ref().map(|parked| ParkedOutput {
             changes: count(parked.changes.len()),
             hash: parked.hash.to_string(),
-            since: age.and_then(|age| now.checked_sub(age).ok()),
+            since: age.and_then(|age| now.at.checked_sub(age).ok()),
         }),
         parked_changes: parked_changes.collect(),
         blocked: blocked(&plan),
-        kept: kept(&plan),
+        kept: kept(&plan, now),
         drift: drift(&plan),
-        text: plan.to_string(),
+        text: plan.at(now).to_string(),
     }
 }
 
@@ -81,12 +80,12 @@ fn blocked(plan: &Plan) -> Vec<BlockedOutput> {
     plan.blocked.iter().map(output).collect()
 }
 
-fn kept(plan: &Plan) -> Vec<KeptOutput> {
+fn kept(plan: &Plan, now: Now) -> Vec<KeptOutput> {
     let output = |kept: &netstead_plan::Kept| KeptOutput {
         name: kept.name.to_string(),
         kind: kept.value.as_ref().map(|value| value.kind().to_string()),
         value: kept.value.as_ref().map(ToString::to_string),
-        why: kept.why.to_string(),
+        why: kept.why.at(now),
     };
     plan.kept.iter().map(output).collect()
 }

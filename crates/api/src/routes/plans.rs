@@ -73,7 +73,8 @@ fn plans(
     scope: &NameScope,
     provider: Option<&Ident>,
 ) -> Result<Vec<PlanOutput>, Failure> {
-    let (engine, now) = (session.engine()?, session.app.clock.wall());
+    let engine = session.engine()?;
+    let now = engine.now();
     let status = scoped::status(&engine, scope);
     let plans = scoped::plans(&engine, &status, scope).into_iter();
     let plans = plans.filter(|(name, _)| provider.is_none_or(|provider| provider == name));

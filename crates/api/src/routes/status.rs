@@ -63,11 +63,12 @@ pub(crate) async fn get(
         state: state(&health).to_owned(),
         todo: [
             todo(&health, &pools, waiting),
-            stored_todo(&**app.ledger.store(), &health.damage, backups.as_ref()),
+            stored_todo(&**app.ledger.store(), &health, backups.as_ref()),
             dns_todo::todo(&sources, &providers),
             Vec::from_iter(unasked),
         ]
         .concat(),
+        waiting: dns_todo::waiting(&sources),
         damage: health.damage.iter().map(damage).collect(),
         backup: backups.as_ref().map(backup),
         reason: health.reason,
@@ -139,14 +140,15 @@ fn backup(state: &BackupState) -> BackupOutput {
 }
 
 /// Sentences about a damaged store and failed daily backups, each with the next step.
-fn stored_todo(store: &dyn Store, damage: &[Damage], backups: Option<&BackupState>) -> Vec<String> {
+fn stored_todo(store: &dyn Store, health: &Health, backups: Option<&BackupState>) -> Vec<String> {
     let mut todo = Vec::new();
-    if !damage.is_empty() {
-        let what: Vec<String> = damage.iter().map(describe).collect();
+    if !health.damage.is_empty() {
+        let what: Vec<String> = health.damage.iter().map(describe).collect();
+        let served = if health.ready { ", and all else is served" } else { "" };
         todo.push(format!(
-            "The store is damaged, and all else is served: {}. To go on: {}.",
+            "The store is damaged{served}: {}. To go on: {}.",
             what.join("; "),
-            advice(store, damage)
+            advice(store, &health.damage)
         ));
     }
     if let Some(failure) = backups.and_then(|state| state.failure.as_ref()) {

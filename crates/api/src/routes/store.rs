@@ -79,7 +79,7 @@ impl BackupParams {
 
 /// Writes a backup: everything as of one moment, in lines of JSON with a checksum at the end.
 ///
-/// What is known to be damaged is an error before the first line; damage that is found later breaks the file off, and is
+/// Damage that is known is an error before the first line; damage that is found later breaks the file off, and is
 /// known to the next request.
 #[utoipa::path(get, path = "/backup", tag = "server", operation_id = "backup", params(BackupParams),
     responses((status = 200, description = "The file", content_type = "application/jsonl", body = String), Listing))]

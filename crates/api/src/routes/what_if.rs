@@ -3,10 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use axum::http::StatusCode;
-use jiff::Timestamp;
 use netstead_client::types::{WhatIfInput, WhatIfOutput};
 use netstead_engine::{Engine, WhatIfPlan};
-use netstead_plan::Case;
+use netstead_plan::{Case, Now};
 
 use crate::{
     ConfigReader, convert,
@@ -55,7 +54,7 @@ pub(crate) async fn what_if(
     let turn =
         tokio::time::timeout(session.time_left(), Arc::clone(&session.app.what_if_turn).acquire_owned());
     let turn = turn.await.map_err(|_| busy())?.map_err(Failure::internal)?;
-    let now = session.app.clock.wall();
+    let now = engine.now();
     // It goes on to its end whatever becomes of the caller, and the next one waits for that: a caller that gives up and
     // asks again has no second one running.
     let work = tokio::spawn(async move {
@@ -72,7 +71,7 @@ async fn plan(
     reader: Arc<dyn ConfigReader>,
     engine: Engine,
     input: WhatIfInput,
-    now: Timestamp,
+    now: Now,
 ) -> Result<WhatIfOutput, Failure> {
     let WhatIfInput { config, name } = input;
     let read = move || reader.read_config(name.as_deref().unwrap_or("netstead.toml"), &config);

@@ -65,16 +65,20 @@ impl Client {
         self.send::<serde_json::Value>(call).await.map(drop)
     }
 
-    /// The backup file as it comes.
+    /// The backup file as it comes. History that is damaged is left out if that is asked for.
     pub async fn backup(
         &self,
+        leave_out_damaged: bool,
     ) -> Result<impl Stream<Item = Result<Vec<u8>, ClientError>> + use<>, ClientError> {
-        let response =
-            self.transport.stream(self.transport.call(Method::GET, &["backup"], Repeat::Read)?).await?;
+        let mut call = self.transport.call(Method::GET, &["backup"], Repeat::Read)?;
+        if leave_out_damaged {
+            call = call.query(&serde_json::json!({ "damaged": "leave-out" }))?;
+        }
+        let response = self.transport.stream(call).await?;
         let url = self.url().clone();
         Ok(response.bytes_stream().map(move |chunk| match chunk {
             Ok(bytes) => Ok(bytes.into()),
-            Err(source) => Err(ClientError::Unreachable { url: url.clone(), source: source.without_url() }),
+            Err(source) => Err(ClientError::BrokenOff { url: url.clone(), source: source.without_url() }),
         }))
     }
 

@@ -24,6 +24,9 @@ pub struct SourceOutput {
     /// So much vanished at once that it is not believed yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspect: Option<String>,
+    /// How many of its workloads are gone, and how long their names are kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<String>,
     /// It is no longer in the configuration; what it brought stays.
     #[serde(default)]
     pub detached: bool,

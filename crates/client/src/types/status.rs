@@ -40,6 +40,9 @@ pub struct StatusOutput {
     /// How the daily backups stand; missing where none are written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backup: Option<BackupOutput>,
+    /// Changes that happen by themselves later, one sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<String>,
     /// What a person must do, one sentence each, with the command that helps.
     #[serde(default)]
     pub todo: Vec<String>,

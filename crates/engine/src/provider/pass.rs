@@ -162,6 +162,7 @@ impl Worker {
         if self.reclaim_late_values(&doubted).await || self.zone_tops() != zones {
             wanted = self.desired(newest.inventory).await?;
         }
+        self.next_end = wanted.next_end();
         let (plan, wanted) = self.plan(wanted).await?;
         let shown = Arc::new(plan.clone());
         report.plan = Some(shown.clone());

@@ -100,6 +100,7 @@ impl Worker {
             written,
             renamed,
             failures: 0,
+            next_end: None,
         })
     }
 

@@ -6,6 +6,7 @@ mod approval;
 mod change_history;
 mod crash;
 mod flow;
+mod graces;
 mod isolation;
 mod late_writes;
 mod ledger_sync;

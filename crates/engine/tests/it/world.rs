@@ -2,7 +2,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -32,9 +35,15 @@ pub struct Fake {
     clock: ManualClock,
     pub says: Mutex<(View, Vec<Workload>, Vec<Ended>)>,
     changed: Notify,
+    looks: AtomicUsize,
 }
 
 impl Fake {
+    /// How often it was asked.
+    pub fn looks(&self) -> usize {
+        self.looks.load(Ordering::SeqCst)
+    }
+
     /// From now on it sees these.
     pub fn sees(&self, workloads: impl IntoIterator<Item = Workload>) {
         self.says(View::Complete, workloads, &[]);
@@ -62,6 +71,7 @@ impl Source for Fake {
     }
 
     async fn report(&self) -> Report {
+        self.looks.fetch_add(1, Ordering::SeqCst);
         let mut says = self.says.lock().unwrap();
         let ended = std::mem::take(&mut says.2);
         let (view, workloads) = (says.0.clone(), says.1.clone());
@@ -86,6 +96,7 @@ impl World {
             clock: clock.clone(),
             says: Mutex::new((View::Complete, Vec::new(), Vec::new())),
             changed: Notify::new(),
+            looks: AtomicUsize::new(0),
         });
         let servers =
             servers.into_iter().map(|(name, server)| (name.parse().unwrap(), Arc::new(server))).collect();
@@ -99,6 +110,7 @@ impl World {
             clock: self.clock.clone(),
             says: Mutex::new((View::Complete, Vec::new(), Vec::new())),
             changed: Notify::new(),
+            looks: AtomicUsize::new(0),
         })
     }
 

@@ -47,7 +47,11 @@ pub(crate) enum Store {
 Examples:
   netstead store backup netstead.backup
   netstead store backup - | ssh elsewhere 'cat > netstead.backup'
-  netstead store backup netstead.backup --local --data-dir /var/lib/netstead")]
+  netstead store backup netstead.backup --local --data-dir /var/lib/netstead
+  netstead store backup left.backup --local --leave-out-damaged --data-dir /var/lib/netstead
+
+With `--local` and `--leave-out-damaged` the store need not be fit to be served. Damage of anything but history is an error:
+an address whose holder is left out could be handed out again.")]
     Backup(Backup),
     /// Read a backup into an empty data directory; no server may be running on it
     #[command(after_help = "\
@@ -80,6 +84,9 @@ pub(crate) struct Backup {
     /// The file to write, which must not exist; `-` is stdout
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+    /// Leave out history that cannot be read: events, and past plans
+    #[arg(long)]
+    pub(crate) leave_out_damaged: bool,
 }
 
 #[derive(Debug, Args)]

@@ -72,11 +72,19 @@ fn screen(client: &Client, status: &StatusOutput, mut printer: Printer) -> Strin
         text.push('\n');
         text += &part;
     }
-    if !status.todo.is_empty() {
-        text += "\nTo do:\n";
+    text += &sentences("Waiting", &status.waiting);
+    text += &sentences("To do", &status.todo);
+    text
+}
+
+/// A list with a title; nothing if it is empty.
+fn sentences(title: &str, sentences: &[String]) -> String {
+    if sentences.is_empty() {
+        return String::new();
     }
-    for todo in &status.todo {
-        let lines = wrap(&plain(todo), 4, WIDTH);
+    let mut text = format!("\n{title}:\n");
+    for sentence in sentences {
+        let lines = wrap(&plain(sentence), 4, WIDTH);
         let _ = writeln!(text, "  - {}", lines.join("\n").trim_start());
     }
     text

@@ -1,31 +1,33 @@
 //! `netstead store backup|restore|migrate|check`
 
+mod backup;
+
 use std::{
     cell::Cell,
-    io::{Read as _, Seek as _, Write as _},
+    io::{Read as _, Write as _},
     path::Path,
-    sync::Arc,
 };
 
 use anyhow::Context as _;
-use futures::StreamExt as _;
 use netstead_api::access::{is_token, survives_restore};
-use netstead_client::{CheckOutput, CheckProblem, ClientError};
-use netstead_ledger::{backup, check};
+use netstead_client::{CheckOutput, CheckProblem};
+use netstead_ledger::{
+    backup::{BackupError, restore as restore_backup},
+    check,
+};
 use netstead_model::SystemClock;
-use netstead_store::StoreError;
 
+use self::backup::{backup_local, backup_remote};
 use super::{Context, many, say};
 use crate::{
     cli::{
         Format, Global,
-        admin::{Backup, Check, Restore, Store},
+        admin::{Check, Restore, Store},
     },
     failure::{Exit, Failure},
     loaded_config::LoadedConfig,
     node,
     output::{self, plain},
-    progress::Progress,
     store_location::{StoreLocation, with_server_hint},
 };
 
@@ -53,103 +55,6 @@ pub(crate) async fn store(context: &Context, command: &Store) -> anyhow::Result<
     }
 }
 
-async fn backup_remote(context: &Context, args: &Backup) -> anyhow::Result<()> {
-    let mut target = BackupFile::create(&args.file)?;
-    let mut chunks = Box::pin(context.client.backup().await.map_err(unread)?);
-    let progress = Progress::bytes("backed up");
-    let mut bytes = 0;
-    while let Some(chunk) = chunks.next().await {
-        let chunk = chunk.context("the backup broke off")?;
-        target.fresh.write_all(&chunk).context("cannot write the backup")?;
-        bytes += chunk.len();
-        progress.at(bytes);
-    }
-    progress.clear();
-    target.finish().await
-}
-
-/// A server whose store cannot be read has nothing to send; what its machine has can still be had.
-fn unread(error: ClientError) -> anyhow::Error {
-    let ClientError::Unavailable { .. } = &error else { return error.into() };
-    let hint = "if the other nodes are lost for good, stop this server; `netstead store backup --local --stale` on its \
-                machine takes its own copy";
-    Failure::new(error.to_string()).hint(hint).into()
-}
-
-async fn backup_local(global: &Global, args: &Backup) -> anyhow::Result<()> {
-    let store = existing(global).await?;
-    let target = BackupFile::create(&args.file)?;
-    let mut file = tokio::fs::File::from_std(target.fresh.reopen().context("cannot write the backup")?);
-    let written = write_backup(&*store, global.stale, &mut file).await;
-    store.close().await;
-    written?;
-    target.finish().await
-}
-
-async fn write_backup(
-    store: &dyn netstead_store::Store,
-    stale: bool,
-    out: &mut tokio::fs::File,
-) -> anyhow::Result<()> {
-    // All that is left may be this one copy.
-    let snapshot = match if stale { store.own_snapshot().await } else { store.snapshot().await } {
-        Err(error @ StoreError::Unavailable { .. }) if store.as_node().is_some() => {
-            let hint = "if the other nodes are lost for good, `--stale` takes this node's own copy";
-            return Err(Failure::new(error.to_string()).hint(hint).into());
-        }
-        snapshot => snapshot?,
-    };
-    node::check_format(&*snapshot).await?;
-    backup::write_snapshot(&*snapshot, &SystemClock, out, backup::OnDamage::Fail).await?;
-    Ok(())
-}
-
-async fn existing(global: &Global) -> anyhow::Result<Arc<dyn netstead_store::Store>> {
-    LoadedConfig::read(global.config.as_deref())?
-        .store(global)
-        .open_existing()
-        .await
-        .map_err(with_server_hint)
-}
-
-/// A backup while it is written: under another name until it is whole and found sound.
-struct BackupFile<'a> {
-    /// Where it goes in the end; stdout if nowhere.
-    file: Option<&'a Path>,
-    fresh: tempfile::NamedTempFile,
-}
-
-impl<'a> BackupFile<'a> {
-    fn create(file: &'a Path) -> anyhow::Result<Self> {
-        if file == Path::new("-") {
-            let fresh = tempfile::NamedTempFile::new().context("cannot keep the backup for stdout")?;
-            return Ok(Self { file: None, fresh });
-        }
-        if file.exists() {
-            let message = format!("{} exists already", file.display());
-            return Err(Failure::new(message).hint("a backup never replaces a file: name a new one").into());
-        }
-        let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let fresh = tempfile::NamedTempFile::new_in(dir)
-            .with_context(|| format!("cannot write to {}", dir.display()))?;
-        Ok(Self { file: Some(file), fresh })
-    }
-
-    async fn finish(mut self) -> anyhow::Result<()> {
-        self.fresh.as_file().sync_all().context("cannot write the backup")?;
-        let summary = backup::verify(self.fresh.path()).await.context("the backup is not sound")?;
-        let Some(file) = self.file else {
-            self.fresh.rewind().context("cannot read the backup")?;
-            std::io::copy(&mut self.fresh, &mut std::io::stdout().lock())
-                .context("cannot write to stdout")?;
-            return Ok(());
-        };
-        self.fresh.persist_noclobber(file).with_context(|| format!("cannot write {}", file.display()))?;
-        say!("{} keys of ledger {:08x} are in {}", summary.entries, summary.ledger, file.display());
-        Ok(())
-    }
-}
-
 async fn restore(global: &Global, args: &Restore) -> anyhow::Result<()> {
     let (path, _spool) = readable(&args.file)?;
     let settings = LoadedConfig::read(global.config.as_deref())?;
@@ -168,10 +73,10 @@ async fn restore(global: &Global, args: &Restore) -> anyhow::Result<()> {
         count.set(count.get() + usize::from(!kept));
         kept
     };
-    let restored = backup::restore(&*store, &SystemClock, &path, node::format(), keep).await;
+    let restored = restore_backup(&*store, &SystemClock, &path, node::format(), keep).await;
     store.close().await;
     let summary = restored.map_err(|error| match error {
-        backup::BackupError::NotEmpty => {
+        BackupError::NotEmpty => {
             let (message, hint) = match &place {
                 StoreLocation::Etcd(_) => {
                     (format!("{place} there is a store already"), "name another `prefix` in `[store]`")
@@ -188,10 +93,10 @@ async fn restore(global: &Global, args: &Restore) -> anyhow::Result<()> {
             };
             Failure::new(message).hint(hint).into()
         }
-        backup::BackupError::NewerStore { .. } => Failure::new(error.to_string())
+        BackupError::NewerStore { .. } => Failure::new(error.to_string())
             .hint("upgrade Netstead to the version that made the backup, or a later one, and restore with that")
             .into(),
-        backup::BackupError::Unsound { .. } => Failure::new(error.to_string())
+        BackupError::Unsound { .. } => Failure::new(error.to_string())
             .hint("`netstead store check --repair --local` mends what it can; nothing is handed out before `netstead resume`")
             .into(),
         error => anyhow::Error::from(error).context(format!("{} cannot be restored", args.file.display())),
@@ -211,6 +116,9 @@ async fn restore(global: &Global, args: &Restore) -> anyhow::Result<()> {
     match others.get() {
         0 => {}
         n => say!("{} left out too, of the nodes that served the old store", are(n, "key")),
+    }
+    for left_out in &summary.left_out {
+        say!("left out when the backup was made: {left_out}");
     }
     say!("it hands out nothing by itself until you have looked at it and typed: netstead resume");
     Ok(())
@@ -238,10 +146,24 @@ fn readable(file: &Path) -> anyhow::Result<(std::path::PathBuf, Option<tempfile:
 }
 
 async fn check_local(global: &Global, args: &Check) -> anyhow::Result<Exit> {
-    let store = existing(global).await?;
-    let report = check_and_repair(&*store, args.repair).await;
-    store.close().await;
-    let report = report?;
+    let place = LoadedConfig::read(global.config.as_deref())?.store(global);
+    // To be looked at it need not be fit to be served; what cannot be read so says why when it is opened.
+    let reader = match &place {
+        StoreLocation::Local(dir) if !args.repair => StoreLocation::read_local(dir).await.ok(),
+        _ => None,
+    };
+    let report = match reader {
+        Some(reader) => {
+            node::check_format(reader.snapshot()).await?;
+            check::check_snapshot(reader.snapshot()).await?
+        }
+        None => {
+            let store = place.open_existing().await.map_err(with_server_hint)?;
+            let report = check_and_repair(&*store, args.repair).await;
+            store.close().await;
+            report?
+        }
+    };
     let problem = |problem: check::Problem| CheckProblem {
         repairable: problem.repair.is_some(),
         key: problem.key,

@@ -2,10 +2,17 @@
 
 use std::{sync::Arc, time::Duration};
 
+use netstead_api::{BackupFailure, BackupState};
 use netstead_engine::{EngineStatus, ProviderStatus, SourceStatus};
-use netstead_ledger::Health;
+use netstead_ledger::{
+    Health,
+    damage::{advice, describe},
+};
 use netstead_model::{Ident, View};
 use netstead_plan::{Digest, Plan};
+use netstead_store::{Damage, Store};
+
+use crate::node::machine_name;
 
 /// Most troubles of a network are over by themselves before this.
 const LONG: Duration = Duration::from_mins(5);
@@ -43,6 +50,32 @@ pub(super) fn current_alerts(
         matters.extend(of_provider(provider, plan));
     }
     matters
+}
+
+/// One alert for each damaged part. Of nodes that keep the store together, each has its own files.
+pub(super) fn of_store(store: &dyn Store, damage: &[Damage]) -> Vec<Alert> {
+    let (node, whose) = match store.as_node() {
+        Some(node) => (
+            format!("node/{}/", netstead_store::raft::hex(node.id())),
+            format!(" of node `{}`", machine_name()),
+        ),
+        None => Default::default(),
+    };
+    let alert = |one: &Damage| Alert {
+        id: format!("{node}store/damaged/{}", one.part()),
+        text: format!("The store{whose} is damaged: {}. To go on: {}", describe(one), advice(store, damage)),
+        command: "netstead doctor".to_owned(),
+        patience: Duration::ZERO,
+    };
+    damage.iter().map(alert).collect()
+}
+
+/// Why there is no backup of the day.
+pub(super) fn of_backups(state: &BackupState) -> Option<Alert> {
+    let BackupFailure { since, reason, hint } = state.failure.as_ref()?;
+    let text = format!("The daily backup cannot be written since {since:.0}: {reason}. To go on: {hint}");
+    let command = "netstead doctor".to_owned();
+    Some(Alert { id: "backup/failing".to_owned(), text, command, patience: SHORT })
 }
 
 fn of_ledger(health: &Health) -> Option<Alert> {

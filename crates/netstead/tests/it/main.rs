@@ -15,6 +15,7 @@ mod cluster;
 mod config_file;
 mod confirmation_prompts;
 mod crash_recovery;
+mod damaged_store;
 mod dns_records;
 mod dns_servers;
 #[cfg(feature = "docker")]

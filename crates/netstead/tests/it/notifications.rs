@@ -16,14 +16,14 @@ use crate::{
 };
 
 /// Hears what is posted; the first time it says that it cannot.
-struct WebhookServer {
-    url: String,
+pub(crate) struct WebhookServer {
+    pub(crate) url: String,
     heard: Arc<Mutex<Vec<String>>>,
     asked: Arc<AtomicUsize>,
 }
 
 impl WebhookServer {
-    fn open() -> Self {
+    pub(crate) fn open() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/secret-topic", listener.local_addr().unwrap());
         let (heard, asked): (Arc<Mutex<Vec<String>>>, Arc<AtomicUsize>) = Default::default();
@@ -45,7 +45,7 @@ impl WebhookServer {
         Self { url, heard, asked }
     }
 
-    fn wait_for(&self, part: &str) -> String {
+    pub(crate) fn wait_for(&self, part: &str) -> String {
         let begun = Stopwatch::start();
         loop {
             let heard = self.heard.lock().unwrap().clone();

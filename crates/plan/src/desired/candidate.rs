@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use netstead_model::{Ident, Key, Name, RecordData, Workload};
 
 use super::{Reason, WhyNot, name_rules::NameRules, wished_values};
-use crate::{Cause, Domains, Inventory, Now, Owned, Settings, inventory::GraceVerdict};
+use crate::{Cause, Domains, Inventory, KeptReason, Now, Owned, Settings, inventory::GraceVerdict};
 
 /// One value one version of a workload asks for.
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ pub(super) struct Candidate<'a> {
     pub(super) first: u64,
     pub(super) workload: &'a Workload,
     /// A claim that joined a name before that was refused: the end of a sentence.
-    pub(super) joined: Option<Arc<str>>,
+    pub(super) joined: Option<KeptReason>,
     pub(super) adopt: bool,
     pub(super) share: bool,
     pub(super) proxied: Option<bool>,

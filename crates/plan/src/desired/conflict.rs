@@ -1,11 +1,9 @@
 //! Resolves conflicts: which workload gets a name that not all can have.
 
-use std::sync::Arc;
-
 use netstead_model::{RecordData, RecordType};
 
 use super::{Desired, DesiredSet, DesiredValue, WhyNot, candidate::Candidate, name_holder};
-use crate::{Cause, OwnedValue, Settings, inventory::GraceVerdict};
+use crate::{Cause, KeptReason, OwnedValue, Settings, inventory::GraceVerdict};
 
 /// Sorts out the candidates of one name: those left can all stand there together. The others go to `gone`, with the
 /// cause that a value of ours would leave for.
@@ -140,7 +138,7 @@ pub(super) fn build_set(
     }
     let mut values: Vec<DesiredValue> = Vec::with_capacity(candidates.len());
     for candidate in candidates {
-        let waiting: Option<Arc<str>> = match &candidate.verdict {
+        let waiting: Option<KeptReason> = match &candidate.verdict {
             GraceVerdict::Waiting(why) => Some(why.clone()),
             _ => None,
         };

@@ -4,12 +4,10 @@
 //! different. Every owner that may claim in a pool chooses its hostnames, so a claim joins no name that another owner's
 //! claim, a record or another source has. The first holder keeps the name.
 
-use std::sync::Arc;
-
 use netstead_model::{Name, RecordData, RecordType};
 
 use super::{Desired, Reason, candidate::Candidate};
-use crate::{Cause, OwnedValue, Settings, inventory::GraceVerdict};
+use crate::{Cause, KeptReason, OwnedValue, Settings, inventory::GraceVerdict};
 
 /// A claim that does not get a name, and what has it.
 #[derive(Debug, Clone)]
@@ -148,9 +146,10 @@ fn tell_joined(stay: &mut [Candidate<'_>], ours: &[OwnedValue]) {
     let first =
         stay.iter().filter(standing).min_by_key(|one| (one.first, one.is_claim(), one.source, one.id));
     let Some(first) = first.cloned() else { return };
-    let why: Arc<str> =
-        format!("{}/{} asked for the name first, and claims no longer join it", first.source, first.id)
-            .into();
+    let why = KeptReason::from(format!(
+        "{}/{} asked for the name first, and claims no longer join it",
+        first.source, first.id
+    ));
     for one in stay.iter_mut().filter(|one| one.is_claim() && one.party() != first.party()) {
         one.joined = Some(why.clone());
     }

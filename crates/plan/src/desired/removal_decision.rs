@@ -9,7 +9,8 @@ use netstead_model::{Name, RecordData, RecordType};
 
 use super::{Desired, DesiredSet, Reason, candidate::Candidate};
 use crate::{
-    Cause, Inventory, Now, Origin, Owned, OwnedValue, Settings, inventory::GraceVerdict, marks::is_mark,
+    Cause, Inventory, KeptReason, Now, Origin, Owned, OwnedValue, Settings, inventory::GraceVerdict,
+    marks::is_mark,
 };
 
 /// A value of ours that is not desired.
@@ -22,7 +23,7 @@ pub(crate) struct UndesiredValue {
 /// Whether it may leave, and the end of the sentence that says why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RemovalDecision {
-    Keep(Arc<str>),
+    Keep(KeptReason),
     Remove(Cause, Arc<str>),
 }
 

@@ -8,7 +8,7 @@ use netstead_model::{Name, RecordData, RecordSet, RecordType};
 
 use super::{Input, Notes, ZoneIndex};
 use crate::{
-    Cause, DesiredSet, DesiredValue, Digest, Drift, DriftKind, Kept, Mode, Origin, OwnedValue,
+    Cause, DesiredSet, DesiredValue, Digest, Drift, DriftKind, Kept, KeptReason, Mode, Origin, OwnedValue,
     desired::{RemovalDecision, UndesiredValue},
 };
 
@@ -35,7 +35,7 @@ pub(super) struct NameDiff<'a> {
     /// The mark is not what it should be even if nothing else changes.
     pub(super) mark: bool,
     /// A value that is kept for a workload that no longer asks for it, and why.
-    pub(super) kept_for: Option<(RecordData, Arc<str>)>,
+    pub(super) kept_for: Option<(RecordData, KeptReason)>,
 }
 
 /// The changes of one set.
@@ -258,7 +258,7 @@ fn compare_unwanted<'a>(
     own: &'a OwnedValue,
     leaving: &'a [UndesiredValue],
     notes: &mut Notes,
-) -> Option<(RecordData, Arc<str>)> {
+) -> Option<(RecordData, KeptReason)> {
     let there = set.before.is_some_and(|before| before.values.contains(&own.data));
     let unknown = RemovalDecision::Remove(Cause::Unknown, "nothing is known about it".into());
     let judged = leaving.binary_search_by(|leaving| leaving.data.cmp(&own.data)).ok();

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use netstead_model::{Ident, View};
 
 use super::{Absence, Entry, Former, Grace, Presence, SourceState};
-use crate::{Cause, Digest, Now, now::spoken};
+use crate::{Cause, Digest, KeptReason, Now, now::spoken};
 
 /// Present, not yet to be given up, or gone; the text ends a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum GraceVerdict {
     Present,
-    Waiting(Arc<str>),
+    Waiting(KeptReason),
     Gone(Cause, Arc<str>),
 }
 
@@ -36,8 +36,7 @@ impl GraceVerdict {
                 if ago >= grace.ended {
                     Self::Gone(Cause::Ended, format!("ended {} ago", spoken(ago)).into())
                 } else {
-                    let grace = spoken(grace.ended);
-                    Self::Waiting(format!("ended {} ago, grace {grace}", spoken(ago)).into())
+                    Self::Waiting(KeptReason::Ended { ended: *since, grace: grace.ended })
                 }
             }
         }
@@ -75,8 +74,9 @@ fn absent(name: &Ident, state: &SourceState, absence: Absence, config: Digest, g
     }
     let waited = spoken(absence.waited);
     if !absence.passed(grace.absent) {
-        let grace = spoken(grace.absent);
-        return GraceVerdict::Waiting(format!("absent {waited}, grace {grace}").into());
+        // It goes on to be absent while the source is settled, so this stays the same from report to report.
+        let absent_from = state.last.saturating_sub(absence.waited.as_millis());
+        return GraceVerdict::Waiting(KeptReason::Absent { absent_from, grace: grace.absent });
     }
     if config != state.config {
         return GraceVerdict::Gone(Cause::Config, format!("the configuration of {name} changed").into());
@@ -85,7 +85,7 @@ fn absent(name: &Ident, state: &SourceState, absence: Absence, config: Digest, g
 }
 
 /// Why what the source does not say means nothing now.
-fn doubt(name: &Ident, state: &SourceState) -> Option<Arc<str>> {
+fn doubt(name: &Ident, state: &SourceState) -> Option<KeptReason> {
     let text = if let Some(suspect) = state.suspect {
         format!("source {name} is suspect, {} of {} vanished", suspect.missing, suspect.of)
     } else {

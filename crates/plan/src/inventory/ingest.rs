@@ -15,9 +15,9 @@ use crate::Now;
 /// A source is suspect from this many workloads on, when half are missing…
 const FEWEST: usize = 5;
 /// …until it said so this often…
-const POLLS: u32 = 3;
+pub(super) const POLLS: u32 = 3;
 /// …over this time.
-const DOUBT: Span = Span::from_secs(300);
+pub(super) const DOUBT: Span = Span::from_secs(300);
 
 /// When a report came, when it was begun, and through which connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

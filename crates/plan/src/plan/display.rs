@@ -5,15 +5,42 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 use netstead_model::{Ident, Name};
 
 use super::{Blocked, DriftKind, Line, Plan, Sign, wrap};
-use crate::Mode;
+use crate::{KeptReason, Mode, Now};
 
 const WIDTH: usize = 80;
 const WIDEST_NAME: usize = 32;
 /// So many lines of one kind of note are shown.
 const MOST: usize = 20;
 
+/// A plan as it reads at one moment.
+#[derive(Debug, Clone, Copy)]
+pub struct ShownPlan<'a> {
+    plan: &'a Plan,
+    now: Now,
+}
+
+impl Plan {
+    /// The plan with everything that runs out, such as a grace, as it is at `now`.
+    pub fn at(&self, now: Now) -> ShownPlan<'_> {
+        ShownPlan { plan: self, now }
+    }
+}
+
+impl fmt::Display for ShownPlan<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.plan.show(f, |why| why.at(self.now))
+    }
+}
+
+/// Without a time: see [`Plan::at`].
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.show(f, ToString::to_string)
+    }
+}
+
+impl Plan {
+    fn show(&self, f: &mut fmt::Formatter<'_>, word: impl Fn(&KeptReason) -> String) -> fmt::Result {
         let names = self.steps.iter().map(|step| step.unit.name.as_str().len());
         let parked = self.parked.iter().flat_map(|parked| &parked.changes);
         let parked_names = parked.map(|change| change.name.as_str().len());
@@ -22,12 +49,10 @@ impl fmt::Display for Plan {
         let wide = names.chain(parked_names).chain(notes).max().unwrap_or_default().min(WIDEST_NAME);
         self.steps(f, wide)?;
         self.parked(f, wide)?;
-        self.notes(f, wide)?;
+        self.notes(f, wide, word)?;
         self.summary(f)
     }
-}
 
-impl Plan {
     fn steps(&self, f: &mut fmt::Formatter<'_>, wide: usize) -> fmt::Result {
         let mut zone: Option<&Name> = None;
         for step in &self.steps {
@@ -61,7 +86,12 @@ impl Plan {
         Ok(())
     }
 
-    fn notes(&self, f: &mut fmt::Formatter<'_>, wide: usize) -> fmt::Result {
+    fn notes(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        wide: usize,
+        word: impl Fn(&KeptReason) -> String,
+    ) -> fmt::Result {
         if !self.blocked.is_empty() {
             writeln!(f, "blocked on {}", self.provider)?;
         }
@@ -69,9 +99,9 @@ impl Plan {
             block(f, wide, blocked, &self.provider)?;
         }
         more(f, self.blocked.len())?;
-        let mut whys: BTreeMap<&Arc<str>, Vec<_>> = BTreeMap::new();
+        let mut whys: BTreeMap<String, Vec<_>> = BTreeMap::new();
         for kept in &self.kept {
-            whys.entry(&kept.why).or_default().push(kept);
+            whys.entry(word(&kept.why)).or_default().push(kept);
         }
         for (why, alike) in whys {
             let why = format!("kept: {why}");

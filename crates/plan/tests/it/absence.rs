@@ -1,6 +1,6 @@
 //! Absence is not deletion.
 
-use netstead_model::{View, Workload};
+use netstead_model::{Span, View, Workload};
 use netstead_plan::Cause;
 
 use crate::world::*;
@@ -294,7 +294,7 @@ fn what_a_workload_asked_for_stays_while_its_labels_cannot_be_read() {
     assert!(world.has("a.example.com", "A 10.0.0.9"), "nobody knows what it asks for now");
     assert!(!world.has("b.example.com", "A 10.0.0.8"), "the others go on as ever");
     let kept = world.plan().kept.into_iter().find(|kept| kept.name == name("a.example.com")).unwrap();
-    assert_eq!(&*kept.why, "something it asks for now cannot be read");
+    assert_eq!(kept.why.to_string(), "something it asks for now cannot be read");
     world.goes_on(10, &[bare("a")]);
     assert!(!world.has("a.example.com", "A 10.0.0.9"));
 }
@@ -316,4 +316,68 @@ fn what_may_still_be_there_is_told_to_others() {
     assert!(!alive(&world).1);
     world.goes_on(10, &[vm("a", &["10.0.0.9"])]);
     assert_eq!(alive(&world), (both(true)[..1].to_vec(), true));
+}
+
+#[test]
+fn another_look_is_due_when_the_first_grace_runs_out() {
+    let all: Vec<_> = (1..9).map(|n| vm(&format!("w{n}"), &[&format!("10.0.0.{n}")])).collect();
+    let mut world = settled(&all);
+    world.settings.grace = Span::from_secs(5);
+    let pve = "pve".parse().unwrap();
+    let graces = [Span::from_secs(5), Span::from_secs(300)];
+    let next = |world: &World| world.inventory.source(&pve).unwrap().next_look(&graces);
+    let waiting = |world: &World| {
+        let waiting = world.inventory.source(&pve).unwrap().waiting(&[world.settings.graces()], world.now());
+        waiting.map(|waiting| (waiting.workloads, waiting.next))
+    };
+    assert_eq!((next(&world), waiting(&world)), (None, None), "nothing is absent");
+    world.wait(10).sees(all[..7].to_vec()).pass();
+    let gone = world.now().millis;
+    assert_eq!(next(&world), Some(gone + 5_000));
+    assert_eq!(waiting(&world), Some((1, gone + 5_000)));
+    let kept =
+        |world: &World| world.plan().kept.iter().map(|kept| kept.why.at(world.now())).collect::<Vec<_>>();
+    let plan = world.plan();
+    world.wait(2);
+    assert_eq!(kept(&world), ["absent 2s, grace 5s"; 2], "worded when it is shown");
+    assert_eq!(world.plan(), plan, "and the plan is the same whenever it is made");
+    world.wait(3).sees(all[..7].to_vec());
+    assert!(world.plan().kept.is_empty(), "two reports without it, five seconds apart");
+    assert_eq!(next(&world), Some(gone + 300_000), "the longer grace of another provider");
+    assert_eq!(waiting(&world), None);
+    world.report("pve", View::Partial { reason: "one node".into() }, Vec::new(), &[]);
+    assert_eq!(next(&world), None, "a source that does not see everything ends no grace");
+}
+
+#[test]
+fn a_suspicion_ends_after_five_minutes_if_the_source_is_looked_at_when_due() {
+    let all: Vec<_> = (1..11).map(|n| vm(&format!("w{n}"), &[&format!("10.0.0.{n}")])).collect();
+    let mut world = settled(&all);
+    let pve = "pve".parse().unwrap();
+    world.wait(10).sees(all[..4].to_vec());
+    let since = world.now().millis;
+    let mut looks = Vec::new();
+    while world.inventory.source(&pve).unwrap().suspect.is_some() {
+        let next = world.inventory.source(&pve).unwrap().next_look(&[Span::from_secs(300)]).unwrap();
+        looks.push(next - since);
+        world.millis = next;
+        world.sees(all[..4].to_vec());
+    }
+    assert_eq!(looks, [150_000, 300_000]);
+    let waiting = world.inventory.source(&pve).unwrap().waiting(&[world.settings.graces()], world.now());
+    let waiting = waiting.map(|waiting| (waiting.workloads, waiting.next - since));
+    assert_eq!(waiting, Some((6, 600_000)), "from then on it waits for grace, and says so");
+}
+
+#[test]
+fn what_ended_goes_at_a_time_that_is_known() {
+    let mut world = settled(&[vm("a", &["10.0.0.9"]), vm("b", &["10.0.0.8"])]);
+    assert_eq!(world.desired().next_end(), None);
+    world.wait(10).report("pve", View::Complete, vec![vm("a", &["10.0.0.9"])], &[("b", false)]);
+    let ended = world.now().millis;
+    assert_eq!(world.desired().next_end(), Some(ended + 30_000));
+    world.wait(29);
+    assert_eq!(world.plan().kept[0].why.at(world.now()), "ended 29s ago, grace 30s");
+    world.wait(1).pass();
+    assert_eq!((world.has("b.example.com", "A 10.0.0.8"), world.desired().next_end()), (false, None));
 }

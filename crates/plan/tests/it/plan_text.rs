@@ -36,7 +36,7 @@ fn a_plan_reads_like_a_diff() {
     let after = vec![vm("app", &["10.0.0.1"]), vm("db", &["10.0.0.12"]), deep, vm("mail", &["10.0.0.25"])];
     world.wait(60).report("pve", View::Complete, after.clone(), &[("gone", false)]);
     world.wait(60).report("pve", View::Complete, after, &[]);
-    assert_snapshot!(world.plan(), @r"
+    assert_snapshot!(world.plan().at(world.now()), @r"
     zone 0.10.in-addr.arpa on lan
       + 12.0.0.10.in-addr.arpa            PTR    db.example.com.  pve/db: label
       - 3.0.0.10.in-addr.arpa             PTR    gone.example.com.

@@ -5,14 +5,20 @@ use std::collections::BTreeMap;
 use netstead_model::{Address, Content as Values, Kind, Name, Wish};
 
 use super::{Content, Host};
+use crate::settled_file::HALF_WRITTEN;
 
 /// Reads what can be read. A line that cannot be understood makes the whole doubtful, never shorter without saying so.
-pub(super) fn read(text: &str) -> Content {
+/// Unless the text is `whole`, a last line without an end is left out: half a name is another name.
+pub(super) fn read(text: &str, whole: bool) -> Content {
     let mut content = Content::default();
     let mut by_name: BTreeMap<Name, (Vec<Address>, usize, bool)> = BTreeMap::new();
-    if !text.ends_with('\n') {
-        content.doubts.push("its last line has no end; it may be half written".into());
-    }
+    let text = match text.rfind('\n') {
+        _ if whole => text,
+        end => {
+            content.doubts.push(HALF_WRITTEN.into());
+            end.and_then(|end| text.get(..=end)).unwrap_or_default()
+        }
+    };
     for (number, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default();
         let mut words = line.split_whitespace();

@@ -6,9 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use netstead_wire::files;
-
 use super::FilePattern;
+use crate::settled_file::OpenedFile;
 
 /// Limits that no honest configuration meets.
 const MOST_FILES: usize = 2000;
@@ -17,9 +16,9 @@ const MOST_IN_ALL: usize = 64 << 20;
 const DEEPEST: usize = 10;
 
 /// What was found, and what could not be read.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub(super) struct Listing {
-    pub(super) files: BTreeMap<PathBuf, String>,
+    pub(super) files: BTreeMap<PathBuf, OpenedFile>,
     pub(super) doubts: Vec<String>,
     bytes: usize,
 }
@@ -38,6 +37,13 @@ pub(super) fn list(paths: &[PathBuf], patterns: &[FilePattern]) -> Listing {
 }
 
 impl Listing {
+    /// Whether `later` shows the same files, and those that are open here were not written to. Blocks.
+    pub(super) fn is_settled(&mut self, later: &Self) -> bool {
+        self.doubts == later.doubts
+            && self.files.keys().eq(later.files.keys())
+            && self.files.values_mut().all(OpenedFile::is_unchanged)
+    }
+
     fn doubt(&mut self, path: &Path, problem: &dyn std::fmt::Display) {
         self.doubts.push(format!("{} cannot be read: {problem}", path.display()));
     }
@@ -78,13 +84,13 @@ impl Listing {
         if self.files.len() >= MOST_FILES {
             return self.doubt(path, &format!("at most {MOST_FILES} files are read"));
         }
-        match files::read_text(path, MOST_BYTES) {
-            Ok(text) if text.len() > MOST_IN_ALL.saturating_sub(self.bytes) => {
+        match OpenedFile::read(path, MOST_BYTES) {
+            Ok(opened) if opened.len() > MOST_IN_ALL.saturating_sub(self.bytes) => {
                 self.doubt(path, &format!("with it, all files have more than {MOST_IN_ALL} bytes"));
             }
-            Ok(text) => {
-                self.bytes += text.len();
-                self.files.insert(path.to_owned(), text);
+            Ok(opened) => {
+                self.bytes += opened.len();
+                self.files.insert(path.to_owned(), opened);
             }
             Err(error) => self.doubt(path, &error),
         }

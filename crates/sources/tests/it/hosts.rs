@@ -2,7 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
-use netstead_model::{Content, Source as _, SystemClock, View};
+use netstead_model::{Content, ManualClock, Source as _, SystemClock, View};
 use netstead_sources::{Hosts, contract, hosts::Config};
 use proptest::prelude::*;
 
@@ -92,6 +92,88 @@ async fn a_half_written_file_never_claims_to_be_whole() {
         std::fs::write(&path, &TABLE[..cut]).unwrap();
         contract::admits_what_it_cannot_see(&hosts(&path)).await;
     }
+}
+
+/// The names of a report, and what it says of itself.
+async fn seen(source: &Hosts) -> (Vec<String>, View) {
+    let report = source.report().await;
+    let names =
+        report.workloads.iter().flat_map(|workload| &workload.wishes).map(|wish| wish.name.to_string());
+    (names.collect(), report.view)
+}
+
+#[tokio::test]
+async fn a_last_line_without_an_end_is_left_out_until_the_file_stays_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = ManualClock::default();
+    let open =
+        |path: &Path| Hosts::new("file".parse().unwrap(), Config { path: path.to_owned() }, clock.shared());
+    let partial = |reason: &str| View::Partial { reason: reason.into() };
+    let half = "its last line has no end; it may be half written, and is read once it stays the same";
+    let path = dir.path().join("hosts");
+    let source = open(&path);
+    std::fs::write(&path, "10.1.0.1 a.corp.com\n10.1.0.3 www.co").unwrap();
+    assert_eq!(seen(&source).await, (vec!["a.corp.com".to_owned()], partial(half)));
+    clock.advance(Duration::from_secs(2));
+    std::fs::write(&path, "10.1.0.1 a.corp.com\n10.1.0.3 www.corp.com").unwrap();
+    assert_eq!(seen(&source).await, (vec!["a.corp.com".to_owned()], partial(half)), "it has just changed");
+    clock.advance(Duration::from_secs(2));
+    assert_eq!(seen(&source).await.1, partial(half), "two seconds are not enough");
+    clock.advance(Duration::from_secs(1));
+    let whole = vec!["a.corp.com".to_owned(), "www.corp.com".to_owned()];
+    assert_eq!(seen(&source).await, (whole.clone(), View::Complete), "that is how the file shall be");
+    std::fs::write(&path, "10.1.0.1 a.corp.com\n10.1.0.3 www.corp.com\n").unwrap();
+    assert_eq!(seen(&source).await, (whole, View::Complete));
+
+    let path = dir.path().join("hosts.toml");
+    let source = open(&path);
+    std::fs::write(&path, TABLE.trim_end()).unwrap();
+    assert_eq!(seen(&source).await, (Vec::new(), View::Failed { reason: half.into() }));
+    clock.advance(Duration::from_secs(3));
+    assert_eq!(seen(&source).await.1, View::Complete);
+}
+
+#[tokio::test]
+async fn a_file_without_a_last_end_is_looked_at_again_by_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("hosts");
+    std::fs::write(&path, "10.1.0.3 www.corp.com").unwrap();
+    let source = hosts(&path);
+    assert_ne!(seen(&source).await.1, View::Complete);
+    tokio::time::timeout(Duration::from_secs(30), source.changed()).await.expect("another look is due");
+    assert_eq!(seen(&source).await, (vec!["www.corp.com".to_owned()], View::Complete));
+    let quiet = tokio::time::timeout(Duration::from_millis(100), source.changed()).await;
+    assert!(quiet.is_err(), "it is believed now, and nothing is waited for");
+}
+
+#[tokio::test]
+async fn a_file_that_is_replaced_all_the_time_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("hosts");
+    let replace = move |number: u32| {
+        let new = path.with_extension("new");
+        std::fs::write(&new, format!("10.1.0.3 n{number}.corp.com\n")).unwrap();
+        std::fs::rename(&new, &path).unwrap();
+    };
+    let source = hosts(&dir.path().join("hosts"));
+    replace(0);
+    let (stop, stopped) = std::sync::mpsc::channel::<()>();
+    let writer = std::thread::spawn(move || {
+        let mut number = 1;
+        while stopped.recv_timeout(Duration::from_millis(20)).is_err() {
+            replace(number);
+            number += 1;
+        }
+    });
+    let mut last = None;
+    for _ in 0..3 {
+        let (names, view) = seen(&source).await;
+        assert_eq!((names.len(), view), (1, View::Complete));
+        assert_ne!(last, Some(names.clone()), "each look sees a newer one");
+        last = Some(names);
+    }
+    stop.send(()).unwrap();
+    writer.join().unwrap();
 }
 
 #[tokio::test]

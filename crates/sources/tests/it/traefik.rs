@@ -148,3 +148,62 @@ async fn a_change_below_a_directory_is_noticed() {
     let (noticed, ()) = tokio::join!(noticed, write);
     noticed.expect("inotify tells of the new file");
 }
+
+#[tokio::test]
+async fn a_file_whose_last_line_has_no_end_keeps_what_it_said_until_it_stays_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("web.yml");
+    let clock = netstead_model::ManualClock::default();
+    let config = Config {
+        poll: std::time::Duration::from_mins(1),
+        paths: vec![path.clone()],
+        patterns: FilePattern::usual(),
+        entrypoints: Vec::new(),
+        default_entrypoints: Vec::new(),
+        target: Some("10.0.0.5".parse().unwrap()),
+        places: None,
+    };
+    let source = TraefikFiles::new("files".parse().unwrap(), config, clock.shared());
+    let text = |end: &str| {
+        format!(
+            "http:\n  routers:\n    web:\n      rule: PathPrefix(`/`)\n      tls:\n        domains:\n          - main: {end}"
+        )
+    };
+    let seen = async || {
+        let report = source.report().await;
+        let names =
+            report.workloads.iter().flat_map(|workload| &workload.wishes).map(|wish| wish.name.to_string());
+        (names.collect::<Vec<_>>(), report.view == View::Complete)
+    };
+    fs::write(&path, text("a.corp.com\n")).unwrap();
+    assert_eq!(seen().await, (vec!["a.corp.com".to_owned()], true));
+    fs::write(&path, text("www.co")).unwrap();
+    assert_eq!(seen().await, (vec!["a.corp.com".to_owned()], false), "half a name is another name");
+    fs::write(&path, text("www.corp.com")).unwrap();
+    assert_eq!(seen().await, (vec!["a.corp.com".to_owned()], false));
+    clock.advance(Duration::from_secs(3));
+    assert_eq!(seen().await, (vec!["www.corp.com".to_owned()], true), "that is how it shall be");
+}
+
+#[tokio::test]
+async fn files_that_are_replaced_all_the_time_are_read() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("web.yml"), YAML).unwrap();
+    let source = files(dir.path(), Some("10.0.0.5"));
+    let (stop, stopped) = std::sync::mpsc::channel::<()>();
+    let place = dir.path().to_owned();
+    let writer = std::thread::spawn(move || {
+        let mut number = 1;
+        while stopped.recv_timeout(Duration::from_millis(20)).is_err() {
+            fs::write(place.join(".new"), YAML.replace("www.test", &format!("n{number}.test"))).unwrap();
+            fs::rename(place.join(".new"), place.join("web.yml")).unwrap();
+            number += 1;
+        }
+    });
+    for _ in 0..3 {
+        let report = source.report().await;
+        assert_eq!((report.view, report.workloads.len()), (View::Complete, 2));
+    }
+    stop.send(()).unwrap();
+    writer.join().unwrap();
+}

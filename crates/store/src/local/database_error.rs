@@ -30,6 +30,8 @@ pub(super) enum DatabaseError {
     },
     /// It is not a store of its own.
     OfACluster,
+    /// It has no log, so it cannot be read without being opened.
+    WithoutLog,
 }
 
 impl From<fjall::Error> for DatabaseError {
@@ -80,7 +82,8 @@ impl DatabaseError {
             | Self::Panicked(_)
             | Self::Damaged(_)
             | Self::CutShort { .. }
-            | Self::OfACluster => None,
+            | Self::OfACluster
+            | Self::WithoutLog => None,
         }
     }
 
@@ -129,6 +132,10 @@ impl DatabaseError {
                 "{dir} ends at commit {found}, and commit {known} was once there: the log was cut short or old files were \
                  put in its place"
             ),
+            Self::WithoutLog => format!(
+                "{dir} has no log: it holds a node of a cluster, or a store of an early version, which must be opened once \
+                 before it can be read so"
+            ),
             Self::OfACluster => format!(
                 "{dir} holds a node of a cluster, not a store of its own; say `type = \"raft\"`, or name another directory"
             ),
@@ -142,6 +149,7 @@ impl DatabaseError {
             Self::At { cause, .. } => cause.is_damage(),
             Self::NoRoom { .. }
             | Self::OfACluster
+            | Self::WithoutLog
             | Self::Io(_)
             | Self::Fjall(fjall::Error::Poisoned | fjall::Error::Locked) => false,
             Self::Fjall(_) => self.io().is_none_or(|error| {

@@ -130,7 +130,7 @@ impl Engine {
     }
 
     /// As [`Engine::open`], to be read only: nothing is written to tables, and none are merged. Merging reads every table,
-    /// so one that is damaged makes it fail, and with it every write.
+    /// so one that is damaged makes it fail, and with it every write. Only for a database with a log in front of it.
     pub(super) fn open_to_read(path: &Path) -> Result<Self, DatabaseError> {
         Self::open_with(path, 0)
     }
@@ -148,23 +148,18 @@ impl Engine {
         Self::start(path, WORKERS)
     }
 
-    /// Reads every key that the tables in `path` have. What makes this fail is returned with the last key before it.
-    pub(super) fn find_damage(path: &Path) -> Option<DatabaseError> {
-        let engine = Self::check_manifests(path).and_then(|()| Self::start(path, 0));
-        let engine = match engine {
-            Ok(engine) => engine,
-            Err(trouble) => return Some(trouble),
-        };
+    /// Reads every key there is. What makes this fail is returned with the last key before it.
+    pub(super) fn find_damage(&self) -> Option<DatabaseError> {
         let mut last = Vec::new();
         let read = guarded(|| {
-            for item in engine.keys.iter() {
+            for item in self.keys.iter() {
                 let (key, _) = item.into_inner()?;
                 last = key.to_vec();
             }
             Ok(())
         });
-        engine.close();
-        read.err().map(|trouble| trouble.at(last.get(1..).unwrap_or_default()))
+        let trouble = read.err()?.at(last.get(1..).unwrap_or_default());
+        trouble.is_damage().then_some(trouble)
     }
 
     /// Where a file that lists others is missing, fjall would start anew and delete those.

@@ -79,10 +79,7 @@ fn after_a_stop(dir: &DataDir, mark: HighWaterMark) -> Result<(Engine, Former), 
         return Ok(found);
     }
     let Some(contents) = Log::read(dir.path())? else {
-        return Err(DatabaseError::Damaged(format!(
-            "{} is missing or empty",
-            Log::path(dir.path()).display()
-        )));
+        return Err(no_log(dir));
     };
     Ok((replay(dir, &contents, mark.revision)?, contents.former()))
 }
@@ -120,18 +117,20 @@ pub(super) fn replay(dir: &DataDir, contents: &Contents, known: u64) -> Result<E
 
 /// Opens a store of its own to be read: the tables, and in memory what the log has besides. Nothing of it changes.
 pub(super) fn open_to_read(dir: &DataDir) -> Result<Engine, DatabaseError> {
-    let mark = HighWaterMark::read(dir.path())?;
-    let contents = if mark.is_some_and(|mark| mark.closed) { None } else { Log::read(dir.path())? };
+    let (mark, contents) = (HighWaterMark::read(dir.path())?, Log::read(dir.path())?);
+    // Without a log the journals of the database are needed, which are those of a node of a cluster, or of a store from
+    // before there were logs.
+    if !mark.map_or(contents.is_some(), |mark| mark.log) {
+        return Err(DatabaseError::WithoutLog);
+    }
     let engine = Engine::open_to_read(&dir.database())?;
-    let done = engine.is_of_a_cluster().and_then(|cluster| match contents {
-        _ if cluster => Err(DatabaseError::OfACluster),
-        Some(contents) => apply_log(&engine, &contents).map(drop),
-        None => match (engine.revision()?, mark) {
-            (found, Some(mark)) if found < mark.revision => {
-                Err(DatabaseError::CutShort { found, known: mark.revision })
-            }
-            _ => Ok(()),
+    let done = engine.revision().and_then(|found| match (mark, &contents) {
+        (Some(mark), _) if mark.closed && mark.revision == found => Ok(()),
+        (mark, Some(contents)) => match mark.filter(|mark| contents.last < mark.revision) {
+            Some(mark) => Err(DatabaseError::CutShort { found: contents.last, known: mark.revision }),
+            None => apply_log(&engine, contents).map(drop),
         },
+        (_, None) => Err(no_log(dir)),
     });
     match done {
         Ok(()) => Ok(engine),
@@ -140,6 +139,10 @@ pub(super) fn open_to_read(dir: &DataDir) -> Result<Engine, DatabaseError> {
             Err(trouble)
         }
     }
+}
+
+fn no_log(dir: &DataDir) -> DatabaseError {
+    DatabaseError::Damaged(format!("{} is missing or empty", Log::path(dir.path()).display()))
 }
 
 fn replay_into(engine: &Engine, contents: &Contents) -> Result<(), DatabaseError> {

@@ -42,12 +42,11 @@ impl Writer {
 
     /// Looks for damage where fjall failed in its background and keeps the cause to itself: merging reads tables that
     /// no other reader may have read for long.
-    fn explain(&mut self) {
+    fn explain(&mut self, broken: &Engine) {
         if !mem::take(&mut self.unexplained) || self.damaged.is_some() {
             return;
         }
-        let found = Engine::find_damage(&self.dir.database()).filter(DatabaseError::is_damage);
-        let Some(trouble) = found else { return };
+        let Some(trouble) = broken.find_damage() else { return };
         let place = trouble.place().to_vec();
         let StoreError::Damaged { reason } = trouble.into_read_error(self.dir.path()) else { return };
         self.shared.damage.note(Damage::new(&place, &reason));
@@ -57,9 +56,9 @@ impl Writer {
     /// Opens the database again, for as long as it takes. `false` when the store is to be closed instead.
     pub(super) fn reopen_with_retries(&mut self) -> bool {
         if let Some(engine) = self.broken.take() {
+            self.explain(&engine);
             engine.close();
         }
-        self.explain();
         if let Some(reason) = &self.damaged {
             self.shared.fail(reason.clone());
         }

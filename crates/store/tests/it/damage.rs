@@ -359,7 +359,7 @@ async fn a_read_that_meets_damage_says_where_and_the_store_remembers_it() {
     );
     assert_eq!(reason, expected);
 
-    // What lies before and behind it can be read.
+    // Keys before and behind it can be read.
     let number = |key: &[u8]| std::str::from_utf8(&key[4..]).unwrap().parse::<usize>().unwrap();
     let last = number(damage.key.as_bytes());
     let before = snapshot.range(b"t/k/", None, last + 1).await.unwrap();
@@ -506,4 +506,28 @@ async fn a_damaged_node_of_a_cluster_is_told_to_join_anew() {
     let reason = refused(cut.path()).await;
     assert!(reason.contains(" ends at commit ") && reason.ends_with(&advice(cut.path())), "{reason}");
     assert!(!reason.contains("delete"), "{reason}");
+}
+
+#[tokio::test]
+async fn what_can_be_read_without_opening_a_store_is_all_that_was_acknowledged() {
+    let (dir, store, all) = in_use().await;
+    let copy = killed(&store, dir.path()).await;
+    store.close().await;
+    for dir in [copy.path(), dir.path()] {
+        for _ in 0..2 {
+            let reader = LocalReader::open(dir).await.unwrap();
+            assert_eq!(reader.snapshot().range(b"", None, usize::MAX).await.unwrap(), all);
+        }
+        let store = open(dir).await;
+        assert_eq!(everything(&store).await, all, "looking has harmed nothing");
+        store.close().await;
+    }
+
+    let early = tempdir().unwrap();
+    from_before_the_log(early.path());
+    let refused = LocalReader::open(early.path()).await.unwrap_err();
+    assert!(refused.to_string().contains("has no log"), "{refused}");
+    let store = open(early.path()).await;
+    assert_eq!(everything(&store).await.len(), 200, "and nothing is lost by it");
+    store.close().await;
 }

@@ -7,6 +7,13 @@ pub(super) fn todo(sources: &[SourceOutput], providers: &[ProviderOutput]) -> Ve
     sources.iter().filter_map(of_source).chain(providers.iter().flat_map(of_provider)).collect()
 }
 
+/// Changes of names that happen by themselves later, one sentence each.
+pub(super) fn waiting(sources: &[SourceOutput]) -> Vec<String> {
+    let of_source =
+        |source: &SourceOutput| Some(format!("Source `{}`: {}.", source.name, source.waiting.as_ref()?));
+    sources.iter().filter_map(of_source).collect()
+}
+
 fn of_source(source: &SourceOutput) -> Option<String> {
     let name = &source.name;
     if let Some(suspect) = &source.suspect {
@@ -72,6 +79,7 @@ mod tests {
             begun: None,
             workloads: 3,
             suspect: suspect.map(str::to_owned),
+            waiting: None,
             detached: false,
         };
         let provider = ProviderOutput {

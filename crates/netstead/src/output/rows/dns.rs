@@ -16,7 +16,7 @@ impl Row for SourceOutput {
         let standing = match &self.suspect {
             Some(suspect) => suspect.clone(),
             None if self.detached => "detached".to_owned(),
-            None => "believed".to_owned(),
+            None => self.waiting.clone().unwrap_or_else(|| "believed".to_owned()),
         };
         let doubtful = self.suspect.is_some() || self.detached;
         vec![
