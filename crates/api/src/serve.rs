@@ -1,8 +1,9 @@
 //! Listening, with or without TLS, and ending well.
 
+mod starting;
 mod tls;
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use axum_server::{
     Handle,
@@ -147,6 +148,21 @@ impl Bound {
     pub fn serve(self, api: &Api, shutdown: CancellationToken) -> Result<Server, ServeError> {
         let router = api.router(self.host_check(), self.options.max_body, shutdown.clone());
         self.answer(router, shutdown)
+    }
+
+    /// Answers while there is no ledger yet, until `done`: `/healthz` says that the process lives, and everything else
+    /// is `503 not-ready` with the reason. The address stays ours.
+    pub fn serve_starting(
+        &self,
+        reason: impl Fn() -> String + Send + Sync + 'static,
+        done: CancellationToken,
+    ) -> Result<Server, ServeError> {
+        let failed = |source| ServeError::Bind { listen: self.options.listen.clone(), source };
+        let listener = self.listener.try_clone().map_err(failed)?;
+        let options =
+            ServeOptions { linger: Duration::ZERO, grace: Duration::from_secs(1), ..self.options.clone() };
+        let clone = Self { options, tls: self.tls.clone(), listener, address: self.address };
+        clone.answer(starting::router(Arc::new(reason)), done)
     }
 
     /// Answers those who ask as they asked dnsweaver: `/health`, `/ready` and `/metrics`, and nothing else.

@@ -19,6 +19,7 @@ mod node;
 mod notify;
 mod output;
 mod progress;
+mod restore_mark;
 mod run;
 mod session;
 mod settings;

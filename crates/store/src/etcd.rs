@@ -3,6 +3,7 @@
 //! A commit is one transaction of etcd, a version is a revision of it. What etcd did with a commit whose answer did not
 //! come is unknown, and said so.
 
+mod alarm;
 mod client;
 mod error_text;
 mod examine;
@@ -17,7 +18,7 @@ mod watch;
 use std::{
     sync::{
         Arc, Mutex,
-        atomic::{AtomicI64, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -73,6 +74,8 @@ struct EtcdShared {
     /// The newest leader of etcd's members that spoke.
     term: AtomicU64,
     health: tokio_watch::Sender<Health>,
+    /// etcd has used up its quota.
+    full: AtomicBool,
     closed: CancellationToken,
 }
 
@@ -97,6 +100,7 @@ impl EtcdStore {
             last: AtomicI64::new(0),
             term: AtomicU64::new(0),
             health: tokio_watch::Sender::new(Health::Ready),
+            full: AtomicBool::new(false),
             closed: CancellationToken::new(),
         });
         shared.revision().await.map_err(|error| match error {
@@ -105,6 +109,7 @@ impl EtcdStore {
             }
             other => other,
         })?;
+        tokio::spawn(alarm::watch(Arc::clone(&shared)));
         Ok(Self { shared })
     }
 }
@@ -179,6 +184,9 @@ impl EtcdShared {
         let reason = unavailable.to_string();
         let full = status.message().contains("database space exceeded");
         let nobody = status.message().contains("user name is empty");
+        if full {
+            self.full.store(true, Ordering::Relaxed);
+        }
         match status.code() {
             Code::InvalidArgument if nobody => unavailable,
             Code::InvalidArgument => StoreError::Invalid { reason },
@@ -244,6 +252,10 @@ impl Store for EtcdStore {
 
     fn health_changes(&self) -> tokio_watch::Receiver<Health> {
         self.shared.health.subscribe()
+    }
+
+    fn refuses_changes(&self) -> Option<String> {
+        self.shared.full.load(Ordering::Relaxed).then(|| alarm::NO_SPACE.to_owned())
     }
 
     async fn examine(&self) -> Vec<StoreFinding> {

@@ -27,11 +27,18 @@ pub(crate) async fn ready(State(app): State<AppState>) -> Result<String, Failure
     match health.reason {
         Some(reason) if !health.ready => Err(not_ready(reason).retry_after(Duration::from_secs(1))),
         None if !health.ready => Err(not_ready("the ledger does not answer yet".to_owned())),
-        _ => Ok(match app.cluster.as_ref().map(|(cluster, _)| cluster.role()) {
-            None => "ok\n".to_owned(),
-            Some(NodeRole::Leading { .. }) => "ok, leading\n".to_owned(),
-            Some(NodeRole::Following) => "ok, following\n".to_owned(),
-        }),
+        _ => {
+            let role = match app.cluster.as_ref().map(|(cluster, _)| cluster.role()) {
+                None => "",
+                Some(NodeRole::Leading { .. }) => ", leading",
+                Some(NodeRole::Following) => ", following",
+            };
+            // It still answers reads, so whoever sends it requests may go on to.
+            Ok(match app.ledger.store().refuses_changes() {
+                Some(reason) => format!("degraded{role}: no change can be made: {reason}\n"),
+                None => format!("ok{role}\n"),
+            })
+        }
     }
 }
 

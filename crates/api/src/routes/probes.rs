@@ -58,16 +58,23 @@ async fn ready(State(app): State<AppState>) -> (StatusCode, Json<ProbeOutput>) {
     let ledger = app.ledger.health();
     let store = (!ledger.ready).then(|| ledger.reason.unwrap_or_else(|| "it does not answer yet".into()));
     let providers = app.engine_slot.engine().map(|engine| engine.status().providers).unwrap_or_default();
-    let (code, said) = judge(store, &providers);
+    let (code, said) = judge(store, app.ledger.store().refuses_changes(), &providers);
     (code, Json(said))
 }
 
 /// A server that has answered before and does not now makes it unready; one that has not answered yet is waited for.
-fn judge(store: Option<String>, providers: &[ProviderStatus]) -> (StatusCode, ProbeOutput) {
+fn judge(
+    store: Option<String>,
+    unchangeable: Option<String>,
+    providers: &[ProviderStatus],
+) -> (StatusCode, ProbeOutput) {
     let mut said = ProbeOutput { status: "ready", ..ProbeOutput::default() };
     let mut pending = Vec::new();
     if let Some(reason) = store {
         said.components.push(Component { name: "store".into(), healthy: false, error: Some(reason) });
+    }
+    if let Some(reason) = unchangeable {
+        said.degraded.push(Degraded { name: "store", message: format!("no change can be made: {reason}") });
     }
     for provider in providers.iter().filter(|provider| provider.kind != BUILTIN) {
         let error = error(provider);

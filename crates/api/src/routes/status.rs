@@ -6,6 +6,7 @@ use axum::http::HeaderMap;
 use netstead_client::types::{ProviderOutput, SourceOutput, StatusOutput};
 use netstead_ledger::Health;
 use netstead_model::{PoolStatus, Waiting};
+use netstead_store::RaftStore;
 
 use crate::{
     cluster::NodeRole,
@@ -45,6 +46,7 @@ pub(crate) async fn get(
         .await?;
     let (app, seq) = (&session.app, seen.seq);
     let health = app.ledger.health();
+    let unchangeable = app.ledger.store().refuses_changes().filter(|_| health.ready);
     let ((sources, providers), unasked) = match ask_leader(&session, &headers).await {
         None => (visible_sources_and_providers(&session), None),
         Some(Ok(status)) => ((status.sources, status.providers), None),
@@ -53,10 +55,20 @@ pub(crate) async fn get(
     let cluster = app.cluster.as_ref().map(|(cluster, _)| super::cluster::output(cluster));
     let output = |(pools, waiting): (Vec<PoolStatus>, usize)| StatusOutput {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        state: if health.ready { "ready" } else { "not ready" }.to_owned(),
-        todo: [todo(&health, &pools, waiting), dns_todo::todo(&sources, &providers), Vec::from_iter(unasked)]
-            .concat(),
-        reason: health.reason,
+        state: match (health.ready, &unchangeable) {
+            (false, _) => "not ready",
+            (true, Some(_)) => "degraded",
+            (true, None) => "ready",
+        }
+        .to_owned(),
+        todo: [
+            unchangeable.iter().map(|reason| format!("No change can be made: {reason}.")).collect(),
+            todo(&health, &pools, waiting),
+            dns_todo::todo(&sources, &providers),
+            Vec::from_iter(unasked),
+        ]
+        .concat(),
+        reason: health.reason.or(unchangeable),
         store: app.store.to_string(),
         ledger: format!("{:08x}", app.ledger.id()),
         seq,
@@ -78,6 +90,10 @@ async fn ask_leader(session: &RequestContext, headers: &HeaderMap) -> Option<Res
     let here = session.app.engine_slot.engine().is_some() || cluster.role() != NodeRole::Following;
     if here || headers.contains_key(forward::FORWARDED) {
         return None;
+    }
+    if session.app.ledger.store().as_node().is_some_and(RaftStore::knows_no_leader) {
+        // The last one that is known may be a machine that is switched off.
+        return Some(Err("no node leads".to_owned()));
     }
     Some(forward::get_from_leader(cluster, peers, headers, "/api/v1/status?stale=ok").await)
 }
