@@ -2,9 +2,10 @@
 
 mod connection;
 mod listener;
+mod starting;
 mod tls;
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{net::SocketAddr, os::fd::AsFd as _, path::PathBuf, sync::Arc, time::Duration};
 
 use netstead_wire::{Acceptor, ConnectionLimits, Connections};
 use tokio::{net::TcpListener, task::JoinHandle};
@@ -149,6 +150,22 @@ impl Bound {
     pub fn serve(self, api: &Api, shutdown: CancellationToken) -> Server {
         let router = api.router(self.host_check(), self.options.max_body, shutdown.clone());
         self.answer(router, shutdown)
+    }
+
+    /// Answers while there is no ledger yet, until `done`: `/healthz` says that the process lives, and everything else
+    /// is `503 not-ready` with the reason. The address stays ours.
+    pub fn serve_starting(
+        &self,
+        reason: impl Fn() -> String + Send + Sync + 'static,
+        done: CancellationToken,
+    ) -> Result<Server, ServeError> {
+        let failed = |source| ServeError::Bind { listen: self.options.listen.clone(), source };
+        let socket = self.listener.as_fd().try_clone_to_owned().map_err(failed)?;
+        let listener = TcpListener::from_std(socket.into()).map_err(failed)?;
+        let options =
+            ServeOptions { linger: Duration::ZERO, grace: Duration::from_secs(1), ..self.options.clone() };
+        let clone = Self { options, tls: self.tls.clone(), listener, address: self.address };
+        Ok(clone.answer(starting::router(Arc::new(reason)), done))
     }
 
     /// Answers those who ask as they asked dnsweaver: `/health`, `/ready` and `/metrics`, and nothing else.

@@ -58,6 +58,13 @@ impl Client {
         self.transport.base()
     }
 
+    /// The same server, asked for what it knows, however old, as with [`Options::stale`]. Its answers do not count for the
+    /// [`Client::age`] of this client.
+    #[must_use]
+    pub fn with_stale_reads(&self) -> Self {
+        Self { transport: self.transport.with_stale_reads() }
+    }
+
     pub async fn status(&self) -> Result<StatusOutput, ClientError> {
         self.get(&["status"], &()).await
     }

@@ -122,6 +122,12 @@ impl Call {
 }
 
 impl Transport {
+    /// The same connections, for reads that need not be fresh.
+    pub(crate) fn with_stale_reads(&self) -> Self {
+        let options = Options { stale: true, ..(*self.options).clone() };
+        Self { options: Arc::new(options), age: Arc::default(), ..self.clone() }
+    }
+
     /// Whom calls go to at the moment.
     pub(crate) fn base(&self) -> &Url {
         self.bases.get(self.current.load(Ordering::Relaxed)).unwrap_or_else(|| self.first())

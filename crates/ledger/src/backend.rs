@@ -102,6 +102,7 @@ impl From<LedgerError> for BackendError {
             | LedgerError::TooLate
             | LedgerError::Gone { .. }
             | LedgerError::Moved { .. }
+            | LedgerError::Unfinished { .. }
             | LedgerError::Damaged { .. } => Self::Unavailable { message },
         }
     }

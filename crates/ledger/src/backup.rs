@@ -6,7 +6,11 @@
 mod lines;
 mod write;
 
-use std::{collections::BTreeMap, io, path::Path};
+use std::{
+    collections::BTreeMap,
+    io,
+    path::{Path, PathBuf},
+};
 
 use jiff::Timestamp;
 use netstead_model::{Clock, Event, EventKind};
@@ -16,10 +20,10 @@ use self::lines::Lines;
 pub(crate) use self::lines::hex;
 pub use self::write::{OnDamage, write, write_snapshot};
 use crate::{
-    bulk_load::{BulkLoad, Content, is_content},
+    bulk_load::{BulkLoad, Content, Room, is_content, make_room},
     check::{FORMAT_KEY, check},
     damage::describe,
-    load::RESTORING_KEY,
+    load::{Filling, RESTORING_KEY},
     record::{self, EventGroup, HEAD_KEY, Head, event_key},
 };
 
@@ -60,6 +64,8 @@ pub enum BackupError {
     Checksum,
     #[error("the store is not empty: a backup is restored into an empty one only")]
     NotEmpty,
+    #[error("everything was being moved into this store from another one, and that was interrupted")]
+    HalfMoved,
     #[error("the store holds no ledger yet: there is nothing to back up")]
     NothingThere,
     /// Without what cannot be read it would not be a whole backup. `left_out`: it was to go without that, and cannot,
@@ -88,6 +94,7 @@ pub async fn verify(path: &Path) -> Result<Summary, BackupError> {
 }
 
 /// What a whole and sound file tells before it is restored.
+#[derive(Debug)]
 struct Read {
     summary: Summary,
     head: Head,
@@ -110,13 +117,26 @@ async fn read_through(path: &Path) -> Result<Read, BackupError> {
     Ok(Read { summary: lines.summary()?, head, stored })
 }
 
-/// Puts the content of a file into an empty store. Nothing is written before the whole file was found sound, and nothing of
-/// a store whose format is above `highest`, the highest that the program understands.
-///
-/// The restored ledger draws a new id and starts paused for generated claims. `keep` says which keys come along: the
-/// caller leaves out what a restore must revoke. All that was written is read back, and only a store that holds exactly
-/// that can be opened. A backup may be of a store that was not sound, and be all that somebody has: it is restored as it
-/// is, and [`BackupError::Unsound`] says so.
+/// A file that was read whole and found sound. No store was touched for it.
+#[derive(Debug)]
+pub struct SoundBackup {
+    path: PathBuf,
+    read: Read,
+}
+
+impl SoundBackup {
+    /// Reads the whole file. One of a store whose format is above `highest`, the highest that the program understands, is
+    /// refused.
+    pub async fn read(path: &Path, highest: u32) -> Result<Self, BackupError> {
+        let read = read_through(path).await?;
+        if let Some(stored) = read.stored.filter(|stored| *stored > highest) {
+            return Err(BackupError::NewerStore { stored, highest });
+        }
+        Ok(Self { path: path.to_owned(), read })
+    }
+}
+
+/// [`SoundBackup::read`] and [`SoundBackup::restore`] in one.
 pub async fn restore(
     store: &dyn Store,
     clock: &dyn Clock,
@@ -124,27 +144,42 @@ pub async fn restore(
     highest: u32,
     keep: impl Fn(&[u8], &[u8]) -> bool,
 ) -> Result<Summary, BackupError> {
-    let Read { summary, head, stored } = read_through(path).await?;
-    if let Some(stored) = stored.filter(|stored| *stored > highest) {
-        return Err(BackupError::NewerStore { stored, highest });
-    }
-    if !store.snapshot().await?.range(b"", None, 1).await?.is_empty() {
-        return Err(BackupError::NotEmpty);
-    }
-    // Should this process die half way, the key stays, and no process takes the half for a whole.
-    store.commit(Commit::new().put(RESTORING_KEY, "1")).await?;
-    let written = fill(store, path, begin_anew(&head, clock, &summary), keep).await?;
-    if Content::of(&*store.snapshot().await?).await? != written {
-        return Err(BackupError::Differs);
-    }
-    let problems = check(store).await?.problems;
-    store.commit(Commit::new().delete(RESTORING_KEY)).await?;
-    if store.get(RESTORING_KEY).await?.is_some() {
-        return Err(BackupError::Differs);
-    }
-    match problems.into_iter().find(|problem| problem.key.as_bytes() != RESTORING_KEY) {
-        Some(unsound) => Err(BackupError::Unsound { key: unsound.key, problem: unsound.problem }),
-        None => Ok(summary),
+    SoundBackup::read(path, highest).await?.restore(store, clock, keep).await
+}
+
+impl SoundBackup {
+    /// Puts the content of the file into an empty store, or into one that an interrupted restore left: that begins anew.
+    ///
+    /// The restored ledger draws a new id and starts paused for generated claims. `keep` says which keys come along: the
+    /// caller leaves out what a restore must revoke. All that was written is read back, and only a store that holds exactly
+    /// that can be opened. A backup may be of a store that was not sound, and be all that is left: it is restored as it
+    /// is, and [`BackupError::Unsound`] says so.
+    pub async fn restore(
+        self,
+        store: &dyn Store,
+        clock: &dyn Clock,
+        keep: impl Fn(&[u8], &[u8]) -> bool,
+    ) -> Result<Summary, BackupError> {
+        let Self { path, read: Read { summary, head, .. } } = self;
+        // Should this process die half way, the mark stays, and nothing takes the half for a whole.
+        match make_room(store, Filling::Restore).await? {
+            Room::Made => {}
+            Room::Occupied => return Err(BackupError::NotEmpty),
+            Room::HalfMoved => return Err(BackupError::HalfMoved),
+        }
+        let written = fill(store, &path, begin_anew(&head, clock, &summary), keep).await?;
+        if Content::of(&*store.snapshot().await?).await? != written {
+            return Err(BackupError::Differs);
+        }
+        let problems = check(store).await?.problems;
+        store.commit(Commit::new().delete(RESTORING_KEY)).await?;
+        if store.get(RESTORING_KEY).await?.is_some() {
+            return Err(BackupError::Differs);
+        }
+        match problems.into_iter().find(|problem| problem.key.as_bytes() != RESTORING_KEY) {
+            Some(unsound) => Err(BackupError::Unsound { key: unsound.key, problem: unsound.problem }),
+            None => Ok(summary),
+        }
     }
 }
 

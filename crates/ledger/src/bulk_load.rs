@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     backup::hex,
-    load::{RESTORING_KEY, each_entry},
+    load::{Filling, RESTORING_KEY, each_entry},
     migrate::SEALED_KEY,
 };
 
@@ -40,6 +40,44 @@ impl<'a> BulkLoad<'a> {
         self.store.commit(self.commit).await?;
         Ok(self.sum.finish())
     }
+}
+
+/// Whether a store can be filled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// It holds nothing but the mark that it is being filled.
+    Made,
+    Occupied,
+    /// A move into it was interrupted. The old store may be sealed already, so a restore does not take its place.
+    HalfMoved,
+}
+
+/// Marks the store as half filled. What an earlier try left is deleted first.
+pub(crate) async fn make_room(store: &dyn Store, filling: Filling) -> Result<Room, StoreError> {
+    let snapshot = store.snapshot().await?;
+    let Some(mark) = snapshot.get(RESTORING_KEY).await? else {
+        if !snapshot.range(b"", None, 1).await?.is_empty() {
+            return Ok(Room::Occupied);
+        }
+        store.commit(Commit::new().put(RESTORING_KEY, filling.value())).await?;
+        return Ok(Room::Made);
+    };
+    if (filling, Filling::of(&mark.value)) == (Filling::Restore, Filling::Migrate) {
+        return Ok(Room::HalfMoved);
+    }
+    let mut left: Vec<Write> = Vec::new();
+    each_entry(&*snapshot, "", |entry| {
+        left.extend((entry.key != RESTORING_KEY).then(|| Write::Delete(entry.key.clone())));
+        Ok::<(), StoreError>(())
+    })
+    .await?;
+    for writes in left.chunks(MAX_WRITES) {
+        store.commit(Commit { conditions: Vec::new(), writes: writes.to_vec() }).await?;
+    }
+    if mark.value != filling.value() {
+        store.commit(Commit::new().put(RESTORING_KEY, filling.value())).await?;
+    }
+    Ok(Room::Made)
 }
 
 /// All keys and values of a store, in short.

@@ -24,7 +24,7 @@ pub use self::{
 };
 use crate::{
     damage::each_part,
-    load::{RESTORING_KEY, each_entry},
+    load::{Filling, RESTORING_KEY, each_entry},
     migrate::SEALED_KEY,
     record::{self, EVENT, EventGroup, HEAD_KEY, Head, Malformed, POOL, Record, Space, event_key, event_seq},
 };
@@ -162,7 +162,7 @@ impl Check {
             Ok(())
         } else if entry.key == RESTORING_KEY {
             self.closed = true;
-            self.problem(key, "a restore was interrupted: empty the store and restore again", None);
+            self.problem(key, Filling::of(&entry.value).interrupted(), None);
             Ok(())
         } else if entry.key == SEALED_KEY {
             self.closed = true;

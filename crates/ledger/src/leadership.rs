@@ -12,11 +12,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use netstead_store::{EPOCH_KEY, Store, Watch, WatchItem};
-use tokio::{
-    sync::{mpsc, oneshot},
-    time::sleep,
-};
+use netstead_store::{EPOCH_KEY, Store, Watch, WatchItem, pause_for};
+use tokio::sync::{mpsc, oneshot};
 
 use crate::{
     follower::Follower,
@@ -99,7 +96,9 @@ impl LeadershipLoop {
                     tokio::select! {
                         biased;
                         () = stop.cancelled() => return None,
-                        () = sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
+                        () = pause_for(&*self.shared.store, pause) => {
+                            pause = (pause * 2).min(LONGEST_PAUSE);
+                        }
                     }
                     continue;
                 }
@@ -169,7 +168,7 @@ impl EpochWatch {
                 }
                 self.watch = Some(watch);
             } else {
-                sleep(pause).await;
+                pause_for(&*self.store, pause).await;
                 pause = (pause * 2).min(LONGEST_PAUSE);
             }
         }

@@ -7,7 +7,7 @@ use std::{
 
 use jiff::Timestamp;
 use netstead_model::{Clock, Event};
-use netstead_store::{Damage, DamageLog, Epoch, Store};
+use netstead_store::{Damage, DamageLog, Epoch, Store, StoreError};
 use tokio::{
     sync::{
         Mutex, broadcast,
@@ -247,7 +247,11 @@ impl Ledger {
                     let reached = durable.wait_for(known).await;
                     let Ok(reached) = reached.map(|durable| *durable) else { return Err(closed()) };
                     if reached.rewinds == rewinds {
-                        let age = shared.clock.monotonic().saturating_sub(*shared.confirmed.borrow());
+                        let age = if shared.is_sole_leader() {
+                            Duration::ZERO
+                        } else {
+                            shared.clock.monotonic().saturating_sub(*shared.confirmed.borrow())
+                        };
                         return Ok(ReadAnswer { value, seq, age });
                     }
                 } else if durable.changed().await.is_err() {
@@ -273,7 +277,14 @@ impl Ledger {
             return Ok(shared.durable.borrow().seq);
         }
         let asked_at = shared.clock.monotonic();
-        let Some(entry) = shared.store.get(HEAD_KEY.as_bytes()).await? else {
+        let stored = match shared.store.get(HEAD_KEY.as_bytes()).await {
+            // A commit that failed was taken out of the Book, or waits to be: all that was ever acknowledged is there.
+            Err(StoreError::Unavailable { .. }) if shared.is_sole_leader() => {
+                return Ok(shared.durable.borrow().seq);
+            }
+            stored => stored?,
+        };
+        let Some(entry) = stored else {
             // There is no ledger yet.
             return if shared.book().seq() == 0 {
                 Ok(0)

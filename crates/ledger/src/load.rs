@@ -16,6 +16,42 @@ use crate::{
 /// Exists while a backup is being restored: the ledger is incomplete.
 pub(crate) const RESTORING_KEY: &[u8] = b"meta/restoring";
 
+/// Why a store is being filled: the value under [`RESTORING_KEY`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Filling {
+    /// From a backup.
+    Restore,
+    /// From another store.
+    Migrate,
+}
+
+impl Filling {
+    pub fn value(self) -> &'static [u8] {
+        match self {
+            Self::Restore => b"1",
+            Self::Migrate => b"2",
+        }
+    }
+
+    /// Earlier versions wrote the same for both.
+    pub fn of(value: &[u8]) -> Self {
+        if value == Self::Migrate.value() { Self::Migrate } else { Self::Restore }
+    }
+
+    /// Says of a store that it holds a half.
+    pub fn interrupted(self) -> &'static str {
+        match self {
+            Self::Restore => {
+                "a restore into this store was interrupted: begin anew with `netstead store restore`"
+            }
+            Self::Migrate => {
+                "everything was being moved into this store and that was interrupted: type the same `netstead store \
+                 migrate` again"
+            }
+        }
+    }
+}
+
 /// Bytes read from the store at a time, about: what a page takes is not given back to the machine at once.
 const PAGE_BYTES: usize = 512 << 10;
 /// Entries of a page, to begin with and at most.
@@ -34,10 +70,9 @@ pub(crate) struct Loaded {
 
 /// Reads the whole ledger at the moment of `snapshot`; `None` when there is none yet.
 pub(crate) async fn load(snapshot: Arc<dyn Snapshot>) -> Result<Option<Loaded>, LedgerError> {
-    if snapshot.get(RESTORING_KEY).await?.is_some() {
-        return Err(LedgerError::Damaged {
-            reason: "a restore was interrupted; empty the store and restore again".into(),
-        });
+    if let Some(entry) = snapshot.get(RESTORING_KEY).await? {
+        let reason = Filling::of(&entry.value).interrupted();
+        return Err(LedgerError::Unfinished { reason: reason.to_owned() });
     }
     if let Some(Seal { to, at }) = seal_of(&*snapshot).await? {
         return Err(LedgerError::Moved { to, at });

@@ -6,13 +6,13 @@
 
 use jiff::Timestamp;
 use netstead_model::Clock;
-use netstead_store::{Commit, Condition, Entry, MAX_WRITES, Snapshot, Store, StoreError, Write};
+use netstead_store::{Commit, Condition, Entry, Snapshot, Store, StoreError};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    bulk_load::{BulkLoad, Content, is_content},
+    bulk_load::{BulkLoad, Content, Room, is_content, make_room},
     check::check,
-    load::{Pages, RESTORING_KEY, each_entry},
+    load::{Filling, Pages, RESTORING_KEY},
     record::{self, HEAD_KEY, Malformed},
 };
 
@@ -77,7 +77,7 @@ pub async fn migrate(
     if let Some(problem) = report.problems.into_iter().find(|problem| problem.key.as_bytes() != SEALED_KEY) {
         return Err(MigrateError::Unsound { key: problem.key, problem: problem.problem });
     }
-    if !make_room(to).await.map_err(MigrateError::To)? {
+    if make_room(to, Filling::Migrate).await.map_err(MigrateError::To)? != Room::Made {
         return Err(seal.map_or(MigrateError::NotEmpty, MigrateError::MovedAlready));
     }
     let written = copy(&*old, to).await?;
@@ -113,28 +113,6 @@ pub(crate) async fn seal_of(snapshot: &dyn Snapshot) -> Result<Option<Seal>, Sto
     let Some(entry) = snapshot.get(SEALED_KEY).await? else { return Ok(None) };
     let damaged = |error: Malformed| StoreError::Damaged { reason: error.to_string() };
     record::decode(&entry.key, &entry.value).map(Some).map_err(damaged)
-}
-
-/// Marks the store as half filled. What an earlier try left goes first; `false` if there is anything else.
-async fn make_room(store: &dyn Store) -> Result<bool, StoreError> {
-    let snapshot = store.snapshot().await?;
-    if snapshot.get(RESTORING_KEY).await?.is_none() {
-        if !snapshot.range(b"", None, 1).await?.is_empty() {
-            return Ok(false);
-        }
-        store.commit(Commit::new().put(RESTORING_KEY, "1")).await?;
-        return Ok(true);
-    }
-    let mut left: Vec<Write> = Vec::new();
-    each_entry(&*snapshot, "", |entry| {
-        left.extend((entry.key != RESTORING_KEY).then(|| Write::Delete(entry.key.clone())));
-        Ok::<(), StoreError>(())
-    })
-    .await?;
-    for writes in left.chunks(MAX_WRITES) {
-        store.commit(Commit { conditions: Vec::new(), writes: writes.to_vec() }).await?;
-    }
-    Ok(true)
 }
 
 async fn copy(old: &dyn Snapshot, to: &dyn Store) -> Result<Content, MigrateError> {

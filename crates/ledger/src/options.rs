@@ -16,6 +16,9 @@ pub struct Options {
     pub max_events: u64,
     /// How long callers wait for the ledger to learn what became of a commit before they are told `unknown`.
     pub learn_timeout: Duration,
+    /// No other process can commit to this store, and this one has no other ledger on it: while the ledger leads, what it
+    /// knows is the newest there is, also when the store cannot be asked.
+    pub exclusive: bool,
     /// How often ledger time is stored while something depends on it.
     pub time_interval: Duration,
     /// Where ids and the order `random` come from.
@@ -31,6 +34,7 @@ impl Default for Options {
             retention: Span::from_secs(400 * 24 * 3600),
             max_events: 1_000_000,
             learn_timeout: Duration::from_secs(5),
+            exclusive: false,
             time_interval: Duration::from_secs(10),
             randomness: Randomness::default(),
             sabotage: None,

@@ -109,6 +109,9 @@ pub enum LedgerError {
     /// Everything in this store was moved to another one.
     #[error("this store was moved to {to} at {at:.0} and is sealed; set `[store]` to the new one")]
     Moved { to: String, at: Timestamp },
+    /// The store was being filled, from a backup or from another store, and holds a part only.
+    #[error("{reason}")]
+    Unfinished { reason: String },
     /// What is stored cannot be understood. A person must act.
     #[error("the stored ledger is damaged: {reason}; run `netstead store check`")]
     Damaged { reason: String },

@@ -111,6 +111,11 @@ impl LedgerShared {
         matches!(*self.role.borrow(), Role::Leading { .. })
     }
 
+    /// Whether this ledger leads and nothing else can commit to its store.
+    pub fn is_sole_leader(&self) -> bool {
+        self.options.exclusive && self.leads()
+    }
+
     /// The Book is built anew: what was read of the former one may never have been.
     pub fn replace_book(&self, book: Book) {
         *self.book_mut() = book;

@@ -256,6 +256,9 @@ Examples:
   netstead status --check || echo \"somebody must look\"
   netstead status --ready
 
+Exit code 1 if nothing answers or the server is not ready. What a server that is not ready knew last is shown,
+marked as stale, with the reason.
+
 With --check: exit code 0 if all is well, 1 if something is wrong or nothing answers, 3 if the ledger is
 paused or a guard holds changes back.")]
 pub(crate) struct Status {

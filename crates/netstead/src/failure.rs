@@ -77,9 +77,14 @@ pub(crate) fn without_stale_advice(error: anyhow::Error) -> anyhow::Error {
     if !unfresh {
         return error;
     }
-    let told = message(&error);
-    let told = told.split(STALE).next().unwrap_or_default();
-    Failure::new(told).hint("do the same again once the store can be asked").into()
+    Failure::new(without_stale_hint(&message(&error)))
+        .hint("do the same again once the store can be asked")
+        .into()
+}
+
+/// A server's sentence without its advice to ask for something old.
+pub(crate) fn without_stale_hint(told: &str) -> &str {
+    told.split(STALE).next().unwrap_or_default()
 }
 
 /// Tells a person what went wrong and returns the exit code it deserves.

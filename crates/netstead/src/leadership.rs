@@ -232,8 +232,12 @@ fn is_transient(error: &anyhow::Error) -> bool {
 
 /// Whether only an operator can fix it, on any node.
 fn needs_operator(error: &anyhow::Error) -> bool {
-    let of_ledger =
-        |error: &LedgerError| matches!(error, LedgerError::Moved { .. } | LedgerError::Damaged { .. });
+    let of_ledger = |error: &LedgerError| {
+        matches!(
+            error,
+            LedgerError::Moved { .. } | LedgerError::Unfinished { .. } | LedgerError::Damaged { .. }
+        )
+    };
     error.chain().any(|cause| {
         let too_old = matches!(cause.downcast_ref(), Some(ClusterError::TooOld { .. }));
         too_old || cause.downcast_ref::<LedgerError>().is_some_and(of_ledger)

@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The ledger in a store, led by this process.
 async fn lead_ledger(store: &Arc<dyn Store>, config: &LedgerConfig) -> anyhow::Result<Ledger> {
-    let ledger = follow_ledger(store, config).await?;
+    let ledger = follow_ledger(store, config, false).await?;
     let led = async {
         let epoch = store.lead().await.map_err(LedgerError::from)?;
         // While this process waited, the others may have agreed on a format that it does not understand. They can no
@@ -45,13 +45,15 @@ async fn lead_ledger(store: &Arc<dyn Store>, config: &LedgerConfig) -> anyhow::R
     }
 }
 
-/// The ledger in a store, without taking the lead.
-pub(crate) async fn follow_ledger(store: &Arc<dyn Store>, config: &LedgerConfig) -> anyhow::Result<Ledger> {
-    Ok(Ledger::follow(Arc::clone(store), SystemClock::shared(), options(config)).await?)
-}
-
-fn options(config: &LedgerConfig) -> Options {
-    Options { retention: config.retention, max_events: config.max_events, ..Options::default() }
+/// The ledger in a store, without taking the lead. The store is `exclusive` if no other process can have it open.
+pub(crate) async fn follow_ledger(
+    store: &Arc<dyn Store>,
+    config: &LedgerConfig,
+    exclusive: bool,
+) -> anyhow::Result<Ledger> {
+    let LedgerConfig { retention, max_events } = *config;
+    let options = Options { retention, max_events, exclusive, ..Options::default() };
+    Ok(Ledger::follow(Arc::clone(store), SystemClock::shared(), options).await?)
 }
 
 /// The API on a random port of loopback, for one command: the same path as with a running server.

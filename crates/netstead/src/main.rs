@@ -41,6 +41,7 @@ mod node;
 mod notify;
 mod output;
 mod progress;
+mod restore_mark;
 mod run;
 mod session;
 mod startup_banner;

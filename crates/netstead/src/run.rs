@@ -14,7 +14,7 @@ use netstead_api::{
 };
 use netstead_ledger::Ledger;
 use netstead_model::SystemClock;
-use netstead_store::Store;
+use netstead_store::{Health, Store};
 use netstead_wire::Connections;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -44,6 +44,8 @@ use crate::{
 const FAREWELL: Duration = Duration::from_secs(30);
 /// How long a probe may take to end.
 const PROBES: Duration = Duration::from_secs(5);
+/// How long a node that has just joined a cluster waits to know which one leads.
+const FIRST_LEADER: Duration = Duration::from_secs(10);
 /// How long a start waits to know whether it leads.
 const SETTLE: Duration = Duration::from_secs(1);
 /// What closing everything may take after that.
@@ -126,12 +128,41 @@ impl RunContext<'_> {
         let bound = netstead_api::bind(self.serve_options()).await.map_err(unserved)?;
         let url = node::advertised(&self.api, bound.address(), self.others);
         let bound = bound.also_called(node::host_of(&url));
+        if !self.join_cluster(&**store, &bound).await? {
+            return Ok(());
+        }
         let cluster = self.node.join(store, url).await?;
-        let ledger = follow_ledger(store, &self.settings.config.ledger).await?;
+        let ledger = follow_ledger(store, &self.settings.config.ledger, !self.shared).await?;
         // On the heap: the future is large.
         let done = Box::pin(self.run_with_ledger(store, &ledger, &cluster, bound, reload)).await;
         ledger.close().await;
         done
+    }
+
+    /// Waits until a node that keeps the store with others is in a cluster, for as long as it takes, and says meanwhile that
+    /// it lives. `false` if the server is to end before that.
+    async fn join_cluster(&self, store: &dyn Store, bound: &Bound) -> anyhow::Result<bool> {
+        let Some(node) = store.as_node().filter(|node| !node.own_status().is_in_a_cluster()) else {
+            return Ok(true);
+        };
+        let health = store.health_changes();
+        let reason = move || match &*health.borrow() {
+            Health::Failed { reason } => format!("{reason}; nothing is known here yet"),
+            Health::Ready => "this node is starting; nothing is known here yet".to_owned(),
+        };
+        let joined = CancellationToken::new();
+        let starting = bound.serve_starting(reason, joined.clone()).map_err(unserved)?;
+        let joining = async {
+            node.joined().await;
+            // A node that came in just now knows in a moment which one leads.
+            let mut health = store.health_changes();
+            let ready = health.wait_for(|health| *health == Health::Ready);
+            let _ = tokio::time::timeout(FIRST_LEADER, ready).await;
+        };
+        let in_time = self.stop.run_until_cancelled(joining).await.is_some();
+        joined.cancel();
+        starting.ended().await?;
+        Ok(in_time)
     }
 
     fn serve_options(&self) -> ServeOptions {

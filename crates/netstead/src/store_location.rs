@@ -17,6 +17,7 @@ use tokio::time::timeout;
 use crate::{
     config::{EtcdConfig, RaftConfig, RaftSecurityConfig, Secret},
     failure::Failure,
+    restore_mark::{self, RestoreMark, is_mark},
     state_dir::variable,
 };
 
@@ -111,20 +112,64 @@ impl StoreLocation {
 
     /// Opens it for one command. A local one is for one process alone; in an etcd it is there for all that can reach it.
     pub(crate) async fn open(&self) -> anyhow::Result<Arc<dyn Store>> {
+        self.whole(self.open_as_it_is(Some(OTHERS)).await?).await
+    }
+
+    /// Opens it, be it half restored. With `patience` a node of a cluster waits to be in one, at most for so long.
+    async fn open_as_it_is(&self, patience: Option<Duration>) -> anyhow::Result<Arc<dyn Store>> {
         match self {
             Self::Memory => Ok(Arc::new(MemoryStore::new())),
             Self::Local(dir) => open_local(dir).await,
             Self::Etcd(config) => open_etcd(config).await,
-            Self::Raft(config) => Ok(open_raft(config, Some(OTHERS)).await?),
+            Self::Raft(config) => Ok(open_raft(config, patience).await?),
         }
     }
 
-    /// As [`StoreLocation::open`], but a server waits for the other nodes of its cluster for as long as it takes.
-    pub(crate) async fn open_to_serve(&self) -> anyhow::Result<Arc<dyn Store>> {
-        match self {
-            Self::Raft(config) => Ok(open_raft(config, None).await?),
-            place => place.open().await,
+    /// Opens a store that everything is to be restored or moved into, and marks its directory as half filled.
+    pub(crate) async fn open_to_fill(&self) -> anyhow::Result<(Arc<dyn Store>, Option<RestoreMark>)> {
+        let mark = match self.dir() {
+            Some(dir) => Some(
+                RestoreMark::set(dir, holds_a_store(dir))
+                    .map_err(|error| Failure::new(format!("{} cannot be used: {error}", dir.display())))?,
+            ),
+            None => None,
+        };
+        match self.open_as_it_is(Some(OTHERS)).await {
+            Ok(store) => Ok((store, mark)),
+            Err(error) => {
+                // Another process that fills it too owns what is there.
+                let in_use = error.downcast_ref::<Failure>().is_some_and(|failure| failure.advises(IN_USE));
+                if let Some(mark) = mark.filter(|_| !in_use) {
+                    mark.undo();
+                }
+                Err(error)
+            }
         }
+    }
+
+    /// The directory that this process keeps it in.
+    fn dir(&self) -> Option<&Path> {
+        match self {
+            Self::Memory | Self::Etcd(_) => None,
+            Self::Local(dir) => Some(dir),
+            Self::Raft(raft) => raft.path.as_deref(),
+        }
+    }
+
+    /// Refuses a store whose directory a restore left before it had written anything.
+    async fn whole(&self, store: Arc<dyn Store>) -> anyhow::Result<Arc<dyn Store>> {
+        if let Some(dir) = self.dir()
+            && let Err(error) = restore_mark::check(dir, &*store).await
+        {
+            store.close().await;
+            return Err(error);
+        }
+        Ok(store)
+    }
+
+    /// As [`StoreLocation::open`]; a node of a cluster may be in none yet.
+    pub(crate) async fn open_to_serve(&self) -> anyhow::Result<Arc<dyn Store>> {
+        self.whole(self.open_as_it_is(None).await?).await
     }
 
     /// Opens a local store to read it once, whatever state it is in.
@@ -173,7 +218,7 @@ fn holds_a_store(dir: &Path) -> bool {
     let of_a_store = |entry: std::io::Result<std::fs::DirEntry>| {
         let name = entry.map(|entry| entry.file_name()).unwrap_or_default();
         let name = name.to_string_lossy();
-        !(name.is_empty() || name.contains("credentials") || name.starts_with("node-id"))
+        !(name.is_empty() || name.contains("credentials") || name.starts_with("node-id") || is_mark(&name))
     };
     std::fs::read_dir(dir).is_ok_and(|mut entries| entries.any(of_a_store))
 }
@@ -227,10 +272,9 @@ async fn open_raft(config: &RaftConfig, patience: Option<Duration>) -> anyhow::R
     };
     match RaftStore::open(options).await {
         Ok(store) => {
+            let Some(patience) = patience else { return Ok(Arc::new(store)) };
             let fresh = !store.own_status().is_in_a_cluster();
-            if let Some(patience) = patience
-                && timeout(patience, store.joined()).await.is_err()
-            {
+            if timeout(patience, store.joined()).await.is_err() {
                 let reason = match store.health() {
                     Health::Failed { reason } => reason,
                     Health::Ready => "it is in no cluster yet".to_owned(),
@@ -241,7 +285,6 @@ async fn open_raft(config: &RaftConfig, patience: Option<Duration>) -> anyhow::R
                     "start the others too, or leave `peers` out: then it begins a cluster that they can join";
                 return Err(Failure::new(message).hint(hint).into());
             }
-            store.joined().await;
             if fresh {
                 // A node that just joined learns in a moment which node leads.
                 let mut health = store.health_changes();

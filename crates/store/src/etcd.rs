@@ -7,6 +7,7 @@
 //!
 //! If the answer to a commit is lost, etcd may have done it or not: the store answers `Unknown`.
 
+mod alarm;
 mod client;
 mod error_text;
 mod examine;
@@ -21,7 +22,7 @@ mod watch;
 use std::{
     sync::{
         Arc, Mutex,
-        atomic::{AtomicI64, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -77,6 +78,8 @@ struct EtcdShared {
     /// The newest leader of etcd's members that spoke.
     term: AtomicU64,
     health: tokio_watch::Sender<Health>,
+    /// etcd has used up its quota.
+    full: AtomicBool,
     closed: CancellationToken,
 }
 
@@ -101,6 +104,7 @@ impl EtcdStore {
             last: AtomicI64::new(0),
             term: AtomicU64::new(0),
             health: tokio_watch::Sender::new(Health::Ready),
+            full: AtomicBool::new(false),
             closed: CancellationToken::new(),
         });
         shared.revision().await.map_err(|error| match error {
@@ -109,6 +113,7 @@ impl EtcdStore {
             }
             other => other,
         })?;
+        tokio::spawn(alarm::watch(Arc::clone(&shared)));
         Ok(Self { shared })
     }
 }
@@ -183,6 +188,9 @@ impl EtcdShared {
         let reason = unavailable.to_string();
         let full = status.message().contains("database space exceeded");
         let nobody = status.message().contains("user name is empty");
+        if full {
+            self.full.store(true, Ordering::Relaxed);
+        }
         match status.code() {
             Code::InvalidArgument if nobody => unavailable,
             Code::InvalidArgument => StoreError::Invalid { reason },
@@ -248,6 +256,10 @@ impl Store for EtcdStore {
 
     fn health_changes(&self) -> tokio_watch::Receiver<Health> {
         self.shared.health.subscribe()
+    }
+
+    fn refuses_changes(&self) -> Option<String> {
+        self.shared.full.load(Ordering::Relaxed).then(|| alarm::NO_SPACE.to_owned())
     }
 
     async fn examine(&self) -> Vec<StoreFinding> {

@@ -195,6 +195,11 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Waits until this process should lead, be it again, and raises the epoch, which is a counter under [`EPOCH_KEY`].
     async fn lead(&self) -> Result<Epoch, StoreError>;
 
+    /// Why no commit is taken at the moment although reads are answered, if that is known.
+    fn refuses_changes(&self) -> Option<String> {
+        None
+    }
+
     /// Whether commits can be expected to work, without doing one.
     fn health(&self) -> Health;
 
@@ -219,6 +224,20 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// Ends all work and gives the files back. Nothing may be asked of the store afterwards.
     async fn close(&self);
+}
+
+/// Waits before something is tried again that the store could not do: for `pause`, or until its health changes.
+pub async fn pause_for(store: &dyn Store, pause: std::time::Duration) {
+    let mut health = store.health_changes();
+    let changed = async {
+        if health.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        () = tokio::time::sleep(pause) => {}
+        () = changed => {}
+    }
 }
 
 /// The key under which the epoch is counted, as decimal text.

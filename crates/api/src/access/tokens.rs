@@ -6,7 +6,9 @@ use std::{
 };
 
 use netstead_model::Clock;
-use netstead_store::{Commit, Condition, Entry, MAX_WRITES, Snapshot, Store, StoreError, Watch, WatchItem};
+use netstead_store::{
+    Commit, Condition, Entry, MAX_WRITES, Snapshot, Store, StoreError, Watch, WatchItem, pause_for,
+};
 use tokio::sync::Mutex;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::{debug, info, warn};
@@ -228,7 +230,7 @@ async fn follow(
 async fn load_again(store: &dyn Store, known: &RwLock<TokenCache>) -> Watch {
     let mut pause = Duration::from_millis(200);
     loop {
-        tokio::time::sleep(pause).await;
+        pause_for(store, pause).await;
         match load(store, known).await {
             Ok(watch) => return watch,
             Err(error) => warn!(%error, retry_in = ?pause, "Tokens cannot be read; those known stay valid."),

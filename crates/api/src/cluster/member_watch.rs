@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use netstead_store::{Store, Watch, WatchItem, raft::hex};
+use netstead_store::{Store, Watch, WatchItem, pause_for, raft::hex};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
@@ -69,7 +69,7 @@ pub(super) async fn follow(
                 pause = Duration::from_millis(200);
                 continue;
             }
-            tokio::time::sleep(pause).await;
+            pause_for(&*store, pause).await;
             watches = load(&*store, &known).await.unwrap_or_else(|error| {
                 warn!(%error, retry_in = ?pause, "The members cannot be read; those known stay.");
                 None

@@ -22,7 +22,9 @@ impl From<LedgerError> for Failure {
                 .retry_after(Duration::from_secs(1)),
             LedgerError::Gone { .. } => Self::new(StatusCode::GONE, "gone", told),
             LedgerError::Moved { .. } => Self::new(StatusCode::SERVICE_UNAVAILABLE, "moved", told),
-            LedgerError::Damaged { .. } => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "damaged", told),
+            LedgerError::Damaged { .. } | LedgerError::Unfinished { .. } => {
+                Self::new(StatusCode::INTERNAL_SERVER_ERROR, "damaged", told)
+            }
             _ => Self::internal(told),
         }
     }

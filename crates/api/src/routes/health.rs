@@ -36,11 +36,15 @@ pub(crate) async fn ready(State(app): State<AppState>) -> Result<String, Failure
                 Some(NodeRole::Leading { .. }) => ", leading",
                 Some(NodeRole::Following) => ", following",
             };
-            let damage: Vec<String> = health.damage.iter().map(describe).collect();
-            Ok(if damage.is_empty() {
+            // It still answers reads, so a load balancer may go on sending requests.
+            let refuses = app.ledger.store().refuses_changes();
+            let refuses = refuses.map(|reason| format!("no change can be made: {reason}"));
+            let degraded: Vec<String> =
+                refuses.into_iter().chain(health.damage.iter().map(describe)).collect();
+            Ok(if degraded.is_empty() {
                 format!("ok{role}\n")
             } else {
-                format!("degraded{role}: {}\n", damage.join("; "))
+                format!("degraded{role}: {}\n", degraded.join("; "))
             })
         }
     }

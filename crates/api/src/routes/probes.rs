@@ -59,15 +59,17 @@ async fn ready(State(app): State<AppState>) -> (StatusCode, Json<ProbeOutput>) {
     let ledger = app.ledger.health();
     let store = (!ledger.ready).then(|| ledger.reason.unwrap_or_else(|| "it does not answer yet".into()));
     let providers = app.engine_slot.engine().map(|engine| engine.status().providers).unwrap_or_default();
-    let damage: Vec<String> = ledger.damage.iter().map(describe).collect();
-    let (code, said) = judge(store, &damage, &providers);
+    let refuses = app.ledger.store().refuses_changes();
+    let refuses = refuses.map(|reason| format!("no change can be made: {reason}"));
+    let degraded: Vec<String> = refuses.into_iter().chain(ledger.damage.iter().map(describe)).collect();
+    let (code, said) = judge(store, &degraded, &providers);
     (code, Json(said))
 }
 
 /// A server that has answered before and does not now makes it unready; one that has not answered yet is waited for.
 fn judge(
     store: Option<String>,
-    damage: &[String],
+    degraded: &[String],
     providers: &[ProviderStatus],
 ) -> (StatusCode, ProbeOutput) {
     let mut said = ProbeOutput { status: "ready", ..ProbeOutput::default() };
@@ -75,8 +77,8 @@ fn judge(
     if let Some(reason) = store {
         said.components.push(Component { name: "store".into(), healthy: false, error: Some(reason) });
     }
-    if !damage.is_empty() {
-        said.degraded.push(Degraded { name: "store", message: damage.join("; ") });
+    if !degraded.is_empty() {
+        said.degraded.push(Degraded { name: "store", message: degraded.join("; ") });
     }
     for provider in providers.iter().filter(|provider| provider.kind != BUILTIN) {
         let error = error(provider);

@@ -9,7 +9,7 @@ use netstead_ledger::{
     damage::{advice, describe, part_name},
 };
 use netstead_model::{PoolStatus, Waiting};
-use netstead_store::{Damage, Store};
+use netstead_store::{Damage, RaftStore, Store};
 
 use super::scoped;
 use crate::{
@@ -51,6 +51,7 @@ pub(crate) async fn get(
         .await?;
     let (app, seq) = (&session.app, seen.seq);
     let health = app.ledger.health();
+    let unchangeable = app.ledger.store().refuses_changes().filter(|_| health.ready);
     let ((sources, providers), unasked) = match ask_leader(&session, &headers).await {
         None => (visible_sources_and_providers(&session, freshness).await?, None),
         Some(Ok(status)) => ((status.sources, status.providers), None),
@@ -60,8 +61,9 @@ pub(crate) async fn get(
     let backups = app.daily_backups.as_ref().map(DailyBackups::state);
     let output = |(pools, waiting): (Vec<PoolStatus>, usize)| StatusOutput {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        state: state(&health).to_owned(),
+        state: state(&health, unchangeable.as_deref()).to_owned(),
         todo: [
+            unchangeable.iter().map(|reason| format!("No change can be made: {reason}.")).collect(),
             todo(&health, &pools, waiting),
             stored_todo(&**app.ledger.store(), &health, backups.as_ref()),
             dns_todo::todo(&sources, &providers),
@@ -71,7 +73,7 @@ pub(crate) async fn get(
         waiting: dns_todo::waiting(&sources),
         damage: health.damage.iter().map(damage).collect(),
         backup: backups.as_ref().map(backup),
-        reason: health.reason,
+        reason: health.reason.or(unchangeable),
         store: app.store.to_string(),
         ledger: format!("{:08x}", app.ledger.id()),
         seq,
@@ -94,6 +96,10 @@ async fn ask_leader(session: &RequestContext, headers: &HeaderMap) -> Option<Res
     if here || headers.contains_key(forward::FORWARDED) {
         return None;
     }
+    if session.app.ledger.store().as_node().is_some_and(RaftStore::knows_no_leader) {
+        // The last one that is known may be a machine that is switched off.
+        return Some(Err("no node leads".to_owned()));
+    }
     Some(forward::get_from_leader(cluster, peers, headers, "/api/v1/status?stale=ok").await)
 }
 
@@ -114,8 +120,8 @@ async fn visible_sources_and_providers(
     Ok((status.sources.iter().map(convert::dns::source).collect(), providers))
 }
 
-fn state(health: &Health) -> &'static str {
-    match (health.ready, health.damage.is_empty()) {
+fn state(health: &Health, unchangeable: Option<&str>) -> &'static str {
+    match (health.ready, health.damage.is_empty() && unchangeable.is_none()) {
         (false, _) => "not ready",
         (true, false) => "degraded",
         (true, true) => "ready",

@@ -47,7 +47,7 @@ async fn opens(store: &Arc<impl Store + 'static>) -> bool {
             ledger.close().await;
             true
         }
-        Err(LedgerError::Moved { .. } | LedgerError::Damaged { .. }) => false,
+        Err(LedgerError::Moved { .. } | LedgerError::Unfinished { .. }) => false,
         Err(error) => panic!("{error}"),
     }
 }

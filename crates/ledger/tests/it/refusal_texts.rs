@@ -122,6 +122,7 @@ fn every_error_says_whether_something_was_done() {
             to: "etcd at http://127.0.0.1:2379 below /netstead/".into(),
             at: jiff::Timestamp::UNIX_EPOCH,
         },
+        LedgerError::Unfinished { reason: "a restore into this store was interrupted".into() },
         LedgerError::Damaged { reason: "`ledger/head`: its value is empty".into() },
     ];
     assert_snapshot!(errors.map(|error| error.to_string()).join("\n"), @r"
@@ -131,6 +132,7 @@ fn every_error_says_whether_something_was_done() {
     the deadline of the request has passed; nothing was changed
     events up to 17 were trimmed, and 3 is older; start again from a list
     this store was moved to etcd at http://127.0.0.1:2379 below /netstead/ at 1970-01-01T00:00:00Z and is sealed; set `[store]` to the new one
+    a restore into this store was interrupted
     the stored ledger is damaged: `ledger/head`: its value is empty; run `netstead store check`
     ");
 }

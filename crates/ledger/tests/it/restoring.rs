@@ -143,7 +143,7 @@ async fn is_refused(store: Arc<dyn Store>) -> bool {
     let opened = Ledger::open(store, ManualClock::default().shared(), Options::default()).await;
     match opened {
         Ok(ledger) => ledger.close().await,
-        Err(LedgerError::Damaged { .. }) => return true,
+        Err(LedgerError::Unfinished { .. }) => return true,
         Err(error) => panic!("{error}"),
     }
     false

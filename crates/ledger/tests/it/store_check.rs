@@ -167,7 +167,7 @@ pub(crate) async fn what_is_wrong_with_the_store_as_a_whole_is_told() {
     assert_snapshot!(told.join("\n"), @r"
     meta/format: it is no number: restore from a backup
     meta/format: it is no number: restore from a backup
-    meta/restoring: a restore was interrupted: empty the store and restore again
+    meta/restoring: a restore into this store was interrupted: begin anew with `netstead store restore`
     meta/sealed: everything was moved to another store, and this one is sealed
     meta/epoch: it is no number, and the head is of epoch 1 (can be repaired)
     meta/epoch: it stands at 0, and the head is of epoch 1 (can be repaired)

@@ -56,10 +56,23 @@ fn destination(to: &Path) -> anyhow::Result<StoreLocation> {
 async fn migrate_store(from: &dyn Store, new: &StoreLocation) -> anyhow::Result<migrate::Migrated> {
     // Nothing is made of the new one before the old one can be moved.
     acquire_lead(from).await?;
-    let to = new.open().await?;
-    let done = fill(from, &*to, &new.to_string()).await;
+    let (to, mark) = new.open_to_fill().await?;
+    let done = migrate::migrate(from, &*to, &SystemClock, &new.to_string()).await;
     to.close().await;
-    done
+    if let Some(mark) = mark {
+        match &done {
+            Ok(_) => mark.clear(),
+            // Nothing was written.
+            Err(
+                MigrateError::NothingThere
+                | MigrateError::NotEmpty
+                | MigrateError::MovedAlready(_)
+                | MigrateError::Unsound { .. },
+            ) => mark.undo(),
+            Err(_) => {}
+        }
+    }
+    done.map_err(not_moved)
 }
 
 /// Takes the lead of the old store, so that no other process changes it any more.
@@ -85,14 +98,13 @@ fn not_led(from: &dyn Store) -> Failure {
     }
 }
 
-async fn fill(from: &dyn Store, to: &dyn Store, name: &str) -> anyhow::Result<migrate::Migrated> {
-    migrate::migrate(from, to, &SystemClock, name).await.map_err(|error| {
-        let hint = match &error {
-            MigrateError::NotEmpty => "name an empty directory, or another `prefix` of an etcd",
-            MigrateError::MovedAlready(_) => "set `[store]` to the new one and start the server",
-            MigrateError::Unsound { .. } => "look with `netstead store check --local`",
-            _ => "type the same again: it goes on where it has to",
-        };
-        Failure::new(error.to_string()).hint(hint).into()
-    })
+/// Why nothing was moved, and what to do about it.
+fn not_moved(error: MigrateError) -> anyhow::Error {
+    let hint = match &error {
+        MigrateError::NotEmpty => "name an empty directory, or another `prefix` of an etcd",
+        MigrateError::MovedAlready(_) => "set `[store]` to the new one and start the server",
+        MigrateError::Unsound { .. } => "look with `netstead store check --local`",
+        _ => "type the same again: it goes on where it has to",
+    };
+    Failure::new(error.to_string()).hint(hint).into()
 }

@@ -1,26 +1,44 @@
 //! `netstead status`
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, time::Duration};
 
 use netstead_client::{
-    Client,
+    Client, ClientError,
     types::{ClusterOutput, StatusOutput},
 };
+use netstead_model::Span;
 use netstead_plan::wrap;
 
-use super::Context;
+use super::{Context, say};
 use crate::{
     cli::{Format, Status},
-    failure::Exit,
+    failure::{Exit, without_stale_hint},
     output::{self, Printer, WIDTH, plain},
 };
+
+/// A server that does not answer fresh reads says that it is so.
+const NOT_READY: &str = "not ready";
+/// An answer that is younger than this is as good as new.
+const OLD: Duration = Duration::from_secs(1);
 
 pub(crate) async fn status(context: &Context, args: &Status) -> anyhow::Result<Exit> {
     if args.ready {
         context.client.ready().await?;
         return Ok(Exit::Fine);
     }
-    let status = context.client.status().await?;
+    let LatestStatus { status, age } = match latest(&context.client).await {
+        Ok(latest) => latest,
+        // A server that has nothing to show yet says why.
+        Err(ClientError::Unavailable { problem, .. }) if is_screen(context.format) => {
+            let url = context.client.url().as_str().trim_end_matches('/');
+            output::emit(&format!("{:<10}at {url} is not ready: {}\n", "Netstead", plain(&problem.detail)))?;
+            return Ok(Exit::Error);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    if let Some(age) = age.filter(|_| !is_screen(context.format)) {
+        say!("as of {age} ago: the store was not asked");
+    }
     match context.format {
         Some(format @ (Format::Json | Format::Yaml)) => output::document(&status, format)?,
         Some(format @ (Format::Csv | Format::Name)) => {
@@ -28,25 +46,59 @@ pub(crate) async fn status(context: &Context, args: &Status) -> anyhow::Result<E
         }
         format => {
             let printer = Printer::new(format.unwrap_or(Format::Table), context.now());
-            output::emit(&screen(&context.client, &status, printer))?;
+            output::emit(&screen(&context.client, &status, age, printer))?;
         }
     }
-    Ok(if args.check { verdict(&status) } else { Exit::Fine })
+    Ok(match args.check {
+        true => verdict(&status, age),
+        false if status.state == NOT_READY || age.is_some() => Exit::Error,
+        false => Exit::Fine,
+    })
+}
+
+/// How things are, as far as that can be learned now.
+struct LatestStatus {
+    status: StatusOutput,
+    /// How old it is, if the store could not be asked.
+    age: Option<Span>,
+}
+
+/// Asks the server for what it knows first: that it says at once, and whether the rest can be had.
+async fn latest(client: &Client) -> Result<LatestStatus, ClientError> {
+    let memory = client.with_stale_reads();
+    let mut known = memory.status().await?;
+    let age = memory.age().filter(|age| *age >= OLD).map(|age| Span::from_secs(age.as_secs()));
+    if known.state == NOT_READY {
+        return Ok(LatestStatus { status: known, age });
+    }
+    match client.status().await {
+        Ok(status) => Ok(LatestStatus { status, age: None }),
+        Err(error @ (ClientError::Unavailable { .. } | ClientError::Slow { .. })) => {
+            NOT_READY.clone_into(&mut known.state);
+            known.reason = Some(without_stale_hint(&error.to_string()).to_owned());
+            Ok(LatestStatus { status: known, age: age.or(Some(Span::from_secs(1))) })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn is_screen(format: Option<Format>) -> bool {
+    matches!(format, None | Some(Format::Table | Format::Wide))
 }
 
 /// Paused is what a guard does; anything else that a person must do is an error.
-fn verdict(status: &StatusOutput) -> Exit {
+fn verdict(status: &StatusOutput, age: Option<Span>) -> Exit {
     let parked = status.providers.iter().any(|provider| provider.parked.is_some());
     if status.paused || parked {
         Exit::Guarded
-    } else if status.state != "ready" || !status.todo.is_empty() {
+    } else if status.state != "ready" || !status.todo.is_empty() || age.is_some() {
         Exit::Error
     } else {
         Exit::Fine
     }
 }
 
-fn screen(client: &Client, status: &StatusOutput, mut printer: Printer) -> String {
+fn screen(client: &Client, status: &StatusOutput, age: Option<Span>, mut printer: Printer) -> String {
     let mut text = String::new();
     let url = client.url().as_str().trim_end_matches('/');
     let reason = status.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
@@ -58,7 +110,11 @@ fn screen(client: &Client, status: &StatusOutput, mut printer: Printer) -> Strin
         ("DNS", nameserver(status)),
         ("Ledger", format!("{}, change {}, epoch {}", status.ledger, status.seq, status.epoch)),
     ];
-    let lines = lines.into_iter().chain(status.cluster.as_ref().and_then(node).map(|node| ("Node", node)));
+    let stale = age.map(|age| ("Stale", format!("as of {age} ago: the store cannot be asked")));
+    let lines = lines
+        .into_iter()
+        .chain(stale)
+        .chain(status.cluster.as_ref().and_then(node).map(|node| ("Node", node)));
     for (name, value) in lines {
         let _ = writeln!(text, "{name:<10}{}", plain(&value));
     }

@@ -12,7 +12,7 @@ use anyhow::Context as _;
 use netstead_api::access::{is_token, survives_restore};
 use netstead_client::{CheckOutput, CheckProblem};
 use netstead_ledger::{
-    backup::{BackupError, restore as restore_backup},
+    backup::{BackupError, SoundBackup},
     check,
 };
 use netstead_model::SystemClock;
@@ -64,7 +64,10 @@ async fn restore(global: &Global, args: &Restore) -> anyhow::Result<()> {
             Failure::new("a store in memory keeps nothing: name a directory with `--data-dir`").into()
         );
     }
-    let store = place.open().await?;
+    let refused = |error: BackupError| not_restored(error, &place, &args.file);
+    // Nothing is made before the file is known to be sound.
+    let backup = SoundBackup::read(&path, node::format()).await.map_err(refused)?;
+    let (store, mark) = place.open_to_fill().await?;
     // Backups are older than the last revocation: those tokens must not come back.
     let (tokens, others) = (Cell::new(0_usize), Cell::new(0_usize));
     let keep = |key: &[u8], value: &[u8]| {
@@ -73,34 +76,17 @@ async fn restore(global: &Global, args: &Restore) -> anyhow::Result<()> {
         count.set(count.get() + usize::from(!kept));
         kept
     };
-    let restored = restore_backup(&*store, &SystemClock, &path, node::format(), keep).await;
+    let restored = backup.restore(&*store, &SystemClock, keep).await;
     store.close().await;
-    let summary = restored.map_err(|error| match error {
-        BackupError::NotEmpty => {
-            let (message, hint) = match &place {
-                StoreLocation::Etcd(_) => {
-                    (format!("{place} there is a store already"), "name another `prefix` in `[store]`")
-                }
-                StoreLocation::Local(dir) => (
-                    format!("{} holds a store already", dir.display()),
-                    "name an empty directory with `--data-dir`",
-                ),
-                StoreLocation::Raft(_) => (
-                    format!("the cluster of {place} holds a store already"),
-                    "restore into a cluster whose nodes all have new directories",
-                ),
-                StoreLocation::Memory => ("the store is not empty".to_owned(), "name another"),
-            };
-            Failure::new(message).hint(hint).into()
+    if let Some(mark) = mark {
+        match &restored {
+            Ok(_) | Err(BackupError::Unsound { .. }) => mark.clear(),
+            Err(BackupError::NotEmpty | BackupError::HalfMoved) => mark.undo(),
+            // It begins anew with the same command.
+            Err(_) => {}
         }
-        BackupError::NewerStore { .. } => Failure::new(error.to_string())
-            .hint("upgrade Netstead to the version that made the backup, or a later one, and restore with that")
-            .into(),
-        BackupError::Unsound { .. } => Failure::new(error.to_string())
-            .hint("`netstead store check --repair --local` mends what it can; nothing is handed out before `netstead resume`")
-            .into(),
-        error => anyhow::Error::from(error).context(format!("{} cannot be restored", args.file.display())),
-    })?;
+    }
+    let summary = restored.map_err(refused)?;
     let into = match &place {
         StoreLocation::Local(dir) => dir.display().to_string(),
         place => place.to_string(),
@@ -122,6 +108,39 @@ async fn restore(global: &Global, args: &Restore) -> anyhow::Result<()> {
     }
     say!("it hands out nothing by itself until you have looked at it and typed: netstead resume");
     Ok(())
+}
+
+/// Why nothing was restored, and what to do about it.
+fn not_restored(error: BackupError, place: &StoreLocation, file: &Path) -> anyhow::Error {
+    match error {
+        BackupError::NotEmpty => {
+            let (message, hint) = match place {
+                StoreLocation::Etcd(_) => {
+                    (format!("{place} there is a store already"), "name another `prefix` in `[store]`")
+                }
+                StoreLocation::Local(dir) => (
+                    format!("{} holds a store already", dir.display()),
+                    "name an empty directory with `--data-dir`",
+                ),
+                StoreLocation::Raft(_) => (
+                    format!("the cluster of {place} holds a store already"),
+                    "restore into a cluster whose nodes all have new directories",
+                ),
+                StoreLocation::Memory => ("the store is not empty".to_owned(), "name another"),
+            };
+            Failure::new(message).hint(hint).into()
+        }
+        BackupError::HalfMoved => Failure::new(error.to_string())
+            .hint("end it with the same `netstead store migrate`, or restore into another place")
+            .into(),
+        BackupError::NewerStore { .. } => Failure::new(error.to_string())
+            .hint("upgrade Netstead to the version that made the backup, or a later one, and restore with that")
+            .into(),
+        BackupError::Unsound { .. } => Failure::new(error.to_string())
+            .hint("`netstead store check --repair --local` mends what it can; nothing is handed out before `netstead resume`")
+            .into(),
+        error => anyhow::Error::from(error).context(format!("{} cannot be restored", file.display())),
+    }
 }
 
 /// `1 key is`, `2 keys are`

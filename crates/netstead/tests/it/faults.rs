@@ -65,10 +65,17 @@ faults! {
 }
 
 faults! {
-    raft: run on Backing::Raft;
+    raft: run on Backing::Raft { certificates: false };
     always: leader_killed leader_stopped leader_cut_off follower_cut_off heard_one_way answers_lost disk_full
         all_restarted rolling_restart empty_disk wrong_clock;
     at length:
+}
+
+// What nodes say to each other is as good over TLS: tried where connections break.
+faults! {
+    raft_with_certificates: run on Backing::Raft { certificates: true };
+    always: leader_cut_off follower_cut_off heard_one_way;
+    at length: leader_killed leader_stopped answers_lost disk_full all_restarted rolling_restart empty_disk wrong_clock
 }
 
 faults! {
@@ -79,7 +86,7 @@ faults! {
 }
 
 faults! {
-    names_on_raft: run_with_names on Backing::Raft;
+    names_on_raft: run_with_names on Backing::Raft { certificates: false };
     always: leader_killed all_restarted;
     at length: leader_stopped leader_cut_off follower_cut_off heard_one_way answers_lost disk_full rolling_restart
         empty_disk wrong_clock

@@ -66,6 +66,15 @@ async fn a_full_disk_is_an_error_to_the_caller_and_heals() {
     let answer = ready(&sandbox);
     assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("full"), "{answer}");
 
+    // Nobody else can write to this store, so what is known here is the newest there is.
+    let count = sandbox.does("get claims -o name").lines().count();
+    assert_eq!(count, acknowledged.len());
+    let said = sandbox.netstead(["status"]);
+    assert!(said.code == 1 && said.err.is_empty(), "{said:?}");
+    let first = said.out.lines().next().unwrap_or_default();
+    assert!(first.contains(" is not ready: the disk of ") && first.contains(" is full"), "{}", said.out);
+    assert!(said.out.contains("\nbig ") && !said.out.contains("\nStale "), "{}", said.out);
+
     disk.free().unwrap();
     claim_until(&client, &mut acknowledged, |result| result.as_ref().ok().map(|_| ())).await;
     assert!(ready(&sandbox).starts_with("HTTP/1.1 200"));

@@ -9,6 +9,7 @@
 )]
 
 mod adopt_and_rollback;
+mod authority;
 mod bad_input;
 mod claim_race;
 mod cluster;
@@ -44,6 +45,7 @@ mod plain_http;
 mod pool_backend;
 mod reload;
 mod resolve;
+mod restore;
 mod sandbox;
 mod scenarios;
 mod shared_store;

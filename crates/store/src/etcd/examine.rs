@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{StoreError, StoreFinding};
 
-const STATUS: &str = "/etcdserverpb.Maintenance/Status";
+pub(super) const STATUS: &str = "/etcdserverpb.Maintenance/Status";
 
 /// What etcd allows itself unless told otherwise.
 const DEFAULT_QUOTA: u64 = 2 << 30;

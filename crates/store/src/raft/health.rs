@@ -1,6 +1,9 @@
 //! The health of a node: whether commits can be expected to work, and the reason if not.
 
-use std::sync::{PoisonError, atomic::Ordering};
+use std::{
+    sync::{PoisonError, atomic::Ordering},
+    time::Duration,
+};
 
 use openraft::ServerState;
 use tokio::time::sleep;
@@ -13,6 +16,9 @@ use crate::{Health, Store as _};
 
 /// A node that answered within this many ticks counts as there.
 const RECENT: u64 = 30;
+
+/// How long a node that has just started waits for a leader: then it answers with its own copy.
+const FIRST_PATIENCE: Duration = Duration::from_millis(1500);
 
 impl Node {
     /// Whether this node leads and no majority has confirmed that for long.
@@ -36,17 +42,34 @@ impl Node {
         self.unheard.store(ticks, Ordering::Relaxed);
     }
 
+    /// Counts how long no leader is known. A node that is in no cluster yet waits for none.
+    pub(super) fn count_without_leader(&self) {
+        let in_cluster = |metrics: &Metrics| metrics.membership_config.log_id().is_some();
+        if self.leader() != Leader::Nobody {
+            self.had_leader.store(true, Ordering::Relaxed);
+            self.leaderless.store(0, Ordering::Relaxed);
+        } else if self.metrics().as_ref().is_none_or(in_cluster) {
+            self.leaderless.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether no leader is known for longer than an election takes: more waiting does not help.
+    fn waits_in_vain(&self) -> bool {
+        let usual = self.options.timings.election.1 * 3;
+        let patience =
+            if self.had_leader.load(Ordering::Relaxed) { usual } else { usual.min(FIRST_PATIENCE) };
+        let ticks = u32::try_from(self.leaderless.load(Ordering::Relaxed)).unwrap_or(u32::MAX);
+        self.leader() == Leader::Nobody && TICK.saturating_mul(ticks) > patience
+    }
+
     pub(super) fn leads_nobody(&self) -> bool {
         self.metrics().is_some_and(|metrics| self.lost_majority(&metrics))
     }
 
-    /// Returns when this node has led without a majority for long.
+    /// Returns when no majority can be expected to answer: this node has led without one for long, or knows no leader.
     pub(super) async fn until_majority_is_lost(&self) {
-        loop {
+        while !self.leads_nobody() && !self.waits_in_vain() {
             sleep(TICK).await;
-            if self.leads_nobody() {
-                return;
-            }
         }
     }
 

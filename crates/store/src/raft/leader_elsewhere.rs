@@ -15,7 +15,7 @@ use tokio::{
 
 use super::{
     RaftStore,
-    node::Node,
+    node::{Leader, Node},
     peers::Lane,
     status::{Role, Status},
     types::{Member, Metrics, NodeId},
@@ -100,6 +100,11 @@ impl RaftStore {
     /// The node that leads while the disk of this one has failed; `None` while this node takes part or none is known.
     pub fn leader_elsewhere(&self) -> watch::Receiver<Option<LeaderElsewhere>> {
         self.node.inquiry.found.subscribe()
+    }
+
+    /// Whether no node is known to lead, here or by the word of the others.
+    pub fn knows_no_leader(&self) -> bool {
+        self.node.leader() == Leader::Nobody && self.leader_elsewhere().borrow().is_none()
     }
 
     /// Returns when this node cannot take part and another one leads in a later epoch than `epoch`.

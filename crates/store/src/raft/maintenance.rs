@@ -55,6 +55,7 @@ impl Maintenance {
         let node = &self.node;
         node.peers.tick();
         self.leaderless = if node.leader() == Leader::Nobody { self.leaderless + 1 } else { 0 };
+        node.count_without_leader();
         node.count_without_majority();
         node.judge_health(self.leaderless);
         self.count += 1;

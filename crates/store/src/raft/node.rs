@@ -67,6 +67,10 @@ pub(super) struct Node {
     pub(super) health: watch::Sender<Health>,
     /// Counts how long no leader was heard of.
     pub(super) election_timer: ElectionTimer,
+    /// Ticks for which no leader is known, since the last one or since the start.
+    pub(super) leaderless: AtomicU64,
+    /// Whether there was a leader since the start.
+    pub(super) had_leader: AtomicBool,
     /// Ticks for which it has led without any confirmation of a majority.
     pub(super) unheard: AtomicU64,
     /// Why there is no core, or why it cannot work yet.
@@ -129,6 +133,8 @@ impl Node {
             changing: Arc::default(),
             tending: AsyncMutex::new(()),
             health: watch::Sender::new(health),
+            leaderless: AtomicU64::new(0),
+            had_leader: AtomicBool::new(false),
             unheard: AtomicU64::new(0),
             trouble: Mutex::new(None),
             removed: AtomicBool::new(false),

@@ -19,7 +19,11 @@ pub(super) struct Nodes {
 impl Nodes {
     /// Three that run, of which one leads; `more` stands in the configuration of each.
     pub(super) fn start(more: &str) -> Option<Self> {
-        let etcd = Etcd::start(1)?;
+        Some(Self::start_on(Etcd::start(1)?, more))
+    }
+
+    /// The same on this etcd.
+    pub(super) fn start_on(etcd: Etcd, more: &str) -> Self {
         let store = format!(
             "[store]\ntype = \"etcd\"\nendpoints = [\"{}\"]\ntimeout = \"2s\"\n",
             etcd.endpoints()[0]
@@ -28,7 +32,7 @@ impl Nodes {
         let (sandboxes, servers) = (0..3).map(|_| ready(&text)).unzip();
         let nodes = Self { etcd, sandboxes, servers, http: Http::new() };
         nodes.leader();
-        Some(nodes)
+        nodes
     }
 
     /// Which of them leads, in the eyes of all that run.

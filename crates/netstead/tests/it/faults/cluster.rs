@@ -16,6 +16,7 @@ use netstead_testkit::{Etcd, EtcdHost, LossyProxy, Machine, Tmpfs, VirtualNetwor
 use tokio::time::{sleep, timeout};
 
 use super::{Fault, fault_effects::get, injection::AHEAD, node::Node};
+use crate::authority::Authority;
 
 pub(crate) const NODES: u8 = 3;
 
@@ -30,15 +31,16 @@ pub(crate) const REQUEST: Duration = Duration::from_secs(5);
 pub(crate) enum Backing {
     /// An etcd; with three members, one on the machine of each node.
     Etcd { members: usize },
-    /// The nodes keep it themselves.
-    Raft,
+    /// The nodes keep it themselves, and know each other by certificates or by a secret.
+    Raft { certificates: bool },
 }
 
 impl fmt::Display for Backing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Etcd { members } => write!(f, "etcd of {members}"),
-            Self::Raft => f.write_str("raft"),
+            Self::Raft { certificates: false } => f.write_str("raft"),
+            Self::Raft { certificates: true } => f.write_str("raft with certificates"),
         }
     }
 }
@@ -48,7 +50,7 @@ impl Backing {
     pub(crate) fn members(self) -> usize {
         match self {
             Self::Etcd { members } => members,
-            Self::Raft => 0,
+            Self::Raft { .. } => 0,
         }
     }
 }
@@ -71,27 +73,30 @@ impl Cluster {
     /// Starts everything on this network, with more in the configuration of all nodes; `None` where this machine cannot.
     pub(crate) fn start(lan: VirtualNetwork, backing: Backing, fault: Fault, more: &str) -> Option<Self> {
         let disk = match (backing, fault) {
-            (Backing::Etcd { members: 3 } | Backing::Raft, Fault::DiskFull) => Some(Tmpfs::mount(400 << 20)?),
+            (Backing::Etcd { members: 3 } | Backing::Raft { .. }, Fault::DiskFull) => {
+                Some(Tmpfs::mount(400 << 20)?)
+            }
             _ => None,
         };
         let etcd = match backing {
             Backing::Etcd { members } => Some(start_etcd(&lan, members, fault, disk.as_ref())?),
-            Backing::Raft => None,
+            Backing::Raft { .. } => None,
         };
         let mut ways = Vec::new();
         let mut nodes: Vec<Node> = lan.machines().iter().take(NODES.into()).cloned().map(Node::new).collect();
         let addresses: Vec<Ipv4Addr> =
             lan.machines().iter().take(NODES.into()).map(Machine::address).collect();
+        let authority = Authority::new();
         for (number, node) in nodes.iter_mut().enumerate() {
             let store = match &etcd {
                 Some(etcd) => in_etcd(etcd.endpoints(), number, |url| match fault {
                     Fault::AnswersLost => lossy(&mut ways, lan.host(), &url),
                     _ => url,
                 }),
-                None => by_raft(&addresses, number),
+                None => by_raft(&addresses, number) + &security(node, backing, &authority),
             };
             node.configure(&format!("{store}{more}"));
-            if let (Backing::Raft, 0, Some(disk)) = (backing, number, &disk) {
+            if let (Backing::Raft { .. }, 0, Some(disk)) = (backing, number, &disk) {
                 node.put_data_on(disk.path());
             }
         }
@@ -240,10 +245,15 @@ fn by_raft(addresses: &[Ipv4Addr], number: usize) -> String {
     let place = |address: &Ipv4Addr| format!("{address}:5302");
     let own = place(&addresses[number]);
     let peers: Vec<String> = addresses.iter().map(place).filter(|peer| *peer != own).collect();
-    let secret = "0123456789abcdef0123456789abcdef";
-    format!(
-        "[store]\ntype = \"raft\"\npath = \"data\"\nlisten = \"{own}\"\npeers = {peers:?}\nsecret = \"{secret}\"\n"
-    )
+    format!("[store]\ntype = \"raft\"\npath = \"data\"\nlisten = \"{own}\"\npeers = {peers:?}\n")
+}
+
+/// By what the other nodes know this one.
+fn security(node: &Node, backing: Backing, authority: &Authority) -> String {
+    if backing == (Backing::Raft { certificates: true }) {
+        return authority.equip(&node.api().ip().to_string(), node.home(), authority);
+    }
+    "secret = \"0123456789abcdef0123456789abcdef\"\n".to_owned()
 }
 
 fn lossy(ways: &mut Vec<LossyProxy>, host: Ipv4Addr, url: &str) -> String {

@@ -115,14 +115,14 @@ impl Fault {
             Self::RollingRestart => restarts::one_by_one(cluster, load, members).await,
             Self::AnswersLost => {
                 match backing {
-                    Backing::Raft => answers::between_nodes_lost(cluster, load).await,
+                    Backing::Raft { .. } => answers::between_nodes_lost(cluster, load).await,
                     Backing::Etcd { .. } => answers::of_etcd_lost(cluster, load, total).await,
                 }
                 Vec::new()
             }
             Self::DiskFull => {
                 match backing {
-                    Backing::Raft => disks::full_below_a_node(cluster).await,
+                    Backing::Raft { .. } => disks::full_below_a_node(cluster).await,
                     Backing::Etcd { members: 1 } => disks::quota_used_up(cluster, load).await,
                     Backing::Etcd { .. } => disks::full_below_a_member(cluster).await,
                 }

@@ -30,6 +30,11 @@ impl Node {
         Self { machine, home, process: None, wanted: false, clock: None, more: Vec::new() }
     }
 
+    /// Where its files are.
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
     /// Writes its configuration.
     pub(crate) fn configure(&self, text: &str) {
         std::fs::write(self.home.path().join("netstead.toml"), text).unwrap();

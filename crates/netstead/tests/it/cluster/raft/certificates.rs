@@ -1,46 +1,21 @@
 //! Nodes that know each other by certificates.
 
 use netstead_testkit::{Process, wait_until};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use reqwest::Method;
 use serde_json::json;
 
 use super::nodes::{Nodes, address, join, listening, voting};
-use crate::sandbox::{SOON, Sandbox};
+use crate::{
+    authority::Authority,
+    sandbox::{SOON, Sandbox},
+};
 
-/// One who signs certificates for nodes of this machine.
-struct Authority(CertifiedIssuer<'static, KeyPair>);
-
-impl Authority {
-    fn new() -> Self {
-        let mut params = CertificateParams::new(Vec::new()).unwrap();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
-    }
-
-    /// Leaves a certificate with its key in a sandbox, and what the configuration says of it; who signed those of the others
-    /// is `trusted`.
-    fn equip(&self, sandbox: &Sandbox, trusted: &Self) -> String {
-        self.equip_for("127.0.0.1", sandbox, trusted)
-    }
-
-    fn equip_for(&self, name: &str, sandbox: &Sandbox, trusted: &Self) -> String {
-        let key = KeyPair::generate().unwrap();
-        let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
-        let certificate = params.signed_by(&key, &self.0).unwrap();
-        for (name, text) in
-            [("ca.pem", trusted.0.pem()), ("cert.pem", certificate.pem()), ("key.pem", key.serialize_pem())]
-        {
-            std::fs::write(sandbox.path().join(name), text).unwrap();
-        }
-        "ca_file = \"ca.pem\"\ncert_file = \"cert.pem\"\nkey_file = \"key.pem\"\n".to_owned()
-    }
-}
+const HERE: &str = "127.0.0.1";
 
 #[test]
 fn nodes_with_certificates_of_one_authority_make_a_cluster_and_others_stay_out() {
     let (ours, another) = (Authority::new(), Authority::new());
-    let nodes = Nodes::start_known_by(|sandbox| ours.equip(sandbox, &ours), "");
+    let nodes = Nodes::start_known_by(|sandbox| ours.equip(HERE, sandbox.path(), &ours), "");
     let pool = json!({"family": "ipv4", "ranges": ["10.0.3.50-10.0.3.200"]});
     nodes.done(0, &Method::PUT, "/pools/lan", &pool);
     for (node, sandbox) in nodes.sandboxes.iter().enumerate() {
@@ -57,11 +32,11 @@ fn nodes_with_certificates_of_one_authority_make_a_cluster_and_others_stay_out()
         ((sandbox, server), line)
     };
     // One of another sandbox, one that trusts ours and is not trusted, one with another's name, and one with a secret instead.
-    let (_first, line) = knocks(&|sandbox| another.equip(sandbox, &another));
+    let (_first, line) = knocks(&|sandbox| another.equip(HERE, sandbox.path(), &another));
     assert!(line.contains("its certificate is not signed by the authority in our `ca_file`"), "{line}");
-    let (_second, line) = knocks(&|sandbox| another.equip(sandbox, &ours));
+    let (_second, line) = knocks(&|sandbox| another.equip(HERE, sandbox.path(), &ours));
     assert!(line.contains("is our certificate signed by the authority in its `ca_file`?"), "{line}");
-    let (_third, line) = knocks(&|sandbox| ours.equip_for("10.0.0.1", sandbox, &ours));
+    let (_third, line) = knocks(&|sandbox| ours.equip("10.0.0.1", sandbox.path(), &ours));
     assert!(line.contains("does not let this node in: ") && line.contains("not valid for name"), "{line}");
     let (_fourth, line) = knocks(&|_| "secret = \"a secret of sixteen or more\"\n".to_owned());
     assert!(
@@ -77,7 +52,7 @@ fn nodes_with_certificates_of_one_authority_make_a_cluster_and_others_stay_out()
     // While they knock, all goes on; and one more of ours is let in.
     assert_eq!(nodes.sandboxes[2].does("claim lan db"), "10.0.3.53\n");
     let more = Sandbox::empty();
-    let text = listening(&address()) + &ours.equip(&more, &ours);
+    let text = listening(&address()) + &ours.equip(HERE, more.path(), &ours);
     std::fs::write(more.path().join("netstead.toml"), text).unwrap();
     let _more = join(&more, &nodes.addresses[1]);
     voting(&nodes.sandboxes[0], 4);

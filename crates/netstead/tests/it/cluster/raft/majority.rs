@@ -1,14 +1,19 @@
 //! Most of the nodes are gone.
 
+use std::time::Duration;
+
 use netstead_testkit::wait_until;
 use reqwest::Method;
 use serde_json::json;
 
 use super::{
     super::nodes::run,
-    nodes::{Nodes, store},
+    nodes::{Nodes, secret, store},
 };
-use crate::{resolve, sandbox::SOON};
+use crate::{
+    resolve::{self, Stopwatch},
+    sandbox::SOON,
+};
 
 #[test]
 fn without_a_majority_a_node_says_so_and_its_own_copy_can_be_read_and_rescued() {
@@ -56,7 +61,7 @@ fn without_a_majority_a_node_says_so_and_its_own_copy_can_be_read_and_rescued() 
     // With the old `peers` it would wait for the others, and says so.
     let said = sandbox.netstead(["store", "restore", "rescue.backup"]);
     assert!(said.code == 1 && said.err.contains("leave `peers` out"), "{}", said.err);
-    std::fs::remove_dir_all(sandbox.path().join("node")).unwrap();
+    assert!(!sandbox.path().join("node").exists());
     std::fs::write(&config, store(&nodes.addresses[left])).unwrap();
     sandbox.does("store restore rescue.backup");
     nodes.servers[left] = Some(run(sandbox));
@@ -79,7 +84,18 @@ fn answers_alone(nodes: &Nodes, node: usize) {
     assert!(stale.age.as_ref().is_some_and(|age| age.parse::<f64>().unwrap() > 0.0), "{stale:?}");
     let old = sandbox.netstead(["get", "claims", "--stale"]);
     assert!(old.out.contains("10.0.3.50") && old.err.contains(" ago: the store was not asked"), "{old:?}");
-    assert!(sandbox.does("status --stale").contains("not ready"));
+    for line in ["status", "status --stale"] {
+        let said = sandbox.netstead(line.split(' '));
+        assert_eq!(said.code, 1, "{said:?}");
+        let first = said.out.lines().next().unwrap_or_default();
+        assert!(first.contains(" is not ready: no ") && first.contains("majority"), "{}", said.out);
+        assert!(said.out.contains("\nStale     as of ") && said.out.contains("\nlan "), "{}", said.out);
+    }
+    let said = sandbox.netstead(["status", "-o", "json"]);
+    assert!(
+        said.code == 1 && said.out.contains("\"not ready\"") && said.err.starts_with("as of "),
+        "{said:?}"
+    );
     let said = sandbox.fails("release lan web-1");
     assert!(said.err.contains("majority") && !said.err.contains("stale"), "{}", said.err);
     let said = sandbox.fails("store backup none.backup");
@@ -94,6 +110,45 @@ fn answers_alone(nodes: &Nodes, node: usize) {
     let write = nodes.answer(node, Method::PUT, "/pools/lan/claims/web-2", Some(json!({})));
     assert!(matches!(write.status, 503 | 504), "{write:?}");
     assert!(write.body["detail"].as_str().unwrap().contains("majority"), "{write:?}");
+}
+
+/// How long a node may take from its start to its first answers. Without a busy machine it takes two seconds.
+const FIRST_ANSWERS: Duration = Duration::from_secs(6);
+
+/// Sees that a node answers soon after its start, though it has no majority, and says why it is not ready.
+fn answers_within(nodes: &Nodes, node: usize, begun: Stopwatch, reason: &str) {
+    let sandbox = &nodes.sandboxes[node];
+    let get = |path: &str| nodes.http.try_get(&format!("{}{path}", sandbox.url()));
+    assert_eq!(wait_until(SOON, || get("/healthz")).as_deref(), Some("ok\n"));
+    let told = get("/readyz").unwrap();
+    assert!(told.contains("not-ready") && told.contains(reason), "{told}");
+    let said = sandbox.netstead(["status"]);
+    let took = begun.elapsed();
+    assert!(said.code == 1 && said.out.contains(" is not ready: ") && said.out.contains(reason), "{said:?}");
+    println!("first answers after {took:?}");
+    assert!(took < FIRST_ANSWERS, "{took:?}");
+}
+
+#[test]
+fn a_new_node_that_waits_for_the_others_says_so() {
+    let mut nodes = Nodes::prepare(|_| secret(), "");
+    let begun = Stopwatch::start();
+    nodes.servers[0] = Some(run(&nodes.sandboxes[0]));
+    answers_within(&nodes, 0, begun, "this node is in no cluster yet");
+    let said = nodes.sandboxes[0].netstead(["status"]);
+    assert!(said.out.contains("nothing is known here yet"), "{said:?}");
+    // It can be stopped while it waits.
+    let mut server = nodes.servers[0].take().unwrap();
+    server.terminate().unwrap();
+    assert_eq!(server.wait(SOON).unwrap().code(), Some(0));
+
+    for node in 0..3 {
+        nodes.servers[node] = Some(run(&nodes.sandboxes[node]));
+    }
+    for node in 0..3 {
+        nodes.ready(node);
+    }
+    nodes.leader();
 }
 
 #[test]
@@ -120,7 +175,9 @@ fn the_last_node_answers_from_its_copy_also_after_a_restart_and_nothing_is_lost(
     let said = nodes.sandboxes[left].fails("get claims");
     assert!(said.err.contains("majority") && said.err.contains("hint: `--stale`"), "{}", said.err);
     nodes.kill(left);
+    let begun = Stopwatch::start();
     nodes.servers[left] = Some(run(&nodes.sandboxes[left]));
+    answers_within(&nodes, left, begun, "majority");
     answers_alone(&nodes, left);
 
     for node in [leader, other] {

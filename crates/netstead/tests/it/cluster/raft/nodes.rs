@@ -31,15 +31,7 @@ impl Nodes {
 
     /// Nodes that know each other by what `security` says of each.
     pub(crate) fn start_known_by(security: impl Fn(&Sandbox) -> String, more: &str) -> Self {
-        let addresses: Vec<String> = (0..3).map(|_| address()).collect();
-        let sandboxes: Vec<Sandbox> = (0..3).map(|_| Sandbox::empty()).collect();
-        let mut nodes =
-            Self { sandboxes, addresses, servers: (0..3).map(|_| None).collect(), http: Http::new() };
-        for (sandbox, address) in nodes.sandboxes.iter().zip(&nodes.addresses) {
-            let peers: Vec<_> = nodes.addresses.iter().filter(|other| *other != address).collect();
-            let text = format!("{}{}peers = {peers:?}\n{more}", listening(address), security(sandbox));
-            std::fs::write(sandbox.path().join("netstead.toml"), text).unwrap();
-        }
+        let mut nodes = Self::prepare(security, more);
         for node in 0..3 {
             nodes.servers[node] = Some(run(&nodes.sandboxes[node]));
         }
@@ -47,6 +39,19 @@ impl Nodes {
             nodes.ready(node);
         }
         nodes.leader();
+        nodes
+    }
+
+    /// The same, of which none runs yet.
+    pub(crate) fn prepare(security: impl Fn(&Sandbox) -> String, more: &str) -> Self {
+        let addresses: Vec<String> = (0..3).map(|_| address()).collect();
+        let sandboxes: Vec<Sandbox> = (0..3).map(|_| Sandbox::empty()).collect();
+        let nodes = Self { sandboxes, addresses, servers: (0..3).map(|_| None).collect(), http: Http::new() };
+        for (sandbox, address) in nodes.sandboxes.iter().zip(&nodes.addresses) {
+            let peers: Vec<_> = nodes.addresses.iter().filter(|other| *other != address).collect();
+            let text = format!("{}{}peers = {peers:?}\n{more}", listening(address), security(sandbox));
+            std::fs::write(sandbox.path().join("netstead.toml"), text).unwrap();
+        }
         nodes
     }
 

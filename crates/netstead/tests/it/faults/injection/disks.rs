@@ -81,7 +81,7 @@ pub(super) async fn lost(cluster: &mut Cluster, backing: Backing) {
     }
     cluster.led_anew(before).await;
     cluster.nodes()[number].start();
-    if backing == Backing::Raft {
+    if matches!(backing, Backing::Raft { .. }) {
         cluster.voters_without(&id).await;
     }
     let other = async || cluster.seen_by(number).await.filter(|seen| seen.node != id);
