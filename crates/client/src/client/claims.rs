@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use netstead_model::Span;
+use netstead_model::{Key, Span};
 use serde::{Deserialize, Serialize};
 
 use super::{Change, Client};
 use crate::{
-    ClientError,
+    ClaimQuery, ClientError,
     transport::Repeat,
     types::{
-        BulkEntry, BulkInput, BulkOutput, ClaimFrom, ClaimInput, ClaimOutput, MoveInput, ReleaseOutput,
-        RenewInput,
+        BulkEntry, BulkInput, BulkOutput, BulkResult, ClaimFrom, ClaimInput, ClaimOutput, MoveInput,
+        ReleaseOutput, RenewInput, TargetInput,
     },
 };
 
@@ -28,6 +28,11 @@ struct Claims {
 impl Client {
     /// The claim of `key`, bound or waiting; `None` if it holds nothing.
     pub async fn look_up(&self, pool: &str, key: &str) -> Result<Option<ClaimOutput>, ClientError> {
+        if is_path_step(key) {
+            let (pool, key) = (Some(pool.to_owned()), Some(key.to_owned()));
+            let found = self.page(&ClaimQuery { pool, key, ..ClaimQuery::default() }).await?;
+            return Ok(found.items.into_iter().next());
+        }
         match self.get(&["pools", pool, "claims", key], &()).await {
             Ok(claim) => Ok(Some(claim)),
             Err(error) if error.is("no-such-claim") => Ok(None),
@@ -55,14 +60,36 @@ impl Client {
 
     /// Ends the claim with this id, and no other.
     pub async fn release(&self, pool: &str, key: &str, id: &str) -> Result<ReleaseOutput, ClientError> {
+        if is_path_step(key) {
+            return self.release_in_bulk(pool, key, Some(id)).await;
+        }
         let call = self.delete(&["pools", pool, "claims", key], Repeat::Idempotent, &Id { id })?;
         self.send(call).await
     }
 
     /// Takes a waiting claim, which has no id yet, out of the queue.
     pub async fn leave_queue(&self, pool: &str, key: &str) -> Result<ReleaseOutput, ClientError> {
+        if is_path_step(key) {
+            return self.release_in_bulk(pool, key, None).await;
+        }
         let call = self.delete(&["pools", pool, "claims", key], Repeat::Once, &())?;
         self.send(call).await
+    }
+
+    /// Ends a claim whose key no path can hold.
+    async fn release_in_bulk(
+        &self,
+        pool: &str,
+        key: &str,
+        id: Option<&str>,
+    ) -> Result<ReleaseOutput, ClientError> {
+        let (pool, key, id) = (pool.to_owned(), key.to_owned(), id.map(str::to_owned));
+        let entries = vec![BulkEntry::Release(TargetInput { pool, key, id })];
+        match self.bulk(&BulkInput { entries }).await?.results.into_iter().next() {
+            Some(BulkResult::Released(released)) => Ok(released),
+            Some(BulkResult::Failed(problem)) => Err(ClientError::Refused(Box::new(problem))),
+            _ => Err(ClientError::unusable("the server answered with something else than a release")),
+        }
     }
 
     /// Gives the claim with this id its full time again, or a new one.
@@ -111,6 +138,11 @@ fn may_repeat(entries: &[BulkEntry]) -> bool {
     entries.iter().all(is_claim) || entries.iter().all(has_id)
 }
 
+/// Whether a key is `.` or `..`. No claim gets one any more; what has one from before is named by other ways than a path.
+fn is_path_step(key: &str) -> bool {
+    key.parse::<Key>().is_ok_and(|key| key.is_path_step())
+}
+
 fn wait(claim: &ClaimInput) -> Result<Duration, ClientError> {
     let span = claim.wait.as_deref().map(str::parse::<Span>).transpose();
     span.map(|span| span.unwrap_or_default().into())
@@ -120,7 +152,6 @@ fn wait(claim: &ClaimInput) -> Result<Duration, ClientError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::TargetInput;
 
     #[test]
     fn claims_and_what_names_ids_are_repeated_but_not_both_together() {

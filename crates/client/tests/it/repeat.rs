@@ -206,7 +206,8 @@ fn what_is_no_url_or_name_is_refused_before_anything_is_sent() {
 async fn a_name_that_is_no_path_segment_is_refused() {
     let client = Client::new("http://127.0.0.1:1", None, Options::default()).unwrap();
     for key in ["", ".", ".."] {
-        assert!(matches!(client.look_up("lan", key).await, Err(ClientError::Unusable { .. })), "{key}");
+        let claimed = client.claim("lan", key, &ClaimInput::default()).await;
+        assert!(matches!(claimed, Err(ClientError::Unusable { .. })), "{key}");
     }
 }
 
@@ -219,4 +220,22 @@ fn a_token_is_never_printed() {
 pub(crate) fn header(head: &str, name: &str) -> String {
     let line = head.lines().find(|line| line.to_lowercase().starts_with(&format!("{name}:")));
     line.unwrap_or_else(|| panic!("no {name} in {head}")).split_once(": ").unwrap().1.to_owned()
+}
+
+#[tokio::test]
+async fn what_has_a_key_that_no_path_can_hold_is_found_and_released_all_the_same() {
+    let found = format!("{{\"items\": [{}], \"seq\": 1}}", claim().replace("web-1", ".."));
+    let released = r#"{"results": [{"released": {"outcome": "released"}}]}"#;
+    let refused = r#"{"results": [{"failed": {"type": "urn:netstead:not-yours", "title": "", "status": 403, "detail": "no"}}]}"#;
+    let script = [found.as_str(), released, refused].map(|body| Act::Answer(200, body.into()));
+    let server = Misbehaving::playing(script).await;
+    let client = client(&server);
+    let claim = client.look_up("lan", "..").await.unwrap().unwrap();
+    assert_eq!((claim.key.as_str(), claim.id.as_deref()), ("..", Some("1f0c22ab-17")));
+    assert_eq!(client.release("lan", "..", "1f0c22ab-17").await.unwrap().outcome, "released");
+    assert!(client.leave_queue("lan", ".").await.unwrap_err().is("not-yours"));
+    let heads = server.heads();
+    let lines: Vec<&str> = heads.iter().map(|head| head.lines().next().unwrap()).collect();
+    let asked = ["GET /api/v1/claims?key=..&pool=lan HTTP/1.1", "POST /api/v1/bulk HTTP/1.1"];
+    assert_eq!(lines, [asked[0], asked[1], asked[1]]);
 }

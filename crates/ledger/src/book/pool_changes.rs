@@ -307,7 +307,9 @@ impl Book {
             .map(|state| state.pool.name());
         let mut names: BTreeSet<&Ident> = of_prefixes.collect();
         let addresses = self.extents.get(&Space { vrf: vrf.clone(), kind, prefixes: false });
-        for (addresses, range) in addresses.into_iter().flat_map(|one| extent.iter().map(move |range| (one, range))) {
+        for (addresses, range) in
+            addresses.into_iter().flat_map(|one| extent.iter().map(move |range| (one, range)))
+        {
             let (first, last) = (range.first().number(), range.last().number());
             // They do not overlap each other, so the first one that ends too early ends the search.
             let met = addresses.range(..=last).rev().take_while(|(_, (end, _))| *end >= first);

@@ -114,7 +114,11 @@ pub(crate) enum Token {
     #[command(after_help = "\
 Examples:
   netstead token create ci --role claim --pool lan --expires 90d
-  NETSTEAD_TOKEN=$(netstead token create me --role admin) netstead status")]
+  NETSTEAD_TOKEN=$(netstead token create me --role admin) netstead status
+
+A token with zones sees and changes the names in them. One with pools or VRFs and no zones sees and changes the names
+in the domains of its pools, and the reverse names of their addresses. What concerns everything needs a token without
+any of them.")]
     Create(TokenCreate),
     /// List tokens, without their secrets
     #[command(after_help = "\

@@ -9,7 +9,7 @@ use netstead_model::{Ident, Name, RecordType, Span};
 ///
 /// Nothing is changed by looking. What happens by itself happens within seconds; what a guard holds back waits for
 /// `netstead apply HASH`. With --config the running server is asked what that file would change: it makes all checks,
-/// and reads neither secrets nor files that the file names.
+/// and reads neither secrets nor files that the file names. That needs a token of role `write` without scopes.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -92,6 +92,9 @@ pub(crate) struct RecordDelete {
 }
 
 /// Stop writing to DNS servers; plans are still made
+///
+/// Without options nothing is written to any server. A token that is limited to pools, VRFs or zones can pause single
+/// zones in which all names are its own.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

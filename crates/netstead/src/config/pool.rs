@@ -96,9 +96,13 @@ pub(super) fn check_together(pools: &[(&ValueOrigin, PoolSpec)], problems: &mut 
     }
     let mut overlaps = Vec::new();
     for group in groups.values() {
-        for (one, other) in overlapping_pairs(group.iter().map(|(_, extent)| extent.as_slice()), MOST_OVERLAPS) {
+        for (one, other) in
+            overlapping_pairs(group.iter().map(|(_, extent)| extent.as_slice()), MOST_OVERLAPS)
+        {
             // The later one is told to be in the way.
-            let (Some((other, theirs)), Some((one, ours))) = (group.get(one), group.get(other)) else { continue };
+            let (Some((other, theirs)), Some((one, ours))) = (group.get(one), group.get(other)) else {
+                continue;
+            };
             let common = ours.iter().find_map(|one| theirs.iter().find_map(|two| one.intersect(*two)));
             overlaps.extend(common.map(|common| (*one, *other, common)));
         }

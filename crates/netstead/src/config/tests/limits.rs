@@ -67,7 +67,8 @@ fn more_than_a_file_may_have_is_refused_with_the_number() {
         lines.collect::<String>()
     };
     let dns = |domains: usize, domain: &str| {
-        let list: Vec<String> = (0..domains).map(|n| format!("'{}'", domain.replace('#', &n.to_string()))).collect();
+        let list: Vec<String> =
+            (0..domains).map(|n| format!("'{}'", domain.replace('#', &n.to_string()))).collect();
         format!("[dns.a]\ntype = \"builtin\"\ndomains = [{}]\n", list.join(", "))
     };
     let told = |text: &str| match read(Some((Path::new("x.toml"), text)), [], &[]) {
