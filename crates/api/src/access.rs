@@ -1,6 +1,6 @@
-//! Who may do what: tokens, their roles and their scopes.
+//! Access: tokens, their roles and their scopes.
 //!
-//! A token is `nst_<id>_<secret>`. The store keeps the id and the SHA-256 of the secret, never the secret itself.
+//! A token is `nst_<id>_<secret>`. The store has the id and the SHA-256 of the secret, never the secret itself.
 
 mod digest;
 mod error;

@@ -1,4 +1,4 @@
-//! What every handler shares.
+//! [`App`]: the state that every handler gets.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    ConfigReader, HostDoctor,
+    ConfigReader, DailyBackups, HostDoctor,
     access::Tokens,
     cluster::{Cluster, EngineSlot, Peers},
     http::host_check::HostCheck,
@@ -30,9 +30,11 @@ pub(crate) struct App {
     pub(crate) nameserver: Arc<[String]>,
     /// Who understands configuration files.
     pub(crate) reader: Option<Arc<dyn ConfigReader>>,
-    /// Whose turn it is to have a configuration planned: it may take long and much memory, so one at a time.
+    /// Lets one request at a time plan a configuration: a plan may need much time and memory.
     pub(crate) what_if_turn: Arc<Semaphore>,
     pub(crate) examiner: Option<Arc<dyn HostDoctor>>,
+    /// How the daily backups stand, where some are written.
+    pub(crate) daily_backups: Option<DailyBackups>,
     pub(crate) tokens: Tokens,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) metrics: Arc<Metrics>,

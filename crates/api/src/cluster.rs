@@ -1,14 +1,19 @@
-//! The nodes that serve one store: who they are, who leads, and which format all of them understand.
+//! The nodes that share one store: their registry, the current leader, and the format that all of them understand.
 //!
-//! Each node tells in the store who it is and hears of the others through the store's watch, as it does with tokens.
-//! What a node knows may be a moment old. That costs a detour and never a wrong answer: who leads is decided by the
-//! store's epoch, and whoever is taken for the leader and is none says so.
+//! Each node registers itself in the store and knows the others through the store's watch. This knowledge may be a moment old.
+//! That can cost a detour and never a wrong answer: leadership is decided by the store's epoch, and a node that another one
+//! wrongly takes for the leader says so (see `http::forward`).
+//!
+//! - `member_records`: the stored values: [`Leader`], [`Member`], the format.
+//! - `cache`, `member_watch`: these values in memory, and the watch that updates them.
+//! - `store_format`: raises the format. `prune`: removes members that left a raft cluster.
+//! - `engine_slot`: the engine, while this node leads. `peers`: the HTTP client for other nodes.
 
 mod cache;
 mod engine_slot;
 mod error;
+mod member_records;
 mod member_watch;
-mod membership;
 mod peers;
 mod prune;
 mod store_format;
@@ -25,17 +30,17 @@ use self::cache::ClusterCache;
 pub use self::{
     engine_slot::EngineSlot,
     error::ClusterError,
-    membership::{FORMAT, FORMAT_KEY, LEADER_KEY, Leader, MEMBERS, Member, ROLL_KEY},
+    member_records::{FORMAT, FORMAT_KEY, LEADER_KEY, Leader, MEMBERS, Member, ROLL_KEY},
     peers::{PeerError, Peers},
 };
 
-/// How often a record is tried to be written.
+/// How often a commit is tried.
 const TRIES: u32 = 8;
 
 /// What this node does at the moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeRole {
-    /// It answers reads, and sends the rest to whoever leads.
+    /// It answers reads, and forwards the rest to the leader.
     Following,
     /// It does everything itself.
     Leading { epoch: u64 },
@@ -52,19 +57,19 @@ pub struct Cluster {
     _follower: Arc<DropGuard>,
 }
 
-/// Refuses a store that is written in a newer format than a program understands whose `highest` this is.
+/// Refuses a store whose format is above `highest`, the highest that the program understands.
 pub async fn check_format(snapshot: &dyn Snapshot, highest: u32) -> Result<(), ClusterError> {
     let stored = snapshot.get(FORMAT_KEY.as_bytes()).await?;
-    store_format::check(stored.as_ref().map(membership::format_of).transpose()?, highest)
+    store_format::check(stored.as_ref().map(member_records::format_of).transpose()?, highest)
 }
 
 impl Cluster {
-    /// What all of them work on.
+    /// The store that all nodes share.
     pub(crate) fn store(&self) -> &dyn Store {
         &*self.store
     }
 
-    /// Learns who is there. Refuses a store whose format is newer than `me` understands.
+    /// Loads the registry. Refuses a store whose format is newer than `me` understands.
     pub async fn open(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
@@ -79,7 +84,7 @@ impl Cluster {
         Ok(Self { store, clock, me: Arc::new(me), known, role, _follower: Arc::new(stop.drop_guard()) })
     }
 
-    /// Who this node is.
+    /// This node's own entry.
     pub fn me(&self) -> &Member {
         &self.me
     }
@@ -88,8 +93,7 @@ impl Cluster {
         *self.role.borrow()
     }
 
-    /// Whether this node does everything itself and can: one that keeps the store with others and hears of no majority of them
-    /// leads nobody.
+    /// Whether this node leads. On a raft store, a node that has lost its majority does not.
     pub fn leads(&self) -> bool {
         let nobody = || self.store.as_node().is_some_and(netstead_store::RaftStore::leads_nobody);
         self.role() != NodeRole::Following && !nobody()
@@ -99,12 +103,12 @@ impl Cluster {
         self.role.subscribe()
     }
 
-    /// Who leads, as far as is known here.
+    /// The leader, as far as this node knows.
     pub fn leader(&self) -> Option<Leader> {
         self.known.borrow().leader.clone()
     }
 
-    /// All nodes that ever told of themselves and were not removed, in order of id.
+    /// All nodes that ever registered and were not removed, in order of id.
     pub fn members(&self) -> Vec<Member> {
         self.known.borrow().members.values().cloned().collect()
     }
@@ -114,30 +118,30 @@ impl Cluster {
         self.known.borrow().format.unwrap_or(self.me.format)
     }
 
-    /// Wakes whenever something about the others changes.
+    /// Wakes whenever the registry changes.
     pub(crate) fn changes(&self) -> watch::Receiver<ClusterCache> {
         self.known.subscribe()
     }
 
-    /// Tells the others that this node is here, and when it was last. To be called now and then.
+    /// Registers this node, with the current time as `seen`. To be called regularly.
     pub async fn register(&self) -> Result<(), ClusterError> {
         let member = Member { seen: self.clock.wall(), ..(*self.me).clone() };
         let mut commit = Commit::new().put(member.key(), member.encode());
         let known = self.known.borrow().members.get(&member.id).cloned();
         if known.is_none_or(|known| !known.is_like(&member)) {
-            // A newcomer, or one that was upgraded: whoever is raising the format counts again.
-            commit = commit.put(ROLL_KEY, membership::roll());
+            // A new node, or one with another format: a leader that is raising the format must count again.
+            commit = commit.put(ROLL_KEY, member_records::roll());
         }
         self.store.commit(commit).await?;
-        // What was raised in the meantime, by somebody who did not know of us.
+        // A leader that did not know of this node may have raised the format.
         self.check_format().await
     }
 
-    /// Asks the store whether this program still understands it. Whoever took the lead before asking can rely on the
-    /// answer: only who leads raises the format.
+    /// Asks the store whether this program still understands its format. A node that took the lead before asking can rely on
+    /// the answer, because only the leader raises the format.
     pub async fn check_format(&self) -> Result<(), ClusterError> {
         let stored = self.store.get(FORMAT_KEY.as_bytes()).await?;
-        let stored = stored.as_ref().map(membership::format_of).transpose()?;
+        let stored = stored.as_ref().map(member_records::format_of).transpose()?;
         self.known.send_if_modified(|known| known.raise_format(stored));
         store_format::check(stored, self.me.format)
     }
@@ -155,7 +159,7 @@ impl Cluster {
         }
     }
 
-    /// From now on this node leads: it tells the others where it is. One that is too old refuses.
+    /// Publishes this node as the leader. Refuses if its program is too old for the store.
     pub async fn lead(&self, epoch: u64) -> Result<(), ClusterError> {
         let leader = Leader { epoch, node: self.me.id.clone(), url: self.me.url.clone() };
         for _ in 0..TRIES {
@@ -168,7 +172,7 @@ impl Cluster {
                     self.role.send_replace(NodeRole::Leading { epoch });
                     return Ok(());
                 }
-                // Either the epoch moved, which the next look tells, or it is tried again: it bears being done twice.
+                // Either the epoch moved, which the next round finds, or the commit is tried again: repeating it is safe.
                 Err(StoreError::Refused { .. } | StoreError::Unknown { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -181,7 +185,7 @@ impl Cluster {
         self.role.send_replace(NodeRole::Following);
     }
 
-    /// Forgets a node that is gone for good. One that still runs tells of itself again.
+    /// Removes a node that is gone for good. A node that still runs registers again.
     pub async fn remove(&self, id: &str) -> Result<(), ClusterError> {
         let unknown = || ClusterError::NoSuchMember { id: id.to_owned() };
         let members = self.members();
@@ -200,23 +204,23 @@ impl Cluster {
     }
 
     async fn forget(&self, member: &Member) -> Result<(), ClusterError> {
-        let commit = Commit::new().delete(member.key()).put(ROLL_KEY, membership::roll());
+        let commit = Commit::new().delete(member.key()).put(ROLL_KEY, member_records::roll());
         self.store.commit(commit).await?;
         self.known.send_modify(|known| drop(known.members.remove(&member.id)));
         Ok(())
     }
 
-    /// Raises the format to the highest that every member understands, whenever that becomes higher. For whoever leads.
+    /// Runs on the leader: raises the format to the highest that every member understands, whenever that becomes higher.
     pub async fn run_format_upgrades(&self, epoch: u64) {
         store_format::raise_when_possible(self, epoch).await;
     }
 
-    /// Where nodes keep the store together, takes those off the roll that do so no longer. For whoever leads.
+    /// Runs on the leader of a raft store: removes members that are no longer in the raft cluster.
     pub async fn run_member_pruning(&self) {
         prune::prune_removed_members(self).await;
     }
 
-    /// That this epoch still stands, as a condition.
+    /// The condition that this epoch is still the current one.
     async fn fence(&self, epoch: u64) -> Result<Condition, ClusterError> {
         let entry = self.store.get(EPOCH_KEY).await?.ok_or(ClusterError::NotLeading)?;
         let number = std::str::from_utf8(&entry.value).ok().and_then(|text| text.parse::<u64>().ok());

@@ -1,4 +1,4 @@
-//! Between the API's JSON and what the ledger speaks.
+//! Converts between the JSON of the API and the types of the ledger and the engine.
 
 pub(crate) mod address;
 pub(crate) mod adopt_and_undo;

@@ -1,4 +1,4 @@
-//! A reader of events that misses none and sees none twice.
+//! [`EventFeed`]: reads events from a cursor on, without gaps and without repeats.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 

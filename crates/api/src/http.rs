@@ -1,4 +1,4 @@
-//! What surrounds every handler: ids, checks at the door, bodies, queries and answers.
+//! The layers around every handler: request ids, host check, authentication, forwarding, bodies, queries, answers.
 
 pub(crate) mod answer;
 pub(crate) mod auth;
@@ -10,6 +10,7 @@ pub(crate) mod forward;
 pub(crate) mod host_check;
 pub(crate) mod name_scope;
 pub(crate) mod path;
+pub(crate) mod pool_names;
 pub(crate) mod query;
 pub(crate) mod session;
 pub(crate) mod zone_scope;

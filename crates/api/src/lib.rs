@@ -1,12 +1,29 @@
-//! The REST API: every door to the ledger that is not Rust.
+//! The REST API: everything that is not Rust reaches the ledger and the engine through it.
 //!
-//! A request passes the frame (its id, its errors), the door (is it meant for us), authentication, and then a handler
-//! that turns JSON into a command or a look into the Book. `/api/v1/openapi.json` describes all of it.
+//! ```text
+//!  request ─► envelope ─► host_check ─► auth ─► forward ─► routes ─► convert ─► Ledger, Engine
+//!             id, errors  Host, Origin  token   to the     handler   JSON to
+//!             as problem                role    leader if            commands
+//!             details                   scope   needed
+//! ```
+//!
+//! - [`Api`]: what the API serves, built by the binary; [`bind`] and [`serve`](fn@serve) listen.
+//! - `http`: the layers around every handler, in the order of the picture. `routes.rs` has the table of routes, `routes/` one
+//!   file per part of the API.
+//! - `convert`: between the JSON types of `netstead_client` and the types of the ledger and the engine.
+//! - `problem`: every error as problem details (RFC 9457) with a stable kind.
+//! - [`access`]: tokens, roles and scopes.
+//! - [`cluster`]: the nodes that share a store, the current leader, and the format that all of them understand.
+//! - `ports.rs`: traits that the binary implements: [`ConfigReader`], [`HostDoctor`].
+//! - `metrics`: Prometheus. `event_feed.rs`: events for streams. `openapi.rs`: the document, made from the handlers.
+//!
+//! Start with `routes.rs`, then follow one handler: `routes/claiming.rs`.
 
 pub mod access;
 mod app;
 pub mod cluster;
 mod convert;
+mod daily_backups;
 mod event_feed;
 mod http;
 mod metrics;
@@ -25,7 +42,7 @@ use netstead_model::Clock;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-pub use self::serve::{Bound, ServeError, ServeOptions, Server, TlsFiles, bind, serve};
+pub use self::serve::{Bound, CONNECTIONS, ServeError, ServeOptions, Server, TlsFiles, bind, serve};
 use self::{
     access::Tokens,
     app::App,
@@ -34,11 +51,12 @@ use self::{
     metrics::Metrics,
 };
 pub use self::{
+    daily_backups::{BackupFailure, BackupState, DailyBackups},
     metrics::Meter,
     ports::{ConfigReader, HostDoctor, ParsedConfig},
 };
 
-/// What the API is made of. Cheap to clone; several listeners may share one.
+/// Everything the API serves. Cheap to clone; several listeners may share one.
 #[derive(Debug, Clone)]
 pub struct Api {
     ledger: Ledger,
@@ -48,6 +66,7 @@ pub struct Api {
     reader: Option<Arc<dyn ConfigReader>>,
     what_if_turn: Arc<Semaphore>,
     examiner: Option<Arc<dyn HostDoctor>>,
+    daily_backups: Option<DailyBackups>,
     tokens: Tokens,
     clock: Arc<dyn Clock>,
     store: Arc<str>,
@@ -56,7 +75,7 @@ pub struct Api {
 }
 
 impl Api {
-    /// `store` says for people what kind of store it is: `local at /var/lib/netstead`.
+    /// `store` describes the store for people: `local at /var/lib/netstead`.
     pub fn new(ledger: Ledger, tokens: Tokens, clock: Arc<dyn Clock>, store: &str) -> Self {
         let (metrics, started) = (Arc::new(Metrics::default()), clock.wall());
         let (engine_slot, cluster) = (EngineSlot::default(), None);
@@ -69,6 +88,7 @@ impl Api {
             reader,
             what_if_turn: Arc::new(Semaphore::new(1)),
             examiner,
+            daily_backups: None,
             tokens,
             clock,
             store: store.into(),
@@ -77,49 +97,56 @@ impl Api {
         }
     }
 
-    /// With names. Without this, whatever concerns them is answered with 503.
+    /// Adds an engine. Without one, requests about names are answered with 503.
     #[must_use]
     pub fn with_engine(self, engine: Engine) -> Self {
         self.engine_slot.install(engine);
         self
     }
 
-    /// With a place where the engine comes and goes.
+    /// Adds a slot that has the engine while this node leads.
     #[must_use]
     pub fn with_engine_slot(mut self, engine_slot: &EngineSlot) -> Self {
         self.engine_slot = engine_slot.clone();
         self
     }
 
-    /// As one node among others: what only their leader can answer is sent to it.
+    /// Makes this one of several nodes: requests that only the leader can answer are forwarded to it.
     #[must_use]
     pub fn with_cluster(mut self, cluster: &Cluster, peers: &Peers) -> Self {
         self.cluster = Some((cluster.clone(), peers.clone()));
         self
     }
 
-    /// With somebody who understands configuration files, to answer what one would change.
+    /// Adds a reader of configuration files, for what-if plans.
     #[must_use]
     pub fn with_config_reader(mut self, reader: Arc<dyn ConfigReader>) -> Self {
         self.reader = Some(reader);
         self
     }
 
-    /// With somebody who looks at what is around the house, for `/doctor`.
+    /// Adds host checks (file, nameserver, resolvers) to `/doctor`.
     #[must_use]
     pub fn with_host_doctor(mut self, examiner: Arc<dyn HostDoctor>) -> Self {
         self.examiner = Some(examiner);
         self
     }
 
-    /// With what others count. Calls to servers and passes are missing in `/metrics` without it.
+    /// With the state of the backups that are written every day.
+    #[must_use]
+    pub fn with_daily_backups(mut self, backups: &DailyBackups) -> Self {
+        self.daily_backups = Some(backups.clone());
+        self
+    }
+
+    /// Adds the counters of other crates. Without it `/metrics` has no passes and no calls to servers.
     #[must_use]
     pub fn with_meter(mut self, meter: &Meter) -> Self {
         self.metrics = Arc::new(Metrics::new(meter));
         self
     }
 
-    /// Tells where the nameserver answers.
+    /// Sets the addresses at which the nameserver answers.
     #[must_use]
     pub fn with_nameserver(mut self, addresses: &[SocketAddr]) -> Self {
         self.nameserver = addresses.iter().map(ToString::to_string).collect();
@@ -145,6 +172,7 @@ impl Api {
             reader: self.reader.clone(),
             what_if_turn: Arc::clone(&self.what_if_turn),
             examiner: self.examiner.clone(),
+            daily_backups: self.daily_backups.clone(),
             tokens: self.tokens.clone(),
             clock: Arc::clone(&self.clock),
             metrics: Arc::clone(&self.metrics),

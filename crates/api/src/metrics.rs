@@ -1,5 +1,6 @@
-//! What Prometheus reads. Labels are bounded: routes, methods and pools, never hosts, keys or subjects.
+//! Metrics for Prometheus. Labels are bounded: routes, methods and pools, never hosts, keys or subjects.
 
+mod connections;
 mod engine_gauges;
 mod meter;
 mod node;
@@ -15,7 +16,10 @@ use prometheus_client::{
 };
 
 pub use self::meter::Meter;
-pub(crate) use self::{node::Node, scrape::scrape};
+pub(crate) use self::{
+    node::Node,
+    scrape::{Seen, scrape},
+};
 
 /// Seconds: a claim takes a flush to disk, a waiting one up to minutes.
 const BUCKETS: [f64; 13] =
@@ -28,6 +32,7 @@ pub(crate) struct Metrics {
     requests: Family<RequestLabels, Counter<u64, AtomicU64>>,
     durations: Family<RouteLabels, Histogram>,
     forwarded: Counter<u64, AtomicU64>,
+    meter: Meter,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -59,7 +64,7 @@ impl Metrics {
         let forwarded = Counter::default();
         registry.register("forwarded_requests", "Requests that were sent to the leader", forwarded.clone());
         meter.register(&mut registry);
-        Self { registry, requests, durations, forwarded }
+        Self { registry, requests, durations, forwarded, meter: meter.clone() }
     }
 
     pub(crate) fn forwarded(&self) {

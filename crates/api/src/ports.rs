@@ -1,4 +1,4 @@
-//! What the API does not know by itself: configuration files, and what is around the house.
+//! Traits that the binary implements for the API: reading configuration files, and checks of the host.
 
 use std::fmt::Debug;
 
@@ -6,10 +6,10 @@ use async_trait::async_trait;
 use netstead_client::types::{ConfigProblem, FindingOutput};
 use netstead_engine::WhatIfConfig;
 
-/// Whoever understands configuration files.
+/// Reads configuration files.
 pub trait ConfigReader: Send + Sync + Debug {
-    /// What a file says, with all checks of a start, or everything that is wrong with it. It must read no other file
-    /// and no secret: whoever sent the text may be anybody with a token.
+    /// Parses a file, with all checks of a start, or returns everything that is wrong with it. It must read no other file and
+    /// no secret: the text may come from any holder of a token.
     fn read_config(&self, name: &str, text: &str) -> Result<ParsedConfig, Vec<ConfigProblem>>;
 }
 
@@ -21,7 +21,7 @@ pub struct ParsedConfig {
     pub notes: Vec<String>,
 }
 
-/// Whoever can look at what is around the house: its file, its nameserver, the resolvers of the machine.
+/// Checks the host: the configuration file, the nameserver, the resolvers of the machine.
 #[async_trait]
 pub trait HostDoctor: Send + Sync + Debug {
     /// One finding for each thing that was looked at. Bounded in time.

@@ -1,23 +1,23 @@
-//! Listening, with or without TLS, and ending well.
+//! Listens, with or without TLS, and shuts down gracefully.
 
+mod connection;
+mod listener;
 mod tls;
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
-use axum_server::{
-    Handle,
-    accept::NoDelayAcceptor,
-    tls_rustls::{RustlsAcceptor, RustlsConfig},
-};
-use hyper_util::rt::TokioTimer;
+use netstead_wire::{Acceptor, ConnectionLimits, Connections};
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
+use self::{listener::Listener, tls::ServerTls};
 use crate::{Api, http::host_check::HostCheck};
 
-/// How long a client may take to say what it wants.
-const HEADERS: Duration = Duration::from_secs(30);
+/// Connections at one time, unless the number of files is smaller than such a number needs.
+pub const CONNECTIONS: usize = 4096;
+/// How long a new connection may take until its first request is there, with the handshake of TLS.
+const FIRST_REQUEST: Duration = Duration::from_secs(10);
 
 /// Where to listen, and how.
 #[derive(Debug, Clone)]
@@ -29,6 +29,10 @@ pub struct ServeOptions {
     pub tls: Option<TlsFiles>,
     /// Most bytes of a request's body.
     pub max_body: usize,
+    /// How many connections there may be. Several listeners may share one value.
+    pub connections: Connections,
+    /// How long a new connection may take until the head of its first request is there.
+    pub first_request: Duration,
     /// How long connections are still taken after the call to end, so that somebody can see `/readyz` fail.
     pub linger: Duration,
     /// How long running requests have to end after that.
@@ -51,6 +55,8 @@ impl ServeOptions {
             names: Vec::new(),
             tls: None,
             max_body: crate::http::body::BULK,
+            connections: Connections::new(ConnectionLimits::new(CONNECTIONS)),
+            first_request: FIRST_REQUEST,
             linger: Duration::from_millis(250),
             grace: Duration::from_secs(30),
         }
@@ -79,7 +85,7 @@ pub enum ServeError {
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
-    work: JoinHandle<Result<(), ServeError>>,
+    work: JoinHandle<()>,
 }
 
 impl Server {
@@ -90,31 +96,27 @@ impl Server {
 
     /// Waits for its end, which the `shutdown` of [`serve`] brings about.
     pub async fn ended(self) -> Result<(), ServeError> {
-        match self.work.await {
-            Ok(result) => result,
-            Err(error) => Err(ServeError::Broken(std::io::Error::other(error))),
-        }
+        self.work.await.map_err(|error| ServeError::Broken(std::io::Error::other(error)))
     }
 }
 
-/// An address that is ours. Whoever connects waits until [`Bound::serve`].
+/// A bound address. Clients that connect wait until [`Bound::serve`].
 #[derive(Debug)]
 pub struct Bound {
     options: ServeOptions,
-    tls: Option<RustlsConfig>,
-    listener: std::net::TcpListener,
+    tls: Option<ServerTls>,
+    listener: TcpListener,
     address: SocketAddr,
 }
 
-/// Takes the address, and answers nobody yet: what callers need to know can be left for them first.
+/// Binds the address and answers no request yet: tokens can be left for callers first.
 pub async fn bind(options: ServeOptions) -> Result<Bound, ServeError> {
     let failed = |source| ServeError::Bind { listen: options.listen.clone(), source };
     let tls = match &options.tls {
-        Some(files) => Some(tls::load(files).await?),
+        Some(files) => Some(ServerTls::load(files).await?),
         None => None,
     };
     let listener = TcpListener::bind(&options.listen).await.map_err(failed)?;
-    let listener = listener.into_std().map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     Ok(Bound { options, tls, listener, address })
 }
@@ -125,7 +127,7 @@ pub async fn serve(
     api: Api,
     shutdown: CancellationToken,
 ) -> Result<Server, ServeError> {
-    bind(options).await?.serve(&api, shutdown)
+    Ok(bind(options).await?.serve(&api, shutdown))
 }
 
 impl Bound {
@@ -144,13 +146,13 @@ impl Bound {
     ///
     /// Once `shutdown` is cancelled, `/readyz` fails at once, streams and waiting claims end, and running requests
     /// have [`ServeOptions::grace`] to do so.
-    pub fn serve(self, api: &Api, shutdown: CancellationToken) -> Result<Server, ServeError> {
+    pub fn serve(self, api: &Api, shutdown: CancellationToken) -> Server {
         let router = api.router(self.host_check(), self.options.max_body, shutdown.clone());
         self.answer(router, shutdown)
     }
 
     /// Answers those who ask as they asked dnsweaver: `/health`, `/ready` and `/metrics`, and nothing else.
-    pub fn serve_probes(self, api: &Api, shutdown: CancellationToken) -> Result<Server, ServeError> {
+    pub fn serve_probes(self, api: &Api, shutdown: CancellationToken) -> Server {
         let router = api.probes(self.host_check(), shutdown.clone());
         self.answer(router, shutdown)
     }
@@ -160,37 +162,23 @@ impl Bound {
         HostCheck::new(&options.names, &options.listen, tls.is_some(), address.ip().is_loopback())
     }
 
-    fn answer(self, router: axum::Router, shutdown: CancellationToken) -> Result<Server, ServeError> {
+    fn answer(self, router: axum::Router, shutdown: CancellationToken) -> Server {
         let Self { options, tls, listener, address } = self;
-        let service = router.into_make_service();
-        let handle = Handle::new();
-        let failed = |source| ServeError::Bind { listen: options.listen.clone(), source };
-        let mut server = axum_server::from_tcp(listener).map_err(failed)?.handle(handle.clone());
-        server.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(HEADERS);
-        server.http_builder().http2().timer(TokioTimer::new()).keep_alive_interval(HEADERS);
-
-        let ended = CancellationToken::new();
-        if let Some((files, config)) = options.tls.zip(tls.clone()) {
-            tokio::spawn(ended.clone().run_until_cancelled_owned(tls::reload(files, config)));
+        let reloading = CancellationToken::new();
+        if let Some((files, tls)) = options.tls.clone().zip(tls.clone()) {
+            tokio::spawn(reloading.clone().run_until_cancelled_owned(tls.reload(files)));
         }
-        tokio::spawn(ended.clone().run_until_cancelled_owned(async move {
-            shutdown.cancelled().await;
-            tokio::time::sleep(options.linger).await;
-            handle.graceful_shutdown(Some(options.grace));
-        }));
         info!(%address, tls = tls.is_some(), "Listening.");
+        let acceptor = Acceptor::new("API", listener);
+        let listener = Listener::new(acceptor, router, tls, &options);
         let work = tokio::spawn(async move {
-            let _ended = ended.drop_guard();
-            match tls {
-                Some(config) => server.acceptor(tls_acceptor(config)).serve(service).await,
-                None => server.acceptor(NoDelayAcceptor::new()).serve(service).await,
-            }
-            .map_err(ServeError::Broken)
+            let _reloading = reloading.drop_guard();
+            let last_call = async {
+                shutdown.cancelled().await;
+                tokio::time::sleep(options.linger).await;
+            };
+            listener.run(last_call, options.grace).await;
         });
-        Ok(Server { address, work })
+        Server { address, work }
     }
-}
-
-fn tls_acceptor(config: RustlsConfig) -> RustlsAcceptor<NoDelayAcceptor> {
-    RustlsAcceptor::new(config).acceptor(NoDelayAcceptor::new())
 }

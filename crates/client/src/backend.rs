@@ -118,7 +118,7 @@ fn foreign(reason: impl std::fmt::Display) -> BackendError {
     BackendError::Unavailable { message: format!("the other Netstead's answer cannot be used: {reason}") }
 }
 
-/// What the other's answer means to somebody who only wants an address.
+/// Turns the other server's error into one for a caller that only wants an address.
 fn failed(error: ClientError) -> BackendError {
     let message = error.to_string();
     let slug = error.problem().map(|problem| problem.slug().to_owned());

@@ -62,7 +62,7 @@ impl Client {
         self.get(&["status"], &()).await
     }
 
-    /// Whether somebody answers there. Needs no token.
+    /// Whether a server answers there. Needs no token.
     pub async fn alive(&self) -> Result<(), ClientError> {
         self.transport.alive().await
     }

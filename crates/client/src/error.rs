@@ -1,4 +1,4 @@
-//! Why a call did not give what was asked for.
+//! [`ClientError`]: why a call did not give what was asked for.
 
 use std::fmt::Write as _;
 
@@ -15,10 +15,10 @@ pub enum ClientError {
     /// The URL, a certificate file or a name cannot be used. Nothing was sent.
     #[error("{reason}")]
     Unusable { reason: String },
-    /// Nobody answers there. Nothing was done.
+    /// No server answers there. Nothing was done.
     #[error("nothing answers at {}", shown(.url))]
     Unreachable { url: Url, source: reqwest::Error },
-    /// Somebody answers, but cannot prove to be the server. Nothing was sent.
+    /// A server answers, but cannot prove its identity. Nothing was sent.
     #[error("the certificate of {} is not trusted: {}", shown(.url), CertificateProblem::of(.reason).explanation(.reason))]
     Untrusted { url: Url, reason: String },
     /// The server does not know this token, or the token may not do this.

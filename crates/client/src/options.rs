@@ -1,4 +1,4 @@
-//! How the client talks to a server.
+//! Options of the client.
 
 use std::{path::PathBuf, time::Duration};
 

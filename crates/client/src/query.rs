@@ -1,4 +1,4 @@
-//! What lists can be narrowed by. What is `None` is not sent.
+//! Filters of lists. `None` is not sent.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! One call: its deadline, its id, its repetitions, and what its end means.
+//! One call: its deadline, its request id, its retries, and its outcome.
 
 use std::{
     sync::{
@@ -9,6 +9,7 @@ use std::{
 };
 
 use netstead_model::{Clock as _, SystemClock};
+use netstead_wire::{BodyError, MOST_OF_ANSWER, Redactor, read_body};
 use reqwest::{
     Method, Response, StatusCode, Url,
     header::{AUTHORIZATION, CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue},
@@ -72,6 +73,8 @@ pub(crate) struct Transport {
     /// Which of them answered last.
     current: Arc<AtomicUsize>,
     token: Option<HeaderValue>,
+    /// Knows the token.
+    redactor: Redactor,
     /// Of the oldest answer that came from memory.
     age: Arc<Mutex<Option<Duration>>>,
     pub(crate) options: Arc<Options>,
@@ -200,13 +203,13 @@ impl Transport {
         let etag = response.headers().get(ETAG).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let age = response.headers().get(AGE).and_then(|value| value.to_str().ok()?.parse().ok());
         let age = age.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        let body = response.bytes().await.map_err(|error| self.broken(call, error))?;
+        let body = self.body(call, response).await?;
         if status.is_success() {
             let mut oldest = self.age.lock().unwrap_or_else(PoisonError::into_inner);
             *oldest = age.max(*oldest);
-            return Ok(Answer { value: body.into(), status, etag, doubt: UnknownOutcome::default() });
+            return Ok(Answer { value: body, status, etag, doubt: UnknownOutcome::default() });
         }
-        Err(self.refused(call, status, &body))
+        Err(self.refused(call, status, body))
     }
 
     /// An answer as it streams in; the caller reads it, so nothing but the head is waited for here.
@@ -221,8 +224,8 @@ impl Transport {
         if status.is_success() {
             return Ok(response);
         }
-        let body = response.bytes().await.map_err(|error| self.broken(&call, error))?;
-        Err(self.refused(&call, status, &body))
+        let body = self.body(&call, response).await?;
+        Err(self.refused(&call, status, body))
     }
 
     /// Sends it to the first node that takes a connection. What may have arrived at one is sent to no other.
@@ -279,6 +282,17 @@ impl Transport {
         request.send().await.map_err(|error| self.broken(call, error))
     }
 
+    async fn body(&self, call: &Call, response: Response) -> Result<Vec<u8>, ClientError> {
+        match read_body(reqwest::Body::from(response), MOST_OF_ANSWER).await {
+            Ok(body) => Ok(body),
+            Err(BodyError::Broken(error)) => Err(self.broken(call, error)),
+            Err(error) if call.writes() => {
+                Err(ClientError::Unknown { url: self.base().clone(), reason: error.to_string() })
+            }
+            Err(error) => Err(ClientError::Foreign { url: self.base().clone(), reason: error.to_string() }),
+        }
+    }
+
     /// What it means that no whole answer came.
     fn broken(&self, call: &Call, error: reqwest::Error) -> ClientError {
         let url = self.base().clone();
@@ -302,9 +316,10 @@ impl Transport {
     }
 
     /// What an answer other than success means.
-    fn refused(&self, call: &Call, status: StatusCode, body: &[u8]) -> ClientError {
+    fn refused(&self, call: &Call, status: StatusCode, body: Vec<u8>) -> ClientError {
         let url = self.base().clone();
-        let Ok(problem) = serde_json::from_slice::<Problem>(body).map(Box::new) else {
+        let body = self.redactor.redact_bytes(body);
+        let Ok(problem) = serde_json::from_slice::<Problem>(&body).map(Box::new) else {
             let reason = format!("it says {status}");
             return if status.is_server_error() && call.writes() {
                 ClientError::Unknown { url, reason: format!("the server says {status}") }

@@ -42,7 +42,7 @@ pub use self::{
     },
     pool::{PoolInput, PoolOutput, ReservationInput, ReservationOutput, Usage},
     problem::Problem,
-    status::StatusOutput,
+    status::{BackupOutput, DamageOutput, StatusOutput},
     token::{TokenInput, TokenOutput},
 };
 

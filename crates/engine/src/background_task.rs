@@ -1,4 +1,4 @@
-//! A loop that runs beside the others.
+//! A background task that can be stopped: gracefully, or with an abort after a timeout.
 
 use std::{sync::Arc, time::Duration};
 

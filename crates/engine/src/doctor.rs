@@ -1,4 +1,4 @@
-//! A look at every source and every server: what is wrong, and what to do about it.
+//! Checks of all sources and providers for `netstead doctor`: each finding says what is wrong and what to do.
 
 mod provider;
 

@@ -1,4 +1,4 @@
-//! The engine as the other rooms see it.
+//! [`Engine`]: the handle through which the API and the binary use the engine.
 
 mod configure;
 mod operator_commands;
@@ -58,7 +58,7 @@ impl Engine {
         }
     }
 
-    /// Starts all loops. Whoever calls this leads: the store's epoch is taken as it stands.
+    /// Starts all loops. The caller must lead: the store's current epoch is used.
     pub async fn start(
         store: Arc<dyn Store>,
         clock: Arc<dyn netstead_model::Clock>,
@@ -224,8 +224,8 @@ impl Engine {
         }
     }
 
-    /// Ends all loops because another process leads. Nothing more is begun, here or on any server; what is on its way
-    /// to a server comes to its end, and where it may have landed is told to whoever leads.
+    /// Ends all loops because another process leads. Nothing more is begun, here or on any server. Writes that are on their
+    /// way to a server end by themselves, and their zones are reported to the new leader.
     pub async fn stop_leading(&self) {
         self.shared.lead.depose();
         self.shared.stop.cancel();

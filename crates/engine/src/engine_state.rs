@@ -1,4 +1,4 @@
-//! What all loops share.
+//! [`EngineState`]: what all loops of the engine share.
 
 use std::{
     collections::{BTreeMap, HashSet},

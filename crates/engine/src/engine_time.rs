@@ -1,4 +1,4 @@
-//! Engine time: milliseconds that only grow, and stand still while nobody leads.
+//! Engine time: milliseconds that only grow, and stand still while no node leads.
 
 use std::{sync::Arc, time::Duration};
 

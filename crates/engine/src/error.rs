@@ -1,4 +1,4 @@
-//! Why the engine did not do what was asked.
+//! [`EngineError`]: why the engine did not do what was asked.
 
 use netstead_model::Ident;
 use netstead_store::StoreError;

@@ -1,11 +1,12 @@
-//! Why a name is as it is, and why not.
+//! Explains a name: why it has its records, and why it lacks others.
 
 use netstead_ledger::{Book, Freshness};
 use netstead_model::{Ident, Key, Kind, Name};
+use netstead_plan::WhyNot;
 
 use crate::{engine_state::EngineState, provider::ProviderHandle, records::reason_text};
 
-/// What is said to a caller who may see the name, but not everything else.
+/// Limits of an explanation for a caller that may see the name, but not everything else.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExplainLimits {
     /// Only providers that are among these.
@@ -108,12 +109,21 @@ fn of_provider(
         let place = if value.pending { "is on its way" } else { "is ours there" };
         said.push(format!("{provider}: {} {} {place}.", value.data.kind(), value.data));
     }
-    let meant = |other: &Option<Name>| other.as_ref() == Some(name);
-    for why_not in seen.desired.why_not.iter().filter(|why_not| meant(&why_not.name)) {
-        said.push(format!(
-            "{provider}: {}/{} gave no record: {}.",
-            why_not.source, why_not.workload, why_not.why
-        ));
+    let no_record =
+        |one: &WhyNot| format!("{provider}: {}/{} gave no record: {}.", one.source, one.workload, one.why);
+    let meant = |one: &&WhyNot| one.name.as_ref() == Some(name);
+    let mut refused = seen.desired.why_not.iter().filter(meant).peekable();
+    if refused.peek().is_some() || !seen.desired.of(name).is_empty() {
+        said.extend(refused.map(no_record));
+    } else {
+        // Of a workload that asks for too many names not every one is told by itself.
+        let newest = shared.inventory.borrow().inventory.clone();
+        let asks = |one: &&WhyNot| {
+            let entry = newest.entry(&one.source, &one.workload);
+            entry.is_some_and(|entry| entry.workload.wishes.iter().any(|wish| wish.name == *name))
+        };
+        let whole = seen.desired.why_not.iter().filter(|one| one.refused && one.name.is_none());
+        said.extend(whole.filter(asks).map(no_record));
     }
     if let Some(plan) = &seen.plan {
         for blocked in plan.blocked.iter().filter(|blocked| blocked.name == *name) {

@@ -1,4 +1,21 @@
-//! The engine's access to the store: every commit says who leads, and follows the last of its writer.
+//! The engine's access to the store: every commit has two conditions, the leader's epoch and the writer's head.
+//!
+//! The epoch stops a former leader:
+//!
+//! 1. Node A leads with epoch 7 and knows the version of the key `meta/epoch`.
+//! 2. Node B takes the lead and raises the epoch to 8. The key has a new version.
+//! 3. A commits. The condition on the key's version fails, the store refuses the commit, and A writes nothing more.
+//!
+//! The head stops a commit of the same writer that arrives late. Each writer (`provider/lan`, `inventory`, ...) has a key
+//! `engine/head/<writer>`, which every commit replaces on condition that its version is the one before:
+//!
+//! 1. A writer commits `x = 1` on head version 10. The answer is lost, and the commit may still be on its way.
+//! 2. The writer reads the head: version 10. It commits `x = 1` again on version 10. Of the two commits one can land,
+//!    because the first one that lands changes the head.
+//! 3. If the second try is refused, the first commit landed. The writer reads the new head and writes `x = 1` once more:
+//!    writes must be safe to repeat.
+//! 4. Later the writer commits `x = 2` on head version 11. If the first commit arrives now, it is refused: it needs version
+//!    10. So an old value never replaces a newer one.
 
 use std::{
     sync::{
@@ -9,7 +26,8 @@ use std::{
 };
 
 use netstead_store::{
-    Commit, Condition, EPOCH_KEY, Entry, MAX_BYTES, MAX_WRITES, Store, StoreError, Version, Write,
+    Commit, Condition, Damage, EPOCH_KEY, Entry, MAX_BYTES, MAX_WRITES, Store, StoreError, Version, Write,
+    each_readable,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::{sync::Mutex, time::sleep};
@@ -19,10 +37,10 @@ use crate::{EngineError, keys};
 const PAGE: usize = 1000;
 /// Bytes of a commit left for the head and keys.
 const SLACK: usize = 4 << 10;
-/// How often a commit is tried anew when it is not known whether it landed.
+/// How often a commit is tried when it is unknown whether it landed.
 const TRIES: u32 = 4;
 
-/// That this process leads, for as long as it does.
+/// The epoch in which this process leads, and whether it still does.
 #[derive(Debug)]
 pub(crate) struct LeaderEpoch {
     pub(crate) epoch: u64,
@@ -31,7 +49,8 @@ pub(crate) struct LeaderEpoch {
 }
 
 impl LeaderEpoch {
-    /// The leadership that the store knows of, if it is that of `ours`; without one, takes it if nobody ever has.
+    /// Reads the epoch from the store. With `ours`, fails unless it is that one. Without `ours`, takes the lead first if the
+    /// store has no epoch yet.
     pub(crate) async fn current(store: &dyn Store, ours: Option<u64>) -> Result<Self, EngineError> {
         if ours.is_none() && store.get(EPOCH_KEY).await?.is_none() {
             store.lead().await?;
@@ -48,7 +67,7 @@ impl LeaderEpoch {
         Ok(Self { epoch, version: entry.version, deposed: AtomicBool::new(false) })
     }
 
-    /// Nothing is written from now on.
+    /// Stops all commits of this engine from now on.
     pub(crate) fn depose(&self) {
         self.deposed.store(true, Ordering::Relaxed);
     }
@@ -57,7 +76,7 @@ impl LeaderEpoch {
         self.deposed.load(Ordering::Relaxed)
     }
 
-    /// Asks the store. What was true a moment ago is all that can be known.
+    /// Asks the store whether this process leads. The answer may be out of date when it arrives.
     pub(crate) async fn still_leads(&self, store: &dyn Store) -> Result<bool, StoreError> {
         let holds = store.get(EPOCH_KEY).await?.is_some_and(|entry| entry.version == self.version);
         if !holds {
@@ -71,8 +90,7 @@ impl LeaderEpoch {
     }
 }
 
-/// One writer's place. A commit of it that was lost on the way can never land after a later one: each replaces the
-/// writer's head on condition that it is still the one before.
+/// The store as one writer uses it. Its commits land in the order they were made, or not at all.
 #[derive(Debug)]
 pub(crate) struct FencedStore {
     store: Arc<dyn Store>,
@@ -99,7 +117,7 @@ impl FencedStore {
         Self { store, lead, head, version: Mutex::new(Head::Unread) }
     }
 
-    /// Makes `writes` durable, in order, in as many commits as they need. They must bear being done twice.
+    /// Makes `writes` durable, in order, in as many commits as they need. They must be safe to repeat.
     pub(crate) async fn put(&self, writes: Vec<Write>) -> Result<(), EngineError> {
         let mut commit: Vec<Write> = Vec::new();
         let mut bytes = 0;
@@ -153,7 +171,7 @@ impl FencedStore {
         Err(StoreError::Unavailable { reason: "somebody else writes the same".into() }.into())
     }
 
-    /// Everything under `prefix`, with the rest of its key.
+    /// All values under `prefix`, each with the rest of its key.
     pub(crate) async fn all<T: DeserializeOwned>(
         &self,
         prefix: &str,
@@ -162,6 +180,35 @@ impl FencedStore {
         let rest =
             |key: &[u8]| String::from_utf8_lossy(key.get(prefix.len()..).unwrap_or_default()).into_owned();
         found.iter().map(|entry| Ok((rest(&entry.key), keys::decode(&entry.key, &entry.value)?))).collect()
+    }
+
+    /// As [`FencedStore::all`], for what tells of the past: what is damaged is left out, and the store remembers it.
+    pub(crate) async fn all_readable<T: DeserializeOwned>(
+        &self,
+        prefix: &str,
+    ) -> Result<Vec<(String, T)>, EngineError> {
+        let (snapshot, mut found) = (self.store.snapshot().await?, Vec::new());
+        let note = |damage: Damage| {
+            if let Some(log) = self.store.damage() {
+                log.note(damage);
+            } else {
+                tracing::error!(key = damage.key, reason = damage.reason, "Stored data is damaged.");
+            }
+        };
+        let gap = each_readable(&*snapshot, prefix.as_bytes(), |entry| {
+            match keys::decode(&entry.key, &entry.value) {
+                Ok(value) => {
+                    let rest = entry.key.get(prefix.len()..).unwrap_or_default();
+                    found.push((String::from_utf8_lossy(rest).into_owned(), value));
+                }
+                Err(error) => note(Damage::new(&entry.key, error.to_string())),
+            }
+            Ok::<(), StoreError>(())
+        });
+        if let Some(gap) = gap.await? {
+            note(gap.damage());
+        }
+        Ok(found)
     }
 
     pub(crate) async fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, EngineError> {

@@ -1,4 +1,4 @@
-//! What happened: a list of events, and the plans that were carried out with what became of each change.
+//! Events, and applied plans with the outcome of each change, as they are kept in the store.
 
 mod changes;
 mod plans;
@@ -13,7 +13,7 @@ use tokio::sync::Mutex;
 
 pub(crate) use self::{
     changes::list,
-    plans::{Stored, plan_writes, plans, surplus},
+    plans::{Stored, plan_writes, plans, readable_plans, surplus},
 };
 pub use self::{
     changes::{Change, ChangePage, ChangePosition, ChangeQuery},
@@ -167,7 +167,7 @@ struct Events {
 
 impl History {
     pub(crate) async fn load(fenced_store: FencedStore) -> Result<Self, EngineError> {
-        let stored = fenced_store.all::<EngineEvent>(keys::HISTORY).await?;
+        let stored = fenced_store.all_readable::<EngineEvent>(keys::HISTORY).await?;
         let numbered =
             |(key, event): (String, EngineEvent)| Some((u64::from_str_radix(&key, 16).ok()?, event));
         let kept: VecDeque<(u64, EngineEvent)> = stored.into_iter().filter_map(numbered).collect();

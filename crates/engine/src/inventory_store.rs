@@ -1,4 +1,4 @@
-//! The inventory in the store: loaded once, then kept up with what changed.
+//! Loads the inventory from the store, and stores what changed in it.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
@@ -85,7 +85,7 @@ impl InventoryStore {
         Ok(())
     }
 
-    /// Forgets what has been gone for long and is nobody's reason any more.
+    /// Forgets workloads that have been gone for long and are no longer a reason for any value.
     ///
     /// A pass that began before something went may still make it a reason, so only what was gone when the passes that
     /// are finished now had not yet begun is forgotten. `number` is the inventory's, `passed` the lowest a finished
@@ -159,13 +159,14 @@ fn is_same(old: &Entry, new: &Entry) -> bool {
         })
 }
 
-/// Whether a source stands otherwise than before: more than that it was looked at again.
+/// Whether the source's state changed, ignoring timestamps.
 fn source_changed(old: &SourceState, new: &SourceState) -> bool {
     let flags = |state: &SourceState| (state.fresh, state.commanded, state.detached, state.cleaned);
     old.view != new.view
         || flags(old) != flags(new)
-        || (old.config, old.configured_at) != (new.config, new.configured_at)
+        || (old.config, old.form, old.configured_at) != (new.config, new.form, new.configured_at)
         || old.suspect != new.suspect
+        || old.rules != new.rules
 }
 
 /// Whether providers have something new to plan.
@@ -193,9 +194,11 @@ fn without_workloads(state: &SourceState) -> SourceState {
         last_complete: state.last_complete,
         session: state.session,
         config: state.config,
+        form: state.form,
         configured_at: state.configured_at,
         fresh: state.fresh,
         commanded: state.commanded,
+        rules: state.rules.clone(),
         detached: state.detached,
         cleaned: state.cleaned,
         suspect: state.suspect,

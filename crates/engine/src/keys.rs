@@ -1,4 +1,4 @@
-//! What the engine keeps in the store. `docs/reference/store.md` is the page about it.
+//! Keys and values of the engine in the store. `docs/reference/store.md` describes them.
 //!
 //! Keys are text; a value is one version byte and JSON, as in the ledger.
 
@@ -29,7 +29,7 @@ pub(crate) const GUARD: &str = "engine/guard/";
 pub(crate) const PLAN: &str = "engine/plan/";
 /// `engine/history/<number>`: what happened.
 pub(crate) const HISTORY: &str = "engine/history/";
-/// `engine/doubt/<provider>/<zone>`: somebody who no longer leads may have written there.
+/// `engine/doubt/<provider>/<zone>`: a former leader may have written there.
 pub(crate) const DOUBT: &str = "engine/doubt/";
 /// `engine/lately/<provider>/<name>`: values that were ours a moment ago, on a server that cannot refuse a late write.
 pub(crate) const LATELY: &str = "engine/lately/";

@@ -1,11 +1,11 @@
-//! What the ledger learns from the sources: which addresses are in use, and the claims that workloads ask for.
+//! Keeps the ledger in step with the sources: which addresses are in use, and the claims that workloads ask for.
 //!
-//! Both follow the inventory with the caution that names have: only a source that shows everything ends anything, and
-//! only after grace. What is written is decided anew in every pass from the inventory and the ledger, so a crash, a
-//! lost answer or a person who was faster needs no other path.
+//! Both follow the inventory with the caution that names have: only a source that sees everything ends anything, and only
+//! after a grace period. Every pass decides from the inventory and the ledger alone, so a crash, a lost answer or an operator
+//! who was faster needs no other path.
 
-mod claims;
 mod sightings;
+mod workload_claims;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,7 +21,7 @@ use tokio::{
     time::sleep,
 };
 
-use self::{claims::SourceClaims, sightings::SentSightings};
+use self::{sightings::SentSightings, workload_claims::SourceClaims};
 use crate::{background_task::BackgroundTask, engine_state::EngineState, provider::ProviderHandle};
 
 /// How often the ledger is told anyway: grace runs out without anything changing.

@@ -1,7 +1,25 @@
-//! The loops: they look at the sources, plan for every provider, and carry the plans out.
+//! The engine: the loops that bring DNS servers in line with what runs. It runs on the leader only.
 //!
-//! One task per source puts what it sees into the inventory; one per provider brings its server in line with the newest
-//! inventory. What they must not forget is in the store before anything depends on it.
+//! ```text
+//!  Source ──report──► SourcePoller ─┐                        ┌─► provider Worker ──► DnsProvider
+//!  Source ──report──► SourcePoller ─┼─► Inventory (watch) ───┼─► provider Worker ──► DnsProvider
+//!  manual, ledger ───► SourcePoller ┘         │              └─► LedgerSync ───────► Ledger (addresses in use)
+//!                                             ▼
+//!                        FencedStore: inventory, owned values, guards, history
+//! ```
+//!
+//! - `SourcePoller` (`source_poller.rs`): one task per source. It asks for a report when the source changed, or regularly.
+//! - `Worker` (`provider.rs`, `provider/pass.rs`): one task per provider. A *pass* reads the zones, plans, stores the intent,
+//!   writes, and stores the outcome. A pass takes no hint about what changed, so there is one path to test.
+//! - `FencedStore` (`fenced_store.rs`): all commits of the engine, conditional on the leader's epoch.
+//! - `EngineState` (`engine_state.rs`): what all loops share.
+//! - [`Engine`]: the handle. It answers status, plans and records, and carries out what operators ask: apply, approve, pause,
+//!   adopt, clean, rollback.
+//!
+//! A value is in the store as ours before a server hears of it. So a crash at any moment leaves nothing on a server that the
+//! next leader does not know.
+//!
+//! Start with `provider/pass.rs`: `try_pass` and `carry_out` are the whole loop.
 
 mod background_task;
 mod doctor;
@@ -20,6 +38,7 @@ mod metrics;
 mod pause;
 mod provider;
 mod records;
+mod refusals;
 mod setup;
 mod source_poller;
 mod standby;
@@ -41,7 +60,7 @@ pub use self::{
     pause::{Pause, Scope},
     provider::{AdoptedValue, Adoption, AdoptionReport, LeftValue, PassReport},
     records::{RecordQuery, RecordState, RecordView},
-    setup::{Options, ProviderSetup, Setup, SourceSetup, ZoneOf},
+    setup::{Options, ProviderSetup, Setup, SourceSetup},
     standby::poll_on_standby,
     status::{
         DetachedStatus, EngineStatus, LastPass, ParkedStatus, ProviderStatus, SourceStatus, WorkloadView,

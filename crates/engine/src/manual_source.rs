@@ -1,4 +1,4 @@
-//! The source `manual`: records a person set.
+//! The source `manual`: records that people set by hand.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use netstead_model::{
     Clock, Content, Ended, Ident, Key, Name, RecordData, RecordType, Report, Source, View, Wish, Workload,
 };
-use netstead_plan::Digest;
+use netstead_plan::{Digest, marks::is_mark};
 use netstead_store::Write;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex as AsyncMutex, Notify};
@@ -85,6 +85,9 @@ impl Manual {
         by: &str,
     ) -> Result<ManualRecord, EngineError> {
         let invalid = |field, reason: &str| Err(EngineError::Invalid { field, reason: reason.to_owned() });
+        if is_mark(name.as_str()).is_some() {
+            return invalid("name", "it is that of an ownership mark, which only Netstead itself writes");
+        }
         if values.is_empty() {
             return invalid("values", "at least one is needed; to remove the record, delete it");
         }
@@ -180,6 +183,7 @@ impl Manual {
             source: self.0.source.clone(),
             kind: "record".into(),
             name: name.to_string(),
+            owner: None,
             hostname: None,
             labels: BTreeMap::new(),
             tags: Vec::new(),

@@ -1,4 +1,4 @@
-//! What numbers are made of: each pass, once, when it has ended.
+//! Numbers for metrics: each pass is reported once, when it has ended.
 
 use std::fmt::Debug;
 
@@ -42,7 +42,7 @@ pub(crate) fn count_outcome(tallies: &mut Vec<Tally>, zone: String, outcome: Opt
 /// What a zone is called in numbers. A server that makes a zone of every name would make a label of every host.
 pub(crate) fn zone_label(setup: &ProviderSetup, named: impl Fn(&Name) -> bool, zone: &Name) -> String {
     let domain = |one: &DomainMatch| matches!(one, DomainMatch::Domain(domain) if domain == zone);
-    if setup.zone_of.is_none() || named(zone) || setup.settings.domains.iter().any(domain) {
+    if !setup.provider.makes_zones() || named(zone) || setup.settings.domains.iter().any(domain) {
         return zone.to_string();
     }
     "other".to_owned()

@@ -1,4 +1,9 @@
-//! The loop of one provider: look, decide, act.
+//! The worker of one provider: a loop of passes, and the requests that it answers between them.
+//!
+//! - `pass`: one pass. `zone_cache`, `names_to_read`: reading. `write`: writing. `persist`: the store.
+//! - `late_writes`, `fence_catch_up`: writes that arrive late, and fences.
+//! - `adopt`, `undo`, `what_if`: what operators ask for. `probe`: reads for the doctor.
+//! - `snapshot`, `events`: what others see.
 
 mod adopt;
 mod events;
@@ -62,17 +67,17 @@ pub(crate) struct ProviderHandle {
     running: BackgroundTask,
 }
 
-/// What others tell a loop without waiting for it.
+/// Signals to a loop that do not wait for an answer.
 #[derive(Debug, Default)]
 struct Nudges {
     wake: Notify,
-    /// Zones that somebody who no longer leads may have written to.
+    /// Zones that a former leader may have written to late.
     doubts: Mutex<BTreeSet<Name>>,
 }
 
 enum WorkerRequest {
     Pass(oneshot::Sender<PassReport>),
-    /// What would a plan be made of, in another world?
+    /// Asks for the input of a what-if plan.
     WhatIf(Box<Overrides>, oneshot::Sender<Result<Case, String>>),
     Approve {
         hash: Digest,
@@ -92,10 +97,10 @@ enum WorkerRequest {
     },
 }
 
-/// A plan that takes something back, and what came of it unless that was only asked for.
+/// A plan that takes something back, and the report of its pass unless it was a dry run.
 pub(crate) type Undoing = (Arc<Plan>, Option<PassReport>);
 
-/// Who waits for the next pass.
+/// Callers that wait for the next pass.
 type Waiting = Vec<Box<dyn FnOnce(&PassReport) + Send>>;
 
 impl ProviderHandle {
@@ -113,7 +118,7 @@ impl ProviderHandle {
         self.setup.settings.grace.max(self.setup.settings.ended_grace)
     }
 
-    /// Makes the loop look again soon.
+    /// Makes the loop start a pass soon.
     pub(crate) fn wake(&self) {
         self.nudges.wake.notify_one();
     }
@@ -157,7 +162,7 @@ impl ProviderHandle {
         undone.await.map_err(|_| EngineError::Closed)?
     }
 
-    /// Tells the loop to end. A write that is on its way ends by itself: whoever leads is told of it then.
+    /// Tells the loop to end. A write that is on its way ends by itself, and is then reported to the new leader.
     pub(crate) async fn stop_gracefully(&self) {
         self.running.stop_gracefully().await;
     }
@@ -244,7 +249,7 @@ impl Worker {
         report.retry_after.unwrap_or(backoff.min(self.setup.interval.max(Duration::from_secs(1))))
     }
 
-    /// Does what was asked for. Whoever asked hears of it at once when nothing changes, else after the next pass.
+    /// Does what was asked for. The caller is answered at once if nothing changes, else after the next pass.
     async fn handle_request(&mut self, ask: WorkerRequest, waiting: &mut Waiting) {
         match ask {
             WorkerRequest::Pass(done) => waiting.push(Box::new(|report| {
@@ -280,7 +285,7 @@ impl Worker {
         }
     }
 
-    /// Lets parked changes pass, once, and remembers that.
+    /// Approves parked changes, once, and stores that.
     async fn approve(&mut self, hash: Digest, by: &str) -> Result<(), EngineError> {
         let now = self.shared.now();
         let mut guard = self.guard.clone();

@@ -1,4 +1,4 @@
-//! Every record that matters here, and how it stands.
+//! Lists records: every value that is desired, ours or foreign at a name of ours, with its state.
 
 mod plan_index;
 
@@ -40,11 +40,11 @@ pub enum RecordState {
     Pending,
     /// A guard holds it back.
     Parked,
-    /// Somebody else has the name, or the server will not have it.
+    /// The name has foreign values, or the server rejects the change.
     Blocked,
-    /// Ours, and somebody changed it.
+    /// Ours, and changed by others.
     Drift,
-    /// Somebody else's, beside ours.
+    /// Foreign, beside ours.
     Foreign,
 }
 

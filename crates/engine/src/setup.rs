@@ -1,10 +1,10 @@
-//! What the engine is told to do.
+//! The configuration of the engine: sources, providers, domains and options.
 
 use std::{fmt, sync::Arc, time::Duration};
 
 use netstead_ledger::Ledger;
-use netstead_model::{DnsProvider, Ident, Name, Source};
-use netstead_plan::{Digest, Domains, Settings};
+use netstead_model::{DnsProvider, Ident, Source};
+use netstead_plan::{Digest, Domains, Settings, SourceRules};
 
 use crate::Observer;
 
@@ -24,6 +24,8 @@ pub struct SourceSetup {
     pub config: Digest,
     /// People say what is in it: what it changes was asked for.
     pub commanded: bool,
+    /// Limits of the names and records the source may ask for. A changed rule needs no new look at the source.
+    pub rules: SourceRules,
     /// How often it is looked at anyway.
     pub interval: Duration,
     /// How long it must be quiet after a change; `None` takes the engine's.
@@ -37,11 +39,13 @@ impl SourceSetup {
     /// The defaults. What people command (`ledger`, `manual`) is looked at almost at once.
     pub fn new(source: Arc<dyn Source>, config: Digest) -> Self {
         let commanded = matches!(source.kind(), "ledger" | "manual");
+        let interval = source.poll_interval().unwrap_or(Duration::from_mins(1));
         Self {
             source,
             config,
             commanded,
-            interval: Duration::from_mins(1),
+            rules: SourceRules::default(),
+            interval,
             debounce_quiet: commanded.then_some(Duration::from_millis(5)),
             debounce_most: commanded.then_some(Duration::from_millis(20)),
             was: None,
@@ -64,9 +68,6 @@ impl SourceSetup {
     }
 }
 
-/// The zone a server would make for a name that lies in none it holds.
-pub type ZoneOf = Arc<dyn Fn(&Name) -> Name + Send + Sync>;
-
 /// One provider and how to treat it.
 #[derive(Clone)]
 pub struct ProviderSetup {
@@ -82,16 +83,14 @@ pub struct ProviderSetup {
     pub was: Option<Ident>,
     /// The configuration names its owner id: `recover` cannot give it another.
     pub fixed_owner: bool,
-    /// For servers whose zones come into being with their first record (`builtin`).
-    pub zone_of: Option<ZoneOf>,
 }
 
 impl ProviderSetup {
     /// The defaults.
     pub fn new(settings: Settings, provider: Arc<dyn DnsProvider>, config: Digest) -> Self {
         let (interval, full_interval) = (Duration::from_mins(1), Duration::from_hours(1));
-        let (was, zone_of, fixed_owner) = (None, None, false);
-        Self { settings, provider, config, interval, full_interval, was, fixed_owner, zone_of }
+        let (was, fixed_owner) = (None, false);
+        Self { settings, provider, config, interval, full_interval, was, fixed_owner }
     }
 
     pub fn name(&self) -> &Ident {
@@ -104,10 +103,13 @@ impl ProviderSetup {
         let mut settings = self.settings.clone();
         settings.marks &= can.marks;
         settings.proxies = can.proxies;
+        settings.lone_zones |= self.provider.makes_zones();
+        let both: Vec<_> = settings.types.iter().copied().filter(|kind| can.types.contains(kind)).collect();
         if settings.types.is_empty() {
             settings.types = can.types;
-        } else {
-            settings.types.retain(|kind| can.types.contains(kind));
+        } else if !both.is_empty() {
+            // An empty list would mean every type.
+            settings.types = both;
         }
         settings
     }
@@ -142,11 +144,11 @@ pub struct Options {
     pub debounce_quiet: Duration,
     /// …and how long it may keep everybody waiting.
     pub debounce_most: Duration,
-    /// Who is told of every pass.
+    /// Gets the report of every pass.
     pub observer: Option<Arc<dyn Observer>>,
     /// Who learns which addresses are in use, and keeps the claims that workloads ask for.
     pub ledger: Option<Ledger>,
-    /// The epoch in which this process leads. Without it, whoever starts the engine leads.
+    /// The epoch in which this process leads. Without it, the store's current epoch is used.
     pub epoch: Option<u64>,
 }
 

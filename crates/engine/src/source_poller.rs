@@ -1,4 +1,4 @@
-//! The loop of one source: look, tell, wait.
+//! The loop of one source: ask for a report, put it into the inventory, wait for the next change.
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -104,7 +104,7 @@ impl SourcePoller {
         }
     }
 
-    /// Tells the source what of it is held to be there: what went while nobody looked, it may know of.
+    /// Sends the source the ids that the inventory believes exist: it may know which of them ended while no node polled it.
     fn send_known_ids(&self) {
         let source = &self.setup.source;
         let newest = self.shared.inventory.borrow().inventory.clone();

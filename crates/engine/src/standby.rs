@@ -1,7 +1,6 @@
-//! Sources that are looked at while another process leads: what they hold open stays open, and nobody is told.
+//! Polls sources while another node leads, so that a takeover finds their connections, watches and caches ready.
 //!
-//! A new leader plans from looks that it begins itself. Those are quick, and are not the first that this process takes,
-//! when connections, watches and caches of its sources are warm.
+//! The reports are thrown away: a new leader plans from reports that it asked for itself.
 
 use std::{panic::AssertUnwindSafe, time::Duration};
 
@@ -40,8 +39,8 @@ async fn poll_source_on_standby(setup: &SourceSetup) {
     }
 }
 
-/// Until the next look. What happens there is heard, since some sources watch only while somebody listens; but nobody waits
-/// for it here, so it is no reason for a look.
+/// Waits until the next look. Changes are listened to, because some sources watch only while a caller listens. But a change
+/// is no reason for a look here: nothing waits for it.
 async fn wait(setup: &SourceSetup) {
     let hearing = async {
         loop {

@@ -1,4 +1,4 @@
-//! How everything stands, for people.
+//! The status of the engine, its sources, its providers and their zones.
 
 use std::{sync::PoisonError, time::Duration};
 
@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use netstead_model::{Ident, Key, Name, View, Workload};
 use netstead_plan::{Mode, Plan, Presence, Suspicion};
 
-use crate::{engine_state::EngineState, pause::Pause, provider::ProviderHandle};
+use crate::{engine_state::EngineState, pause::Pause, provider::ProviderHandle, refusals::refusals};
 
 /// How everything stands.
 #[derive(Debug, Clone)]
@@ -189,11 +189,16 @@ fn provider(shared: &EngineState, handle: &ProviderHandle) -> ProviderStatus {
 
 pub(crate) fn workloads(shared: &EngineState) -> Vec<WorkloadView> {
     let newest = shared.inventory.borrow().clone();
+    let mut refusals = refusals(shared);
     let entries = newest.inventory.sources().flat_map(|(_, state)| state.entries.values());
     entries
         .map(|entry| {
             let mut workload = entry.workload.clone();
-            let troubles = shared.ledger_sync.troubles(&workload.source, &workload.id);
+            let mut troubles = shared.ledger_sync.troubles(&workload.source, &workload.id);
+            if !refusals.is_empty() {
+                let at = (workload.source.clone(), workload.id.clone());
+                troubles.extend(refusals.remove(&at).into_iter().flatten());
+            }
             if !troubles.is_empty() {
                 std::sync::Arc::make_mut(&mut workload).why_not.extend(troubles);
             }

@@ -1,4 +1,4 @@
-//! Plans that nobody carries out: what one was made of, and what another configuration would change.
+//! Plans that are only shown (*what-if*): what the current or another configuration would change.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -8,7 +8,7 @@ use std::{
 use netstead_model::{Content, Ident, Name, RecordSet, RecordType, Workload};
 use netstead_plan::{
     Actual, ActualZone, Case, Digest, DomainMatch, Domains, Guard, Inventory, Now, Owned, Plan, Settings,
-    SourceConfig, desired,
+    SourceConfig, SourceRules, desired,
 };
 
 use crate::{
@@ -32,6 +32,8 @@ pub struct WhatIfSource {
     pub was: Option<Ident>,
     /// Its table differs from the one in force; it is not looked at anew all the same.
     pub changed: Option<Digest>,
+    /// Limits of the names and records the source may ask for.
+    pub rules: SourceRules,
 }
 
 #[derive(Debug, Clone)]
@@ -85,22 +87,18 @@ impl Engine {
             };
             let asked = provider.same_server && running.is_some();
             let (inventory, domains) = (inventory.clone(), domains.clone());
-            let case = match running {
-                Some(handle) => {
-                    let ask = Overrides {
-                        inventory: Some(inventory),
-                        domains: Some(domains),
-                        renames: renames.clone(),
-                        settings: Some(provider.settings),
-                        elsewhere: !provider.same_server,
-                    };
-                    handle.what_if_case(ask).await?
-                }
-                None => {
-                    let now = shared.now();
-                    blocking(move || case_of_new_provider(provider.settings, &inventory, &domains, now))
-                        .await?
-                }
+            let case = if let Some(handle) = running {
+                let ask = Overrides {
+                    inventory: Some(inventory),
+                    domains: Some(domains),
+                    renames: renames.clone(),
+                    settings: Some(provider.settings),
+                    elsewhere: !provider.same_server,
+                };
+                handle.what_if_case(ask).await?
+            } else {
+                let now = shared.now();
+                blocking(move || case_of_new_provider(provider.settings, &inventory, &domains, now)).await?
             };
             let (_, plan) = plan_case(case).await?;
             plans.push(WhatIfPlan { plan, asked });
@@ -151,17 +149,17 @@ fn what_if_inventory(
     }
     let config = |source: &WhatIfSource| {
         let state = newest.source(&source.name)?;
-        let config = source.changed.unwrap_or(state.config);
-        Some((source.name.clone(), SourceConfig { config, commanded: state.commanded }))
+        let (config, rules) = (source.changed.unwrap_or(state.config), source.rules.clone());
+        Some((source.name.clone(), SourceConfig { config, commanded: state.commanded, rules }))
     };
     let mut configs: BTreeMap<Ident, SourceConfig> = sources.iter().filter_map(config).collect();
     // What people command is there in every configuration.
-    configs.extend(
-        newest
-            .sources()
-            .filter(|(_, state)| state.commanded && !state.detached)
-            .map(|(name, state)| (name.clone(), SourceConfig { config: state.config, commanded: true })),
-    );
+    configs.extend(newest.sources().filter(|(_, state)| state.commanded && !state.detached).map(
+        |(name, state)| {
+            let (config, rules) = (state.config, state.rules.clone());
+            (name.clone(), SourceConfig { config, commanded: true, rules })
+        },
+    ));
     newest.configure(&configs, shared.now());
     Arc::new(newest)
 }
@@ -175,7 +173,7 @@ fn case_of_new_provider(
 ) -> Case {
     let owned = Owned::default();
     let names: BTreeSet<Name> = {
-        let wanted = desired(inventory, &settings, domains, &owned, now);
+        let wanted = desired(inventory, &settings, domains, &BTreeSet::new(), &owned, now);
         wanted.sets.iter().filter(|set| set.kind != RecordType::Ptr).map(|set| set.name.clone()).collect()
     };
     let actual = empty_zones(&settings, &names);

@@ -1,4 +1,4 @@
-//! The ledger as one of several places addresses may come from.
+//! The ledger as a pool backend: one of several places that addresses may come from.
 
 use std::{sync::Arc, time::Duration};
 

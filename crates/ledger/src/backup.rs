@@ -9,8 +9,8 @@ use std::{collections::BTreeMap, io, path::Path};
 
 use jiff::Timestamp;
 use netstead_model::{Clock, Event, EventKind};
-use netstead_store::{Commit, Snapshot, Store, StoreError};
-use serde::Serialize;
+use netstead_store::{Commit, Damage, Entry, ReadablePages, Snapshot, Store, StoreError};
+use serde::{Serialize, de::IgnoredAny};
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
@@ -19,8 +19,9 @@ use self::lines::{Footer, Header, Line, Lines};
 use crate::{
     bulk_load::{BulkLoad, Content, is_content},
     check::{FORMAT_KEY, check},
+    damage::{self, describe},
     load::{Pages, RESTORING_KEY},
-    record::{self, EventGroup, HEAD_KEY, Head, event_key},
+    record::{self, EVENT, EventGroup, HEAD_KEY, Head, Malformed, event_key},
 };
 
 /// The version of the file this binary writes, and the newest it reads.
@@ -33,6 +34,8 @@ pub struct Summary {
     pub seq: u64,
     pub created: Timestamp,
     pub entries: u64,
+    /// Parts of the store that could not be read when the backup was made and are not in it, one sentence each.
+    pub left_out: Vec<String>,
 }
 
 /// Why a backup could not be written or restored.
@@ -60,6 +63,14 @@ pub enum BackupError {
     NotEmpty,
     #[error("the store holds no ledger yet: there is nothing to back up")]
     NothingThere,
+    /// Without what cannot be read it would not be a whole backup. `left_out`: it was to go without that, and cannot,
+    /// because it is not history alone.
+    #[error("the store is damaged: {}; {}", described(.damage), if *.left_out {
+        "that is more than history, and a backup without it must not be restored"
+    } else {
+        "a whole backup cannot be made"
+    })]
+    Damaged { damage: Vec<Damage>, left_out: bool },
     #[error(
         "the store does not hold what was restored into it, and nobody can use it so; restore into another one"
     )]
@@ -68,13 +79,28 @@ pub enum BackupError {
     Unsound { key: String, problem: String },
 }
 
+fn described(damage: &[Damage]) -> String {
+    damage.iter().map(describe).collect::<Vec<_>>().join("; ")
+}
+
+/// Behaviour of a backup when keys cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnDamage {
+    /// It fails.
+    #[default]
+    Fail,
+    /// It goes without them if they are history. Anything else must be there: an address whose holder is left out could
+    /// be handed out again.
+    LeaveOutHistory,
+}
+
 /// Writes everything the store held at one moment.
 pub async fn write(
     store: &dyn Store,
     clock: &dyn Clock,
     out: &mut (impl AsyncWrite + Unpin),
 ) -> Result<Summary, BackupError> {
-    write_snapshot(&*store.snapshot().await?, clock, out).await
+    write_snapshot(&*store.snapshot().await?, clock, out, OnDamage::Fail).await
 }
 
 /// Writes everything that this one moment of a store had.
@@ -82,36 +108,109 @@ pub async fn write_snapshot(
     snapshot: &dyn Snapshot,
     clock: &dyn Clock,
     out: &mut (impl AsyncWrite + Unpin),
+    on_damage: OnDamage,
 ) -> Result<Summary, BackupError> {
-    let head = head_of(snapshot).await?.ok_or(BackupError::NothingThere)?;
-    let created = clock.wall();
-    let mut summary = Summary { ledger: head.ledger, seq: head.seq, created, entries: 0 };
-    let mut digest = Sha256::new();
-    let header = Header { format: FORMAT, ledger: format!("{:08x}", head.ledger), seq: head.seq, created };
-    put_line(out, &mut digest, &header).await?;
-    let mut pages = Pages::new("");
-    while let Some(page) = pages.next(snapshot).await? {
-        for entry in &page {
-            put_line(out, &mut digest, &Line::from(entry)).await?;
-            summary.entries += 1;
+    match write_lines(snapshot, clock, out, on_damage).await {
+        Err(BackupError::Store(StoreError::Damaged { reason })) => {
+            let mut damage = damage::find(snapshot).await?;
+            if damage.is_empty() {
+                damage.push(Damage::new(b"", reason));
+            }
+            Err(BackupError::Damaged { damage, left_out: on_damage == OnDamage::LeaveOutHistory })
         }
+        written => written,
     }
-    let footer = Footer { entries: summary.entries, sha256: hex(&digest.finalize_reset()) };
-    put_line(out, &mut digest, &footer).await?;
-    out.flush().await?;
-    Ok(summary)
 }
 
-async fn put_line<T: Serialize>(
+async fn write_lines(
+    snapshot: &dyn Snapshot,
+    clock: &dyn Clock,
     out: &mut (impl AsyncWrite + Unpin),
-    digest: &mut Sha256,
-    line: &T,
-) -> Result<(), BackupError> {
-    let mut bytes = serde_json::to_vec(line).map_err(io::Error::from)?;
-    bytes.push(b'\n');
-    digest.update(&bytes);
-    out.write_all(&bytes).await?;
-    Ok(())
+    on_damage: OnDamage,
+) -> Result<Summary, BackupError> {
+    let head = head_of(snapshot).await?.ok_or(BackupError::NothingThere)?;
+    let (ledger, seq, created) = (head.ledger, head.seq, clock.wall());
+    let mut lines = LineWriter { out, digest: Sha256::new(), entries: 0 };
+    lines.put(&Header { format: FORMAT, ledger: format!("{ledger:08x}"), seq, created }).await?;
+    let mut left_out = Vec::new();
+    match on_damage {
+        OnDamage::Fail => {
+            let mut pages = Pages::new("");
+            while let Some(page) = pages.next(snapshot).await? {
+                lines.put_entries(&page).await?;
+            }
+        }
+        OnDamage::LeaveOutHistory => {
+            for prefix in damage::prefixes() {
+                left_out.extend(lines.put_readable(snapshot, prefix).await?);
+            }
+        }
+    }
+    let (entries, sha256) = (lines.entries, hex(&lines.digest.clone().finalize()));
+    lines.put(&Footer { entries, sha256, left_out: left_out.clone() }).await?;
+    lines.out.flush().await?;
+    Ok(Summary { ledger, seq, created, entries, left_out })
+}
+
+struct LineWriter<'a, W> {
+    out: &'a mut W,
+    digest: Sha256,
+    entries: u64,
+}
+
+impl<W: AsyncWrite + Unpin> LineWriter<'_, W> {
+    async fn put<T: Serialize>(&mut self, line: &T) -> Result<(), BackupError> {
+        let mut bytes = serde_json::to_vec(line).map_err(io::Error::from)?;
+        bytes.push(b'\n');
+        self.digest.update(&bytes);
+        self.out.write_all(&bytes).await?;
+        Ok(())
+    }
+
+    async fn put_entries(&mut self, entries: &[Entry]) -> Result<(), BackupError> {
+        for entry in entries {
+            self.put(&Line::from(entry)).await?;
+            self.entries += 1;
+        }
+        Ok(())
+    }
+
+    /// Writes what can be read and understood of the keys with `prefix`, and says what is left out. An error if that is
+    /// not history.
+    async fn put_readable(
+        &mut self,
+        snapshot: &dyn Snapshot,
+        prefix: &str,
+    ) -> Result<Vec<String>, BackupError> {
+        let mut left_out = Vec::new();
+        let mut pages = ReadablePages::new(snapshot, prefix.as_bytes());
+        while let Some(mut page) = pages.next().await? {
+            if damage::is_history(prefix) {
+                page.retain(|entry| match understood(prefix, entry) {
+                    Ok(()) => true,
+                    Err(error) => {
+                        left_out.push(error.to_string());
+                        false
+                    }
+                });
+            }
+            self.put_entries(&page).await?;
+        }
+        if let Some(gap) = pages.gap() {
+            if !damage::is_history(prefix) {
+                return Err(StoreError::Damaged { reason: gap.reason.clone() }.into());
+            }
+            left_out.push(damage::describe_gap(gap));
+        }
+        Ok(left_out)
+    }
+}
+
+fn understood(prefix: &str, entry: &Entry) -> Result<(), Malformed> {
+    if prefix == EVENT {
+        return record::decode::<EventGroup>(&entry.key, &entry.value).map(drop);
+    }
+    record::decode::<IgnoredAny>(&entry.key, &entry.value).map(drop)
 }
 
 /// Reads a whole file and compares its checksum, without touching any store.
@@ -163,7 +262,7 @@ pub async fn restore(
     if !store.snapshot().await?.range(b"", None, 1).await?.is_empty() {
         return Err(BackupError::NotEmpty);
     }
-    // Should this process die half way, the key stays, and nobody takes the half for a whole.
+    // Should this process die half way, the key stays, and no process takes the half for a whole.
     store.commit(Commit::new().put(RESTORING_KEY, "1")).await?;
     let written = fill(store, path, begin_anew(&head, clock, &summary), keep).await?;
     if Content::of(&*store.snapshot().await?).await? != written {
@@ -214,7 +313,7 @@ fn begin_anew(head: &Head, clock: &dyn Clock, summary: &Summary) -> BTreeMap<Vec
         by: "netstead".into(),
         request: None,
         what: EventKind::Restored,
-        reason: Some(format!("from a backup of {} with {} keys", summary.created, summary.entries).into()),
+        reason: Some(restored_from(summary).into()),
         before: None,
         after: None,
     };
@@ -222,6 +321,15 @@ fn begin_anew(head: &Head, clock: &dyn Clock, summary: &Summary) -> BTreeMap<Vec
     let head = Head { ledger: rand::random(), seq, batch: rand::random(), paused: true, ..head.clone() };
     let entries = [(HEAD_KEY.to_owned(), record::encode(&head)), (event_key(seq), record::encode(&group))];
     entries.into_iter().map(|(key, value)| (key.into_bytes(), value)).collect()
+}
+
+fn restored_from(summary: &Summary) -> String {
+    let mut text = format!("from a backup of {} with {} keys", summary.created, summary.entries);
+    if !summary.left_out.is_empty() {
+        text.push_str(", without what could not be read: ");
+        text.push_str(&summary.left_out.join("; "));
+    }
+    text
 }
 
 async fn head_of(snapshot: &dyn Snapshot) -> Result<Option<Head>, BackupError> {

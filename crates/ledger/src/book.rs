@@ -1,7 +1,14 @@
-//! The Book: all that is known of pools and claims, in memory, and every decision about them.
+//! The Book: everything about pools and claims in memory, and every decision about them.
 //!
-//! It is pure: no clock, no randomness, no I/O. A [`Record`] is absorbed the same way whether it was just decided
-//! here, loaded at the start or brought by a watch, so a Book is a function of what the store says and of ledger time.
+//! It is pure: no clock, no randomness, no I/O. A [`Record`] is absorbed in the same way whether the Book just decided it,
+//! loaded it at the start, or got it from a watch. So a Book depends only on what the store has and on ledger time.
+//!
+//! - `transaction`: one command after another, each all or nothing, with a way back.
+//! - `claiming`, `releasing`, `reserving`, `observing`, `pool_changes`: the commands.
+//! - `wait_queue`, `housekeeping`: claims that wait, and what ends by itself.
+//! - `pool_state`: one pool with its indexes. `free_addresses`, `free_prefixes`: its free space.
+//! - `slot_placement`: which pool a stored slot belongs to.
+//! - `view`, `block_view`, `pool_rows`: reading.
 
 mod block_view;
 mod claiming;
@@ -39,7 +46,7 @@ pub use self::{
 use self::{pool_state::PoolState, slot_placement::OrphanSlots};
 use crate::record::{Head, Record, Slot, Space};
 
-/// What a decision may know of the world besides the Book.
+/// The input of a decision besides the Book and the command: time and a random number.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment {
     /// Ledger time in milliseconds.
@@ -57,7 +64,7 @@ type HashSet<T> = std::collections::HashSet<T, RandomState>;
 /// A VRF and a kind of number: where sightings live.
 type Field = (Ident, Kind);
 
-/// Who saw an address.
+/// The source that saw an address.
 type Sightings = BTreeMap<Ident, Arc<Observation>>;
 
 /// Pools and claims as of one sequence number.
@@ -81,7 +88,7 @@ pub struct Book {
     heard: HashMap<u64, u64>,
     /// Pools that lie in a prefix claim.
     carried: HashMap<ClaimId, BTreeSet<Ident>>,
-    /// Whether it knows how long leases run: renewals are not stored, so only the Book of one who leads does.
+    /// True on the leader only: renewals are not persisted, so followers cannot know lease deadlines.
     knows_leases: bool,
 }
 
@@ -230,7 +237,7 @@ impl Book {
         for (number, slot) in slots {
             state.set_slot(number, Some(slot), self.now);
         }
-        // Another description of the pool renews nobody's lease.
+        // Another description of the pool renews no lease.
         for (number, end) in leases {
             state.start_lease(number, end);
         }

@@ -1,4 +1,4 @@
-//! Putting many entries into a store, as many at a time as a commit holds, and reading them back.
+//! Writes many entries to a store, as many at a time as a commit holds, and reads them back.
 
 use netstead_store::{Commit, MAX_BYTES, MAX_WRITES, Snapshot, Store, StoreError, Write};
 use sha2::{Digest, Sha256};

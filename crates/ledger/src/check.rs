@@ -1,6 +1,6 @@
 //! Compares what is stored with `docs/reference/store.md`, key by key.
 //!
-//! What the ledger keeps is understood and compared with itself. Of what other rooms keep only the form is known here:
+//! Values of the ledger are decoded and compared with each other. Of the values of other crates only the form is known here:
 //! which keys there are, and that a value is a version and JSON. Keys are read a page at a time; what is remembered is
 //! the pools, and the key and id of each claim.
 
@@ -14,7 +14,7 @@ use std::{
 };
 
 use netstead_model::{Ident, Pool, Range, Waiting, overlapping_pairs};
-use netstead_store::{Condition, EPOCH_KEY, Entry, Snapshot, Store, StoreError, Version, Write};
+use netstead_store::{Condition, Damage, EPOCH_KEY, Entry, Snapshot, Store, StoreError, Version, Write};
 use serde::de::IgnoredAny;
 
 use self::addresses::AddressCheck;
@@ -23,6 +23,7 @@ pub use self::{
     repair::{Repair, RepairError, repair},
 };
 use crate::{
+    damage::each_part,
     load::{RESTORING_KEY, each_entry},
     migrate::SEALED_KEY,
     record::{self, EVENT, EventGroup, HEAD_KEY, Head, Malformed, POOL, Record, Space, event_key, event_seq},
@@ -31,6 +32,9 @@ use crate::{
 /// The format in which everything is written, as decimal text.
 pub(crate) const FORMAT_KEY: &str = "meta/format";
 
+/// A pool with the ranges that it covers.
+type PoolExtent<'a> = (&'a Arc<Pool>, Vec<Range>);
+
 /// One thing that is not as it should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
@@ -38,6 +42,8 @@ pub struct Problem {
     pub problem: String,
     /// What would mend it without touching anybody's address; none when a person must decide.
     pub repair: Option<Repair>,
+    /// Whether the value stored there cannot be read, or cannot be understood.
+    pub damage: bool,
 }
 
 /// What a check saw.
@@ -51,15 +57,46 @@ pub struct CheckReport {
     head: Option<(Head, Version)>,
 }
 
-/// Reads every key of the store at one moment. Problems are in the report; only a store that fails is an error.
+impl CheckReport {
+    /// Problems that are damage.
+    pub fn damage(&self) -> impl Iterator<Item = Damage> + '_ {
+        let damaged = self.problems.iter().filter(|problem| problem.damage);
+        damaged.map(|problem| Damage { key: problem.key.clone(), reason: problem.problem.clone() })
+    }
+}
+
+/// Reads every key of the store at one moment. Problems are in the report, and what cannot be read is one; only a store
+/// that fails, or whose pools cannot be read, is an error.
 pub async fn check(store: &dyn Store) -> Result<CheckReport, StoreError> {
     let snapshot = store.snapshot().await?;
     let mut check = Check::of(&*snapshot).await?;
-    each_entry(&*snapshot, "", |entry| {
+    let read = each_entry(&*snapshot, "", |entry| {
         check.entry(entry);
         Ok::<(), StoreError>(())
-    })
-    .await?;
+    });
+    match read.await {
+        Ok(()) => Ok(check.finish()),
+        Err(StoreError::Damaged { .. }) => check_around_damage(&*snapshot).await,
+        Err(error) => Err(error),
+    }
+}
+
+/// As [`check`], one kind of key after the other, and around what cannot be read.
+async fn check_around_damage(snapshot: &dyn Snapshot) -> Result<CheckReport, StoreError> {
+    let mut check = Check::of(snapshot).await?;
+    let gaps = each_part(snapshot, |entry| {
+        check.entry(entry);
+        Ok::<(), StoreError>(())
+    });
+    for gap in gaps.await? {
+        let key = gap.damage().key;
+        let end = match &gap.before {
+            Some(before) => format!("up to `{}` ", String::from_utf8_lossy(before)),
+            None => String::new(),
+        };
+        let (problem, repair) = (format!("what lies behind it {end}cannot be read: {}", gap.reason), None);
+        check.report.problems.push(Problem { key, problem, repair, damage: true });
+    }
     Ok(check.finish())
 }
 
@@ -74,7 +111,7 @@ struct CheckedPool {
 struct Check {
     report: CheckReport,
     pools: BTreeMap<Ident, CheckedPool>,
-    /// Names of pools that are there and cannot be read: nobody knows what lies in them.
+    /// Names of pools that exist and cannot be read: what they contain is unknown.
     unread: BTreeSet<String>,
     addresses: AddressCheck,
     last_event: u64,
@@ -140,7 +177,8 @@ impl Check {
             Ok(())
         };
         if let Err(Malformed { reason, .. }) = understood {
-            self.problem(key, reason, None);
+            let problem = Problem { key: key.to_owned(), problem: reason, repair: None, damage: true };
+            self.report.problems.push(problem);
         }
     }
 
@@ -231,7 +269,7 @@ impl Check {
         self.report
     }
 
-    /// Who leads raises the epoch before it touches the head, so the head is never ahead of it.
+    /// The leader raises the epoch before it touches the head, so the head is never ahead of the epoch.
     fn check_epoch(&mut self, head: Option<&Head>) {
         let key = String::from_utf8_lossy(EPOCH_KEY);
         let Some(head) = head else {
@@ -256,7 +294,7 @@ impl Check {
     }
 
     fn check_pools(&mut self) {
-        let mut spaces: BTreeMap<&Option<Space>, Vec<(&Arc<Pool>, Vec<Range>)>> = BTreeMap::new();
+        let mut spaces: BTreeMap<&Option<Space>, Vec<PoolExtent<'_>>> = BTreeMap::new();
         // One that lies in a prefix may lie over others.
         for ground in self.pools.values().filter(|ground| ground.pool.within.is_none()) {
             let pools = spaces.entry(&ground.space).or_default();
@@ -282,7 +320,8 @@ impl Check {
     }
 
     fn problem(&mut self, key: &str, problem: impl Into<String>, repair: Option<Repair>) {
-        self.report.problems.push(Problem { key: key.to_owned(), problem: problem.into(), repair });
+        let (key, problem) = (key.to_owned(), problem.into());
+        self.report.problems.push(Problem { key, problem, repair, damage: false });
     }
 }
 

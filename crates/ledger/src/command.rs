@@ -1,4 +1,4 @@
-//! What can be asked of the ledger, and what it answers.
+//! [`Command`] and [`Reply`]: what can be asked of the ledger, and what it answers.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,7 +10,7 @@ use netstead_model::{
 /// Who asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
-    /// The subject of the caller's token: the owner of what it claims, unless it claims for somebody else.
+    /// The subject of the caller's token: the owner of what it claims, unless it claims for another owner.
     pub subject: Arc<str>,
     /// Whom it claims for.
     pub behalf: Option<Arc<str>>,
@@ -38,7 +38,7 @@ impl Caller {
     }
 }
 
-/// A change somebody asks for. All of them may be repeated after a lost answer.
+/// A change that a caller asks for. All of them may be repeated after a lost answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
     CreatePool(Box<PoolSpec>),

@@ -1,13 +1,14 @@
-//! The log of events: finding them by address, key and time without reading all of them.
+//! The log of events: finds events by address, key and time without reading all of them.
 
 mod index;
 mod postings;
+mod unread;
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use netstead_model::{Address, Cidr, Event, EventKind, Ident, Key, Range};
-use netstead_store::{Snapshot, Store};
+use netstead_store::{Snapshot, Store, StoreError};
 
 pub(crate) use self::index::EventIndex;
 use crate::{
@@ -73,19 +74,47 @@ fn concerns(event: &Event, range: Range) -> bool {
     event.address().map(Range::single).into_iter().chain(prefix).any(|of| of.overlaps(range))
 }
 
-/// One page of what `query` asks for, out of the store.
+/// One page of what `query` asks for, out of the store. Where events that may belong to it cannot be read, that is an
+/// error at once: a page never leaves them out.
 pub(crate) async fn find(
     index: &EventIndex,
     store: &dyn Store,
     query: &EventQuery,
 ) -> Result<EventPage, LedgerError> {
-    index.ready().await;
+    if !index.is_ready() {
+        // A store that is away says so, and is not waited for.
+        store.snapshot().await?;
+    }
+    let numbers = match (query.address, &query.key) {
+        (Some(address), _) => {
+            index.ready().await;
+            Some(events_around(index, address))
+        }
+        (None, Some(key)) => {
+            index.ready().await;
+            Some(index.of_key(key))
+        }
+        (None, None) => None,
+    };
     let snapshot = store.snapshot().await?;
-    match (query.address, &query.key) {
-        (Some(address), _) => by_number(&*snapshot, events_around(index, address), query).await,
-        (None, Some(key)) => by_number(&*snapshot, index.of_key(key), query).await,
+    let Some(numbers) = numbers else {
         // Only a scan can tell.
-        (None, None) => scan(index, &*snapshot, query).await,
+        return scan(index, &*snapshot, query).await;
+    };
+    let page = by_number(&*snapshot, numbers, query).await?;
+    let (first, last) = covered(query, &page);
+    index.ready().await.check(first, last)?;
+    Ok(page)
+}
+
+/// The numbers that a page says something about: which of them belong to it, and which do not.
+fn covered(query: &EventQuery, page: &EventPage) -> (u64, u64) {
+    if query.newest_first {
+        let last = query.after.map_or(u64::MAX, |after| after.saturating_sub(1));
+        (page.next.unwrap_or(0), last)
+    } else {
+        let first = query.after.map_or(0, |after| after.saturating_add(1));
+        (first, page.next.unwrap_or(u64::MAX))
     }
 }
 
@@ -158,7 +187,7 @@ async fn scan(
 ) -> Result<EventPage, LedgerError> {
     let mut page = EventPage::default();
     let first = match query.since {
-        Some(since) => match index.first_since(since) {
+        Some(since) => match index.ready().await.first_possible(index.first_since(since)) {
             Some(first) => first,
             None => return Ok(page),
         },
@@ -182,12 +211,20 @@ async fn scan(
             .and_then(|seq| seq.checked_sub(1))
             .map(|seq| event_key(seq).into_bytes())
     };
-    let mut scanned = 0;
+    let (mut scanned, mut most) = (0, GROUPS);
     loop {
-        let groups = if query.newest_first {
-            snapshot.range_back(EVENT.as_bytes(), position.as_deref(), GROUPS).await?
+        let read = if query.newest_first {
+            snapshot.range_back(EVENT.as_bytes(), position.as_deref(), most).await
         } else {
-            snapshot.range(EVENT.as_bytes(), position.as_deref(), GROUPS).await?
+            snapshot.range(EVENT.as_bytes(), position.as_deref(), most).await
+        };
+        let groups = match read {
+            // The page may be full before the damage is reached.
+            Err(StoreError::Damaged { .. }) if most > 1 => {
+                most /= 2;
+                continue;
+            }
+            read => read?,
         };
         for entry in &groups {
             let mut events = decode_groups(std::slice::from_ref(entry))?;
@@ -210,7 +247,7 @@ async fn scan(
             }
         }
         match groups.last() {
-            Some(last) if groups.len() == GROUPS => position = Some(last.key.clone()),
+            Some(last) if groups.len() == most => position = Some(last.key.clone()),
             _ => return Ok(page),
         }
     }

@@ -1,4 +1,17 @@
-//! Becoming the one whose commits land.
+//! Replaces the ledger's head, so that no commit sent before can land any more.
+//!
+//! Every commit of the ledger is conditional on the version of the key `ledger/head` and replaces it. A writer whose commit
+//! got no answer uses that to learn whether the commit landed:
+//!
+//! 1. The writer sends a commit with batch id 17 on head version 5. The answer is lost; the commit may still be on its way.
+//! 2. The writer loads the ledger from a snapshot. If the head has batch 17, the commit landed.
+//! 3. Otherwise the head is still at version 5. The writer replaces it, on condition that its version is 5.
+//! 4. The store accepts: the head is at version 6 and the delayed commit, which needs 5, can never land. It did not happen.
+//!    The store refuses: the delayed commit, or another writer, was faster. Back to step 2.
+//! 5. The answer of step 3 is lost: back to step 2. The head may now have the batch id of the replacement instead of 17, so
+//!    whether 17 was seen is remembered in `landed` over all rounds and all calls.
+//!
+//! If the head of step 2 has a later epoch, another process leads: this one must not replace it.
 
 use netstead_store::{Condition, Store, StoreError};
 
@@ -12,9 +25,8 @@ use crate::{
 
 /// Loads the ledger and replaces its head, so that no commit begun before can land any more.
 ///
-/// `own` is the batch this process last tried, and `landed` becomes true once it was seen at the head. It stays so over
-/// several calls: after a take-over whose answer was lost, the head is that of the take-over. When the stored head is
-/// of a later epoch, somebody else leads.
+/// `own` is the batch id this process last tried to commit. `landed` becomes true once that id was seen at the head; pass
+/// the same variable to every call. Returns `NotLeading` when the stored head has a later epoch.
 pub(crate) async fn fence_and_load(
     store: &dyn Store,
     chance: &Randomness,
@@ -41,7 +53,7 @@ pub(crate) async fn fence_and_load(
                 loaded.version = committed.version;
                 return Ok(loaded);
             }
-            // Somebody was quicker, or it is not known: look again.
+            // Another commit was faster, or the outcome is unknown: load again.
             Err(StoreError::Refused { .. } | StoreError::Unknown { .. }) => {}
             Err(error) => return Err(error.into()),
         }

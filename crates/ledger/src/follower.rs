@@ -1,5 +1,6 @@
-//! Following a ledger that another process leads: the Book is loaded once and then fed by the store's watch, so that
-//! reads can be answered here, and so that taking over takes one commit and not another start.
+//! Follows a ledger that another process leads: loads the Book once and then feeds it from the store's watch.
+//!
+//! So reads can be answered on this node, and taking over takes one commit instead of another load.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,7 +19,7 @@ use crate::{
     shared_state::LedgerShared,
 };
 
-/// How long one who takes over waits for the watch to bring what the store has; then it loads everything anew.
+/// How long a new leader waits for the watch to bring what the store has; then it loads everything again.
 const CATCH_UP: Duration = Duration::from_millis(1500);
 /// How often the head may change while it is being taken over.
 const ATTEMPTS: usize = 16;
@@ -27,7 +28,7 @@ const TRIMMED: usize = 1000;
 
 pub(crate) struct Follower {
     shared: Arc<LedgerShared>,
-    /// Where the Book stands; none before there is a ledger.
+    /// The head the Book is at; `None` before there is a ledger.
     position: Option<(Head, Version)>,
     watch: Option<Watch>,
     /// Commits that trimmed events, which the index still knows.
@@ -51,7 +52,7 @@ impl Follower {
         self.watch.is_some()
     }
 
-    /// This process led, up to here: what came after is still to be learned.
+    /// This process led up to this head: later commits are still to be loaded.
     pub fn go_on_from(&mut self, head: Head, version: Version) {
         self.position = Some((head, version));
         self.watch = None;
@@ -73,7 +74,7 @@ impl Follower {
             Some(loaded) => self.adopt(loaded, snapshot).await?,
             None => self.shared.rebuild_index(snapshot, 0, 0),
         }
-        // An old copy ends before the watch begins, and nobody tells what lies between.
+        // An old copy ends before the watch begins: what lies between would be missed.
         self.watch = (current || self.shared.options.omits(Sabotage::Gaps)).then_some(watch);
         Ok(())
     }
@@ -105,7 +106,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Takes in the next commit of the leader; waits for one. Dropping the future loses nothing.
+    /// Waits for the next commit of the leader and applies it. Dropping the future loses nothing.
     pub async fn apply_next_commit(&mut self) {
         if self.trims >= TRIMMED {
             self.forget_trimmed().await;
@@ -125,7 +126,7 @@ impl Follower {
         }
     }
 
-    /// Whether it could be taken in; if not, only loading anew tells where the ledger stands.
+    /// Returns whether the commit could be applied; if not, the ledger must be loaded again.
     fn apply_commit(&mut self, version: Version, writes: &[Write]) -> Result<bool, Malformed> {
         let known = self.position.as_ref().map_or(0, |(head, _)| head.seq);
         let Some(news) = read(writes, known)? else { return Ok(false) };
@@ -181,7 +182,7 @@ impl Follower {
                 .put(HEAD_KEY, record::encode(&head));
             match self.shared.store.commit(commit).await {
                 Ok(committed) => return self.lead_from(head, committed.version).await,
-                // Somebody was quicker, or it is not known, or it was sealed: look again.
+                // Another commit was faster, the outcome is unknown, or the store was sealed: look again.
                 Err(StoreError::Refused { key }) if key == RESTORING_KEY || key == SEALED_KEY => {
                     self.connect().await?;
                 }
@@ -192,7 +193,7 @@ impl Follower {
         Err(LedgerError::Unavailable { reason: "the head of the ledger keeps changing under us".into() })
     }
 
-    /// Brings the Book to where the store stands now.
+    /// Brings the Book up to date with the store.
     async fn catch_up(&mut self) -> Result<(), LedgerError> {
         let stored = self.shared.store.get(HEAD_KEY.as_bytes()).await?;
         if let Some(entry) = stored.as_ref().filter(|_| self.shared.options.omits(Sabotage::CatchingUp)) {
@@ -234,7 +235,7 @@ impl Follower {
     }
 }
 
-/// What the writes of one commit mean for one who knows of events up to `known`; none when they are no commit of a leader.
+/// Reads the writes of one commit, given events up to `known`; `None` when they are no commit of a leader.
 fn read(writes: &[Write], known: u64) -> Result<Option<LeaderCommit>, Malformed> {
     let (mut head, mut records, mut events, mut trimmed) = (None, Vec::new(), Vec::new(), false);
     for write in writes {

@@ -1,4 +1,14 @@
-//! The task behind a ledger: it follows the store, leads when its turn has come, and follows again.
+//! The background task of a ledger: follows the store, leads when it is granted the lead, then follows again.
+//!
+//! ```text
+//!              grant with an epoch, take_over succeeds
+//!   Follower ──────────────────────────────────────────► Writer
+//!   (Book fed by watch) ◄──────────────────────────────── (Book decides)
+//!              a later epoch, seen by EpochWatch or at the head
+//! ```
+//!
+//! A grant is only a permission. What makes it safe is the head of the ledger: the new leader replaces it before it serves,
+//! so commits of the old leader are refused (see `writer`).
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,7 +29,7 @@ use crate::{
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// This process is to lead, with an epoch that it was just given.
+/// The permission to lead, with the epoch that was just raised for this process.
 pub(crate) struct LeadershipGrant {
     pub epoch: u64,
     pub answer: oneshot::Sender<Result<(), LedgerError>>,
@@ -33,7 +43,7 @@ pub(crate) struct LeadershipLoop {
 }
 
 impl LeadershipLoop {
-    /// `follower` is connected.
+    /// `follower` must be connected.
     pub fn new(
         shared: Arc<LedgerShared>,
         inbox: mpsc::Receiver<Request>,
@@ -61,7 +71,7 @@ impl LeadershipLoop {
             let writer = Writer::new(self.shared.clone(), self.inbox, head, version);
             self.shared.state.send_replace(State::Ready);
             self.shared.role.send_replace(Role::Leading { epoch });
-            // Who asked for it may have gone: it leads all the same.
+            // The caller may have gone: this process leads all the same.
             let _ = answer.send(Ok(()));
             let (inbox, head, version) = writer.run().await;
             self.inbox = inbox;
@@ -71,7 +81,7 @@ impl LeadershipLoop {
         self.shared.role.send_replace(Role::Following);
     }
 
-    /// Follows until this process is to lead; `None` when it is to end.
+    /// Follows until this process is granted the lead; `None` when it is to end.
     async fn follow_until_granted(&mut self) -> Option<LeadershipGrant> {
         let stop = self.shared.stop.clone();
         let mut pause = FIRST_PAUSE;
@@ -99,7 +109,7 @@ impl LeadershipLoop {
                 biased;
                 () = stop.cancelled() => return None,
                 turn = self.grants.recv() => return turn,
-                // Sent just before it ceased to lead.
+                // A request that arrived just as the lead was lost.
                 request = self.inbox.recv() => drop(request?.answer.send(Err(LedgerError::NotLeading))),
                 () = self.follower.apply_next_commit() => {}
             }
@@ -107,7 +117,7 @@ impl LeadershipLoop {
     }
 }
 
-/// Knows when a reign is over although nobody asks: another process has raised the epoch.
+/// Watches the epoch, so that an idle leader also learns that another process leads.
 pub(crate) struct EpochWatch {
     store: Arc<dyn Store>,
     epoch: u64,
@@ -119,8 +129,24 @@ impl EpochWatch {
         Self { store, epoch, watch: None }
     }
 
-    /// Returns once the epoch is a later one. Dropping the future loses nothing.
+    /// Returns once the store has a later epoch. Dropping the future loses nothing.
     pub async fn until_superseded(&mut self) {
+        let (store, epoch) = (Arc::clone(&self.store), self.epoch);
+        let elsewhere = async {
+            match store.as_node() {
+                // Its own data says nothing new while its disk is full.
+                Some(node) => node.until_led_elsewhere(epoch).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = self.until_raised() => {}
+            () = elsewhere => {}
+        }
+    }
+
+    /// Returns once the store has a later epoch.
+    async fn until_raised(&mut self) {
         let mut pause = FIRST_PAUSE;
         loop {
             if let Some(watch) = &mut self.watch {
@@ -154,7 +180,7 @@ fn is_later(write: &netstead_store::Write, epoch: u64) -> bool {
     matches!(write, netstead_store::Write::Put(key, value) if key == EPOCH_KEY && number(value) > epoch)
 }
 
-/// 0 for what is no number: the store says so when it is asked to lead.
+/// 0 for a value that is no number: the store reports that when it is asked to lead.
 fn number(value: &[u8]) -> u64 {
     std::str::from_utf8(value).ok().and_then(|text| text.parse().ok()).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The ledger as the other rooms see it.
+//! [`Ledger`]: the handle through which the other crates use the ledger.
 
 use std::{
     sync::{Arc, RwLockReadGuard, atomic::Ordering::Relaxed},
@@ -7,7 +7,7 @@ use std::{
 
 use jiff::Timestamp;
 use netstead_model::{Clock, Event};
-use netstead_store::{Epoch, Store};
+use netstead_store::{Damage, DamageLog, Epoch, Store};
 use tokio::{
     sync::{
         Mutex, broadcast,
@@ -20,13 +20,14 @@ use tokio::{
 
 use crate::{
     book::Book,
+    check::{CheckReport, check},
     command::{Caller, Command, Reply, add_up},
     events::{self, EventPage, EventQuery},
     follower::Follower,
     leadership::{LeadershipGrant, LeadershipLoop},
     load,
     options::{Health, Options},
-    record::{self, HEAD_KEY, Head},
+    record::{self, EVENT, HEAD_KEY, Head},
     refusal::{LedgerError, Refusal},
     sabotage::Sabotage,
     shared_state::{Durable, LedgerShared, State},
@@ -118,7 +119,7 @@ impl Ledger {
     }
 
     /// Opens the ledger in `store` without leading: what others commit is followed and can be read. If there is no ledger
-    /// yet, it is empty until somebody makes one. Where the store cannot be asked, its own copy of it must do.
+    /// yet, it is empty until one is made. Where the store cannot be asked, its own copy is used.
     pub async fn follow(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
@@ -133,18 +134,18 @@ impl Ledger {
         Ok(Self { shared, requests, grants: turns, task: Arc::new(Mutex::new(Some(keeper))) })
     }
 
-    /// Waits for this process' turn to lead the store, and leads: from then on [`Ledger::submit`] works, until another
+    /// Waits until the store grants this process the lead, and leads: from then on [`Ledger::submit`] works, until another
     /// process takes over. Then it follows again, and this may be called anew.
     ///
-    /// Who stops waiting may still come to lead.
+    /// A caller that stops waiting may still come to lead.
     pub async fn lead(&self) -> Result<Epoch, LedgerError> {
         let epoch = self.shared.store.lead().await?;
         self.lead_in(epoch).await?;
         Ok(epoch)
     }
 
-    /// The second half of [`Ledger::lead`], for one who took the lead of the store itself, to look whether it may use it
-    /// before anything is written.
+    /// The second half of [`Ledger::lead`], for a caller that took the lead of the store itself, to check something before
+    /// anything is written.
     pub async fn lead_in(&self, epoch: Epoch) -> Result<(), LedgerError> {
         let (answer, answered) = oneshot::channel();
         self.grants.send(LeadershipGrant { epoch: epoch.0, answer }).await.map_err(|_| closed())?;
@@ -262,7 +263,7 @@ impl Ledger {
         }
     }
 
-    /// Asks the store where the ledger stands, so that an answer cannot be that of a leader who is none any more.
+    /// Asks the store for the head, so that an answer cannot come from a former leader.
     async fn confirm_head(&self) -> Result<u64, LedgerError> {
         let shared = &self.shared;
         if *shared.state.borrow() == State::Closed {
@@ -273,7 +274,7 @@ impl Ledger {
         }
         let asked_at = shared.clock.monotonic();
         let Some(entry) = shared.store.get(HEAD_KEY.as_bytes()).await? else {
-            // Nobody has made a ledger yet.
+            // There is no ledger yet.
             return if shared.book().seq() == 0 {
                 Ok(0)
             } else {
@@ -295,7 +296,11 @@ impl Ledger {
             let reason = format!("events up to {} were trimmed, and {after} is older", self.oldest_event());
             return Err(LedgerError::Gone { reason });
         }
-        events::find(&self.shared.index, &*self.shared.store, query).await
+        let found = events::find(&self.shared.index, &*self.shared.store, query).await;
+        if let Err(LedgerError::Damaged { reason }) = &found {
+            self.shared.damage.note(Damage::new(EVENT.as_bytes(), reason));
+        }
+        found
     }
 
     /// Events as they become durable. Who falls behind reads them with [`Ledger::events`].
@@ -336,14 +341,27 @@ impl Ledger {
             events: self.shared.index.count(),
             waiting_requests: QUEUE - self.requests.capacity(),
             counters: self.shared.counters.now(),
+            damage: self.shared.damage.all(),
         }
     }
 
-    /// The time of day at which a Book that says [`Book::now`] is `time` stood there: what is left of a lease or a rest
-    /// counts from then. Where nobody leads, ledger time stands still, so that is now.
+    /// The time of day at which the Book's [`Book::now`] was `time`: what is left of a lease or a rest counts from then. On a
+    /// follower that is the current time.
     pub fn wall_at(&self, time: u64) -> Timestamp {
         let clock = &*self.shared.clock;
         if self.shared.leads() { self.shared.time.wall(time, clock) } else { clock.wall() }
+    }
+
+    /// Where damage that is found is remembered, whatever finds it; [`Health::damage`] has what is there.
+    pub fn damage(&self) -> &DamageLog {
+        &self.shared.damage
+    }
+
+    /// Checks everything that is stored, and remembers the damage that is there now instead of what was known.
+    pub async fn check_store(&self) -> Result<CheckReport, LedgerError> {
+        let report = check(&*self.shared.store).await?;
+        self.shared.damage.replace(report.damage());
+        Ok(report)
     }
 
     pub fn store(&self) -> &Arc<dyn Store> {
@@ -380,7 +398,7 @@ fn closed() -> LedgerError {
 }
 
 impl LedgerError {
-    /// Whether asking again later can help without changing the request.
+    /// The refusal, if this error is one: then asking again without a change does not help.
     pub fn is_refusal(&self) -> Option<&Refusal> {
         if let Self::Refused(refusal) = self { Some(refusal) } else { None }
     }

@@ -1,4 +1,4 @@
-//! Ledger time, as the one who leads counts it.
+//! Ledger time, as the leader counts it: it never goes back, and stands still while no process leads.
 
 use std::{
     sync::{Mutex, PoisonError},

@@ -1,7 +1,26 @@
-//! Pools and claims: who holds which address.
+//! The ledger: pools, claims, and which claim holds which address.
 //!
-//! The pure [`Book`] decides; one writer runs the waiting requests through it and makes all they did durable with one
-//! commit. `design.md` calls what comes of it the ledger's promises.
+//! ```text
+//!  Ledger::submit ─► queue ─► Writer ─► Book ─► one commit ─► Store
+//!  (a Command)                 │  ▲     pure:    effects + head  │
+//!                              │  └──── command in,              │ durable
+//!  answer ◄────────────────────┴─────── effects out ◄────────────┘
+//!
+//!  Ledger::read ───► Book (in memory; kept up to date by the Writer, or by the Follower on other nodes)
+//! ```
+//!
+//! - [`Book`]: everything about pools and claims in memory, and every decision. It does no I/O, reads no clock and draws no
+//!   random number, so tests run a naive model beside it.
+//! - `Writer` (`writer.rs`): the one task that changes the ledger. It groups waiting requests, lets the Book decide them,
+//!   commits their effects together and answers when they are durable.
+//! - `Head` (`record.rs`): the key `ledger/head`. Every commit replaces it on condition that it is unchanged, which makes a
+//!   second writer harmless.
+//! - `Follower` (`follower.rs`): feeds the Book from the store's watch while another node leads. `leadership.rs` switches
+//!   between the two.
+//! - [`Command`], [`Reply`], [`Refusal`]: what can be asked, what is answered, and why not.
+//! - [`record`]: keys and values in the store. [`check`], [`backup`], [`migrate`]: tools on them.
+//!
+//! Start with [`Ledger`] in `ledger.rs`, then `writer.rs`, then `book.rs`.
 
 mod backend;
 pub mod backup;
@@ -9,6 +28,7 @@ pub mod book;
 mod bulk_load;
 pub mod check;
 pub mod command;
+pub mod damage;
 mod events;
 mod fencing;
 mod follower;

@@ -1,4 +1,4 @@
-//! Building a Book out of what the store holds.
+//! Loads a Book from the store.
 
 use std::{collections::HashSet, hash::Hash, sync::Arc};
 
@@ -13,7 +13,7 @@ use crate::{
     refusal::LedgerError,
 };
 
-/// Stands while a backup is being restored; whoever finds it has half a ledger before them.
+/// Exists while a backup is being restored: the ledger is incomplete.
 pub(crate) const RESTORING_KEY: &[u8] = b"meta/restoring";
 
 /// Bytes read from the store at a time, about: what a page takes is not given back to the machine at once.
@@ -71,7 +71,7 @@ async fn read(snapshot: &dyn Snapshot, sender: mpsc::Sender<Vec<Record>>) -> Res
                 records.extend(record.map(|record| words.share(record)));
             }
             if sender.send(records).await.is_err() {
-                // Nobody waits for it any more.
+                // The receiver was dropped.
                 return Ok(());
             }
         }
@@ -89,7 +89,7 @@ struct Interner {
 impl Interner {
     fn share(&mut self, record: Record) -> Record {
         let Record::Slot(place, Some(Slot::Held(mut claim))) = record else { return record };
-        // It was just decoded, so nobody else has it.
+        // It was just decoded, so there is no other reference.
         if let Some(claim) = Arc::get_mut(&mut claim) {
             claim.owner = intern(&mut self.owners, &claim.owner);
             claim.pool = intern(&mut self.pools, &claim.pool);

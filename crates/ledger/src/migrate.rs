@@ -16,7 +16,7 @@ use crate::{
     record::{self, HEAD_KEY, Malformed},
 };
 
-/// Stands in a store whose content was moved; nobody leads it any more.
+/// Exists in a store whose content was moved; no process leads it any more.
 pub(crate) const SEALED_KEY: &[u8] = b"meta/sealed";
 
 /// Where the content of a sealed store is now.
@@ -87,7 +87,7 @@ pub async fn migrate(
     }
     if seal.is_none() {
         let seal = Seal { to: name.to_owned(), at: clock.wall() };
-        // The head is written anew as well: a commit that somebody has under way must not land behind the seal.
+        // The head is replaced as well: a commit that is under way must not land behind the seal.
         let commit = Commit::new()
             .when(Condition::Version(head.key.clone(), head.version))
             .put(head.key, head.value)

@@ -1,8 +1,9 @@
-//! What can be set about a ledger, and what can be seen of it.
+//! Options of a ledger, its counters and its health.
 
 use std::{sync::atomic::AtomicU64, time::Duration};
 
 use netstead_model::Span;
+use netstead_store::Damage;
 
 use crate::{randomness::Randomness, sabotage::Sabotage};
 
@@ -48,6 +49,8 @@ pub struct Health {
     pub events: u64,
     pub waiting_requests: usize,
     pub counters: Counters,
+    /// Damage that was found; the rest is served.
+    pub damage: Vec<Damage>,
 }
 
 /// What happened since the start.

@@ -1,4 +1,4 @@
-//! Where ids and the order `random` come from.
+//! The source of random numbers: ids, and the order `random`.
 
 use std::sync::{
     Arc,

@@ -1,7 +1,7 @@
-//! What the ledger keeps in the store, typed. `docs/reference/store.md` is the page about it.
+//! Keys and values of the ledger in the store, typed. `docs/reference/store.md` describes them.
 //!
-//! Keys are text, so that a listing reads; a value is one version byte and JSON, so that it can grow by fields that
-//! have a default.
+//! Keys are text, so that a listing can be read. A value is one version byte and JSON, so that it can get new fields that have
+//! a default.
 
 mod deleted_keys;
 mod event_json;
@@ -108,7 +108,7 @@ impl Space {
     }
 }
 
-/// What is known of one address that is, or was, in somebody's hands.
+/// One address that is, or was, held, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Slot {

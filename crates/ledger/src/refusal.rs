@@ -1,4 +1,4 @@
-//! Why the ledger did not do what was asked.
+//! [`Refusal`] and [`LedgerError`]: why the ledger did not do what was asked.
 
 use std::sync::Arc;
 

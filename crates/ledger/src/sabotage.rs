@@ -1,4 +1,4 @@
-//! What a ledger can be told to leave out, to see that the simulation in `tests/it` notices.
+//! Parts of the ledger that a test can switch off, to see that the simulation in `tests/it` notices.
 
 use crate::options::Options;
 

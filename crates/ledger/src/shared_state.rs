@@ -1,4 +1,4 @@
-//! What the handles of a ledger and the task behind them share.
+//! The state that the handles of a ledger and its background task share.
 
 use std::{
     sync::{
@@ -9,8 +9,11 @@ use std::{
 };
 
 use netstead_model::{Clock, Event};
-use netstead_store::{Snapshot, Store};
-use tokio::sync::{broadcast, watch};
+use netstead_store::{DamageLog, Snapshot, Store, StoreError};
+use tokio::{
+    sync::{broadcast, watch},
+    time::sleep,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -25,7 +28,11 @@ use crate::{
 /// Events a slow subscriber may be behind before it has to read them from the store.
 const EVENT_BACKLOG: usize = 4096;
 
-/// How far what is in the Book is durable. A read that saw more waits.
+/// Pauses before the index of events is built again from a store that failed.
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// Up to which number the Book is durable. A read that saw more waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Durable {
     pub seq: u64,
@@ -61,8 +68,10 @@ pub(crate) struct LedgerShared {
     pub confirmed: watch::Sender<Duration>,
     pub events: broadcast::Sender<Arc<Event>>,
     pub index: EventIndex,
+    /// Damage that was found, in the files of the store or in the data they hold.
+    pub damage: DamageLog,
     pub counters: LiveCounters,
-    /// Of whoever leads, as far as is known here.
+    /// The epoch of the leader, as far as this process knows.
     pub epoch: AtomicU64,
     pub oldest: watch::Sender<u64>,
     pub stop: CancellationToken,
@@ -79,6 +88,7 @@ impl LedgerShared {
             confirmed: watch::Sender::new(clock.monotonic()),
             events: broadcast::Sender::new(EVENT_BACKLOG),
             index: EventIndex::new(0),
+            damage: store.damage().cloned().unwrap_or_default(),
             counters: LiveCounters::default(),
             epoch: AtomicU64::new(0),
             oldest: watch::Sender::new(0),
@@ -115,22 +125,43 @@ impl LedgerShared {
         self.durable.send_modify(|durable| durable.seq = head.seq);
     }
 
-    /// Tells who listens, now that it is durable.
+    /// Sends durable events to the subscribers.
     pub fn publish(&self, events: &[Arc<Event>]) {
         self.index.add(events);
         for event in events {
-            // Nobody may be listening.
+            // There may be no subscriber.
             let _ = self.events.send(event.clone());
         }
     }
 
     /// Forgets the index of events and builds it from those of `snapshot` up to number `last`, beside what is going on.
+    ///
+    /// A store that fails is asked again. Events that cannot be read are damage: they are left out and remembered.
     pub fn rebuild_index(self: &Arc<Self>, snapshot: Arc<dyn Snapshot>, oldest: u64, last: u64) {
         let build = self.index.begin(oldest);
         let shared = self.clone();
         tokio::spawn(async move {
-            if let Err(error) = shared.index.build(build, &*snapshot, last).await {
-                tracing::error!(%error, "The index of events could not be built; history does not answer.");
+            let (mut snapshot, mut pause) = (Ok(snapshot), FIRST_PAUSE);
+            loop {
+                let built = match &snapshot {
+                    Ok(snapshot) => shared.index.build(build, &**snapshot, last).await,
+                    Err(error) => Err(StoreError::Unavailable { reason: format!("{error}") }),
+                };
+                let error = match built {
+                    Ok(damage) => {
+                        damage.map(|damage| shared.damage.note(damage));
+                        return;
+                    }
+                    Err(error) => error,
+                };
+                tracing::warn!(%error, retry_in = ?pause, "The index of events could not be built yet; history waits.");
+                if shared.stop.run_until_cancelled(sleep(pause)).await.is_none()
+                    || !shared.index.is_current(build)
+                {
+                    return;
+                }
+                pause = (pause * 2).min(LONGEST_PAUSE);
+                snapshot = shared.store.snapshot().await;
             }
         });
     }

@@ -1,4 +1,4 @@
-//! The ledger as one of the places names come from: a claim with a domain asks for its A, AAAA and PTR.
+//! The ledger as a source of names: a claim in a pool with a domain asks for its A, AAAA and PTR records.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -34,8 +34,8 @@ const LATEST: usize = 16;
 /// How long the events may take to tell what became of claims; what they do not tell is asked again.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Claims as workloads. Their ends are seen, so a released claim's names go at once, also one that was released while nobody
-/// listened: every end is among the events.
+/// Claims as workloads. The end of a claim is always among the events, so its names are removed at once, also if it was
+/// released while no engine ran.
 ///
 /// A claim that has no name and had none costs nothing here: there may be a million of them, and pools in which none has
 /// one are passed over.
@@ -51,7 +51,7 @@ pub struct LedgerSource {
 /// How a claim ended.
 #[derive(Debug, Clone, Copy)]
 struct End {
-    /// Somebody wanted it so.
+    /// An operator or a caller asked for it.
     asked: bool,
 }
 
@@ -138,6 +138,7 @@ impl LedgerSource {
             source: self.name.clone(),
             kind: "claim".into(),
             name: claim.key.to_string(),
+            owner: Some(claim.owner.to_string()),
             hostname: found.names.first().cloned(),
             labels: BTreeMap::new(),
             tags: Vec::new(),
@@ -214,7 +215,7 @@ impl LedgerSource {
                 let Ok(end) = self.end_of(&id).await else { return };
                 match end {
                     Some(End { asked }) => ended.push(Ended { id, asked }),
-                    // Nobody knows: it is merely absent.
+                    // It is unknown: the claim is merely absent.
                     None => drop(self.named().remove(&id)),
                 }
             }

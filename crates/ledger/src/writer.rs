@@ -1,5 +1,24 @@
-//! The one writer: it takes the requests that wait, runs them through the Book and makes all they did durable with one
-//! commit, then answers them. While that commit is on its way the next group is decided, see `flight`.
+//! The one writer of a ledger: decides the waiting requests with the Book, commits the effects, then answers.
+//!
+//! Every commit replaces the key `ledger/head` (sequence number, epoch, batch id) on condition that its version is the one
+//! this Book was built from. So two processes that both believe they lead never hand out the same address:
+//!
+//! 1. Node A leads with epoch 7. The head is at version 40. A decides `web` = 10.0.0.5 and stalls before it commits.
+//! 2. Node B is granted epoch 8. Its Book has everything up to head version 40 (see `follower`), and B replaces the head:
+//!    version 41, epoch 8.
+//! 3. B claims 10.0.0.5 for `db`. The commit needs version 41 and lands: version 42.
+//! 4. A goes on and sends its commit, which needs version 40. The store refuses it.
+//! 5. A loads the ledger (see `recovery`), finds epoch 8 at the head and stops leading. The caller of `web` is told that
+//!    nothing was done, and asks B.
+//!
+//! If A's commit lands between 1 and 2, B's replacement is refused: B brings its Book up to date first and tries again.
+//!
+//! - `deciding`: requests through the Book, into a group that fits one commit.
+//! - `commit_group`: such a group, with its writes, events and answers.
+//! - `in_flight_commit`: the commit on its way, and the next group that is decided meanwhile.
+//! - `answering`: answers for callers and waiting claims; the loss of leadership.
+//! - `recovery`: what to do after a commit that failed or got no answer.
+//! - `retention`: deletes old events.
 
 mod answering;
 mod commit_group;
@@ -31,12 +50,12 @@ use crate::{
     shared_state::{LedgerShared, State},
 };
 
-/// One command on its way, with the one who asked for it.
+/// One command, its caller and the channel for the answer.
 #[derive(Debug)]
 pub(crate) struct Request {
     pub caller: Caller,
     pub command: Command,
-    /// Monotonic time after which nobody wants it any more.
+    /// Monotonic time after which the caller has given up.
     pub deadline: Duration,
     /// How long a claim may stay in the queue.
     pub wait: Duration,
@@ -59,12 +78,12 @@ const PRESENCE: Duration = Duration::from_secs(5);
 pub(crate) struct Writer {
     shared: Arc<LedgerShared>,
     inbox: mpsc::Receiver<Request>,
-    /// Of its own reign.
+    /// The epoch this writer was elected in.
     epoch: u64,
     epoch_watch: EpochWatch,
     /// Another process leads.
     deposed: bool,
-    /// Decided last time but one too many for the commit.
+    /// Requests to decide next: received and not decided yet, or decided and too many for the last commit.
     put_off: VecDeque<Request>,
     head: Head,
     version: Version,
@@ -99,8 +118,8 @@ impl Writer {
         }
     }
 
-    /// Leads until it is told to stop or another process takes over. What comes back is who still asks, and the last
-    /// head that is known to be durable.
+    /// Leads until it is stopped or another process takes over. Returns the queue of requests, and the last head that is
+    /// known to be durable.
     pub async fn run(mut self) -> (mpsc::Receiver<Request>, Head, Version) {
         let stop = self.shared.stop.clone();
         while !self.deposed {
@@ -128,7 +147,7 @@ impl Writer {
         (self.inbox, self.head, self.version)
     }
 
-    /// How long nothing needs to happen if nobody asks.
+    /// How long the writer may sleep when no request arrives.
     fn pause(&self) -> Duration {
         let book = self.shared.book();
         let now = self.ledger_time();
@@ -160,7 +179,7 @@ impl Writer {
         }
     }
 
-    /// Takes in what arrived.
+    /// Moves received requests to `put_off`.
     fn collect_requests(&mut self) {
         while self.put_off.len() < GROUP {
             match self.inbox.try_recv() {
@@ -170,7 +189,7 @@ impl Writer {
         }
     }
 
-    /// Groups, one after the other, until nobody asks any more: decide, commit, answer.
+    /// Decides, commits and answers one group after the other, until no request waits.
     async fn commit_groups(&mut self) {
         self.collect_requests();
         let mut group = self.begin_group();
@@ -197,7 +216,7 @@ impl Writer {
 }
 
 impl Waiter {
-    /// What it hears when it gets no address.
+    /// The refusal for a caller whose claim got no address in time.
     fn refusal(&self, book: &Book) -> Option<Refusal> {
         let Reply::Queued(waiting) = &self.queued else { return None };
         waiting.pools.first().map(|pool| book.exhausted(pool))

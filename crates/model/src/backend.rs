@@ -1,4 +1,4 @@
-//! Where a pool's addresses come from, as the rooms that only want an address see it.
+//! [`PoolBackend`]: where the addresses of a pool come from.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ pub enum Released {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackendError {
-    /// Somebody else has it. Ask for another address, or ask the holder.
+    /// Another claim has it. Ask for another address, or ask the holder.
     #[error("{message}")]
     Held { message: String },
     /// No address is left. Ask again later.

@@ -1,4 +1,4 @@
-//! Claims: who holds which address, and how to ask for one.
+//! [`Claim`]: a key that holds an address, and how to ask for one.
 
 use std::{fmt, str::FromStr, sync::Arc};
 
@@ -15,7 +15,7 @@ pub struct ClaimId {
     pub seq: u64,
 }
 
-/// An address (or a prefix) in somebody's hands.
+/// An address (or a prefix) that a key holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
     pub id: ClaimId,

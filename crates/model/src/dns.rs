@@ -1,4 +1,4 @@
-//! DNS servers as the engine sees them.
+//! [`DnsProvider`]: a DNS server as the engine sees it.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -19,7 +19,7 @@ pub struct Capabilities {
     pub fenced: bool,
     /// All units of one request take effect together or not at all.
     pub atomic: bool,
-    /// A value somebody else writes between our read and our write survives.
+    /// A value that others write between our read and our write survives.
     pub keeps_foreign: bool,
     /// It can stand in front of what a name leads to, and says of every set whether it does.
     pub proxies: bool,
@@ -98,7 +98,7 @@ pub enum UnitOutcome {
     Applied,
     /// The server has something else there than was expected. Plan again.
     Changed,
-    /// The server will not have it.
+    /// The server rejects the change.
     Rejected {
         reason: String,
     },
@@ -139,6 +139,23 @@ pub trait DnsProvider: Send + Sync + std::fmt::Debug {
     fn server(&self) -> String;
 
     fn capabilities(&self) -> Capabilities;
+
+    /// Makes ready what must be there before the first read. Called once by a node that leads; repeating it changes nothing.
+    async fn prepare(&self) -> Result<(), ProviderError> {
+        Ok(())
+    }
+
+    /// The zone it would make for a name that lies in none it holds. `None` on a server that makes no zones with their first
+    /// record.
+    fn zone_of(&self, name: &Name) -> Option<Name> {
+        let _ = name;
+        None
+    }
+
+    /// Whether every name has a zone, because zones come into being with their first record.
+    fn makes_zones(&self) -> bool {
+        false
+    }
 
     /// The zones it holds that lie at, above or below `domains`, with their serials.
     async fn zones(&self, domains: &[Name]) -> Result<Vec<Zone>, ProviderError>;

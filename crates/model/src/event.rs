@@ -1,4 +1,4 @@
-//! What happened in the ledger: who, when, what, before, after.
+//! [`Event`]: what happened in the ledger: by whom, when, what, before and after.
 
 use std::sync::Arc;
 
@@ -128,7 +128,7 @@ pub struct Waiting {
     pub keep: bool,
 }
 
-/// An address somebody saw in use.
+/// An address that was seen in use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observation {
     pub address: Address,

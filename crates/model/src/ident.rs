@@ -1,4 +1,4 @@
-//! The short names that people give to things of ours.
+//! [`Ident`]: the short names that people give to pools, providers, sources and owners.
 
 use std::str::FromStr;
 
@@ -20,6 +20,12 @@ impl Ident {
     pub const MAX: usize = 63;
 
     /// The VRF of pools that name none.
+    /// A word of the program itself, which must be a name.
+    pub fn from_static(word: &'static str) -> Self {
+        debug_assert!(word.parse::<Self>().is_ok(), "{word} is no name");
+        Self(SmolStr::new_static(word))
+    }
+
     pub fn default_vrf() -> Self {
         Self(SmolStr::new_static("default"))
     }

@@ -1,4 +1,4 @@
-//! What a claim is called by its owner.
+//! [`Key`]: the name of a claim, chosen by its owner.
 
 use std::str::FromStr;
 

@@ -1,10 +1,29 @@
-//! Plain data that every room of Netstead shares, and the traits where rooms meet.
+//! Plain data that all crates share, and the traits through which they meet. No I/O.
 //!
-//! Nothing here does I/O. What comes from outside is parsed into a type that cannot hold a wrong value, and a
-//! [`ParseError`] says what is wrong and where.
+//! ```text
+//!  addresses               names                      workloads
+//!  ─────────               ─────                      ─────────
+//!  Address, Range, Cidr    Name                       Workload: something that runs,
+//!  Pool, PoolSpec          RecordData: one value        with addresses and Wishes
+//!  Claim, ClaimRequest     RecordSet: all values of   Report: all workloads of a source,
+//!  Reservation, Waiting      one type at one name       and its View: complete or not
+//!  Event: what happened    Unit, SetChange, Fence:
+//!    to them                 a change for a server
+//!
+//!  traits:  Source        sources and the ledger implement it, the engine asks it for a Report
+//!           DnsProvider   one per kind of DNS server; the engine reads and writes zones through it
+//!           PoolBackend   where the addresses of a pool come from
+//!           Clock         the only place that reads the time
+//! ```
+//!
+//! Text from outside is parsed into a type that cannot hold a wrong value: [`Ident`] for names that people give to pools and
+//! tokens, [`Key`] for claims, [`Name`] for the DNS, [`Span`] for durations. A [`ParseError`] says what is wrong and where.
+//!
+//! Start with [`Claim`] and [`Pool`] for addresses, and with [`Workload`], [`RecordSet`] and [`DnsProvider`] for names.
 
 mod address;
 mod backend;
+mod call;
 mod cidr;
 mod claim;
 mod clock;
@@ -29,6 +48,7 @@ mod workload;
 
 pub use address::{Address, Kind};
 pub use backend::{BackendError, PoolBackend, PoolStatus, Released, Usage};
+pub use call::{Call, CallObserver, NoopObserver, Outcome};
 pub use cidr::Cidr;
 pub use claim::{Claim, ClaimId, ClaimNames, ClaimRef, ClaimRequest, Details, PoolChoice, Want};
 pub use clock::{Clock, ManualClock, SystemClock};

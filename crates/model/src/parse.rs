@@ -1,4 +1,4 @@
-//! What all parsers of this crate share: the error, and a piece of text that knows where it stands.
+//! [`ParseError`], and a piece of text that knows its position: shared by all parsers of this crate.
 
 use std::{borrow::Cow, fmt, marker::PhantomData, str::FromStr};
 

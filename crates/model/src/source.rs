@@ -1,4 +1,6 @@
-//! Where workloads come from, as the engine sees it.
+//! [`Source`]: where workloads come from, as the engine sees it.
+
+use std::time::Duration;
 
 use async_trait::async_trait;
 
@@ -15,9 +17,14 @@ pub trait Source: Send + Sync + std::fmt::Debug {
     /// Looks once. Never fails as a call: what goes wrong is in the report's view. Bounded in time.
     async fn report(&self) -> Report;
 
-    /// Hears what of it is still held to be there: by a leader that takes over, or when a report of it came too late. One that
-    /// knows for certain what became of something it lacks says so in its next report, as if it had seen it end itself.
+    /// Called after failover, or after a stale report, with the ids the engine still believes exist. A source that knows for
+    /// certain what became of an id says so in its next report, as if it had seen the end itself.
     fn remember(&self, _reported: Vec<Key>) {}
+
+    /// How often it is looked at though nothing changed; `None` leaves that to the engine.
+    fn poll_interval(&self) -> Option<Duration> {
+        None
+    }
 
     /// Returns when another look is likely to see something new; may return early, and may wait for ever.
     async fn changed(&self);

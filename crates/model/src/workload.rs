@@ -1,4 +1,4 @@
-//! What runs, as the sources see it.
+//! [`Workload`]: what runs, as the sources see it.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +15,12 @@ pub struct Workload {
     /// `container`, `service`, `vm`, `host`, `claim`, `record`, …: for people.
     pub kind: String,
     pub name: String,
+    /// The owner of a claim; other workloads have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hostname: Option<Name>,
-    /// As the platform has them; nothing is checked.
+    /// Those that a dialect reads, as the platform has them; nothing is checked.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -67,10 +70,10 @@ pub struct Wish {
     pub providers: Vec<Ident>,
     /// Where the wish comes from, for `explain`: `hostname of claim web-1`.
     pub reason: String,
-    /// Take over an equal record that somebody else made.
+    /// Adopt an equal record that is foreign.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub adopt: bool,
-    /// Stand beside somebody else's values.
+    /// Stand beside foreign values.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub share: bool,
     /// The address's PTR shall be this name: its claim's first hostname, or the workload's own name.

@@ -1,4 +1,4 @@
-//! From a query to its answer, without any I/O.
+//! From a query to its answer, without I/O.
 
 use crate::{
     wire::{HEADER, IN, Malformed, Query, Reply, Section, code, kind},

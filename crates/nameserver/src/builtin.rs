@@ -1,4 +1,15 @@
-//! The DNS provider `builtin`: zones in Netstead's own store.
+//! The DNS provider `builtin`: writes zones into Netstead's own store, where every node's nameserver reads them.
+//!
+//! A write is fenced and repeated until no other writer interferes:
+//!
+//! 1. Read the zone's header from a snapshot. If its fence (epoch and generation) is above that of the request, the request
+//!    is late and refused.
+//! 2. If the header is open, a writer crashed in the middle of a change: undo that change first, then start again.
+//! 3. Compare the sets with what each unit expects (`change`).
+//! 4. Commit the changes with a new header, on condition that the header is still the one of step 1 (`commits`). If the store
+//!    refuses, another process wrote to the zone: back to step 1, at most 8 times.
+//!
+//! So of two leaders that overlap, the one with the older epoch is refused in step 1, or in step 4 and then in step 1.
 
 mod change;
 mod commits;
@@ -13,6 +24,7 @@ use netstead_model::{
     Capabilities, Clock, DnsProvider, Name, ProviderError, RecordType, UnitOutcome, WriteRequest, Zone,
     ZoneContent,
 };
+use netstead_settings::{BuildContext, Configured, Identity, Kind, SettingsError, table};
 use netstead_store::{Entry as Stored, Snapshot, Store, StoreError, Version};
 use tokio::sync::Mutex;
 
@@ -24,8 +36,49 @@ use crate::{
 
 /// How many entries are read at once.
 const PAGE: usize = 1000;
-/// How often a write is tried anew because somebody else wrote to the zone in between.
+/// How often a write is tried when other processes write to the zone at the same time.
 const TRIES: usize = 8;
+
+pub const KIND: Kind<dyn DnsProvider, Capabilities> =
+    Kind::new::<Config>("builtin", "Netstead's own nameserver", capabilities);
+
+table! {
+    /// `[dns.NAME]` with `type = "builtin"`.
+    pub struct Config {}
+}
+
+/// The domains of Netstead's own zones. The process gives them to the context in which `builtin` is built.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OwnDomains(pub Vec<Name>);
+
+impl Configured<dyn DnsProvider> for Config {
+    fn identity(&self) -> Identity {
+        Identity::own("builtin")
+    }
+
+    fn server(&self) -> String {
+        "this process".to_owned()
+    }
+
+    fn build(&self, context: &BuildContext) -> Result<Arc<dyn DnsProvider>, SettingsError> {
+        let store = context.part::<Arc<dyn Store>>();
+        let store = store.ok_or_else(|| SettingsError::new("type", "there is no store for its zones"))?;
+        let OwnDomains(domains) = context.part().unwrap_or_default();
+        Ok(Arc::new(Builtin::new(store, Arc::clone(&context.clock), domains)))
+    }
+}
+
+/// Its zones are in the same store as what is known of them: a mark there would say nothing more.
+fn capabilities() -> Capabilities {
+    Capabilities {
+        types: RecordType::ALL.to_vec(),
+        marks: false,
+        fenced: true,
+        atomic: true,
+        keeps_foreign: true,
+        proxies: false,
+    }
+}
 
 /// Writes zones that every node's nameserver answers from.
 ///
@@ -36,7 +89,7 @@ pub struct Builtin {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     domains: Vec<Name>,
-    /// Writes of this process follow one another, so that none takes another's open change for abandoned.
+    /// Writes of this process follow one another, so that none undoes another's open change.
     writing: Mutex<()>,
     /// How the last write of this process moved each zone's serial.
     moves: std::sync::Mutex<BTreeMap<Name, (u32, u32)>>,
@@ -54,13 +107,8 @@ impl Builtin {
         Self { store, clock, domains, writing: Mutex::new(()), moves: std::sync::Mutex::default() }
     }
 
-    /// The zone a name belongs to, given the configured domains.
-    pub fn zone_of(&self, name: &Name) -> Name {
-        zone_of(name, &self.domains)
-    }
-
     /// Makes sure that every configured domain is a zone, so that it is answered for even while it is empty.
-    pub async fn prepare(&self) -> Result<(), ProviderError> {
+    async fn make_configured_zones(&self) -> Result<(), ProviderError> {
         let _turn = self.writing.lock().await;
         for domain in &self.domains {
             for _ in 0..TRIES {
@@ -83,7 +131,7 @@ impl Builtin {
 
     /// Whether a zone of this name would hold what it is asked to hold.
     fn may_hold(&self, zone: &Name) -> bool {
-        self.zone_of(zone) == *zone
+        zone_of(zone, &self.domains) == *zone
     }
 
     async fn head(&self, snapshot: &dyn Snapshot, zone: &Name) -> Result<Head, ProviderError> {
@@ -147,7 +195,7 @@ impl Builtin {
         ProviderError::Malformed { server: self.server(), reason }
     }
 
-    /// One attempt to write; none if somebody else wrote to the zone in between.
+    /// One attempt to write; `None` if another process wrote to the zone in between.
     async fn attempt(
         &self,
         zone: &Name,
@@ -195,14 +243,19 @@ impl DnsProvider for Builtin {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            types: RecordType::ALL.to_vec(),
-            marks: true,
-            fenced: true,
-            atomic: true,
-            keeps_foreign: true,
-            proxies: false,
-        }
+        capabilities()
+    }
+
+    async fn prepare(&self) -> Result<(), ProviderError> {
+        self.make_configured_zones().await
+    }
+
+    fn zone_of(&self, name: &Name) -> Option<Name> {
+        Some(zone_of(name, &self.domains))
+    }
+
+    fn makes_zones(&self) -> bool {
+        true
     }
 
     async fn zones(&self, domains: &[Name]) -> Result<Vec<Zone>, ProviderError> {

@@ -1,4 +1,4 @@
-//! Telling secondaries that a zone changed (RFC 1996).
+//! Sends NOTIFY to secondaries when a zone changed (RFC 1996).
 
 use std::{
     collections::BTreeMap,

@@ -1,4 +1,4 @@
-//! How the nameserver is set up.
+//! Options of the nameserver.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -6,6 +6,10 @@ use std::{
 };
 
 use netstead_model::{Cidr, Name};
+use netstead_wire::{ConnectionLimits, Connections};
+
+/// TCP connections at one time, unless the number of files is smaller than such a number needs.
+pub const CONNECTIONS: usize = 512;
 
 /// What a person may set; the rest follows.
 #[derive(Debug, Clone)]
@@ -20,8 +24,8 @@ pub struct Options {
     pub notify: Vec<SocketAddr>,
     /// Threads that answer UDP, for each address it listens on.
     pub threads: usize,
-    /// TCP connections at one time. Above half of them idle ones are closed sooner.
-    pub connections: usize,
+    /// How many TCP connections there may be. Above half of them idle ones are closed sooner.
+    pub connections: Connections,
     /// How long a TCP connection may be silent, or not take what it asked for.
     pub idle: Duration,
 }
@@ -34,7 +38,7 @@ impl Default for Options {
             transfer_to: Vec::new(),
             notify: Vec::new(),
             threads: std::thread::available_parallelism().map_or(2, |cores| cores.get().min(8)),
-            connections: 512,
+            connections: Connections::new(ConnectionLimits::new(CONNECTIONS)),
             idle: Duration::from_secs(10),
         }
     }

@@ -1,4 +1,4 @@
-//! The running nameserver.
+//! [`NameServer`]: the running nameserver, with its sockets and tasks.
 
 use std::{
     io,
@@ -10,7 +10,8 @@ use std::{
 
 use netstead_model::{Address, Cidr, Clock, Name};
 use netstead_store::{Store, StoreError};
-use tokio::{sync::Semaphore, task::JoinHandle};
+use netstead_wire::Connections;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info};
 
@@ -35,7 +36,7 @@ pub enum StartError {
 #[derive(Debug)]
 pub(crate) struct SocketContext {
     pub(crate) zones: Arc<Zones>,
-    pub(crate) connections: usize,
+    pub(crate) connections: Connections,
     pub(crate) idle: Duration,
     transfer_to: Vec<Cidr>,
 }
@@ -72,15 +73,14 @@ impl NameServer {
         let watch = follower.begin().await?;
         let shared = Arc::new(SocketContext {
             zones: Arc::clone(&zones),
-            connections: options.connections,
+            connections: options.connections.clone(),
             idle: options.idle,
             transfer_to: options.transfer_to.clone(),
         });
         let mut server = Self { addresses: Vec::new(), zones, stop, tasks: Vec::new(), threads: Vec::new() };
-        let room = Arc::new(Semaphore::new(options.connections));
         for address in &options.listen {
             server
-                .listen(*address, &shared, &room, options.threads.max(1))
+                .listen(*address, &shared, options.threads.max(1))
                 .map_err(|source| StartError::Listen { address: *address, source })?;
         }
         server.tasks.push(tokio::spawn(follower.run(watch, server.stop.clone())));
@@ -88,13 +88,7 @@ impl NameServer {
         Ok(server)
     }
 
-    fn listen(
-        &mut self,
-        address: SocketAddr,
-        shared: &Arc<SocketContext>,
-        room: &Arc<Semaphore>,
-        threads: usize,
-    ) -> io::Result<()> {
+    fn listen(&mut self, address: SocketAddr, shared: &Arc<SocketContext>, threads: usize) -> io::Result<()> {
         let (listener, first) = bind_both(address)?;
         let address = first.local_addr()?;
         let mut sockets = vec![first];
@@ -110,7 +104,7 @@ impl NameServer {
             };
             self.threads.push(thread::Builder::new().name("dns".into()).spawn(serve)?);
         }
-        let serve = tcp::serve(listener, Arc::clone(shared), Arc::clone(room), self.stop.clone());
+        let serve = tcp::serve(listener, Arc::clone(shared), self.stop.clone());
         self.tasks.push(tokio::spawn(serve));
         self.addresses.push(address);
         Ok(())

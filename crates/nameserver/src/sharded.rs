@@ -1,4 +1,4 @@
-//! A map that is cheap to copy and change a little: what is copied is one part in 64.
+//! A map that is cheap to copy and change a little: a change copies one part of 64.
 
 use std::{collections::HashMap, sync::Arc};
 

@@ -1,10 +1,25 @@
-//! What stands in the store, typed: one header per zone and one entry per record set.
+//! Zones in the store: one header per zone (`dns/zone/...`) and one entry per record set (`dns/set/...`).
 //!
-//! Every commit to a zone also replaces its header, on condition that it is still the one the writer read; so all
-//! commits to a zone have an order, and [`Header::edit`] counts them. A change that needs several commits opens the
-//! header with the first of them and puts entries that lie in the future ([`Entry::from`] above [`Header::visible`]),
-//! each with what stood there before; the last commit moves `visible` up, and all of them are seen at once. A writer
-//! that finds a header open takes the entries of the future back first. So a crash in between leaves nothing to see.
+//! Every commit to a zone replaces its header, on condition that the header is still the one the writer read. So all commits
+//! to a zone have an order, counted by [`Header::edit`], and two writers never mix their changes.
+//!
+//! A change that is too large for one commit is written in several and seen at once:
+//!
+//! 1. The header has `edit` 10 and `visible` 10. A change of 250 sets needs three commits.
+//! 2. Commit 1: `edit` 11, `open`. Each entry has [`Entry::from`] 11, the new set, and the set `before`. Readers see `before`,
+//!    because 11 is above `visible`.
+//! 3. Commit 2: `edit` 12, more entries with `from` 11.
+//! 4. Commit 3: `edit` 13, the last entries, `visible` 13, not `open`, a new serial. All entries are now at or below
+//!    `visible`: every reader sees the whole change from this commit on.
+//! 5. Entries of removed sets are deleted. No reader has seen them since step 4.
+//!
+//! A writer that crashes after step 3 leaves the header open:
+//!
+//! 6. The next writer finds `open`. It puts every entry above `visible` back to its `before`, closes the header, and begins
+//!    its own change. Readers saw the same sets all the time.
+//!
+//! If two writers overlap, the commits of the second change the header's version: the next commit of the first is refused, and
+//! it starts again from a new snapshot.
 
 use netstead_model::{Name, RecordSet, RecordType, Values as Sorted};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -16,21 +31,21 @@ pub(crate) const SETS: &str = "dns/set/";
 /// The version byte in front of every value this binary writes.
 const FORMAT: u8 = b'1';
 
-/// Where a zone stands.
+/// The state of a zone.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Header {
-    /// One more with every commit to this zone.
+    /// Counts the commits to this zone.
     pub(crate) edit: u64,
-    /// Entries from at most this edit are seen.
+    /// Readers see entries whose `from` is at most this.
     pub(crate) visible: u64,
     pub(crate) serial: u32,
-    /// Epoch and generation of the newest write.
+    /// The fence: epoch and generation of the newest write. A write below it is refused as late.
     pub(crate) epoch: u64,
     pub(crate) generation: u64,
     /// A zone for single names, under no configured domain.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) lone: bool,
-    /// A lone zone that has no record any more. Its place in the order of writes stays.
+    /// A lone zone that has no record any more. The header stays, because it has the fence.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) empty: bool,
     /// A change of several commits is under way; its entries begin after `visible`.
@@ -41,7 +56,7 @@ pub(crate) struct Header {
 /// One record set of a zone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Entry {
-    /// The edit of the header from which `set` is seen; until then it is `before`.
+    /// Readers see `set` once the header's `visible` reaches this, and `before` until then.
     pub(crate) from: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) set: Option<Values>,
@@ -56,7 +71,7 @@ pub(crate) struct Values {
 }
 
 impl Entry {
-    /// What a reader of a zone sees whose header says `visible`.
+    /// The values that a reader sees, given the header's `visible`.
     pub(crate) fn visible_values(&self, visible: u64) -> Option<&Values> {
         if self.from <= visible { self.set.as_ref() } else { self.before.as_ref() }
     }
@@ -72,7 +87,7 @@ impl Values {
     }
 }
 
-/// Where a record set stands in its zone.
+/// The place of a record set in its zone.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Slot {
     pub(crate) name: Name,
@@ -95,7 +110,7 @@ pub(crate) fn set_key(zone: &Name, slot: &Slot) -> Vec<u8> {
     format!("{SETS}{zone}/{}/{}", slot.name, slot.kind).into_bytes()
 }
 
-/// What a key of ours is about.
+/// A parsed key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum StoredKey {
     Header(Name),
@@ -120,7 +135,7 @@ pub(crate) fn encode<T: Serialize>(value: &T) -> Vec<u8> {
     bytes
 }
 
-/// Reads a value back, or says for a log what is wrong with it.
+/// Decodes a value. The error is a sentence for a log.
 pub(crate) fn decode<T: DeserializeOwned>(key: &[u8], value: &[u8]) -> Result<T, String> {
     let key = String::from_utf8_lossy(key);
     match value.split_first() {

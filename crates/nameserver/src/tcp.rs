@@ -2,15 +2,16 @@
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
+use netstead_model::SystemClock;
+use netstead_wire::{Acceptor, ActiveConnection, LogLimit};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
-    sync::Semaphore,
     time::timeout,
 };
 use tokio_util::sync::CancellationToken;
-use tracing::debug;
+use tracing::{debug, warn};
 
 use crate::{
     answer::{Step, answer},
@@ -22,6 +23,8 @@ use crate::{
 
 /// How long a connection may be silent while many are open.
 const IDLE_WHEN_BUSY: Duration = Duration::from_secs(2);
+/// One line about refused connections in this time.
+const SAID: Duration = Duration::from_secs(30);
 
 pub(crate) fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
@@ -32,54 +35,56 @@ pub(crate) fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::from_std(socket.into())
 }
 
-/// Takes connections until told to stop. Those beyond the limit are closed at once.
-pub(crate) async fn serve(
-    listener: TcpListener,
-    shared: Arc<SocketContext>,
-    room: Arc<Semaphore>,
-    stop: CancellationToken,
-) {
-    loop {
-        let accepted = tokio::select! {
-            () = stop.cancelled() => return,
-            accepted = listener.accept() => accepted,
-        };
-        let (stream, peer) = match accepted {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                debug!(%error, "A connection was not accepted.");
-                // Without file descriptors this would spin.
-                tokio::time::sleep(Duration::from_millis(10)).await;
+/// Takes connections until told to stop. With all places taken the longest idle connection makes room.
+pub(crate) async fn serve(listener: TcpListener, shared: Arc<SocketContext>, stop: CancellationToken) {
+    let acceptor = Acceptor::new("nameserver", listener);
+    let refusals = LogLimit::new(SAID, SystemClock::shared());
+    while let Some((stream, peer)) = stop.run_until_cancelled(acceptor.accept()).await {
+        let place = match shared.connections.admit(peer.ip()) {
+            Ok(place) => place,
+            Err(refused) => {
+                if let Some(held_back) = refusals.pass() {
+                    let limits = shared.connections.limits();
+                    warn!(
+                        peer = %peer.ip(), in_all = limits.in_all, per_peer = limits.per_peer, held_back,
+                        "A connection to the nameserver was refused: {refused}."
+                    );
+                }
                 continue;
             }
         };
-        let Ok(place) = Arc::clone(&room).try_acquire_owned() else { continue };
-        let busy = room.available_permits() < shared.connections / 2;
-        let idle = if busy { shared.idle.min(IDLE_WHEN_BUSY) } else { shared.idle };
-        let connection = Connection { stream, peer, shared: Arc::clone(&shared), idle };
-        let stop = stop.clone();
+        let (shared, stop) = (Arc::clone(&shared), stop.clone());
         tokio::spawn(async move {
-            let _place = place;
-            if let Some(Err(error)) = stop.run_until_cancelled(connection.run()).await {
-                debug!(client = %peer, %error, "A connection ended early.");
+            let connection = Connection { stream, peer, shared, place: &place };
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = place.displaced() => {
+                    debug!(client = %peer, "A connection was closed: it was idle longest, and others wanted its place.");
+                }
+                ended = connection.run() => {
+                    if let Err(error) = ended {
+                        debug!(client = %peer, %error, "A connection ended early.");
+                    }
+                }
             }
         });
     }
 }
 
-struct Connection {
+struct Connection<'p> {
     stream: TcpStream,
     peer: SocketAddr,
     shared: Arc<SocketContext>,
-    idle: Duration,
+    place: &'p ActiveConnection,
 }
 
-impl Connection {
+impl Connection<'_> {
     async fn run(mut self) -> io::Result<()> {
         self.stream.set_nodelay(true)?;
         let mut reply = Reply::default();
         let mut packet = Vec::new();
         while self.receive(&mut packet).await? {
+            let _in_progress = self.place.begin_request();
             let picture = self.shared.zones.load_full();
             match answer(&picture, &packet, &mut reply) {
                 // Nobody who speaks DNS sends this.
@@ -111,9 +116,17 @@ impl Connection {
         Ok(())
     }
 
+    /// How long it may be silent now, or not read what it asked for.
+    fn idle(&self) -> Duration {
+        let SocketContext { connections, idle, .. } = &*self.shared;
+        let busy = connections.counts().open > connections.limits().in_all / 2;
+        if busy { IDLE_WHEN_BUSY.min(*idle) } else { *idle }
+    }
+
     /// Reads one message; false if the client is done.
     async fn receive(&mut self, packet: &mut Vec<u8>) -> io::Result<bool> {
-        let Self { stream, idle, .. } = self;
+        let idle = self.idle();
+        let stream = &mut self.stream;
         let read = async {
             let length = match stream.read_u16().await {
                 Ok(length) => length,
@@ -124,11 +137,11 @@ impl Connection {
             packet.resize(length.into(), 0);
             stream.read_exact(packet).await.map(|_| true)
         };
-        timeout(*idle, read).await.unwrap_or(Ok(false))
+        timeout(idle, read).await.unwrap_or(Ok(false))
     }
 
     async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let sent = timeout(self.idle, self.stream.write_all(bytes)).await;
+        let sent = timeout(self.idle(), self.stream.write_all(bytes)).await;
         sent.unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read")))
     }
 }

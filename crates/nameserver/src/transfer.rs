@@ -1,4 +1,4 @@
-//! Whole zones and their last changes, for secondaries.
+//! Zone transfers for secondaries: AXFR, and IXFR from the last changes.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! One zone, ready to be answered from.
+//! [`Zone`]: one zone in memory, ready to answer from.
 
 mod history;
 mod lookup;

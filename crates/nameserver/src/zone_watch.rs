@@ -1,4 +1,4 @@
-//! Keeps the zones in memory as the store has them.
+//! [`ZoneWatcher`]: keeps the zones in memory up to date with the store.
 
 mod load;
 mod retry;

@@ -1,4 +1,4 @@
-//! All zones, as one picture that is exchanged whole.
+//! [`Zones`]: all zones, as one value that is replaced as a whole.
 
 use std::sync::Arc;
 

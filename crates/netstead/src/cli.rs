@@ -1,4 +1,4 @@
-//! What can be typed: the commands, their flags and their help.
+//! The command line: commands, flags and their help.
 
 pub(crate) mod admin;
 pub(crate) mod adopt_and_rollback;
@@ -7,7 +7,7 @@ pub(crate) mod cluster;
 pub(crate) mod dns;
 pub(crate) mod get;
 pub(crate) mod import;
-pub(crate) mod pipam;
+pub(crate) mod pipam_aliases;
 pub(crate) mod pool;
 
 #[cfg(test)]
@@ -123,6 +123,11 @@ impl Cli {
         cli.global.config_typed = typed(&matches) || typed(inner);
         Ok(cli)
     }
+
+    /// Whether this process may make files of a store itself.
+    pub(crate) fn writes_a_store(&self) -> bool {
+        self.global.local || matches!(self.command, Command::Run(_) | Command::Store(_))
+    }
 }
 
 impl Command {
@@ -201,9 +206,9 @@ pub(crate) enum Command {
     Completions(admin::Completions),
     Man(admin::Man),
     #[command(hide = true)]
-    Output(pipam::Output),
+    Output(pipam_aliases::Output),
     #[command(hide = true)]
-    Health(pipam::Health),
+    Health(pipam_aliases::Health),
 }
 
 /// Start a server and run until it is stopped

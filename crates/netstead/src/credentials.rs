@@ -1,16 +1,16 @@
-//! The tokens a user has, by the URL they work at. A server leaves its admin token here; the command line finds it.
+//! The credentials file: a user's tokens, by URL. A server leaves its admin token there; commands find it.
 
 use std::{
     collections::BTreeMap,
-    fs::{File, OpenOptions},
+    fs::Permissions,
     io::{self, Write as _},
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
 
 use anyhow::Context as _;
+use netstead_wire::files;
 use serde::{Deserialize, Serialize};
-
-use crate::state_dir::make_private;
 
 const FILE: &str = "credentials.json";
 
@@ -53,8 +53,9 @@ impl Credentials {
     /// service (`RUNTIME_DIRECTORY`) lets its group in.
     pub(crate) fn save_token(&self, urls: &[String], token: &str) -> anyhow::Result<()> {
         let wrong = || format!("cannot write {}", self.path().display());
-        make_private(&self.dir).with_context(wrong)?;
-        let lock = File::create(self.dir.join(".credentials.lock")).with_context(wrong)?;
+        files::create_private_dir(&self.dir).with_context(wrong)?;
+        let lock = self.dir.join(".credentials.lock");
+        let lock = files::private().write(true).create(true).truncate(true).open(lock).with_context(wrong)?;
         lock.lock().with_context(wrong)?;
         let mut content = self.read()?;
         for url in urls {
@@ -66,7 +67,7 @@ impl Credentials {
 
     fn read(&self) -> anyhow::Result<Content> {
         let path = self.path();
-        match std::fs::read(&path) {
+        match files::read(&path, files::MOST_OF_CONFIG) {
             Ok(bytes) => serde_json::from_slice(&bytes)
                 .with_context(|| format!("{} is damaged; delete it and restart the server", path.display())),
             Err(error)
@@ -83,12 +84,10 @@ fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let fresh = path.with_extension("new");
     // Left over from a crash, perhaps with another mode.
     let _ = std::fs::remove_file(&fresh);
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
-    let mut file = options.open(&fresh)?;
+    let mut file = files::private().write(true).create_new(true).open(&fresh)?;
     file.write_all(bytes)?;
+    // The umask has no say in who may read it.
+    file.set_permissions(Permissions::from_mode(mode))?;
     file.sync_all()?;
     std::fs::rename(&fresh, path)
 }
@@ -107,13 +106,9 @@ mod tests {
         credentials.save_token(std::slice::from_ref(&there), "two").unwrap();
         assert_eq!(credentials.token(&here).unwrap().as_deref(), Some("one"));
         assert_eq!(credentials.token(&there).unwrap().as_deref(), Some("two"));
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt as _;
-            let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-            assert_eq!(mode(&credentials.path()), 0o600);
-            assert_eq!(mode(credentials.path().parent().unwrap()), 0o700);
-        }
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&credentials.path()), 0o600);
+        assert_eq!(mode(credentials.path().parent().unwrap()), 0o700);
     }
 
     #[test]

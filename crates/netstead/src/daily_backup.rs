@@ -1,4 +1,4 @@
-//! A backup a day, beside a local store: for the day on which somebody says `rm`, or a disk lies.
+//! A daily backup beside a local store, against a wrong `rm` or a disk that fails.
 
 use std::{
     io,
@@ -11,11 +11,10 @@ use jiff::civil::Date;
 use netstead_ledger::backup;
 use netstead_model::{Clock, SystemClock};
 use netstead_store::Store;
+use netstead_wire::files;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
-
-use crate::state_dir::make_private;
 
 /// A start is busy enough.
 const FIRST: Duration = Duration::from_mins(1);
@@ -40,6 +39,10 @@ impl<'a> DailyBackup<'a> {
     }
 
     pub(crate) async fn run(&self, stop: &CancellationToken) {
+        // Those of an older version, or a directory that a person made.
+        if let Err(error) = files::close_to_others(&self.dir) {
+            warn!(dir = %self.dir.display(), %error, "Others may read the backups.");
+        }
         let mut pause = FIRST;
         while stop.run_until_cancelled(sleep(pause)).await.is_some() {
             pause = LOOK;
@@ -61,7 +64,7 @@ impl<'a> DailyBackup<'a> {
         if tokio::fs::try_exists(&file).await? {
             return Ok(None);
         }
-        make_private(&self.dir)?;
+        files::create_private_dir(&self.dir)?;
         let fresh = tempfile::Builder::new().prefix(".fresh").tempfile_in(&self.dir)?;
         let mut out = tokio::fs::File::from_std(fresh.reopen()?);
         backup::write(self.store, &SystemClock, &mut out).await?;

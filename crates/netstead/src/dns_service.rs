@@ -1,6 +1,11 @@
-//! The wiring of names: sources, providers and the nameserver, as the configuration has them.
+//! [`DnsService`]: sources, providers, the nameserver and the engine, built from the configuration.
 //!
-//! The nameserver answers on every node. The engine runs where the lead is; elsewhere the sources are kept warm.
+//! The nameserver answers on every node. The engine runs on the leader. On the other nodes the sources are polled, so that a
+//! takeover is quick.
+//!
+//! - `setup`: builds sources and providers. `reload`: applies a changed file. `what_if`: reads a file without applying it.
+//! - `target_follower`, `source_target_resolver`, `provider_without_target`: targets that are found out at run time.
+//! - `nameserver`: starts the nameserver. `call_metrics`: counts calls to servers.
 
 mod call_metrics;
 #[cfg(test)]
@@ -22,6 +27,7 @@ use netstead_ledger::{Ledger, LedgerSource};
 use netstead_model::{PoolSpec, SystemClock};
 use netstead_nameserver::NameServer;
 use netstead_store::Store;
+use netstead_wire::Connections;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
@@ -31,11 +37,11 @@ pub(crate) use self::{nameserver::NameserverState, reload::Reload};
 use self::{setup::Parts, target_follower::TargetFollower};
 use crate::config::Config;
 
-/// Everything that keeps names.
+/// The nameserver, the sources, the providers and the engine of this node.
 #[derive(Debug)]
 pub(crate) struct DnsService {
     pub(crate) answering: NameserverState,
-    /// Where the engine is while this node leads.
+    /// The engine, while this node leads.
     stage: EngineSlot,
     nameserver: Option<NameServer>,
     parts: Arc<Parts>,
@@ -47,20 +53,22 @@ pub(crate) struct DnsService {
 }
 
 impl DnsService {
-    /// Answers for names from now on; `listen` was asked for on the command line.
+    /// Starts the nameserver; `listen` comes from the command line.
     pub(crate) async fn start(
         store: &Arc<dyn Store>,
         ledger: &Ledger,
         config: &Config,
         listen: &[std::net::SocketAddr],
         meter: &Meter,
+        connections: Connections,
     ) -> anyhow::Result<Self> {
         let source = LedgerSource::new("ledger".parse()?, ledger.clone());
         let targets = Arc::new(TargetFollower::new(Arc::clone(store)));
         let parts = Parts::new(Arc::clone(store), Arc::new(source), meter.clone(), targets);
-        // What is wrong with a source is told at the start, whoever leads.
+        // Errors of a source are reported at the start, on every node.
         parts.sources(config)?;
-        let (nameserver, answering) = nameserver::start(store, &config.nameserver, listen).await?;
+        let (nameserver, answering) =
+            nameserver::start(store, &config.nameserver, listen, connections).await?;
         let in_force = Arc::new(RwLock::new(config.clone()));
         Ok(Self {
             answering,
@@ -73,7 +81,7 @@ impl DnsService {
         })
     }
 
-    /// Keeps names from now on: this node leads in `epoch`.
+    /// Starts the engine: this node leads in `epoch`.
     pub(crate) async fn start_leading(
         &self,
         ledger: &Ledger,
@@ -99,7 +107,7 @@ impl DnsService {
         Ok(engine)
     }
 
-    /// Another node leads: nothing more is written. What is on its way to a server comes to its own end.
+    /// Stops the engine because another node leads. Writes that are on their way to a server end by themselves.
     pub(crate) async fn stop_leading(&self) {
         let engine = self.stage.uninstall();
         let _turn = self.turn.lock().await;
@@ -109,7 +117,7 @@ impl DnsService {
         }
     }
 
-    /// Looks at the sources while another node leads, so that a takeover finds them ready. Until `stop`.
+    /// Polls the sources while another node leads, until `stop`, so that a takeover finds them ready.
     pub(crate) async fn poll_sources_on_standby(&self, stop: &CancellationToken) {
         let mut news = self.news.subscribe();
         while !stop.is_cancelled() {
@@ -143,7 +151,7 @@ impl DnsService {
         self.news.send_modify(|times| *times += 1);
     }
 
-    /// Goes on with another configuration, if all of it can be had. While another node leads, that is its sources.
+    /// Applies another configuration, all of it or nothing. While another node leads, only the sources are built.
     async fn reconfigure(&self, config: &Config) -> anyhow::Result<()> {
         let _turn = self.turn.lock().await;
         match self.stage.engine() {
@@ -154,8 +162,8 @@ impl DnsService {
         Ok(())
     }
 
-    /// As [`Names::reconfigure`], with `between` done while claims are not looked at: it changes what they are called, and
-    /// it must be seen that the file did that. If it fails, all stays as it was.
+    /// As [`DnsService::reconfigure`], with `between` run while the engine does not look at claims: it changes their names,
+    /// and the engine must see that the file did that. If it fails, everything stays as it was.
     async fn reconfigure_around(
         &self,
         config: &Config,
@@ -164,7 +172,7 @@ impl DnsService {
         let turn = self.turn.lock().await;
         let Some(engine) = self.stage.engine() else {
             drop(turn);
-            // Whoever leads does what the file says of pools.
+            // The leader brings the file's pools into the ledger.
             return self.reconfigure(config).await;
         };
         let mut setup = self.parts.setup(config).await?;
@@ -181,7 +189,7 @@ impl DnsService {
         done
     }
 
-    /// Follows the targets that move until `stop`.
+    /// Follows dynamic targets until `stop`.
     pub(crate) async fn follow_targets(&self, stop: &CancellationToken) {
         let moved = async || {
             let _turn = self.turn.lock().await;
@@ -196,17 +204,17 @@ impl DnsService {
         self.parts.targets.follow(moved, stop).await;
     }
 
-    /// What is in force, as it changes.
+    /// The configuration in force.
     pub(crate) fn in_force(&self) -> Arc<RwLock<Config>> {
         Arc::clone(&self.in_force)
     }
 
-    /// Where the engine is while this node leads.
+    /// The slot that has the engine while this node leads.
     pub(crate) fn engine_slot(&self) -> &EngineSlot {
         &self.stage
     }
 
-    /// Says what other configurations would mean.
+    /// A reader of other configurations, for what-if plans.
     pub(crate) fn reader(&self) -> WhatIfReader {
         WhatIfReader { parts: Arc::clone(&self.parts), in_force: Arc::clone(&self.in_force) }
     }

@@ -1,11 +1,11 @@
-//! A look at what is around the house: the file, the nameserver, and whether the machine's resolvers ask it.
+//! Checks of the host for the doctor: the file, the nameserver, and whether the machine's resolvers ask it.
 
 mod soa_query;
 
 use std::{
     collections::BTreeSet,
     net::{IpAddr, SocketAddr},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, PoisonError, RwLock},
 };
 
@@ -14,10 +14,11 @@ use netstead_api::HostDoctor;
 use netstead_client::types::FindingOutput;
 use netstead_model::Name;
 use netstead_plan::DomainMatch;
+use netstead_wire::files;
 
 use crate::{
-    config::{self, Config, FoundConfig, ServerConfig},
-    settings::Settings,
+    config::{self, Config, FoundConfig},
+    loaded_config::LoadedConfig,
     state_dir::variable,
 };
 
@@ -61,7 +62,7 @@ impl HostChecks {
             FoundConfig::File { path, .. } => path.display().to_string(),
             FoundConfig::Nothing { .. } => "no file, the defaults".to_owned(),
         };
-        match Settings::understand(found) {
+        match LoadedConfig::understand(found) {
             Ok(settings) if settings.config == *in_force => {
                 FindingOutput::ok(about, format!("{shown}: in force"))
             }
@@ -113,7 +114,7 @@ impl HostChecks {
 
 /// The domains that the built-in provider is named for.
 fn own_domains(config: &Config) -> BTreeSet<Name> {
-    let own = config.providers.iter().filter(|provider| provider.server == ServerConfig::Builtin);
+    let own = config.providers.iter().filter(|provider| provider.server.kind.name == "builtin");
     let domains = own.flat_map(|provider| &provider.common.domains);
     domains
         .filter_map(|domain| match domain {
@@ -135,7 +136,7 @@ fn reachable(socket: SocketAddr) -> SocketAddr {
 
 /// The resolvers of this machine.
 fn resolvers() -> Vec<SocketAddr> {
-    let text = std::fs::read_to_string(RESOLVERS).unwrap_or_default();
+    let text = files::read_text(Path::new(RESOLVERS), files::MOST_OF_CONFIG).unwrap_or_default();
     let lines = text.lines().filter_map(|line| line.trim().strip_prefix("nameserver"));
     lines.filter_map(|rest| rest.trim().parse().ok()).map(|ip| SocketAddr::new(ip, 53)).take(3).collect()
 }

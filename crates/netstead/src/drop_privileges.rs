@@ -1,7 +1,7 @@
-//! From root to an ordinary user: how a container starts.
+//! Drops root: how a container starts.
 //!
-//! Docker's socket belongs to a group whose number differs from host to host, so an image cannot name it. Root looks
-//! whose it is, makes a new data directory the user's, joins that group and is root no more.
+//! Docker's socket belongs to a group whose number differs from host to host, so an image cannot name it. As root, the process
+//! finds out that group, gives a new data directory to the user, joins the group, and becomes the user.
 
 use std::{
     fmt, io,
@@ -11,13 +11,14 @@ use std::{
 };
 
 use anyhow::Context as _;
+use netstead_wire::files;
 use nix::unistd::{Gid, Uid, geteuid, getgroups, setgid, setgroups, setuid};
 
 use crate::{
     cli::{Cli, Command, Global},
     config::RaftConfig,
-    settings::Settings,
-    state_dir::{credentials_dir, make_private, variable},
+    loaded_config::LoadedConfig,
+    state_dir::{credentials_dir, variable},
     store_location::StoreLocation,
 };
 
@@ -48,7 +49,7 @@ impl fmt::Display for User {
     }
 }
 
-/// Goes on as the user that was asked for. Who is not root stays who they are: somebody else has seen to it.
+/// Drops root to `--user`. Does nothing when not root: the container runtime already did it.
 pub(crate) fn to_requested_user(cli: &Cli) -> anyhow::Result<()> {
     if !geteuid().is_root() {
         return Ok(());
@@ -64,7 +65,7 @@ pub(crate) fn to_requested_user(cli: &Cli) -> anyhow::Result<()> {
 
 fn before_running(user: User, global: &Global) -> anyhow::Result<()> {
     // What is wrong with the configuration is told when it is read as that user.
-    let settings = Settings::read_silently(global.config.as_deref());
+    let settings = LoadedConfig::read_silently(global.config.as_deref());
     let mut groups: Vec<Gid> = getgroups().unwrap_or_default();
     groups.retain(|group| group.as_raw() != 0);
     if let Some(settings) = &settings {
@@ -90,25 +91,9 @@ fn become_user(user: User, groups: &[Gid]) -> nix::Result<()> {
     setuid(Uid::from_raw(user.uid))
 }
 
-/// The sockets of Docker hosts on this machine.
-#[cfg(feature = "docker")]
-fn sockets(settings: &Settings) -> Vec<PathBuf> {
-    use crate::config::SourceKind;
-    use netstead_sources::docker::DockerHost;
-
-    let socket = |kind: &SourceKind| match kind {
-        SourceKind::Docker(docker) => match docker.host.parse() {
-            Ok(DockerHost::Unix(path)) => Some(path),
-            _ => None,
-        },
-        _ => None,
-    };
-    settings.config.sources.iter().filter_map(|source| socket(&source.kind)).collect()
-}
-
-#[cfg(not(feature = "docker"))]
-fn sockets(_: &Settings) -> Vec<PathBuf> {
-    Vec::new()
+/// The sockets of this machine that sources use.
+fn sockets(settings: &LoadedConfig) -> Vec<PathBuf> {
+    settings.config.sources.iter().flat_map(|source| source.table.local_sockets()).collect()
 }
 
 fn group_of(socket: &Path) -> Option<Gid> {
@@ -119,7 +104,7 @@ fn group_of(socket: &Path) -> Option<Gid> {
 /// in it says so.
 fn hand_over(dir: &Path, user: User) {
     let fresh = || -> io::Result<bool> {
-        make_private(dir)?;
+        files::create_private_dir(dir)?;
         Ok(std::fs::metadata(dir)?.uid() == 0 && std::fs::read_dir(dir)?.next().is_none())
     };
     if fresh().unwrap_or_default() {

@@ -1,4 +1,4 @@
-//! What went wrong, for people: an `error:` line, a `hint:` line and an exit code.
+//! Errors for people: an `error:` line, a `hint:` line and an exit code.
 
 use std::{fmt, process::ExitCode};
 
@@ -115,6 +115,14 @@ fn message(error: &anyhow::Error) -> String {
 /// The two lines, in colour at a terminal.
 pub(crate) fn print_error(message: &str, hint: Option<&str>) {
     anstream::eprintln!("\x1b[1;31merror:\x1b[0m {}", crate::output::plain(message));
+    if let Some(hint) = hint {
+        anstream::eprintln!("\x1b[1;36mhint:\x1b[0m {}", crate::output::plain(hint));
+    }
+}
+
+/// The same for what is allowed and probably not meant.
+pub(crate) fn print_warning(message: &str, hint: Option<&str>) {
+    anstream::eprintln!("\x1b[1;33mwarning:\x1b[0m {}", crate::output::plain(message));
     if let Some(hint) = hint {
         anstream::eprintln!("\x1b[1;36mhint:\x1b[0m {}", crate::output::plain(hint));
     }

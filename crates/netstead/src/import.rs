@@ -1,10 +1,12 @@
-//! From another tool's settings to a configuration of ours.
+//! Turns another tool's settings into a configuration.
 
 mod dnsweaver;
 mod draft;
 mod variables;
 mod yaml;
 
+#[cfg(test)]
+pub(crate) use self::dnsweaver::kinds as dnsweaver_kinds;
 pub(crate) use self::{dnsweaver::convert, variables::Variables, yaml::variables as from_yaml};
 
 /// Set when the environment is dnsweaver's.

@@ -1,4 +1,14 @@
-//! Taking turns on a store that several processes share: one leads, the others follow, and any of them may be next.
+//! The leadership loop of a node: waits for the lead, leads, and follows again when another node takes over.
+//!
+//! 1. `wait_for_lead`: waits until the store grants the lead, which raises the epoch. Meanwhile polls the sources on standby.
+//! 2. The format of the store is checked, then the ledger takes over in this epoch.
+//! 3. `start_services`: publishes this node as the leader, brings the file's pools into the ledger, and starts the engine.
+//! 4. `lead_until_deposed`: follows dynamic targets, sends notifications, raises the format, and prunes members, until the ledger
+//!    says that a later epoch leads.
+//! 5. The node stops answering as a leader first, then the engine stops. Back to 1.
+//!
+//! This loop does not decide who leads. Each commit of the ledger and the engine is conditional on the epoch or the head, so a
+//! node that is wrong about the leader can change nothing.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,12 +24,12 @@ use tracing::{debug, info, warn};
 
 use crate::{dns_service::DnsService, node, notify::Notifier};
 
-/// Pauses after something went wrong that may pass.
+/// Pauses after an error that may pass.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// How often a node tells the others that it is here.
+/// How often a node registers itself.
 const REGISTER_INTERVAL: Duration = Duration::from_mins(1);
-/// How often a node that follows asks whether it still knows everything, so that it can say how old its answers are.
+/// How often a node confirms with the store that it is up to date, so that it can say how old its answers are.
 const CONFIRM: Duration = Duration::from_secs(5);
 
 /// What a node needs to follow and to lead.
@@ -37,8 +47,7 @@ pub(crate) struct Leadership<'a> {
 }
 
 impl Leadership<'_> {
-    /// Leads whenever it is this node's turn and follows in between, for ever; only what a person must mend ends it.
-    /// `begun` is a lead that was taken already.
+    /// Runs the loop above. Ends only with an error that an operator must fix. `begun` is a lead that was taken already.
     pub(crate) async fn run(&self, begun: Option<(u64, Engine)>) -> anyhow::Result<()> {
         let mut begun = begun;
         loop {
@@ -48,14 +57,14 @@ impl Leadership<'_> {
             };
             info!(epoch, "This node leads.");
             self.lead_until_deposed(epoch, &engine).await;
-            // First of all nobody is answered as by a leader any more.
+            // First of all: requests are no longer answered as by a leader.
             self.cluster.stop_leading();
             warn!(epoch, "Another node leads now; this one follows.");
             self.names.stop_leading().await;
         }
     }
 
-    /// Waits for the turn, and makes everything ready.
+    /// Waits for the lead and starts the services of a leader. Tries again after errors that may pass.
     pub(crate) async fn acquire(&self) -> anyhow::Result<(u64, Engine)> {
         let (mut told, mut pause) = (String::new(), FIRST_PAUSE);
         loop {
@@ -90,13 +99,13 @@ impl Leadership<'_> {
         }
     }
 
-    /// Waits until the ledger leads, while the sources are kept warm.
+    /// Waits until the ledger leads. Meanwhile polls the sources on standby.
     async fn wait_for_lead(&self) -> anyhow::Result<u64> {
         if let Role::Leading { epoch } = *self.ledger.role().borrow() {
             return Ok(epoch);
         }
         if !self.shared {
-            // There is nobody to wait for, and the engine looks at once.
+            // No other process can lead this store, and the engine starts at once.
             return Ok(self.ledger.lead().await?.0);
         }
         tokio::select! {
@@ -110,23 +119,23 @@ impl Leadership<'_> {
 
     async fn lead_the_ledger(&self) -> anyhow::Result<u64> {
         let epoch = self.store.lead().await.map_err(LedgerError::from)?;
-        // While this node waited, the others may have agreed on a format that it does not understand. They can no longer,
-        // now that it leads, and it has written nothing yet.
+        // While this node waited, another leader may have raised the format above what this node understands. Now that it
+        // leads, that can no longer happen, and it has written nothing yet.
         self.cluster.check_format().await.map_err(node::advised)?;
         self.ledger.lead_in(epoch).await?;
         Ok(epoch.0)
     }
 
-    /// Tells the others, does what the file says of pools, and starts to keep names.
+    /// Publishes this node as the leader, brings the file's pools into the ledger, and starts the engine.
     async fn start_services(&self, epoch: u64) -> anyhow::Result<Engine> {
-        // From here on changes of addresses are taken; what concerns names waits for the engine.
+        // From here on requests about addresses are answered; requests about names wait for the engine.
         self.cluster.lead(epoch).await.map_err(node::advised)?;
         let pools = self.names.pools();
         sync_pools(self.ledger, &pools).await?;
         self.names.start_leading(self.ledger, epoch, self.dry_run).await
     }
 
-    /// What only one node does, until another one leads.
+    /// Runs the tasks of a leader, until another node leads.
     async fn lead_until_deposed(&self, epoch: u64, engine: &Engine) {
         let notifier = Notifier::new(engine, self.ledger, self.store, self.names.in_force());
         let ending = self.stop.child_token();
@@ -149,8 +158,8 @@ impl Leadership<'_> {
         }
     }
 
-    /// Tells the others now and then that this node is here, and knows how old its own answers are. Ends only with
-    /// something that a person must mend.
+    /// Registers this node regularly, and confirms how old its own answers are. Ends only with an error that an operator must
+    /// fix.
     pub(crate) async fn heartbeat(&self) -> anyhow::Result<()> {
         let telling = async {
             loop {
@@ -171,7 +180,7 @@ impl Leadership<'_> {
             }
         };
         if !self.shared {
-            // Nobody else is there who would want to know.
+            // No other node uses this store: once is enough.
             if let Err(error) = self.cluster.register().await {
                 return Err(node::refused(error));
             }
@@ -185,7 +194,7 @@ impl Leadership<'_> {
     }
 }
 
-/// Whether it may be otherwise in a moment without anybody's doing.
+/// Whether the error may pass without an operator.
 fn is_transient(error: &anyhow::Error) -> bool {
     let of_store = |error: &StoreError| {
         matches!(
@@ -215,7 +224,7 @@ fn is_transient(error: &anyhow::Error) -> bool {
     })
 }
 
-/// Whether only a person can mend it, whoever leads.
+/// Whether only an operator can fix it, on any node.
 fn needs_operator(error: &anyhow::Error) -> bool {
     let of_ledger =
         |error: &LedgerError| matches!(error, LedgerError::Moved { .. } | LedgerError::Damaged { .. });
@@ -225,7 +234,7 @@ fn needs_operator(error: &anyhow::Error) -> bool {
     })
 }
 
-/// Makes the pools of the file what the file says.
+/// Brings the pools of the file into the ledger.
 pub(crate) async fn sync_pools(ledger: &Ledger, pools: &[PoolSpec]) -> anyhow::Result<()> {
     let command = Command::SyncFilePools(pools.to_vec());
     let done = ledger.submit(Caller::new("netstead").manager(), command, Duration::from_mins(1)).await;

@@ -1,4 +1,4 @@
-//! The ledger in a store, and a server of our own on top of it for `--local`.
+//! The server in this process that `--local` uses, on the same store and the same API.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,8 +17,8 @@ use crate::{
     config::LedgerConfig,
     credentials::Credentials,
     failure::Failure,
+    loaded_config::LoadedConfig,
     node,
-    settings::Settings,
     state_dir::{credentials_dirs, variable},
     store_location::with_server_hint,
 };
@@ -54,7 +54,7 @@ fn options(config: &LedgerConfig) -> Options {
     Options { retention: config.retention, max_events: config.max_events, ..Options::default() }
 }
 
-/// The API on a port of loopback that nobody knows, for one command: the same path as with a server that runs.
+/// The API on a random port of loopback, for one command: the same path as with a running server.
 #[derive(Debug)]
 pub(crate) struct LocalServer {
     store: Arc<dyn Store>,
@@ -70,7 +70,7 @@ pub(crate) struct LocalServer {
 
 impl LocalServer {
     pub(crate) async fn start(global: &Global) -> anyhow::Result<Self> {
-        let settings = Settings::read(global.config.as_deref())?;
+        let settings = LoadedConfig::read(global.config.as_deref())?;
         let place = settings.store(global);
         // A slip in the name of a directory must not make a store there.
         let store = place.open_existing().await.map_err(with_server_hint)?;

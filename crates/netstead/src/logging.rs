@@ -1,4 +1,4 @@
-//! Logs go to stderr: a line of text, or an object of JSON.
+//! Logging to stderr: lines of text, or objects of JSON.
 
 use std::{fmt, io::IsTerminal as _, str::FromStr};
 

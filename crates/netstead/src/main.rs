@@ -1,4 +1,24 @@
 //! The binary: command line, configuration, wiring.
+//!
+//! ```text
+//!  main ─► Cli::read ─► dispatch ─┬─► run ─► store_location ─► Store
+//!                                 │    │      node ─► Cluster      follow_ledger ─► Ledger
+//!                                 │    │      DnsService: nameserver, sources, providers, engine
+//!                                 │    └─► three tasks: serve (the API), Leadership::run, heartbeat
+//!                                 │
+//!                                 └─► commands ─► Session ─► Client ─► the API of a server
+//!                                                  └─ --local: a server in this process
+//! ```
+//!
+//! - `cli`: all commands and flags, with their help. `commands`: one module per command.
+//! - `config`: the file, overlaid by the environment. `settings`: the same with the flags.
+//! - `run.rs`: `netstead run`. `leadership.rs`: takes the lead, starts the services of a leader, and ends them when another
+//!   node leads. `dns_service.rs`: the engine and everything it needs, built from the configuration.
+//! - `drop_privileges.rs`: from root to `--user`, before any thread starts.
+//! - `output`: tables, JSON, YAML, CSV. `failure.rs`: errors with a hint and an exit code.
+//! - `import`: dnsweaver's settings as a configuration. `notify`: messages when a person must act. `doctor`: checks of the host.
+//!
+//! Start with `run.rs` for the server and `commands/claim.rs` for the command line.
 
 mod admin_token;
 mod cli;
@@ -6,13 +26,15 @@ mod commands;
 mod config;
 mod credentials;
 mod daily_backup;
-mod discovery;
 mod dns_service;
+mod docker_discovery;
 mod doctor;
 mod drop_privileges;
 mod failure;
+mod file_limit;
 mod import;
 mod leadership;
+mod loaded_config;
 mod local_server;
 mod logging;
 mod node;
@@ -21,7 +43,6 @@ mod output;
 mod progress;
 mod run;
 mod session;
-mod settings;
 mod startup_banner;
 mod state_dir;
 mod store_location;
@@ -29,6 +50,7 @@ mod store_location;
 use std::process::ExitCode;
 
 use netstead_model::{Span, SystemClock};
+use nix::sys::stat::{Mode, umask};
 
 use self::{
     cli::{Cli, Command, Global},
@@ -51,6 +73,10 @@ fn main() -> ExitCode {
             return if fine { Exit::Fine } else { Exit::Error }.into();
         }
     };
+    if cli.writes_a_store() {
+        // What the database makes by itself is for its owner alone too.
+        umask(Mode::S_IRWXG | Mode::S_IRWXO);
+    }
     // While there is one thread.
     if let Err(error) = drop_privileges::to_requested_user(&cli) {
         return report(&error).into();
@@ -72,6 +98,9 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
         Command::Run(args) => return run::run(&global, args).await.map(|()| Exit::Fine),
         Command::Config(cli::admin::Config::Check(args)) => {
             return commands::config::check(&global, args).map(|()| Exit::Fine);
+        }
+        Command::Config(cli::admin::Config::Schema) => {
+            return commands::config::schema().map(|()| Exit::Fine);
         }
         Command::Import(cli::import::Import::Dnsweaver(args)) => {
             return commands::import::dnsweaver(args).map(|()| Exit::Fine);

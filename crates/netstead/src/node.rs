@@ -1,7 +1,7 @@
-//! This process as one node among those that serve the same store.
+//! [`Node`]: this process as one of the nodes that share a store: its id, its name, and the URL it advertises.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::File,
     io::{Read as _, Write as _},
     net::SocketAddr,
     path::Path,
@@ -12,22 +12,25 @@ use anyhow::Context as _;
 use netstead_api::cluster::{self, Cluster, ClusterError, FORMAT, Member};
 use netstead_model::{Clock as _, SystemClock};
 use netstead_store::{Snapshot, Store};
+use netstead_wire::files;
 use tracing::warn;
 
 use crate::{
     config::ApiConfig,
     failure::Failure,
-    state_dir::{make_private, state_dir, variable},
+    state_dir::{state_dir, variable},
     store_location::StoreLocation,
 };
 
+/// Bytes of a file with an id, with room for what a person may have left there.
+const MOST_OF_ID: u64 = 1024;
 /// So many nodes of one user may run on one machine.
 const MOST: usize = 16;
 
-/// Who else may work on the same store.
+/// The other processes that may use the same store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SharedWith {
-    /// Nobody.
+    /// There are none.
     None,
     /// Other processes, as far as is known on this machine only.
     Here,
@@ -79,18 +82,19 @@ impl Node {
     }
 
     fn with_stored_id(dir: &Path) -> anyhow::Result<Self> {
-        make_private(dir)?;
+        files::create_private_dir(dir)?;
         for number in 1..=MOST {
             let name = if number == 1 { "node-id".to_owned() } else { format!("node-id.{number}") };
             let path = dir.join(name);
+            files::close_to_others(&path)?;
             let mut file =
-                OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path)?;
+                files::private().read(true).write(true).create(true).truncate(false).open(&path)?;
             // Another node of this user on this machine is another node.
             if file.try_lock().is_err() {
                 continue;
             }
             let mut id = String::new();
-            file.read_to_string(&mut id)?;
+            (&mut file).take(MOST_OF_ID).read_to_string(&mut id)?;
             let mut id = id.trim().to_owned();
             if !is_id(&id) {
                 id = random_id();

@@ -1,7 +1,7 @@
-//! Tells a person when one must act: once per matter, with the command that helps.
+//! Sends a message when a person must act: once per alert, with the command that helps.
 //!
-//! It looks at what the engine shows and has a task of its own, so nobody waits for it. What was told is remembered in
-//! the store, so that a restart tells nothing twice.
+//! It has a task of its own that looks at the engine's status, so nothing waits for it. The alerts that were sent are in the
+//! store, so that a restart repeats none.
 
 mod alert;
 mod message;
@@ -70,7 +70,7 @@ impl Notifier {
     pub(crate) async fn run(mut self, stop: &CancellationToken) {
         self.load().await;
         while stop.run_until_cancelled(sleep(TICK)).await.is_some() {
-            // A matter counts from when there is somebody to tell.
+            // An alert counts from when there is a receiver.
             let config = self.in_force.read().unwrap_or_else(PoisonError::into_inner).notify.clone();
             let Some(config) = config else { continue };
             let matters =

@@ -1,4 +1,4 @@
-//! How far long work has come; shown at a terminal only.
+//! Progress of long work; shown at a terminal only.
 
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -18,7 +18,7 @@ impl Progress {
         Self { bar: bar.with_message(what) }
     }
 
-    /// Of nobody knows how many bytes.
+    /// Progress in bytes, of an unknown total.
     pub(crate) fn bytes(what: &'static str) -> Self {
         let bar = ProgressBar::no_length();
         if let Ok(style) = ProgressStyle::with_template("{msg} {bytes} ({bytes_per_sec})") {
@@ -27,7 +27,7 @@ impl Progress {
         Self { bar: bar.with_message(what) }
     }
 
-    /// Of nobody knows how many things.
+    /// Progress in things, of an unknown total.
     pub(crate) fn things(what: &'static str) -> Self {
         let bar = ProgressBar::no_length();
         if let Ok(style) = ProgressStyle::with_template("{msg} {pos} ({per_sec})") {

@@ -1,4 +1,4 @@
-//! `netstead run`: opens the store, serves until it is told to stop, and leaves everything in order.
+//! `netstead run`: opens the store, serves until it is told to stop, and closes everything in order.
 
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -15,6 +15,7 @@ use netstead_api::{
 use netstead_ledger::Ledger;
 use netstead_model::SystemClock;
 use netstead_store::Store;
+use netstead_wire::Connections;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -27,13 +28,15 @@ use crate::{
     dns_service::{DnsService, Reload},
     doctor::HostChecks,
     failure::Failure,
+    file_limit::{self, ConnectionBudget},
     leadership::Leadership,
+    loaded_config::LoadedConfig,
     local_server::follow_ledger,
     logging::{self, LogFilter, LogFormat},
     node::{self, Node, SharedWith},
-    settings::Settings,
     startup_banner::StartupBanner,
     state_dir::{credentials_dir, variable},
+    store_location::StoreLocation,
 };
 
 /// How long running work may take to end.
@@ -46,7 +49,7 @@ const SETTLE: Duration = Duration::from_secs(1);
 const MARGIN: Duration = Duration::from_secs(10);
 
 pub(crate) async fn run(global: &Global, args: &Run) -> anyhow::Result<()> {
-    let settings = Settings::read(global.config.as_deref())?;
+    let settings = LoadedConfig::read(global.config.as_deref())?;
     let log = &settings.config.log;
     let filter = global.log_level.clone().or_else(|| log.level.clone()).unwrap_or_else(LogFilter::info);
     let format = global.log_format.or(log.format).unwrap_or_default();
@@ -55,6 +58,7 @@ pub(crate) async fn run(global: &Global, args: &Run) -> anyhow::Result<()> {
         FoundConfig::File { path, .. } => info!(file = %path.display(), "Configuration read."),
         FoundConfig::Nothing { looked } => info!(?looked, "No configuration file found; the defaults apply."),
     }
+    let files = file_limit::raise();
     let mut api = settings.config.api.clone();
     api.listen = args.listen.clone().unwrap_or(api.listen);
     let place = settings.store(global).joining(args.join.as_deref())?;
@@ -62,6 +66,12 @@ pub(crate) async fn run(global: &Global, args: &Run) -> anyhow::Result<()> {
     // From here on a SIGHUP means something else than the end.
     let reload = Reload::new(global.config.clone(), &settings)?;
     let data = place.to_string();
+    let is_raft = matches!(place, StoreLocation::Raft(_));
+    let budget = ConnectionBudget::new(files, is_raft, &api, &settings.config.nameserver);
+    let (meter, api_connections) = (Meter::default(), Connections::new(budget.api));
+    let dns_connections = Connections::new(budget.nameserver);
+    meter.watch_connections("api", &api_connections);
+    meter.watch_connections("nameserver", &dns_connections);
     let context = RunContext {
         settings: &settings,
         args,
@@ -73,7 +83,9 @@ pub(crate) async fn run(global: &Global, args: &Run) -> anyhow::Result<()> {
         backups: settings.backups(&place),
         format,
         stop: stop_on_signal()?,
-        meter: Meter::default(),
+        meter,
+        api_connections,
+        dns_connections,
         named: global.config.clone(),
     };
     let done = context.run_with_store(&store, reload).await;
@@ -83,7 +95,7 @@ pub(crate) async fn run(global: &Global, args: &Run) -> anyhow::Result<()> {
 
 /// What is known before anything is opened.
 struct RunContext<'a> {
-    settings: &'a Settings,
+    settings: &'a LoadedConfig,
     args: &'a Run,
     api: ApiConfig,
     /// What kind of store, and where, for people.
@@ -97,6 +109,10 @@ struct RunContext<'a> {
     format: LogFormat,
     stop: CancellationToken,
     meter: Meter,
+    /// Of the API, and of the listener for probes.
+    api_connections: Connections,
+    /// Of the nameserver, over TCP.
+    dns_connections: Connections,
     /// The file, as `--config` named it.
     named: Option<PathBuf>,
 }
@@ -104,15 +120,28 @@ struct RunContext<'a> {
 impl RunContext<'_> {
     async fn run_with_store(&self, store: &Arc<dyn Store>, reload: Reload) -> anyhow::Result<()> {
         // Before anything else begins: an address that is taken must not leave half a server behind.
-        let bound = netstead_api::bind(serve_options(&self.api)).await.map_err(unserved)?;
+        let bound = netstead_api::bind(self.serve_options()).await.map_err(unserved)?;
         let url = node::advertised(&self.api, bound.address(), self.others);
         let bound = bound.also_called(node::host_of(&url));
         let cluster = self.node.join(store, url).await?;
         let ledger = follow_ledger(store, &self.settings.config.ledger).await?;
-        // On the heap: it holds the whole house.
+        // On the heap: the future is large.
         let done = Box::pin(self.run_with_ledger(store, &ledger, &cluster, bound, reload)).await;
         ledger.close().await;
         done
+    }
+
+    fn serve_options(&self) -> ServeOptions {
+        let api = &self.api;
+        let usual = ServeOptions::new(api.listen.to_string());
+        ServeOptions {
+            names: api.hosts.clone(),
+            tls: api.tls.as_ref().map(|tls| TlsFiles::new(&tls.cert, &tls.key)),
+            grace: FAREWELL,
+            max_body: api.max_body.and_then(|most| usize::try_from(most).ok()).unwrap_or(usual.max_body),
+            connections: self.api_connections.clone(),
+            ..usual
+        }
     }
 
     async fn run_with_ledger(
@@ -124,7 +153,9 @@ impl RunContext<'_> {
         reload: Reload,
     ) -> anyhow::Result<()> {
         let Run { dns_listen, dry, .. } = self.args;
-        let names = DnsService::start(store, ledger, &self.settings.config, dns_listen, &self.meter).await?;
+        let connections = self.dns_connections.clone();
+        let config = &self.settings.config;
+        let names = DnsService::start(store, ledger, config, dns_listen, &self.meter, connections).await?;
         let leadership = Leadership {
             store,
             ledger,
@@ -146,7 +177,7 @@ impl RunContext<'_> {
         reload: Reload,
     ) -> anyhow::Result<()> {
         let Leadership { store, ledger, names, .. } = leadership;
-        // Where nobody else can lead, nobody is answered before everything is in order.
+        // Where no other process can lead, no request is answered before everything is in order.
         let begun = if self.shared { None } else { Some(leadership.acquire().await?) };
         tokio::select! {
             done = self.serve(leadership, bound) => done,
@@ -184,13 +215,13 @@ impl RunContext<'_> {
             .with_engine_slot(names.engine_slot())
             .with_cluster(cluster, &node::peers(&self.api)?)
             .with_nameserver(names.answering.addresses());
-        // The address is ours, so nobody else's token is replaced; and nobody is answered before theirs is there.
+        // The address is ours, so no other server's token is replaced. No request is answered before the token is there.
         let credentials = Credentials::in_dir(credentials_dir(&variable));
         let kept = admin_token::ensure(&tokens, &credentials, &urls(&self.api, bound.address())).await;
         if let Err(error) = &kept {
             warn!(error = format!("{error:#}"), "The admin token could not be left for the command line.");
         }
-        let server = bound.serve(&api, self.stop.clone()).map_err(unserved)?;
+        let server = bound.serve(&api, self.stop.clone());
         let probes = self.answer_probes(&api).await;
         if self.shared {
             self.wait_until_leading(cluster).await;
@@ -224,11 +255,14 @@ impl RunContext<'_> {
     /// Where dnsweaver's probes come, if anywhere. Names are worth more than probes: without the port all else goes on.
     async fn answer_probes(&self, api: &Api) -> Option<Server> {
         let listen = self.api.probes.as_ref()?.to_string();
-        let options =
-            ServeOptions { names: self.api.hosts.clone(), grace: PROBES, ..ServeOptions::new(&listen) };
-        let served = async { netstead_api::bind(options).await?.serve_probes(api, self.stop.clone()) };
-        match served.await {
-            Ok(server) => Some(server),
+        let options = ServeOptions {
+            names: self.api.hosts.clone(),
+            grace: PROBES,
+            connections: self.api_connections.clone(),
+            ..ServeOptions::new(&listen)
+        };
+        match netstead_api::bind(options).await {
+            Ok(bound) => Some(bound.serve_probes(api, self.stop.clone())),
             Err(error) => {
                 warn!(listen, error = format!("{:#}", anyhow::Error::from(error)), "No probes are answered.");
                 None
@@ -243,17 +277,6 @@ fn unserved(error: ServeError) -> anyhow::Error {
     }
     let hint = "another server may be there already: see `netstead status`, or choose with `--listen`";
     anyhow::Error::from(error).context(Failure::new("the API cannot be served").hint(hint))
-}
-
-fn serve_options(api: &ApiConfig) -> ServeOptions {
-    let usual = ServeOptions::new(api.listen.to_string());
-    ServeOptions {
-        names: api.hosts.clone(),
-        tls: api.tls.as_ref().map(|tls| TlsFiles::new(&tls.cert, &tls.key)),
-        grace: FAREWELL,
-        max_body: api.max_body.and_then(|most| usize::try_from(most).ok()).unwrap_or(usual.max_body),
-        ..usual
-    }
 }
 
 /// Where a client on this machine finds the server.

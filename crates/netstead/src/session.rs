@@ -1,4 +1,4 @@
-//! A way to talk to a server: one that runs, or one of our own in the same process.
+//! [`Session`]: a client for a running server, or for one in this process with `--local`.
 
 use std::time::Duration;
 
@@ -98,7 +98,8 @@ fn token(global: &Global, url: &str) -> anyhow::Result<Option<String>> {
         (None, None) => None,
     };
     if let Some(secret) = given {
-        return secret.reveal(variable).map(Some);
+        let value = secret.reveal_with(&variable).map_err(anyhow::Error::msg)?;
+        return Ok(Some(value.expose().to_owned()));
     }
     // All of several nodes have the same tokens.
     for url in url.split(',') {

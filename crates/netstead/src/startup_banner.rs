@@ -1,4 +1,4 @@
-//! What a server says when it is ready: where things are, what was found, what was not, and what to type next.
+//! The lines that a server prints when it is ready: where things are, and what to type next.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,8 @@ use netstead_ledger::{Freshness, Ledger};
 use tracing::info;
 
 use crate::{
-    cli::URL, config::FoundConfig, discovery::Discovery, dns_service::NameserverState, logging::LogFormat,
+    cli::URL, config::FoundConfig, dns_service::NameserverState, docker_discovery::Discovery,
+    logging::LogFormat,
 };
 
 #[derive(Debug)]

@@ -1,9 +1,6 @@
-//! Where a user's data and credentials live.
+//! The directories of a user's data and credentials.
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-};
+use std::path::PathBuf;
 
 /// Looks up a variable of the environment; an argument, so that tests need not change their own.
 pub(crate) type Variable<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -33,15 +30,6 @@ pub(crate) fn credentials_dirs(variable: Variable<'_>) -> Vec<PathBuf> {
     let mut dirs = vec![credentials_dir(variable), state_dir(variable), PathBuf::from("/run/netstead")];
     dirs.dedup();
     dirs
-}
-
-/// Makes `dir` and its parents, for its user only.
-pub(crate) fn make_private(dir: &Path) -> io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(dir)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Which store is meant, and opening it.
+//! [`StoreLocation`]: which store is meant, and how it is opened.
 
 use std::{
     fmt,
@@ -11,21 +11,22 @@ use netstead_store::{
     EtcdOptions, EtcdStore, EtcdTls, Health, LocalStore, MemoryStore, RaftOptions, RaftSecurity, RaftStore,
     Store, StoreError, etcd, raft::node_address,
 };
+use netstead_wire::files;
 use tokio::time::timeout;
 
 use crate::{
-    config::{EtcdConfig, RaftConfig, RaftSecurityConfig},
+    config::{EtcdConfig, RaftConfig, RaftSecurityConfig, Secret},
     failure::Failure,
-    state_dir::{make_private, variable},
+    state_dir::variable,
 };
 
 /// How long a command waits for the other nodes of a cluster that is not there yet.
 const OTHERS: Duration = Duration::from_secs(10);
 
-/// What to do when somebody else has the store.
+/// The hint when another process has the store.
 const IN_USE: &str = "a server runs on it: stop it first";
 
-/// What a command with `--local` can do instead: ask whoever has the store.
+/// Adds the hint for a command with `--local`: ask the server that has the store.
 pub(crate) fn with_server_hint(error: anyhow::Error) -> anyhow::Error {
     match error.downcast::<Failure>() {
         Ok(failure) if failure.advises(IN_USE) => failure
@@ -118,7 +119,7 @@ impl StoreLocation {
         }
     }
 
-    /// As [`StorePlace::open`]; a server waits for the other nodes of its cluster for as long as it takes.
+    /// As [`StoreLocation::open`], but a server waits for the other nodes of its cluster for as long as it takes.
     pub(crate) async fn open_to_serve(&self) -> anyhow::Result<Arc<dyn Store>> {
         match self {
             Self::Raft(config) => Ok(open_raft(config, None).await?),
@@ -126,7 +127,7 @@ impl StoreLocation {
         }
     }
 
-    /// As [`StorePlace::open`]; to look at a directory without a store would make one.
+    /// As [`StoreLocation::open`], but fails where no store exists: opening an empty directory would make one.
     pub(crate) async fn open_existing(&self) -> anyhow::Result<Arc<dyn Store>> {
         match self {
             Self::Memory => return Err(Failure::new("a store in memory ends with its server").into()),
@@ -168,7 +169,7 @@ fn holds_a_store(dir: &Path) -> bool {
 async fn open_local(dir: &Path) -> anyhow::Result<Arc<dyn Store>> {
     let wrong =
         |reason: String| Failure::new(format!("the store in {} cannot be opened: {reason}", dir.display()));
-    make_private(dir)
+    files::create_private_dir(dir)
         .map_err(|error| wrong(error.to_string()).hint("name another directory with `--data-dir`"))?;
     match LocalStore::open(dir).await {
         Ok(store) => Ok(Arc::new(store)),
@@ -181,12 +182,19 @@ async fn open_local(dir: &Path) -> anyhow::Result<Arc<dyn Store>> {
     }
 }
 
+fn reveal(key: &str, secret: &Secret) -> anyhow::Result<String> {
+    let value =
+        secret.reveal_with(&variable).map_err(|problem| Failure::new(format!("store.{key}: {problem}")))?;
+    Ok(value.expose().to_owned())
+}
+
 /// Begins to be a node of the cluster. One that is in none yet waits for the others, at most for `patience`.
 async fn open_raft(config: &RaftConfig, patience: Option<Duration>) -> anyhow::Result<Arc<RaftStore>> {
     let dir = config.path.clone().unwrap_or_default();
-    make_private(&dir).map_err(|error| Failure::new(format!("{} cannot be used: {error}", dir.display())))?;
+    files::create_private_dir(&dir)
+        .map_err(|error| Failure::new(format!("{} cannot be used: {error}", dir.display())))?;
     let security = match &config.security {
-        RaftSecurityConfig::Secret { secret } => RaftSecurity::Secret(secret.reveal(variable)?),
+        RaftSecurityConfig::Secret { secret } => RaftSecurity::Secret(reveal("secret", secret)?),
         RaftSecurityConfig::Files { ca_file, cert_file, key_file } => RaftSecurity::Tls {
             ca: read_file(ca_file)?,
             cert: read_file(cert_file)?,
@@ -221,13 +229,18 @@ async fn open_raft(config: &RaftConfig, patience: Option<Duration>) -> anyhow::R
             }
             store.joined().await;
             if fresh {
-                // Who came in just now knows in a moment who leads.
+                // A node that just joined learns in a moment which node leads.
                 let mut health = store.health_changes();
                 let _ = timeout(config.timeout * 2, health.wait_for(|health| *health == Health::Ready)).await;
             }
             Ok(Arc::new(store))
         }
         Err(error @ StoreError::Locked { .. }) => Err(Failure::new(error.to_string()).hint(IN_USE).into()),
+        Err(error @ StoreError::Damaged { .. }) => {
+            let hint = "with the same configuration and an empty directory it gets everything from the others; only a \
+                        cluster of one node needs a backup";
+            Err(Failure::new(error.to_string()).hint(hint).into())
+        }
         Err(error) => {
             Err(Failure::new(error.to_string()).hint("see `docs/guide/raft.md`, or the guide online").into())
         }
@@ -235,14 +248,14 @@ async fn open_raft(config: &RaftConfig, patience: Option<Duration>) -> anyhow::R
 }
 
 fn read_file(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path)
+    files::read_text(path, files::MOST_OF_PEM)
         .map_err(|error| Failure::new(format!("{} of `[store]` cannot be read: {error}", path.display())))
 }
 
 async fn open_etcd(config: &EtcdConfig) -> anyhow::Result<Arc<dyn Store>> {
     let read = |path: &Option<PathBuf>| path.as_deref().map(read_file).transpose();
     let identity = read(&config.client_cert)?.zip(read(&config.client_key)?);
-    let password = config.password.as_ref().map(|secret| secret.reveal(variable)).transpose()?;
+    let password = config.password.as_ref().map(|secret| reveal("password", secret)).transpose()?;
     let options = EtcdOptions {
         prefix: config.prefix.clone(),
         user: config.user.clone().zip(password),

@@ -1,7 +1,11 @@
-//! What a server holds.
+//! [`Actual`]: the zones of a server as they were read.
+
+use std::collections::BTreeSet;
 
 use netstead_model::{Name, RecordSet, RecordType, SetChange};
 use serde::{Deserialize, Serialize};
+
+use crate::Settings;
 
 /// All zones of a server that matter here.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +22,14 @@ pub struct ActualZone {
     pub serial: Option<u32>,
     /// Missing when the zone could not be read: nothing is planned for it, nor for its parent in its place.
     pub sets: Option<Vec<RecordSet>>,
+}
+
+impl Actual {
+    /// The names that are the top of a zone. Zones of one name each are none.
+    pub fn zone_tops(&self, settings: &Settings) -> BTreeSet<Name> {
+        let zones = self.zones.iter().filter(|_| !settings.lone_zones);
+        zones.map(|zone| zone.name.clone()).collect()
+    }
 }
 
 impl ActualZone {

@@ -1,18 +1,26 @@
-//! What should exist on one server, each value with its reasons.
+//! [`desired`]: the record sets that should exist on one provider, each value with its reasons.
 
 mod candidate;
 mod conflict;
+mod name_holder;
+mod name_rules;
 mod removal_decision;
 mod reverse;
 mod wished_values;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use netstead_model::{Ident, Key, Name, RecordData, RecordSet, RecordType};
 use serde::{Deserialize, Serialize};
 
 use self::candidate::Candidate;
-pub(crate) use self::removal_decision::{RemovalDecision, UndesiredValue};
+pub(crate) use self::{
+    name_holder::BlockedClaim,
+    removal_decision::{RemovalDecision, UndesiredValue},
+};
 use crate::{Domains, Inventory, Now, Owned, Settings, inventory::GraceVerdict};
 
 /// Everything that should exist on one provider, and what became of the rest.
@@ -24,6 +32,8 @@ pub struct Desired {
     pub why_not: Vec<WhyNot>,
     /// What becomes of values of ours that are no longer desired, by name and value.
     pub(crate) undesired: BTreeMap<Name, Vec<UndesiredValue>>,
+    /// Claims that would join a name which something else has.
+    pub(crate) blocked: Vec<BlockedClaim>,
 }
 
 /// A record set that should exist.
@@ -34,9 +44,9 @@ pub struct DesiredSet {
     pub ttl: u32,
     /// Sorted by value.
     pub values: Vec<DesiredValue>,
-    /// Take over equal values that somebody else made.
+    /// Adopt equal values that are foreign.
     pub adopt: bool,
-    /// Stand beside somebody else's values.
+    /// Stand beside foreign values.
     pub share: bool,
     /// Whether the server shall stand in front of what it leads to; none leaves that as it is.
     pub proxied: Option<bool>,
@@ -54,8 +64,12 @@ impl DesiredSet {
 pub struct DesiredValue {
     pub data: RecordData,
     pub reasons: Vec<Reason>,
-    /// It is only there still because nobody may believe yet that its workload is gone: it is kept, never made.
+    /// Why it is kept although its workload is missing: the grace period is not over. Such a value is kept, never made.
     pub waiting: Option<Arc<str>>,
+    /// Only claims ask for it, and they join nothing that something else has.
+    pub(crate) claim: bool,
+    /// Why it would not be made today. It stays, and that is told.
+    pub(crate) joined: Option<Arc<str>>,
 }
 
 /// Why a value exists.
@@ -79,6 +93,9 @@ pub struct WhyNot {
     pub name: Option<Name>,
     /// One sentence without its full stop.
     pub why: String,
+    /// Whether a rule refuses it, or another party has the name: the workload shows the reason, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub refused: bool,
 }
 
 impl Desired {
@@ -110,16 +127,19 @@ impl Desired {
 /// What should exist on one provider.
 ///
 /// `owned` makes it stay as it is where there is a choice: a PTR keeps its name, and of two workloads that cannot both
-/// have a name the one that has it keeps it.
+/// have a name the one that has it keeps it. `zones` are those of the server ([`Actual::zone_tops`](crate::Actual)): not
+/// everything may stand at their top.
 pub fn desired(
     inventory: &Inventory,
     settings: &Settings,
     domains: &Domains,
+    zones: &BTreeSet<Name>,
     owned: &Owned,
     now: Now,
 ) -> Desired {
     let mut desired = Desired::default();
-    let candidates = candidate::collect_candidates(inventory, settings, domains, now, &mut desired.why_not);
+    let why_not = &mut desired.why_not;
+    let candidates = candidate::collect_candidates(inventory, settings, domains, zones, owned, now, why_not);
     let mut gone: Vec<Candidate<'_>> = Vec::new();
     let mut pointers: Vec<Candidate<'_>> = Vec::new();
     let mut rest = candidate::in_order(candidates).peekable();
@@ -129,7 +149,7 @@ pub fn desired(
         while let Some(next) = rest.next_if(|next| next.name == name) {
             group.push(next);
         }
-        let live = conflict::resolve_conflicts(group, owned.of(&name), &mut gone, &mut desired.why_not);
+        let live = conflict::resolve_conflicts(group, owned.of(&name), settings, &mut gone, &mut desired);
         pointers.extend(live.iter().filter_map(|candidate| reverse::pointer(candidate, settings)));
         conflict::group_into_sets(live, settings, &mut desired);
     }

@@ -1,4 +1,9 @@
-//! What must change, what may, and what stays.
+//! [`diff`]: compares the desired record sets with the server's and with what is ours, and makes a plan.
+//!
+//! 1. `name_diff` compares each name: values to add, values to remove, foreign values that block.
+//! 2. `ptr_records` and `never_empty` take back changes that must not happen alone.
+//! 3. `breaker` decides which changes wait for approval.
+//! 4. `build_step` makes units for the server of the rest, with their marks.
 
 mod breaker;
 mod build_step;
@@ -74,7 +79,10 @@ pub fn diff(input: &Input<'_>) -> Plan {
         let why = "the zone could not be read: nothing in it is planned".into();
         notes.kept.push(Kept { name: zone.name.clone(), value: None, why });
     }
-    loose_marks(&marks, &mut notes);
+    if !input.clean {
+        blocked_claims(input.desired, &mut notes);
+    }
+    loose_marks(&marks, input.owned, &mut notes);
     ptr_records::without_blocked(&mut names, &notes);
     for name in &mut names {
         never_empty::keep_last_value(name, &mut notes);
@@ -82,6 +90,7 @@ pub fn diff(input: &Input<'_>) -> Plan {
     names.retain(NameDiff::changes_something);
     names.sort_by(|one, other| (one.zone, one.name).cmp(&(other.zone, other.name)));
     let mut verdicts = breaker::guard_verdicts(&names, &owned_in, input);
+    claims_beside_parked(&names, &verdicts, &mut notes);
     ptr_records::without_parked(&mut names, &mut verdicts, &mut notes);
     let (mut steps, mut changes) = (Vec::new(), Vec::new());
     for (name, verdict) in names.iter().zip(verdicts) {
@@ -159,9 +168,7 @@ fn without_zone(name: &Name, sets: &[crate::DesiredSet], ours: &[OwnedValue], no
     let values = forward.flat_map(|set| &set.values).filter(|value| value.waiting.is_none());
     let wanted: Vec<_> = values.map(|value| value.data.clone()).collect();
     if !wanted.is_empty() {
-        let (name, why) = (name.clone(), "no zone of the server holds it".into());
-        let (owner, found) = (None, Vec::new());
-        notes.blocked.push(Blocked { name, wanted, found, why, owner, adopt: false, share: false });
+        notes.blocked.push(Blocked::new(name.clone(), wanted, "no zone of the server holds it"));
     }
     for value in ours {
         let why = "the server does not hold its zone".into();
@@ -169,9 +176,36 @@ fn without_zone(name: &Name, sets: &[crate::DesiredSet], ours: &[OwnedValue], no
     }
 }
 
-/// Marks with our owner id at names where nothing is ours.
-fn loose_marks(marks: &found_marks::Cursor<'_, '_>, notes: &mut Notes) {
-    for set in marks.loose() {
+/// Claims that would join a name which something else has.
+fn blocked_claims(desired: &Desired, notes: &mut Notes) {
+    let blocked = desired.blocked.iter().map(|claim| Blocked {
+        found: claim.found.clone(),
+        share: claim.can_share(),
+        holder: Some(claim.holder.clone()),
+        free_by: Some(claim.free_by.clone()),
+        ..Blocked::new(claim.name.clone(), claim.wanted.clone(), claim.why.clone())
+    });
+    notes.blocked.extend(blocked);
+}
+
+/// A claim joins nothing that waits for a person to let it go.
+fn claims_beside_parked(names: &[NameDiff<'_>], verdicts: &[breaker::Verdict], notes: &mut Notes) {
+    let parked = |verdict: &breaker::Verdict| matches!(verdict, breaker::Verdict::Park(..));
+    for (name, _) in names.iter().zip(verdicts).filter(|(_, verdict)| parked(verdict)) {
+        let wanted: Vec<RecordData> = name.claimed().map(|value| value.data.clone()).collect();
+        if !wanted.is_empty() {
+            let why = "what another workload has there is parked, and a claim does not join it";
+            let found = name.removals().map(|removal| removal.data.clone()).collect();
+            let blocked = Blocked::new(name.name.clone(), wanted, why);
+            notes.blocked.push(Blocked { found, share: true, ..blocked });
+        }
+    }
+    notes.blocked.sort_by(|one, other| one.name.cmp(&other.name));
+}
+
+/// Marks with our owner id at names where nothing is ours. One that was written for a workload is no mark.
+fn loose_marks(marks: &found_marks::Cursor<'_, '_>, owned: &Owned, notes: &mut Notes) {
+    for set in marks.loose().filter(|set| owned.of(&set.name).is_empty()) {
         let value = set.values.first().cloned();
         notes.drift.extend(value.map(|value| Drift { name: set.name.clone(), value, kind: DriftKind::Mark }));
     }

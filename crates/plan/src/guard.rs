@@ -1,4 +1,4 @@
-//! What the guards remember from pass to pass.
+//! [`Guard`]: what the guards remember from pass to pass.
 
 use std::collections::BTreeSet;
 
@@ -91,7 +91,7 @@ impl Guard {
         self.approved.iter().any(|one| now.millis <= one.until && one.changes.contains(&change))
     }
 
-    /// Whether this change is parked: what is parked stays so until somebody decides or nobody wants it.
+    /// Whether this change is parked. It stays so until a person decides or no workload wants it any more.
     pub(crate) fn holds(&self, change: Digest) -> bool {
         self.offers.iter().any(|offer| offer.current && offer.changes.contains(&change))
     }

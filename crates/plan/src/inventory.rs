@@ -1,4 +1,4 @@
-//! What all sources said, and what may be believed to be gone.
+//! [`Inventory`]: the workloads of all sources over time, and which of them count as gone.
 
 mod alive;
 mod entry;

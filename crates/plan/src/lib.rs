@@ -1,8 +1,25 @@
-//! From what runs to what shall change on one DNS server: pure functions over plain data.
+//! From what runs to a plan for one DNS server: pure functions over plain data. No I/O, no clock, no randomness.
 //!
-//! [`Inventory`] keeps what the sources said and what may be believed to be gone. [`desired`] makes record sets of it for
-//! one provider, each value with its reasons. [`diff`] compares those with what the server holds and with what is ours,
-//! and the guards decide what of it may happen by itself. Nothing here does I/O, reads a clock or draws a number.
+//! ```text
+//!  Report of a source                Settings, Domains         zones of the server   Owned, Guard
+//!         │                                │                            │            (from the store)
+//!         ▼                                ▼                            ▼                 │
+//!  Inventory ─────────────────────────► desired() ──► Desired ──────► diff() ◄────────────┘
+//!  workloads over time: present,        record sets, each value        │
+//!  absent since, ended                  with its reasons               ▼
+//!                                                                    Plan: steps, parked, blocked, kept
+//! ```
+//!
+//! - [`Inventory`]: all workloads of all sources, and for how long one has been missing. Absence counts as an end only after
+//!   a grace period and only if the source saw everything ([`Presence`], [`SourceState`]).
+//! - [`Owned`]: the values on a server that are ours. Everything else there is foreign and is never changed.
+//! - [`Desired`]: the record sets that should exist on one provider. [`WhyNot`] has the reason for names that gave none.
+//! - [`Plan`]: the difference. Each [`Step`] is one change for the server.
+//! - [`Guard`]: what holds changes back. Too many removals at once are *parked* until a person approves their hash.
+//! - [`record_intent`], [`record_outcome`]: update [`Owned`] before and after the plan is applied.
+//! - [`marks`]: TXT records that mirror ownership in the DNS itself, also those of other tools.
+//!
+//! Start with [`desired`] and [`diff`].
 
 mod actual;
 mod desired;
@@ -21,6 +38,7 @@ mod removal_cause;
 mod rollback;
 mod saved_case;
 mod settings;
+mod source_rules;
 
 pub use actual::{Actual, ActualZone};
 pub use desired::{Desired, DesiredSet, DesiredValue, Reason, WhyNot, desired};
@@ -41,3 +59,4 @@ pub use removal_cause::Cause;
 pub use rollback::{Past, rollback};
 pub use saved_case::Case;
 pub use settings::{DomainMatch, Limits, Mode, OwnerId, ProviderTarget, Settings};
+pub use source_rules::{MOST_NAMES, SourceRules};

@@ -1,4 +1,4 @@
-//! Names made of what is known about a workload.
+//! Templates for names, filled with what is known of a workload.
 
 use std::{fmt, str::FromStr};
 

@@ -1,4 +1,4 @@
-//! The time of a pass.
+//! [`Now`]: the time of a pass.
 
 use jiff::Timestamp;
 use netstead_model::Span;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The time, as an argument: guards count in engine time, people read timestamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Now {
-    /// Milliseconds of engine time; it only grows, and stands still while nobody leads.
+    /// Milliseconds of engine time; it only grows, and stands still while no node leads.
     pub millis: u64,
     pub at: Timestamp,
 }

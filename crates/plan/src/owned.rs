@@ -1,4 +1,4 @@
-//! What is ours on one server, by what the store says.
+//! [`Owned`]: the values on one server that are ours, as the store has them.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Reason;
 
-/// The values we wrote, or are about to write, on one provider. Everything else there is somebody else's.
+/// The values we wrote, or are about to write, on one provider. Everything else there is foreign.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Owned(BTreeMap<Name, Vec<OwnedValue>>);

@@ -1,4 +1,4 @@
-//! What the store learns: before a plan is carried out, and after.
+//! Updates ownership: before a plan is applied ([`record_intent`]) and after ([`record_outcome`]).
 
 use std::collections::BTreeSet;
 
@@ -6,8 +6,8 @@ use netstead_model::{Name, UnitOutcome};
 
 use crate::{Guard, Now, Owned, OwnedValue, Plan, Settings};
 
-/// Before the server hears of anything: every value the plan will write is ours from now on, and what is parked may be
-/// approved. The names whose values changed are to be stored before the first write.
+/// Call before the first write to the server: every value the plan will write is ours from now on, and what is parked may be
+/// approved. Returns the names whose values changed, which must be stored before the first write.
 pub fn record_intent(plan: &Plan, owned: &mut Owned, guard: &mut Guard, now: Now) -> BTreeSet<Name> {
     let mut touched = BTreeSet::new();
     for (name, value) in &plan.restated {
@@ -32,8 +32,8 @@ pub fn record_intent(plan: &Plan, owned: &mut Owned, guard: &mut Guard, now: Now
     touched
 }
 
-/// After the server answered: what it took is confirmed, what it removed is forgotten. `outcomes` are those of the
-/// steps in order; `None` where it is not known whether the change took effect, and then nothing is concluded.
+/// Call after the server answered: values it took are confirmed, values it removed are no longer ours. `outcomes` are those
+/// of the steps in order; `None` where it is unknown whether the change took effect, and then nothing is concluded.
 pub fn record_outcome(
     plan: &Plan,
     outcomes: &[Option<UnitOutcome>],

@@ -1,4 +1,4 @@
-//! The changes that get one provider to where it should be.
+//! [`Plan`]: the changes for one provider, and what is held back.
 
 mod display;
 mod wrap;
@@ -24,19 +24,19 @@ pub struct Plan {
     /// What a person must agree to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parked: Option<Parked>,
-    /// Names that somebody else has.
+    /// Names with foreign values in the way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocked: Vec<Blocked>,
-    /// What stays although nobody asks for it, with the reason.
+    /// Values that stay although no workload asks for them, with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<Kept>,
-    /// What somebody else changed.
+    /// Changes that others made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drift: Vec<Drift>,
     /// Values whose reasons changed while the server stays as it is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restated: Vec<(Name, OwnedValue)>,
-    /// Values of ours that are gone from the server and wanted by nobody.
+    /// Values of ours that are gone from the server and that no workload wants.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub forgotten: Vec<(Name, RecordData)>,
 }
@@ -150,6 +150,20 @@ pub struct Blocked {
     pub adopt: bool,
     /// `share` puts ours beside it.
     pub share: bool,
+    /// The workload of ours that has the name, as `source/workload`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder: Option<String>,
+    /// Way to make that workload give the name up: a command, or a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub free_by: Option<String>,
+}
+
+impl Blocked {
+    /// A name that cannot be written, without a way out.
+    pub(crate) fn new(name: Name, wanted: Vec<RecordData>, why: impl Into<String>) -> Self {
+        let (found, why, owner, holder, free_by) = (Vec::new(), why.into(), None, None, None);
+        Self { name, wanted, found, why, owner, adopt: false, share: false, holder, free_by }
+    }
 }
 
 /// A value that stays.
@@ -172,9 +186,9 @@ pub struct Drift {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DriftKind {
-    /// Ours, and somebody removed it: it is put back.
+    /// Ours, and removed by others: it is put back.
     Missing,
-    /// Somebody put it beside ours: it is left.
+    /// Put beside ours by others: it is left.
     Foreign,
     /// A mark with our owner id for values we know nothing of: it is left for `recover`.
     Mark,

@@ -1,4 +1,4 @@
-//! Why a value leaves.
+//! [`Cause`]: why a value is removed.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +23,8 @@ pub enum Cause {
     Absent,
     /// The configuration changed.
     Config,
+    /// A rule does not let its workload have it any more.
+    Refused,
     /// Ownership was recovered, or the workload is not known at all.
     Unknown,
 }
@@ -35,7 +37,7 @@ impl Cause {
 
     /// Whether a person must agree whatever the count.
     pub fn always_parked(self) -> bool {
-        matches!(self, Self::Config | Self::Unknown)
+        matches!(self, Self::Config | Self::Refused | Self::Unknown)
     }
 
     /// Whether the breaker counts it.

@@ -1,4 +1,4 @@
-//! Back to what an earlier generation had.
+//! [`rollback`]: a plan that brings back what an earlier generation had.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -128,7 +128,10 @@ fn restore_set(
     let known = |data: &&RecordData| ours.iter().all(|value| value.data != **data);
     let comes =
         change.into_iter().flat_map(|change| &change.removed).filter(|data| stood(data)).filter(known);
-    let value = |data: &RecordData, reasons| DesiredValue { data: data.clone(), reasons, waiting: None };
+    let value = |data: &RecordData, reasons| {
+        let (data, waiting, claim, joined) = (data.clone(), None, false, None);
+        DesiredValue { data, reasons, waiting, claim, joined }
+    };
     let mut values: Vec<DesiredValue> = comes.map(|data| value(data, Vec::new())).collect();
     values.extend(stay.iter().map(|own| value(&own.data, own.reasons.clone())));
     values.sort_by(|one, other| one.data.cmp(&other.data));

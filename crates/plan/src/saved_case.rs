@@ -1,4 +1,4 @@
-//! Everything a plan is made of, in one file.
+//! [`Case`]: the whole input of a plan in one file.
 
 use netstead_model::Report;
 use serde::{Deserialize, Serialize};
@@ -43,7 +43,7 @@ impl Case {
             inventory.ingest(report.clone(), *look);
         }
         let Self { settings, domains, actual, owned, guard, now, clean, .. } = self;
-        let desired = desired(&inventory, settings, domains, owned, *now);
+        let desired = desired(&inventory, settings, domains, &actual.zone_tops(settings), owned, *now);
         diff(&Input { desired: &desired, actual, owned, guard, settings, now: *now, clean: *clean })
     }
 }

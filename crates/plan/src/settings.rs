@@ -1,4 +1,4 @@
-//! What is configured for one provider, whatever its type.
+//! [`Settings`]: the configuration of one provider, whatever its type.
 
 mod domain_match;
 mod owner;
@@ -34,9 +34,18 @@ pub struct Settings {
     /// Only records of this type are made of addresses: `A`, `AAAA` or `CNAME`.
     #[serde(default, rename = "type")]
     pub kind: Option<RecordType>,
-    /// Types the server can hold; empty means all.
+    /// Types that are written there; empty means all.
     #[serde(default)]
     pub types: Vec<RecordType>,
+    /// Wildcards are written there.
+    #[serde(default = "yes")]
+    pub wildcard: bool,
+    /// Something is written at the top of a zone or domain.
+    #[serde(default = "yes")]
+    pub apex: bool,
+    /// A name outside the domains is alone in a zone of its own (`builtin`): to be the top of that means nothing.
+    #[serde(default)]
+    pub lone_zones: bool,
     #[serde(default = "default_ttl")]
     pub ttl: u32,
     /// How long something may be absent before its names go.
@@ -47,10 +56,10 @@ pub struct Settings {
     pub ended_grace: Span,
     #[serde(default)]
     pub breaker: Limits,
-    /// Take over equal records that somebody else made.
+    /// Adopt equal records that are foreign.
     #[serde(default)]
     pub adopt: bool,
-    /// Stand beside somebody else's values.
+    /// Stand beside foreign values.
     #[serde(default)]
     pub share: bool,
     /// Keep PTR records where the server holds the reverse zone.
@@ -77,6 +86,9 @@ impl Settings {
             target_moves: false,
             kind: None,
             types: Vec::new(),
+            wildcard: true,
+            apex: true,
+            lone_zones: false,
             ttl: default_ttl(),
             grace: default_grace(),
             ended_grace: default_ended_grace(),
@@ -100,7 +112,7 @@ impl Settings {
             && self.domains.iter().any(|domain| domain.matches(name))
     }
 
-    /// Whether the server can hold records of this type.
+    /// Whether records of this type are written there.
     pub fn holds(&self, kind: RecordType) -> bool {
         self.types.is_empty() || self.types.contains(&kind)
     }
@@ -117,7 +129,7 @@ pub enum Mode {
     Additive,
     /// Only creates sets where there is none.
     CreateOnly,
-    /// Somebody else's A, AAAA and CNAME at names that workloads ask for are replaced.
+    /// Foreign A, AAAA and CNAME records at names that workloads ask for are replaced.
     Authoritative,
     /// Plans and never writes.
     Observe,

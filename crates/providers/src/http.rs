@@ -2,16 +2,19 @@
 
 mod tls;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use netstead_model::{Clock, ProviderError};
+use netstead_wire::{BodyError, MOST_OF_ANSWER, Redactor, read_body};
 use reqwest::{
     Method, StatusCode, Url,
     header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER},
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Call, CallObserver, Outcome, Secret, SettingsError};
+use netstead_settings::SecretValue;
+
+use crate::{Call, CallObserver, Outcome, SettingsError};
 
 pub use self::tls::Tls;
 
@@ -42,11 +45,13 @@ pub(crate) struct Http {
     base: Url,
     server: String,
     headers: HeaderMap,
+    /// Knows the secrets among the headers: nothing that the server says is shown before it has passed here.
+    redactor: Redactor,
     observer: Arc<dyn CallObserver>,
     clock: Arc<dyn Clock>,
 }
 
-/// An answer whose status the provider understands better than we do.
+/// An answer whose status the provider understands better than we do. One that is no success holds no secret of ours.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
@@ -87,7 +92,8 @@ impl Http {
             .build()
             .map_err(|error| SettingsError::new("url", format!("the HTTP client cannot start: {error}")))?;
         let server = base.as_str().trim_end_matches('/').to_owned();
-        Ok(Self { client, base, server, headers: HeaderMap::new(), observer, clock })
+        let (headers, redactor) = (HeaderMap::new(), Redactor::default());
+        Ok(Self { client, base, server, headers, redactor, observer, clock })
     }
 
     /// Sends `secret` as the header `name` with every request.
@@ -95,12 +101,13 @@ impl Http {
         mut self,
         name: &'static str,
         key: &'static str,
-        secret: &Secret,
+        secret: &SecretValue,
     ) -> Result<Self, SettingsError> {
         let mut value = HeaderValue::from_str(secret.expose())
             .map_err(|_| SettingsError::new(key, "it has characters that cannot stand in a header"))?;
         value.set_sensitive(true);
         self.headers.insert(HeaderName::from_static(name), value);
+        self.redactor = Redactor::new([secret.expose()]);
         Ok(self)
     }
 
@@ -183,7 +190,13 @@ impl Http {
         let response = request.send().await.map_err(lost)?;
         let status = response.status();
         let retry_after = retry_after(response.headers());
-        let body = response.bytes().await.map_err(lost)?.into();
+        let body = match read_body(reqwest::Body::from(response), MOST_OF_ANSWER).await {
+            Ok(body) if status.is_success() => body,
+            Ok(body) => self.redactor.redact_bytes(body),
+            Err(BodyError::Broken(error)) => return Err(lost(error)),
+            Err(error) if writes => return Err(self.unknown(error.to_string())),
+            Err(error) => return Err(self.malformed(error.to_string())),
+        };
         let reply = Reply { status, body };
         let reason = || format!("it answers {status}: {}", reply.text());
         match status {
@@ -222,15 +235,22 @@ impl Http {
     }
 
     pub(crate) fn unreachable(&self, reason: String) -> ProviderError {
-        ProviderError::Unreachable { server: self.server.clone(), reason }
+        ProviderError::Unreachable { server: self.server.clone(), reason: self.shown(reason) }
     }
 
     pub(crate) fn unknown(&self, reason: String) -> ProviderError {
-        ProviderError::Unknown { server: self.server.clone(), reason }
+        ProviderError::Unknown { server: self.server.clone(), reason: self.shown(reason) }
     }
 
     pub(crate) fn malformed(&self, reason: String) -> ProviderError {
-        ProviderError::Malformed { server: self.server.clone(), reason }
+        ProviderError::Malformed { server: self.server.clone(), reason: self.shown(reason) }
+    }
+
+    fn shown(&self, reason: String) -> String {
+        match self.redactor.redact(&reason) {
+            Cow::Owned(redacted) => redacted,
+            Cow::Borrowed(_) => reason,
+        }
     }
 }
 
@@ -255,7 +275,7 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
 }
 
-fn base(text: &str) -> Result<Url, SettingsError> {
+pub(crate) fn base(text: &str) -> Result<Url, SettingsError> {
     let wrong = |problem: String| SettingsError::new("url", problem);
     let url = Url::parse(text).map_err(|error| wrong(format!("`{text}` is no URL: {error}")))?;
     if !url.username().is_empty() || url.password().is_some() {

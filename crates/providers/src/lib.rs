@@ -1,15 +1,24 @@
-//! The servers Netstead keeps in line, each behind the trait of its kind.
+//! Providers: each speaks to one kind of DNS server and implements the trait `DnsProvider` of `netstead_model`.
+//!
+//! ```text
+//!  engine ──► DnsProvider ──┬─► dns::powerdns   HTTP API: one PATCH per zone, halved to find a refused unit
+//!                           ├─► dns::rfc2136    DNS UPDATE over TCP with TSIG: BIND, Knot, ...
+//!                           └─► builtin         in the crate `nameserver`
+//! ```
+//!
+//! - A provider lists zones, reads one with its serial, and writes *units*. A unit is all changes of one name; it is applied
+//!   as a whole or not at all. Each unit says what it expects to find, so a foreign change is never overwritten unseen.
+//! - `dns/preconditions.rs`: compares units with what the server has. `dns/serial_steps.rs`: tells by the serial whether only
+//!   our own write changed a zone.
+//! - `http.rs`: HTTP with TLS, timeouts and call metrics. [`CallObserver`]: gets every call, for metrics.
+//! - [`contract`]: checks that every provider must pass, run against real servers.
+//!
+//! To add a provider, read `dns/powerdns.rs`, then pass the [`contract`].
 
 pub mod contract;
 pub mod dns;
 mod http;
-mod observe;
-mod secret;
-mod settings;
 
-pub use self::{
-    http::Tls,
-    observe::{Call, CallObserver, NoopObserver, Outcome},
-    secret::Secret,
-    settings::SettingsError,
-};
+pub use self::http::Tls;
+pub use netstead_model::{Call, CallObserver, NoopObserver, Outcome};
+pub use netstead_settings::{BuildContext, Secret, SettingsError};

@@ -1,7 +1,7 @@
-//! Label dialects: what containers say about themselves, in the words of several tools.
+//! Label dialects: reads the names that workloads ask for from the labels of several tools.
 //!
-//! Each dialect is one small file that turns labels into [`Ask`]s, and all of them may be in use at once. A platform
-//! tells a [`Reader`] what it knows of one workload, and gets the names it asks for and, for everything that looked like
+//! Each dialect is one small file that turns labels into [`NameRequest`]s. All dialects may be in use at once. A source gives
+//! a [`Reader`] the [`WorkloadLabels`] of one workload and gets a [`Reading`]: the names, and for every label that looked like
 //! a name and gave none, the reason.
 
 mod boolean;
@@ -31,6 +31,9 @@ pub use self::{
     target_spec::TargetSpec,
     traefik::{DefaultRule, TraefikSettings},
 };
+
+/// Labels that silence every dialect.
+const SILENCERS: [&str; 2] = ["netstead.enabled", "dnsweaver.enabled"];
 
 /// What a platform knows of one workload.
 #[derive(Debug, Clone, Copy)]
@@ -69,6 +72,19 @@ impl Reader {
     /// The variables of a workload's environment that a chosen dialect looks at.
     pub fn wanted_environment(&self) -> &'static [&'static str] {
         if self.dialects.contains(&Dialect::NginxProxy) { &nginx_proxy::VARIABLES } else { &[] }
+    }
+
+    /// Whether a chosen dialect looks at this label. Others may hold secrets of the workload and need not be kept.
+    pub fn is_read(&self, label: &str) -> bool {
+        SILENCERS.contains(&label)
+            || self.dialects.iter().any(|dialect| match dialect {
+                Dialect::Netstead => native::NETSTEAD.reads(label),
+                Dialect::Dnsweaver => native::DNSWEAVER.reads(label),
+                Dialect::ExternalDns => external_dns::reads(label),
+                Dialect::Traefik => traefik::reads(label),
+                Dialect::Caddy => caddy::reads(label),
+                Dialect::NginxProxy => nginx_proxy::reads(label),
+            })
     }
 
     /// What the workload asks for. Never fails: what cannot be read is among the reasons.

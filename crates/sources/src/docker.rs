@@ -9,6 +9,7 @@ mod dynamic_targets;
 mod host;
 mod host_address;
 mod network;
+mod settings;
 mod tls;
 mod types;
 mod watch;
@@ -16,14 +17,14 @@ mod workloads;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    str::FromStr,
     sync::{Arc, Mutex, OnceLock, PoisonError},
     time::Duration,
 };
 
 use async_trait::async_trait;
 use futures::{StreamExt as _, stream};
-use netstead_model::{Clock, Ended, Ident, Key, ParseError, Report, Source, View, Workload};
+use netstead_model::{Clock, Ended, Ident, Key, Report, Source, View, Workload};
+use netstead_settings::choice;
 use tokio::time::timeout;
 
 use self::{
@@ -34,7 +35,11 @@ use self::{
     watch::{Watch, encoded},
     workloads::{Environment, WorkloadBuilder},
 };
-pub use self::{host::DockerHost, tls::Tls};
+pub use self::{
+    host::DockerHost,
+    settings::{DockerSettings, KIND},
+    tls::Tls,
+};
 use crate::{
     dialects::{Reader, TargetSpec},
     dynamic_target::TargetResolver,
@@ -45,28 +50,17 @@ const PATIENCE: Duration = Duration::from_secs(25);
 /// Containers that are asked for their environment at once.
 const AT_ONCE: usize = 8;
 
-/// What of a Docker host is looked at.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Mode {
-    /// Containers, and services too where this host manages a swarm.
-    #[default]
-    Auto,
-    /// Services alone, of a manager.
-    Swarm,
-    /// Containers alone.
-    Standalone,
-}
-
-impl FromStr for Mode {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Self, ParseError> {
-        match text {
-            "auto" => Ok(Self::Auto),
-            "swarm" => Ok(Self::Swarm),
-            "standalone" => Ok(Self::Standalone),
-            _ => Err(ParseError::new("mode", text, None, "it is `auto`, `swarm` or `standalone`")),
-        }
+choice! {
+    /// The part of a Docker host that is looked at.
+    #[derive(Default)]
+    pub enum Mode {
+        /// Containers, and services too where this host manages a swarm.
+        #[default]
+        Auto = "auto",
+        /// Services alone, of a manager.
+        Swarm = "swarm",
+        /// Containers alone.
+        Standalone = "standalone",
     }
 }
 

@@ -1,10 +1,11 @@
-//! Where names point when that is found out while Netstead runs: the public address, or those of an interface.
+//! Dynamic targets: addresses that are found out while Netstead runs. The public address, or those of an interface.
 //!
-//! The last good answer stays until there is another one, so a place that cannot be asked changes nothing.
+//! The last good addresses stay until there are others, so a lookup that fails changes nothing.
 
 mod interface;
 mod public_address;
 mod resolver;
+mod settings;
 
 use std::{
     fmt::Debug,
@@ -18,6 +19,7 @@ pub use self::{
     interface::InterfaceLookup,
     public_address::{ENDPOINTS, PublicAddressLookup},
     resolver::{DynamicTarget, TargetResolver},
+    settings::{DynamicTargetConfig, LookupMethod, LookupSettings, TargetResolvers},
 };
 
 /// Somebody who knows where names point now.

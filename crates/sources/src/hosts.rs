@@ -13,10 +13,12 @@ use std::{
 
 use async_trait::async_trait;
 use netstead_model::{Clock, Ident, Key, Report, Source, View, Wish, Workload};
-use serde::Deserialize;
+use netstead_settings::{BuildContext, Configured, Identity, Kind, SettingsError, table};
+use netstead_wire::files;
 use tokio::time::{sleep, timeout};
 
 use self::watch::FileWatch;
+use crate::{SourceKind, SourceTraits};
 
 /// Largest file that is read.
 const MOST_BYTES: u64 = 16 << 20;
@@ -24,11 +26,31 @@ const MOST_BYTES: u64 = 16 << 20;
 const SETTLE: Duration = Duration::from_millis(200);
 const PATIENCE: Duration = Duration::from_secs(10);
 
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Config {
-    /// The file: TOML when its name ends in `.toml`, else lines of `ADDRESS NAME…` as in `/etc/hosts`.
-    pub path: PathBuf,
+pub const KIND: SourceKind =
+    Kind::new::<Config>("hosts", "names and addresses that a person wrote into a file", || SourceTraits {
+        labels: false,
+    });
+
+table! {
+    /// `[source.NAME]` with `type = "hosts"`.
+    pub struct Config {
+        /// the file: TOML if its name ends in `.toml`, else lines of `ADDRESS NAME…` as in `/etc/hosts`; it is watched
+        path: PathBuf, required "\"/etc/netstead/hosts\"";
+    }
+}
+
+impl Configured<dyn Source> for Config {
+    fn identity(&self) -> Identity {
+        Identity::default().and_path(&self.path)
+    }
+
+    fn server(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn build(&self, context: &BuildContext) -> Result<Arc<dyn Source>, SettingsError> {
+        Ok(Arc::new(Hosts::new(context.name.clone(), self.clone(), Arc::clone(&context.clock))))
+    }
 }
 
 /// Names and addresses a person wrote into a file.
@@ -82,12 +104,8 @@ impl Hosts {
 }
 
 async fn read(path: &Path) -> Result<String, String> {
-    let wrong = |error: std::io::Error| format!("{} cannot be read: {error}", path.display());
-    let size = tokio::fs::metadata(path).await.map_err(wrong)?.len();
-    if size > MOST_BYTES {
-        return Err(format!("{} has {size} bytes, and at most {MOST_BYTES} are read", path.display()));
-    }
-    tokio::fs::read_to_string(path).await.map_err(wrong)
+    let read = files::read_text_async(path, MOST_BYTES).await;
+    read.map_err(|error| format!("{} cannot be read: {error}", path.display()))
 }
 
 #[async_trait]
@@ -126,6 +144,7 @@ impl Hosts {
             kind: "host".into(),
             hostname: host.wishes.first().map(|wish| wish.name.clone()),
             name: host.name,
+            owner: None,
             labels: BTreeMap::new(),
             tags: Vec::new(),
             interfaces: Vec::new(),

@@ -3,6 +3,7 @@
 mod dynamic;
 mod file_pattern;
 mod files;
+mod settings;
 mod watch;
 
 use std::{
@@ -16,11 +17,14 @@ use async_trait::async_trait;
 use netstead_model::{Address, Clock, Ident, Key, Report, Source, View, Workload};
 use tokio::time::{sleep, timeout};
 
-pub use self::file_pattern::FilePattern;
 use self::{
     dynamic::FileRouter,
     files::{Listing, list},
     watch::Watch,
+};
+pub use self::{
+    file_pattern::FilePattern,
+    settings::{KIND, TraefikFileSettings},
 };
 use crate::{
     dialects::{Reading, RequestedContent, TargetSpec, TraefikSettings, diagnostics::Diagnostics},
@@ -37,6 +41,8 @@ pub struct Config {
     pub paths: Vec<PathBuf>,
     /// What files in directories are called.
     pub patterns: Vec<FilePattern>,
+    /// How often the files are looked at though no change was noticed.
+    pub poll: Duration,
     /// Only routers on one of these give names; empty means all do.
     pub entrypoints: Vec<String>,
     /// Where routers are that name no entrypoint.
@@ -121,6 +127,7 @@ impl TraefikFiles {
                 source: self.name.clone(),
                 kind: "router".into(),
                 name: router.name.clone(),
+                owner: None,
                 hostname: None,
                 labels: BTreeMap::new(),
                 tags: Vec::new(),
@@ -174,6 +181,10 @@ impl Source for TraefikFiles {
 
     fn kind(&self) -> &'static str {
         "traefik"
+    }
+
+    fn poll_interval(&self) -> Option<Duration> {
+        Some(self.config.poll)
     }
 
     async fn report(&self) -> Report {

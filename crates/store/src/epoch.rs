@@ -1,4 +1,4 @@
-//! Raising the epoch, the same way on every store.
+//! Raises the epoch, in the same way on every store.
 
 use crate::{Commit, Condition, EPOCH_KEY, Epoch, Store, StoreError};
 

@@ -1,7 +1,11 @@
-//! The store in an etcd, for those who have one or outgrow one machine.
+//! The store in an etcd. A commit is one etcd transaction, and a version is an etcd revision.
 //!
-//! A commit is one transaction of etcd, a version is a revision of it. What etcd did with a commit whose answer did not
-//! come is unknown, and said so.
+//! - `client`: requests to several endpoints. `send_once`: writes, which must not be sent twice.
+//! - `leadership`: the leader key, its lease and the epoch.
+//! - `watch`, `snapshot`: following revisions, and reading at one.
+//! - `examine`, `quota`: findings for the doctor. `error_text`: errors in words.
+//!
+//! If the answer to a commit is lost, etcd may have done it or not: the store answers `Unknown`.
 
 mod client;
 mod error_text;
@@ -62,7 +66,7 @@ struct EtcdShared {
     /// What stands before every key, and the first key past all that have it.
     prefix: Key,
     end: Key,
-    /// The key of who leads; beside our keys, so that it is in no snapshot and no backup.
+    /// The leader key; beside our keys, so that it is in no snapshot and no backup.
     leader: Key,
     lease: Duration,
     leading: Mutex<Option<Leading>>,
@@ -154,7 +158,7 @@ impl EtcdShared {
         self.set_health(Health::Ready);
     }
 
-    /// One who was closed stays so.
+    /// A store that was closed stays closed.
     fn set_health(&self, new: Health) {
         if self.closed.is_cancelled() {
             return;

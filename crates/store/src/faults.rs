@@ -1,10 +1,13 @@
-//! A store that misbehaves on command, for the tests of the rooms above.
+//! A store that misbehaves on command, for the tests of the crates above.
 //!
 //! Everything a network, a disk or a crash can do to a commit has a [`Fault`] here. What the wrapped store
 //! says about a commit that landed is always true; only the way back to the caller is broken.
 
+mod damaged_keys;
+
 use std::{
     fmt,
+    ops::RangeInclusive,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -15,9 +18,10 @@ use tokio::{
     time::sleep,
 };
 
+use self::damaged_keys::DamagedKeys;
 use crate::{
-    Commit, Committed, Entry, Epoch, Health, Snapshot, Store, StoreError, StoreFinding, Watch, epoch,
-    watch::channel,
+    Commit, Committed, DamageLog, Entry, Epoch, Health, Snapshot, Store, StoreError, StoreFinding, Watch,
+    epoch, watch::channel,
 };
 
 /// What happens to one commit.
@@ -29,7 +33,7 @@ pub enum Fault {
     Fail,
     /// The commit lands if its conditions hold, and the answer is lost: [`StoreError::Unknown`].
     LandUnknown,
-    /// The commit does not land and nobody can know: [`StoreError::Unknown`].
+    /// The commit does not land, and the answer is [`StoreError::Unknown`].
     LoseUnknown,
     /// The answer is [`StoreError::Unknown`] at once, and only after this time the commit lands, if its
     /// conditions hold by then: a request that was still on its way.
@@ -47,6 +51,7 @@ pub struct FaultyStore {
     plan: Mutex<Plan>,
     outage: watch::Sender<Health>,
     lose: broadcast::Sender<()>,
+    damaged: DamagedKeys,
 }
 
 struct Plan {
@@ -65,7 +70,8 @@ impl FaultyStore {
     pub fn new(inner: Arc<dyn Store>) -> Self {
         let plan =
             Mutex::new(Plan { count: 0, decide: Box::new(|_, _| Fault::Pass), slowness: Duration::ZERO });
-        Self { inner, plan, outage: watch::channel(Health::Ready).0, lose: broadcast::channel(1).0 }
+        let damaged = DamagedKeys::new(inner.damage().cloned().unwrap_or_default());
+        Self { inner, plan, outage: watch::channel(Health::Ready).0, lose: broadcast::channel(1).0, damaged }
     }
 
     /// The next commits meet these faults, one each; those after them pass.
@@ -103,6 +109,21 @@ impl FaultyStore {
         let _ = self.lose.send(()); // An error only means that nobody watches.
     }
 
+    /// From now on no read that meets one of these keys works, as when a block of a file is damaged.
+    pub fn damage_keys(&self, keys: RangeInclusive<&str>) {
+        self.damaged.add(keys);
+    }
+
+    /// Every snapshot that was taken before answers [`StoreError::Unavailable`], as when the store was opened again.
+    pub fn lose_snapshots(&self) {
+        self.damaged.lose_snapshots();
+    }
+
+    /// All keys can be read again.
+    pub fn mend_keys(&self) {
+        self.damaged.clear();
+    }
+
     async fn check(&self) -> Result<(), StoreError> {
         let Health::Failed { reason } = self.outage.borrow().clone() else { return Ok(()) };
         let slowness = self.plan.lock().unwrap_or_else(PoisonError::into_inner).slowness;
@@ -128,17 +149,18 @@ fn unknown() -> StoreError {
 impl Store for FaultyStore {
     async fn get(&self, key: &[u8]) -> Result<Option<Entry>, StoreError> {
         self.check().await?;
+        self.damaged.check_key(key)?;
         self.inner.get(key).await
     }
 
     async fn snapshot(&self) -> Result<Arc<dyn Snapshot>, StoreError> {
         self.check().await?;
-        self.inner.snapshot().await
+        Ok(self.damaged.wrap(self.inner.snapshot().await?))
     }
 
-    /// As of the wrapped store, outage or not: it stands for what is at hand when nobody else is.
+    /// The snapshot of the wrapped store, outage or not: it stands for the copy at hand when no other node can be reached.
     async fn own_snapshot(&self) -> Result<Arc<dyn Snapshot>, StoreError> {
-        self.inner.own_snapshot().await
+        Ok(self.damaged.wrap(self.inner.own_snapshot().await?))
     }
 
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
@@ -211,6 +233,10 @@ impl Store for FaultyStore {
 
     async fn examine(&self) -> Vec<StoreFinding> {
         self.inner.examine().await
+    }
+
+    fn damage(&self) -> Option<&DamageLog> {
+        Some(self.damaged.log())
     }
 
     #[cfg(feature = "raft")]

@@ -1,4 +1,4 @@
-//! What a store has to say of itself.
+//! [`StoreFinding`]: what a store reports to `netstead doctor`.
 
 /// One thing that a person who asks whether all is well should know.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Which keys a range call means, as bounds every ordered map understands.
+//! The keys that a range call means, as bounds of an ordered map.
 
 use std::ops::Bound;
 

@@ -1,9 +1,27 @@
-//! Where everything durable lives: ordered byte keys, changed by commits that are all or nothing.
+//! The store: ordered byte keys, changed by commits that are all or nothing.
 //!
-//! A [`Commit`] is a list of conditions on the versions of keys and a list of writes. Every engine behind
-//! [`Store`] passes the same [`contract`] suite, so the rooms above never ask which one they have.
+//! ```text
+//!                          trait Store
+//!       get  snapshot  commit  watch  lead  health  close
+//!    ┌──────────┬──────────┴────┬──────────────┬──────────────────────┐
+//!  memory     local           etcd           raft              simulated, faults
+//!  (tests)    one process,    transactions   three or more     for tests: a network from a seed,
+//!             one directory   of an etcd     nodes, openraft   a store that fails on command
+//! ```
+//!
+//! - [`Commit`]: a list of [`Condition`]s on the versions of keys, and a list of [`Write`]s. The store checks the conditions
+//!   and does the writes in one step, or refuses.
+//! - [`Version`]: when a key was last written. A key never gets a version again that it had before.
+//! - [`Snapshot`]: all keys at one moment. [`Watch`]: every commit after a moment, in order.
+//! - [`Epoch`]: the counter under [`EPOCH_KEY`], raised whenever a process takes the lead ([`Store::lead`]). A leader makes its
+//!   commits conditional on it, so a former leader can change nothing.
+//! - [`StoreError::Unknown`]: the commit may have landed or not. The caller must read before it does anything else.
+//!
+//! Every store passes the same [`contract`], so the crates above never ask which one they have. Start with the trait
+//! [`Store`] and the plainest implementation, [`memory`]; then `local/writer.rs`, `etcd.rs` or `raft.rs`.
 
 pub mod contract;
+mod damage;
 mod epoch;
 #[cfg(feature = "etcd")]
 pub mod etcd;
@@ -14,6 +32,7 @@ pub mod local;
 pub mod memory;
 #[cfg(feature = "raft")]
 pub mod raft;
+mod readable;
 pub mod simulated;
 mod watch;
 
@@ -26,10 +45,12 @@ pub use self::etcd::{EtcdOptions, EtcdStore, EtcdTls};
 #[cfg(feature = "raft")]
 pub use self::raft::{RaftOptions, RaftSecurity, RaftStore, RaftTimings};
 pub use self::{
+    damage::{Damage, DamageLog},
     faults::FaultyStore,
     finding::{StoreFinding, StoreFindingGrade},
-    local::LocalStore,
+    local::{LocalReader, LocalStore},
     memory::MemoryStore,
+    readable::{Gap, ReadablePages, each_readable},
     watch::Watch,
 };
 
@@ -53,7 +74,7 @@ pub type Value = Vec<u8>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(pub u64);
 
-/// A number that only grows: each time leadership is taken, by anybody, it is one higher.
+/// A number that only grows: each time any process takes the lead, it is one higher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Epoch(pub u64);
 
@@ -140,7 +161,7 @@ pub enum StoreError {
     /// The commit breaks a rule of every store (its size, a key named twice); nothing changed.
     #[error("the commit is not valid: {reason}")]
     Invalid { reason: String },
-    /// Somebody else holds the store.
+    /// Another process holds the store.
     #[error("{reason}")]
     Locked { reason: String },
     /// What is on the disk is not what was written there. A person must act.
@@ -157,14 +178,14 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// A view of all keys at one moment: it sees every commit acknowledged before the call and none begun after it.
     async fn snapshot(&self) -> Result<Arc<dyn Snapshot>, StoreError>;
 
-    /// A view of all keys at one moment as this process' nearest copy has them: whole, however old, and there also when
-    /// no majority is. For those who would rather answer with something old than with nothing, and say so.
+    /// A view of all keys at one moment, from the nearest copy: whole, however old, and available also without a majority. For
+    /// callers that would rather answer with something old than not at all, and say so.
     async fn own_snapshot(&self) -> Result<Arc<dyn Snapshot>, StoreError> {
         self.snapshot().await
     }
 
     /// Makes `commit` durable, or says why not. Commits that wait at the same time share one flush to disk.
-    /// Who stops waiting does not stop the commit.
+    /// A caller that stops waiting does not stop the commit.
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError>;
 
     /// Every commit after this call that touches a key with `prefix`, in order, each exactly once.
@@ -185,7 +206,12 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         Vec::new()
     }
 
-    /// The node of a cluster that this is, if it is one: who is in the cluster is seen and changed there.
+    /// Where this store remembers the damage that its own reads find; none where another program keeps the files.
+    fn damage(&self) -> Option<&DamageLog> {
+        None
+    }
+
+    /// This store as a node of a raft cluster, if it is one: its members are read and changed there.
     #[cfg(feature = "raft")]
     fn as_node(&self) -> Option<&RaftStore> {
         None

@@ -1,9 +1,15 @@
 //! The embedded store: one process, one directory, one fsync for all commits that wait.
 //!
-//! A commit is durable when it is in our own log, see `log`; fjall holds the keys and gets each commit right after that,
-//! see `applier`. `docs/decisions/0001-embedded-store.md` says why fjall, with what settings, and what it does not do for
-//! us, and `0005-a-log-of-our-own.md` why not its journal. Everything that writes is decided on one thread, `writer`.
-//! When the disk fails, that thread opens the store again until it works, see `heal`.
+//! - `writer`: the one thread that decides and writes. `commit_group`: commits that share a flush.
+//! - `log`: makes a commit durable. `applier`: puts it into the database afterwards.
+//! - `engine`: the database, which is fjall. `journals`: its journal files.
+//! - `recovery`: opens the store at the start. `write_failure`: opens it again after the disk failed.
+//! - `data_dir`, `high_water_mark`, `housekeeper`: the directory, a second record of the last revision, the thread that
+//!   writes it.
+//! - `raw_keys`: access for the raft store.
+//!
+//! `docs/decisions/0001-embedded-store.md` says why fjall and with which settings, `0005-a-log-of-our-own.md` why a log of
+//! our own instead of its journal.
 //!
 //! # Reading
 //!
@@ -11,7 +17,7 @@
 //! microsecond, which is less than handing the call to another thread; at worst it waits for one read from
 //! the disk, or for fjall to finish listing a new table. A cache of our own in front of it would be wrong: a
 //! caller could see a commit through one key and miss it through another. Ranges go to a thread that may
-//! block. A snapshot is taken between two batches by whoever brings them into the database, see `Engine::view`.
+//! block. A snapshot is taken between two batches by the thread that applies them, see `Engine::view`.
 //!
 //! A commit can be read once it is durable and not before, and a read waits until everything that was acknowledged
 //! before it began can be read.
@@ -27,6 +33,7 @@ mod journals;
 mod log;
 #[cfg(feature = "raft")]
 mod raw_keys;
+mod reader;
 mod recovery;
 mod shared_state;
 pub(crate) mod snapshot;
@@ -43,17 +50,21 @@ use std::{
 use async_trait::async_trait;
 use tokio::sync::{oneshot, watch};
 
+pub use self::engine::MOST_OPEN_FILES;
 use self::{
     applier::Applier,
     data_dir::DataDir,
     database_error::DatabaseError,
+    engine::Engine,
     housekeeper::Housekeeper,
     log::Log,
     recovery::Opened,
     shared_state::{DatabaseKind, LocalShared},
     writer::{Answer, Request, Writer},
 };
-use crate::{Commit, Committed, Entry, Epoch, Health, Snapshot, Store, StoreError, Watch, epoch};
+use crate::{Commit, Committed, DamageLog, Entry, Epoch, Health, Snapshot, Store, StoreError, Watch, epoch};
+
+pub use self::reader::LocalReader;
 
 /// A store in a directory of this machine.
 ///
@@ -83,7 +94,7 @@ impl LocalStore {
     /// Opens the store in `dir`, and creates both if they are not there.
     ///
     /// [`StoreError::Locked`]: another process has it. [`StoreError::Damaged`]: it is not as it was left, and
-    /// serving it could hand out what somebody holds.
+    /// serving it could hand out an address that is held.
     pub async fn open(dir: &Path) -> Result<Self, StoreError> {
         Self::open_as(dir, DatabaseKind::Own).await
     }
@@ -104,14 +115,14 @@ impl LocalStore {
 
     fn open_blocking(dir: &Path, kind: DatabaseKind) -> Result<Self, StoreError> {
         let dir = DataDir::acquire(dir)?;
-        let Opened { engine, log, revision } =
-            recovery::open(&dir, kind).map_err(|trouble| trouble.into_error(dir.path()))?;
+        let Opened { engine, log, revision } = recovery::open(&dir, kind)
+            .map_err(|trouble| explained(&dir, trouble).into_error(dir.path(), kind))?;
         let shared = Arc::new(LocalShared::closed(dir.path(), kind, revision));
         shared.publish_engine(engine);
         let (requests, received) = mpsc::channel();
         let (leave, gone) = watch::channel(());
         start_threads(Arc::clone(&shared), dir, log, received, revision, leave)
-            .map_err(|error| DatabaseError::Io(error).into_error(shared.path()))?;
+            .map_err(|error| DatabaseError::Io(error).into_error(shared.path(), kind))?;
         Ok(Self { shared, requests, gone })
     }
 
@@ -124,6 +135,14 @@ impl LocalStore {
             Err(StoreError::Unknown { reason: "the store ended before it answered".into() })
         })
     }
+}
+
+/// Finds the cause of a failure in fjall's background while the store was opened, if the files of the store show it.
+fn explained(dir: &DataDir, trouble: DatabaseError) -> DatabaseError {
+    if !trouble.hides_its_cause() {
+        return trouble;
+    }
+    Engine::find_damage(&dir.database()).filter(DatabaseError::is_damage).unwrap_or(trouble)
 }
 
 fn start_threads(
@@ -148,6 +167,8 @@ fn start_threads(
         busy: false,
         unseen: 0,
         broken: None,
+        damaged: None,
+        unexplained: false,
     };
     thread::Builder::new().name("netstead-store".into()).spawn(move || {
         writer.run();
@@ -157,7 +178,7 @@ fn start_threads(
     Ok(())
 }
 
-/// Makes sure that nobody waits for a writer that has ended, however it did.
+/// Makes sure that no caller waits for a writer that has ended.
 struct WriterEndGuard(Arc<LocalShared>);
 
 impl Drop for WriterEndGuard {
@@ -202,6 +223,10 @@ impl Store for LocalStore {
 
     fn health_changes(&self) -> watch::Receiver<Health> {
         self.shared.health().subscribe()
+    }
+
+    fn damage(&self) -> Option<&DamageLog> {
+        Some(&self.shared.damage)
     }
 
     async fn close(&self) {

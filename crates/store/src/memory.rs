@@ -1,4 +1,4 @@
-//! A store that forgets everything when it is dropped: for tests, and the plainest reading of the contract.
+//! The store in memory: for tests, and the plainest reading of the contract.
 
 use std::{
     collections::BTreeMap,

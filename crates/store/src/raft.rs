@@ -1,15 +1,15 @@
-//! The store that three or more nodes keep together, with nothing else installed.
+//! The store that three or more nodes keep together, replicated with openraft.
 //!
-//! Every node has all data, and a log of commits that openraft keeps the same on all of them. A commit is acknowledged once a
-//! majority has it on disk. Any node's handle works like any other: commits and reads that need it go to the node that
-//! leads. `docs/decisions/0004-raft.md` says what was chosen and why.
+//! Every node has all data and a log of commits, which openraft keeps equal on all nodes. A commit is acknowledged once a
+//! majority has it on disk. Any node can be used: commits, and reads that must be fresh, go to the leader.
+//! `docs/decisions/0004-raft.md` says what was chosen and why.
 //!
-//! - `disk`: one database per node, with the log and the data in it.
-//! - `log`, `machine`, `network`: openraft's storage and transport.
-//! - `secure`, `wire`, `peers`, `server`: how nodes talk.
-//! - `propose`, `read`: commits that share an entry, reads that share a round of heartbeats.
-//! - `node`: what runs, and starts again after the disk failed; `form`, `admin`, `roll_call`: who is in the cluster;
-//!   `whereabouts`: where each is; `hand_over`: who leads when the one that led stops.
+//! - Storage: `disk` (one database per node), `log`, `log_cache`, `state_machine`, `snapshot_transfer`.
+//! - Messages: `wire`, `secure_channel`, `peers` (asking), `server` (answering), `rejected_peers`, `network` (for openraft).
+//! - Commits and reads: `proposer`, `read_index`.
+//! - Leadership: `election`, `leadership_transfer`, `leadership` (of the ledger, by epoch).
+//! - Members: `bootstrap`, `membership`, `quorum_check`, `readdress`, `address`, `silent_members`.
+//! - The running node: `node`, `maintenance`, `health`, `status`, `examine`.
 
 mod address;
 mod bootstrap;
@@ -17,6 +17,7 @@ mod disk;
 mod election;
 mod examine;
 mod health;
+mod leader_elsewhere;
 mod leadership;
 mod leadership_transfer;
 mod log;
@@ -64,7 +65,9 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::{
     address::node_address,
+    leader_elsewhere::LeaderElsewhere,
     options::{RaftOptions, RaftSecurity, RaftTimings},
+    server::CONNECTIONS,
     status::{MemberStatus, Role, Status},
     types::{Member, NodeId, hex},
 };
@@ -87,7 +90,7 @@ use crate::{
 /// Where nodes listen to each other unless told otherwise.
 pub const PORT: u16 = 5302;
 
-/// How often one who waits for a leader looks.
+/// The pause between two looks for a leader.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How long a commit that another node acknowledged may take to be seen here before the caller is told anyway.
@@ -139,7 +142,7 @@ impl RaftStore {
         Ok(store)
     }
 
-    /// Waits for the core, and where nobody else has to be waited for also for it to lead.
+    /// Waits for the core, and for a node that is alone also until it leads.
     async fn started(&self, alone: bool) -> Result<(), StoreError> {
         let mut core = self.node.core_changes();
         let ready = async {
@@ -187,7 +190,7 @@ impl RaftStore {
         self.node.id
     }
 
-    /// The cluster as this node sees it; with what only who leads knows, if it answers.
+    /// The cluster as this node sees it, with what only the leader knows if it answers.
     pub async fn status(&self) -> Status {
         let own = self.node.status();
         if own.role == Role::Leader {
@@ -204,13 +207,13 @@ impl RaftStore {
         }
     }
 
-    /// How many members have not answered for 10 s; known to who leads.
+    /// How many members have not answered for 10 s; known on the leader.
     pub fn silent_members(&self) -> Option<usize> {
         let leads = self.node.leader() == Leader::Me;
         leads.then(|| self.node.silent_members.lock().unwrap_or_else(PoisonError::into_inner).count())
     }
 
-    /// Whether this node leads and no majority has confirmed it for long, so that it leads nobody.
+    /// Whether this node leads without a majority: none has confirmed it for long.
     pub fn leads_nobody(&self) -> bool {
         self.node.leads_nobody()
     }
@@ -256,7 +259,7 @@ impl RaftStore {
         Ok(())
     }
 
-    /// Who was removed from the cluster hears no more of it, however long it waits.
+    /// Fails if this node was removed from the cluster: it would wait for ever.
     fn ensure_member(&self) -> Result<(), StoreError> {
         self.ensure_open()?;
         match self.node.why_removed() {
@@ -295,7 +298,7 @@ impl RaftStore {
         }
     }
 
-    /// Commits without looking at who leads the ledger.
+    /// Commits without the condition on the epoch.
     async fn commit_unfenced(&self, commit: Commit) -> Result<Committed, StoreError> {
         self.ensure_member()?;
         let node = Arc::clone(&self.node);
@@ -330,7 +333,7 @@ async fn identify(disk: &Disk) -> Result<NodeId, StoreError> {
     Ok(id)
 }
 
-/// One round for all who want to read: asks who leads.
+/// One round for all reads that wait: asks the leader.
 async fn read_index(node: Arc<Node>) -> Result<u64, String> {
     let patience = node.options.timings.election.1;
     let answer = match node.leader() {
@@ -372,7 +375,7 @@ async fn commit_on(node: &Arc<Node>, commit: Commit) -> Result<Committed, StoreE
                 Err(why) => answer = Some(why),
             },
             () = &mut patience => break,
-            // It leads and nobody follows: whoever waits may ask another node.
+            // It leads without a majority: the caller may ask another node.
             () = node.until_majority_is_lost() => break,
             () = node.closed.cancelled() => break,
         }
@@ -389,7 +392,7 @@ async fn commit_on(node: &Arc<Node>, commit: Commit) -> Result<Committed, StoreE
     }
 }
 
-/// Brings a commit to who leads. What is certain not to be in any log is brought to the next one; anything else once.
+/// Brings a commit to the leader. A commit that is certainly in no log is brought to the next leader; any other is sent once.
 async fn propose(node: &Arc<Node>, proposed: Proposed, maybe: &AtomicBool) -> Result<Done, NotDone> {
     loop {
         maybe.store(true, Ordering::Relaxed);
@@ -481,6 +484,10 @@ impl Store for RaftStore {
 
     async fn examine(&self) -> Vec<crate::StoreFinding> {
         self.remarks().await
+    }
+
+    fn damage(&self) -> Option<&crate::DamageLog> {
+        self.node.disk.store.damage()
     }
 
     fn as_node(&self) -> Option<&RaftStore> {

@@ -1,9 +1,9 @@
 //! A store that several machines share over a network that misbehaves, all of it in one thread and from one seed.
 //!
-//! Nothing here happens by itself: whoever simulates calls [`Network::advance`] with the time it is, and then what is
-//! due by then arrives. Questions and answers take their time, get lost, and arrive long after anybody waits for them;
+//! Nothing here happens by itself: the simulation calls [`Network::advance`] with the time, and then what is due by then
+//! arrives. Questions and answers take their time, get lost, and arrive long after anybody waits for them;
 //! machines are cut off in either direction; a process that stands still sends what it had in hand when it goes on.
-//! Who leads is decided by a lease, or by nobody. The same seed and the same calls give the same history.
+//! A lease decides which process leads, or nothing does. The same seed and the same calls give the same history.
 
 mod dice;
 mod message_queue;
@@ -32,7 +32,7 @@ pub struct Weather {
     pub late_by: Duration,
     /// A question is not even sent, and its sender knows.
     pub refused: u64,
-    /// Longest a commit takes to reach those who watch, in milliseconds.
+    /// Longest a commit takes to reach the watchers, in milliseconds.
     pub watch_lag: u64,
     /// A commit is the one at which a watch breaks.
     pub watch_lost: u64,
@@ -48,13 +48,13 @@ impl Weather {
 /// What the store is like. Without [`Rules::broken`] it keeps the contract.
 #[derive(Debug, Clone)]
 pub struct Rules {
-    /// How long one leads without being heard of; `None`: whoever asks to lead does, as on a store without a lock.
+    /// How long a silent leader keeps the lead; `None`: any process that asks leads, as on a store without a lock.
     pub lease: Option<Duration>,
-    /// Commits of one who led are refused once somebody else does, as on etcd.
+    /// Commits of a former leader are refused, as on etcd.
     pub fenced: bool,
     /// How long a process waits for an answer.
     pub patience: Duration,
-    /// A promise that is broken on purpose, to see whether somebody notices.
+    /// A promise that is broken on purpose, to see whether the tests notice.
     pub broken: Option<Broken>,
 }
 
@@ -80,7 +80,7 @@ pub enum Broken {
     Atomicity,
     /// Reads answer with what a machine nearby has, however old.
     Freshness,
-    /// Now and then watchers miss a commit, and nobody tells them.
+    /// Now and then watchers miss a commit without being told.
     Watching,
 }
 

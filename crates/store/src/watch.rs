@@ -93,7 +93,7 @@ impl Watcher {
         false
     }
 
-    /// Resolves when nobody listens any more.
+    /// Resolves when the receiver was dropped.
     #[cfg(feature = "etcd")]
     pub(crate) async fn gone(&self) {
         self.items.closed().await;
@@ -136,7 +136,7 @@ impl Watchers {
         watch
     }
 
-    /// What nobody wants comes back: to drop it takes time that the committing side may have later.
+    /// Returns what was not wanted: dropping it takes time that the committing side may have later.
     pub(crate) fn broadcast_commit(&self, version: Version, writes: Vec<Write>) -> Vec<Write> {
         match &mut *self.lock() {
             Some(list) if !list.is_empty() => {

@@ -1,4 +1,4 @@
-//! A way to a server that can be closed for some requests, to let them arrive late.
+//! [`DelayingProxy`]: a proxy that holds some requests back, so that they arrive late.
 
 use std::{
     io,

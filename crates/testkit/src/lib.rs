@@ -1,9 +1,18 @@
-//! What tests stand on: real processes, ports, small disks, and documents that are typed as they are written.
+//! Test tools: real servers, networks, small disks, and documents whose commands are run.
 //!
-//! Everything here blocks, and everything it starts or mounts ends with the value that stands for it.
+//! - [`Process`]: a server that runs as long as its value lives. On top of it: [`Etcd`], [`Bind`], [`Knot`], [`PowerDns`],
+//!   [`Dockerd`].
+//! - [`VirtualNetwork`] and [`Machine`]: machines in network namespaces, whose links can be cut. [`Tmpfs`]: a disk small enough
+//!   to fill.
+//! - [`LossyProxy`], [`DelayingProxy`], [`RecordingProxy`]: proxies that lose answers, hold requests back, or record them.
+//! - [`Transcript`]: runs the `console` blocks of a Markdown file and compares the output.
+//! - [`history`]: decides whether what many clients saw of a ledger was possible at all (linearizability).
+//! - [`wait_until`]: waits for a condition with a deadline. [`skip`]: ends a test that needs more than the machine has.
 //!
-//! `cargo test` is green on any machine: a test that needs what the machine does not give calls [`skip`] and
-//! returns. `cargo xtask test` is the whole: there the same call fails the test (see [`full`]).
+//! Everything here blocks, and everything a value starts or mounts ends when the value is dropped.
+//!
+//! `cargo test` is green on any machine: a test that needs root, a mount or a program that is missing calls [`skip`] and
+//! returns. Under `cargo xtask test` the same call fails the test (see [`full`]).
 
 mod delaying_proxy;
 mod dns;

@@ -1,4 +1,4 @@
-//! A way to a server on which some answers are lost.
+//! [`LossyProxy`]: a proxy that loses some answers.
 
 use std::{
     io,

@@ -1,4 +1,4 @@
-//! A server that runs as long as its value lives.
+//! [`Process`]: a server that runs as long as its value lives.
 
 use std::{
     env, fmt,

@@ -1,4 +1,4 @@
-//! A way to a server on a socket that remembers what was asked.
+//! [`RecordingProxy`]: a proxy on a socket that records the requests.
 
 use std::{
     io,

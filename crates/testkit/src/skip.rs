@@ -1,4 +1,4 @@
-//! Tests that need more than every machine gives.
+//! Skips tests that need more than the machine has.
 
 use std::{
     env,

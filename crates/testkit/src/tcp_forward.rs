@@ -1,4 +1,4 @@
-//! Bytes from here to there.
+//! Forwards bytes between two connections.
 
 use std::{
     io::{self, Read, Write},

@@ -1,4 +1,4 @@
-//! A disk small enough to fill.
+//! [`Tmpfs`]: a disk small enough to fill.
 
 use std::{
     fs::{self, File},

@@ -1,4 +1,4 @@
-//! A network of machines on one machine: a namespace each, joined by a bridge, whose ways can be cut.
+//! [`VirtualNetwork`]: machines in network namespaces, joined by a bridge, whose links can be cut.
 
 use std::{
     ffi::OsStr,

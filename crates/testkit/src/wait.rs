@@ -1,4 +1,4 @@
-//! How long a test has waited.
+//! [`wait_until`]: waits for a condition, with a deadline.
 
 use std::{
     thread,

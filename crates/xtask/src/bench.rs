@@ -49,7 +49,7 @@ impl Bench {
         }
     }
 
-    /// Each bench is a program of its own under `crates/netstead/benches`, where all rooms can be reached.
+    /// Each bench is a program of its own under `crates/netstead/benches`, where all crates can be used.
     fn cargo(self) -> &'static str {
         match self {
             Self::Ledger => "bench --package netstead --bench ledger --",

@@ -1,4 +1,4 @@
-//! The documents: what they link to is there, and the commands they name exist.
+//! Checks the documents: links lead somewhere, and commands exist.
 
 use std::{
     collections::BTreeMap,

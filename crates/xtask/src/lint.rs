@@ -1,8 +1,9 @@
-//! The rules of the house that no other tool knows.
+//! The project's own rules, which no other tool knows.
 
 mod crate_graph;
 mod dependencies;
 pub(crate) mod files;
+mod reads;
 mod words;
 
 use anyhow::Result;
@@ -23,6 +24,7 @@ pub(crate) fn check(fix: bool) -> Result<bool> {
     problems.extend(crate_graph::forbidden_dependencies()?);
     problems.extend(files::misplaced()?);
     problems.extend(words::hard()?);
+    problems.extend(reads::unlimited()?);
     problems.extend(documents::broken()?);
     for problem in &problems {
         eprintln!("error: {problem}");

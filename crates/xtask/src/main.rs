@@ -1,9 +1,20 @@
-//! What a contributor types: `cargo xtask test`, `cargo xtask bench`, `cargo xtask faults`, `cargo xtask fuzz`, `cargo xtask simulate` and
-//! `cargo xtask image`.
+//! Tasks for contributors, run as `cargo xtask TASK`.
+//!
+//! - `test`: everything that CI checks, in steps: `lint`, `fmt`, `clippy`, `test`, `doc`, `deny`. `test.rs` has the steps, `lint`
+//!   the project's own rules, `needs.rs` the programs that tests need.
+//! - `bench`: measures and prints a table and JSON.
+//! - `faults`: three real nodes, sixteen clients, and one fault after the other.
+//! - `simulate`: many ledgers on one simulated store, each history from a seed.
+//! - `fuzz`: random labels and rules for the parsers of `sources`.
+//! - `fixture`: a store of this version, for tests of later ones.
+//! - `image`: the container image.
+//!
+//! The fields of each `Options` are the flags; `cargo xtask TASK --help` shows them.
 
 mod bench;
 mod documents;
 mod faults;
+mod fixture;
 mod fuzz;
 mod image;
 mod lint;
@@ -25,6 +36,7 @@ enum Task {
     Faults(faults::Options),
     Fuzz(fuzz::Options),
     Simulate(simulate::Options),
+    Fixture(fixture::Options),
     Image(image::Options),
 }
 
@@ -35,6 +47,7 @@ fn main() -> ExitCode {
         Task::Faults(options) => faults::faults(&options),
         Task::Fuzz(options) => fuzz::fuzz(&options),
         Task::Simulate(options) => simulate::simulate(&options),
+        Task::Fixture(options) => fixture::fixture(&options),
         Task::Image(options) => image::image(&options),
     };
     match done {

@@ -48,6 +48,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("ssh", "openssh-client"),
     ("sshd", "openssh-server"),
     ("update-ca-certificates", "ca-certificates"),
+    ("xz", "xz-utils"),
 ];
 
 pub(crate) const TESTS: &[Need] = &[
@@ -79,6 +80,17 @@ pub(crate) const TESTS: &[Need] = &[
     need("busybox", "the whole of a container in tests"),
     need("nsenter", "a Docker of its own for the tests"),
     need("mount", "a disk small enough to fill is a tmpfs"),
+    need("tar", "unpacks the stores of earlier releases"),
+    need("xz", "unpacks the stores of earlier releases"),
+];
+
+/// Programs that `fixture` writes stores with.
+pub(crate) const FIXTURE: &[Need] = &[
+    need("pdns_server", "has names in the fixture"),
+    need("pdnsutil", "gives PowerDNS its zones and keys"),
+    need("sqlite3", "makes the database of PowerDNS"),
+    need("tar", "packs the stores"),
+    need("xz", "packs the stores"),
 ];
 
 /// What `faults` runs its nodes with.

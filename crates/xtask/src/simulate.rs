@@ -1,4 +1,4 @@
-//! `cargo xtask simulate`: machines, a network and clients that never were, and all that can go wrong between them.
+//! `cargo xtask simulate`: simulated machines, network and clients, and everything that can go wrong between them.
 
 use anyhow::Result;
 use clap::Args;

@@ -1,12 +1,14 @@
-//! `cargo xtask test`: the whole, in steps, and how it went.
+//! `cargo xtask test`: all checks, in steps, with a summary.
 
+mod cargo_deny;
 mod counts;
 mod summary;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 
 use self::{
+    cargo_deny::CargoDeny,
     counts::Counts,
     summary::{Outcome, Row, Summary},
 };
@@ -32,9 +34,6 @@ pub(crate) struct Options {
     /// Only these steps.
     #[arg(long, value_name = "STEP", value_delimiter = ',')]
     only: Vec<Step>,
-    /// Install cargo-deny if it is not there: a build of some minutes.
-    #[arg(long)]
-    deny: bool,
     /// Take out of the list of old comments what nothing needs any more.
     #[arg(long)]
     fix: bool,
@@ -53,12 +52,12 @@ enum Step {
     Test,
     /// `cargo doc`, warnings denied; each command that a document names exists.
     Doc,
-    /// `cargo deny`, where it is installed: bans, licences, sources.
+    /// cargo-deny: bans, licences, sources.
     Deny,
 }
 
 impl Step {
-    fn run(self, options: &Options, counts: &mut Counts) -> Result<Outcome> {
+    fn run(self, options: &Options, deny: &mut CargoDeny, counts: &mut Counts) -> Result<Outcome> {
         let passed = match self {
             Self::Lint => lint::check(options.fix)?,
             Self::Fmt => run_step(&mut cargo("fmt --all -- --check"))?,
@@ -68,10 +67,7 @@ impl Step {
                 run_step(cargo("doc --workspace --no-deps").env("RUSTDOCFLAGS", "-D warnings"))?
                     && documents::commands_exist()?
             }
-            Self::Deny => match deny(options)? {
-                Some(passed) => passed,
-                None => return Ok(Outcome::Skipped("cargo-deny is not installed; --deny installs it")),
-            },
+            Self::Deny => deny.check()?,
         };
         Ok(if passed { Outcome::Passed } else { Outcome::Failed })
     }
@@ -81,9 +77,11 @@ impl Step {
 pub(crate) fn run(options: &Options) -> bool {
     let chosen = |step: &Step| options.only.is_empty() || options.only.contains(step);
     let mut summary = Summary::default();
+    // It takes minutes to build, so it is built beside the steps that come first.
+    let mut deny = if chosen(&Step::Deny) { CargoDeny::prepare() } else { CargoDeny::default() };
     for &step in Step::value_variants().iter().filter(|step| chosen(step)) {
         let mut counts = Counts::default();
-        let (outcome, time) = timed(|| step.run(options, &mut counts));
+        let (outcome, time) = timed(|| step.run(options, &mut deny, &mut counts));
         let outcome = outcome.unwrap_or_else(|error| {
             eprintln!("error: {error:#}");
             Outcome::Failed
@@ -129,19 +127,4 @@ fn tests(options: &Options, counts: &mut Counts) -> Result<bool> {
         bail!("no test ran, or what they print is not understood any more");
     }
     Ok(passed)
-}
-
-/// `None`: it is not installed.
-fn deny(options: &Options) -> Result<Option<bool>> {
-    // Asked of cargo, which looks into its own directory of programs as well.
-    let installed = cargo("deny --version").output().context("cargo cannot be started")?.status.success();
-    if !installed {
-        if !options.deny {
-            return Ok(None);
-        }
-        if !run_step(&mut cargo("install cargo-deny --locked"))? {
-            return Ok(Some(false));
-        }
-    }
-    run_step(&mut cargo("deny --all-features check bans licenses sources")).map(Some)
 }

@@ -1,4 +1,4 @@
-//! The hash of a secret, which is all that is kept of it.
+//! The hash of a token's secret, which is all that is stored of it.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Why a token was not made, or not let in.
+//! Errors of tokens: why one was not made, or not accepted.
 
 use jiff::Timestamp;
 use netstead_store::StoreError;

@@ -1,4 +1,4 @@
-//! What a verified token allows.
+//! [`Grant`]: what a verified token allows.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a token may do. Each role includes those before it.
+//! [`Role`]: what a token may do. Each role includes those before it.
 
 use std::{fmt, str::FromStr};
 

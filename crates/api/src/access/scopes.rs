@@ -1,4 +1,4 @@
-//! Where a token may do it.
+//! [`Scopes`]: the pools and zones in which a token may do it.
 
 use netstead_model::{Ident, Name};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What is kept of a token.
+//! A token as it is stored.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The tokens as this process knows them.
+//! The tokens in memory, kept up to date by the store's watch.
 
 use std::{
     collections::{BTreeMap, HashSet},

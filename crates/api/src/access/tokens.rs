@@ -1,4 +1,4 @@
-//! Making, knowing and revoking tokens.
+//! [`Tokens`]: creates, verifies and revokes tokens.
 
 use std::{
     sync::{Arc, PoisonError, RwLock},

@@ -1,4 +1,4 @@
-//! The other nodes, as this one knows them.
+//! [`ClusterCache`]: the leader, the members and the format, as this node knows them.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use tracing::error;
 
 use super::{
     ClusterError, FORMAT_KEY, LEADER_KEY, Leader, MEMBERS, Member,
-    membership::{decode, format_of, parse_format},
+    member_records::{decode, format_of, parse_format},
 };
 
-/// Everything that nodes tell each other is below this; the format alone is not.
+/// The prefix of the registry. Only the format is elsewhere.
 pub(super) const PREFIX: &[u8] = b"cluster/";
 const PAGE: usize = 1000;
 
@@ -18,12 +18,12 @@ const PAGE: usize = 1000;
 pub(crate) struct ClusterCache {
     pub(crate) leader: Option<Leader>,
     pub(crate) members: BTreeMap<String, Member>,
-    /// Whoever leads raises it, and nobody lowers it.
+    /// Raised by the leader, never lowered.
     pub(crate) format: Option<u32>,
 }
 
 impl ClusterCache {
-    /// Everything that one moment of the store has to say.
+    /// Reads everything from a snapshot.
     pub(super) async fn read(snapshot: &dyn Snapshot) -> Result<Self, ClusterError> {
         let mut known = Self::default();
         let mut after: Option<Vec<u8>> = None;
@@ -55,7 +55,23 @@ impl ClusterCache {
         }
     }
 
-    /// Whether that is news. What was read a moment ago may come after newer news of the watch.
+    /// Another node leads, as the nodes themselves say. Whether that is news.
+    pub(super) fn led_elsewhere(&mut self, node: &str, epoch: u64) -> bool {
+        let known = self.leader.as_ref().map(|leader| leader.epoch);
+        let Some(member) = self.members.get(node).filter(|_| known < Some(epoch)) else { return false };
+        self.leader = Some(Leader { epoch, node: node.to_owned(), url: member.url.clone() });
+        true
+    }
+
+    /// Takes over what was read, save a leader that is older than the one that is known.
+    pub(super) fn reload(&mut self, read: Self) {
+        let epoch = |leader: &Option<Leader>| leader.as_ref().map(|leader| leader.epoch);
+        let newer = self.leader.take().filter(|known| Some(known.epoch) > epoch(&read.leader));
+        *self = read;
+        self.leader = newer.or(self.leader.take());
+    }
+
+    /// Returns whether the format became higher. A read may arrive after a newer value of the watch.
     pub(super) fn raise_format(&mut self, stored: Option<u32>) -> bool {
         let higher = stored > self.format;
         if higher {

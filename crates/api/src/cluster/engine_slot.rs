@@ -1,11 +1,11 @@
-//! The place of the engine: it is there while this node leads.
+//! [`EngineSlot`]: holds the engine while this node leads.
 
 use std::time::Duration;
 
 use netstead_engine::Engine;
 use tokio::sync::watch;
 
-/// What keeps names on this node, if anything does at the moment. Clones are the same place.
+/// The engine, if this node leads at the moment. Clones are the same slot.
 #[derive(Debug, Clone, Default)]
 pub struct EngineSlot(watch::Sender<Option<Engine>>);
 
@@ -14,7 +14,7 @@ impl EngineSlot {
         self.0.send_replace(Some(engine));
     }
 
-    /// Returns what was there.
+    /// Empties the slot. Returns the engine that was in it.
     pub fn uninstall(&self) -> Option<Engine> {
         self.0.send_replace(None)
     }
@@ -23,7 +23,7 @@ impl EngineSlot {
         self.0.borrow().clone()
     }
 
-    /// As [`Stage::engine`]; one who is about to enter is waited for.
+    /// As [`EngineSlot::engine`], but waits up to `patience` for an engine that is starting.
     pub(crate) async fn await_engine(&self, patience: Duration) -> Option<Engine> {
         let mut place = self.0.subscribe();
         let there = async { place.wait_for(Option::is_some).await.ok().and_then(|engine| engine.clone()) };

@@ -1,4 +1,4 @@
-//! What goes wrong among nodes.
+//! [`ClusterError`]: what can go wrong with the registry of nodes.
 
 use netstead_store::StoreError;
 

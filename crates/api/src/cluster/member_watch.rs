@@ -1,8 +1,8 @@
-//! How a node hears of the others.
+//! Loads the registry of nodes, and follows its changes.
 
 use std::{sync::Arc, time::Duration};
 
-use netstead_store::{Store, Watch, WatchItem};
+use netstead_store::{Store, Watch, WatchItem, raft::hex};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
@@ -12,10 +12,10 @@ use super::{
     cache::{ClusterCache, PREFIX},
 };
 
-/// How long the whole store is waited for before this node's own copy is believed.
+/// How long the store may take to answer before this node's own copy is used.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How a node hears of the others, and of the format, which stands elsewhere.
+/// The watches of the registry and of the format, which has another prefix.
 pub(super) struct Watches {
     nodes: Watch,
     format: Watch,
@@ -30,8 +30,8 @@ impl Watches {
     }
 }
 
-/// Learns everything that is stored, and how to hear of what changes from then on. Without the others' agreement this
-/// node's own copy has to do.
+/// Loads the registry, and starts watches for changes after it. Without a majority this node's own copy is loaded, and there
+/// are no watches.
 pub(super) async fn load(
     store: &dyn Store,
     known: &watch::Sender<ClusterCache>,
@@ -43,10 +43,11 @@ pub(super) async fn load(
         Ok::<_, ClusterError>((Watches { nodes, format }, loaded))
     };
     if let Ok(Ok((watches, loaded))) = tokio::time::timeout(PATIENCE, whole).await {
-        known.send_replace(loaded);
+        known.send_modify(|known| known.reload(loaded));
         return Ok(Some(watches));
     }
-    known.send_replace(ClusterCache::read(&*store.own_snapshot().await?).await?);
+    let own = ClusterCache::read(&*store.own_snapshot().await?).await?;
+    known.send_modify(|known| known.reload(own));
     Ok(None)
 }
 
@@ -76,5 +77,22 @@ pub(super) async fn follow(
             pause = (pause * 2).min(Duration::from_secs(10));
         }
     };
-    stop.run_until_cancelled(news).await;
+    let elsewhere = follow_leader_elsewhere(&*store, &known);
+    let both = async { tokio::join!(news, elsewhere) };
+    stop.run_until_cancelled(both).await;
+}
+
+/// Learns which node leads from the nodes themselves, for as long as nothing new comes into the store of this one.
+async fn follow_leader_elsewhere(store: &dyn Store, known: &watch::Sender<ClusterCache>) {
+    let Some(node) = store.as_node() else { return };
+    let mut leads = node.leader_elsewhere();
+    loop {
+        let leader = *leads.borrow_and_update();
+        if let Some(leader) = leader {
+            known.send_if_modified(|known| known.led_elsewhere(&hex(leader.node), leader.epoch));
+        }
+        if leads.changed().await.is_err() {
+            return;
+        }
+    }
 }

@@ -1,7 +1,8 @@
-//! Talking to the other nodes.
+//! [`Peers`]: the HTTP client for other nodes.
 
 use std::{path::PathBuf, time::Duration};
 
+use netstead_wire::files;
 use reqwest::{Certificate, Client, redirect::Policy};
 
 use crate::http::forward::root_cause;
@@ -40,7 +41,7 @@ impl Peers {
             .no_proxy();
         if let Some(path) = ca_file {
             let wrong = |reason: String| PeerError::Certificates { path: path.clone(), reason };
-            let pem = std::fs::read(&path).map_err(|error| wrong(error.to_string()))?;
+            let pem = files::read(&path, files::MOST_OF_PEM).map_err(|error| wrong(error.to_string()))?;
             let certificates =
                 Certificate::from_pem_bundle(&pem).map_err(|error| wrong(error.to_string()))?;
             if certificates.is_empty() {

@@ -1,4 +1,4 @@
-//! Who is on the roll, where nodes keep the store together: those that do, and nobody else.
+//! Removes members from the registry that are no longer raft voters or learners.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -7,11 +7,11 @@ use tracing::{debug, info};
 
 use super::{Cluster, ClusterError, Member};
 
-/// How often it is looked.
+/// The pause between two looks.
 const INTERVAL: Duration = Duration::from_secs(2);
 
-/// Takes off the roll who is no longer one of those that keep the store: it was removed, or lost its disk and came back as
-/// another. For whoever leads; returns never.
+/// Removes members that were removed from the raft cluster, or lost their disk and came back as another node. Runs on the
+/// leader. Never returns.
 pub(super) async fn prune_removed_members(cluster: &Cluster) {
     let Some(node) = cluster.store.as_node() else { return std::future::pending().await };
     loop {
@@ -30,7 +30,7 @@ pub(super) async fn prune_removed_members(cluster: &Cluster) {
 }
 
 fn removed_members(cluster: &Cluster, node: &RaftStore) -> Vec<Member> {
-    // In this order: who tells of itself was let in before.
+    // In this order: a node registers only after it was let into the raft cluster.
     let members = cluster.members();
     let keepers: BTreeSet<String> = node.own_status().members.iter().map(|one| hex(one.id)).collect();
     if !keepers.contains(&cluster.me.id) {
@@ -40,7 +40,7 @@ fn removed_members(cluster: &Cluster, node: &RaftStore) -> Vec<Member> {
 }
 
 impl Cluster {
-    /// Forgets one that is no longer among those that keep the store.
+    /// Removes a node from the registry that is no longer in the raft cluster.
     pub async fn forget_removed(&self, node: u64) -> Result<(), ClusterError> {
         let id = hex(node);
         let known = self.members().into_iter().find(|member| member.id == id);

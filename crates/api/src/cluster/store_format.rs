@@ -1,4 +1,14 @@
-//! The format of the store: that of the oldest member, raised once all understand more.
+//! The format of the store: the highest that every member understands.
+//!
+//! The leader raises it when all members have been upgraded. A node that joins at the same moment must not be overlooked:
+//!
+//! 1. The leader reads the members and the key `cluster/roll` from one snapshot. All understand format 2.
+//! 2. An old node, which understands format 1 only, registers. Every node that registers, or changes its format, also
+//!    replaces `cluster/roll`.
+//! 3. The leader commits format 2, on condition that `cluster/roll` is the one it read. The store refuses, and the leader counts
+//!    again.
+//!
+//! If step 3 comes before step 2, the old node reads the format after it registered, and stops with an error.
 
 use std::time::Duration;
 
@@ -6,7 +16,8 @@ use netstead_store::{Commit, Condition, StoreError};
 use tracing::{info, warn};
 
 use super::{
-    Cluster, ClusterError, FORMAT_KEY, MEMBERS, Member, ROLL_KEY, cache::ClusterCache, membership::format_of,
+    Cluster, ClusterError, FORMAT_KEY, MEMBERS, Member, ROLL_KEY, cache::ClusterCache,
+    member_records::format_of,
 };
 
 /// The pause after something did not work.
@@ -25,7 +36,7 @@ pub(super) async fn raise_when_possible(cluster: &Cluster, epoch: u64) {
     let mut changes = cluster.changes();
     let members = |known: &ClusterCache| known.members.values().map(key).collect::<Vec<_>>();
     loop {
-        // Before they are counted: who comes or goes meanwhile is a reason to count again.
+        // Taken before the members are counted: a change in between is a reason to count again.
         let before = members(&changes.borrow_and_update());
         match raise(cluster, epoch).await {
             Ok(()) => {}
@@ -47,8 +58,7 @@ fn key(member: &Member) -> (String, u32) {
     (member.id.clone(), member.format)
 }
 
-/// Raises the format if every member understands a higher one. A member that comes at the same moment is not overlooked:
-/// the roll, which each newcomer replaces, must still be the one that was counted.
+/// Raises the format if every member understands a higher one.
 async fn raise(cluster: &Cluster, epoch: u64) -> Result<(), ClusterError> {
     let fence = cluster.fence(epoch).await?;
     let snapshot = cluster.store.snapshot().await?;
@@ -78,7 +88,7 @@ async fn raise(cluster: &Cluster, epoch: u64) -> Result<(), ClusterError> {
             }
             Ok(())
         }
-        // Somebody came, or was faster: count again.
+        // A node registered, or another leader was faster: count again.
         Err(StoreError::Refused { key }) => {
             let key = String::from_utf8_lossy(&key);
             debug_assert!(!key.starts_with(MEMBERS), "no condition is on a member");

@@ -30,7 +30,7 @@ async fn settle(node: &Cluster, epoch: u64) {
 
 async fn stored(store: &Arc<dyn Store>) -> Option<u32> {
     let entry = store.get(FORMAT_KEY.as_bytes()).await.unwrap()?;
-    Some(membership::format_of(&entry).unwrap())
+    Some(member_records::format_of(&entry).unwrap())
 }
 
 #[tokio::test]
@@ -45,7 +45,7 @@ async fn nodes_hear_of_each_other_and_of_who_leads() {
     assert_eq!(green.leader(), Some(leader));
     assert_eq!((blue.role(), green.role()), (NodeRole::Leading { epoch }, NodeRole::Following));
 
-    // Whoever lost the lead in the meantime does not say that it has it.
+    // A node that lost the lead in the meantime does not say that it has it.
     let later = lead(&store, &green).await;
     assert!(matches!(blue.lead(epoch).await, Err(ClusterError::NotLeading)));
     assert_eq!(green.leader().map(|leader| leader.epoch), Some(later));
@@ -88,7 +88,7 @@ async fn a_member_that_is_gone_for_good_holds_nothing_up_once_it_is_removed() {
     assert_eq!(stored(&store).await, Some(3));
 }
 
-/// The leader has counted, and somebody older joins before it writes.
+/// The leader has counted, and an older node joins before it writes.
 #[tokio::test]
 async fn a_newcomer_is_not_overlooked_while_the_format_is_raised() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
@@ -122,7 +122,7 @@ async fn who_is_too_old_does_not_lead() {
     assert!(matches!(refused, ClusterError::TooOld { stored: 2, highest: 1 }), "{refused}");
     assert_eq!(old.role(), NodeRole::Following);
     let written = store.get(LEADER_KEY.as_bytes()).await.unwrap().unwrap();
-    let leader: Leader = membership::decode(&written.key, &written.value).unwrap();
+    let leader: Leader = member_records::decode(&written.key, &written.value).unwrap();
     assert_eq!(leader.node, new.me().id, "the old one has written nothing");
 }
 

@@ -1,4 +1,4 @@
-//! What was taken over or taken back.
+//! Reports of adopt, recover, clean and rollback.
 
 use jiff::Timestamp;
 use netstead_client::types::{FailedOutput, LeftOutput, TakeOutput, TakenOutput, UndoOutput, UndoneOutput};

@@ -1,4 +1,4 @@
-//! Many requests at once, in groups that each become one commit.
+//! Bulk requests: many in one call, in groups that each become one commit.
 
 use std::sync::Arc;
 

@@ -75,6 +75,8 @@ fn blocked(plan: &Plan) -> Vec<BlockedOutput> {
         owner: blocked.owner.clone(),
         adopt: blocked.adopt,
         share: blocked.share,
+        holder: blocked.holder.clone(),
+        free_by: blocked.free_by.clone(),
     };
     plan.blocked.iter().map(output).collect()
 }

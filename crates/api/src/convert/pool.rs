@@ -94,7 +94,7 @@ fn usage(usage: &Usage) -> types::Usage {
     }
 }
 
-/// What is not free, in hundredths of a percent of the size. Something is never nothing, and all is never almost all.
+/// The used part in hundredths of a percent of the size. Rounds so that 0 % means empty and 100 % means full.
 pub(crate) fn used(usage: &Usage) -> u32 {
     let used = usage.size.saturating_sub(usage.free);
     if used == 0 {

@@ -1,4 +1,4 @@
-//! Tokens in requests.
+//! Authentication: reads and verifies the token of a request.
 
 use axum::{
     extract::{Request, State},
@@ -14,7 +14,7 @@ use crate::{
     problem::Failure,
 };
 
-/// Lets nobody pass without a token. Handlers find the [`Grant`] with the request.
+/// Refuses requests without a token. Handlers find the [`Grant`] with the request.
 pub(crate) async fn authenticate(State(app): State<AppState>, mut request: Request, next: Next) -> Response {
     let known = match grant(&app.tokens, request.headers()) {
         // On a node that follows, news of a token that was just made may be on its way.

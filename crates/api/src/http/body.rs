@@ -26,7 +26,7 @@ const SWALLOWING: Duration = Duration::from_secs(10);
 
 /// A body that is one list of many things.
 pub(crate) trait Many {
-    /// What the list is called.
+    /// Name of the list in the body.
     const LIST: &'static str;
     /// Most things in it.
     const MOST: usize;

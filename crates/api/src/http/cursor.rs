@@ -1,4 +1,4 @@
-//! Where a page ends and the next begins. Callers give them back as they got them.
+//! Cursors: where a page ends and the next begins. Callers give them back as they got them.
 
 use std::{fmt, time::Duration};
 
@@ -60,7 +60,7 @@ impl EventCursor {
     /// The sequence number, if it is of this ledger and of something that happened.
     pub(crate) async fn of(self, ledger: &Ledger) -> Result<u64, Failure> {
         self.is_of(ledger)?;
-        // Another node may know of more than this one: only the store knows that nobody does.
+        // Another node may know of more than this one: only the store knows that there is none.
         if self.seq > ledger.health().seq
             && let Ok(Ok(newest)) = timeout(PATIENCE, ledger.read(Freshness::Fresh, |_| ())).await
             && self.seq > newest.seq

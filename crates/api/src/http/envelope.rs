@@ -50,7 +50,7 @@ pub(crate) async fn wrap_request(State(app): State<AppState>, mut request: Reque
     response
 }
 
-/// Errors as problem details, whoever made them.
+/// All errors as problem details, wherever they come from.
 fn as_problem_details(mut response: Response, arrival: &RequestInfo) -> Response {
     let failure = match response.extensions_mut().remove::<Failure>() {
         Some(failure) => failure,
@@ -134,6 +134,7 @@ mod tests {
             reader: None,
             what_if_turn: Arc::new(tokio::sync::Semaphore::new(1)),
             examiner: None,
+            daily_backups: None,
             tokens: Tokens::open(store, clock.clone()).await.unwrap(),
             clock,
             metrics: Arc::default(),

@@ -1,7 +1,22 @@
-//! Requests that only the leader can answer, sent on to it: once, as the caller sent them.
+//! Sends requests that only the leader can answer to the leader: once, with the caller's own token.
 //!
-//! The leader looks at the caller's own token, so a node that forwards grants nothing. What may have arrived is never
-//! sent again: the caller is told that it is unknown, and asks again with the same key.
+//! A write must not be done twice, and its caller must not be told that nothing happened when it may have happened:
+//!
+//! 1. A client sends `PUT /api/v1/pools/lan/claims/web` to node B, which follows. B believes that A leads.
+//! 2. B sends the request to A, with the header `netstead-forwarded`. A node never forwards such a request again, so two
+//!    nodes that take each other for the leader make no loop.
+//! 3. One of these happens:
+//!    - A answers. B passes the answer on.
+//!    - There is no connection to A, so nothing was sent. B waits for a leader and goes back to step 2, for at most 10 s, or
+//!      2 s while the store is away. Then it answers 503 `no-leader`.
+//!    - A answers with the header `netstead-not-leading`: A began nothing. B does the same as without a connection.
+//!    - The connection breaks, or no answer comes in time, or the leader changes and A has not answered 500 ms later. The
+//!      request may have been done. B does not send it again: it answers *unknown*, and the client asks again with the same
+//!      key, which gives the same address.
+//! 4. If B itself comes to lead while it waits, it answers the request itself.
+//!
+//! A read has nothing to do twice, so instead of *unknown* it gets 503. The leader checks the caller's token like any other,
+//! so a node that forwards grants no rights.
 
 use std::time::Duration;
 
@@ -15,6 +30,7 @@ use axum::{
 use netstead_ledger::LedgerError;
 use netstead_model::Span;
 use netstead_store::Health;
+use netstead_wire::{BodyError, read_body};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tracing::debug;
@@ -22,7 +38,7 @@ use tracing::debug;
 use super::{
     body,
     envelope::{REQUEST_ID, RequestInfo},
-    session::{TIMEOUT, time_left},
+    session::{LAST_MOMENT, TIMEOUT, time_left},
 };
 use crate::{
     app::{App, AppState},
@@ -30,24 +46,26 @@ use crate::{
     problem::Failure,
 };
 
-/// Who sent it on. A request that has this is not sent on again.
+/// The node that forwarded a request. A request with this header is not forwarded again.
 pub(crate) const FORWARDED: HeaderName = HeaderName::from_static("netstead-forwarded");
 
-/// With an answer of one that was asked and does not lead: it has done nothing, and another one may be asked.
+/// Marks the answer of a node that does not lead and has done nothing: another node may be asked.
 const NOT_LEADING: HeaderName = HeaderName::from_static("netstead-not-leading");
 
-/// How long a leader is waited for: about as long as it takes until there is another one…
+/// How long a request waits for a leader: about as long as a change of leader takes…
 const PATIENCE: Duration = Duration::from_secs(10);
-/// …and how long while the store cannot be reached, which no waiting mends.
+/// …and how long while the store cannot be reached, since waiting does not help then.
 const SHORT: Duration = Duration::from_secs(2);
-/// How soon a leader that cannot be reached is tried again.
+/// The most of what a leader adds to an answer of ours, in bytes.
+const MOST_OF_LEADER: usize = 64 << 20;
+/// The pause before a leader that cannot be reached is tried again.
 const AGAIN: Duration = Duration::from_millis(100);
-/// What the answer may need on its way back after the leader's own deadline.
+/// How long the answer may be on its way back after the leader's own deadline.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long one that leads no more may take to answer what it was asked before: who hands the lead over ends its work.
+/// How long a former leader may take to answer what it was asked before: a leader that hands over ends its work first.
 const STILL: Duration = Duration::from_millis(500);
 
-/// What only the leader's engine knows, whatever the method. All else that looks is answered here.
+/// Routes that only the leader's engine can answer, whatever the method. All other reads are answered by this node.
 pub(crate) const OF_THE_ENGINE: [&str; 10] = [
     "/api/v1/sources",
     "/api/v1/providers",
@@ -60,16 +78,16 @@ pub(crate) const OF_THE_ENGINE: [&str; 10] = [
     "/api/v1/changes",
     "/api/v1/records",
 ];
-/// What changes nothing and needs no engine, though it is not a `GET`.
+/// Routes that change nothing and need no engine, although they are not `GET`.
 const READS: [&str; 1] = ["/api/v1/check"];
 
-/// Changes below these need no engine.
+/// First parts of paths whose changes need no engine.
 const OF_THE_LEDGER: [&str; 6] = ["pools", "claims", "bulk", "observations", "tokens", "cluster"];
 
-/// What to do when another node's certificate is not trusted.
+/// The hint for a certificate of another node that is not trusted.
 const DISTRUST: &str = "`[api] peer_ca_file` of this node names who signed the certificates of the others";
 
-/// Headers that concern one connection (RFC 9110, 7.6.1), and those that are written anew for the next.
+/// Headers of one connection (RFC 9110, 7.6.1), and headers that are set again for the next connection.
 const OF_THE_CONNECTION: [HeaderName; 9] = [
     header::CONNECTION,
     header::HOST,
@@ -82,7 +100,7 @@ const OF_THE_CONNECTION: [HeaderName; 9] = [
     HeaderName::from_static("keep-alive"),
 ];
 
-/// Answers what this node can, and sends the rest to whoever leads.
+/// Answers the requests that this node can answer, and forwards the others to the leader.
 pub(crate) async fn to_leader(State(app): State<AppState>, request: Request, next: Next) -> Response {
     let Some((cluster, peers)) = &app.cluster else { return next.run(request).await };
     if !needs_leader(&request) {
@@ -106,7 +124,7 @@ fn needs_leader(request: &Request) -> bool {
     !looks || OF_THE_ENGINE.contains(&path)
 }
 
-/// Answers here, where the lead was perhaps taken a moment ago: what concerns names waits for the engine.
+/// Answers on this node, which may have become the leader a moment ago: requests about names wait for the engine.
 async fn answer(app: &AppState, request: Request, next: Next) -> Response {
     let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str).unwrap_or_default();
     let path = path.strip_prefix("/api/v1/").unwrap_or_default();
@@ -118,7 +136,7 @@ async fn answer(app: &AppState, request: Request, next: Next) -> Response {
     next.run(request).await
 }
 
-/// Tells who sent a request on that it was not begun, because this node leads no more: it can ask the next one.
+/// Marks an answer that says `not-leading`: the request was not begun, and the forwarding node can ask the next leader.
 fn marked(mut response: Response) -> Response {
     let failure = response.extensions().get::<Failure>();
     if failure.is_some_and(|failure| failure.slug() == "not-leading") {
@@ -127,7 +145,7 @@ fn marked(mut response: Response) -> Response {
     response
 }
 
-/// This node was taken for the leader, and is none any more.
+/// The answer of a node that another node takes for the leader.
 fn not_leading(cluster: &Cluster) -> Failure {
     let told = "this node does not lead; nothing was changed: ask again in a moment";
     let failure = Failure::new(StatusCode::SERVICE_UNAVAILABLE, "not-leading", told)
@@ -139,7 +157,7 @@ fn not_leading(cluster: &Cluster) -> Failure {
     }
 }
 
-/// Nobody can be asked.
+/// The answer when no leader can be reached.
 fn no_leader(cluster: &Cluster, why: &str) -> Failure {
     let told = format!("no leader can be reached ({why}); nothing was changed: ask again in a moment");
     Failure::new(StatusCode::SERVICE_UNAVAILABLE, "no-leader", told)
@@ -147,7 +165,20 @@ fn no_leader(cluster: &Cluster, why: &str) -> Failure {
         .fact("node", &cluster.me().name)
 }
 
-/// Sends a request to the leader, once there is one that takes it; if that is this node, answers it here.
+/// This node is about to end: what it sent on now, it might not live to answer.
+fn stopping(cluster: &Cluster) -> Failure {
+    let told = "this node is about to end and sends nothing on to the leader any more; nothing was changed: ask another \
+                node, or this one again in a moment";
+    let failure = Failure::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", told)
+        .retry_after(Duration::from_secs(1))
+        .fact("node", &cluster.me().name);
+    match cluster.leader().filter(|leader| leader.node != cluster.me().id) {
+        Some(leader) => failure.fact("leader", leader.url),
+        None => failure,
+    }
+}
+
+/// Does the steps above for one request.
 async fn send_to_leader(
     app: &AppState,
     cluster: &Cluster,
@@ -169,6 +200,9 @@ async fn send_to_leader(
         if leads {
             return Ok(answer(app, Request::from_parts(parts, Body::from(body)), next).await);
         }
+        if app.stopping.is_cancelled() {
+            return Err(stopping(cluster));
+        }
         if let Some(leader) = cluster.leader().filter(|leader| leader.node != cluster.me().id) {
             match send(app, cluster, peers, &leader, &parts, &body, left.saturating_sub(spent())).await {
                 Ok(response) => return Ok(response),
@@ -189,16 +223,17 @@ async fn send_to_leader(
         tokio::select! {
             _ = stands.changed() => {}
             _ = changes.changed() => {}
+            () = app.stopping.cancelled() => {}
             () = tokio::time::sleep(AGAIN) => {}
         }
     }
 }
 
-/// Why there is no answer.
+/// Why a forwarded request has no answer.
 enum ForwardError {
-    /// There was no connection to send it on, or nobody at its end who leads.
+    /// It was not done: there was no connection, or the node does not lead.
     Never(String),
-    /// It may have arrived.
+    /// It may have been done.
     Perhaps(Failure),
 }
 
@@ -213,7 +248,8 @@ async fn send(
 ) -> Result<Response, ForwardError> {
     let target = parts.uri.path_and_query().map_or("/", axum::http::uri::PathAndQuery::as_str);
     let url = format!("{}{target}", leader.url.trim_end_matches('/'));
-    let patience = left.saturating_add(wait_of(body)).saturating_add(GRACE);
+    let wait = wait_of(body);
+    let patience = left.saturating_add(wait).saturating_add(GRACE);
     let request = peers
         .http
         .request(parts.method.clone(), &url)
@@ -224,17 +260,25 @@ async fn send(
     app.metrics.forwarded();
     let mut changes = cluster.changes();
     let moved = async { drop(changes.wait_for(|known| known.leader.as_ref() != Some(leader)).await) };
+    // As with requests that are answered here: what runs may end, and a claim that waits for an address may not go on to.
+    let stopping = async {
+        app.stopping.cancelled().await;
+        if wait.is_zero() {
+            std::future::pending::<()>().await;
+        }
+        tokio::time::sleep(LAST_MOMENT).await;
+    };
     let sending = request.send();
     tokio::pin!(sending);
     let answer = tokio::select! {
         biased;
         answer = &mut sending => answer,
-        // Whoever was asked leads no more. Its answer might come, and might not.
+        // The node that was asked no longer leads. Its answer may still come.
         () = moved => match tokio::time::timeout(STILL, &mut sending).await {
             Ok(answer) => answer,
             Err(_) => return Err(ForwardError::Perhaps(lost(parts, "the leader changed before it answered"))),
         },
-        () = app.stopping.cancelled() => {
+        () = stopping => {
             return Err(ForwardError::Perhaps(lost(parts, "the server is about to end")));
         }
     };
@@ -255,7 +299,7 @@ async fn send(
     }
 }
 
-/// No answer came: a look can simply be repeated, of all else it is not known whether it was done.
+/// The failure when no answer came: a read can be repeated; of a write it is unknown whether it was done.
 fn lost(parts: &Parts, reason: &str) -> Failure {
     if matches!(parts.method, Method::GET | Method::HEAD) {
         return LedgerError::Unavailable { reason: reason.to_owned() }.into();
@@ -263,7 +307,7 @@ fn lost(parts: &Parts, reason: &str) -> Failure {
     LedgerError::Unknown { reason: reason.to_owned() }.into()
 }
 
-/// The caller's headers, and who sends them on. The origin was checked at this door.
+/// The caller's headers, with this node's id. `Origin` was checked by this node and is left out.
 fn headers(me: &str, parts: &Parts, left: Duration) -> HeaderMap {
     let mut headers = parts.headers.clone();
     for name in OF_THE_CONNECTION.iter().chain([&header::ORIGIN, &header::ACCEPT_ENCODING]) {
@@ -274,7 +318,7 @@ fn headers(me: &str, parts: &Parts, left: Duration) -> HeaderMap {
     if let Some(id) = request {
         headers.insert(REQUEST_ID, id);
     }
-    // What is left of the caller's time, in the place of what there was.
+    // The time that is left replaces the caller's timeout.
     if let Ok(seconds) = HeaderValue::try_from(format!("{:.3}", left.as_secs_f64())) {
         headers.insert(TIMEOUT, seconds);
     }
@@ -283,7 +327,7 @@ fn headers(me: &str, parts: &Parts, left: Duration) -> HeaderMap {
     headers
 }
 
-/// Asks the leader for something that this node adds to its own answer, with the caller's token; or says why not.
+/// Gets something from the leader that this node adds to its own answer, with the caller's token.
 pub(crate) async fn get_from_leader<T: DeserializeOwned>(
     cluster: &Cluster,
     peers: &Peers,
@@ -305,10 +349,16 @@ pub(crate) async fn get_from_leader<T: DeserializeOwned>(
         format!("the leader at {} does not say: {}", leader.url, root_cause(&error.without_url()))
     };
     let answer = request.send().await.map_err(told)?.error_for_status().map_err(told)?;
-    answer.json().await.map_err(told)
+    let body = match read_body(reqwest::Body::from(answer), MOST_OF_LEADER).await {
+        Ok(body) => body,
+        Err(BodyError::Broken(error)) => return Err(told(error)),
+        Err(error) => return Err(format!("the leader at {}: {error}", leader.url)),
+    };
+    serde_json::from_slice(&body)
+        .map_err(|error| format!("the leader at {} does not say: {error}", leader.url))
 }
 
-/// How long a claim in this body is ready to wait for an address.
+/// How long the claim in this body may wait for an address.
 fn wait_of(body: &[u8]) -> Duration {
     let Ok(value) = serde_json::from_slice::<Value>(body) else { return Duration::ZERO };
     let wait = |value: &Value| value.get("wait").and_then(Value::as_str).and_then(|text| text.parse().ok());
@@ -316,7 +366,7 @@ fn wait_of(body: &[u8]) -> Duration {
     found.map_or(Duration::ZERO, Duration::from)
 }
 
-/// The leader's answer, as it comes.
+/// Passes the leader's answer on while it arrives.
 fn streamed(answer: reqwest::Response) -> Response {
     let (status, mut headers) = (answer.status(), answer.headers().clone());
     for name in &OF_THE_CONNECTION {
@@ -328,7 +378,7 @@ fn streamed(answer: reqwest::Response) -> Response {
     response
 }
 
-/// What lies at the bottom of it, and what to do about a certificate that nobody here knows.
+/// The innermost cause of an error, with a hint if it is about a certificate.
 pub(crate) fn root_cause(error: &dyn std::error::Error) -> String {
     let mut last = error;
     while let Some(source) = last.source() {

@@ -1,7 +1,7 @@
-//! Who is let in by the name they call us: a check against DNS rebinding and cross-site requests.
+//! Checks `Host` and `Origin`: a defence against DNS rebinding and cross-site requests.
 //!
-//! A web page can make a browser send requests to any name that its owner points at our address, but it cannot make
-//! the browser lie about that name. So names that are not ours are turned away.
+//! A web page can make a browser send requests to any name that its owner points at our address. It cannot make the browser
+//! send a wrong `Host` header. So requests to names that are not ours are refused.
 
 use std::{
     collections::HashSet,

@@ -53,7 +53,7 @@ impl NameScope {
         }
     }
 
-    /// What is said of something else that is out of reach.
+    /// Refusal of something other than a name that the token does not reach; `what` names it.
     pub(crate) fn refuse(&self, what: &str) -> Failure {
         self.refusal(self.names.as_ref().unwrap_or(&NameSet::default()), what)
     }
@@ -88,7 +88,7 @@ fn of_pools(scopes: &Scopes, pools: impl IntoIterator<Item = PoolSpec>) -> NameS
     NameSet::new(domains, without(own, others))
 }
 
-/// What is left of ranges when others are taken out.
+/// Removes `holes` from `ranges` and returns the rest.
 fn without(ranges: Vec<Range>, holes: Vec<Range>) -> Vec<Range> {
     let holes = Range::joined(holes);
     let mut left = Vec::new();

@@ -1,4 +1,4 @@
-//! One authenticated request: who asks, what they may, and how long they wait.
+//! [`Session`]: one authenticated request, with its caller, its rights and its deadline.
 
 use std::{fmt::Display, marker::PhantomData, ops::Deref, sync::Arc, time::Duration};
 
@@ -14,7 +14,12 @@ use netstead_model::{Ident, Name};
 use crate::{
     access::{Denied, Grant, Role, Scopes},
     app::AppState,
-    http::{envelope::RequestInfo, name_scope::NameScope, zone_scope},
+    http::{
+        envelope::RequestInfo,
+        name_scope::NameScope,
+        pool_names::{self, PoolNames},
+        zone_scope,
+    },
     problem::Failure,
 };
 
@@ -22,7 +27,7 @@ pub(crate) const TIMEOUT: HeaderName = HeaderName::from_static("netstead-timeout
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 const LONGEST_TIMEOUT: Duration = Duration::from_mins(10);
 /// How long a waiting claim may still be served once the server is about to end.
-const LAST_MOMENT: Duration = Duration::from_secs(1);
+pub(super) const LAST_MOMENT: Duration = Duration::from_secs(1);
 
 /// The role a handler needs.
 pub(crate) trait Needs {
@@ -40,7 +45,7 @@ macro_rules! roles {
 }
 roles!(Read, Claim, Write, Admin);
 
-/// A request by somebody who has at least the role `R`.
+/// A request by a caller that has at least the role `R`.
 #[derive(Debug)]
 pub(crate) struct Session<R>(RequestContext, PhantomData<R>);
 
@@ -179,11 +184,14 @@ impl RequestContext {
             // Here, where every change of the ledger comes by, so that none is forgotten.
             let look = |book: &Book| zone_scope::check_command(book, scopes, &command);
             self.read(Freshness::Fresh, look).await?.value?;
+        } else if pool_names::limits(scopes) && pool_names::concerns(&command) {
+            let look = |book: &Book| PoolNames::of(book, scopes).check(book, &command);
+            self.read(Freshness::Fresh, look).await?.value?;
         }
         Ok(self.app.ledger.submit(caller, command, self.time_left()).await?)
     }
 
-    /// As [`Asker::submit_as`] for a claim that may wait: it does not keep the server from ending.
+    /// As `submit_as`, for a claim that may wait: the wait ends when the server stops.
     pub(crate) async fn submit_waiting(&self, caller: Caller, command: Command) -> Result<Done, Failure> {
         let stopping = async {
             self.app.stopping.cancelled().await;
@@ -291,8 +299,14 @@ pub(crate) fn address_out_of_scope(scopes: &Scopes, address: &dyn Display) -> Fa
     out_of_reach(scopes, &format!("and {address} is in none of them"))
 }
 
-/// What is said of something that the pools or VRFs of a token do not reach; `told` says what.
+/// Refusal of something that the pools or VRFs of a token do not reach; `told` says what.
 pub(crate) fn out_of_reach(scopes: &Scopes, told: &str) -> Failure {
+    let (what, scope) = if scopes.pools.is_empty() { ("VRF", &scopes.vrfs) } else { ("pool", &scopes.pools) };
+    refused_scope(format!("your token is for the {what}s {}, {told}", quoted(scope)), what, scope)
+}
+
+/// Refusal of a name that the pools or VRFs of a token do not give it; `told` says why.
+pub(crate) fn out_of_pools(scopes: &Scopes, told: &str) -> Failure {
     let (what, scope) = if scopes.pools.is_empty() { ("VRF", &scopes.vrfs) } else { ("pool", &scopes.pools) };
     refused_scope(format!("your token is for the {what}s {}, {told}", quoted(scope)), what, scope)
 }
@@ -313,7 +327,7 @@ fn out_of_scope(what: &str, scope: &[Ident], asked: &Ident) -> Failure {
     )
 }
 
-fn quoted(scope: &[Ident]) -> String {
+pub(crate) fn quoted<T: Display>(scope: &[T]) -> String {
     scope.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 

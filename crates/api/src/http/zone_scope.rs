@@ -1,4 +1,4 @@
-//! The zones of a token: a claim lies in those of its names, and a pool in that of its domain.
+//! Zone scopes of a token: a claim is in the zones of its names, a pool in the zone of its domain.
 
 use netstead_ledger::{Book, ClaimFilter, Command};
 use netstead_model::{
@@ -12,7 +12,7 @@ pub(crate) fn check_dns_name(scopes: &Scopes, name: &Name) -> Result<(), Failure
     if scopes.allows_zone(name) { Ok(()) } else { Err(out_of_zones(scopes, &format!("`{name}`"))) }
 }
 
-/// What is said of something that is in none of the token's zones.
+/// Refusal of something that is in none of the token's zones; `what` names it.
 pub(crate) fn out_of_zones(scopes: &Scopes, what: &str) -> Failure {
     let zones: Vec<String> = scopes.zones.iter().map(|zone| format!("`{zone}`")).collect();
     let told = format!("your token is for the zones {} and not for {what}", zones.join(", "));

@@ -1,4 +1,4 @@
-//! How names stand, by provider and source.
+//! Gauges of the engine, by provider and source.
 
 use std::time::Duration;
 

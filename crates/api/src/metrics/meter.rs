@@ -1,12 +1,13 @@
-//! What others count here: passes, changes and calls to servers.
+//! [`Meter`]: counts passes, changes and calls to servers for other crates.
 
 use std::{
-    sync::{Arc, atomic::AtomicU64},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
     time::Duration,
 };
 
 use netstead_engine::{Observer, PassReport};
 use netstead_model::Ident;
+use netstead_wire::Connections;
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family, histogram::Histogram},
@@ -29,6 +30,7 @@ struct Counters {
     late: Count<ProviderLabels>,
     calls: Count<CallLabels>,
     call_durations: Family<OperationLabels, Histogram>,
+    listeners: Mutex<Vec<(&'static str, Connections)>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -72,6 +74,7 @@ impl Default for Counters {
             late: Family::default(),
             calls: Family::default(),
             call_durations: Family::new_with_constructor(histogram),
+            listeners: Mutex::default(),
         }
     }
 }
@@ -84,6 +87,15 @@ impl Meter {
         self.0.calls.get_or_create(&labels).inc();
         let labels = OperationLabels { provider, operation };
         self.0.call_durations.get_or_create(&labels).observe(took.as_secs_f64());
+    }
+
+    /// Shows the connections of a listener, `api` or `nameserver`.
+    pub fn watch_connections(&self, listener: &'static str, connections: &Connections) {
+        self.listeners().push((listener, connections.clone()));
+    }
+
+    pub(super) fn listeners(&self) -> MutexGuard<'_, Vec<(&'static str, Connections)>> {
+        self.0.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn register(&self, registry: &mut Registry) {

@@ -1,4 +1,4 @@
-//! This node among the others.
+//! Gauges of this node and its cluster.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ pub(crate) struct Node {
     leads: bool,
     epoch: u64,
     members: usize,
-    /// Of those that keep the store together; known to who leads them.
+    /// Members of the raft cluster; known on its leader.
     silent: Option<usize>,
     format: u32,
     /// How long ago the store last confirmed what this node knows.

@@ -1,4 +1,4 @@
-//! What is looked up when somebody asks.
+//! Gauges that are computed when Prometheus asks.
 
 use std::sync::atomic::AtomicU64;
 
@@ -17,10 +17,11 @@ use prometheus_client::{
         gauge::{ConstGauge, Gauge},
         info::Info,
     },
-    registry::Registry,
+    registry::{Registry, Unit},
 };
 
-use super::{Metrics, Node, engine_gauges};
+use super::{Metrics, Node, connections, engine_gauges};
+use crate::BackupState;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct PoolLabels {
@@ -35,16 +36,21 @@ struct StateLabels {
 
 pub(super) type Numbers<L> = Family<L, Gauge<f64, AtomicU64>>;
 
+/// Present state that one scrape shows.
+#[derive(Debug)]
+pub(crate) struct Seen<'a> {
+    pub(crate) health: &'a Health,
+    pub(crate) store_ready: bool,
+    pub(crate) pools: &'a [PoolStatus],
+    pub(crate) engine: Option<&'a EngineStatus>,
+    pub(crate) node: Option<&'a Node>,
+    pub(crate) backups: Option<&'a BackupState>,
+    pub(crate) now: Timestamp,
+}
+
 /// Everything as text.
-pub(crate) fn scrape(
-    metrics: &Metrics,
-    health: &Health,
-    store_ready: bool,
-    pools: &[PoolStatus],
-    engine: Option<&EngineStatus>,
-    node: Option<&Node>,
-    now: Timestamp,
-) -> Result<String, std::fmt::Error> {
+pub(crate) fn scrape(metrics: &Metrics, seen: &Seen<'_>) -> Result<String, std::fmt::Error> {
+    let Seen { health, store_ready, pools, engine, node, backups, now } = *seen;
     let mut registry = Registry::with_prefix("netstead");
     let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
     registry.register("build", "What runs here", build);
@@ -54,7 +60,14 @@ pub(crate) fn scrape(
         "Whether the store can be written to",
         ConstGauge::new(i64::from(store_ready)),
     );
+    let help = "Parts of the store that were found to be damaged";
+    let damaged = i64::try_from(health.damage.len()).unwrap_or(i64::MAX);
+    registry.register("store_damaged", help, ConstGauge::new(damaged));
+    if let Some(backups) = backups {
+        of_backups(&mut registry, backups, now);
+    }
     of_pools(&mut registry, pools);
+    connections::of_listeners(&mut registry, &metrics.meter);
     if let Some(node) = node {
         node.register(&mut registry);
     }
@@ -97,6 +110,16 @@ fn ledger(registry: &mut Registry, health: &Health) {
         "How often the Book was built anew",
         ConstCounter::new(counters.rebuilds),
     );
+}
+
+fn of_backups(registry: &mut Registry, backups: &BackupState, now: Timestamp) {
+    let failing = ConstGauge::new(i64::from(backups.failure.is_some()));
+    registry.register("backup_failing", "Whether the daily backup cannot be written", failing);
+    if let Some(last) = backups.last {
+        let age = ConstGauge::new(now.duration_since(last).as_secs_f64().max(0.0));
+        let help = "How long ago the newest daily backup was written";
+        registry.register_with_unit("backup_age", help, Unit::Seconds, age);
+    }
 }
 
 fn of_pools(registry: &mut Registry, pools: &[PoolStatus]) {

@@ -1,4 +1,4 @@
-//! What goes wrong with tokens.
+//! Problems with tokens.
 
 use std::time::Duration;
 

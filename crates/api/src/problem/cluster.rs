@@ -1,4 +1,4 @@
-//! What goes wrong among nodes.
+//! Problems with the registry of nodes.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the engine could not do.
+//! Problems of the engine.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the ledger could not answer.
+//! Problems of the ledger, refusals aside.
 
 use std::time::Duration;
 

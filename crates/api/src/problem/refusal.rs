@@ -1,4 +1,4 @@
-//! What the ledger decided against, with the facts a program can act on.
+//! Refusals of the ledger, with the facts a program can act on.
 
 use std::time::Duration;
 

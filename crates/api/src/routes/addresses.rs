@@ -173,7 +173,7 @@ fn in_block(
     (ExplainPlace { address, claim: None, why: told, history: Vec::new() }, None)
 }
 
-/// What happened to an address in its pool; to one that is in none, in the pools that are `visible`.
+/// Newest events of an address in its pool. For an address in no pool: its events in the `visible` pools.
 async fn history(
     session: &RequestContext,
     view: &AddressView,

@@ -1,4 +1,4 @@
-//! Taking over what others wrote, and taking back what was written here.
+//! `/adopt`, `/recover`, `/clean` and `/rollback`.
 
 use netstead_client::types::{AdoptInput, CleanInput, RecoverInput, RollbackInput, TakeOutput, UndoOutput};
 use netstead_engine::{Adoption, Cleaning, EngineError};

@@ -16,6 +16,7 @@ use crate::{
     http::{
         answer::Answer,
         body::ManyJson,
+        pool_names::{self, PoolNames},
         query::{NoParams, Query},
         session::{self, RequestContext, Session},
         zone_scope,
@@ -90,19 +91,25 @@ async fn allow(
     Ok(())
 }
 
-/// The same for its zones, with one look at the Book.
+/// The same for its names, with one look at the Book.
 async fn allow_names(session: &RequestContext, entries: &[Entry]) -> Result<(), Failure> {
     let scopes = session.scopes();
-    if scopes.zones.is_empty() {
+    let commands = || {
+        let numbered = entries.iter().enumerate();
+        numbered.flat_map(|(place, entry)| entry.commands.iter().map(move |one| (place, one)))
+    };
+    let by_pools = pool_names::limits(scopes) && commands().any(|(_, command)| pool_names::concerns(command));
+    if scopes.zones.is_empty() && !by_pools {
         return Ok(());
     }
     let look = |book: &Book| {
-        let mut commands = entries
-            .iter()
-            .enumerate()
-            .flat_map(|(place, entry)| entry.commands.iter().map(move |one| (place, one)));
-        commands.try_for_each(|(place, command)| {
-            zone_scope::check_command(book, scopes, command).map_err(|failure| failure.fact("entry", place))
+        let pools = by_pools.then(|| PoolNames::of(book, scopes));
+        commands().try_for_each(|(place, command)| {
+            let checked = match &pools {
+                Some(pools) => pools.check(book, command),
+                None => zone_scope::check_command(book, scopes, command),
+            };
+            checked.map_err(|failure| failure.fact("entry", place))
         })
     };
     session.read(Freshness::Fresh, look).await?.value

@@ -1,4 +1,4 @@
-//! What was done to names, and what was noticed.
+//! The history: changes of names, and events of the engine.
 
 use netstead_client::types::{HistoryOutput, Page};
 use netstead_engine::{Change, ChangeQuery};

@@ -1,4 +1,4 @@
-//! Looking at claims.
+//! Reading claims.
 
 use std::sync::Arc;
 

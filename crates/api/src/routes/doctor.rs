@@ -1,12 +1,14 @@
-//! A look at everything.
+//! `/doctor`: findings about everything.
 
 use std::time::Duration;
 
 use netstead_client::types::{DoctorOutput, FindingOutput};
 use netstead_engine::Grade;
+use netstead_ledger::damage::{advice, describe};
 use netstead_store::{Health, StoreFinding, StoreFindingGrade};
 
 use crate::{
+    BackupFailure, DailyBackups,
     cluster::{Cluster, Peers},
     http::{
         answer::Answer,
@@ -36,8 +38,11 @@ pub(crate) async fn get(
     }
     let remarks: Vec<FindingOutput> =
         session.app.ledger.store().examine().await.into_iter().map(remark).collect();
-    findings.extend(server_findings(&session, remarks.iter().any(|remark| remark.state == "problem")));
+    let troubled = remarks.iter().any(|remark| remark.state == "problem")
+        || !session.app.ledger.health().damage.is_empty();
+    findings.extend(server_findings(&session, troubled));
     findings.extend(remarks);
+    findings.extend(stored(&session));
     findings.extend(session.app.cluster.as_ref().and_then(|(cluster, _)| reachable(cluster)));
     findings.push(clock(&session).await);
     match (session.app.engine_slot.engine(), &session.app.cluster) {
@@ -66,6 +71,33 @@ fn remark(remark: StoreFinding) -> FindingOutput {
         StoreFindingGrade::Problem => "problem",
     };
     FindingOutput { state: state.to_owned(), about: "store".to_owned(), text: remark.text, hint: remark.hint }
+}
+
+/// Damage that was found, and how the daily backups stand.
+fn stored(session: &RequestContext) -> Vec<FindingOutput> {
+    let app = &session.app;
+    let (store, damage) = (app.ledger.store(), app.ledger.health().damage);
+    let mut findings: Vec<FindingOutput> = damage
+        .iter()
+        .map(|one| {
+            FindingOutput::problem(
+                "store",
+                format!("it is damaged: {}", describe(one)),
+                advice(&**store, &damage),
+            )
+        })
+        .collect();
+    let Some(backups) = app.daily_backups.as_ref().map(DailyBackups::state) else { return findings };
+    findings.push(match (backups.failure, backups.last) {
+        (Some(BackupFailure { since, reason, hint }), _) => FindingOutput::problem(
+            "backup",
+            format!("none could be written since {since:.0}: {reason}"),
+            hint,
+        ),
+        (None, Some(last)) => FindingOutput::ok("backup", format!("the newest is of {last:.0}")),
+        (None, None) => FindingOutput::ok("backup", "the first one is not written yet"),
+    });
+    findings
 }
 
 /// Whether the others can find this node where it says it is.

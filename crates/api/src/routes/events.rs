@@ -1,4 +1,4 @@
-//! What happened.
+//! Events of the ledger.
 
 use jiff::Timestamp;
 use netstead_client::types::{EventOutput, Page};

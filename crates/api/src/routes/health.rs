@@ -1,23 +1,26 @@
-//! Whether it lives, whether it serves, and numbers about it.
+//! `/healthz`, `/readyz` and `/metrics`.
 
 use axum::{
     extract::State,
     http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use netstead_ledger::Freshness;
+use netstead_ledger::{Freshness, damage::describe};
 use netstead_model::PoolStatus;
 use netstead_store::Health;
 use std::time::Duration;
 
-use crate::{access::Scopes, app::AppState, cluster::NodeRole, http::auth, metrics, problem::Failure};
+use crate::{
+    DailyBackups, access::Scopes, app::AppState, cluster::NodeRole, http::auth, metrics, problem::Failure,
+};
 
 /// The process lives.
 pub(crate) async fn alive() -> &'static str {
     "ok\n"
 }
 
-/// The ledger answers, and will go on to. On a node that follows as on one that leads.
+/// The ledger answers, and will go on to. On a node that follows as on one that leads. Where a part of the store is
+/// damaged, the rest is served: that is ready, and said.
 pub(crate) async fn ready(State(app): State<AppState>) -> Result<String, Failure> {
     let not_ready = |reason: String| Failure::new(StatusCode::SERVICE_UNAVAILABLE, "not-ready", reason);
     if app.stopping.is_cancelled() {
@@ -27,11 +30,19 @@ pub(crate) async fn ready(State(app): State<AppState>) -> Result<String, Failure
     match health.reason {
         Some(reason) if !health.ready => Err(not_ready(reason).retry_after(Duration::from_secs(1))),
         None if !health.ready => Err(not_ready("the ledger does not answer yet".to_owned())),
-        _ => Ok(match app.cluster.as_ref().map(|(cluster, _)| cluster.role()) {
-            None => "ok\n".to_owned(),
-            Some(NodeRole::Leading { .. }) => "ok, leading\n".to_owned(),
-            Some(NodeRole::Following) => "ok, following\n".to_owned(),
-        }),
+        _ => {
+            let role = match app.cluster.as_ref().map(|(cluster, _)| cluster.role()) {
+                None => "",
+                Some(NodeRole::Leading { .. }) => ", leading",
+                Some(NodeRole::Following) => ", following",
+            };
+            let damage: Vec<String> = health.damage.iter().map(describe).collect();
+            Ok(if damage.is_empty() {
+                format!("ok{role}\n")
+            } else {
+                format!("degraded{role}: {}\n", damage.join("; "))
+            })
+        }
     }
 }
 
@@ -49,9 +60,17 @@ pub(crate) async fn metrics(State(app): State<AppState>, headers: HeaderMap) -> 
     let age = app.ledger.read(Freshness::Stale, |_| ()).await.ok().map(|seen| seen.age);
     let node = app.cluster.as_ref().map(|(cluster, _)| metrics::Node::of(cluster, age));
     let (health, now) = (app.ledger.health(), app.clock.wall());
-    let text =
-        metrics::scrape(&app.metrics, &health, store_ready, &pools, names.as_ref(), node.as_ref(), now)
-            .map_err(Failure::internal)?;
+    let backups = app.daily_backups.as_ref().map(DailyBackups::state);
+    let seen = metrics::Seen {
+        health: &health,
+        store_ready,
+        pools: &pools,
+        engine: names.as_ref(),
+        node: node.as_ref(),
+        backups: backups.as_ref(),
+        now,
+    };
+    let text = metrics::scrape(&app.metrics, &seen).map_err(Failure::internal)?;
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
 }

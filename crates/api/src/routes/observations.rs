@@ -1,4 +1,4 @@
-//! Addresses that were seen in use.
+//! Observations: addresses that were seen in use.
 
 use std::sync::Arc;
 

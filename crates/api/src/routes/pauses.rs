@@ -76,7 +76,7 @@ pub(crate) async fn resume(
     Ok(Answer::ok(Empty {}).at(done.seq))
 }
 
-/// What an empty request to pause is told.
+/// Refusal of a request to pause that names nothing to pause.
 const WHAT: &str = "say what to pause: `\"all\": true`, or a `provider`, or a `provider` and a `zone` of it";
 
 /// Refuses a pause that reaches further than the token: only that of one zone can be within its scopes.

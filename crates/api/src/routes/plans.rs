@@ -1,4 +1,4 @@
-//! Plans, and what is done with them.
+//! Plans: list, show, apply, approve.
 
 use std::time::Duration;
 

@@ -1,9 +1,10 @@
-//! Whether it lives and whether it serves, as dnsweaver says it: whoever asked dnsweaver can go on to ask us.
+//! Probes in the form that dnsweaver has, for tools that asked dnsweaver before.
 
 use std::sync::Arc;
 
 use axum::{Json, Router, extract::State, http::StatusCode, middleware, routing::get};
 use netstead_engine::ProviderStatus;
+use netstead_ledger::damage::describe;
 use serde::Serialize;
 
 use super::health;
@@ -58,16 +59,24 @@ async fn ready(State(app): State<AppState>) -> (StatusCode, Json<ProbeOutput>) {
     let ledger = app.ledger.health();
     let store = (!ledger.ready).then(|| ledger.reason.unwrap_or_else(|| "it does not answer yet".into()));
     let providers = app.engine_slot.engine().map(|engine| engine.status().providers).unwrap_or_default();
-    let (code, said) = judge(store, &providers);
+    let damage: Vec<String> = ledger.damage.iter().map(describe).collect();
+    let (code, said) = judge(store, &damage, &providers);
     (code, Json(said))
 }
 
 /// A server that has answered before and does not now makes it unready; one that has not answered yet is waited for.
-fn judge(store: Option<String>, providers: &[ProviderStatus]) -> (StatusCode, ProbeOutput) {
+fn judge(
+    store: Option<String>,
+    damage: &[String],
+    providers: &[ProviderStatus],
+) -> (StatusCode, ProbeOutput) {
     let mut said = ProbeOutput { status: "ready", ..ProbeOutput::default() };
     let mut pending = Vec::new();
     if let Some(reason) = store {
         said.components.push(Component { name: "store".into(), healthy: false, error: Some(reason) });
+    }
+    if !damage.is_empty() {
+        said.degraded.push(Degraded { name: "store", message: damage.join("; ") });
     }
     for provider in providers.iter().filter(|provider| provider.kind != BUILTIN) {
         let error = error(provider);

@@ -1,4 +1,4 @@
-//! What stands at each name, and what people set by hand.
+//! Records: what exists at each name, and what people set by hand.
 
 use netstead_client::types::{ManualOutput, Page, RecordInput, RecordOutput};
 use netstead_engine::{RecordQuery, RecordState, RecordView};

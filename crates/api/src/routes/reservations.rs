@@ -1,4 +1,4 @@
-//! Sub-ranges set aside.
+//! Reservations: sub-ranges that are set aside.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a token that covers some names, and not all, is shown of the engine.
+//! Views of the engine for a token that covers some names, and not all.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -11,7 +11,7 @@ use netstead_plan::{Plan, Presence};
 
 use crate::{http::name_scope::NameScope, problem::Failure};
 
-/// What is said instead of an error that may name something out of scope.
+/// Replaces the text of an error that may name something out of scope.
 const UNTOLD: &str = "a token without scopes is told why";
 
 /// How things stand, as far as it is about names that the token covers. Sources and providers that have nothing to do with
@@ -76,7 +76,7 @@ pub(super) fn check_parked(engine: &Engine, scope: &NameScope, hash: &str) -> Re
     Err(scope.refuse(&format!("all of what is parked as `{hash}`, if that is anything")))
 }
 
-/// What was taken over, without the pass that followed: it is about all names of the provider.
+/// Adopted values of the token's names, without the pass that followed: that pass is about all names of the provider.
 pub(super) fn adopted(mut taken: Vec<AdoptionReport>, names: &NameSet) -> Vec<AdoptionReport> {
     for one in &mut taken {
         one.values.retain(|value| names.contains(&value.name));
@@ -95,7 +95,7 @@ pub(super) fn pass(pass: PassOutput) -> PassOutput {
     PassOutput { outcome, ..pass }
 }
 
-/// What a provider would be if it had these names alone.
+/// Status of a provider as if it had these names alone.
 fn provider(one: ProviderStatus, names: &NameSet, owned: usize, plan: Option<&Plan>) -> ProviderStatus {
     let met: Vec<_> = one.zones.iter().filter(|zone| names.meets(&zone.name)).cloned().collect();
     let rejected: Vec<(Name, Name, String)> =

@@ -1,4 +1,4 @@
-//! Where names come from, where they go, and why.
+//! Sources, providers, workloads and zones, and the explanation of a name.
 
 use netstead_client::types::{NameOutput, Page, ProviderOutput, SourceOutput, WorkloadOutput, ZoneOutput};
 use netstead_engine::{ExplainLimits, RecordQuery, Scope};
@@ -148,14 +148,13 @@ pub(crate) async fn explain(
     let engine = session.engine()?;
     let query = RecordQuery { name: Some(name.clone()), ..RecordQuery::default() };
     let records = engine.list_records(&query).iter().map(convert::dns::record).collect();
-    let limits = match scope.names() {
-        None => None,
-        Some(_) => {
-            let scopes = session.scopes();
-            let pools = session.read(Freshness::Stale, |book| visible(book, scopes)).await?.value;
-            let shown = scoped::status(&engine, &scope).providers.into_iter().map(|one| one.name);
-            Some(ExplainLimits { providers: shown.collect(), pools })
-        }
+    let limits = if scope.names().is_some() {
+        let scopes = session.scopes();
+        let pools = session.read(Freshness::Stale, |book| visible(book, scopes)).await?.value;
+        let shown = scoped::status(&engine, &scope).providers.into_iter().map(|one| one.name);
+        Some(ExplainLimits { providers: shown.collect(), pools })
+    } else {
+        None
     };
     let why = engine.explain(&name, limits.as_ref()).await;
     Ok(Answer::ok(NameOutput { name: name.to_string(), why, records }))

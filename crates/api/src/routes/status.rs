@@ -1,14 +1,19 @@
-//! What a person wants to know first.
+//! `/status`: the summary, and what a person must do.
 
 mod dns_todo;
 
 use axum::http::HeaderMap;
-use netstead_client::types::{ProviderOutput, SourceOutput, StatusOutput};
-use netstead_ledger::{Freshness, Health};
+use netstead_client::types::{BackupOutput, DamageOutput, ProviderOutput, SourceOutput, StatusOutput};
+use netstead_ledger::{
+    Freshness, Health,
+    damage::{advice, describe, part_name},
+};
 use netstead_model::{PoolStatus, Waiting};
+use netstead_store::{Damage, Store};
 
 use super::scoped;
 use crate::{
+    BackupState, DailyBackups,
     cluster::NodeRole,
     convert,
     http::{
@@ -52,11 +57,19 @@ pub(crate) async fn get(
         Some(Err(why)) => (Default::default(), Some(unasked(&why))),
     };
     let cluster = app.cluster.as_ref().map(|(cluster, _)| super::cluster::output(cluster));
+    let backups = app.daily_backups.as_ref().map(DailyBackups::state);
     let output = |(pools, waiting): (Vec<PoolStatus>, usize)| StatusOutput {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        state: if health.ready { "ready" } else { "not ready" }.to_owned(),
-        todo: [todo(&health, &pools, waiting), dns_todo::todo(&sources, &providers), Vec::from_iter(unasked)]
-            .concat(),
+        state: state(&health).to_owned(),
+        todo: [
+            todo(&health, &pools, waiting),
+            stored_todo(&**app.ledger.store(), &health.damage, backups.as_ref()),
+            dns_todo::todo(&sources, &providers),
+            Vec::from_iter(unasked),
+        ]
+        .concat(),
+        damage: health.damage.iter().map(damage).collect(),
+        backup: backups.as_ref().map(backup),
         reason: health.reason,
         store: app.store.to_string(),
         ledger: format!("{:08x}", app.ledger.id()),
@@ -98,6 +111,55 @@ async fn visible_sources_and_providers(
     let status = scoped::status(&engine, &session.name_scope(freshness).await?);
     let providers = convert::dns::providers(&status, session.app.clock.wall());
     Ok((status.sources.iter().map(convert::dns::source).collect(), providers))
+}
+
+fn state(health: &Health) -> &'static str {
+    match (health.ready, health.damage.is_empty()) {
+        (false, _) => "not ready",
+        (true, false) => "degraded",
+        (true, true) => "ready",
+    }
+}
+
+fn damage(damage: &Damage) -> DamageOutput {
+    DamageOutput {
+        part: part_name(damage).to_owned(),
+        key: damage.key.clone(),
+        reason: damage.reason.clone(),
+    }
+}
+
+fn backup(state: &BackupState) -> BackupOutput {
+    let failure = state.failure.as_ref();
+    BackupOutput {
+        last: state.last,
+        failing_since: failure.map(|failure| failure.since),
+        error: failure.map(|failure| failure.reason.clone()),
+    }
+}
+
+/// Sentences about a damaged store and failed daily backups, each with the next step.
+fn stored_todo(store: &dyn Store, damage: &[Damage], backups: Option<&BackupState>) -> Vec<String> {
+    let mut todo = Vec::new();
+    if !damage.is_empty() {
+        let what: Vec<String> = damage.iter().map(describe).collect();
+        todo.push(format!(
+            "The store is damaged, and all else is served: {}. To go on: {}.",
+            what.join("; "),
+            advice(store, damage)
+        ));
+    }
+    if let Some(failure) = backups.and_then(|state| state.failure.as_ref()) {
+        let last = match backups.and_then(|state| state.last) {
+            Some(last) => format!("the newest is of {last:.0}"),
+            None => "there is none".to_owned(),
+        };
+        todo.push(format!(
+            "The daily backup cannot be written since {:.0}, and {last}: {}. To go on: {}.",
+            failure.since, failure.reason, failure.hint
+        ));
+    }
+    todo
 }
 
 /// One sentence per thing a person must do, with the command that helps.

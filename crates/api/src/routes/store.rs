@@ -1,4 +1,4 @@
-//! The store behind it all: backup and check.
+//! The store: backup and check.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,15 +9,16 @@ use axum::{
 };
 use futures::StreamExt as _;
 use netstead_ledger::{
-    backup::{self, BackupError},
-    check,
+    Ledger,
+    backup::{self, BackupError, OnDamage},
+    damage,
 };
 use netstead_model::Clock;
-use netstead_store::Snapshot;
+use netstead_store::{Damage, Snapshot};
 use serde::{Deserialize, Serialize};
 use tokio_util::io::ReaderStream;
 use tracing::{error, info};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use crate::{
     http::{
@@ -32,6 +33,8 @@ use crate::{
 
 /// Bytes of a backup that wait for their reader.
 const BUFFER: usize = 256 << 10;
+/// Bytes of a backup that are written before the answer begins: what goes wrong until then can be told in words.
+const HELD_BACK: usize = 1 << 20;
 
 /// A body that says nothing.
 #[derive(Debug, Deserialize, Serialize, ToSchema)]
@@ -55,18 +58,41 @@ pub(crate) struct CheckProblem {
     repairable: bool,
 }
 
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct BackupParams {
+    /// Choice for keys that cannot be read: `fail` (default), or `leave-out`: damaged history is left out of the
+    /// backup. Damage of anything else always fails.
+    damaged: Option<String>,
+}
+
+impl BackupParams {
+    fn on_damage(&self) -> Result<OnDamage, Failure> {
+        match self.damaged.as_deref() {
+            None | Some("fail") => Ok(OnDamage::Fail),
+            Some("leave-out") => Ok(OnDamage::LeaveOutHistory),
+            Some(_) => Err(Failure::unreadable("damaged", "use `fail` or `leave-out`")),
+        }
+    }
+}
+
 /// Writes a backup: everything as of one moment, in lines of JSON with a checksum at the end.
-#[utoipa::path(get, path = "/backup", tag = "server", operation_id = "backup",
+///
+/// What is known to be damaged is an error before the first line; damage that is found later breaks the file off, and is
+/// known to the next request.
+#[utoipa::path(get, path = "/backup", tag = "server", operation_id = "backup", params(BackupParams),
     responses((status = 200, description = "The file", content_type = "application/jsonl", body = String), Listing))]
 pub(crate) async fn backup(
     session: Session<Admin>,
-    Query(NoParams {}): Query<NoParams>,
+    Query(params): Query<BackupParams>,
 ) -> Result<Response, Failure> {
     session.check_unscoped()?;
-    let app = &session.app;
+    let (app, on_damage) = (&session.app, params.on_damage()?);
     let begun = async {
         let snapshot = app.ledger.store().snapshot().await?;
-        file(snapshot, Arc::clone(&app.clock)).await
+        check_known_damage(&app.ledger, &*snapshot, on_damage).await?;
+        file(snapshot, Arc::clone(&app.clock), app.ledger.clone(), on_damage).await
     };
     let body = tokio::time::timeout(session.time_left(), begun).await.map_err(|_| too_late())??;
     let mut response = body.into_response();
@@ -82,36 +108,99 @@ fn too_late() -> Failure {
     Failure::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", told).retry_after(Duration::from_secs(1))
 }
 
-/// The file as it is written. What goes wrong before its first line is an error and no file.
-async fn file(snapshot: Arc<dyn Snapshot>, clock: Arc<dyn Clock>) -> Result<Body, Failure> {
+/// Looks through everything first where damage is known: an error can be told only before the first line.
+async fn check_known_damage(
+    ledger: &Ledger,
+    snapshot: &dyn Snapshot,
+    on_damage: OnDamage,
+) -> Result<(), Failure> {
+    if ledger.health().damage.is_empty() {
+        return Ok(());
+    }
+    let mut damage = damage::find(snapshot).await?;
+    if damage.is_empty() {
+        // It is no longer there, or can be read and not understood; then a backup has it as it is.
+        ledger.check_store().await?;
+        return Ok(());
+    }
+    note_damage(ledger, &damage);
+    let left_out = on_damage == OnDamage::LeaveOutHistory;
+    if left_out {
+        damage.retain(|one| !damage::is_history(&one.key));
+    }
+    if damage.is_empty() { Ok(()) } else { Err(damaged(ledger, &BackupError::Damaged { damage, left_out })) }
+}
+
+fn note_damage(ledger: &Ledger, damage: &[Damage]) {
+    for one in damage {
+        ledger.damage().note(one.clone());
+    }
+}
+
+/// Error that names the damage and the next step.
+fn damaged(ledger: &Ledger, error: &BackupError) -> Failure {
+    let found = if let BackupError::Damaged { damage, .. } = error { damage.as_slice() } else { &[] };
+    let told = format!("{error}. To go on: {}", damage::advice(&**ledger.store(), found));
+    Failure::new(StatusCode::INTERNAL_SERVER_ERROR, "damaged", told)
+}
+
+/// The file as it is written. What goes wrong in its beginning is an error and no file.
+async fn file(
+    snapshot: Arc<dyn Snapshot>,
+    clock: Arc<dyn Clock>,
+    ledger: Ledger,
+    on_damage: OnDamage,
+) -> Result<Body, Failure> {
     let (reader, mut writer) = tokio::io::duplex(BUFFER);
+    let noting = ledger.clone();
     let writing = tokio::spawn(async move {
-        let written = backup::write_snapshot(&*snapshot, &*clock, &mut writer).await;
+        let written = backup::write_snapshot(&*snapshot, &*clock, &mut writer, on_damage).await;
+        if let Err(BackupError::Damaged { damage, .. }) = &written {
+            note_damage(&noting, damage);
+        }
         // Only a file that was written to its end is told to be at its end.
         drop(writer);
         written
     });
     let mut lines = ReaderStream::new(reader);
-    let Some(first) = lines.next().await else {
-        return Err(match writing.await {
-            Ok(Err(BackupError::Store(error))) => error.into(),
-            Ok(Err(error)) => Failure::internal(error),
-            Ok(Ok(_)) => Failure::internal("a backup without a line"),
-            Err(error) => Failure::internal(error),
-        });
-    };
-    let lines = futures::stream::once(async { first }).chain(lines);
+    let (mut begin, mut bytes, mut ended) = (Vec::new(), 0, false);
+    while bytes < HELD_BACK && !ended {
+        match lines.next().await {
+            Some(chunk) => {
+                bytes += chunk.as_ref().map_or(0, tokio_util::bytes::Bytes::len);
+                begin.push(chunk);
+            }
+            None => ended = true,
+        }
+    }
+    let begin = futures::stream::iter(begin);
+    if ended {
+        return match writing.await {
+            Ok(Ok(summary)) => {
+                written(&summary);
+                Ok(Body::from_stream(begin))
+            }
+            Ok(Err(BackupError::Store(error))) => Err(error.into()),
+            Ok(Err(error @ BackupError::Damaged { .. })) => Err(damaged(&ledger, &error)),
+            Ok(Err(error)) => Err(Failure::internal(error)),
+            Err(error) => Err(Failure::internal(error)),
+        };
+    }
     let end = futures::stream::once(async move {
         match writing.await {
             Ok(Ok(summary)) => {
-                info!(entries = summary.entries, seq = summary.seq, "Backup written.");
+                written(&summary);
                 None
             }
             Ok(Err(error)) => Some(broken(&error)),
             Err(error) => Some(broken(&error)),
         }
     });
-    Ok(Body::from_stream(lines.chain(end.filter_map(async |broken| broken.map(Err)))))
+    Ok(Body::from_stream(begin.chain(lines).chain(end.filter_map(async |broken| broken.map(Err)))))
+}
+
+fn written(summary: &backup::Summary) {
+    info!(entries = summary.entries, seq = summary.seq, "Backup written.");
 }
 
 /// Breaks the connection off, so that nobody takes half a file for a whole.
@@ -129,7 +218,7 @@ pub(crate) async fn check(
     Json(Empty {}): Json<Empty>,
 ) -> Result<Answer<CheckOutput>, Failure> {
     session.check_unscoped()?;
-    let report = check::check(&**session.app.ledger.store()).await?;
+    let report = session.app.ledger.check_store().await?;
     let problems = report.problems.into_iter().map(|found| CheckProblem {
         key: found.key,
         problem: found.problem,
@@ -141,15 +230,15 @@ pub(crate) async fn check(
 #[cfg(test)]
 mod tests {
     use async_trait::async_trait;
-    use netstead_ledger::{Ledger, Options};
+    use netstead_ledger::Options;
     use netstead_model::SystemClock;
     use netstead_store::{Entry, MemoryStore, Store as _, StoreError};
 
     use super::*;
 
-    /// A store that goes away while it is read.
+    /// A store that goes away after so many entries of 64 KiB were read.
     #[derive(Debug)]
-    struct Leaving(Arc<dyn Snapshot>);
+    struct Leaving(Arc<dyn Snapshot>, usize);
 
     #[async_trait]
     impl Snapshot for Leaving {
@@ -157,8 +246,16 @@ mod tests {
             self.0.get(key).await
         }
 
-        async fn range(&self, _: &[u8], _: Option<&[u8]>, _: usize) -> Result<Vec<Entry>, StoreError> {
-            Err(StoreError::Unavailable { reason: "it went away".into() })
+        async fn range(&self, _: &[u8], after: Option<&[u8]>, _: usize) -> Result<Vec<Entry>, StoreError> {
+            if after.is_some() || self.1 == 0 {
+                return Err(StoreError::Unavailable { reason: "it went away".into() });
+            }
+            let entry = |number| Entry {
+                key: format!("k/{number:04}").into_bytes(),
+                value: vec![b'v'; 64 << 10],
+                version: netstead_store::Version(1),
+            };
+            Ok((0..self.1).map(entry).collect())
         }
 
         async fn range_back(&self, _: &[u8], _: Option<&[u8]>, _: usize) -> Result<Vec<Entry>, StoreError> {
@@ -170,9 +267,15 @@ mod tests {
     async fn a_backup_that_fails_half_way_breaks_off() {
         let store = Arc::new(MemoryStore::new());
         let ledger = Ledger::open(store.clone(), SystemClock::shared(), Options::default()).await.unwrap();
-        let leaving = Arc::new(Leaving(store.snapshot().await.unwrap()));
-        let body = file(leaving, SystemClock::shared()).await.unwrap();
-        let read = axum::body::to_bytes(body, 1 << 20).await;
+        let snapshot = store.snapshot().await.unwrap();
+        let begun = async |entries| {
+            let leaving = Arc::new(Leaving(Arc::clone(&snapshot), entries));
+            file(leaving, SystemClock::shared(), ledger.clone(), OnDamage::Fail).await
+        };
+        let failure = begun(0).await.err().unwrap();
+        let told = failure.problem(None).detail;
+        assert!(told.contains("it went away"), "at the beginning it is said: {told}");
+        let read = axum::body::to_bytes(begun(64).await.unwrap(), 16 << 20).await;
         assert!(read.is_err(), "half a file must not look whole");
         ledger.close().await;
     }

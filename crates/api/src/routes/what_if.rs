@@ -1,4 +1,4 @@
-//! Plans that nobody carries out.
+//! Plans that are only shown (*what-if*): what another configuration would change.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,8 +1,9 @@
-//! TLS from files, read again when they change.
+//! TLS certificates from files, read again when they change.
 
 use std::{path::Path, sync::Arc};
 
-use axum_server::tls_rustls::RustlsConfig;
+use arc_swap::ArcSwap;
+use netstead_wire::files;
 use rustls::{
     ServerConfig,
     crypto::aws_lc_rs,
@@ -12,29 +13,40 @@ use tracing::{info, warn};
 
 use super::{ServeError, TlsFiles};
 
-pub(super) async fn load(files: &TlsFiles) -> Result<RustlsConfig, ServeError> {
-    let texts = Texts::read(files).await?;
-    Ok(RustlsConfig::from_config(Arc::new(texts.config(files)?)))
-}
+/// The certificate and key in use. Clones see the same ones.
+#[derive(Debug, Clone)]
+pub(super) struct ServerTls(Arc<ArcSwap<ServerConfig>>);
 
-/// Looks at the files for ever. Files that cannot be used leave what is in use in use.
-pub(super) async fn reload(files: TlsFiles, config: RustlsConfig) {
-    let mut tried = Texts::read(&files).await.ok();
-    loop {
-        tokio::time::sleep(files.interval).await;
-        // While a file is being replaced it may be missing for a moment.
-        let Ok(texts) = Texts::read(&files).await else { continue };
-        if tried.as_ref() == Some(&texts) {
-            continue;
-        }
-        match texts.config(&files) {
-            Ok(new) => {
-                config.reload_from_config(Arc::new(new));
-                info!(certificate = %files.certificate.display(), "Certificate loaded anew.");
+impl ServerTls {
+    pub(super) async fn load(files: &TlsFiles) -> Result<Self, ServeError> {
+        let texts = Texts::read(files).await?;
+        Ok(Self(Arc::new(ArcSwap::from_pointee(texts.config(files)?))))
+    }
+
+    /// For the next connection.
+    pub(super) fn config(&self) -> Arc<ServerConfig> {
+        self.0.load_full()
+    }
+
+    /// Looks at the files for ever. Files that cannot be used leave what is in use in use.
+    pub(super) async fn reload(self, files: TlsFiles) {
+        let mut tried = Texts::read(&files).await.ok();
+        loop {
+            tokio::time::sleep(files.interval).await;
+            // While a file is being replaced it may be missing for a moment.
+            let Ok(texts) = Texts::read(&files).await else { continue };
+            if tried.as_ref() == Some(&texts) {
+                continue;
             }
-            Err(error) => warn!(%error, "The changed certificate is not used; the old one goes on."),
+            match texts.config(&files) {
+                Ok(new) => {
+                    self.0.store(Arc::new(new));
+                    info!(certificate = %files.certificate.display(), "Certificate loaded anew.");
+                }
+                Err(error) => warn!(%error, "The changed certificate is not used; the old one goes on."),
+            }
+            tried = Some(texts);
         }
-        tried = Some(texts);
     }
 }
 
@@ -68,7 +80,7 @@ impl Texts {
 }
 
 async fn read(path: &Path) -> Result<Vec<u8>, ServeError> {
-    tokio::fs::read(path).await.map_err(|error| wrong(path, &error))
+    files::read_async(path, files::MOST_OF_PEM).await.map_err(|error| wrong(path, &error))
 }
 
 fn wrong(path: &Path, reason: &dyn std::fmt::Display) -> ServeError {

@@ -33,6 +33,9 @@ async fn what_is_wrong_with_a_record_is_named() {
         ("/records/www.home.test/A", json!({"values": []}), 422, "values"),
         ("/records/www.home.test/A", json!({"values": ["10.0.3.9"], "tll": 60}), 400, "tll"),
         ("/records/www.home.test/A", json!({"values": ["10.0.3.9"], "ttl": 4_294_967_295_u32}), 422, "ttl"),
+        ("/records/_netstead-blue.www.home.test/TXT", json!({"values": ["\"netstead/1\""]}), 422, "name"),
+        ("/records/_netstead-fence-blue.home.test/A", json!({"values": ["10.0.3.9"]}), 422, "name"),
+        ("/records/0123456789ab._netstead-x.home.test/TXT", json!({"values": ["\"x\""]}), 422, "name"),
         ("/records/www.home.test/CNAME", json!({"values": ["a.test.", "b.test."]}), 422, "values"),
     ] {
         let (named, told) = house.put(path).json(&body).go().await.invalid(status);

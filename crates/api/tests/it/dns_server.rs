@@ -19,7 +19,7 @@ use netstead_plan::{Digest, Settings};
 #[derive(Debug)]
 pub struct DnsServer {
     zones: Mutex<BTreeMap<Name, Held>>,
-    /// What every call answers, if it is not to work.
+    /// Error that every call returns; `None` while calls succeed.
     pub fails: Mutex<Option<ProviderError>>,
 }
 
@@ -35,7 +35,7 @@ impl DnsServer {
         Arc::new(Self { zones: Mutex::new(zones), fails: Mutex::default() })
     }
 
-    /// Puts somebody else's address there.
+    /// Adds an address that Netstead did not write.
     pub fn add(&self, name: &str, address: &str) {
         let name: Name = name.parse().unwrap();
         let value = RecordData::parse(RecordType::A, address).unwrap();
@@ -158,7 +158,7 @@ impl Source for Seen {
     }
 
     async fn changed(&self) {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 
@@ -182,6 +182,7 @@ pub fn workload(source: &str, name: &str, address: &str) -> Workload {
         source: source.parse().unwrap(),
         kind: "vm".into(),
         name: name.split('.').next().unwrap().into(),
+        owner: None,
         hostname: None,
         labels: BTreeMap::new(),
         tags: Vec::new(),

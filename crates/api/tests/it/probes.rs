@@ -17,7 +17,7 @@ async fn a_listener_for_probes_says_that_it_ends_and_knows_nothing_else() {
     let api = Api::new(ledger, tokens, clock, "memory");
     let stop = CancellationToken::new();
     let options = ServeOptions { linger: Duration::from_millis(1500), ..ServeOptions::new("127.0.0.1:0") };
-    let server = bind(options).await.unwrap().serve_probes(&api, stop.clone()).unwrap();
+    let server = bind(options).await.unwrap().serve_probes(&api, stop.clone());
     let url = format!("http://{}", server.address());
     let get = async |path: &str| {
         let answer = reqwest::get(format!("{url}{path}")).await.unwrap();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use netstead_api::{
-    Api, ConfigReader, ServeOptions, Server,
+    Api, ConfigReader, DailyBackups, ServeOptions, Server,
     access::{NewToken, Role, Tokens},
     serve,
 };
@@ -24,6 +24,7 @@ pub struct House {
     pub store: Arc<dyn Store>,
     pub shutdown: CancellationToken,
     pub server: Server,
+    pub backups: DailyBackups,
     pub http: Client,
 }
 
@@ -92,12 +93,14 @@ impl House {
         let (_, admin) = tokens.create(admin).await.unwrap();
         let scheme = if options.tls.is_some() { "https" } else { "http" };
         let shutdown = CancellationToken::new();
-        let api = Api::new(ledger.clone(), tokens.clone(), clock.clone(), "memory");
+        let backups = DailyBackups::default();
+        let api =
+            Api::new(ledger.clone(), tokens.clone(), clock.clone(), "memory").with_daily_backups(&backups);
         let api = equip(api, store.clone(), clock, ledger.clone()).await;
         let server = serve(options, api, shutdown.clone()).await.unwrap();
         let url = format!("{scheme}://{}", server.address());
         let admin = admin.expose().to_owned();
-        Self { url, admin, tokens, ledger, store, shutdown, server, http: client() }
+        Self { url, admin, tokens, ledger, store, shutdown, server, backups, http: client() }
     }
 
     /// A house with the pool `lan`, 10.0.3.50 to 10.0.3.200.

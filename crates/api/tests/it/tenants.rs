@@ -19,8 +19,8 @@ pub struct Tenants {
 }
 
 impl Tenants {
-    /// Pool `a` in VRF `x` and pool `hidden`, each with a claim, a reservation, records set by hand, a name that somebody
-    /// else has, a name that the server rejects, and a source.
+    /// Pool `a` in VRF `x` and pool `hidden`, each with a claim, a reservation, records set by hand, a name that has a
+    /// foreign address on the server, a name that the server rejects, and a source.
     pub async fn open() -> Self {
         let shared = DnsServer::new(&["a.test", "hidden.test", "10.in-addr.arpa"]);
         for (name, address) in [("taken.a.test", "192.0.2.1"), ("taken.hidden.test", "192.0.2.2")] {
@@ -71,7 +71,7 @@ impl Tenants {
                 house.put(&path).json(&values).go().await.fine();
             }
         }
-        // Somebody waits for an address of either.
+        // Two claims wait for an address of either pool.
         for pool in ["full", "hidden-full"] {
             let net = if pool == "full" { 1 } else { 2 };
             let vrf = if pool == "full" { "x" } else { "default" };

@@ -1,4 +1,4 @@
-//! What administrators do: tokens, backup, check.
+//! Calls for administrators: tokens, backup, check.
 
 use futures::{Stream, StreamExt as _};
 use reqwest::Method;

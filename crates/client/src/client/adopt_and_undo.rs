@@ -1,4 +1,4 @@
-//! Taking over what others wrote, and taking back what was written here.
+//! Adopt, recover, clean and rollback.
 
 use super::Client;
 use crate::{

@@ -1,4 +1,4 @@
-//! Claims. What ends or changes one names its id, so a repetition never meets a later claim of the same key.
+//! Claims. A call that ends or changes a claim names its id, so a repeat never meets a later claim of the same key.
 
 use std::time::Duration;
 

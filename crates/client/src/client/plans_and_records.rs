@@ -1,4 +1,4 @@
-//! Names: plans, records, pauses.
+//! Plans, records and pauses.
 
 use super::Client;
 use crate::{

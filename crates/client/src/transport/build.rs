@@ -1,7 +1,8 @@
-//! How a transport comes about: the URL, the certificates and the token are checked before anything is sent.
+//! Builds a transport: checks the URL, the certificates and the token before anything is sent.
 
 use std::{sync::Arc, time::Duration};
 
+use netstead_wire::{Redactor, files};
 use reqwest::{
     Certificate, Method, Url,
     header::{HeaderMap, HeaderValue},
@@ -15,9 +16,10 @@ impl Transport {
     pub(crate) fn new(urls: &str, token: Option<&str>, options: Options) -> Result<Self, ClientError> {
         let bases = urls.split(',').map(|url| base(url.trim())).collect::<Result<Vec<_>, _>>()?;
         let http = http(&bases, &options)?;
+        let redactor = Redactor::new(token);
         let token = token.map(bearer).transpose()?;
         let (bases, current) = (bases.into(), Arc::default());
-        Ok(Self { http, bases, current, token, age: Arc::default(), options: Arc::new(options) })
+        Ok(Self { http, bases, current, token, redactor, age: Arc::default(), options: Arc::new(options) })
     }
 
     /// Splitting a text gives at least one part.
@@ -102,7 +104,7 @@ fn http(bases: &[Url], options: &Options) -> Result<reqwest::Client, ClientError
         let wrong = |reason: String| {
             ClientError::unusable(format!("{} holds no certificate: {reason}", file.display()))
         };
-        let pem = std::fs::read(file).map_err(|error| wrong(error.to_string()))?;
+        let pem = files::read(file, files::MOST_OF_PEM).map_err(|error| wrong(error.to_string()))?;
         let certificates = Certificate::from_pem_bundle(&pem).map_err(|error| wrong(error.to_string()))?;
         if certificates.is_empty() {
             return Err(wrong("there is no `BEGIN CERTIFICATE` in it".into()));

@@ -1,7 +1,8 @@
-//! What a later answer says of a request that may have been carried out before.
+//! Keeps track of a write that may have been done although its answer was lost.
 //!
-//! A write whose answer was lost is sent again. When the repetition is told that nothing can be done now, that is true
-//! of the repetition only: the one before it may still be done, and it would be wrong to say that nothing was changed.
+//! 1. A client sends a claim. The server does it, and the answer is lost.
+//! 2. The client sends the claim again. The server now answers 503: nothing can be done at the moment.
+//! 3. That is true of the second request only. To report "nothing was changed" would be wrong, so the outcome is *unknown*.
 
 use reqwest::Url;
 

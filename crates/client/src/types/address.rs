@@ -1,4 +1,4 @@
-//! Single addresses, and what was seen in use.
+//! Single addresses and observations.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};

@@ -57,7 +57,7 @@ pub struct NodeInput {
     pub address: String,
 }
 
-/// Who leads.
+/// The current leader.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LeaderOutput {
     pub node: String,

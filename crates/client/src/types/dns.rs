@@ -1,4 +1,4 @@
-//! Names: where they come from, where they go, and what stands there.
+//! Sources, providers, workloads, zones and records.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};

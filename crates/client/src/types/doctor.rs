@@ -1,4 +1,4 @@
-//! What is wrong, and what to do about it.
+//! Findings of the doctor: what is wrong, and what to do about it.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

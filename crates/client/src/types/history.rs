@@ -1,4 +1,4 @@
-//! What was done to names, and what was noticed.
+//! Changes of names, and events of the engine.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};

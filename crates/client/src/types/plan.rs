@@ -65,6 +65,12 @@ pub struct BlockedOutput {
     pub adopt: bool,
     /// `share` puts ours beside it.
     pub share: bool,
+    /// The workload that has the name, as `source/id`: a claim does not join it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder: Option<String>,
+    /// Way to make that workload give the name up: a command, or a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub free_by: Option<String>,
 }
 
 /// A value that stays.

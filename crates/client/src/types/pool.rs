@@ -1,4 +1,4 @@
-//! Pools and what is set aside in them.
+//! Pools and reservations.
 
 use std::collections::BTreeMap;
 

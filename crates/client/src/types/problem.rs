@@ -1,4 +1,4 @@
-//! What went wrong.
+//! Problem details: what went wrong.
 
 use std::collections::BTreeMap;
 

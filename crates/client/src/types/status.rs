@@ -1,4 +1,4 @@
-//! How things stand.
+//! The status summary.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use super::{ClusterOutput, PoolOutput, ProviderOutput, SourceOutput};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StatusOutput {
     pub version: String,
-    /// `ready`, or what is wrong.
+    /// `ready`; `degraded`: a part of the store is damaged, and the rest is served; `not ready`.
     pub state: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -34,7 +34,38 @@ pub struct StatusOutput {
     /// Where the nameserver of this node answers; empty if it does not.
     #[serde(default)]
     pub nameserver: Vec<String>,
+    /// Parts of the store that were found to be damaged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub damage: Vec<DamageOutput>,
+    /// How the daily backups stand; missing where none are written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backup: Option<BackupOutput>,
     /// What a person must do, one sentence each, with the command that helps.
     #[serde(default)]
     pub todo: Vec<String>,
+}
+
+/// A part of the store that cannot be read in full.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DamageOutput {
+    /// Name of the part: `events`, `pools and claims`, …
+    pub part: String,
+    /// The damaged key, or the last one before the damage.
+    pub key: String,
+    pub reason: String,
+}
+
+/// How the daily backups stand.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BackupOutput {
+    /// When the newest one was written; missing if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = "date-time")]
+    pub last: Option<Timestamp>,
+    /// Since when none could be written, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = "date-time")]
+    pub failing_since: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }

@@ -20,6 +20,8 @@ pub(crate) enum Act {
     Answer(u16, String),
     /// Takes its time, then answers with this problem.
     Late(Duration, u16, &'static str),
+    /// Says that it answers with this many bytes.
+    Long(u64),
     /// Sends this as an event stream, then hangs up.
     Stream(String),
 }
@@ -58,6 +60,11 @@ impl Misbehaving {
                 match act {
                     Act::HangUp | Act::Late(..) => drop(socket),
                     Act::Silence => silent.push(socket),
+                    Act::Long(bytes) => {
+                        let head = format!("HTTP/1.1 200 X\r\ncontent-length: {bytes}\r\n\r\n");
+                        let _ = socket.write_all(head.as_bytes()).await;
+                        silent.push(socket);
+                    }
                     Act::Answer(status, body) => answer(socket, status, "application/json", &body).await,
                     Act::Stream(body) => answer(socket, 200, "text/event-stream", &body).await,
                 }

@@ -51,6 +51,26 @@ async fn what_the_server_did_not_do_may_always_be_repeated() {
 }
 
 #[tokio::test]
+async fn an_answer_that_is_too_long_is_not_read() {
+    let server = Misbehaving::playing([Act::Long(4 << 30), Act::Long(4 << 30)]).await;
+    let told = "its answer has more than 268435456 bytes, the most that is read";
+    let error = client(&server).status().await.unwrap_err();
+    assert!(matches!(&error, ClientError::Foreign { reason, .. } if reason == told), "{error:?}");
+    let error = client(&server).create_token(&TokenInput::default()).await.unwrap_err();
+    assert!(matches!(&error, ClientError::Unknown { reason, .. } if reason == told), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_token_that_the_server_echoes_is_not_shown() {
+    let body =
+        r#"{"type":"urn:netstead:denied","title":"no","status":403,"detail":"Bearer secret-token may not"}"#;
+    let server = Misbehaving::playing([Act::Answer(403, body.into())]).await;
+    let error = client(&server).status().await.unwrap_err();
+    let shown = format!("{error} {error:?}");
+    assert!(shown.contains("Bearer (redacted) may not") && !shown.contains("secret-token"), "{shown}");
+}
+
+#[tokio::test]
 async fn repetition_ends() {
     let server = Misbehaving::playing(vec![Act::HangUp; 4]).await;
     let error = client(&server).claim("lan", "web-1", &ClaimInput::default()).await.unwrap_err();

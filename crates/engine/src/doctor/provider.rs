@@ -1,4 +1,4 @@
-//! A look at one server.
+//! The checks of one provider: can it be reached, are its zones there, may they be written.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -75,7 +75,7 @@ fn unreadable_server(about: &str, handle: &ProviderHandle, error: &ProviderError
 
 /// Domains for which the server holds no zone.
 fn missing_zones(about: &str, handle: &ProviderHandle, zones: &[Zone]) -> Vec<Finding> {
-    if handle.setup.zone_of.is_some() {
+    if handle.setup.provider.makes_zones() {
         return Vec::new();
     }
     let domains = handle.setup.settings.domains.iter().filter_map(|one| match one {
@@ -93,7 +93,7 @@ fn missing_zones(about: &str, handle: &ProviderHandle, zones: &[Zone]) -> Vec<Fi
 
 /// Addresses that would have a PTR if there was a zone for it.
 fn reverse_zones(about: &str, handle: &ProviderHandle, zones: &[Zone]) -> Option<Finding> {
-    if handle.setup.zone_of.is_some() {
+    if handle.setup.provider.makes_zones() {
         return None;
     }
     let desired = handle.snapshot.read().desired.clone();

@@ -1,4 +1,4 @@
-//! From one configuration to the next, touching only what differs.
+//! Applies a new configuration to the running engine: starts, stops and restarts only what differs.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -61,7 +61,8 @@ async fn configure_inventory(shared: &EngineState, sources: &[SourceSetup]) {
     let configs: BTreeMap<Ident, SourceConfig> = sources
         .iter()
         .map(|setup| {
-            let config = SourceConfig { config: setup.config, commanded: setup.commanded };
+            let (config, commanded, rules) = (setup.config, setup.commanded, setup.rules.clone());
+            let config = SourceConfig { config, commanded, rules };
             (setup.source.name().clone(), config)
         })
         .collect();

@@ -1,4 +1,4 @@
-//! What people ask for beside passes: take over, give up, go back.
+//! Commands of operators beside passes: adopt, recover, clean, rollback.
 
 mod select_providers;
 
@@ -31,19 +31,19 @@ pub enum Cleaning {
 /// What was taken back, or would be.
 #[derive(Debug, Clone, Default)]
 pub struct Undone {
-    /// Over all that is done: whoever saw it can ask for exactly that.
+    /// The hash over everything that is done: a caller that saw it can ask for exactly that.
     pub hash: String,
     pub plans: Vec<Arc<Plan>>,
     /// What came of it; empty if nothing was done.
     pub reports: Vec<PassReport>,
-    /// Providers to which nothing is written until somebody resumes them.
+    /// Providers to which nothing is written until they are resumed.
     pub paused: Vec<Ident>,
     /// What could not be done, one sentence each.
     pub notes: Vec<String>,
 }
 
 impl Engine {
-    /// Takes over values that somebody else wrote, and runs a pass; or says what that would be.
+    /// Adopts foreign values and runs a pass; or says what that would be.
     pub async fn adopt(
         &self,
         take: Adoption,
@@ -138,7 +138,7 @@ impl Engine {
         Ok(undone)
     }
 
-    /// Forgets what is ours on a provider that is no longer configured. Its records stay as they are, as somebody else's.
+    /// Forgets what is ours on a provider that is no longer configured. Its records stay as they are, as foreign ones.
     pub async fn forget(&self, provider: &Ident, dry: bool, by: &str) -> Result<usize, EngineError> {
         let _turn = self.reconfigure_lock.lock().await;
         let Some(owned) = self.owned_on_detached(provider) else {

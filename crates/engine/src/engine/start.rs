@@ -1,4 +1,4 @@
-//! Opening everything the loops need.
+//! Loads the engine's state from the store, and watches for zones that a former leader wrote to late.
 
 use std::{
     collections::BTreeMap,

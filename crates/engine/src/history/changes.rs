@@ -1,4 +1,4 @@
-//! The history as a list: every change of a name, and every event.
+//! Lists the history: every change of a name, and every event, page by page.
 
 use std::{fmt, str::FromStr};
 
@@ -63,8 +63,8 @@ pub struct Change {
 }
 
 impl Change {
-    /// What became of a change of a name: it was made; something else stood there, so it was planned anew; the server will
-    /// not have it; nobody knows.
+    /// The outcomes of a change of a name: it was made; the server had something else, so it was planned again; the server
+    /// rejected it; it is unknown.
     const OUTCOMES: [&str; 4] = ["applied", "changed", "rejected", "unknown"];
 
     /// Everything `what` can be.

@@ -1,4 +1,4 @@
-//! Plans that were carried out, as the store keeps them.
+//! Applied plans in the store.
 
 use std::collections::BTreeMap;
 
@@ -75,8 +75,20 @@ pub(crate) async fn plans(
     fenced_store: &FencedStore,
     provider: &Ident,
 ) -> Result<BTreeMap<u64, Applied>, EngineError> {
+    Ok(joined(fenced_store.all(&format!("{}{provider}/", keys::PLAN)).await?))
+}
+
+/// As [`plans`], without what is damaged: enough to know how many there are, and not to take one back.
+pub(crate) async fn readable_plans(
+    fenced_store: &FencedStore,
+    provider: &Ident,
+) -> Result<BTreeMap<u64, Applied>, EngineError> {
+    Ok(joined(fenced_store.all_readable(&format!("{}{provider}/", keys::PLAN)).await?))
+}
+
+fn joined(parts: Vec<(String, Applied)>) -> BTreeMap<u64, Applied> {
     let mut found: BTreeMap<u64, Applied> = BTreeMap::new();
-    for (_, part) in fenced_store.all::<Applied>(&format!("{}{provider}/", keys::PLAN)).await? {
+    for (_, part) in parts {
         match found.get_mut(&part.generation) {
             Some(plan) => plan.steps.extend(part.steps),
             None => {
@@ -84,7 +96,7 @@ pub(crate) async fn plans(
             }
         }
     }
-    Ok(found)
+    found
 }
 
 /// The generations that are too many.

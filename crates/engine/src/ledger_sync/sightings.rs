@@ -70,6 +70,6 @@ pub(super) async fn send_sightings(
         grace: Span::ZERO,
         ttl: None,
     };
-    let caller = Caller::new(&super::claims::owner(source));
+    let caller = Caller::new(&super::workload_claims::owner(source));
     ledger.submit(caller, Command::Observe(report), PATIENCE).await.map(drop)
 }

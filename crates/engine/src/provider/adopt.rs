@@ -1,4 +1,4 @@
-//! Taking over values that the store does not know as ours, because a person says so.
+//! Adopts values on a server that are not ours yet, because an operator says so (`adopt`, `recover`).
 
 mod find;
 
@@ -52,7 +52,7 @@ pub struct AdoptedValue {
     pub by: Option<String>,
 }
 
-/// Something that stays somebody else's.
+/// Something that stays foreign.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftValue {
     pub name: Name,

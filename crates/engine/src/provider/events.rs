@@ -1,4 +1,4 @@
-//! What people should know of a provider's passes.
+//! Records events of a provider: passes that begin to fail or work again, and parked changes.
 
 use netstead_plan::{Guard, Plan};
 

@@ -1,8 +1,25 @@
-//! Values that may come back by a write that arrives late.
+//! Remembers values that a delayed write may bring back, on servers that cannot refuse a late write.
 //!
-//! A server that cannot refuse a late write may still get one that was sent before what it holds now: by a leader before
-//! us, or by us, when no answer came. What such a write brings back was ours when it was sent, and is not somebody
-//! else's. The store remembers it, because whoever sent it may be gone when it arrives.
+//! 1. Leader A stores `www A 10.0.3.10` as its own, marked `pending`, and sends it. The request is delayed on its way.
+//!    A dies, or loses the lead.
+//! 2. B takes the lead. It finds the pending value in the store and remembers it as sent and not confirmed.
+//! 3. The record is changed. B writes `www A 10.0.3.11` and no longer owns `10.0.3.10`.
+//! 4. A's request arrives. The server cannot know that it is late and replaces the whole set: `www` is `10.0.3.10` again.
+//!    B does not own this value. Without this module it would count as foreign and stay for ever.
+//! 5. B reads the zone, finds a value that it remembers, and owns it again with `Origin::Late`. The next plan replaces it.
+//!
+//! B reads the zone in step 5 because the serial moved, because A reported the zone in the store (see `write`), or at the
+//! latest when B has led for longer than a write may take (see `zone_cache`). The same steps happen with one node if its
+//! request got no answer: then A and B are the same process.
+//!
+//! Two kinds of values are remembered:
+//!
+//! - *sent*: the request got no answer. Such a value is taken back wherever it is found.
+//! - *removed*: the server confirmed the removal, or the plan disowned the value. It is taken back only in a zone that a
+//!   former leader reported, because there an old request may have replaced a whole set.
+//!
+//! The values are in the store (`engine/lately/...`), because the sender may be gone when its write arrives. They are
+//! forgotten after `PATIENCE`: no write takes longer, so an equal value that appears later is foreign.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,11 +39,11 @@ use crate::{
     keys,
 };
 
-/// Values that were ours a moment ago.
+/// Values that were ours within the last `PATIENCE`, by name.
 #[derive(Debug, Default)]
 pub(super) struct RecentlyRemoved {
     values: BTreeMap<Name, Vec<FormerValue>>,
-    /// Names of which the store knows something else.
+    /// Names whose stored values differ from `values`.
     dirty: BTreeSet<Name>,
 }
 
@@ -35,14 +52,14 @@ struct FormerValue {
     data: RecordData,
     /// Engine time.
     at: u64,
-    /// It was sent, and not known to have arrived.
+    /// A request with this value got no answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     sent: bool,
 }
 
 impl RecentlyRemoved {
-    /// What the store remembers, and what a leader before us may have sent: whatever stands at a name with a value that
-    /// the server may not know yet, because sets are replaced as a whole.
+    /// Loads the stored values, and adds what an earlier leader may have sent: all values of each name that has a pending
+    /// one, because a set is replaced as a whole.
     pub(super) async fn load(
         fenced_store: &FencedStore,
         provider: &Ident,
@@ -60,7 +77,7 @@ impl RecentlyRemoved {
         }
         let unknown = owned.iter().filter(|(_, values)| values.iter().any(|value| value.pending));
         unknown.for_each(|(name, values)| lately.remember_sent(name, values, now));
-        // Those are in the store as what is ours.
+        // These are stored already, as owned values.
         lately.dirty.clear();
         Ok(lately)
     }
@@ -80,7 +97,7 @@ impl RecentlyRemoved {
         self.dirty.insert(name.clone());
     }
 
-    /// After a while nothing arrives any more.
+    /// Forgets values older than `PATIENCE`: no write with them can arrive any more.
     fn forget_old(&mut self, now: u64) {
         let patience = u64::try_from(PATIENCE.as_millis()).unwrap_or(u64::MAX);
         let dirty = &mut self.dirty;
@@ -98,7 +115,7 @@ impl RecentlyRemoved {
         self.values.get(name)?.iter().find(|known| known.data == *data)
     }
 
-    /// What the store does not know yet.
+    /// The writes that bring the store up to date with `values`.
     pub(super) fn writes(&self, provider: &Ident) -> Vec<Write> {
         let write = |name: &Name| {
             let key = keys::lately(provider, name);
@@ -110,14 +127,14 @@ impl RecentlyRemoved {
         self.dirty.iter().map(write).collect()
     }
 
-    /// Now it does.
+    /// Call once those writes are durable.
     pub(super) fn mark_persisted(&mut self) {
         self.dirty.clear();
     }
 }
 
 impl Worker {
-    /// Before a plan is carried out: what it forgets without a word to the server.
+    /// Call before applying: remembers values the plan disowns without deleting them on the server.
     pub(super) fn remember_forgotten(&mut self, plan: &Plan) {
         if self.setup.provider.capabilities().fenced {
             return;
@@ -130,7 +147,7 @@ impl Worker {
         }
     }
 
-    /// After it was: what the server removed, and what it may still get.
+    /// Call after applying: remembers values the server removed, and values of requests without an answer.
     pub(super) fn remember_removed(&mut self, plan: &Plan, outcomes: &[Option<UnitOutcome>]) {
         if self.setup.provider.capabilities().fenced {
             return;
@@ -150,8 +167,9 @@ impl Worker {
         }
     }
 
-    /// Takes back what a late write brought: values that were sent without an answer, and in zones where somebody is
-    /// known to have written late, all that were ours a moment ago. They go with the next plan. Whether there are any.
+    /// Owns values again that a late write brought back, so that the next plan removes them. In the zones of `doubted`,
+    /// which a former leader wrote to late, that is every remembered value; elsewhere only those that were sent without an
+    /// answer. Returns whether there are any.
     pub(super) async fn reclaim_late_values(&mut self, doubted: &BTreeSet<Name>) -> bool {
         if self.recently_removed.values.values().flatten().all(|known| !known.sent) && doubted.is_empty() {
             return false;

@@ -1,4 +1,4 @@
-//! Which names a read is about, where a server hands out no whole zones.
+//! The names that a read must ask for, on servers that do not hand out whole zones.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,10 @@
-//! One pass: look, decide, act. It takes no hint about what changed, so there is one path to test.
+//! One pass of a provider: read the zones, plan, store the intent, write, store the outcome.
+//!
+//! A pass takes no hint about what changed: after a restart, a missed event or a change of leader it does what it always
+//! does, so there is one path to test.
 
 use std::{
+    collections::BTreeSet,
     panic::AssertUnwindSafe,
     sync::{Arc, PoisonError},
     time::Duration,
@@ -151,10 +155,11 @@ impl Worker {
         // What an earlier pass could not tell the store comes first.
         self.rename_sources();
         self.persist().await?;
+        let zones = self.zone_tops();
         let mut wanted = self.desired(newest.inventory.clone()).await?;
         let doubted;
         (report.zone_errors, doubted) = self.refresh_zones(&wanted).await?;
-        if self.reclaim_late_values(&doubted).await {
+        if self.reclaim_late_values(&doubted).await || self.zone_tops() != zones {
             wanted = self.desired(newest.inventory).await?;
         }
         let (plan, wanted) = self.plan(wanted).await?;
@@ -184,12 +189,17 @@ impl Worker {
         self.renamed = renames;
     }
 
+    /// The names that are the top of a zone, as far as the zones are known.
+    fn zone_tops(&self) -> BTreeSet<Name> {
+        self.zone_cache.actual.zone_tops(&self.settings)
+    }
+
     pub(super) async fn desired(&self, inventory: Arc<netstead_plan::Inventory>) -> Result<Desired, Stopped> {
-        let (settings, domains) = (self.settings.clone(), self.shared.domains());
+        let (settings, domains, zones) = (self.settings.clone(), self.shared.domains(), self.zone_tops());
         let (owned, now) = (self.owned.clone(), self.shared.now());
         let provider = self.setup.provider.clone();
         let work = move || {
-            let mut wanted = desired(&inventory, &settings, &domains, &owned, now);
+            let mut wanted = desired(&inventory, &settings, &domains, &zones, &owned, now);
             wanted.adjust(|set| provider.adjust(set));
             wanted
         };
@@ -301,7 +311,7 @@ impl Worker {
     }
 }
 
-/// Long work beside the loops, so that it holds nobody up.
+/// Runs long work on another thread, so that it delays no other task.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Stopped> {
     tokio::task::spawn_blocking(work).await.map_err(|error| {
         tracing::error!(%error, "Planning failed; this is a bug.");

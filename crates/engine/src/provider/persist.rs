@@ -1,4 +1,4 @@
-//! What a provider's passes keep in the store.
+//! Loads and stores the state of a provider's worker: owned values, guards, and removed values.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -15,7 +15,7 @@ use crate::{
     history, keys,
 };
 
-/// That a provider exists, for the time when it is no longer configured.
+/// Stored so that a provider removed from the file can still be shown as detached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StoredProvider {
     pub(crate) kind: String,
@@ -53,7 +53,7 @@ impl Worker {
         }
         let owned = Arc::new(load_owned(&fenced_store, &name).await?);
         let guard: Guard = fenced_store.get(&format!("{}{name}", keys::GUARD)).await?.unwrap_or_default();
-        let plans = history::plans(&fenced_store, &name).await?;
+        let plans = history::readable_plans(&fenced_store, &name).await?;
         let plans = plans.into_iter().map(|(generation, plan)| (generation, plan.steps.len())).collect();
         let place = format!("{}{name}", keys::PROVIDER);
         let stored: Option<StoredProvider> = fenced_store.get(&place).await?;

@@ -1,4 +1,4 @@
-//! Questions to a server beside its loop.
+//! Reads from a server for the doctor, beside the passes.
 
 use std::collections::BTreeSet;
 

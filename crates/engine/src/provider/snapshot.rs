@@ -1,4 +1,4 @@
-//! What others may see of a provider while its loop works.
+//! The status of a provider that others read while its loop works.
 
 use std::{
     sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard},
@@ -26,7 +26,7 @@ pub(crate) struct ProviderSnapshot {
     pub(crate) plan: Option<Arc<Plan>>,
     /// Sorted by name.
     pub(crate) zones: Arc<Vec<ZoneStatus>>,
-    /// Units the server will not have: zone, name, reason.
+    /// Rejected units: zone, name, reason.
     pub(crate) rejected: Arc<Vec<(Name, Name, String)>>,
     pub(crate) last: Option<LastPass>,
     /// Monotonic time at which a pass last ended without an error; at first, when the loop began.
@@ -38,7 +38,7 @@ pub(crate) struct ProviderSnapshot {
     pub(crate) doubtful: usize,
     /// Monotonic time at which the running pass began.
     pub(crate) passing: Option<Duration>,
-    /// What the plan says, by name: made when somebody asks, and anew after every change.
+    /// The index of the plan by name: built when first asked for, and again after every change.
     pub(crate) plan_index: Arc<OnceLock<Arc<PlanIndex>>>,
 }
 

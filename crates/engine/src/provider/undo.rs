@@ -1,4 +1,4 @@
-//! Taking back what was written, because a person says so.
+//! Takes back what was written, because an operator says so (`clean`, `rollback`).
 
 use std::{collections::BTreeSet, sync::Arc};
 

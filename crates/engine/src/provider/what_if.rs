@@ -1,4 +1,4 @@
-//! What a plan would be made of, without anybody carrying it out.
+//! Builds the input of a what-if plan: a pass that writes nothing, perhaps with another configuration.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,7 +19,7 @@ use crate::{
     what_if::{blocking, empty_zones},
 };
 
-/// What is otherwise than it is; nothing, by default.
+/// Overrides for a what-if plan. `Default` overrides nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Overrides {
     pub(crate) inventory: Option<Arc<Inventory>>,
@@ -59,7 +59,7 @@ impl Worker {
         }
         let work = {
             let (inventory, settings, rules) = (inventory.clone(), settings.clone(), rules.clone());
-            move || (desired(&inventory, &settings, &rules, &owned, now), owned)
+            move || (desired(&inventory, &settings, &rules, &BTreeSet::new(), &owned, now), owned)
         };
         let (wanted, owned) = blocking(work).await.map_err(|error| error.to_string())?;
         let actual = if world.elsewhere {

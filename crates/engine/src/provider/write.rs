@@ -1,4 +1,19 @@
-//! Carrying out a plan.
+//! Sends the steps of a plan to the server, zone by zone, and counts the outcomes.
+//!
+//! The store already has the new values as ours (`record_intent`), so a crash at any moment loses no ownership. Two nodes
+//! may still believe that they lead. What happens then depends on the server:
+//!
+//! - A server that keeps a fence refuses a write whose epoch and generation are below the newest it took.
+//! - Any other server is protected by asking the store, before and after:
+//!
+//! 1. Node A asks the store for the epoch: A still leads.
+//! 2. Node B raises the epoch, reads the zone and plans from it.
+//! 3. A's request reaches the server, which takes it.
+//! 4. A asks the store again and learns that it no longer leads. It puts `engine/doubt/<provider>/<zone>`.
+//! 5. B watches these keys. It reads the zone again, takes back what A brought (see `late_writes`) and deletes the key.
+//!
+//! If A dies between 3 and 4, no key is put. B then finds the change by the zone's serial, or when it reads every zone once
+//! more after `PATIENCE`.
 
 use std::time::Duration;
 
@@ -13,14 +28,14 @@ use crate::{
     keys, metrics,
 };
 
-/// A write that takes this long may have taken effect or not.
+/// How long a write may take. Without an answer by then, it is unknown whether it took effect.
 pub(super) const PATIENCE: Duration = Duration::from_mins(5);
-/// How often it is tried to tell the leader of a late write.
+/// How often storing a report of a late write is tried.
 const DOUBT_TRIES: u32 = 6;
 /// The longest wait before a rejected change is tried again, in milliseconds.
 const LONGEST_RETRY: u64 = 3_600_000;
 
-/// A unit the server will not have.
+/// A unit that the server rejected.
 #[derive(Debug, Clone)]
 pub(super) struct Poison {
     unit: Unit,
@@ -31,7 +46,7 @@ pub(super) struct Poison {
 }
 
 impl Worker {
-    /// Takes what must wait out of a plan: paused zones, and what the server rejected lately.
+    /// Removes steps from a plan that must wait: those in paused zones, and those the server rejected a short time ago.
     pub(super) fn hold_back(&mut self, plan: &mut Plan) {
         let now = self.shared.now();
         let paused = self.shared.pauses.of(self.name(), now).is_some();
@@ -50,7 +65,7 @@ impl Worker {
         }
     }
 
-    /// Writes zone by zone, and says for every step what became of it.
+    /// Writes zone by zone. Returns the outcome of every step, `None` where it is unknown.
     pub(super) async fn write(&mut self, plan: &Plan, report: &mut PassReport) -> Vec<Option<UnitOutcome>> {
         let mut outcomes: Vec<Option<UnitOutcome>> = Vec::with_capacity(plan.steps.len());
         for group in plan.steps.chunk_by(|one, other| one.zone == other.zone) {
@@ -83,8 +98,8 @@ impl Worker {
         outcomes
     }
 
-    /// What the server took is known without reading it; after anything unexpected the zone is read before anything
-    /// else is planned there.
+    /// Puts applied changes into the zone cache, so that the zone need not be read back. After an unexpected outcome the zone
+    /// is marked to be read before the next plan.
     fn note_written(&mut self, zone: &Name, group: &[Step], answer: &[UnitOutcome]) {
         let sure = |outcome: &UnitOutcome| !matches!(outcome, UnitOutcome::Changed);
         if answer.len() != group.len() || !answer.iter().all(sure) {
@@ -94,7 +109,7 @@ impl Worker {
         self.zone_cache.apply_written(zone, taken.flat_map(|(step, _)| &step.unit.changes));
     }
 
-    /// What people should know about a write without a clear answer.
+    /// Records an event for a write that came late or got no clear answer.
     async fn record_unwritten_event(&self, zone: &Name, generation: u64, error: &ProviderError) {
         let (what, text) = match error {
             ProviderError::Late { .. } => {
@@ -136,7 +151,7 @@ impl Worker {
         answer
     }
 
-    /// Right before a request to a server that cannot refuse a late one: do we still lead?
+    /// Asks the store whether this node still leads. Called before and after a request that the server cannot refuse.
     pub(super) async fn check_leadership(&self, zone: &Name) -> Result<(), ProviderError> {
         let server = self.setup.provider.server();
         match self.shared.lead.still_leads(&*self.shared.store).await {
@@ -149,13 +164,13 @@ impl Worker {
         }
     }
 
-    /// We wrote and no longer lead: whoever does should look.
+    /// Stores that this node wrote to `zone` after it lost the lead, so that the new leader reads the zone again.
     async fn report_late_write(&self, zone: &Name) {
         let key = format!("{}{}/{zone}", keys::DOUBT, self.name());
         let at = self.shared.clock.wall();
         self.shared.count_late(self.name());
         tracing::warn!(provider = %self.name(), %zone, "A write ended after another node had taken the lead; it is told to look.");
-        // Without the epoch as a condition: it is said by somebody who no longer leads.
+        // Without the epoch as a condition: this node no longer leads.
         for trial in 0..DOUBT_TRIES {
             let told = self.shared.store.commit(Commit::new().put(key.clone(), keys::encode(&at))).await;
             let Err(error) = told else { return };
@@ -166,7 +181,7 @@ impl Worker {
         }
     }
 
-    /// Counts what became of the steps, and remembers what the server will not have.
+    /// Counts the outcomes of the steps, and remembers the rejected ones.
     fn count_outcomes(&mut self, plan: &Plan, outcomes: &[Option<UnitOutcome>], report: &mut PassReport) {
         let (now, domains) = (self.shared.now(), self.shared.domains());
         for (step, outcome) in plan.steps.iter().zip(outcomes) {

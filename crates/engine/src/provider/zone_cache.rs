@@ -1,4 +1,7 @@
-//! What the server holds, as far as it matters, read only when it may have changed.
+//! The zones of the server as they were last read. A zone is read again only if it may have changed.
+//!
+//! A zone is read again when its serial moved, unless only our own write moved it; when it is *doubtful* after a write with an
+//! unclear outcome or a report of a former leader; when names are needed that were not read; and after `full_interval`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,7 +31,7 @@ type ZoneErrors = Vec<(Name, String)>;
 pub(super) struct ZoneCache {
     pub(super) actual: Arc<Actual>,
     reads: BTreeMap<Name, Read>,
-    /// When the first pass began: what a leader before us sent may arrive until a while after.
+    /// When the worker started. Writes of an earlier leader may arrive for `PATIENCE` after that.
     begun: Duration,
     reread: bool,
 }
@@ -81,8 +84,8 @@ impl ZoneCache {
 }
 
 impl Worker {
-    /// Reads what changed. Errors of single zones are returned, and nothing is planned for those; and the zones that
-    /// somebody who no longer leads wrote to.
+    /// Reads the zones that may have changed. Returns the errors of single zones, for which nothing is planned, and the zones
+    /// that a former leader wrote to late.
     pub(super) async fn refresh_zones(
         &mut self,
         desired: &Desired,
@@ -160,7 +163,7 @@ impl Worker {
         Ok((errors, doubts))
     }
 
-    /// As [`Worker::refresh_zones`] beside the passes: zones in doubt stay so for the next one, which knows what to do about them.
+    /// As [`Worker::refresh_zones`], between passes: doubtful zones stay doubtful, so that the next pass handles them.
     pub(super) async fn refresh_zones_between_passes(
         &mut self,
         desired: &Desired,
@@ -202,10 +205,12 @@ impl Worker {
         desired: &Desired,
     ) -> (Vec<Zone>, BTreeSet<Name>) {
         let mut fresh = BTreeSet::new();
-        if let Some(zone_of) = &self.setup.zone_of {
+        let provider = &self.setup.provider;
+        if provider.makes_zones() {
             let known: BTreeSet<Name> = listed.iter().map(|zone| zone.name.clone()).collect();
             let names = desired.sets.iter().map(|set| &set.name);
-            fresh.extend(names.map(|name| zone_of(name)).filter(|zone| !known.contains(zone)));
+            fresh
+                .extend(names.filter_map(|name| provider.zone_of(name)).filter(|zone| !known.contains(zone)));
             listed.extend(fresh.iter().map(|name| Zone { name: name.clone(), serial: None }));
         }
         listed.sort_by(|one, other| one.name.cmp(&other.name));
@@ -213,7 +218,7 @@ impl Worker {
         (listed, fresh)
     }
 
-    /// Doubts are over once the zone was read.
+    /// Deletes the reports about zones that have been read again.
     async fn clear_doubts(&mut self, doubts: &BTreeSet<Name>, errors: &[(Name, String)]) {
         for zone in doubts {
             if errors.iter().any(|(name, _)| name == zone) {

@@ -1,4 +1,4 @@
-//! What a plan says about single names, found by name.
+//! An index of a plan by name.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,8 +12,8 @@ use netstead_plan::{DriftKind, Line, Plan, Reason, Sign};
 use super::{RecordState, RecordView, reason_text};
 use crate::provider::{ProviderHandle, ProviderSnapshot};
 
-/// The names that are not simply as they should be, with where the newest plan speaks of them. It is made once for every
-/// plan that somebody asks about.
+/// The names that are not as they should be, with their positions in the newest plan. Built once for every plan that is
+/// asked about.
 #[derive(Debug, Default)]
 pub(crate) struct PlanIndex(BTreeMap<Name, PlanPositions>);
 

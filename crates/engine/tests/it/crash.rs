@@ -43,6 +43,27 @@ fn a_crash_between_store_and_server_loses_and_duplicates_nothing() {
 }
 
 #[tokio::test]
+async fn damaged_history_keeps_no_name_waiting() {
+    let store = Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())));
+    let world = World::with(store.clone(), vec![("lan", Server::new(&["example.com"]))]);
+    let engine = world.start().await;
+    world.source.sees([vm("web", "10.0.0.1")]);
+    engine.apply(None).await.unwrap();
+    engine.close().await;
+    store.damage_keys("engine/history/"..="engine/history/~");
+    store.damage_keys("engine/plan/"..="engine/plan/~");
+    let engine = world.start().await;
+    world.source.sees([vm("web", "10.0.0.1"), vm("db", "10.0.0.2")]);
+    engine.apply(None).await.unwrap();
+    assert!(world.server().has("db.example.com", "A 10.0.0.2"));
+    let damage = netstead_store::Store::damage(&*store).unwrap().all();
+    let mut parts: Vec<&str> = damage.iter().map(netstead_store::Damage::part).collect();
+    parts.sort_unstable();
+    assert_eq!(parts, ["engine/history", "engine/plan"]);
+    engine.close().await;
+}
+
+#[tokio::test]
 async fn a_write_whose_answer_is_lost_is_looked_at_before_anything_else() {
     let world = World::new();
     let engine = world.start().await;

@@ -200,7 +200,7 @@ async fn one_name_the_server_will_not_have_stops_no_other() {
 async fn a_zone_that_comes_with_its_first_record_is_made() {
     let world = World::with(Arc::new(MemoryStore::new()), vec![("builtin", Server::new(&[]))]);
     let mut setup = world.setup();
-    setup.providers[0].zone_of = Some(Arc::new(Clone::clone));
+    world.server().makes_zones.store(true, std::sync::atomic::Ordering::Relaxed);
     setup.providers[0].settings.domains = vec!["*".parse().unwrap()];
     world.source.sees([vm("web", "10.0.0.1")]);
     let engine = world.start_with(setup).await;

@@ -10,6 +10,7 @@ mod isolation;
 mod late_writes;
 mod ledger_sync;
 mod manual_source;
+mod name_rules;
 mod operator_commands;
 mod pauses;
 mod read_by_name;

@@ -23,6 +23,8 @@ pub struct Server {
     pub writes: AtomicUsize,
     pub reads: AtomicUsize,
     pub fenced: bool,
+    /// Zones come into being with their first record.
+    pub makes_zones: AtomicBool,
     /// Every call waits until this is false.
     pub hangs: AtomicBool,
     /// The next call fails as a bug would.
@@ -62,6 +64,7 @@ impl Server {
             writes: AtomicUsize::new(0),
             reads: AtomicUsize::new(0),
             fenced: true,
+            makes_zones: AtomicBool::new(false),
             hangs: AtomicBool::new(false),
             panics: AtomicBool::new(false),
             swallows: AtomicBool::new(false),
@@ -184,6 +187,14 @@ impl DnsProvider for Server {
             keeps_foreign: true,
             proxies: false,
         }
+    }
+
+    fn zone_of(&self, name: &Name) -> Option<Name> {
+        self.makes_zones().then(|| name.clone())
+    }
+
+    fn makes_zones(&self) -> bool {
+        self.makes_zones.load(Ordering::SeqCst)
     }
 
     async fn zones(&self, domains: &[Name]) -> Result<Vec<Zone>, ProviderError> {

@@ -185,6 +185,7 @@ pub fn vm(id: &str, address: &str) -> Workload {
         source: "pve".parse().unwrap(),
         kind: "vm".into(),
         name: id.into(),
+        owner: None,
         hostname: None,
         labels: BTreeMap::new(),
         tags: Vec::new(),

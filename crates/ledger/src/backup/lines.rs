@@ -6,9 +6,12 @@ use jiff::Timestamp;
 use netstead_store::Entry;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use tokio::io::{AsyncBufRead, AsyncBufReadExt, BufReader};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt as _, BufReader};
 
 use super::{BackupError, FORMAT, Summary};
+
+/// The most bytes of a line. A value has at most one megabyte, and JSON may write a byte of it with six.
+const MOST_OF_LINE: u64 = 16 << 20;
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct Header {
@@ -32,6 +35,9 @@ pub(super) struct Line {
 pub(super) struct Footer {
     pub entries: u64,
     pub sha256: String,
+    /// Parts of the store that could not be read when the backup was made, one sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
 }
 
 impl From<&Entry> for Line {
@@ -62,6 +68,7 @@ pub(super) struct Lines {
     /// The key before; each comes after it.
     last: Vec<u8>,
     ended: bool,
+    left_out: Vec<String>,
 }
 
 impl Lines {
@@ -69,8 +76,7 @@ impl Lines {
         let file = tokio::fs::File::open(path).await?;
         let mut input: Box<dyn AsyncBufRead + Unpin + Send> =
             Box::new(BufReader::with_capacity(1 << 20, file));
-        let mut text = Vec::new();
-        input.read_until(b'\n', &mut text).await?;
+        let text = line(&mut input, 1).await?;
         let malformed = |reason: String| BackupError::Malformed { line: 1, reason };
         let header: Header = serde_json::from_slice(&text)
             .map_err(|_| malformed("this is not the header of a Netstead backup".into()))?;
@@ -79,14 +85,22 @@ impl Lines {
         }
         let mut digest = Sha256::new();
         digest.update(&text);
-        Ok(Self { input, header, digest, number: 1, entries: 0, last: Vec::new(), ended: false })
+        Ok(Self {
+            input,
+            header,
+            digest,
+            number: 1,
+            entries: 0,
+            last: Vec::new(),
+            ended: false,
+            left_out: Vec::new(),
+        })
     }
 
     /// The next key and value; `None` behind the last, which is only reached when the checksum is right.
     pub async fn next(&mut self) -> Result<Option<(Vec<u8>, Vec<u8>)>, BackupError> {
-        let mut text = Vec::new();
         self.number += 1;
-        self.input.read_until(b'\n', &mut text).await?;
+        let text = line(&mut self.input, self.number).await?;
         if text.is_empty() || self.ended {
             return if self.ended && text.is_empty() { Ok(None) } else { Err(BackupError::Checksum) };
         }
@@ -94,6 +108,7 @@ impl Lines {
             let right =
                 footer.entries == self.entries && footer.sha256 == hex(&self.digest.clone().finalize());
             self.ended = true;
+            self.left_out = footer.left_out;
             return if right { Box::pin(self.next()).await } else { Err(BackupError::Checksum) };
         }
         self.digest.update(&text);
@@ -115,8 +130,20 @@ impl Lines {
     pub fn summary(&self) -> Result<Summary, BackupError> {
         let ledger = u32::from_str_radix(&self.header.ledger, 16)
             .map_err(|_| BackupError::Malformed { line: 1, reason: "the ledger's id is not one".into() })?;
-        Ok(Summary { ledger, seq: self.header.seq, created: self.header.created, entries: self.entries })
+        let (seq, created, left_out) = (self.header.seq, self.header.created, self.left_out.clone());
+        Ok(Summary { ledger, seq, created, entries: self.entries, left_out })
     }
+}
+
+/// The next line with its end; nothing behind the last.
+async fn line(input: &mut (dyn AsyncBufRead + Unpin + Send), number: u64) -> Result<Vec<u8>, BackupError> {
+    let mut text = Vec::new();
+    input.take(MOST_OF_LINE + 1).read_until(b'\n', &mut text).await?;
+    if text.len() as u64 > MOST_OF_LINE {
+        let reason = format!("it has more than {MOST_OF_LINE} bytes");
+        return Err(BackupError::Malformed { line: number, reason });
+    }
+    Ok(text)
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {

@@ -1,4 +1,4 @@
-//! What a block of addresses is.
+//! Explains a block of addresses: what each pool has of it.
 
 use netstead_model::{Cidr, Ident, Usage};
 
@@ -11,7 +11,7 @@ use crate::record::Slot;
 
 /// Claims of a block that are named.
 const NAMED: usize = 5;
-/// Things of a part of a pool that are counted one by one; of more nobody waits for the sum.
+/// Most things of a part of a pool that are counted one by one; counting more would take too long.
 const COUNTED: usize = 50_000;
 
 /// What one pool has of a block of addresses.

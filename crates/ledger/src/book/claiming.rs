@@ -1,4 +1,4 @@
-//! Giving addresses out.
+//! The command *claim*: finds an address and gives it to a key.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -167,7 +167,7 @@ impl Transaction<'_> {
         } else {
             None
         };
-        // Whoever waits came first.
+        // A waiting claim came first.
         let found = match own {
             None if self.book.first_in_line(state).is_none() => {
                 state.pick(length, self.moment.random).or_else(|| state.pick_early(length, now))

@@ -1,4 +1,4 @@
-//! Free addresses as intervals.
+//! The free single addresses of a pool, as intervals.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Free prefixes as aligned blocks.
+//! The free prefixes of a pool, as aligned blocks.
 
 use std::collections::BTreeSet;
 

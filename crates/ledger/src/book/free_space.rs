@@ -1,4 +1,4 @@
-//! What of a pool is free, and which of it goes first.
+//! The free part of a pool: single addresses or prefixes.
 
 use netstead_model::Family;
 

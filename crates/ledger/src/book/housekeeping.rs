@@ -1,4 +1,4 @@
-//! What happens without being asked for: leases end, the queue moves, scans grow old.
+//! Housekeeping, which needs no request: leases end, waiting claims get addresses, sightings end.
 
 use std::sync::Arc;
 

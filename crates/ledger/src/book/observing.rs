@@ -1,6 +1,8 @@
-//! Addresses that were seen in use. A sighting begins when it is reported and ends when a Complete report of the same
-//! source lacks it beyond grace, never by age. One that no pool lies over is kept as well: a pool made there later must
-//! not hand it out before the next report.
+//! The command *observe*: addresses that sources have seen in use.
+//!
+//! A sighting begins when it is reported. It ends when complete reports of the same source lack it for longer than a grace
+//! period, never by age alone. A sighting outside of all pools is kept too: a pool made there later must not hand the address
+//! out before the next report.
 
 use std::{collections::HashSet, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! Making, changing and removing pools.
+//! The commands that create, update and delete pools, and that bring file pools in line with the file.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -155,7 +155,7 @@ impl Transaction<'_> {
         let left = state.claims() + state.waiting.len() as u64 + state.reservations.len() as u64;
         if left > 0 {
             if !before.closing {
-                // The version stays, so that whoever named it may go on deleting.
+                // The version stays, so that a caller that named it may go on deleting.
                 let closing = Arc::new(Pool { closing: true, ..Pool::clone(&before) });
                 self.put(Record::Pool(name.clone(), Some(closing.clone())));
                 let (was, is) = (Subject::Pool(before), Subject::Pool(closing));
@@ -278,7 +278,7 @@ impl Book {
             let Some((ours, _)) = overlap(&extent, &other.pool.spec.extent()) else { continue };
             match other.prefix_around(&extent) {
                 Some(claim) => within = Some(innermost(within, claim)),
-                // Whoever lies inside our own prefixes lies over us, and that is fine.
+                // A pool inside one of our own prefixes overlaps us, and that is allowed.
                 None if self.lies_in_pool(other, &spec.name) => {}
                 None => {
                     return Err(Refusal::Overlap {

@@ -1,4 +1,4 @@
-//! What is in a pool, one thing after the other.
+//! Walks through a pool in order of address: what is held, resting, reserved, withheld or seen in use.
 
 use std::{collections::btree_map, iter::Peekable};
 

@@ -1,4 +1,4 @@
-//! One pool with everything that is derived from what the store says of it.
+//! [`PoolState`]: one pool with its slots, and the free space, counters and indexes derived from them.
 
 mod choosing;
 mod counting;
@@ -24,7 +24,7 @@ pub struct PoolState {
     pub space: Space,
     pub(super) slots: BTreeMap<u128, Slot>,
     pub(super) reservations: BTreeMap<u128, Arc<Reservation>>,
-    /// Addresses of the pool that somebody has seen in use.
+    /// Addresses of the pool that were seen in use.
     pub(super) observed: BTreeSet<u128>,
     /// Places in the queue.
     pub(super) waiting: BTreeSet<u64>,

@@ -1,4 +1,4 @@
-//! Giving addresses back, keeping them, and handing them on.
+//! The commands *release*, *renew* and *move*.
 
 use std::{sync::Arc, time::Duration};
 

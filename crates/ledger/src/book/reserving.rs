@@ -1,4 +1,4 @@
-//! Setting sub-ranges aside.
+//! The commands *reserve* and *unreserve*: sub-ranges that no generated claim gets.
 
 use std::sync::Arc;
 

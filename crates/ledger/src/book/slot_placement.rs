@@ -1,8 +1,8 @@
-//! Which pool a stored slot belongs to, now that pools come, go and change.
+//! Finds the pool that a stored slot belongs to, while pools are created, changed and deleted.
 //!
-//! A single address belongs to the pool that lies over it, whichever that is. A prefix belongs to the pool it names,
-//! because pools may lie inside each other. What finds no home is kept as a stray: it may find one later, and then what
-//! rests goes on resting.
+//! A slot of a single address belongs to the pool whose range has the address. A slot of a prefix belongs to the pool that
+//! it names, because prefix pools may lie inside each other. A slot without a pool is an *orphan*. It is kept: a pool may be
+//! made around it later, and then a resting address goes on resting.
 
 use std::collections::BTreeMap;
 
@@ -92,7 +92,7 @@ impl Book {
         self.orphans.entry(space.clone()).or_default().extend(strays);
     }
 
-    /// The strays that are at home in `state`.
+    /// The orphans that belong to `state`.
     pub(super) fn remove_orphans_in(&mut self, state: &PoolState) -> Vec<(u128, Slot)> {
         let Some(strays) = self.orphans.get_mut(&state.space) else { return Vec::new() };
         let own = |slot: &Slot| !state.space.prefixes || slot.pool() == state.pool.name();

@@ -1,4 +1,4 @@
-//! One command after another against the Book, each all or nothing.
+//! Runs commands against the Book, each all or nothing, and collects their effects for one commit.
 
 use std::sync::Arc;
 
@@ -81,7 +81,7 @@ impl Book {
         Savepoint { journal, undo, events, seq: self.seq }
     }
 
-    /// Takes everything after `mark` back, as if it had never been asked.
+    /// Undoes everything after `mark`.
     pub fn rewind(&mut self, batch: &mut Batch, mark: Savepoint) {
         for undo in batch.undo.drain(mark.undo.min(batch.undo.len())..).rev() {
             match undo {
@@ -100,15 +100,15 @@ impl Book {
         self.seq = mark.seq;
     }
 
-    /// Takes the whole batch back; `seq` is where the Book stood before it.
+    /// Undoes the whole batch; `seq` is the Book's number before it.
     pub fn rewind_all(&mut self, batch: &mut Batch, seq: u64) {
-        // The events stay: whoever learns that the commit landed after all publishes them.
+        // The events stay: they are published if the commit turns out to have landed.
         let events = std::mem::take(&mut batch.events);
         self.rewind(batch, Savepoint { journal: 0, undo: 0, events: 0, seq });
         batch.events = events;
     }
 
-    /// What a caller hears who asked a full pool for any address.
+    /// The refusal for a caller that asked a full pool for any address.
     pub fn exhausted(&self, pool: &Ident) -> Refusal {
         match self.pools.get(pool) {
             Some(state) => {

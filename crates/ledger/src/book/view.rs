@@ -1,4 +1,4 @@
-//! Looking into the Book.
+//! Reads the Book: pools, claims and addresses, with filters and pages.
 
 use std::{sync::Arc, time::Duration};
 

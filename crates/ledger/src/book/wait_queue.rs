@@ -1,4 +1,4 @@
-//! The queue of claims that found no address.
+//! The queue of claims that found no free address.
 
 use std::sync::Arc;
 

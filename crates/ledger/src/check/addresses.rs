@@ -1,4 +1,4 @@
-//! What is held and what rests, address by address, in the order of their keys.
+//! Checks slots, address by address, in the order of their keys.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},

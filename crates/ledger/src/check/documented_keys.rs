@@ -1,4 +1,4 @@
-//! The keys that the page lists.
+//! The keys that `docs/reference/store.md` lists.
 
 use crate::record;
 

@@ -1,4 +1,4 @@
-//! Mending what a check found.
+//! Repairs what a check found.
 
 use netstead_store::{Commit, Condition, MAX_CONDITIONS, Store, StoreError, Version, Write};
 
@@ -32,7 +32,7 @@ impl Repair {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RepairError {
-    /// Somebody writes to the store: what the check saw is not what is there.
+    /// Another process writes to the store: what the check saw is out of date.
     #[error("the store changed meanwhile, {}", match repaired { 0 => "nothing was repaired".to_owned(), 1 => "only 1 problem was repaired".to_owned(), n => format!("only {n} problems were repaired") })]
     Changed { repaired: usize },
     #[error(transparent)]

@@ -1,7 +1,7 @@
-//! Where events are, by what they concern.
+//! The index of events: where events are, by what they concern.
 //!
-//! The index is derived. It is built in the background after a start, takes about 25 bytes per event, and knows hashes
-//! only: what it points at is read from the store and looked at.
+//! It is derived from the stored events, built in the background after a start, and takes about 25 bytes per event. It knows
+//! only hashes: what it points at is read from the store and compared.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,20 +11,27 @@ use std::{
 
 use jiff::Timestamp;
 use netstead_model::{Address, Event, Ident, Key};
-use netstead_store::Snapshot;
+use netstead_store::{Damage, Snapshot, StoreError, each_readable};
 use tokio::sync::watch;
 
-use super::postings::{Posting, Postings};
-use crate::{
-    load::{damaged, each_entry},
-    record::{self, EVENT, EventGroup},
-    refusal::LedgerError,
+use super::{
+    postings::{Posting, Postings},
+    unread::UnreadEvents,
 };
+use crate::record::{self, EVENT, EventGroup, event_seq};
 
 #[derive(Debug)]
 pub(crate) struct EventIndex {
     inner: Mutex<Inner>,
-    built: watch::Sender<bool>,
+    built: watch::Sender<Built>,
+}
+
+/// How far the building has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Built {
+    Not,
+    /// Every stored event is known, save those that cannot be read.
+    But(Arc<UnreadEvents>),
 }
 
 /// Which building is meant: one that was begun again in the meantime comes to nothing.
@@ -107,48 +114,89 @@ impl Posting for AtKey {
 impl EventIndex {
     /// Without any event; those before `oldest` were trimmed.
     pub fn new(oldest: u64) -> Self {
-        Self { inner: Mutex::new(Inner { oldest, ..Inner::default() }), built: watch::Sender::new(false) }
+        Self {
+            inner: Mutex::new(Inner { oldest, ..Inner::default() }),
+            built: watch::Sender::new(Built::Not),
+        }
     }
 
     /// Forgets all events; those before `oldest` were trimmed.
     pub fn begin(&self, oldest: u64) -> Building {
         let mut inner = self.lock();
         *inner = Inner { oldest, begun: inner.begun + 1, ..Inner::default() };
-        self.built.send_replace(false);
+        self.built.send_replace(Built::Not);
         Building(inner.begun)
     }
 
-    /// Reads the events of `snapshot` up to number `last`, none of which is added beside.
+    /// Reads the events of `snapshot` up to number `last`, none of which is added beside. What cannot be read is left out,
+    /// remembered here and returned.
     pub async fn build(
         &self,
         Building(number): Building,
         snapshot: &dyn Snapshot,
         last: u64,
-    ) -> Result<(), LedgerError> {
-        let mut stored = Inner::default();
-        each_entry(snapshot, EVENT, |entry| {
-            let group: EventGroup = record::decode(&entry.key, &entry.value).map_err(damaged)?;
-            group.events.iter().filter(|event| event.seq <= last).for_each(|event| stored.add(event));
-            Ok::<(), LedgerError>(())
-        })
-        .await?;
+    ) -> Result<Option<Damage>, StoreError> {
+        let (mut stored, mut unread) = (Inner::default(), UnreadEvents::default());
+        let (mut known, mut open, mut malformed) = (0, None, None);
+        let gap = each_readable(snapshot, EVENT.as_bytes(), |entry| {
+            let first = event_seq(&entry.key);
+            if let Some(begin) = open.take() {
+                unread.add(begin, first);
+            }
+            match record::decode::<EventGroup>(&entry.key, &entry.value) {
+                Ok(group) => {
+                    group.events.iter().filter(|event| event.seq <= last).for_each(|event| stored.add(event));
+                    known = group.events.last().map_or(known, |event| event.seq);
+                }
+                Err(error) => {
+                    open = Some(first.unwrap_or(known));
+                    malformed.get_or_insert(Damage::new(&entry.key, error.to_string()));
+                }
+            }
+            Ok::<(), StoreError>(())
+        });
+        let gap = gap.await?;
+        if let Some(begin) = open {
+            unread.add(begin, None);
+        }
+        if let Some(gap) = &gap {
+            let begin = first_unread(snapshot, gap.after.as_deref()).await?;
+            unread.add(begin, gap.before.as_deref().and_then(event_seq));
+        }
+        let damage = gap.map(|gap| gap.damage()).or(malformed);
+        unread.reason = damage.as_ref().map(|damage| damage.reason.clone()).unwrap_or_default();
         let mut inner = self.lock();
         if inner.begun == number {
             inner.merge_stored(stored);
-            self.built.send_replace(true);
+            self.built.send_replace(Built::But(Arc::new(unread)));
         }
-        Ok(())
+        Ok(damage)
+    }
+
+    /// Whether `building` is the newest one.
+    pub fn is_current(&self, Building(number): Building) -> bool {
+        self.lock().begun == number
     }
 
     /// Whether every stored event is known here.
     pub fn is_built(&self) -> bool {
-        *self.built.borrow()
+        matches!(&*self.built.borrow(), Built::But(unread) if unread.is_empty())
     }
 
-    pub async fn ready(&self) {
+    /// Whether all that can be read is known here.
+    pub fn is_ready(&self) -> bool {
+        *self.built.borrow() != Built::Not
+    }
+
+    /// Waits until all that can be read is known, and says what cannot.
+    pub async fn ready(&self) -> Arc<UnreadEvents> {
         let mut built = self.built.subscribe();
+        let ready = built.wait_for(|built| *built != Built::Not).await;
         // The sender lives as long as this index: waiting cannot fail.
-        let _ = built.wait_for(|built| *built).await;
+        match ready.as_deref() {
+            Ok(Built::But(unread)) => Arc::clone(unread),
+            _ => Arc::default(),
+        }
     }
 
     pub fn add(&self, events: &[Arc<Event>]) {
@@ -243,6 +291,15 @@ impl Inner {
         // Of each address, what was spared although there is more: whether it must stay is looked at later.
         self.outlived.extend(self.addresses.in_company_before(self.oldest).map(AtAddress::seq));
     }
+}
+
+/// The number after the last event of the group under `after`.
+async fn first_unread(snapshot: &dyn Snapshot, after: Option<&[u8]>) -> Result<u64, StoreError> {
+    let Some(key) = after else { return Ok(0) };
+    let group = snapshot.get(key).await?;
+    let group = group.and_then(|entry| record::decode::<EventGroup>(&entry.key, &entry.value).ok());
+    let last = group.and_then(|group| group.events.last().map(|event| event.seq)).or(event_seq(key));
+    Ok(last.map_or(0, |last| last.saturating_add(1)))
 }
 
 /// Hashes of the address an event concerns, and of it together with its pool.

@@ -18,7 +18,7 @@ pub(super) trait Posting: Copy + Ord {
 
 /// A set of entries in buckets, each of them sorted by number. A new entry goes to the end of its bucket and a trimmed
 /// one leaves from near the front, so both take a moment however many there are; and one bucket at a time is divided as
-/// they become more, so nobody ever waits until all were moved.
+/// they become more, so no caller ever waits until all were moved.
 #[derive(Debug)]
 pub(super) struct Postings<T> {
     buckets: Vec<VecDeque<T>>,

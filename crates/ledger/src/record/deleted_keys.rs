@@ -1,4 +1,4 @@
-//! Keys that were deleted: what stood there is read from the key alone.
+//! Understands deleted keys: what was there is read from the key alone.
 
 use netstead_model::{Address, Ident, Kind};
 

@@ -1,4 +1,4 @@
-//! What callers, readers and subscribers hear once a group is durable, or will never be.
+//! Answers callers, readers and subscribers once a group is durable, or has failed.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl Writer {
-    /// A commit of ours is durable: this is where the ledger stands now.
+    /// A commit of ours is durable: notes its head.
     pub(super) fn advance_head(&mut self, head: Head) {
         self.last_commit = self.shared.clock.monotonic();
         self.shared.counters.commits.fetch_add(1, Relaxed);
@@ -20,7 +20,7 @@ impl Writer {
         self.head = head;
     }
 
-    /// The Book goes back to what is known to be durable, so that nobody reads what may never have been.
+    /// Rewinds the Book to what is known to be durable, so that no caller reads what may never have happened.
     pub(super) fn rewind_group(&self, group: &mut Group) {
         let mut book = self.shared.book_mut();
         book.rewind_all(&mut group.batch, group.before);
@@ -60,8 +60,8 @@ impl Writer {
         self.answer_removed_waiters(seq);
     }
 
-    /// Answers those who wait for a place in the queue that is gone: somebody gave it up for them, or its pool went, or
-    /// the key got its address another way.
+    /// Answers callers whose place in the queue is gone: it was abandoned, its pool was deleted, or the key got its address in
+    /// another way.
     fn answer_removed_waiters(&mut self, seq: u64) {
         if self.waiters.is_empty() {
             return;
@@ -100,17 +100,17 @@ impl Writer {
     /// Another process leads now.
     pub(super) fn lose_leadership(&mut self, group: Group) {
         self.deposed = true;
-        // In this order: nobody may be told that it leads no more while it still takes requests.
+        // In this order: no caller may learn that this process no longer leads while it still takes requests.
         self.shared.role.send_replace(Role::Following);
         self.shared.state.send_replace(State::Following);
-        // Whoever leads now replaced the head, so whether our last commit landed before that cannot be learned here.
+        // The new leader replaced the head, so it can no longer be learned here whether our last commit landed.
         let unsure = group.unsure.then(|| unlearned(&LedgerError::NotLeading.cause()));
         group.fail(&unsure.unwrap_or(LedgerError::NotLeading));
         self.refuse_all(&LedgerError::NotLeading);
     }
 }
 
-/// What the caller of an unfinished request hears.
+/// The answer to a caller whose request has an unknown outcome.
 pub(super) fn unlearned(reason: &str) -> LedgerError {
     LedgerError::Unknown { reason: reason.to_owned() }
 }

@@ -1,4 +1,4 @@
-//! The requests that share one commit.
+//! A group: the requests that share one commit, with their writes, events and answers.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -19,7 +19,7 @@ const SLACK: usize = 16 << 10;
 /// What one group of requests came to, before it is durable.
 #[derive(Default)]
 pub(super) struct Group {
-    /// Where the Book stood before it.
+    /// The Book's number before the group.
     pub before: u64,
     pub batch: Batch,
     pub writes: Vec<Write>,
@@ -29,7 +29,7 @@ pub(super) struct Group {
     pub answers: Vec<(Request, Result<Reply, Refusal>)>,
     pub served: Vec<Served>,
     pub timed_out: Vec<(Waiter, Result<Reply, Refusal>)>,
-    /// Nobody knows whether its commit landed.
+    /// It is unknown whether its commit landed.
     pub unsure: bool,
 }
 
@@ -94,7 +94,7 @@ impl Group {
         self.writes.len() <= MOST_RECORDS && self.write_bytes + self.events.len() + SLACK <= MAX_BYTES
     }
 
-    /// Tells everybody in it.
+    /// Answers all callers of the group with an error.
     pub fn fail(self, error: &LedgerError) {
         for (request, _) in self.answers {
             let _ = request.answer.send(Err(error.clone()));

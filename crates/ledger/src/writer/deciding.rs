@@ -1,4 +1,4 @@
-//! Requests go through the Book, as many as one commit can hold.
+//! Decides requests with the Book, as many as fit into one commit.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Writer {
-    /// A new group, with what is due whoever asks: ends of leases and rests, and of waiting.
+    /// A new group, with what is due without a request: ends of leases, rests and waits.
     pub(super) fn begin_group(&mut self) -> Group {
         let moment = self.moment();
         let clock_now = self.shared.clock.monotonic();
@@ -21,7 +21,7 @@ impl Writer {
             waiters.retain(|waiter| !waiter.request.answer.is_closed());
             !waiters.is_empty()
         });
-        // However long the last commit took: who is still here now has been here all the time.
+        // However long the last commit took: a caller that is still connected was there all the time.
         book.advance(moment.now);
         for seq in self.waiters.keys() {
             book.note_caller_present(*seq);

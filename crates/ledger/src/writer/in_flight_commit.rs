@@ -1,9 +1,22 @@
-//! Commits on their way to the store, and what is decided meanwhile.
+//! The commit that is on its way to the store, and the group that is decided meanwhile.
 //!
-//! One commit is under way at a time: the next one stands on the head this one writes. But its group is decided while
-//! this one waits for the disk, from a Book that already knows what is under way. Nothing of it leaves before both are
-//! durable. If the commit fails, the group ahead is taken back first, and its requests are decided anew from what the
-//! store turns out to hold: none of it was ever sent.
+//! 1. Group 1 is decided. The Book goes from number 10 to 12. Its commit is sent, conditional on the head at 10.
+//! 2. While the disk works, group 2 is decided from the Book at 12, which includes group 1. Nothing of group 2 is sent:
+//!    no commit, no answer.
+//! 3. The commit of group 1 lands. The commit of group 2 is sent, conditional on the head at 12. Then the callers of group 1
+//!    are answered.
+//!
+//! If the commit of group 1 fails, or its outcome is unknown:
+//!
+//! 4. Group 2 is rewound: the Book is back at 12. Its requests return to the front of the queue.
+//! 5. Group 1 is rewound: the Book is back at 10.
+//! 6. `recovery` learns whether group 1 landed and answers its callers.
+//! 7. The requests of group 2 are decided again, from the Book that recovery loaded.
+//!
+//! For example, group 1 claims the last free address and group 2 is refused as exhausted. The commit of group 1 is lost.
+//! The caller of group 2 never hears of the refusal: its request is decided again and gets the address.
+//!
+//! Only one commit is under way at a time, because each needs the version of the head that the one before it writes.
 
 use std::{future::Future, pin::Pin, sync::atomic::Ordering::Relaxed};
 
@@ -25,17 +38,17 @@ use crate::{
     sabotage::Sabotage,
 };
 
-/// Requests decided before it is looked again whether the commit under way has landed.
+/// Requests that are decided between two looks at the commit under way.
 const AT_ONCE: usize = 8;
-/// Up to so many requests go into one group. Of more than twice as many, half are decided while the other half is on
-/// its way, so that the disk and the deciding never wait for each other.
+/// Up to this many requests go into one group. Of more than twice as many, half are decided while the other half is
+/// being committed, so that disk and CPU both stay busy.
 const SMALL: usize = 16;
 
-/// How often it is looked whether the store has answered, when many ask, before this task goes to sleep: on a local disk
-/// the answer comes within a moment, and waking up would take a good part of that moment.
+/// How often the commit is polled before this task goes to sleep, when many requests wait. On a local disk the answer comes
+/// so soon that waking up would take a good part of the time.
 const GLANCES: usize = 100;
 
-/// What the store says in the end.
+/// The store's answer to a commit.
 type Outcome = Result<Committed, StoreError>;
 
 /// A group whose commit is under way.
@@ -75,7 +88,7 @@ impl Writer {
         let work: Pin<Box<dyn Future<Output = Outcome> + Send>> =
             Box::pin(async move { store.commit(commit).await });
         let mut commit = maybe_done(work);
-        // The store begins now, not when somebody waits for it.
+        // The store begins now, not at the first `await`.
         let _ = poll!(&mut commit);
         if self.shared.options.omits(Sabotage::DurableAnswers) {
             self.answer(Group { answers: std::mem::take(&mut group.answers), ..Group::default() });
@@ -83,7 +96,7 @@ impl Writer {
         InFlightCommit { group, head, commit }
     }
 
-    /// Waits until the store has answered, and decides meanwhile what comes next.
+    /// Waits until the store has answered. Meanwhile decides the next group, and returns it.
     pub(super) async fn decide_ahead(&mut self, flight: &mut InFlightCommit) -> Option<Group> {
         let mut ahead: Option<Group> = None;
         let mut open = self.may_decide_ahead(&flight.group);
@@ -97,7 +110,7 @@ impl Writer {
                         None => break,
                     },
                 }
-                // Who was answered together asks again together: let them all come.
+                // Callers that were answered together ask again together: let all of them arrive.
                 yield_now().await;
                 self.collect_requests();
                 continue;
@@ -121,16 +134,16 @@ impl Writer {
         ahead
     }
 
-    /// Where callers wait in the queue, what they hear depends on the Book as it is when a group is durable, and no
-    /// further. And trimming has commits of its own.
+    /// False while callers wait in the queue of a full pool: their answers must come from the Book as of the durable group,
+    /// not from one that is ahead. Also false when events are due to be trimmed, which has commits of its own.
     fn may_decide_ahead(&self, group: &Group) -> bool {
         let queue = !self.waiters.is_empty()
             || group.answers.iter().any(|(_, result)| matches!(result, Ok(Reply::Queued(_))));
         !queue && !self.trim_is_due() && !self.shared.stop.is_cancelled()
     }
 
-    /// The store has answered. Sends the group ahead on its way, if this one landed, and only then takes the time to
-    /// answer this one's callers.
+    /// Call when the store has answered. If the commit landed, first sends the commit of the group ahead, then answers the
+    /// callers of this one. Returns the commit that is under way now.
     pub(super) async fn finish_commit(
         &mut self,
         mut flight: InFlightCommit,
@@ -156,12 +169,12 @@ impl Writer {
                 self.handle_failed_commit(flight, ahead, &error).await;
                 None
             }
-            // Whoever is here has waited for it.
+            // Cannot happen: the caller has awaited the commit.
             None => None,
         }
     }
 
-    /// The commit was refused, or nobody knows what became of it.
+    /// Handles a commit that was refused, failed or has an unknown outcome.
     async fn handle_failed_commit(
         &mut self,
         flight: InFlightCommit,
@@ -187,14 +200,15 @@ impl Writer {
         self.recover(Some(head.batch), group, &plain(error)).await;
     }
 
-    /// These are to be decided anew, before any others.
+    /// Puts requests back at the front of the queue, to be decided again.
     pub(super) fn requeue(&mut self, group: Group) {
         for (request, _) in group.answers.into_iter().rev() {
             self.put_off.push_front(request);
         }
     }
 
-    /// Nothing was written, but the answers are still only true if this process leads: ask the store.
+    /// Answers a group that writes nothing, once the store says that the head is still ours. Otherwise another process may
+    /// have written something that makes the answers wrong.
     pub(super) async fn confirm(&mut self, group: Group) {
         if group.answers.is_empty() && group.timed_out.is_empty() {
             return;
@@ -217,7 +231,7 @@ impl Writer {
     }
 }
 
-/// Only the reason: what became of the commit is learned first.
+/// The reason alone, without a statement about the commit: recovery has yet to learn whether it landed.
 fn plain(error: &StoreError) -> String {
     match error {
         StoreError::Unknown { reason } | StoreError::Unavailable { reason } => reason.clone(),

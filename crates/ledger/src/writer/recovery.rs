@@ -1,4 +1,15 @@
-//! After a commit whose fate is not known, or that was refused: learn, catch up, and only then answer.
+//! Brings the writer back in step with the store, after a commit that failed or got no answer.
+//!
+//! 1. The Book has been rewound to what is known to be durable. The state is `Recovering`, which `/readyz` shows.
+//! 2. `fence_and_load` replaces the head and loads a new Book from the store. From then on the lost commit cannot land, and
+//!    it is known whether it did (see `fencing`).
+//! 3. If the store does not answer, step 2 is repeated with growing pauses. After `learn_timeout` the waiting callers are
+//!    answered: `Unknown` if their commit may have landed, otherwise `Unavailable`. The work goes on without them.
+//! 4. If another process leads, this one stops: callers get `Unknown` or `NotLeading`.
+//! 5. With a loaded Book: if the commit landed, its events are published and its callers get the answers that were decided.
+//!    If it did not land, its callers get `Unavailable`. Requests that write nothing are decided again from the new Book.
+//!
+//! Ledger time continues from the stored time, so that no lease expires because the store was away.
 
 use std::{sync::atomic::Ordering::Relaxed, time::Duration};
 
@@ -11,9 +22,8 @@ const FIRST_BACKOFF: Duration = Duration::from_millis(20);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(2);
 
 impl Writer {
-    /// Rebuilds the Book from the store and replaces the head, so that the lost commit can no longer land, which tells
-    /// whether it has. What cannot be learned in time is answered as unknown; the work here goes on until the store is
-    /// back or somebody else leads. Says whether `batch` landed.
+    /// Does the steps above for `group`, whose commit had the id `batch`; `None` if there was no commit. Returns whether the
+    /// commit landed.
     pub(super) async fn recover(&mut self, batch: Option<u64>, group: Group, reason: &str) -> bool {
         tracing::warn!(reason, "The ledger lost touch with its store and catches up.");
         self.shared.state.send_replace(State::Recovering { reason: reason.to_owned() });
@@ -29,7 +39,7 @@ impl Writer {
                 fence_and_load(&*shared.store, &shared.options.randomness, self.epoch, batch, &mut landed);
             let taken = tokio::select! {
                 biased;
-                // A store that does not answer may take long to say so, and whoever waits here could ask the one who leads.
+                // A store may take long to fail, and the waiting callers could already ask the new leader.
                 () = self.epoch_watch.until_superseded() => Err(LedgerError::NotLeading),
                 taken = attempt => taken,
             };
@@ -69,7 +79,7 @@ impl Writer {
             backoff = (backoff * 2).min(LONGEST_BACKOFF);
         };
         self.shared.counters.rebuilds.fetch_add(1, Relaxed);
-        // Time went on while the store was away, and nobody could renew: it goes on from the last stored moment.
+        // No lease could be renewed while the store was away: time continues from the stored one.
         self.shared.time.begin(learned.head.time, &*self.shared.clock);
         self.version = learned.version;
         self.shared.replace_book(learned.book);
@@ -82,10 +92,10 @@ impl Writer {
         if landed {
             self.answer(group);
         } else if batch.is_none() {
-            // Nothing was to be written: decide again, from what is known now.
+            // There was no commit: decide again, from the new Book.
             let requests = Group { answers: std::mem::take(&mut group.answers), ..Group::default() };
             self.requeue(requests);
-            // Whose time is up has nothing to wait for.
+            // Callers whose time is up are answered now.
             self.answer(group);
         } else {
             group.fail(&LedgerError::Unavailable { reason: format!("the store did not take it ({reason})") });
@@ -94,7 +104,7 @@ impl Writer {
     }
 }
 
-/// Only the reason: what it means for the caller is said around it.
+/// The reason alone: the caller adds what it means.
 fn plain(error: LedgerError) -> String {
     match error {
         LedgerError::Unavailable { reason } | LedgerError::Unknown { reason } => reason,

@@ -1,5 +1,7 @@
-//! Old events go. The newest of each address stays, whatever its age, so that "who had this last" is always answered;
-//! it goes once something newer happened there.
+//! Deletes old events.
+//!
+//! The newest event of each address stays, whatever its age, so that "who had this last" can always be answered. It is
+//! deleted once something newer happened to the address.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -52,7 +54,7 @@ impl Writer {
     }
 
     pub(super) fn trim_is_due(&self) -> bool {
-        // Without the whole index nobody knows which event is the newest of its address.
+        // Without the whole index it is unknown which event is the newest of its address.
         self.shared.index.is_built() && self.shared.clock.monotonic() >= self.retention.next
     }
 

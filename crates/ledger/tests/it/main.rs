@@ -11,6 +11,7 @@ mod between_stores;
 mod claim_names;
 mod commit_pipelining;
 mod concurrent_claims;
+mod damage;
 mod determinism;
 mod every_store;
 mod faults;

@@ -1,6 +1,6 @@
 //! A second ledger, as naive as can be: lists that are searched from end to end, and nothing derived.
 //!
-//! It is written from the promises in `design.md`, not from the Book, so that a mistake must be made twice to go unseen.
+//! It is written from the ledger's promises, not from the Book, so that a mistake must be made twice to go unseen.
 //! Where the promises leave the choice open (an address of a `random` pool), it looks at the Book's answer and accepts
 //! any that is allowed.
 

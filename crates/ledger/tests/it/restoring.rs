@@ -1,6 +1,10 @@
 //! An old backup knows nothing of what was given out after it: what comes out of it gives out nothing by itself.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use insta::assert_snapshot;
 use netstead_ledger::{
@@ -238,6 +242,17 @@ pub(crate) async fn the_backup_of_a_newer_store_touches_no_store_of_an_older_pro
     assert!(content(&*store).await.is_empty());
     backup::restore(&*store, &house.clock, &file.1, 2, |_, _| true).await.unwrap();
     assert_eq!(content(&*store).await[&b"meta/format"[..]], b"2");
+}
+
+#[tokio::test]
+async fn a_line_without_end_is_not_read_to_it() {
+    let store = store_under_test::store().await;
+    let clock = ManualClock::default();
+    let restored = backup::restore(&*store, &clock, Path::new("/dev/zero"), 1, |_, _| true).await;
+    assert_snapshot!(
+        restored.unwrap_err(),
+        @"line 1 of the backup is not valid: it has more than 16777216 bytes; nothing was restored"
+    );
 }
 
 #[tokio::test]

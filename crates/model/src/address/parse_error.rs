@@ -1,4 +1,4 @@
-//! What is wrong with an address that the standard library refused: it does not say.
+//! Says what is wrong with an address that the standard library refused without a reason.
 
 use crate::{ParseError, parse::Piece};
 

@@ -1,4 +1,4 @@
-//! Which changes of a request can be made, given what stands in the zone. No I/O.
+//! Decides which units of a write can be applied, given the sets in the zone. No I/O.
 
 use std::collections::BTreeMap;
 

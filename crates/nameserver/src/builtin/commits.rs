@@ -1,4 +1,4 @@
-//! Changes as commits: one where that is enough, several that are seen at once where it is not.
+//! Writes changes of a zone: in one commit if they fit, else in several that readers see at once (see `stored_zone`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,13 +10,13 @@ use crate::stored_zone::{self, Entry, Header, Slot, Values};
 
 /// From this many names on, the whole zone is read rather than each name.
 const MANY: usize = 64;
-/// What a commit keeps free for the header.
+/// Bytes of a commit that are kept free for the header.
 const ROOM: usize = 4096;
 
 type Slots = BTreeMap<Slot, (Option<Values>, Option<Values>)>;
 
 impl Builtin {
-    /// What stands in the zone at the names a request is about; everything in a lone zone, which is small.
+    /// The sets at the names of a request; all sets of a lone zone, which is small.
     pub(super) async fn present(
         &self,
         snapshot: &dyn Snapshot,
@@ -50,7 +50,7 @@ impl Builtin {
         let newer = fence > (head.header.epoch, head.header.generation);
         (head.header.epoch, head.header.generation) = fence;
         if slots.is_empty() {
-            // Nothing to do, but a late write must not undo what this one found right.
+            // Nothing to change, but a late write must not undo the state that this one confirmed: raise the fence.
             return if newer && head.version.is_some() {
                 self.commit(zone, head, Vec::new()).await
             } else {
@@ -65,7 +65,7 @@ impl Builtin {
             head.header.serial = self.next_serial(head.header.serial);
             return self.commit(zone, head, plain).await;
         }
-        // Here a removal is an entry too: until the end, readers see what was there before.
+        // A removal is an entry too: until the last commit, readers see the set from before.
         let staged = slots.iter().map(|(slot, (before, after))| {
             Write::Put(stored_zone::set_key(zone, slot), entry(from, after.as_ref(), before.as_ref()))
         });
@@ -79,7 +79,7 @@ impl Builtin {
             }
             self.commit(zone, head, batch).await?;
         }
-        // It is done. What is left of removed sets is tidied up as far as it goes; nobody sees it.
+        // The change is done. Entries of removed sets are deleted as far as that works; no reader sees them.
         let gone = slots.iter().filter(|(_, (_, after))| after.is_none());
         for batch in self::batches(gone.map(|(slot, _)| Write::Delete(stored_zone::set_key(zone, slot)))) {
             if self.commit(zone, head, batch).await.is_err() {
@@ -89,7 +89,7 @@ impl Builtin {
         Ok(())
     }
 
-    /// Undoes what a writer left open: nobody has seen it.
+    /// Undoes a change that its writer left open. No reader has seen it.
     pub(super) async fn undo_unfinished_change(
         &self,
         zone: &Name,
@@ -107,7 +107,7 @@ impl Builtin {
         self.commit(zone, head, Vec::new()).await
     }
 
-    /// Commits `writes` with the next header, if the zone is as it was read.
+    /// Commits `writes` with the next header, on condition that the header is still the one in `head`.
     pub(super) async fn commit(
         &self,
         zone: &Name,
@@ -140,7 +140,7 @@ fn fits(writes: &[Write]) -> bool {
     writes.len() < MAX_WRITES && writes.iter().map(Write::bytes).sum::<usize>() + ROOM <= MAX_BYTES
 }
 
-/// Writes in as few commits as will hold them.
+/// Splits writes into as few commits as can hold them.
 fn batches(writes: impl Iterator<Item = Write>) -> Vec<Vec<Write>> {
     let mut batches: Vec<Vec<Write>> = Vec::new();
     let mut bytes = 0;

@@ -1,4 +1,4 @@
-//! What somebody asks.
+//! Parses a query.
 
 use super::{HEADER, MOST_OF_NAME, kind, long, short};
 

@@ -1,4 +1,4 @@
-//! Values in wire form.
+//! Encodes record values in wire form.
 
 use netstead_model::{Name, RecordData, Service};
 

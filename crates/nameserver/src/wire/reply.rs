@@ -1,4 +1,4 @@
-//! A message being written.
+//! Builds a reply.
 
 use super::{Edns, HEADER, code, kind};
 

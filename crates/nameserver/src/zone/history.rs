@@ -1,4 +1,4 @@
-//! The last changes of a zone, for secondaries that have the generation before.
+//! The last changes of a zone, for IXFR.
 
 use std::{collections::VecDeque, sync::Arc};
 

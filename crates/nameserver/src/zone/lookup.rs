@@ -1,4 +1,4 @@
-//! Finding a name in a zone, as RFC 1034 section 4.3.2 and RFC 4592 have it.
+//! Finds a name in a zone, as RFC 1034 section 4.3.2 and RFC 4592 say.
 
 use super::{Node, Zone};
 use crate::wire::{MOST_OF_NAME, kind, suffixes};

@@ -1,4 +1,4 @@
-//! Reading all zones from one snapshot.
+//! Loads all zones from one snapshot.
 
 use std::{collections::BTreeMap, sync::Arc};
 

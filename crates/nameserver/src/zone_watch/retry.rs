@@ -1,4 +1,4 @@
-//! When a store that cannot be read is asked again, and when that is worth a word.
+//! Decides when a store that cannot be read is tried again, and when that is logged.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use netstead_model::{ManualClock, SystemClock};
+use netstead_model::{DnsProvider as _, ManualClock, SystemClock};
 use netstead_nameserver::Builtin;
 use netstead_providers::contract::{self, Subject};
 use netstead_store::MemoryStore;

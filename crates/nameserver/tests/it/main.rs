@@ -1,5 +1,5 @@
 //! The nameserver as its clients see it: real packets, other people's tools.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests are tests")]
 
 mod aliases;
 mod answers;

@@ -14,7 +14,7 @@ use std::{
 };
 
 use netstead_engine::{Engine, ProviderSetup};
-use netstead_model::{Clock as _, Content, SystemClock};
+use netstead_model::{Clock as _, Content, DnsProvider as _, SystemClock};
 use netstead_nameserver::{Builtin, NameServer, Options};
 use netstead_plan::Digest;
 use netstead_testkit::{Knot, TsigKey, has_command};

@@ -108,6 +108,7 @@ pub fn workload(number: u32) -> Workload {
         source: "bench".parse().expect("a name"),
         kind: "vm".into(),
         name,
+        owner: None,
         hostname: None,
         labels: BTreeMap::new(),
         tags: Vec::new(),

@@ -15,7 +15,7 @@ use netstead_engine::{AppliedStep, ProviderSetup};
 use netstead_model::{Clock as _, RecordSet, SystemClock};
 use netstead_plan::Digest;
 use netstead_providers::{
-    Call, CallObserver, Secret,
+    BuildContext, Call, CallObserver, Secret,
     dns::{PowerDns, powerdns::Config},
 };
 use netstead_testkit::PowerDns as Server;
@@ -76,7 +76,8 @@ struct Run {
 async fn through_the_engine(server: &Server, dir: &Path) -> Run {
     let calls = Arc::new(CallCounter::default());
     let config = Config::new(server.api_url(), Secret::new(server.api_key()));
-    let provider = PowerDns::observed(config, calls.clone(), SystemClock::shared()).expect("a provider");
+    let context = BuildContext::new("bench".parse().expect("a name")).with_calls(calls.clone());
+    let provider = PowerDns::open(config, &context).expect("a provider");
     let store = engine_setup::open(dir).await;
     let source = BenchSource::new();
     let setup = ProviderSetup::new(engine_setup::settings(), Arc::new(provider), Digest::of(["bench"]));

@@ -99,7 +99,8 @@ impl World {
 
     fn plan(&self) -> Plan {
         let Self { actual, owned, guard, settings, now, .. } = self;
-        let desired = &desired(&self.inventory, settings, &Domains::default(), owned, *now);
+        let zones = actual.zone_tops(settings);
+        let desired = &desired(&self.inventory, settings, &Domains::default(), &zones, owned, *now);
         diff(&Input { desired, actual, owned, guard, settings, now: *now, clean: false })
     }
 

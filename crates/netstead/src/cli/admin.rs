@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::config::layout;
 use clap::{Args, Subcommand, ValueEnum};
 use netstead_model::{Ident, Span};
 
@@ -177,24 +178,32 @@ Example:
   netstead config check netstead.toml")]
 pub(crate) enum Config {
     /// Say what was understood, or everything that is wrong
+    #[command(after_help = config_check_help())]
+    Check(ConfigCheck),
+    /// Print a JSON Schema of the file, for editors that complete and check it
     #[command(after_help = "\
+Example:
+  netstead config schema > netstead.schema.json
+
+In VS Code with Even Better TOML, put this at the top of netstead.toml:
+  #:schema ./netstead.schema.json")]
+    Schema,
+}
+
+/// The help of `config check` with every setting.
+fn config_check_help() -> String {
+    format!(
+        "\
 Examples:
   netstead config check
   netstead config check ./netstead.toml -o json
 
 Settings, which docs/reference/configuration.md explains:
-  [store]        type, path, backups, endpoints, prefix, user, password, ca_file, client_cert, client_key,
-                 server_name, timeout, listen, peers, advertise, secret, cert_file, key_file
-  [api]          listen, hosts, tls_cert, tls_key, max_body, probes, advertise, peer_ca_file
-  [log]          level, format
-  [ledger]       retention, max_events
-  [nameserver]   listen, hostname, transfer_to, notify
-  [notify]       url, format, token
-  [pool.NAME]    family, vrf, network, ranges, exclude, gateway, use_reserved, length, domain, order, cooldown,
-                 cooldown_min, sticky, max_per_owner, labels, description
+{}
   and tables [source.NAME], [dns.NAME] and [domain.\"NAME\"], whose settings depend on their type.
-Each may also be set by a variable: NETSTEAD_API_LISTEN, NETSTEAD_POOL_LAN_NETWORK.")]
-    Check(ConfigCheck),
+Each may also be set by a variable: NETSTEAD_API_LISTEN, NETSTEAD_POOL_LAN_NETWORK.",
+        layout::settings_help()
+    )
 }
 
 #[derive(Debug, Args)]

@@ -87,13 +87,15 @@ fn the_help_reads_well() {
 fn the_help_of_config_check_has_every_setting_of_the_tables_that_are_there_once() {
     let (_, mut check) = commands().into_iter().find(|(path, _)| path == "netstead config check").unwrap();
     let help = check.render_long_help().to_string();
-    for (table, keys) in crate::config::SECTIONS {
+    for crate::config::layout::PlainSection { name: table, keys, .. } in
+        crate::config::layout::plain_sections()
+    {
         let (_, rest) =
             help.split_once(&format!("  [{table}] ")).unwrap_or_else(|| panic!("no [{table}]: {help}"));
         let told = rest.split("\n  [").next().unwrap_or_default();
         let told: Vec<&str> = told.split(|c: char| c == ',' || c.is_whitespace()).collect();
-        for key in keys {
-            assert!(told.contains(key), "[{table}] {key} is missing:\n{help}");
+        for key in keys.iter().map(|key| key.name) {
+            assert!(told.contains(&key), "[{table}] {key} is missing:\n{help}");
         }
     }
 }

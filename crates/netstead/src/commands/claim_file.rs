@@ -1,6 +1,6 @@
 //! `netstead claim --file`: many claims, 64 to a commit, each of which may be repeated.
 
-use std::{io::Read as _, path::Path};
+use std::path::Path;
 
 use anyhow::Context as _;
 use netstead_client::{
@@ -8,6 +8,7 @@ use netstead_client::{
     types::{BulkEntry, BulkInput, BulkResult, ClaimFrom, ClaimInput, ClaimOutput, Problem},
 };
 use netstead_model::{Ident, Key};
+use netstead_wire::files;
 
 use super::{Context, claim::print, many, say};
 use crate::{
@@ -18,6 +19,9 @@ use crate::{
 
 /// As many as go into one commit: all of them or none.
 const TOGETHER: usize = 64;
+
+/// The most bytes of a file: some millions of claims.
+const MOST_BYTES: u64 = 256 << 20;
 
 /// A claim with the number of the line that asks for it.
 type Line = (usize, ClaimFrom);
@@ -84,12 +88,10 @@ fn refusal(lines: &[Line], place: usize, problem: &Problem) -> (usize, String) {
 }
 
 fn read(file: &Path) -> anyhow::Result<String> {
-    let mut text = String::new();
     if file == Path::new("-") {
-        std::io::stdin().read_to_string(&mut text).context("cannot read stdin")?;
-        return Ok(text);
+        return files::read_text_from(std::io::stdin(), MOST_BYTES).context("cannot read stdin");
     }
-    std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
+    files::read_named_text(file, MOST_BYTES).with_context(|| format!("cannot read {}", file.display()))
 }
 
 /// The claims of all lines, or the number of the first wrong one and what is wrong with it.

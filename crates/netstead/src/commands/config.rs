@@ -7,14 +7,15 @@ use netstead_model::{PoolSpec, Range, Span};
 use super::say;
 use crate::{
     cli::{Format, Global, admin::ConfigCheck},
-    config::{Config, DnsConfig, FoundConfig, ServerConfig, SourceKind, StoreConfig},
+    config::{Config, DnsConfig, FoundConfig, StoreConfig, layout},
+    failure::print_warning,
+    loaded_config::LoadedConfig,
     output,
-    settings::Settings,
     store_location::StoreLocation,
 };
 
 pub(crate) fn check(global: &Global, args: &ConfigCheck) -> anyhow::Result<()> {
-    let settings = Settings::read(args.file.as_deref().or(global.config.as_deref()))?;
+    let settings = LoadedConfig::read(args.file.as_deref().or(global.config.as_deref()))?;
     match &settings.found {
         FoundConfig::File { path, .. } => say!("{} is fine", path.display()),
         FoundConfig::Nothing { looked } => {
@@ -22,10 +23,18 @@ pub(crate) fn check(global: &Global, args: &ConfigCheck) -> anyhow::Result<()> {
             say!("no file is found ({}): these are the defaults", looked.join(", "));
         }
     }
+    for warning in &settings.config.warnings {
+        print_warning(&warning.to_string(), warning.hint.as_deref());
+    }
     match global.output {
         Some(format @ (Format::Json | Format::Yaml)) => output::document(&settings.config, format),
         _ => output::emit(&understood(global, &settings)),
     }
+}
+
+/// Prints the JSON Schema of the file.
+pub(crate) fn schema() -> anyhow::Result<()> {
+    output::emit(&format!("{:#}\n", layout::schema()))
 }
 
 /// Whole days as days.
@@ -37,8 +46,8 @@ fn days(span: Span) -> String {
     }
 }
 
-fn understood(global: &Global, settings: &Settings) -> String {
-    let Config { store, api, log, ledger, nameserver, notify, pools, sources, providers, domains } =
+fn understood(global: &Global, settings: &LoadedConfig) -> String {
+    let Config { store, api, log, ledger, nameserver, notify, pools, sources, providers, domains, .. } =
         &settings.config;
     let store = match store {
         StoreConfig::Memory => "memory: nothing is kept".to_owned(),
@@ -70,7 +79,7 @@ fn understood(global: &Global, settings: &Settings) -> String {
         let _ = writeln!(text, "notify  a person is told");
     }
     for source in sources {
-        let _ = writeln!(text, "source  {}: {}", source.name, describe_source(&source.kind));
+        let _ = writeln!(text, "source  {}: {}", source.name, source.table.describe());
     }
     for provider in providers {
         let _ = writeln!(text, "dns     {}", describe_provider(provider));
@@ -82,23 +91,9 @@ fn understood(global: &Global, settings: &Settings) -> String {
     text
 }
 
-fn describe_source(kind: &SourceKind) -> String {
-    match kind {
-        SourceKind::Hosts { path } => format!("hosts in {}", path.display()),
-        #[cfg(feature = "docker")]
-        SourceKind::Docker(docker) => format!("docker at {}, target {}", docker.host, docker.target),
-        SourceKind::Traefik(traefik) => format!("Traefik's files in {}", traefik.paths_text()),
-    }
-}
-
 fn describe_provider(provider: &DnsConfig) -> String {
-    let server = match &provider.server {
-        ServerConfig::Builtin => "builtin".to_owned(),
-        ServerConfig::PowerDns(server) => format!("powerdns at {}", server.url),
-        ServerConfig::Rfc2136(server) => format!("rfc2136 at {}", server.servers.join(" ")),
-    };
     let domains: Vec<_> = provider.common.domains.iter().map(ToString::to_string).collect();
-    format!("{}: {server}, for {}", provider.name, domains.join(" "))
+    format!("{}: {}, for {}", provider.name, provider.server.describe(), domains.join(" "))
 }
 
 fn describe_pool(pool: &PoolSpec) -> String {

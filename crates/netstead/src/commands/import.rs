@@ -1,8 +1,9 @@
 //! `netstead import`
 
-use std::{io::Write as _, os::unix::fs::OpenOptionsExt as _, path::Path};
+use std::{io::Write as _, path::Path};
 
 use anyhow::{Context as _, bail};
+use netstead_wire::files;
 
 use super::say;
 use crate::{
@@ -13,7 +14,8 @@ use crate::{
 
 pub(crate) fn dnsweaver(args: &Dnsweaver) -> anyhow::Result<()> {
     let read = |path: &Path| {
-        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+        files::read_named_text(path, files::MOST_OF_CONFIG)
+            .with_context(|| format!("cannot read {}", path.display()))
     };
     let variables = match (&args.env_file, &args.file) {
         (Some(path), _) => Variables::of_file(&read(path)?).with_context(|| path.display().to_string())?,
@@ -26,8 +28,7 @@ pub(crate) fn dnsweaver(args: &Dnsweaver) -> anyhow::Result<()> {
     let text = convert(&variables);
     let Some(path) = &args.out else { return output::emit(&text) };
     // A secret may stand in it.
-    let mut options = std::fs::OpenOptions::new();
-    let file = options.write(true).create_new(true).mode(0o600).open(path);
+    let file = files::private().write(true).create_new(true).open(path);
     let mut file = file.with_context(|| format!("cannot make {}", path.display()))?;
     file.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
     say!("{} is written; look at its comments, then: netstead config check {0}", path.display());

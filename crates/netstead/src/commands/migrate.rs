@@ -11,8 +11,8 @@ use super::say;
 use crate::{
     cli::{Global, admin::Migrate},
     failure::Failure,
+    loaded_config::LoadedConfig,
     node,
-    settings::Settings,
     store_location::StoreLocation,
 };
 
@@ -20,7 +20,7 @@ use crate::{
 const TURN: Duration = Duration::from_secs(10);
 
 pub(crate) async fn migrate(global: &Global, args: &Migrate) -> anyhow::Result<()> {
-    let old = Settings::read(global.config.as_deref())?.store(global);
+    let old = LoadedConfig::read(global.config.as_deref())?.store(global);
     let new = destination(&args.to)?;
     if old == new {
         return Err(Failure::new(format!("the store is {new} already")).hint("name another place").into());
@@ -48,7 +48,7 @@ pub(crate) async fn migrate(global: &Global, args: &Migrate) -> anyhow::Result<(
 /// A configuration file says by its `[store]`; anything else is a directory for files on this machine.
 fn destination(to: &Path) -> anyhow::Result<StoreLocation> {
     if to.is_file() || to.extension().is_some_and(|extension| extension == "toml") {
-        return Ok(Settings::read(Some(to))?.configured_store());
+        return Ok(LoadedConfig::read(Some(to))?.configured_store());
     }
     Ok(StoreLocation::Local(to.to_owned()))
 }
@@ -62,11 +62,11 @@ async fn migrate_store(from: &dyn Store, new: &StoreLocation) -> anyhow::Result<
     done
 }
 
-/// Takes the lead of the old store, so that nobody changes it any more.
+/// Takes the lead of the old store, so that no other process changes it any more.
 async fn acquire_lead(from: &dyn Store) -> anyhow::Result<()> {
     let Ok(led) = timeout(TURN, from.lead()).await else { return Err(not_led(from).into()) };
     led?;
-    // Not before: who leads may raise the format.
+    // Not before: a leader may raise the format.
     node::check_format(&*from.snapshot().await?).await
 }
 

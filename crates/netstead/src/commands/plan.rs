@@ -9,6 +9,7 @@ use netstead_client::{
 };
 use netstead_model::Ident;
 use netstead_plan::Case;
+use netstead_wire::files;
 
 use super::{Context, say};
 use crate::{
@@ -39,7 +40,8 @@ pub(crate) async fn plan(context: &Context, global: &Global, args: &Plan) -> any
 
 /// What a file would change, as the running server sees it.
 async fn what_if(context: &Context, file: &Path, args: &Plan) -> anyhow::Result<Exit> {
-    let config = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let config = files::read_named_text(file, files::MOST_OF_CONFIG)
+        .with_context(|| format!("cannot read {}", file.display()))?;
     let name = Some(file.display().to_string());
     let mut answer = context.client.what_if(&WhatIfInput { config, name }).await?;
     for problem in &answer.problems {
@@ -91,7 +93,7 @@ async fn save(context: &Context, file: &Path, provider: Option<&Ident>) -> anyho
 
 fn write_new(file: &Path, text: &str) -> anyhow::Result<()> {
     use std::io::Write as _;
-    let opened = std::fs::OpenOptions::new().write(true).create_new(true).open(file);
+    let opened = files::private().write(true).create_new(true).open(file);
     let mut opened = opened.with_context(|| format!("cannot write {}", file.display()))?;
     opened.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", file.display()))
 }

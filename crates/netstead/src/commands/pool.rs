@@ -79,7 +79,7 @@ fn etag(etag: Option<String>) -> Result<String, Failure> {
     etag.ok_or_else(|| Failure::new("the server sent no version of the pool"))
 }
 
-/// Somebody changed it between our look and our change: look again, once.
+/// The pool changed between our read and our change: read again, once.
 fn is_changed(error: &ClientError) -> bool {
     error.problem().is_some_and(|problem| problem.status == 412)
 }

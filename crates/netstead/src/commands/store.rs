@@ -22,10 +22,10 @@ use crate::{
         admin::{Backup, Check, Restore, Store},
     },
     failure::{Exit, Failure},
+    loaded_config::LoadedConfig,
     node,
     output::{self, plain},
     progress::Progress,
-    settings::Settings,
     store_location::{StoreLocation, with_server_hint},
 };
 
@@ -100,12 +100,16 @@ async fn write_backup(
         snapshot => snapshot?,
     };
     node::check_format(&*snapshot).await?;
-    backup::write_snapshot(&*snapshot, &SystemClock, out).await?;
+    backup::write_snapshot(&*snapshot, &SystemClock, out, backup::OnDamage::Fail).await?;
     Ok(())
 }
 
 async fn existing(global: &Global) -> anyhow::Result<Arc<dyn netstead_store::Store>> {
-    Settings::read(global.config.as_deref())?.store(global).open_existing().await.map_err(with_server_hint)
+    LoadedConfig::read(global.config.as_deref())?
+        .store(global)
+        .open_existing()
+        .await
+        .map_err(with_server_hint)
 }
 
 /// A backup while it is written: under another name until it is whole and found sound.
@@ -148,7 +152,7 @@ impl<'a> BackupFile<'a> {
 
 async fn restore(global: &Global, args: &Restore) -> anyhow::Result<()> {
     let (path, _spool) = readable(&args.file)?;
-    let settings = Settings::read(global.config.as_deref())?;
+    let settings = LoadedConfig::read(global.config.as_deref())?;
     let place = settings.store(global);
     if place == StoreLocation::Memory {
         return Err(

@@ -5,12 +5,28 @@ use std::collections::{BTreeMap, HashMap};
 use netstead_model::{Cidr, Name};
 use netstead_plan::{DomainRule, Network};
 
-use super::{
-    Problems, Section, ValueOrigin,
-    tree::{Table, Value},
-};
+use netstead_settings::{KeyDefault, KeyInfo, Problems, Section, Shape, Table, Value, ValueOrigin};
 
-pub(super) const KEYS: &[&str] = &["networks", "template"];
+/// The keys, described by hand: a network is text or a table.
+pub(super) fn keys() -> Vec<KeyInfo> {
+    vec![
+        KeyInfo {
+            name: "networks",
+            help: "networks, each as `\"10.0.3.0/24\"` or `{ cidr = \"10.0.3.0/24\", shared_name = \"nodes\" }`; the \
+                   longest that holds an address decides"
+                .into(),
+            shape: Shape::List(Box::new(Shape::AnyOf(vec![Shape::Text, Shape::Table]))),
+            default: KeyDefault::Unset { meaning: "none" },
+        },
+        KeyInfo {
+            name: "template",
+            help: "how a name is made; `{name}`, `{domain}`, `{source}`, `{kind}` and `{id}` stand for what they say"
+                .into(),
+            shape: Shape::Text,
+            default: KeyDefault::Value(Value::from("{name}.{domain}")),
+        },
+    ]
+}
 
 /// The rule, unless what is written cannot be one.
 pub(super) fn read(
@@ -22,7 +38,8 @@ pub(super) fn read(
     let hint = "write `[domain.\"home.example.com\"]`";
     let domain: Name = problems.name(place, name, Some(hint))?;
     let path = format!("domain.\"{name}\"");
-    let mut section = Section::new(&path, Some(table), KEYS, problems);
+    let known: Vec<_> = keys().iter().map(|key| key.name).collect();
+    let mut section = Section::new(&path, Some(table), &known, problems);
     let template = section.parsed("template").unwrap_or_default();
     let networks = networks(&mut section, &domain);
     Some(DomainRule { domain, networks, template })

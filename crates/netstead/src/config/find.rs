@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use netstead_wire::files;
 
 use crate::import::{self, DNSWEAVER};
 
@@ -25,13 +26,13 @@ pub(crate) fn find(
     variable: impl Fn(&str) -> Option<String>,
 ) -> anyhow::Result<FoundConfig> {
     if let Some(path) = named {
-        let text =
-            std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let text = files::read_named_text(path, files::MOST_OF_CONFIG)
+            .with_context(|| format!("cannot read {}", path.display()))?;
         return Ok(FoundConfig::File { path: path.to_owned(), text });
     }
     let looked = default_paths(&variable);
     for path in &looked {
-        match std::fs::read_to_string(path) {
+        match files::read_text(path, files::MOST_OF_CONFIG) {
             Ok(text) => return Ok(FoundConfig::File { path: path.clone(), text }),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {}

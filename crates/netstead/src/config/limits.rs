@@ -1,11 +1,8 @@
-//! How much a file may hold. What is sent to `what-if` comes from whoever may write, and reading it takes time and memory.
+//! The most that a file may hold. A client with the role `write` can send one to `what-if`, and reading it takes time and memory.
 
 use netstead_plan::DomainMatch;
 
-use super::{
-    Problems,
-    tree::{Entry, Table, Value},
-};
+use netstead_settings::{Entry, Problems, Table, Value};
 
 /// Most tables of each kind, with what to do instead.
 const TABLES: [(&str, usize, Option<&str>); 4] = [

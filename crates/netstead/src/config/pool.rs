@@ -3,30 +3,59 @@
 use std::collections::BTreeMap;
 
 use netstead_model::{
-    Address, Cidr, Family, Ident, Kind, Labels, MOST_RANGES, Order, PoolSpec, Range, Span, default_vrf,
+    Address, Cidr, Family, Ident, Kind, Labels, MOST_RANGES, Name, Order, PoolSpec, Range, Span,
     overlapping_pairs,
 };
+use netstead_settings::{
+    Number, Parsed, Problems, Section, Settings as _, Table, ValueOrigin, choice, table,
+};
 
-use super::{Problems, Section, ValueOrigin, tree::Table};
+table! {
+    pub(super) struct PoolKeys {
+        /// the network it lies in; all of it is handed out unless there are ranges
+        network: Option<Cidr>, unset;
+        /// what is handed out: `first-last`, a network or one address each
+        ranges: Vec<Range>, unset "the network";
+        /// what never is, in the same form
+        exclude: Vec<Range>, unset "none";
+        /// an address that never is either
+        gateway: Option<Address>, unset;
+        /// `ipv4`, `ipv6`, `mac`, `prefix`
+        family: Option<FamilyWord>, unset "follows from the addresses; `prefix` must be said";
+        /// length of a prefix when the claim names none (`prefix` only)
+        length: Option<Number<0, 128>>, unset;
+        /// hand out network and broadcast addresses too
+        use_reserved: bool, default false;
+        /// pools of one VRF never overlap
+        vrf: Ident, default "default";
+        /// of the names its claims get
+        domain: Option<Name>, unset;
+        /// which free address is handed out first: `lowest`, `next`, `random`, `freed-first`
+        order: Parsed<Order>, default "lowest";
+        /// how long a released address rests
+        cooldown: Span, default "10m";
+        /// how long at least, when nothing else is free
+        cooldown_min: Span, default "1m";
+        /// whether a key gets its address back while it rests
+        sticky: bool, default true;
+        /// the most one owner may hold
+        max_per_owner: Option<Number<1, 4_294_967_295>>, unset "no limit";
+        /// `{ site = "ams" }`
+        labels: BTreeMap<String, String>, unset "none";
+        /// what it is for
+        description: Option<String>, unset;
+    }
+}
 
-pub(super) const KEYS: &[&str] = &[
-    "family",
-    "vrf",
-    "network",
-    "ranges",
-    "exclude",
-    "gateway",
-    "use_reserved",
-    "length",
-    "domain",
-    "order",
-    "cooldown",
-    "cooldown_min",
-    "sticky",
-    "max_per_owner",
-    "labels",
-    "description",
-];
+choice! {
+    /// The family of a pool.
+    pub(super) enum FamilyWord {
+        Ipv4 = "ipv4",
+        Ipv6 = "ipv6",
+        Mac = "mac",
+        Prefix = "prefix",
+    }
+}
 
 /// The pool, unless what is written cannot be one.
 pub(super) fn read(
@@ -37,17 +66,17 @@ pub(super) fn read(
 ) -> Option<PoolSpec> {
     let ident: Ident = problems.name(place, name, None)?;
     let path = format!("pool.{name}");
-    let mut section = Section::new(&path, Some(table), KEYS, problems);
-    let network: Option<Cidr> = section.parsed("network");
-    let ranges: Vec<Range> = section.list("ranges");
-    let asked = section.choice("family", &["ipv4", "ipv6", "mac", "prefix"]);
-    let first = network.map(|network| network.kind()).or_else(|| ranges.first().map(Range::kind));
-    let family = match (asked.map(str::parse), first) {
-        (Some(Ok(family)), _) => family,
-        (_, Some(Kind::V4)) => Family::Ipv4,
-        (_, Some(Kind::V6)) => Family::Ipv6,
-        (_, Some(Kind::Mac)) => Family::Mac,
-        (_, None) => {
+    let keys = PoolKeys::keys();
+    let known: Vec<_> = keys.iter().map(|key| key.name).collect();
+    let mut section = Section::new(&path, Some(table), &known, problems);
+    let keys = PoolKeys::read(&mut section)?;
+    let first = keys.network.map(|network| network.kind()).or_else(|| keys.ranges.first().map(Range::kind));
+    let family = match (keys.family, first) {
+        (Some(FamilyWord::Ipv4), _) | (None, Some(Kind::V4)) => Family::Ipv4,
+        (Some(FamilyWord::Ipv6), _) | (None, Some(Kind::V6)) => Family::Ipv6,
+        (Some(FamilyWord::Mac), _) | (None, Some(Kind::Mac)) => Family::Mac,
+        (Some(FamilyWord::Prefix), _) => Family::Prefix,
+        (None, None) => {
             if !table.entries.contains_key("network") && !table.entries.contains_key("ranges") {
                 let hint = Some("give `ranges`, or a `network`".to_owned());
                 problems.add(place, format!("{path} names no address"), hint);
@@ -56,21 +85,21 @@ pub(super) fn read(
         }
     };
     let mut spec = PoolSpec::new(ident, family);
-    spec.network = network;
-    spec.ranges = ranges;
-    spec.exclude = section.list("exclude");
-    spec.vrf = section.parsed("vrf").unwrap_or_else(default_vrf);
-    spec.gateway = section.parsed::<Address>("gateway");
-    spec.use_reserved = section.flag("use_reserved").unwrap_or(spec.use_reserved);
-    spec.length = section.number("length", 0..=128);
-    spec.domain = section.parsed("domain");
-    spec.order = section.parsed::<Order>("order").unwrap_or(spec.order);
-    spec.cooldown = section.parsed::<Span>("cooldown").unwrap_or(spec.cooldown);
-    spec.cooldown_min = section.parsed::<Span>("cooldown_min").unwrap_or(spec.cooldown_min);
-    spec.sticky = section.flag("sticky").unwrap_or(spec.sticky);
-    spec.max_per_owner = section.number("max_per_owner", 1..=i64::from(u32::MAX));
-    spec.description = section.text("description").map(str::to_owned);
-    match Labels::new(section.pairs("labels")) {
+    spec.network = keys.network;
+    spec.ranges = keys.ranges;
+    spec.exclude = keys.exclude;
+    spec.vrf = keys.vrf;
+    spec.gateway = keys.gateway;
+    spec.use_reserved = keys.use_reserved;
+    spec.length = keys.length.map(Number::get);
+    spec.domain = keys.domain;
+    spec.order = keys.order.0;
+    spec.cooldown = keys.cooldown;
+    spec.cooldown_min = keys.cooldown_min;
+    spec.sticky = keys.sticky;
+    spec.max_per_owner = keys.max_per_owner.map(Number::get);
+    spec.description = keys.description;
+    match Labels::new(keys.labels) {
         Ok(labels) => spec.labels = labels,
         Err(error) => section.wrong("labels", &error.to_string(), None),
     }
@@ -80,12 +109,15 @@ pub(super) fn read(
     Some(spec)
 }
 
+/// The place of a pool in the file, and the ranges that it covers.
+type NumberedExtent = (usize, Vec<Range>);
+
 /// So many overlaps are looked for in each VRF; one more than is told, so that it shows that there are more.
 const MOST_OVERLAPS: usize = 1001;
 
-/// What only shows when pools are seen side by side. A pool may lie inside a prefix pool, if that has a claim there.
+/// Finds pools that overlap. A pool may lie inside a prefix pool, if that has a claim there.
 pub(super) fn check_together(pools: &[(&ValueOrigin, PoolSpec)], problems: &mut Problems) {
-    let mut groups: BTreeMap<(&Ident, bool), Vec<(usize, Vec<Range>)>> = BTreeMap::new();
+    let mut groups: BTreeMap<(&Ident, bool), Vec<NumberedExtent>> = BTreeMap::new();
     for (number, (_, spec)) in pools.iter().enumerate() {
         let extent = spec.extent();
         // More ranges than a pool may have are a problem of that pool alone.

@@ -1,85 +1,69 @@
 //! `[source.NAME]`: a place to look at what runs.
 
-#[cfg(feature = "docker")]
-pub(crate) mod docker;
-mod hosts;
-mod traefik;
+use netstead_model::{Ident, RecordType, Source};
+use netstead_plan::{DomainMatch, SourceRules};
+use netstead_settings::{
+    Kinds, Parsed, Problems, Section, Settings as _, Table, Value, ValueOrigin,
+    macros::{Json, Map},
+    table,
+};
+use netstead_sources::{SourceKind, SourceTraits};
 
-use std::path::{Path, PathBuf};
+use super::kind_table::KindTable;
+use crate::docker_discovery::Discovery;
 
-use netstead_model::Ident;
-use serde::Serialize;
+pub(crate) type SourceKinds = Kinds<dyn Source, SourceTraits>;
 
-pub(crate) use self::traefik::TraefikConfig;
-use super::{Problems, Section, ValueOrigin, concat_keys, dynamic_target, tree::Table};
-use crate::discovery::Discovery;
+/// Every kind of source.
+pub(crate) fn kinds() -> SourceKinds {
+    Kinds { section: "source", kinds: netstead_sources::KINDS.to_vec(), absent: netstead_sources::ABSENT }
+}
 
-/// The keys of all types, each once; what a type does not know is told when it is read.
-pub(super) const KEYS: &[&str] = &concat_keys::<ALL>(&LISTS);
-const LISTS: [&[&str]; 6] = [COMMON, hosts::KEYS, DOCKER_KEYS, SHARED, dynamic_target::KEYS, traefik::KEYS];
-const ALL: usize = COMMON.len()
-    + hosts::KEYS.len()
-    + SHARED.len()
-    + dynamic_target::KEYS.len()
-    + DOCKER_KEYS.len()
-    + traefik::KEYS.len();
-/// Of every source.
-const COMMON: &[&str] = &["type", "was"];
-/// Of Docker and of Traefik's files.
-const SHARED: &[&str] = &["target", "entrypoints", "default_entrypoints"];
-/// Also known to a build without Docker: it says what it lacks, not that the key is mistyped.
-const DOCKER_KEYS: &[&str] = &[
-    "host",
-    "dialects",
-    "mode",
-    "keep_stopped",
-    "observe",
-    "exposed_by_default",
-    "default_rule",
-    "tls",
-    "ca_file",
-    "client_cert",
-    "client_key",
-];
-const TYPES: [&str; 3] = ["hosts", "docker", "traefik"];
 /// These are there without being configured.
 const OWN: [&str; 2] = ["ledger", "manual"];
 
-/// One source as the file has it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct SourceConfig {
-    pub(crate) name: Ident,
-    /// What it was called before.
-    pub(crate) was: Option<Ident>,
-    #[serde(flatten)]
-    pub(crate) kind: SourceKind,
+table! {
+    /// Keys that `[source.NAME]` has for every kind.
+    pub(super) struct CommonKeys {
+        /// the only names it may ask for: a domain with all below, a glob, or a `/regex/`
+        domains: Option<Vec<Parsed<DomainMatch>>>, unset "all";
+        /// the only record types it may ask for; labels never write `NS`
+        types: Option<Vec<RecordType>>, unset "all for `hosts`; of labels `A`, `AAAA`, `CNAME`, `SRV`, `TXT`, `HTTPS`, `SVCB`";
+        /// whether it may ask for wildcard names
+        wildcard: Option<bool>, unset "`true` for `hosts`, else `false`";
+        /// whether it may ask for names that are a domain's own
+        apex: Option<bool>, unset "`true` for `hosts`, else `false`";
+        /// the name it had before, to carry over what it brought
+        was: Option<Ident>, unset;
+    }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "type", rename_all = "lowercase")]
-pub(crate) enum SourceKind {
-    /// Names and addresses that a person wrote into a file.
-    Hosts { path: PathBuf },
-    /// Containers and swarm services of one Docker host.
-    #[cfg(feature = "docker")]
-    Docker(docker::DockerConfig),
-    /// Traefik's dynamic configuration in files.
-    Traefik(TraefikConfig),
+/// One source as the file has it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct SourceConfig {
+    pub(crate) name: Ident,
+    /// The name it had before.
+    pub(crate) was: Option<Ident>,
+    /// The names and types it may ask for. They are no part of what is looked at, so other ones need no new look.
+    pub(crate) rules: SourceRules,
+    shown: Map<String, Json>,
+    pub(crate) table: KindTable<dyn Source, SourceTraits>,
+}
+
+impl serde::Serialize for SourceConfig {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.table.shown_with(&self.name, &self.shown).serialize(serializer)
+    }
 }
 
 impl SourceConfig {
     /// The source for what was found without being configured.
-    #[cfg(feature = "docker")]
     pub(crate) fn discovered(found: &Discovery) -> Option<Self> {
-        let Discovery::Docker(socket) = found else { return None };
-        let host = netstead_sources::docker::DockerHost::Unix(socket.clone());
-        let kind = SourceKind::Docker(docker::DockerConfig::at(&host));
-        Some(Self { name: "docker".parse().ok()?, was: None, kind })
-    }
-
-    #[cfg(not(feature = "docker"))]
-    pub(crate) fn discovered(_: &Discovery) -> Option<Self> {
-        None
+        let host = found.docker_host()?;
+        let kind = kinds().find("docker")?;
+        let table = KindTable::of(kind, vec![("host", Value::from(host.as_str()))])?;
+        let rules = default_rules(kind);
+        Some(Self { name: Ident::from_static("docker"), was: None, rules, shown: Map::new(), table })
     }
 }
 
@@ -88,7 +72,6 @@ pub(super) fn read(
     name: &str,
     place: &ValueOrigin,
     table: &Table,
-    dir: &Path,
     problems: &mut Problems,
 ) -> Option<SourceConfig> {
     let ident: Ident = problems.name(place, name, None)?;
@@ -96,61 +79,44 @@ pub(super) fn read(
     if OWN.contains(&name) {
         problems.add(place, format!("{path} is Netstead's own"), Some("give it another name".into()));
     }
-    // `[source.docker]` says it already.
-    let telling = TYPES.into_iter().find(|kind| *kind == name);
-    let telling = telling.filter(|_| !table.entries.contains_key("type"));
-    if telling.is_none() && !table.entries.contains_key("type") {
-        problems.add(place, format!("{path} has no type"), Some("write `type = \"hosts\"`".into()));
-    }
-    let mut section = Section::new(&path, Some(table), KEYS, problems);
-    let kind = match telling {
-        Some(kind) => kind,
-        None => section.choice("type", &TYPES)?,
-    };
-    let was = section.parsed("was");
-    let kind = if kind == "docker" {
-        docker(&path, table, dir, problems)?
-    } else if kind == "traefik" {
-        let mut section = only(&path, table, kind, &[traefik::KEYS, SHARED, dynamic_target::KEYS], problems);
-        SourceKind::Traefik(traefik::read(&mut section, dir)?)
-    } else {
-        let mut section = only(&path, table, kind, &[hosts::KEYS], problems);
-        SourceKind::Hosts { path: hosts::read(&mut section, dir)? }
-    };
-    Some(SourceConfig { name: ident, was, kind })
+    let kinds = kinds();
+    let mut section = Section::open(&path, table, problems).named(place);
+    let kind = kinds.of(&mut section, name)?;
+    let shared = CommonKeys::keys();
+    super::refuse_unknown(&mut section, &kinds, kind, &shared);
+    let common = CommonKeys::read(&mut section);
+    let table = KindTable::read(kind, &mut section, table, &shared);
+    let common = common?;
+    let mut shown = Map::new();
+    common.shown(&mut shown);
+    let rules = rules(&mut section, kind, &common);
+    Some(SourceConfig { name: ident, was: common.was, rules, shown, table: table? })
 }
 
-#[cfg(feature = "docker")]
-#[expect(clippy::unnecessary_wraps, reason = "a build without Docker has none")]
-fn docker(path: &str, table: &Table, dir: &Path, problems: &mut Problems) -> Option<SourceKind> {
-    let mut section = only(path, table, "docker", &[DOCKER_KEYS, SHARED, dynamic_target::KEYS], problems);
-    Some(SourceKind::Docker(docker::read(&mut section, dir)))
+/// The rules of a kind of source whose table says nothing of them.
+fn default_rules(kind: &SourceKind) -> SourceRules {
+    if (kind.capabilities)().labels { SourceRules::for_labels() } else { SourceRules::default() }
 }
 
-#[cfg(not(feature = "docker"))]
-fn docker(path: &str, table: &Table, _: &Path, problems: &mut Problems) -> Option<SourceKind> {
-    problems.add(&table.place, format!("{path}: this build of Netstead has no Docker in it"), None);
-    None
-}
-
-/// The table, with a word about every key that belongs to another type.
-fn only<'t, 'p>(
-    path: &str,
-    table: &'t Table,
-    kind: &str,
-    keys: &[&[&str]],
-    problems: &'p mut Problems,
-) -> Section<'t, 'p> {
-    for (key, entry) in &table.entries {
-        let key = key.as_str();
-        if KEYS.contains(&key) && !COMMON.contains(&key) && !keys.iter().any(|keys| keys.contains(&key)) {
-            problems.add(&entry.key, format!("{path}: a source of type {kind} has no `{key}`"), None);
+fn rules(section: &mut Section<'_, '_>, kind: &SourceKind, keys: &CommonKeys) -> SourceRules {
+    let mut rules = default_rules(kind);
+    for key in ["domains", "types"] {
+        if section.origin_of(key).is_some() && section.texts(key).is_empty() {
+            section.wrong(key, "it names none", Some("leave it out"));
         }
     }
-    Section::new(path, Some(table), KEYS, problems)
+    rules.domains = keys.domains.iter().flatten().map(|domain| domain.0.clone()).collect();
+    rules.types = keys.types.clone().unwrap_or(rules.types);
+    if rules.labels && rules.types.contains(&RecordType::Ns) {
+        let hint = "leave it out; `netstead record set` and sources of type `hosts` do";
+        section.wrong("types", "labels never write NS records", Some(hint));
+    }
+    rules.wildcard = keys.wildcard.unwrap_or(rules.wildcard);
+    rules.apex = keys.apex.unwrap_or(rules.apex);
+    rules
 }
 
-/// A former name is nobody's present one, and of one source only.
+/// Refuses a former name that is the present one of another source, or the former one of two.
 pub(super) fn check_together(sources: &[(&ValueOrigin, SourceConfig)], problems: &mut Problems) {
     for (number, (place, one)) in sources.iter().enumerate() {
         let Some(was) = &one.was else { continue };

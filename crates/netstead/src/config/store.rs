@@ -1,55 +1,80 @@
-//! `[store]`: where everything durable lives.
+//! `[store]`: where everything durable is kept.
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{path::PathBuf, time::Duration};
 
 use netstead_model::Span;
+use netstead_settings::{KeyInfo, Number, OneOrMore, Secret, Section, Settings as _, table};
 use serde::Serialize;
 
-use super::{Secret, Section};
+use super::shown;
 
-const LOCAL: &str = "a store in files on this machine";
-const ETCD: &str = "a store in an etcd";
-const RAFT: &str = "a store that nodes keep together";
+/// Describes the keys of one type.
+type KeysOf = fn() -> Vec<KeyInfo>;
 
-/// Which kinds of store have each key, besides `type`.
-const KINDS: [(&str, &[&str]); 17] = [
-    ("path", &[LOCAL, RAFT]),
-    ("backups", &[LOCAL]),
-    ("endpoints", &[ETCD]),
-    ("prefix", &[ETCD]),
-    ("user", &[ETCD]),
-    ("password", &[ETCD]),
-    ("ca_file", &[ETCD, RAFT]),
-    ("client_cert", &[ETCD]),
-    ("client_key", &[ETCD]),
-    ("server_name", &[ETCD]),
-    ("timeout", &[ETCD, RAFT]),
-    ("listen", &[RAFT]),
-    ("peers", &[RAFT]),
-    ("advertise", &[RAFT]),
-    ("secret", &[RAFT]),
-    ("cert_file", &[RAFT]),
-    ("key_file", &[RAFT]),
-];
+/// The types of store with their keys.
+pub(super) const TYPES: [(&str, KeysOf); 4] =
+    [("local", LocalKeys::keys), ("memory", Vec::new), ("etcd", EtcdKeys::keys), ("raft", RaftKeys::keys)];
 
-#[expect(clippy::indexing_slicing, reason = "a place that is not there would be an error of the compiler")]
-pub(super) const KEYS: &[&str] = &{
-    let mut keys = ["type"; KINDS.len() + 1];
-    let mut at = 0;
-    while at < KINDS.len() {
-        keys[at + 1] = KINDS[at].0;
-        at += 1;
-    }
-    keys
-};
-
-/// Of how many days backups are kept, unless said otherwise.
+/// Backups of this many days are kept, unless the file says otherwise.
 pub(crate) const BACKUPS: usize = 7;
 
-/// Where everything durable lives.
+table! {
+    struct LocalKeys {
+        /// the directory of a local store; `--data-dir` goes before it
+        path: Option<PathBuf>, unset "the state directory, below";
+        /// of how many days a [backup](store.md#backups) is kept in `backups/` in the directory; `0` for none
+        backups: Number<0, 366>, default 7;
+    }
+}
+
+table! {
+    struct EtcdKeys {
+        /// URLs of the members; any that answers will do
+        endpoints: OneOrMore<String>, default ["http://127.0.0.1:2379"];
+        /// all keys are below this; nothing else is touched
+        prefix: String, default "/netstead/";
+        /// the user of Netstead in etcd
+        user: Option<String>, unset "none";
+        /// the password of `user`, a secret
+        password: Option<Secret>, unset "none";
+        /// PEM of the authority that signed the members' certificates
+        ca_file: Option<PathBuf>, unset "the roots of the machine";
+        /// PEM of our own certificate
+        client_cert: Option<PathBuf>, unset "none";
+        /// PEM of its key
+        client_key: Option<PathBuf>, unset "none";
+        /// the name in the members' certificates
+        server_name: Option<String>, unset "the URL's";
+        /// how long one request to one member may take
+        timeout: Span, default "5s";
+    }
+}
+
+table! {
+    struct RaftKeys {
+        /// the directory of this node
+        path: Option<PathBuf>, unset "`raft` in the state directory";
+        /// where this node listens to the others, address and port
+        listen: Option<String>, unset "must be set";
+        /// where the others reach it
+        advertise: Option<String>, unset "the address of `listen`";
+        /// the other nodes of a new cluster; looked at until this node is in one
+        peers: OneOrMore<String>, unset "none: a cluster of one, or `--join`";
+        /// a text of 16 characters or more that all nodes have, a secret; messages between nodes are authenticated with it, not
+        /// encrypted
+        secret: Option<Secret>, unset "none";
+        /// PEM of the authority that signed the certificates of all nodes
+        ca_file: Option<PathBuf>, unset "none";
+        /// PEM of this node's certificate, which is for the host by which the others reach it
+        cert_file: Option<PathBuf>, unset "none";
+        /// PEM of its key
+        key_file: Option<PathBuf>, unset "none";
+        /// how long a read or a change may wait for a majority, elections included
+        timeout: Span, default "5s";
+    }
+}
+
+/// Where everything durable is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub(crate) enum StoreConfig {
@@ -86,6 +111,7 @@ pub(crate) struct RaftConfig {
 #[serde(untagged)]
 pub(crate) enum RaftSecurityConfig {
     Secret {
+        #[serde(serialize_with = "shown")]
         secret: Secret,
     },
     Files {
@@ -93,7 +119,7 @@ pub(crate) enum RaftSecurityConfig {
         cert_file: PathBuf,
         key_file: PathBuf,
     },
-    /// Something is wrong, and said.
+    /// A problem was reported.
     Missing,
 }
 
@@ -102,6 +128,7 @@ pub(crate) struct EtcdConfig {
     pub(crate) endpoints: Vec<String>,
     pub(crate) prefix: String,
     pub(crate) user: Option<String>,
+    #[serde(serialize_with = "shown")]
     pub(crate) password: Option<Secret>,
     pub(crate) ca_file: Option<PathBuf>,
     pub(crate) client_cert: Option<PathBuf>,
@@ -116,95 +143,76 @@ impl Default for StoreConfig {
     }
 }
 
-pub(super) fn read(mut section: Section<'_, '_>, dir: &Path) -> StoreConfig {
-    let kind = section.choice("type", &["local", "memory", "etcd", "raft"]).unwrap_or("local");
-    let ours = match kind {
-        "etcd" => ETCD,
-        "raft" => RAFT,
-        "memory" => "",
-        _ => LOCAL,
+pub(super) fn read(mut section: Section<'_, '_>) -> StoreConfig {
+    let kind = section.choice("type", &TYPES.map(|(name, _)| name)).unwrap_or("local");
+    let own = TYPES.iter().find(|(name, _)| *name == kind).map_or_else(Vec::new, |(_, keys)| keys());
+    let known: Vec<_> = own.iter().map(|key| key.name).chain(["type"]).collect();
+    section.refuse_unknown(&known, |key| {
+        let has = |keys: KeysOf| keys().iter().any(|info| info.name == key);
+        TYPES.into_iter().filter(|(_, keys)| has(*keys)).map(|(name, _)| name).collect()
+    });
+    let read = match kind {
+        "etcd" => etcd(&mut section).map(StoreConfig::Etcd),
+        "raft" => raft(&mut section).map(StoreConfig::Raft),
+        "memory" => Some(StoreConfig::Memory),
+        _ => LocalKeys::read(&mut section)
+            .map(|keys| StoreConfig::Local { path: keys.path, backups: keys.backups.get() }),
     };
-    for (key, kinds) in KINDS.iter().filter(|(_, kinds)| !kinds.contains(&ours)) {
-        if section.origin_of(key).is_some() {
-            let told = format!("only {} has this", kinds.join(" or "));
-            section.wrong(key, &told, Some("leave it out, or set another `type`"));
-        }
-    }
-    match kind {
-        "etcd" => StoreConfig::Etcd(etcd(&mut section, dir)),
-        "raft" => StoreConfig::Raft(raft(&mut section, dir)),
-        "memory" => StoreConfig::Memory,
-        _ => {
-            let path = section.text("path").map(|path| dir.join(path));
-            StoreConfig::Local { path, backups: section.number("backups", 0..=366).unwrap_or(BACKUPS) }
-        }
-    }
+    read.unwrap_or_default()
 }
 
-fn raft(section: &mut Section<'_, '_>, dir: &Path) -> RaftConfig {
-    let address = |section: &mut Section<'_, '_>, key| {
-        let text = section.text(key).map(str::to_owned)?;
-        if let Err(why) = reachable(&text) {
+fn raft(section: &mut Section<'_, '_>) -> Option<RaftConfig> {
+    let keys = RaftKeys::read(section)?;
+    for (key, text) in [("listen", keys.listen.as_ref()), ("advertise", keys.advertise.as_ref())] {
+        if let Some(Err(why)) = text.map(|text| reachable(text)) {
             section.wrong(key, &why, Some("write it as `10.0.0.1:5302`"));
         }
-        Some(text)
-    };
-    let listen = address(section, "listen");
-    if section.origin_of("listen").is_none() {
-        section.wrong(
-            "listen",
-            "the other nodes must know where this one listens",
-            Some("write `listen = \"10.0.0.1:5302\"`, with this machine's own address"),
-        );
     }
-    let listen = listen.unwrap_or_default();
-    let advertise = address(section, "advertise");
+    if keys.listen.is_none() {
+        let hint = "write `listen = \"10.0.0.1:5302\"`, with this machine's own address";
+        section.wrong("listen", "the other nodes must know where this one listens", Some(hint));
+    }
+    let listen = keys.listen.clone().unwrap_or_default();
     let everywhere = |text: &str| ["0.0.0.0:", "[::]:"].iter().any(|all| text.starts_with(all));
-    if advertise.as_deref().is_some_and(everywhere) {
+    if keys.advertise.as_deref().is_some_and(everywhere) {
         let hint = "write the one under which the others reach it: `advertise = \"10.0.0.1:5302\"`";
         section.wrong("advertise", "this is every address of a machine, and the others need one", Some(hint));
     }
-    if everywhere(&listen) && advertise.is_none() {
+    if everywhere(&listen) && keys.advertise.is_none() {
         let hint = "set `advertise = \"10.0.0.1:5302\"` to the address under which the others reach it";
         section.wrong("listen", "the other nodes cannot reach this one at every address", Some(hint));
     }
-    let peers = if section.origin_of("peers").is_some() { section.one_or_more("peers") } else { Vec::new() };
-    for peer in &peers {
+    for peer in &*keys.peers {
         if let Err(why) = reachable(peer) {
             section.wrong("peers", &why, Some("write them as `[\"10.0.0.2:5302\", \"10.0.0.3:5302\"]`"));
         }
     }
-    let is_this_one = |peer: &String| *peer == listen || advertise.as_ref() == Some(peer);
-    if !peers.is_empty() && peers.iter().all(is_this_one) {
+    let is_this_one = |peer: &String| *peer == listen || keys.advertise.as_ref() == Some(peer);
+    if !keys.peers.is_empty() && keys.peers.iter().all(is_this_one) {
         let hint = "name the others, or leave it out: then this node begins a cluster that others can join";
-        section.wrong("peers", "it names nobody but this node", Some(hint));
+        section.wrong("peers", "it names no node but this one", Some(hint));
     }
-    RaftConfig {
-        path: section.text("path").map(|path| dir.join(path)),
+    Some(RaftConfig {
+        security: raft_security(section, &keys),
+        timeout: timeout(section, keys.timeout),
+        path: keys.path,
         listen,
-        peers,
-        advertise,
-        security: raft_security(section, dir),
-        timeout: timeout(section),
+        peers: keys.peers.0,
+        advertise: keys.advertise,
         join: None,
-    }
+    })
 }
 
-fn raft_security(section: &mut Section<'_, '_>, dir: &Path) -> RaftSecurityConfig {
-    let secret = section.secret("secret", dir);
-    let mut file = |key| section.text(key).map(|path| dir.join(path));
-    let files = (file("ca_file"), file("cert_file"), file("key_file"));
-    match (secret, files) {
+fn raft_security(section: &mut Section<'_, '_>, keys: &RaftKeys) -> RaftSecurityConfig {
+    let files = (keys.ca_file.clone(), keys.cert_file.clone(), keys.key_file.clone());
+    match (keys.secret.clone(), files) {
         (Some(secret), (None, None, None)) => RaftSecurityConfig::Secret { secret },
         (None, (Some(ca_file), Some(cert_file), Some(key_file))) => {
             RaftSecurityConfig::Files { ca_file, cert_file, key_file }
         }
         (Some(_), _) => {
-            section.wrong(
-                "secret",
-                "nodes know each other by a secret or by certificates",
-                Some("leave one out"),
-            );
+            let problem = "nodes know each other by a secret or by certificates";
+            section.wrong("secret", problem, Some("leave one out"));
             RaftSecurityConfig::Missing
         }
         (None, _) => {
@@ -225,63 +233,56 @@ fn reachable(text: &str) -> Result<(), String> {
     }
 }
 
-fn timeout(section: &mut Section<'_, '_>) -> Duration {
-    let timeout = section.parsed::<Span>("timeout").map_or(Duration::from_secs(5), Duration::from);
+fn timeout(section: &mut Section<'_, '_>, timeout: Span) -> Duration {
+    let timeout = Duration::from(timeout);
     if !(Duration::from_millis(100)..=Duration::from_mins(1)).contains(&timeout) {
         section.wrong("timeout", "it must be between 100 ms and 1 min", Some("write `timeout = \"5s\"`"));
     }
     timeout
 }
 
-fn etcd(section: &mut Section<'_, '_>, dir: &Path) -> EtcdConfig {
-    let mut endpoints = section.one_or_more("endpoints");
-    if section.origin_of("endpoints").is_none() {
-        endpoints = vec!["http://127.0.0.1:2379".into()];
-    }
-    for url in &endpoints {
+fn etcd(section: &mut Section<'_, '_>) -> Option<EtcdConfig> {
+    let keys = EtcdKeys::read(section)?;
+    for url in &*keys.endpoints {
         if !url.starts_with("http://") && !url.starts_with("https://") {
             let told = format!("`{url}` is no URL of an etcd");
             section.wrong("endpoints", &told, Some("write `[\"http://127.0.0.1:2379\"]`"));
         }
     }
     // With and without a slash at its end it is the same place.
-    let prefix = section.text("prefix").unwrap_or("/netstead/");
-    let prefix = if prefix.ends_with('/') { prefix.to_owned() } else { format!("{prefix}/") };
+    let prefix = if keys.prefix.ends_with('/') { keys.prefix } else { format!("{}/", keys.prefix) };
     if prefix.trim_matches('/').is_empty() {
         section.wrong("prefix", "it would be all of etcd", Some("write `prefix = \"/netstead/\"`"));
     }
-    let user = section.text("user").map(str::to_owned);
-    let password = section.secret("password", dir);
-    match (&user, &password) {
-        (Some(_), None) => {
-            section.wrong("user", "a user without a password", Some("set `password` too"));
+    for (key, missing, problem, is_wrong) in [
+        ("user", "password", "a user without a password", keys.user.is_some() && keys.password.is_none()),
+        ("password", "user", "a password without a user", keys.user.is_none() && keys.password.is_some()),
+        (
+            "client_cert",
+            "client_key",
+            "a certificate without its key",
+            keys.client_cert.is_some() && keys.client_key.is_none(),
+        ),
+        (
+            "client_key",
+            "client_cert",
+            "a key without its certificate",
+            keys.client_cert.is_none() && keys.client_key.is_some(),
+        ),
+    ] {
+        if is_wrong {
+            section.wrong(key, problem, Some(&format!("set `{missing}` too")));
         }
-        (None, Some(_)) => {
-            section.wrong("password", "a password without a user", Some("set `user` too"));
-        }
-        _ => {}
     }
-    let mut file = |key| section.text(key).map(|path| dir.join(path));
-    let (ca_file, client_cert, client_key) = (file("ca_file"), file("client_cert"), file("client_key"));
-    match (&client_cert, &client_key) {
-        (Some(_), None) => {
-            section.wrong("client_cert", "a certificate without its key", Some("set `client_key` too"));
-        }
-        (None, Some(_)) => {
-            section.wrong("client_key", "a key without its certificate", Some("set `client_cert` too"));
-        }
-        _ => {}
-    }
-    let timeout = timeout(section);
-    EtcdConfig {
-        endpoints,
+    Some(EtcdConfig {
+        endpoints: keys.endpoints.0,
         prefix,
-        user,
-        password,
-        ca_file,
-        client_cert,
-        client_key,
-        server_name: section.text("server_name").map(str::to_owned),
-        timeout,
-    }
+        user: keys.user,
+        password: keys.password,
+        ca_file: keys.ca_file,
+        client_cert: keys.client_cert,
+        client_key: keys.client_key,
+        server_name: keys.server_name,
+        timeout: timeout(section, keys.timeout),
+    })
 }

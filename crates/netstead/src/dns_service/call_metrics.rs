@@ -1,4 +1,4 @@
-//! Calls to servers, counted under the name of their provider.
+//! Counts calls to servers, by provider.
 
 use netstead_api::Meter;
 use netstead_model::Ident;

@@ -1,5 +1,6 @@
-//! A typo in any key or value of the file leads to no delete: every line of a working file is mutated, and what can
-//! still be read is put in force beside a real PowerDNS.
+//! Tests that a typo in the configuration never leads to a delete.
+//!
+//! Every line of a working file is mutated; every mutation that can still be read is applied beside a real PowerDNS.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
 

@@ -1,19 +1,20 @@
-//! Where Netstead's own zones are answered for.
+//! Starts the nameserver where the command line, the file or the default says.
 
 use std::{net::SocketAddr, sync::Arc};
 
 use netstead_model::SystemClock;
 use netstead_nameserver::{NameServer, Options, StartError};
 use netstead_store::Store;
+use netstead_wire::Connections;
 use tracing::warn;
 
 use crate::{config::NameserverConfig, failure::Failure};
 
-/// Whether and where names are answered for, for people.
+/// Whether and where the nameserver listens, for people.
 #[derive(Debug)]
 pub(crate) enum NameserverState {
     Listening(Vec<SocketAddr>),
-    /// Nobody asked for this place, and somebody else has it.
+    /// The default address was not configured, and another process has it.
     NotListening {
         place: SocketAddr,
         reason: String,
@@ -42,6 +43,7 @@ pub(super) async fn start(
     store: &Arc<dyn Store>,
     config: &NameserverConfig,
     listen: &[SocketAddr],
+    connections: Connections,
 ) -> anyhow::Result<(Option<NameServer>, NameserverState)> {
     let usual = Options::default();
     let asked = if listen.is_empty() { config.listen.clone() } else { listen.to_vec() };
@@ -50,6 +52,7 @@ pub(super) async fn start(
         hostname: config.hostname.clone(),
         transfer_to: config.transfer_to.clone(),
         notify: config.notify.clone(),
+        connections,
         ..usual
     };
     match NameServer::start(Arc::clone(store), SystemClock::shared(), options).await {

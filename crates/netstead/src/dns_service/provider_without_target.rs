@@ -1,10 +1,10 @@
-//! A provider whose target is not known: nothing is planned until it is.
+//! A provider whose target is not known yet: nothing is planned until it is.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
 use netstead_model::{
-    Capabilities, DnsProvider, Name, ProviderError, UnitOutcome, WriteRequest, Zone, ZoneContent,
+    Capabilities, DnsProvider, Name, ProviderError, RecordSet, UnitOutcome, WriteRequest, Zone, ZoneContent,
 };
 
 /// Fails with the reason wherever the server itself would be asked.
@@ -37,6 +37,30 @@ impl DnsProvider for ProviderWithoutTarget {
         self.provider.capabilities()
     }
 
+    async fn prepare(&self) -> Result<(), ProviderError> {
+        self.provider.prepare().await
+    }
+
+    fn zone_of(&self, name: &Name) -> Option<Name> {
+        self.provider.zone_of(name)
+    }
+
+    fn makes_zones(&self) -> bool {
+        self.provider.makes_zones()
+    }
+
+    fn reads_by_name(&self) -> bool {
+        self.provider.reads_by_name()
+    }
+
+    fn adjust(&self, set: RecordSet) -> RecordSet {
+        self.provider.adjust(set)
+    }
+
+    fn moved_alone(&self, zone: &Name, before: u32, after: u32) -> bool {
+        self.provider.moved_alone(zone, before, after)
+    }
+
     async fn zones(&self, _: &[Name]) -> Result<Vec<Zone>, ProviderError> {
         self.fails()
     }
@@ -45,7 +69,126 @@ impl DnsProvider for ProviderWithoutTarget {
         self.fails()
     }
 
+    async fn read_names(&self, _: &Name, _: &BTreeSet<Name>) -> Result<ZoneContent, ProviderError> {
+        self.fails()
+    }
+
+    async fn may_write(&self, _: &Name) -> Result<(), ProviderError> {
+        self.fails()
+    }
+
+    async fn fence(&self, _: &Name, _: &str) -> Result<Option<(u64, u64)>, ProviderError> {
+        self.fails()
+    }
+
     async fn write(&self, _: &Name, _: &WriteRequest) -> Result<Vec<UnitOutcome>, ProviderError> {
         self.fails()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use netstead_model::{Fence, RecordType};
+
+    use super::*;
+
+    /// A provider that answers every method otherwise than its default.
+    #[derive(Debug)]
+    struct NoDefaults;
+
+    #[async_trait]
+    impl DnsProvider for NoDefaults {
+        fn kind(&self) -> &'static str {
+            "no-defaults"
+        }
+
+        fn server(&self) -> String {
+            "its server".into()
+        }
+
+        fn capabilities(&self) -> Capabilities {
+            Capabilities {
+                types: vec![RecordType::A],
+                marks: true,
+                fenced: true,
+                atomic: true,
+                keeps_foreign: true,
+                proxies: true,
+            }
+        }
+
+        async fn prepare(&self) -> Result<(), ProviderError> {
+            Err(ProviderError::Unreachable { server: "prepared".into(), reason: String::new() })
+        }
+
+        fn zone_of(&self, name: &Name) -> Option<Name> {
+            Some(name.clone())
+        }
+
+        fn makes_zones(&self) -> bool {
+            true
+        }
+
+        fn reads_by_name(&self) -> bool {
+            true
+        }
+
+        fn adjust(&self, mut set: RecordSet) -> RecordSet {
+            set.ttl = 7;
+            set
+        }
+
+        fn moved_alone(&self, _: &Name, _: u32, _: u32) -> bool {
+            true
+        }
+
+        async fn zones(&self, _: &[Name]) -> Result<Vec<Zone>, ProviderError> {
+            unreachable!("the server is not asked while its target is not known")
+        }
+
+        async fn read(&self, _: &Name) -> Result<ZoneContent, ProviderError> {
+            unreachable!("the server is not asked while its target is not known")
+        }
+
+        async fn read_names(&self, _: &Name, _: &BTreeSet<Name>) -> Result<ZoneContent, ProviderError> {
+            unreachable!("the server is not asked while its target is not known")
+        }
+
+        async fn may_write(&self, _: &Name) -> Result<(), ProviderError> {
+            unreachable!("the server is not asked while its target is not known")
+        }
+
+        async fn fence(&self, _: &Name, _: &str) -> Result<Option<(u64, u64)>, ProviderError> {
+            unreachable!("the server is not asked while its target is not known")
+        }
+
+        async fn write(&self, _: &Name, _: &WriteRequest) -> Result<Vec<UnitOutcome>, ProviderError> {
+            unreachable!("the server is not asked while its target is not known")
+        }
+    }
+
+    #[tokio::test]
+    async fn every_method_is_forwarded_or_fails_with_the_reason() {
+        let inner: Arc<dyn DnsProvider> = Arc::new(NoDefaults);
+        let outer =
+            ProviderWithoutTarget { provider: inner, target: "public".into(), reason: "no answer".into() };
+        let name: Name = "a.test".parse().unwrap();
+        let set = RecordSet::new(name.clone(), RecordType::A, 300, []);
+        assert_eq!((outer.kind(), outer.server().as_str()), ("no-defaults", "its server"));
+        assert_eq!(outer.capabilities(), NoDefaults.capabilities());
+        assert_eq!(outer.prepare().await, NoDefaults.prepare().await);
+        assert_eq!(outer.zone_of(&name), Some(name.clone()));
+        assert!(outer.makes_zones() && outer.reads_by_name() && outer.moved_alone(&name, 1, 2));
+        assert_eq!(outer.adjust(set).ttl, 7);
+        let wanted =
+            ProviderError::Unreachable { server: "the target `public`".into(), reason: "no answer".into() };
+        let request =
+            WriteRequest { units: Vec::new(), fence: Fence { owner: "it".into(), epoch: 1, generation: 1 } };
+        assert_eq!(outer.zones(&[]).await.unwrap_err(), wanted);
+        assert_eq!(outer.read(&name).await.unwrap_err(), wanted);
+        assert_eq!(outer.read_names(&name, &BTreeSet::new()).await.unwrap_err(), wanted);
+        assert_eq!(outer.may_write(&name).await.unwrap_err(), wanted);
+        assert_eq!(outer.fence(&name, "it").await.unwrap_err(), wanted);
+        assert_eq!(outer.write(&name, &request).await.unwrap_err(), wanted);
     }
 }

@@ -1,6 +1,6 @@
-//! The configuration read again, while the server runs: on SIGHUP, and when the file changed.
+//! Reads the configuration again while the server runs: on SIGHUP, and when the file changed.
 //!
-//! A file that is wrong changes nothing. Of one that is right, only what differs is touched.
+//! A wrong file changes nothing. Of a right one, only what differs is applied.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -16,7 +16,7 @@ use super::DnsService;
 use crate::{
     config::{self, Config, FoundConfig},
     leadership::sync_pools,
-    settings::Settings,
+    loaded_config::LoadedConfig,
     state_dir::variable,
 };
 
@@ -38,7 +38,7 @@ pub(crate) struct Reload {
 }
 
 impl Reload {
-    pub(crate) fn new(named: Option<PathBuf>, settings: &Settings) -> anyhow::Result<Self> {
+    pub(crate) fn new(named: Option<PathBuf>, settings: &LoadedConfig) -> anyhow::Result<Self> {
         let hangup = signal(SignalKind::hangup())?;
         Ok(Self { hangup, named, seen: settings.found.clone(), config: settings.config.clone() })
     }
@@ -96,11 +96,11 @@ impl Reload {
             return;
         }
         let discovered = matches!(found, FoundConfig::Nothing { .. });
-        let settings = match Settings::understand(found) {
+        let settings = match LoadedConfig::understand(found) {
             // What was found at the start is looked at for as long as the server runs.
             Ok(settings) if discovered && settings.config.sources.is_empty() => {
                 let sources = self.config.sources.clone();
-                Settings { config: Config { sources, ..settings.config }, ..settings }
+                LoadedConfig { config: Config { sources, ..settings.config }, ..settings }
             }
             Ok(settings) => settings,
             Err(problems) => {
@@ -126,7 +126,7 @@ impl Reload {
 
     async fn put_in_force(
         &self,
-        settings: &Settings,
+        settings: &LoadedConfig,
         names: &DnsService,
         ledger: &Ledger,
     ) -> anyhow::Result<()> {

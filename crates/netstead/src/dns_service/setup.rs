@@ -1,4 +1,4 @@
-//! From the configuration to what the engine is told.
+//! Builds the engine's setup from the configuration: sources, providers and their settings.
 
 use std::{
     collections::BTreeMap,
@@ -10,21 +10,21 @@ use std::{
 use anyhow::Context as _;
 use netstead_api::Meter;
 use netstead_engine::{ProviderSetup, Setup, SourceSetup};
-use netstead_model::{Address, DnsProvider, Ident, Name, Source, SystemClock};
-use netstead_nameserver::{Builtin, zone_of};
+use netstead_model::{Address, Ident, Name, Source};
+use netstead_nameserver::builtin::OwnDomains;
 use netstead_plan::{Digest, DomainMatch, OwnerId, ProviderTarget};
-use netstead_providers::dns::{PowerDns, Rfc2136};
-use netstead_sources::{Hosts, TraefikFiles, dynamic_target::TargetResolver, hosts};
+use netstead_settings::BuildContext;
+use netstead_sources::dynamic_target::TargetResolvers;
 use netstead_store::Store;
 
 use super::{
     call_metrics::CallMetrics,
     provider_without_target::ProviderWithoutTarget,
-    source_target_resolver::SourceTargetResolver,
+    source_target_resolver::SourceTargetResolvers,
     target_follower::{TargetFollower, TargetOwner},
 };
 use crate::{
-    config::{Config, DnsConfig, LookupSettings, Secret, ServerConfig, SourceConfig, SourceKind},
+    config::{Config, DnsConfig, Problem, SourceConfig},
     state_dir::variable,
 };
 
@@ -35,21 +35,13 @@ type Built = BTreeMap<Ident, (Digest, Arc<dyn Source>)>;
 #[derive(Debug)]
 pub(super) struct Parts {
     pub(super) store: Arc<dyn Store>,
-    /// The installation's id, once it is known: whoever leads first draws it.
+    /// The installation's id, once it is known: the first leader draws it.
     pub(super) owner: OnceLock<OwnerId>,
     pub(super) ledger: Arc<dyn Source>,
     pub(super) meter: Meter,
     pub(super) targets: Arc<TargetFollower>,
     /// Sources as they were built, with what they hold open: they outlive a change of leader.
     pub(super) built: Mutex<Built>,
-}
-
-/// A server with its secret, and all that makes it another one.
-struct Server {
-    provider: Arc<dyn DnsProvider>,
-    secret: String,
-    /// The domains of the zones it makes by itself.
-    makes: Option<Vec<Name>>,
 }
 
 impl Parts {
@@ -92,61 +84,51 @@ impl Parts {
     }
 
     fn source_setup(&self, config: &SourceConfig) -> anyhow::Result<SourceSetup> {
-        // Without its names: what is called otherwise now looks at the same.
-        let digest = Digest::of([serde_json::to_string(&config.kind)?]);
-        let interval = match &config.kind {
-            SourceKind::Traefik(traefik) => Some(Duration::from(traefik.poll)),
-            _ => None,
-        };
+        // Without its names: a source that has another name now looks at the same things.
+        let built_of = Digest::of([&config.table.written]);
         let known = self.built.lock().unwrap_or_else(PoisonError::into_inner).get(&config.name).cloned();
-        let source = match known.filter(|(of, _)| *of == digest) {
-            Some((_, source)) => source,
-            None => self.build(config)?,
+        let source = if let Some((_, source)) = known.filter(|(of, _)| *of == built_of) {
+            source
+        } else {
+            let resolvers: Arc<dyn TargetResolvers> =
+                Arc::new(SourceTargetResolvers(Arc::clone(&self.targets)));
+            let context = context(&config.name).with_part(resolvers);
+            config
+                .table
+                .build(&format!("source.{}", config.name), &context)
+                .map_err(|problem| as_error(&problem))?
         };
         self.built
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .insert(config.name.clone(), (digest, Arc::clone(&source)));
-        let mut setup = SourceSetup::new(source, digest);
+            .insert(config.name.clone(), (built_of, Arc::clone(&source)));
+        let mut setup = SourceSetup::new(source, self.digest(&config.table.written));
         setup.was.clone_from(&config.was);
-        setup.interval = interval.unwrap_or(setup.interval);
+        setup.rules = config.rules.clone();
         Ok(setup)
     }
 
-    fn build(&self, config: &SourceConfig) -> anyhow::Result<Arc<dyn Source>> {
-        let name = config.name.clone();
-        Ok(match &config.kind {
-            SourceKind::Hosts { path } => {
-                Arc::new(Hosts::new(name, hosts::Config { path: path.clone() }, SystemClock::shared()))
-            }
-            #[cfg(feature = "docker")]
-            SourceKind::Docker(docker) => {
-                let places = self.target_resolver(&name, &docker.finding);
-                let config = docker.build(places)?;
-                let built = netstead_sources::Docker::new(name, config, SystemClock::shared());
-                Arc::new(built.map_err(anyhow::Error::msg)?)
-            }
-            SourceKind::Traefik(traefik) => {
-                let places = self.target_resolver(&name, &traefik.finding);
-                Arc::new(TraefikFiles::new(name, traefik.source(places), SystemClock::shared()))
-            }
-        })
+    /// The digest of a table as the store keeps it: with the id of the installation, so that it tells nothing of a secret.
+    fn digest(&self, written: &str) -> Digest {
+        table_digest(self.owner.get(), written)
     }
 
     fn owner(&self) -> anyhow::Result<&OwnerId> {
         self.owner.get().context("the id of this installation is not known yet")
     }
 
-    /// Who follows the targets that move for this source.
-    fn target_resolver(&self, source: &Ident, finding: &LookupSettings) -> Arc<dyn TargetResolver> {
-        Arc::new(SourceTargetResolver::new(source.clone(), finding.clone(), &self.targets))
-    }
-
     async fn provider_setup(&self, config: &DnsConfig, whole: &Config) -> anyhow::Result<ProviderSetup> {
-        let Server { mut provider, secret, makes } = self.server(config, whole).await?;
+        let domains = OwnDomains(self.domains(config, whole)?);
+        let own = format!("{domains:?}");
+        let calls = CallMetrics { provider: config.name.clone(), meter: self.meter.clone() };
+        let context = context(&config.name)
+            .with_calls(Arc::new(calls))
+            .with_part(Arc::clone(&self.store))
+            .with_part(domains);
+        let path = format!("dns.{}", config.name);
+        let mut provider = config.server.build(&path, &context).map_err(|problem| as_error(&problem))?;
+        provider.prepare().await?;
         let mut settings = config.common.settings(&config.name, self.owner()?);
-        // Its zones are in the same store as what is known of them: a mark there would say nothing more.
-        settings.marks = config.server != ServerConfig::Builtin;
         if let Some(moving) = &config.common.moving {
             settings.target_moves = true;
             let found = self.targets.addresses_of(&TargetOwner::Provider(config.name.clone()), moving).await;
@@ -156,48 +138,14 @@ impl Parts {
                     Arc::new(ProviderWithoutTarget { provider, target: moving.place.to_string(), reason });
             }
         }
-        // With its secret: another one is another connection.
-        let digest = Digest::of([serde_json::to_string(config)?, secret]);
+        // With its secrets: others are another connection.
+        let digest = Digest::of([config.server.written.clone(), context.revealed(), own]);
         let mut setup = ProviderSetup::new(settings, provider, digest);
         setup.interval = Duration::from(config.common.interval);
         setup.full_interval = Duration::from(config.common.full_interval);
         setup.was.clone_from(&config.common.was);
         setup.fixed_owner = config.common.owner.is_some();
-        setup.zone_of = makes.map(|domains| Arc::new(move |name: &Name| zone_of(name, &domains)) as _);
         Ok(setup)
-    }
-
-    async fn server(&self, config: &DnsConfig, whole: &Config) -> anyhow::Result<Server> {
-        let calls = || Arc::new(CallMetrics { provider: config.name.clone(), meter: self.meter.clone() });
-        let reveal = |key: &'static str, secret: &Secret| secret.reveal(variable).context(key);
-        match &config.server {
-            ServerConfig::Builtin => {
-                let domains = self.domains(config, whole)?;
-                let builtin = Builtin::new(Arc::clone(&self.store), SystemClock::shared(), domains.clone());
-                builtin.prepare().await?;
-                let secret = format!("{domains:?}");
-                Ok(Server { provider: Arc::new(builtin), secret, makes: Some(domains) })
-            }
-            ServerConfig::PowerDns(server) => {
-                let secret = reveal("api_key", &server.api_key)?;
-                let provider = Arc::new(PowerDns::observed(
-                    server.with_key(secret.clone()),
-                    calls(),
-                    SystemClock::shared(),
-                )?);
-                Ok(Server { provider, secret, makes: None })
-            }
-            ServerConfig::Rfc2136(server) => {
-                let secret =
-                    server.tsig_secret.as_ref().map(|secret| reveal("tsig_secret", secret)).transpose()?;
-                let provider = Arc::new(Rfc2136::observed(
-                    server.with_key(secret.clone()),
-                    calls(),
-                    SystemClock::shared(),
-                )?);
-                Ok(Server { provider, secret: secret.unwrap_or_default(), makes: None })
-            }
-        }
     }
 
     /// The zones of the built-in server: the domains that the file names. Any other name is alone in its zone.
@@ -214,6 +162,21 @@ impl Parts {
         domains.dedup();
         Ok(domains)
     }
+}
+
+/// The context in which the table `name` is built.
+fn context(name: &Ident) -> BuildContext {
+    BuildContext::new(name.clone()).with_variables(Arc::new(variable))
+}
+
+fn as_error(problem: &Problem) -> anyhow::Error {
+    let hint = problem.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+    anyhow::anyhow!("{problem}{hint}")
+}
+
+/// The digest of a table as it was written, for the store.
+pub(super) fn table_digest(owner: Option<&OwnerId>, written: &str) -> Digest {
+    Digest::of([owner.map(ToString::to_string).unwrap_or_default().as_str(), written])
 }
 
 /// The addresses as a target.

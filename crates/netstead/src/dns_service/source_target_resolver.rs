@@ -1,18 +1,27 @@
-//! The targets that move, for one source.
+//! Resolves the dynamic targets of one source.
 
 use std::{net::IpAddr, sync::Arc};
 
 use async_trait::async_trait;
 use netstead_model::Ident;
-use netstead_sources::dynamic_target::{DynamicTarget, TargetResolver};
+use netstead_sources::dynamic_target::{DynamicTarget, LookupSettings, TargetResolver, TargetResolvers};
 use tokio::sync::{Mutex, watch};
 
 use super::target_follower::{TargetFollower, TargetOwner};
-use crate::config::LookupSettings;
+
+/// Makes the resolver of each source.
+#[derive(Debug)]
+pub(super) struct SourceTargetResolvers(pub(super) Arc<TargetFollower>);
+
+impl TargetResolvers for SourceTargetResolvers {
+    fn of_source(&self, source: &Ident, lookup: &LookupSettings) -> Arc<dyn TargetResolver> {
+        Arc::new(SourceTargetResolver::new(source.clone(), lookup.clone(), &self.0))
+    }
+}
 
 /// Places that names of one source point at.
 #[derive(Debug)]
-pub(super) struct SourceTargetResolver {
+struct SourceTargetResolver {
     source: Ident,
     finding: LookupSettings,
     targets: Arc<TargetFollower>,
@@ -20,7 +29,7 @@ pub(super) struct SourceTargetResolver {
 }
 
 impl SourceTargetResolver {
-    pub(super) fn new(source: Ident, finding: LookupSettings, targets: &Arc<TargetFollower>) -> Self {
+    fn new(source: Ident, finding: LookupSettings, targets: &Arc<TargetFollower>) -> Self {
         let moves = Mutex::new(targets.subscribe());
         Self { source, finding, targets: Arc::clone(targets), moves }
     }
@@ -34,7 +43,7 @@ impl TargetResolver for SourceTargetResolver {
     }
 
     async fn changed(&self) {
-        // Only when the server ends there is nobody left who could tell.
+        // The sender is gone only when the server ends.
         if self.moves.lock().await.changed().await.is_err() {
             std::future::pending::<()>().await;
         }

@@ -1,4 +1,4 @@
-//! Targets that move: followed while the server runs, the last good one kept through a restart.
+//! Follows dynamic targets while the server runs, and keeps the last good addresses through a restart.
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +13,8 @@ use std::{
 
 use netstead_model::{Clock as _, Ident, SystemClock};
 use netstead_sources::dynamic_target::{
-    AddressLookup, DynamicAddresses, DynamicTarget, InterfaceLookup, PublicAddressLookup,
+    AddressLookup, DynamicAddresses, DynamicTarget, DynamicTargetConfig, InterfaceLookup, LookupMethod,
+    PublicAddressLookup,
 };
 use netstead_store::{Commit, Store};
 use tokio::{
@@ -22,8 +23,6 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
-
-use crate::config::{DynamicTargetConfig, LookupMethod};
 
 /// `engine/target/<provider>` and `engine/target/source/<source>/<place>`: the last good addresses.
 const KEY: &str = "engine/target/";
@@ -79,7 +78,7 @@ impl TargetFollower {
         }
     }
 
-    /// Whoever begins to lead looks anew, from what the leader before it knew; who only follows stores nothing.
+    /// A new leader looks up all targets again, from what the leader before it stored. A follower stores nothing.
     pub(super) fn set_leading(&self, leading: bool) {
         self.leading.store(leading, Ordering::Relaxed);
         self.lock().clear();

@@ -1,4 +1,4 @@
-//! What another configuration would mean, for plans that nobody carries out.
+//! Reads another configuration for what-if plans.
 
 use std::{
     collections::BTreeMap,
@@ -10,12 +10,12 @@ use netstead_api::{ConfigReader, ParsedConfig};
 use netstead_client::types::ConfigProblem;
 use netstead_engine::{WhatIfConfig, WhatIfProvider, WhatIfSource};
 use netstead_model::{Ident, PoolSpec};
-use netstead_plan::{Digest, OwnerId};
+use netstead_plan::OwnerId;
 
-use super::setup::{Parts, pointing_at};
+use super::setup::{Parts, pointing_at, table_digest};
 use crate::{
-    config::{Config, DnsConfig, ServerConfig, SourceConfig},
-    settings::Settings,
+    config::{Config, DnsConfig, SourceConfig},
+    loaded_config::LoadedConfig,
 };
 
 /// Compares files that are sent with what is in force.
@@ -27,7 +27,7 @@ pub(crate) struct WhatIfReader {
 
 impl ConfigReader for WhatIfReader {
     fn read_config(&self, name: &str, text: &str) -> Result<ParsedConfig, Vec<ConfigProblem>> {
-        let config = Settings::read_what_if(Path::new(name), text).map_err(|problems| {
+        let config = LoadedConfig::read_what_if(Path::new(name), text).map_err(|problems| {
             let output = |problem: crate::config::Problem| ConfigProblem {
                 at: problem.at,
                 message: problem.message,
@@ -48,7 +48,7 @@ impl ConfigReader for WhatIfReader {
 }
 
 impl WhatIfReader {
-    /// Targets that move point where they do now. Nobody is asked for one that is new, so its provider is left out.
+    /// Dynamic targets have their current addresses. A new one is not looked up, so its provider is left out.
     fn resolve(&self, config: &Config, understood: &mut ParsedConfig) {
         for provider in config.providers.iter().filter(|provider| provider.common.moving.is_some()) {
             let known = self.parts.targets.last_known(&provider.name);
@@ -70,7 +70,7 @@ impl WhatIfReader {
 
 fn compare(old: &Config, new: &Config, owner: &OwnerId) -> ParsedConfig {
     let mut notes = Vec::new();
-    let sources = sources(old, new, &mut notes);
+    let sources = sources(old, new, owner, &mut notes);
     let providers = providers(old, new, owner, &mut notes);
     let by_name = |config: &Config| -> BTreeMap<Ident, PoolSpec> {
         config.pools.iter().map(|pool| (pool.name.clone(), pool.clone())).collect()
@@ -94,7 +94,7 @@ fn compare(old: &Config, new: &Config, owner: &OwnerId) -> ParsedConfig {
     ParsedConfig { imagined, notes }
 }
 
-fn sources(old: &Config, new: &Config, notes: &mut Vec<String>) -> Vec<WhatIfSource> {
+fn sources(old: &Config, new: &Config, owner: &OwnerId, notes: &mut Vec<String>) -> Vec<WhatIfSource> {
     let named = |name: &Ident| old.sources.iter().find(|other| other.name == *name);
     // As in force: the name it has, else the one it had before.
     let before = |source: &SourceConfig| named(&source.name).or_else(|| named(source.was.as_ref()?));
@@ -105,7 +105,7 @@ fn sources(old: &Config, new: &Config, notes: &mut Vec<String>) -> Vec<WhatIfSou
     }
     let imagined = |source: &SourceConfig| {
         let known = before(source);
-        let changed = known.is_none_or(|known| known.kind != source.kind);
+        let changed = known.is_none_or(|known| known.table != source.table);
         if changed {
             let what = if known.is_some() { "differs" } else { "is new" };
             notes.push(format!(
@@ -113,9 +113,10 @@ fn sources(old: &Config, new: &Config, notes: &mut Vec<String>) -> Vec<WhatIfSou
                 source.name
             ));
         }
-        let digest = || serde_json::to_string(&source.kind).map(|text| Digest::of([text])).ok();
+        let digest = || table_digest(Some(owner), &source.table.written);
         let was = known.map(|known| known.name.clone()).filter(|was| *was != source.name);
-        WhatIfSource { name: source.name.clone(), was, changed: changed.then(digest).flatten() }
+        let (name, rules) = (source.name.clone(), source.rules.clone());
+        WhatIfSource { name, was, changed: changed.then(digest), rules }
     };
     new.sources.iter().map(imagined).collect()
 }
@@ -135,11 +136,12 @@ fn providers(old: &Config, new: &Config, owner: &OwnerId, notes: &mut Vec<String
     let imagined = |provider: &DnsConfig| {
         let running = before(provider);
         let mut settings = provider.common.settings(&provider.name, owner);
-        settings.marks = provider.server != ServerConfig::Builtin;
+        settings.marks &= (provider.server.kind.capabilities)().marks;
+        settings.lone_zones = provider.server.kind.name == "builtin";
         WhatIfProvider {
             settings,
             running: running.map(|running| running.name.clone()),
-            same_server: running.is_some_and(|running| running.server.is_same(&provider.server)),
+            same_server: running.is_some_and(|running| running.server.is_same_server(&provider.server)),
         }
     };
     new.iter().map(imagined).collect()

@@ -1,4 +1,4 @@
-//! One question: who is the primary of a zone?
+//! One DNS query: the SOA of a zone.
 
 use std::{
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},

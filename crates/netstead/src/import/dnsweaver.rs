@@ -1,4 +1,4 @@
-//! What dnsweaver's variables mean here.
+//! dnsweaver's variables as a configuration.
 
 mod provider;
 mod sources;
@@ -23,6 +23,16 @@ const INSTEAD: [(&str, &str); 10] = [
     ("VALIDATE_ONLY", "`netstead config check` does that"),
     ("DOCKER_GID", "the image finds the socket's group by itself"),
 ];
+
+/// The kinds of source that are carried over.
+#[cfg(test)]
+const SOURCES: [&str; 2] = ["docker", "traefik"];
+
+/// Every kind of ours that dnsweaver's settings can become.
+#[cfg(test)]
+pub(crate) fn kinds() -> Vec<&'static str> {
+    provider::KINDS.iter().map(|(kind, _)| *kind).chain(SOURCES).collect()
+}
 
 /// A configuration that means the same, as far as there is one, with a comment for everything else. It is always
 /// valid: `netstead config check` accepts it.

@@ -1,4 +1,4 @@
-//! A configuration in the making, which is valid at every step.
+//! A configuration under construction, which is valid at every step.
 
 use std::{fmt::Write as _, path::Path};
 

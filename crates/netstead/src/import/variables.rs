@@ -1,4 +1,4 @@
-//! Settings as variables, and which of them were made use of.
+//! Settings as variables, with a note which of them were used.
 
 use std::{
     cell::RefCell,
@@ -105,7 +105,7 @@ impl Variables {
         Some(super::draft::quoted(value))
     }
 
-    /// What nobody asked for, as lines for people.
+    /// The variables that were not used, as lines for people.
     pub(super) fn left(&self) -> Vec<String> {
         let used = self.used.borrow();
         let left = self.all.iter().filter(|(name, _)| !used.contains(*name));

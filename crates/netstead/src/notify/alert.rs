@@ -1,4 +1,4 @@
-//! What a person must do something about.
+//! [`Alert`]: something that a person must act on.
 
 use std::{sync::Arc, time::Duration};
 

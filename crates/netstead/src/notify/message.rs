@@ -1,4 +1,4 @@
-//! How a matter is said, and to whom.
+//! The text of an alert, and the services it is sent to.
 
 use std::time::Duration;
 
@@ -37,7 +37,9 @@ impl Messenger {
     /// With its secrets, read now: a file may have been replaced. An error names no secret.
     pub(super) fn new(config: &NotifyConfig) -> Result<Self, String> {
         let reveal = |key: &str, secret: &crate::config::Secret| {
-            secret.reveal(variable).map_err(|error| format!("notify.{key}: {error:#}"))
+            let value =
+                secret.reveal_with(&variable).map_err(|problem| format!("notify.{key}: {problem}"))?;
+            Ok::<_, String>(value.expose().to_owned())
         };
         let url = Url::parse(&reveal("url", &config.url)?).map_err(|error| format!("notify.url: {error}"))?;
         let token = config.token.as_ref().map(|token| reveal("token", token)).transpose()?;

@@ -1,4 +1,4 @@
-//! How each kind of thing looks in a table.
+//! The rows of tables: how each kind of thing is shown.
 
 mod dns;
 

@@ -1,4 +1,4 @@
-//! Columns for people, without lines between them.
+//! Tables for people: columns without lines between them.
 
 use comfy_table::{ColumnConstraint, Table, Width, presets};
 use jiff::Timestamp;

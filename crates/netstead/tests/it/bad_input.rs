@@ -112,3 +112,22 @@ fn help_and_version_are_no_errors() {
     }
     assert_eq!(sandbox.netstead(["claim", "--frob"]).code, 1);
 }
+
+#[test]
+fn a_file_without_end_is_not_read_to_it() {
+    let sandbox = Sandbox::with_server();
+    sandbox.does("pool create lan --range 10.0.3.50-10.0.3.60");
+    let told = |most: u64| format!("/dev/zero: it has more than {most} bytes, the most that is read");
+    for (line, told) in [
+        ("run --config /dev/zero", told(16 << 20)),
+        ("config check /dev/zero", told(16 << 20)),
+        ("import dnsweaver --env-file /dev/zero", told(16 << 20)),
+        ("import dnsweaver --file /dev/zero", told(16 << 20)),
+        ("claim --file /dev/zero", told(256 << 20)),
+        ("store restore /dev/zero --data-dir other", "it has more than 16777216 bytes".to_owned()),
+        ("--ca-file /dev/zero status", "/dev/zero holds no certificate: it is not a regular file".to_owned()),
+    ] {
+        let said = sandbox.fails(line);
+        assert!(said.err.contains(&told), "`netstead {line}`:\n{}", said.err);
+    }
+}

@@ -75,14 +75,38 @@ impl Sandbox {
         self.server = Some(server);
     }
 
+    /// As [`Sandbox::start`], below a shell that has done `first`: `ulimit -n 100`.
+    pub(crate) fn start_after(&mut self, first: &str, args: &[&str]) {
+        let plain = self.run_command(args);
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", &format!("{first}; exec \"$0\" \"$@\"")])
+            .arg(plain.get_program())
+            .args(plain.get_args());
+        command.current_dir(self.path());
+        for (name, value) in plain.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        let mut server = Process::start("netstead", &mut command).unwrap();
+        server.wait_for_line("is ready", SOON).unwrap();
+        self.server = Some(server);
+    }
+
     fn spawn(&self, args: &[&str]) -> Process {
+        Process::start("netstead", &mut self.run_command(args)).unwrap()
+    }
+
+    fn run_command(&self, args: &[&str]) -> Command {
         let mut command = self.command();
         command
             .args(["run", "--listen", &format!("127.0.0.1:{}", self.port), "--data-dir"])
             .arg(self.data())
             .args(["--dns-listen", &format!("127.0.0.1:{}", self.dns)])
             .args(args);
-        Process::start("netstead", &mut command).unwrap()
+        command
     }
 
     /// Starts a server and kills it while it may still be starting.

@@ -1,11 +1,11 @@
-//! Values that some version of some workload asks for.
+//! Candidates: the values that all versions of all workloads ask for.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use netstead_model::{Ident, Key, Name, RecordData, Workload};
 
-use super::{Reason, WhyNot, wished_values};
-use crate::{Domains, Inventory, Now, Settings, inventory::GraceVerdict};
+use super::{Reason, WhyNot, name_rules::NameRules, wished_values};
+use crate::{Cause, Domains, Inventory, Now, Owned, Settings, inventory::GraceVerdict};
 
 /// One value one version of a workload asks for.
 #[derive(Debug, Clone)]
@@ -22,7 +22,11 @@ pub(super) struct Candidate<'a> {
     pub(super) replaced: Option<GraceVerdict>,
     /// Which version of the workload asks: 0 is the newest.
     pub(super) version: usize,
+    /// Engine time since which the workload asks for the name.
     pub(super) first: u64,
+    pub(super) workload: &'a Workload,
+    /// A claim that joined a name before that was refused: the end of a sentence.
+    pub(super) joined: Option<Arc<str>>,
     pub(super) adopt: bool,
     pub(super) share: bool,
     pub(super) proxied: Option<bool>,
@@ -57,8 +61,9 @@ impl Candidate<'_> {
         self.verdict != GraceVerdict::Present
     }
 
-    pub(super) fn why_not(&self, why: String) -> WhyNot {
-        WhyNot { source: self.source.clone(), workload: self.id.clone(), name: Some(self.name.clone()), why }
+    pub(super) fn why_not(&self, why: String, refused: bool) -> WhyNot {
+        let (source, workload, name) = (self.source.clone(), self.id.clone(), Some(self.name.clone()));
+        WhyNot { source, workload, name, why, refused }
     }
 }
 
@@ -83,22 +88,32 @@ fn start_of(name: &Name) -> u128 {
     u128::from_be_bytes(start)
 }
 
-/// What all versions of all workloads ask of this provider.
+/// Collects the values that all versions of all workloads ask of this provider. A value that a rule refuses is included
+/// only where we own something at the name; if its workload is present, the value counts as gone.
 pub(super) fn collect_candidates<'a>(
     inventory: &'a Inventory,
     settings: &Settings,
     domains: &Domains,
+    zones: &BTreeSet<Name>,
+    owned: &Owned,
     now: Now,
     why_not: &mut Vec<WhyNot>,
 ) -> Vec<Candidate<'a>> {
     let mut candidates = Vec::new();
     let mut ignored = Vec::new();
     for (source, state) in inventory.sources() {
+        let rules = NameRules { settings, domains, zones, source: &state.rules };
         for (id, entry) in &state.entries {
             let newest = GraceVerdict::of(source, state, entry, settings.graces(), now);
             let mut add =
-                |workload: &Workload, standing: &GraceVerdict, version, why_not: &mut Vec<WhyNot>| {
-                    wished_values::for_each_wished_value(workload, settings, domains, why_not, |wished| {
+                |workload: &'a Workload, standing: &GraceVerdict, version, why_not: &mut Vec<WhyNot>| {
+                    wished_values::for_each_wished_value(workload, &rules, why_not, |wished, asked| {
+                        let verdict = match (standing, wished.refused) {
+                            (_, Some(_)) if owned.of(&wished.name).is_empty() => return,
+                            (GraceVerdict::Present, Some(why)) => GraceVerdict::Gone(Cause::Refused, why),
+                            (_, Some(_)) if owned.get(&wished.name, &wished.data).is_none() => return,
+                            (standing, _) => standing.clone(),
+                        };
                         candidates.push(Candidate {
                             name: wished.name,
                             data: wished.data,
@@ -106,10 +121,12 @@ pub(super) fn collect_candidates<'a>(
                             source,
                             id,
                             why: wished.why,
-                            verdict: standing.clone(),
+                            verdict,
                             replaced: None,
                             version,
-                            first: entry.first,
+                            first: entry.asks_since(asked),
+                            workload,
+                            joined: None,
                             adopt: wished.adopt,
                             share: wished.share,
                             proxied: wished.proxied,

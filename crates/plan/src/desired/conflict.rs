@@ -1,10 +1,10 @@
-//! Who has a name, when not all can have what they ask for.
+//! Resolves conflicts: which workload gets a name that not all can have.
 
 use std::sync::Arc;
 
 use netstead_model::{RecordData, RecordType};
 
-use super::{Desired, DesiredSet, DesiredValue, WhyNot, candidate::Candidate};
+use super::{Desired, DesiredSet, DesiredValue, WhyNot, candidate::Candidate, name_holder};
 use crate::{Cause, OwnedValue, Settings, inventory::GraceVerdict};
 
 /// Sorts out the candidates of one name: those left can all stand there together. The others go to `gone`, with the
@@ -12,15 +12,19 @@ use crate::{Cause, OwnedValue, Settings, inventory::GraceVerdict};
 pub(super) fn resolve_conflicts<'a>(
     group: Vec<Candidate<'a>>,
     ours: &[OwnedValue],
+    settings: &Settings,
     gone: &mut Vec<Candidate<'a>>,
-    why_not: &mut Vec<WhyNot>,
+    desired: &mut Desired,
 ) -> Vec<Candidate<'a>> {
-    let (mut live, lost): (Vec<_>, Vec<_>) =
+    let (mut live, mut lost): (Vec<_>, Vec<_>) =
         group.into_iter().partition(|candidate| !matches!(candidate.verdict, GraceVerdict::Gone(..)));
+    keep_while_refused(&mut lost);
     gone.extend(lost);
     if live.iter().any(|candidate| candidate.version > 0) {
         live = superseded(live, gone);
     }
+    let live = name_holder::block_claims(live, ours, settings, gone, desired);
+    let why_not = &mut desired.why_not;
     let aliases = live.iter().filter(|candidate| candidate.data.kind() == RecordType::Cname).count();
     let alike = || live.iter().zip(live.iter().skip(1)).all(|(one, other)| one.data == other.data);
     if aliases == 0 || alike() {
@@ -42,7 +46,7 @@ pub(super) fn resolve_conflicts<'a>(
         let first = if incumbent(&winner.data) { "has it already" } else { "came first" };
         let why = format!("{source}/{id} {first} with {} {}", kind, winner.data);
         if !candidate.waits() {
-            why_not.push(candidate.why_not(why.clone()));
+            why_not.push(candidate.why_not(why.clone(), false));
         }
         candidate.verdict = if candidate.same_workload(&winner) {
             GraceVerdict::Gone(Cause::Updated, "replaced by its workload".into())
@@ -52,6 +56,19 @@ pub(super) fn resolve_conflicts<'a>(
         gone.push(candidate);
     }
     stay
+}
+
+/// A running workload whose wish for the name is refused keeps what its earlier versions had there: the name is still asked
+/// for, so nothing of it is merely absent.
+fn keep_while_refused(lost: &mut [Candidate<'_>]) {
+    let is_refused = |one: &Candidate<'_>| matches!(one.verdict, GraceVerdict::Gone(Cause::Refused, _));
+    let refused: Vec<Candidate<'_>> =
+        lost.iter().filter(|one| one.version == 0 && is_refused(one)).cloned().collect();
+    for candidate in lost.iter_mut().filter(|one| one.version > 0 && !refused.is_empty()) {
+        if let Some(newest) = refused.iter().find(|newest| newest.same_workload(candidate)) {
+            candidate.verdict = newest.verdict.clone();
+        }
+    }
 }
 
 /// What an earlier version of a running workload asked for is replaced, not absent, when the newest version brings a
@@ -117,7 +134,8 @@ pub(super) fn build_set(
     for (candidate, other) in said.filter(|(one, other)| *other != ttl && !one.waits()) {
         if let Some((winner, _)) = &decides {
             let (source, id) = (winner.source, winner.id);
-            why_not.push(candidate.why_not(format!("its TTL {other} gives way to {ttl} of {source}/{id}")));
+            let why = format!("its TTL {other} gives way to {ttl} of {source}/{id}");
+            why_not.push(candidate.why_not(why, false));
         }
     }
     let mut values: Vec<DesiredValue> = Vec::with_capacity(candidates.len());
@@ -130,11 +148,15 @@ pub(super) fn build_set(
             Some(value) => {
                 value.reasons.push(candidate.reason());
                 value.waiting = value.waiting.take().and(waiting);
+                value.claim &= candidate.is_claim();
+                value.joined = value.joined.take().and(candidate.joined.clone());
             }
             None => values.push(DesiredValue {
                 data: candidate.data.clone(),
                 reasons: vec![candidate.reason()],
                 waiting,
+                claim: candidate.is_claim() && !settings.share,
+                joined: candidate.joined.clone(),
             }),
         }
     }

@@ -1,4 +1,4 @@
-//! What becomes of values of ours that nobody asks for any more.
+//! Decides whether a value of ours that is no longer desired may be removed.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -124,7 +124,9 @@ impl RemovalJudge<'_> {
             GraceVerdict::Gone(cause, why) => Some((*cause, why.clone())),
             _ => None,
         });
-        if let Some((cause, why)) = causes.min_by_key(|(cause, _)| (!cause.may_empty(), *cause)) {
+        // What is refused is asked for by the newest version, whatever became of earlier ones.
+        let careful = |(cause, _): &(Cause, Arc<str>)| (*cause != Cause::Refused, !cause.may_empty(), *cause);
+        if let Some((cause, why)) = causes.min_by_key(careful) {
             return RemovalDecision::Remove(cause, why);
         }
         let Some(state) = self.inventory.source(source) else {

@@ -1,4 +1,4 @@
-//! The names of addresses.
+//! PTR records: one for each address, with the best of its names.
 
 use std::collections::BTreeSet;
 
@@ -28,8 +28,8 @@ pub(super) fn pointer<'a>(candidate: &Candidate<'a>, settings: &Settings) -> Opt
     })
 }
 
-/// One PTR for each address: the one that stands as long as its name is wanted, else the best. Where somebody asked
-/// for a PTR by name there is no other.
+/// Chooses one PTR for each address: the existing one as long as its name is wanted, else the best. Where a workload asks for
+/// a PTR by name there is no other.
 pub(super) fn choose_pointers<'a>(
     pointers: Vec<Candidate<'a>>,
     owned: &Owned,

@@ -1,10 +1,13 @@
-//! The names one version of a workload asks for, and what shall stand there on this provider.
+//! The names that one version of a workload asks for, and the values for them on this provider.
 
 use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 
 use netstead_model::{Address, Content, Name, RecordData, RecordType, Wish, Workload};
 
-use super::WhyNot;
+use super::{
+    WhyNot,
+    name_rules::{NameCount, NameRules},
+};
 use crate::{Domains, ProviderTarget, Settings};
 
 /// One value at one name.
@@ -20,48 +23,63 @@ pub(super) struct WishedValue {
     pub(super) target: bool,
     pub(super) moves: bool,
     pub(super) rank: Option<u8>,
+    /// A rule does not let the workload have it: the end of a sentence.
+    pub(super) refused: Option<Arc<str>>,
 }
 
-/// Calls `found` for every value; what gives none goes to `why_not`.
+/// Calls `found` for every value, with the name as the workload asks for it unless a network gives it. What gives no
+/// value, or one that is refused, goes to `why_not`.
 pub(super) fn for_each_wished_value(
     workload: &Workload,
-    settings: &Settings,
-    domains: &Domains,
+    rules: &NameRules<'_>,
     why_not: &mut Vec<WhyNot>,
-    mut found: impl FnMut(WishedValue),
+    mut found: impl FnMut(WishedValue, Option<&Name>),
 ) {
-    let mut no = |name: Option<&Name>, why: String| {
+    let mut no = |name: Option<&Name>, why: String, refused: bool| {
         let (source, workload) = (workload.source.clone(), workload.id.clone());
-        why_not.push(WhyNot { source, workload, name: name.cloned(), why });
+        why_not.push(WhyNot { source, workload, name: name.cloned(), why, refused });
     };
     for why in &workload.why_not {
-        no(None, why.clone());
+        no(None, why.clone(), false);
     }
+    let mut count = NameCount::new(workload, rules.source);
     for wish in &workload.wishes {
-        let name = qualified(wish, domains);
-        if let Err(why) = values_of_wish(wish, &name, workload, settings, &mut found) {
-            no(Some(&name), why);
+        let name = qualified(wish, rules.domains);
+        let surplus = count.surplus(&wish.name);
+        let asked = |wished: WishedValue| found(wished, Some(&wish.name));
+        match values_of_wish(wish, &name, workload, rules, surplus.as_ref(), asked) {
+            Ok(refusals) if surplus.is_some() && !count.is_told() => drop(refusals),
+            Ok(refusals) => refusals.iter().for_each(|why| no(Some(&name), why.to_string(), true)),
+            Err(why) => no(Some(&name), why, false),
         }
     }
-    for (wish, rank) in wishes_from_networks(workload, domains, &mut no) {
+    if let Some(why) = count.untold() {
+        no(None, why, true);
+    }
+    let networks = wishes_from_networks(workload, rules.domains, &mut |name, why| no(name, why, false));
+    for (wish, rank) in networks {
         let name = wish.name.clone();
         let before = |mut wished: WishedValue| {
             wished.rank = rank.filter(|_| wished.rank.is_some());
-            found(wished);
+            found(wished, None);
         };
-        if let Err(why) = values_of_wish(&wish, &name, workload, settings, before) {
-            no(Some(&name), why);
+        match values_of_wish(&wish, &name, workload, rules, None, before) {
+            Ok(refusals) => refusals.iter().for_each(|why| no(Some(&name), why.to_string(), true)),
+            Err(why) => no(Some(&name), why, false),
         }
     }
 }
 
+/// Calls `found` for the values of one wish. Returns why some are refused, each reason once.
 fn values_of_wish(
     wish: &Wish,
     name: &Name,
     workload: &Workload,
-    settings: &Settings,
+    rules: &NameRules<'_>,
+    surplus: Option<&Arc<str>>,
     mut found: impl FnMut(WishedValue),
-) -> Result<(), String> {
+) -> Result<Vec<Arc<str>>, String> {
+    let settings = rules.settings;
     let provider = &settings.provider;
     if !wish.providers.is_empty() && !wish.providers.contains(provider) {
         return Err(format!("it is not meant for `{provider}`"));
@@ -84,6 +102,7 @@ fn values_of_wish(
         _ => Some(if wish.main { 2 } else { 3 }),
     };
     let why: Arc<str> = wish.reason.as_str().into();
+    let mut refusals: Vec<Arc<str>> = Vec::new();
     for data in values {
         if data == RecordData::Cname(name.clone()) {
             return Err("it would point at itself".into());
@@ -96,12 +115,16 @@ fn values_of_wish(
         let (ttl, adopt, share) = (wish.ttl, wish.adopt, wish.share);
         let proxied = wish.proxied.filter(|_| settings.proxies && can_be_proxied(data.kind()));
         let moves = wish.moves && !target;
-        found(WishedValue { name, data, ttl, why, adopt, share, proxied, target, moves, rank });
+        let refused = surplus.cloned().or_else(|| rules.refuse(&workload.source, &name, data.kind()));
+        if let Some(refused) = refused.as_ref().filter(|refused| !refusals.contains(refused)) {
+            refusals.push(refused.clone());
+        }
+        found(WishedValue { name, data, ttl, why, adopt, share, proxied, target, moves, rank, refused });
     }
-    Ok(())
+    Ok(refusals)
 }
 
-/// Whether somebody could stand in front of what records of this type lead to.
+/// Whether a proxy can stand in front of records of this type.
 fn can_be_proxied(kind: RecordType) -> bool {
     matches!(kind, RecordType::A | RecordType::Aaaa | RecordType::Cname)
 }

@@ -1,4 +1,4 @@
-//! Which changes may happen by themselves.
+//! Decides which guarded changes may happen by themselves and which are parked for a person.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -49,8 +49,11 @@ pub(super) fn guard_verdicts(
             continue;
         }
         if cause.always_parked() {
-            let config = cause == Cause::Config;
-            let why = if config { "the configuration changed" } else { "it is not known why they are ours" };
+            let why = match cause {
+                Cause::Config => "the configuration changed",
+                Cause::Refused => "what asks for them may not have them any more",
+                _ => "it is not known why they are ours",
+            };
             verdicts.push(Verdict::Park(id, why.into()));
             continue;
         }

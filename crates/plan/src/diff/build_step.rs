@@ -1,4 +1,4 @@
-//! From the changes of a name to the unit a server takes.
+//! Turns the changes of a name into a step: the unit for the server, its mark, and the lines people read.
 
 use std::sync::Arc;
 
@@ -107,16 +107,18 @@ impl<'a> Part<'a> {
 }
 
 /// Parts the guarded changes of a name from the rest: what a person must agree to goes together with what would take
-/// its place, and everything else goes on.
+/// its place, and everything else goes on. A claim is in neither: it joins nothing that has not left yet.
 pub(super) fn split<'a>(name: &'a NameDiff<'a>) -> (Vec<Part<'a>>, Vec<Part<'a>>) {
     let turns = name.switches_alias();
+    let guarded = name.is_guarded();
     let part = |set: &'a SetDiff<'a>| {
         let (free, held): (Vec<_>, Vec<_>) = set.removes.iter().partition(|removal| removal.is_free());
         let single = matches!(set.kind, RecordType::Cname | RecordType::Ptr);
         let waits = |value: &&DesiredValue| {
             turns || (single && !held.is_empty()) || held.iter().any(|removal| takes_place(value, removal))
         };
-        let (late, now): (Vec<_>, Vec<_>) = set.adds.iter().copied().partition(waits);
+        let adds = set.adds.iter().copied().filter(|value| !(guarded && value.claim));
+        let (late, now): (Vec<_>, Vec<_>) = adds.partition(waits);
         (Part { set, adds: now, removes: free }, Part { set, adds: late, removes: held })
     };
     name.sets.iter().map(part).unzip()

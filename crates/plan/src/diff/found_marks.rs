@@ -1,4 +1,4 @@
-//! Our own marks on the server.
+//! Our own ownership marks, as they were found on the server.
 
 use std::ops::Range;
 
@@ -38,7 +38,7 @@ impl<'a> FoundMarks<'a> {
     }
 }
 
-/// Finds the marks of names that are asked for in order, and remembers which nobody asked for.
+/// Finds the marks of names, asked for in order, and remembers the marks that were never asked for.
 pub(super) struct Cursor<'z, 'a> {
     marks: &'z FoundMarks<'a>,
     owner: &'z OwnerId,

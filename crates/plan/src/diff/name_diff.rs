@@ -1,4 +1,4 @@
-//! One name: what should stand there, what does, and what of it is ours.
+//! Compares one name: what is desired there, what the server has, and what of it is ours.
 
 mod foreign_values;
 
@@ -30,10 +30,12 @@ pub(super) struct NameDiff<'a> {
     pub(super) index: usize,
     pub(super) sets: Vec<SetDiff<'a>>,
     pub(super) ours: &'a [OwnedValue],
-    /// Somebody else's values that become ours as they stand.
+    /// Foreign values that become ours as they are.
     pub(super) adopted: Vec<&'a DesiredValue>,
     /// The mark is not what it should be even if nothing else changes.
     pub(super) mark: bool,
+    /// A value that is kept for a workload that no longer asks for it, and why.
+    pub(super) kept_for: Option<(RecordData, Arc<str>)>,
 }
 
 /// The changes of one set.
@@ -77,6 +79,18 @@ impl<'a> NameDiff<'a> {
     pub(super) fn changes_something(&self) -> bool {
         let set = |set: &SetDiff<'_>| !set.adds.is_empty() || !set.removes.is_empty() || set.retimes();
         self.mark || !self.adopted.is_empty() || self.sets.iter().any(set)
+    }
+
+    /// Whether something leaves that a guard may hold back.
+    pub(super) fn is_guarded(&self) -> bool {
+        self.removals().any(|removal| !removal.is_free())
+    }
+
+    /// Values that only claims ask for: they are not added while something at the name is parked.
+    pub(super) fn claimed(&self) -> impl Iterator<Item = &'a DesiredValue> {
+        let guarded = self.is_guarded();
+        let adds = self.sets.iter().flat_map(|set| &set.adds).copied();
+        adds.filter(move |value| guarded && value.claim)
     }
 
     /// The most careful cause of those removals that are not free.
@@ -143,6 +157,7 @@ pub(super) fn compare<'a>(
         ours,
         adopted: Vec::new(),
         mark: false,
+        kept_for: None,
     };
     let mut equal = Vec::new();
     for kind in kinds {
@@ -159,11 +174,13 @@ pub(super) fn compare<'a>(
         }
         for own in ours.iter().filter(|own| own.data.kind() == kind) {
             if wanted.is_none_or(|set| !set.has(&own.data)) {
-                compare_unwanted(input, place.name, &mut set, own, leaving, notes);
+                let kept = compare_unwanted(input, place.name, &mut set, own, leaving, notes);
+                name.kept_for = name.kept_for.take().or(kept);
             }
         }
         name.sets.push(set);
     }
+    foreign_values::block_claims_beside_kept(&mut name, notes);
     foreign_values::block_foreign(input, place, &mut name, sets, found, &equal, zones, notes);
     if !input.clean {
         by_mode(input.settings.mode, &mut name, notes);
@@ -179,7 +196,8 @@ fn is_settled(sets: &[DesiredSet], ours: &[OwnedValue], found: &[&RecordSet]) ->
     }
     let wanted = sets.iter().flat_map(|set| &set.values);
     let is_ours = |(value, own): (&DesiredValue, &OwnedValue)| {
-        value.data == own.data && value.waiting.is_none() && !own.pending && value.reasons == own.reasons
+        let quiet = value.waiting.is_none() && value.joined.is_none();
+        value.data == own.data && quiet && !own.pending && value.reasons == own.reasons
     };
     let is_there = |(set, found): (&DesiredSet, &&RecordSet)| {
         set.kind == found.kind
@@ -207,7 +225,7 @@ fn compare_wanted<'a>(
             if own.reasons != value.reasons || own.pending {
                 notes.restated.push((name.name.clone(), restated(own, value)));
             }
-            if let Some(why) = &value.waiting {
+            if let Some(why) = value.waiting.as_ref().or(value.joined.as_ref()) {
                 let value = Some(value.data.clone());
                 notes.kept.push(Kept { name: name.name.clone(), value, why: why.clone() });
             }
@@ -232,7 +250,7 @@ pub(super) fn restated(own: &OwnedValue, value: &DesiredValue) -> OwnedValue {
     OwnedValue { data: own.data.clone(), reasons: value.reasons.clone(), origin, pending: false }
 }
 
-/// A value of ours that nobody asks for.
+/// A value of ours that no workload asks for.
 fn compare_unwanted<'a>(
     input: &Input<'a>,
     name: &Name,
@@ -240,7 +258,7 @@ fn compare_unwanted<'a>(
     own: &'a OwnedValue,
     leaving: &'a [UndesiredValue],
     notes: &mut Notes,
-) {
+) -> Option<(RecordData, Arc<str>)> {
     let there = set.before.is_some_and(|before| before.values.contains(&own.data));
     let unknown = RemovalDecision::Remove(Cause::Unknown, "nothing is known about it".into());
     let judged = leaving.binary_search_by(|leaving| leaving.data.cmp(&own.data)).ok();
@@ -251,14 +269,15 @@ fn compare_unwanted<'a>(
             set.removes.push(Removal { data, cause: Cause::Asked, why, reasons });
         }
         _ if input.clean => notes.forgotten.push((name.clone(), own.data.clone())),
-        // Somebody removed what was adopted and is asked for by nobody: it is no longer ours.
+        // An adopted value was removed by others, and no workload asks for it: it is no longer ours.
         RemovalDecision::Keep(_) if !there && own.reasons.is_empty() => {
             notes.forgotten.push((name.clone(), own.data.clone()));
         }
         RemovalDecision::Keep(_) if !there => {}
         RemovalDecision::Keep(why) => {
-            let (value, why) = (Some(own.data.clone()), why.clone());
-            notes.kept.push(Kept { name: name.clone(), value, why });
+            let value = Some(own.data.clone());
+            notes.kept.push(Kept { name: name.clone(), value, why: why.clone() });
+            return (!own.reasons.is_empty()).then(|| (own.data.clone(), why.clone()));
         }
         RemovalDecision::Remove(..) if !there => notes.forgotten.push((name.clone(), own.data.clone())),
         RemovalDecision::Remove(cause, why) => {
@@ -266,6 +285,7 @@ fn compare_unwanted<'a>(
             set.removes.push(Removal { data, cause, why: why.clone(), reasons });
         }
     }
+    None
 }
 
 /// Takes back what the mode does not allow.

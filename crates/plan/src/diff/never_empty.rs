@@ -1,4 +1,4 @@
-//! The last value of a set goes only because its workload ended.
+//! Keeps the last value of a set until its replacement exists, unless its workload ended.
 
 use netstead_model::RecordType;
 

@@ -1,4 +1,4 @@
-//! PTR records follow the addresses they belong to.
+//! Lets PTR records follow their addresses: neither changes without the other.
 
 use std::{collections::HashSet, net::IpAddr};
 
@@ -9,7 +9,7 @@ use crate::Kept;
 
 type Addresses = HashSet<(Name, IpAddr)>;
 
-/// An address gets no PTR to a name that does not get the address because somebody else has it.
+/// An address gets no PTR to a name that does not get the address because foreign values are in the way.
 pub(super) fn without_blocked(names: &mut [NameDiff<'_>], notes: &Notes) {
     let wanted = notes.blocked.iter().flat_map(|one| one.wanted.iter().map(move |data| (&one.name, data)));
     let unmade: Addresses =
@@ -31,6 +31,7 @@ pub(super) fn without_parked(names: &mut [NameDiff<'_>], verdicts: &mut [Verdict
     for (name, verdict) in names.iter().zip(verdicts.iter()) {
         if matches!(verdict, Verdict::Park(..)) {
             let at = |data: &RecordData| Some((name.name.clone(), data.to_address()?));
+            unmade.extend(name.claimed().filter_map(|value| at(&value.data)));
             for part in split(name).1 {
                 unmade.extend(part.adds.iter().filter_map(|value| at(&value.data)));
                 unremoved.extend(part.removes.iter().filter_map(|removal| at(removal.data)));

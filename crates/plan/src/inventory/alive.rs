@@ -1,4 +1,4 @@
-//! What may still be there, for those who hold something for it.
+//! The workloads that may still exist, for callers that hold something for them.
 
 use netstead_model::{Ident, Key, Span, Workload};
 
@@ -33,7 +33,7 @@ impl Grace {
 pub struct Alive<'a> {
     pub id: &'a Key,
     pub workload: &'a Workload,
-    /// It is there; otherwise nobody may believe yet that it is not.
+    /// It exists; otherwise it is missing, but not for long enough to count as gone.
     pub present: bool,
 }
 

@@ -1,12 +1,15 @@
-//! One workload over time.
+//! One workload over time: when it was seen, since when it is missing, and its earlier versions.
 
-use std::sync::Arc;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
-use netstead_model::{Span, Workload};
+use netstead_model::{Name, Span, Workload};
 use serde::{Deserialize, Serialize};
 
-use crate::{Digest, Now};
+use crate::{Digest, Grace, Now};
 
 /// A workload, when it was seen, and what it was before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +25,38 @@ pub struct Entry {
     /// Earlier versions that asked for something else. What vanishes from a running workload is absent, not gone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub former: Vec<Former>,
+    /// Names that it began to ask for later than at its first sight, with the engine time of that.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub asked: BTreeMap<Name, u64>,
+}
+
+impl Entry {
+    /// Engine time since which it asks for `name`; without a name, since which it asks for what it does now.
+    pub(crate) fn asks_since(&self, name: Option<&Name>) -> u64 {
+        let latest = || self.asked.values().copied().max();
+        name.map_or_else(latest, |name| self.asked.get(name).copied()).unwrap_or(self.first)
+    }
+
+    /// Takes a new version in: names that neither the present version nor one within grace asked for are asked for from
+    /// now on. A claim of another owner begins anew with all of its names.
+    pub(super) fn note_names(&mut self, new: &Workload, now: Now) {
+        let another = self.workload.owner.is_some() && self.workload.owner != new.owner;
+        let grace = Grace::default().absent;
+        let recent = self.former.iter().filter(|former| !former.absence.passed(grace));
+        let versions = recent.map(|former| &former.workload).chain([&self.workload]).filter(|_| !another);
+        let known: BTreeSet<&Name> =
+            versions.flat_map(|version| version.wishes.iter().map(|wish| &wish.name)).collect();
+        let mut asked: BTreeMap<Name, u64> = self
+            .asked
+            .iter()
+            .filter(|(name, _)| known.contains(name))
+            .map(|(n, at)| (n.clone(), *at))
+            .collect();
+        for wish in new.wishes.iter().filter(|wish| !known.contains(&wish.name)) {
+            asked.insert(wish.name.clone(), now.millis);
+        }
+        self.asked = asked;
+    }
 }
 
 /// What is known about a workload's being there.

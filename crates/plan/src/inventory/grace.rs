@@ -1,4 +1,4 @@
-//! What is to be believed about a version of a workload, under somebody's grace.
+//! The grace verdict: whether a version of a workload is present, waiting, or gone.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ impl GraceVerdict {
         grace: Grace,
     ) -> Self {
         match newest {
-            // Somebody asked for the new version; unless the configuration did, and that may be a typo.
+            // A person asked for the new version; unless the configuration did, and that may be a typo.
             Self::Present if state.commanded && former.config == state.config => {
                 Self::Gone(Cause::Asked, "asked for".into())
             }

@@ -1,4 +1,4 @@
-//! Taking a report.
+//! Puts a report into the inventory: what is present, what is absent, and whether the source is suspect.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -114,8 +114,9 @@ impl SourceState {
         let Some(entry) = self.entries.get_mut(&id) else {
             let (first, first_at, last_at) = (now.millis, begun, begun);
             let workload = Arc::new(workload);
-            let (presence, former) = (Presence::Present, Vec::new());
-            self.entries.insert(id, Entry { workload, first, first_at, last_at, config, presence, former });
+            let (presence, former, asked) = (Presence::Present, Vec::new(), BTreeMap::new());
+            let entry = Entry { workload, first, first_at, last_at, config, presence, former, asked };
+            self.entries.insert(id, entry);
             return;
         };
         if *entry.workload != workload {
@@ -176,6 +177,7 @@ fn by_id(workloads: Vec<Workload>, source: &Ident) -> BTreeMap<Key, Workload> {
 
 /// A new version; the old one becomes a tombstone if it asked for something else.
 fn replace(entry: &mut Entry, workload: Workload, complete: bool, now: Now) {
+    entry.note_names(&workload, now);
     let old = std::mem::replace(&mut entry.workload, Arc::new(workload));
     let new = &entry.workload;
     entry.former.retain(|former| !asks_the_same(&former.workload, new));

@@ -1,4 +1,4 @@
-//! What other tools say is theirs, so that a person can hand it over.
+//! Values that the marks of other tools claim, so that a person can adopt them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

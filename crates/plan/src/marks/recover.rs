@@ -1,4 +1,4 @@
-//! Ownership after the store was lost.
+//! Recovers ownership from our own marks after the store was lost.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -143,6 +143,9 @@ fn block(f: &mut fmt::Formatter<'_>, wide: usize, blocked: &Blocked, provider: &
     if let Some(owner) = &blocked.owner {
         writeln!(f, "      if that was this one with a lost store: netstead recover --owner {owner}")?;
     }
+    if let Some(free_by) = &blocked.free_by {
+        writeln!(f, "      free it: {free_by}")?;
+    }
     if blocked.share {
         writeln!(f, "      stand beside it: share = true in [dns.{provider}]")?;
     }

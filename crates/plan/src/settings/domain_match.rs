@@ -1,4 +1,4 @@
-//! Which names a provider answers for, as people write it.
+//! [`DomainMatch`]: which names a provider is responsible for, as people write it.
 
 use std::{fmt, str::FromStr};
 

@@ -1,4 +1,4 @@
-//! The id of an installation.
+//! [`OwnerId`]: the id of an installation.
 
 use std::{fmt, str::FromStr, sync::Arc};
 

@@ -1,7 +1,7 @@
 //! Only what is ours is touched.
 
 use netstead_model::{RecordType, View};
-use netstead_plan::{ActualZone, DriftKind, Input, desired, diff};
+use netstead_plan::{ActualZone, DriftKind, Input, diff};
 
 use crate::world::*;
 
@@ -117,7 +117,7 @@ fn a_zone_that_could_not_be_read_is_left_and_so_is_its_parent() {
     world.sees([sub, vm("app", &["10.0.0.2"])]);
     let mut actual = world.server.actual();
     actual.zones.push(ActualZone { name: name("sub.example.com"), serial: None, sets: None });
-    let wanted = desired(&world.inventory, &world.settings, &world.domains, &world.owned, world.now());
+    let wanted = world.desired();
     let (owned, guard, settings, now) = (&world.owned, &world.guard, &world.settings, world.now());
     let plan = diff(&Input { desired: &wanted, actual: &actual, owned, guard, settings, now, clean: false });
     let names: Vec<_> = plan.steps.iter().map(|step| step.unit.name.as_str()).collect();

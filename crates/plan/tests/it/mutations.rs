@@ -1,7 +1,7 @@
 //! A typo in any setting deletes nothing by itself.
 
 use netstead_model::RecordType;
-use netstead_plan::{DomainMatch, DomainRule, Network, ProviderTarget, Template};
+use netstead_plan::{DomainMatch, DomainRule, Network, ProviderTarget, SourceRules, Template};
 
 use crate::world::*;
 
@@ -24,6 +24,9 @@ fn settled() -> World {
         machine.wishes = vec![wish(&format!("m{n}.lab.example.com"), &[&format!("10.0.9.{n}")])];
         workloads.push(machine);
     }
+    let mut top = bare("top");
+    top.wishes = vec![wish("example.com", &["10.0.9.9"]), wish("*.example.com", &["10.0.9.9"])];
+    workloads.push(top);
     world.sees(workloads).pass();
     assert!(world.plan().is_empty());
     world
@@ -35,6 +38,9 @@ type Typo = (&'static str, fn(&mut World));
 fn typos() -> Vec<Typo> {
     fn rule(world: &mut World) -> &mut DomainRule {
         &mut world.domains.0[0]
+    }
+    fn rules(world: &mut World, rules: SourceRules) {
+        world.configure_with("pve", "", false, rules);
     }
     vec![
         ("no domains", |w| w.settings.domains.clear()),
@@ -70,6 +76,19 @@ fn typos() -> Vec<Typo> {
         ("another template", |w| rule(w).template = "{source}-{name}.{domain}".parse().unwrap()),
         ("another source configuration", |w| w.configure("pve", "two", false)),
         ("a source that is gone", |w| w.configure("pev", "one", false)),
+        ("no wildcards", |w| w.settings.wildcard = false),
+        ("no top", |w| w.settings.apex = false),
+        ("lone zones", |w| w.settings.lone_zones = true),
+        ("a source for labels", |w| rules(w, SourceRules::for_labels())),
+        ("a source for another domain", |w| {
+            rules(w, SourceRules { domains: vec!["exmaple.com".parse().unwrap()], ..SourceRules::default() });
+        }),
+        ("a source for another type", |w| {
+            rules(w, SourceRules { types: vec![RecordType::Txt], ..SourceRules::default() });
+        }),
+        ("a source without wildcards", |w| {
+            rules(w, SourceRules { wildcard: false, apex: false, ..SourceRules::default() });
+        }),
         ("authoritative", |w| w.settings.mode = netstead_plan::Mode::Authoritative),
     ]
 }
@@ -117,6 +136,7 @@ fn a_typo_that_is_put_right_leaves_no_trace() {
         typo(&mut world);
         world.wait(60).pass();
         (world.settings, world.domains) = (before.settings.clone(), before.domains.clone());
+        world.inventory = before.inventory.clone();
         let names: Vec<_> = before.server.values().into_iter().map(|(name, _)| name).collect();
         let parked = world.plan().parked.map_or(Vec::new(), |parked| parked.changes);
         assert!(!parked.iter().any(|change| names.contains(&change.name)), "{what}");

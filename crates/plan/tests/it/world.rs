@@ -9,7 +9,7 @@ use netstead_model::{
 };
 use netstead_plan::{
     Actual, ActualZone, Desired, Digest, Domains, Guard, Input, Inventory, Now, Owned, Plan, ReportArrival,
-    Settings, SourceConfig, desired, diff, record_intent, record_outcome,
+    Settings, SourceConfig, SourceRules, desired, diff, record_intent, record_outcome,
 };
 
 #[derive(Clone)]
@@ -137,13 +137,18 @@ impl World {
     }
 
     pub fn configure(&mut self, source: &str, config: &str, commanded: bool) {
-        let config = SourceConfig { config: Digest::of([config]), commanded };
+        self.configure_with(source, config, commanded, SourceRules::default());
+    }
+
+    pub fn configure_with(&mut self, source: &str, config: &str, commanded: bool, rules: SourceRules) {
+        let config = SourceConfig { config: Digest::of([config]), commanded, rules };
         let now = self.now();
         self.inventory.configure(&BTreeMap::from([(source.parse().unwrap(), config)]), now);
     }
 
     pub fn desired(&self) -> Desired {
-        desired(&self.inventory, &self.settings, &self.domains, &self.owned, self.now())
+        let zones = self.server.actual().zone_tops(&self.settings);
+        desired(&self.inventory, &self.settings, &self.domains, &zones, &self.owned, self.now())
     }
 
     pub fn plan(&self) -> Plan {
@@ -190,6 +195,7 @@ pub fn bare(id: &str) -> Workload {
         source: "pve".parse().unwrap(),
         kind: "vm".into(),
         name: id.into(),
+        owner: None,
         hostname: None,
         labels: BTreeMap::new(),
         tags: Vec::new(),

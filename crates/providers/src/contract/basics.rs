@@ -1,4 +1,4 @@
-//! Write and read.
+//! Checks of reading and writing.
 
 #![allow(clippy::panic, clippy::missing_panics_doc, reason = "a promise that is broken ends the test")]
 

@@ -1,4 +1,4 @@
-//! Many units at once.
+//! Checks with many units at once.
 
 #![allow(clippy::panic, clippy::missing_panics_doc, reason = "a promise that is broken ends the test")]
 

@@ -1,4 +1,4 @@
-//! What must not happen.
+//! Checks of what must not happen.
 
 #![allow(clippy::panic, clippy::missing_panics_doc, reason = "a promise that is broken ends the test")]
 

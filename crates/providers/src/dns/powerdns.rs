@@ -1,9 +1,9 @@
 //! PowerDNS Authoritative, over its HTTP API.
 //!
-//! The API replaces whole record sets and takes many per request, so the changes of a zone travel in one PATCH: the
-//! server applies all of them or none. When it will have none, halves are tried until the one unit that it will not
-//! have stands alone. It has no conditions: what we are about to change is read again right before, and what is not
-//! as expected is left alone.
+//! The API replaces whole record sets and takes many per request, so the changes of a zone go out in one PATCH, and the server
+//! applies all of them or none. If the server refuses the batch, the refused unit is found by halving it, and the rest is
+//! applied. The API has no conditions: what is about to change is read again right before, and a unit that does not find what
+//! it expects is left out.
 
 mod apply;
 mod wire;
@@ -12,18 +12,18 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
 use netstead_model::{
-    Capabilities, Clock, DnsProvider, Name, ProviderError, RecordSet, RecordType, SystemClock, Unit,
-    UnitOutcome, WriteRequest, Zone, ZoneContent,
+    Capabilities, DnsProvider, Name, ProviderError, RecordSet, RecordType, Unit, UnitOutcome, WriteRequest,
+    Zone, ZoneContent,
 };
+use netstead_settings::{Configured, Identity, Kind, table};
 use reqwest::StatusCode;
-use serde::Deserialize;
 use tokio::sync::{Mutex, OnceCell};
 
 use self::wire::Changes;
-use super::{preconditions::ServerRecords, serial_steps::SerialSteps, tidy};
+use super::{DnsKind, preconditions::ServerRecords, serial_steps::SerialSteps, tidy};
 use crate::{
-    CallObserver, NoopObserver, Secret, SettingsError, Tls,
-    http::{Http, Reply, Timeouts},
+    BuildContext, Secret, SettingsError, Tls,
+    http::{self, Http, Reply, Timeouts},
 };
 
 /// Below this many units each name is asked for alone; above it the whole zone is read.
@@ -31,32 +31,53 @@ const FEW: usize = 8;
 /// A search that finds this many may have left out more.
 const MOST_HITS: &str = "200";
 
-/// `[dns.NAME]` with `type = "powerdns"`.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Config {
-    /// Address of the API, for example `https://ns1.example.net:8081`.
-    pub url: String,
-    /// Key sent with every request.
-    pub api_key: Secret,
-    /// The server's id in its own API.
-    #[serde(default = "localhost")]
-    pub server_id: String,
-    /// Whether a domain without a zone gets one.
-    #[serde(default)]
-    pub create_zones: bool,
-    /// The name servers of new zones; the first one stands in the SOA.
-    #[serde(default)]
-    pub nameservers: Vec<Name>,
-    /// The mailbox in the SOA of new zones, as a name; `hostmaster` in the zone unless set.
-    #[serde(default)]
-    pub hostmaster: Option<Name>,
-    #[serde(default)]
-    pub tls: Tls,
+pub const KIND: DnsKind =
+    Kind::new::<Config>("powerdns", "PowerDNS Authoritative, over its HTTP API", capabilities);
+
+table! {
+    /// `[dns.NAME]` with `type = "powerdns"`.
+    pub struct Config {
+        /// of its HTTP API: `http://ns1:8081`
+        url: String, required "\"http://ns1:8081\"";
+        /// the key of its HTTP API, a secret
+        api_key: Secret, required "{ file = \"/run/secrets/pdns\" }";
+        /// the server's id in its own API
+        server_id: String, default "localhost";
+        /// make the zone of a domain that has none
+        create_zones: bool, default false;
+        /// the name servers of new zones; the first one stands in the SOA
+        nameservers: Vec<Name>, unset;
+        /// the mailbox in the SOA of new zones, as a name
+        hostmaster: Option<Name>, unset "`hostmaster` in the zone";
+        tls: Tls, all;
+    }
 }
 
-fn localhost() -> String {
-    "localhost".to_owned()
+impl Configured<dyn DnsProvider> for Config {
+    fn identity(&self) -> Identity {
+        Identity::default().and_url(self.root(), &self.server_id)
+    }
+
+    fn server(&self) -> String {
+        self.url.clone()
+    }
+
+    fn check(&self) -> Result<(), SettingsError> {
+        if self.create_zones && self.nameservers.is_empty() {
+            let problem = "`create_zones` needs them: a new zone has at least one name server";
+            return Err(SettingsError::new("nameservers", problem));
+        }
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        if self.server_id.is_empty() || !self.server_id.chars().all(plain) {
+            return Err(SettingsError::new("server_id", format!("`{}` is no id", self.server_id)));
+        }
+        http::base(self.root())?;
+        self.tls.check()
+    }
+
+    fn build(&self, context: &BuildContext) -> Result<Arc<dyn DnsProvider>, SettingsError> {
+        Ok(Arc::new(PowerDns::open(self.clone(), context)?))
+    }
 }
 
 impl Config {
@@ -64,12 +85,29 @@ impl Config {
         Self {
             url: url.into(),
             api_key,
-            server_id: localhost(),
+            server_id: "localhost".to_owned(),
             create_zones: false,
             nameservers: Vec::new(),
             hostmaster: None,
             tls: Tls::default(),
         }
+    }
+
+    /// The address without the path of the API.
+    fn root(&self) -> &str {
+        let url = self.url.trim_end_matches('/');
+        url.strip_suffix("/api/v1").unwrap_or(url)
+    }
+}
+
+fn capabilities() -> Capabilities {
+    Capabilities {
+        types: RecordType::ALL.to_vec(),
+        marks: true,
+        fenced: false,
+        atomic: true,
+        keeps_foreign: false,
+        proxies: false,
     }
 }
 
@@ -99,30 +137,21 @@ type Version = (u32, u32, u32);
 const SINGLE_VALUES: Version = (5, 0, 2);
 
 impl PowerDns {
+    /// As [`PowerDns::open`], with this machine's clock and environment.
     pub fn new(config: Config) -> Result<Self, SettingsError> {
-        Self::observed(config, Arc::new(NoopObserver), SystemClock::shared())
+        Self::open(config, &super::plain_context(KIND.name))
     }
 
-    /// As [`PowerDns::new`], telling `observer` of each request.
-    pub fn observed(
-        config: Config,
-        observer: Arc<dyn CallObserver>,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Self, SettingsError> {
-        if config.create_zones && config.nameservers.is_empty() {
-            let problem = "`create_zones` needs them: a new zone has at least one name server";
-            return Err(SettingsError::new("nameservers", problem));
-        }
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        if config.server_id.is_empty() || !config.server_id.chars().all(plain) {
-            return Err(SettingsError::new("server_id", format!("`{}` is no id", config.server_id)));
-        }
-        let url = config.url.trim_end_matches('/');
-        let url = url.strip_suffix("/api/v1").unwrap_or(url);
-        let http = Http::new(url, &config.tls, Timeouts::default(), observer, clock)?.secret_header(
+    /// Opens files and secrets; the server itself is asked later.
+    pub fn open(config: Config, context: &BuildContext) -> Result<Self, SettingsError> {
+        config.check()?;
+        let api_key =
+            config.api_key.reveal(context).map_err(|problem| SettingsError::new("api_key", problem))?;
+        let (calls, clock) = (Arc::clone(&context.calls), Arc::clone(&context.clock));
+        let http = Http::new(config.root(), &config.tls, Timeouts::default(), calls, clock)?.secret_header(
             "x-api-key",
             "api_key",
-            &config.api_key,
+            &api_key,
         )?;
         let creation = config
             .create_zones
@@ -219,14 +248,7 @@ impl DnsProvider for PowerDns {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            types: RecordType::ALL.to_vec(),
-            marks: true,
-            fenced: false,
-            atomic: true,
-            keeps_foreign: false,
-            proxies: false,
-        }
+        capabilities()
     }
 
     /// With `create_zones`, a domain without a zone counts as an empty one; the first write makes it.

@@ -1,4 +1,4 @@
-//! What a unit finds on the server: what it expects, what it wants already, or something else.
+//! Compares a unit with the server's records: as expected, already done, or changed by others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use super::tidy;
 #[derive(Debug, Clone, Default)]
 pub(super) struct ServerRecords {
     pub(super) sets: BTreeMap<(Name, RecordType), RecordSet>,
-    /// Sets with a value that our types cannot hold: nobody may replace them.
+    /// Sets with a value that our types cannot hold: they must not be replaced.
     pub(super) opaque: BTreeSet<(Name, RecordType)>,
     /// Names with data of types we do not know.
     pub(super) others: BTreeSet<Name>,

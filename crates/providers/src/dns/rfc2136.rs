@@ -24,68 +24,131 @@ use std::{
 
 use async_trait::async_trait;
 use netstead_model::{
-    Capabilities, Clock, DnsProvider, Name, ProviderError, RecordSet, RecordType, SystemClock, UnitOutcome,
-    WriteRequest, Zone, ZoneContent,
+    Capabilities, DnsProvider, Name, ProviderError, RecordSet, RecordType, UnitOutcome, WriteRequest, Zone,
+    ZoneContent,
 };
-use serde::Deserialize;
+use netstead_settings::{Configured, Identity, Kind, SecretValue, choice, table};
+use netstead_wire::Redactor;
 
 use self::client::{Client, Server};
-use super::{serial_steps::SerialSteps, tidy};
-use crate::{CallObserver, NoopObserver, Secret, SettingsError};
+use super::{DnsKind, serial_steps::SerialSteps, tidy};
+use crate::{BuildContext, Secret, SettingsError};
 
 pub use self::tsig::Algorithm;
 
 const CONNECT: Duration = Duration::from_secs(5);
 const ANSWER: Duration = Duration::from_secs(30);
 
-/// `[dns.NAME]` with `type = "rfc2136"`.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Config {
-    /// `host`, `host:port` or `[address]:port`. Reads take the first that answers; writes go to the first that acts as
-    /// the zone's primary.
-    pub servers: Vec<String>,
-    /// The name of the TSIG key, as the server knows it.
-    #[serde(default)]
-    pub tsig_name: Option<String>,
-    /// `hmac-sha256`, `hmac-sha384` or `hmac-sha512`.
-    #[serde(default = "sha256")]
-    pub tsig_algorithm: String,
-    /// The key itself, in base64.
-    #[serde(default)]
-    pub tsig_secret: Option<Secret>,
-    #[serde(default)]
-    pub read: Read,
-    /// Zones that lie below a configured domain: DNS has no way to ask for them. Those at or above one are found.
-    #[serde(default)]
-    pub zones: Vec<Name>,
+/// A key of the right form, for checking the rest of a table whose own key is not opened: 64 bytes in base64.
+const ANY_KEY: &str =
+    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA==";
+
+pub const KIND: DnsKind =
+    Kind::new::<Config>("rfc2136", "DNS UPDATE as BIND, Knot and PowerDNS take it", capabilities);
+
+table! {
+    /// `[dns.NAME]` with `type = "rfc2136"`.
+    pub struct Config {
+        /// `host`, `host:port` or `[address]:port`; the next one is asked when one fails, and writes go to the first that
+        /// acts as the zone's primary
+        servers: Vec<String>, required "[\"ns1.example.com\"]";
+        /// the name of the TSIG key, as the server knows it
+        tsig_name: Option<String>, unset "no key";
+        /// `hmac-sha256`, `hmac-sha384`, `hmac-sha512`
+        tsig_algorithm: String, default "hmac-sha256";
+        /// the key itself in base64, a secret
+        tsig_secret: Option<Secret>, unset;
+        /// `transfer`: by AXFR. `query`: where no transfer is allowed, each name that is wanted or ours is asked for alone;
+        /// other names, and so marks of other tools, stay unseen
+        read: Read, default "transfer";
+        /// zones below a domain, which DNS has no way to ask for
+        zones: Vec<Name>, unset;
+    }
 }
 
-fn sha256() -> String {
-    "hmac-sha256".to_owned()
+choice! {
+    /// How a zone is read.
+    #[derive(Default)]
+    pub enum Read {
+        /// AXFR: the whole zone at one serial.
+        #[default]
+        Transfer = "transfer",
+        /// Each known name is asked for. Values at other names stay unknown.
+        Query = "query",
+    }
 }
 
-/// How a zone is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Read {
-    /// AXFR: the whole zone at one serial.
-    #[default]
-    Transfer,
-    /// Each known name is asked for. What stands at other names stays unknown.
-    Query,
+impl Configured<dyn DnsProvider> for Config {
+    fn identity(&self) -> Identity {
+        self.servers
+            .iter()
+            .fold(Identity::default(), |identity, server| identity.and_host(server, client::PORT))
+    }
+
+    fn server(&self) -> String {
+        self.servers.join(" ")
+    }
+
+    fn check(&self) -> Result<(), SettingsError> {
+        self.parsed_servers()?;
+        self.tsig_key(|secret| match secret {
+            Secret::Value(value) => Ok(SecretValue::new(value)),
+            Secret::Variable(_) | Secret::File(_) | Secret::Credential(_) => Ok(SecretValue::new(ANY_KEY)),
+        })
+        .map(drop)
+    }
+
+    fn build(&self, context: &BuildContext) -> Result<Arc<dyn DnsProvider>, SettingsError> {
+        Ok(Arc::new(Rfc2136::open(self.clone(), context)?))
+    }
 }
 
 impl Config {
+    fn parsed_servers(&self) -> Result<Vec<Server>, SettingsError> {
+        if self.servers.is_empty() {
+            return Err(SettingsError::new("servers", "there must be at least one"));
+        }
+        self.servers.iter().map(|text| Server::parse(text)).collect()
+    }
+
+    fn tsig_key(
+        &self,
+        reveal: impl FnOnce(&Secret) -> Result<SecretValue, SettingsError>,
+    ) -> Result<Option<tsig::TsigKey>, SettingsError> {
+        match (&self.tsig_name, &self.tsig_secret) {
+            (None, None) => Ok(None),
+            (Some(_), None) => {
+                Err(SettingsError::new("tsig_secret", "it is missing, and `tsig_name` is set"))
+            }
+            (None, Some(_)) => {
+                Err(SettingsError::new("tsig_name", "it is missing, and `tsig_secret` is set"))
+            }
+            (Some(name), Some(secret)) => {
+                tsig::TsigKey::new(name, &self.tsig_algorithm, &reveal(secret)?).map(Some)
+            }
+        }
+    }
+
     pub fn new(servers: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self {
             servers: servers.into_iter().map(Into::into).collect(),
             tsig_name: None,
-            tsig_algorithm: sha256(),
+            tsig_algorithm: "hmac-sha256".to_owned(),
             tsig_secret: None,
             read: Read::default(),
             zones: Vec::new(),
         }
+    }
+}
+
+fn capabilities() -> Capabilities {
+    Capabilities {
+        types: RecordType::ALL.to_vec(),
+        marks: true,
+        fenced: true,
+        atomic: true,
+        keeps_foreign: true,
+        proxies: false,
     }
 }
 
@@ -100,43 +163,34 @@ pub struct Rfc2136 {
 }
 
 impl Rfc2136 {
+    /// As [`Rfc2136::open`], with this machine's clock and environment.
     pub fn new(config: Config) -> Result<Self, SettingsError> {
-        Self::observed(config, Arc::new(NoopObserver), SystemClock::shared())
+        Self::open(config, &super::plain_context(KIND.name))
     }
 
-    /// As [`Rfc2136::new`], telling `observer` of each exchange.
-    pub fn observed(
-        config: Config,
-        observer: Arc<dyn CallObserver>,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Self, SettingsError> {
-        Self::patient(config, observer, clock, CONNECT, ANSWER)
+    /// Opens secrets; the servers themselves are asked later.
+    pub fn open(config: Config, context: &BuildContext) -> Result<Self, SettingsError> {
+        Self::with_timeouts(config, context, CONNECT, ANSWER)
     }
 
-    /// As [`Rfc2136::observed`], with other limits of time.
-    pub fn patient(
+    /// As [`Rfc2136::open`], with other limits of time.
+    pub fn with_timeouts(
         config: Config,
-        observer: Arc<dyn CallObserver>,
-        clock: Arc<dyn Clock>,
+        context: &BuildContext,
         connect: Duration,
         answer: Duration,
     ) -> Result<Self, SettingsError> {
-        let servers: Vec<Server> =
-            config.servers.iter().map(|text| Server::parse(text)).collect::<Result<_, _>>()?;
-        if servers.is_empty() {
-            return Err(SettingsError::new("servers", "there must be at least one"));
-        }
-        let key = match (&config.tsig_name, &config.tsig_secret) {
-            (None, None) => None,
-            (Some(_), None) => {
-                return Err(SettingsError::new("tsig_secret", "it is missing, and `tsig_name` is set"));
-            }
-            (None, Some(_)) => {
-                return Err(SettingsError::new("tsig_name", "it is missing, and `tsig_secret` is set"));
-            }
-            (Some(name), Some(secret)) => Some(tsig::TsigKey::new(name, &config.tsig_algorithm, secret)?),
-        };
-        let client = Client { key, observer, clock, connect, answer };
+        let servers = config.parsed_servers()?;
+        let mut revealed = None;
+        let key = config.tsig_key(|secret| {
+            let value = secret.reveal(context);
+            let value = value.map_err(|problem| SettingsError::new("tsig_secret", problem))?;
+            revealed = Some(value.clone());
+            Ok(value)
+        })?;
+        let redactor = Redactor::new(revealed.as_ref().map(SecretValue::expose));
+        let (observer, clock) = (Arc::clone(&context.calls), Arc::clone(&context.clock));
+        let client = Client { key, redactor, observer, clock, connect, answer };
         let steps = SerialSteps::default();
         Ok(Self { servers, client, read: config.read, zones: config.zones, steps })
     }
@@ -188,14 +242,7 @@ impl DnsProvider for Rfc2136 {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            types: RecordType::ALL.to_vec(),
-            marks: true,
-            fenced: true,
-            atomic: true,
-            keeps_foreign: true,
-            proxies: false,
-        }
+        capabilities()
     }
 
     async fn zones(&self, domains: &[Name]) -> Result<Vec<Zone>, ProviderError> {
@@ -254,7 +301,7 @@ impl DnsProvider for Rfc2136 {
         for server in &self.servers {
             match self.write_to(server, zone, request).await {
                 Ok(outcomes) => return Ok(outcomes),
-                // Whoever comes next may be the primary, as long as this one surely changed nothing.
+                // The next server may be the primary, as long as this one certainly changed nothing.
                 Err(write::Stop { error, harmless: true }) => first = first.or(Some(error)),
                 Err(write::Stop { error, harmless: false }) => return Err(error),
             }

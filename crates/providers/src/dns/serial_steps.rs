@@ -1,4 +1,4 @@
-//! How far our own writes moved the serials of zones.
+//! Counts how far our own writes moved the serials of zones.
 
 use std::{
     collections::BTreeMap,
@@ -8,7 +8,7 @@ use std::{
 use netstead_model::Name;
 
 /// For servers that count a zone's serial up by one with every change they take. If the serial moved by as much as the
-/// last write had changes, nobody else changed anything; after any other step (a serial made of the date, a signer at
+/// last write had changes, no other client changed anything; after any other step (a serial made of the date, a signer at
 /// work) the zone is read.
 #[derive(Debug, Default)]
 pub(super) struct SerialSteps(Mutex<BTreeMap<Name, u32>>);

@@ -1,10 +1,12 @@
-//! Whom we trust at the other end of an HTTPS connection.
+//! TLS of HTTPS connections: which certificates are trusted.
 
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
 
+use netstead_settings::table;
+use netstead_wire::files;
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, Error, RootCertStore,
     SignatureScheme,
@@ -15,30 +17,44 @@ use rustls::{
     crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature},
     pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject},
 };
-use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use crate::SettingsError;
 
-/// TLS settings of a provider that is spoken to by HTTP. Nothing set: the roots of the machine, and the host of the URL.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Tls {
-    /// Certificates to trust instead of the machine's roots (PEM).
-    pub ca_file: Option<PathBuf>,
-    /// Our own certificate, with its chain (PEM), for servers that ask for one.
-    pub client_cert: Option<PathBuf>,
-    /// The key of `client_cert` (PEM).
-    pub client_key: Option<PathBuf>,
-    /// The name the certificate must be for, if that is not the host of the URL.
-    pub server_name: Option<String>,
-    /// SHA-256 of the one certificate to trust, as `AA:BB:…`; then nothing else of it is checked.
-    pub fingerprint: Option<String>,
-    /// Trusts everybody. For a first try only.
-    pub insecure: bool,
+table! {
+    /// TLS settings of a server that is spoken to by HTTP. Nothing set: the roots of the machine, and the host of the URL.
+    #[derive(Default)]
+    pub struct Tls {
+        /// certificates to trust instead of the machine's, PEM
+        ca_file: Option<PathBuf>, unset;
+        /// our own certificate with its chain, PEM, for servers that ask for one
+        client_cert: Option<PathBuf>, unset;
+        /// the key of `client_cert`, PEM
+        client_key: Option<PathBuf>, unset;
+        /// the name its certificate must be for
+        server_name: Option<String>, unset "the host of the URL";
+        /// SHA-256 of the one certificate to trust; then nothing else of it is checked
+        fingerprint: Option<String>, unset;
+        /// trust any certificate; for a first try
+        insecure: bool, default false;
+    }
 }
 
 impl Tls {
+    /// Refuses what does not fit together. No file is opened.
+    pub fn check(&self) -> Result<(), SettingsError> {
+        match (&self.client_cert, &self.client_key) {
+            (Some(_), None) => {
+                return Err(SettingsError::new("client_key", "it is missing, and `client_cert` is set"));
+            }
+            (None, Some(_)) => {
+                return Err(SettingsError::new("client_cert", "it is missing, and `client_key` is set"));
+            }
+            _ => {}
+        }
+        self.fingerprint.as_deref().map_or(Ok(()), |text| fingerprint(text).map(drop))
+    }
+
     pub(super) fn client_config(&self) -> Result<ClientConfig, SettingsError> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let trust = Arc::new(CertificateVerifier {
@@ -51,23 +67,20 @@ impl Tls {
             .map_err(|error| SettingsError::new("url", format!("TLS cannot start: {error}")))?
             .dangerous()
             .with_custom_certificate_verifier(trust);
+        self.check()?;
         let mut config = match (&self.client_cert, &self.client_key) {
-            (None, None) => builder.with_no_client_auth(),
-            (Some(_), None) => {
-                return Err(SettingsError::new("client_key", "it is missing, and `client_cert` is set"));
-            }
-            (None, Some(_)) => {
-                return Err(SettingsError::new("client_cert", "it is missing, and `client_key` is set"));
-            }
             (Some(cert), Some(key)) => {
                 let chain = certificates("client_cert", cert)?;
-                let key = PrivateKeyDer::from_pem_file(key).map_err(|error| {
+                let wrong = |error: &dyn std::fmt::Display| {
                     SettingsError::new("client_key", format!("{} holds no key: {error}", key.display()))
-                })?;
+                };
+                let pem = files::read(key, files::MOST_OF_PEM).map_err(|error| wrong(&error))?;
+                let key = PrivateKeyDer::from_pem_slice(&pem).map_err(|error| wrong(&error))?;
                 builder
                     .with_client_auth_cert(chain, key)
                     .map_err(|error| SettingsError::new("client_key", format!("it does not fit: {error}")))?
             }
+            _ => builder.with_no_client_auth(),
         };
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(config)
@@ -112,9 +125,9 @@ fn certificates(key: &'static str, file: &Path) -> Result<Vec<CertificateDer<'st
     let wrong = |reason: String| {
         SettingsError::new(key, format!("{} holds no certificate: {reason}", file.display()))
     };
-    let found: Vec<_> = CertificateDer::pem_file_iter(file)
-        .and_then(Iterator::collect)
-        .map_err(|error| wrong(error.to_string()))?;
+    let pem = files::read(file, files::MOST_OF_PEM).map_err(|error| wrong(error.to_string()))?;
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
+    let found = found.map_err(|error| wrong(error.to_string()))?;
     if found.is_empty() {
         return Err(wrong("there is no `BEGIN CERTIFICATE` in it".into()));
     }

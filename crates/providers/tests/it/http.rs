@@ -1,6 +1,13 @@
 //! What HTTP does on its worse days, and whom TLS trusts.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use netstead_model::{DnsProvider as _, ProviderError};
 use netstead_providers::{
@@ -99,6 +106,77 @@ async fn what_is_no_answer_of_the_api_is_told() {
     let port = http(|_| reply("302 Found", "location: https://evil.invalid/\r\n", ""), None).await;
     let error = provider(format!("http://127.0.0.1:{port}"), Tls::default()).read(&zone()).await.unwrap_err();
     assert!(matches!(error, ProviderError::Malformed { .. }), "{error:?}");
+}
+
+/// Answers with a body that does not end, whether or not it says how long it is; counts the bytes it could send.
+async fn flood(head: &'static str) -> (u16, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (port, sent) = (listener.local_addr().unwrap().port(), Arc::<AtomicUsize>::default());
+    let counted = Arc::clone(&sent);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let _ = stream.read(&mut [0; 4096]).await;
+            let chunk = vec![b' '; 1 << 20];
+            let mut frame = format!("{:x}\r\n", chunk.len()).into_bytes();
+            frame.extend(chunk);
+            frame.extend(b"\r\n");
+            let _ = stream.write_all(head.as_bytes()).await;
+            while stream.write_all(&frame).await.is_ok() {
+                counted.fetch_add(frame.len(), Ordering::Relaxed);
+            }
+        }
+    });
+    (port, sent)
+}
+
+fn long_to_changes(line: &str) -> String {
+    let long = "HTTP/1.1 500 No\r\ncontent-length: 3904260001\r\n\r\n";
+    if line.starts_with("PATCH") { long.to_owned() } else { zones(line) }
+}
+
+#[tokio::test]
+async fn an_answer_without_end_is_given_up_at_its_limit() {
+    const LIMIT: usize = 256 << 20;
+    let told = "its answer has more than 268435456 bytes, the most that is read";
+    let unit = change(None, Some(a("x.example.test", &["192.0.2.1"])));
+    for (head, most) in [
+        ("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n", LIMIT + (64 << 20)),
+        // Where the length is known, nothing is read at all, but what was on its way.
+        ("HTTP/1.1 200 OK\r\ncontent-length: 3904260001\r\n\r\n", 64 << 20),
+    ] {
+        let (port, sent) = flood(head).await;
+        let provider = provider(format!("http://127.0.0.1:{port}"), Tls::default());
+        let error = provider.zones(&[zone()]).await.unwrap_err();
+        assert_eq!(error, ProviderError::Malformed { server: provider.server(), reason: told.to_owned() });
+        assert!(sent.load(Ordering::Relaxed) < most, "{sent:?}");
+    }
+    // What such a server did with a change is not known.
+    let port = http(long_to_changes, None).await;
+    let provider = provider(format!("http://127.0.0.1:{port}"), Tls::default());
+    let error = provider.write(&zone(), &request(1, vec![unit])).await.unwrap_err();
+    assert_eq!(error, ProviderError::Unknown { server: provider.server(), reason: told.to_owned() });
+}
+
+#[tokio::test]
+async fn a_secret_that_the_server_echoes_is_not_shown() {
+    let answers: [fn(&str) -> String; 6] = [
+        |_| reply("401 Unauthorized", "", "your key hunter2 is wrong"),
+        |_| reply("422 Unprocessable Entity", "", r#"{"error":"header X-API-Key: hunter2 is wrong"}"#),
+        |_| reply("500 Internal Server Error", "", "hunter2"),
+        |_| reply("404 Not Found", "", "hunter2"),
+        |_| reply("200 OK", "", r#""hunter2""#),
+        // The end of what is shown would cut it in two.
+        |_| reply("400 Bad Request", "", &format!("{}hunter2", "x".repeat(297))),
+    ];
+    for answer in answers {
+        let port = http(answer, None).await;
+        let provider = provider(format!("http://127.0.0.1:{port}"), Tls::default());
+        let read = provider.read(&zone()).await.unwrap_err();
+        let listed = provider.zones(&[zone()]).await.unwrap_err();
+        let shown = format!("{read} {read:?} {listed} {listed:?}");
+        assert!(!shown.contains("hunter2") && !shown.contains("xhun"), "{shown}");
+        assert!(shown.contains("(re"), "{shown}");
+    }
 }
 
 struct Certificates {

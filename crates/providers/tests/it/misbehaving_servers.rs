@@ -3,13 +3,13 @@
 use std::net::SocketAddr;
 
 use netstead_model::{DnsProvider as _, ProviderError};
-use netstead_providers::dns::rfc2136::Config;
+use netstead_providers::dns::rfc2136::{Config, Rfc2136};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpListener,
 };
 
-use crate::support::{a, change, hasty, request, zone};
+use crate::support::{a, change, context, hasty, request, zone};
 
 const APEX: &[u8] = b"\x07example\x04test\0";
 
@@ -100,6 +100,34 @@ async fn a_transfer_that_is_not_one_is_an_error() {
         let outcome = read(messages, false).await;
         assert!(matches!(outcome, Err(ProviderError::Malformed { .. })), "{what}: {outcome:?}");
     }
+}
+
+#[tokio::test]
+async fn a_transfer_without_end_is_given_up_at_its_limit() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let server = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let length = stream.read_u16().await.unwrap();
+        let mut question = vec![0; usize::from(length)];
+        stream.read_exact(&mut question).await.unwrap();
+        let message = |record: Vec<u8>| {
+            let mut message = question[..2].to_vec();
+            message.extend([0x84, 0, 0, 0, 0, 1, 0, 0, 0, 0]);
+            message.extend(record);
+            [&u16::try_from(message.len()).unwrap().to_be_bytes()[..], &message].concat()
+        };
+        let _ = stream.write_all(&message(soa(7))).await;
+        let long = message(record(APEX, 65_280, &vec![0; 60_000]));
+        while stream.write_all(&long).await.is_ok() {}
+    });
+    let minute = std::time::Duration::from_mins(1);
+    let config = Config::new([server.to_string()]);
+    let provider = Rfc2136::with_timeouts(config, &context(), minute, minute).unwrap();
+    let error = provider.read(&zone()).await.unwrap_err();
+    let reason =
+        "the transfer of `example.test` has more than 268435456 bytes, the most that is read".to_owned();
+    assert_eq!(error, ProviderError::Malformed { server: server.to_string(), reason });
 }
 
 #[tokio::test]

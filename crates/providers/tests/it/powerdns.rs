@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use netstead_model::{DnsProvider as _, Name, ProviderError, RecordType, SystemClock, UnitOutcome};
+use netstead_model::{DnsProvider as _, Name, ProviderError, RecordType, UnitOutcome};
 use netstead_providers::{
     Secret,
     contract::{self, Subject},
@@ -8,7 +8,7 @@ use netstead_providers::{
 };
 use netstead_testkit::PowerDns as Server;
 
-use crate::support::{Counter, ZONE, a, change, name, request, set, zone};
+use crate::support::{Counter, ZONE, a, change, context, name, request, set, zone};
 
 fn config(server: &Server) -> Config {
     Config::new(server.api_url(), Secret::new(server.api_key()))
@@ -29,8 +29,7 @@ async fn api(server: &Server, method: reqwest::Method, path: &str, body: &str) -
 async fn powerdns_keeps_the_contract() {
     let Some(server) = Server::start(&[ZONE]) else { return };
     let counter = Counter::default();
-    let observed =
-        PowerDns::observed(config(&server), Arc::new(counter.clone()), SystemClock::shared()).unwrap();
+    let observed = PowerDns::open(config(&server), &context().with_calls(Arc::new(counter.clone()))).unwrap();
     let stranger = PowerDns::new(Config::new(server.api_url(), Secret::new("wrong"))).unwrap();
     let mut subject = Subject::new(Arc::new(observed), Arc::new(stranger), zone());
     subject.requests = Some(Box::new(move || counter.get()));
@@ -144,8 +143,7 @@ async fn a_restart_between_writes_goes_unnoticed() {
 async fn ten_thousand_names_take_a_handful_of_requests() {
     let Some(server) = Server::start(&[ZONE]) else { return };
     let counter = Counter::default();
-    let provider =
-        PowerDns::observed(config(&server), Arc::new(counter.clone()), SystemClock::shared()).unwrap();
+    let provider = PowerDns::open(config(&server), &context().with_calls(Arc::new(counter.clone()))).unwrap();
     let new = |n: u32| change(None, Some(a(&format!("h{n}.example.test"), &["192.0.2.1"])));
     let outcomes = provider.write(&zone(), &request(1, (0..10_000).map(new).collect())).await.unwrap();
     assert!(outcomes.iter().all(|outcome| *outcome == UnitOutcome::Applied));

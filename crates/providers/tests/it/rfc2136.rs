@@ -5,7 +5,7 @@ use netstead_providers::contract;
 use netstead_testkit::{Bind, Knot, PowerDns, TsigKey};
 
 use crate::support::{
-    ZONE, a, change, config, hasty, name, request, rfc2136, set, subject, wrong_secret, zone,
+    ZONE, a, change, config, context, hasty, name, request, rfc2136, set, subject, wrong_secret, zone,
 };
 
 #[tokio::test]
@@ -62,11 +62,8 @@ async fn refused_credentials_are_explained() {
         )
     );
     let clock = netstead_model::ManualClock::at(jiff::Timestamp::from_second(1_000_000_000).unwrap());
-    let late = netstead_providers::dns::Rfc2136::observed(
-        config(server, bind.key()),
-        Arc::new(netstead_providers::NoopObserver),
-        clock.shared(),
-    );
+    let context = context().with_clock(clock.shared());
+    let late = netstead_providers::dns::Rfc2136::open(config(server, bind.key()), &context);
     let error = late.unwrap().read(&zone()).await.unwrap_err();
     assert!(matches!(error, ProviderError::Denied { .. }), "{error:?}");
     assert!(error.to_string().contains("BADTIME: its clock and ours are "), "{error}");

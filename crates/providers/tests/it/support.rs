@@ -8,10 +8,10 @@ use std::{
 };
 
 use netstead_model::{
-    DnsProvider, Fence, Name, RecordData, RecordSet, RecordType, SetChange, SystemClock, Unit, WriteRequest,
+    DnsProvider, Fence, Name, RecordData, RecordSet, RecordType, SetChange, Unit, WriteRequest,
 };
 use netstead_providers::{
-    Call, CallObserver, Secret,
+    BuildContext, Call, CallObserver, Secret,
     contract::Subject,
     dns::rfc2136::{Config, Rfc2136},
 };
@@ -75,7 +75,11 @@ pub fn rfc2136(server: SocketAddr, key: &TsigKey) -> Rfc2136 {
 /// With limits of time that a test can wait for.
 pub fn hasty(config: Config) -> Rfc2136 {
     let half = Duration::from_millis(500);
-    Rfc2136::patient(config, Arc::new(Counter::default()), SystemClock::shared(), half, half).unwrap()
+    Rfc2136::with_timeouts(config, &context(), half, half).unwrap()
+}
+
+pub fn context() -> BuildContext {
+    BuildContext::new("it".parse().unwrap())
 }
 
 pub fn wrong_secret(key: &TsigKey) -> TsigKey {
@@ -85,7 +89,7 @@ pub fn wrong_secret(key: &TsigKey) -> TsigKey {
 pub fn subject(server: SocketAddr, key: &TsigKey) -> Subject {
     let counter = Counter::default();
     let observer = Arc::new(counter.clone());
-    let provider = Rfc2136::observed(config(server, key), observer, SystemClock::shared()).unwrap();
+    let provider = Rfc2136::open(config(server, key), &context().with_calls(observer)).unwrap();
     let stranger: Arc<dyn DnsProvider> = Arc::new(rfc2136(server, &wrong_secret(key)));
     let mut subject = Subject::new(Arc::new(provider), stranger, zone());
     subject.requests = Some(Box::new(move || counter.get()));

@@ -8,6 +8,10 @@ use super::{
     list,
 };
 
+pub(super) fn reads(label: &str) -> bool {
+    label.strip_prefix("caddy").is_some_and(is_site)
+}
+
 pub(super) fn read(told: &WorkloadLabels<'_>, notes: &mut Diagnostics) -> Vec<NameRequest> {
     let mut asks = Vec::new();
     for (label, value) in told.labels.range("caddy".to_owned()..) {

@@ -1,4 +1,4 @@
-//! What a workload's labels say for all of its names.
+//! Labels that count for all names of a workload.
 
 use netstead_model::{Ident, RecordType};
 

@@ -1,4 +1,4 @@
-//! Why something gave no name, gathered while labels are read.
+//! [`Diagnostics`]: the reasons why labels gave no name, collected while they are read.
 
 /// More than anybody reads; the rest is counted.
 const MOST: usize = 50;
@@ -24,7 +24,7 @@ impl Diagnostics {
         }
     }
 
-    /// As [`Notes::say`], of something that asks for names nobody can read: what was asked for before is not given up.
+    /// As [`Diagnostics::add`], for a label that asks for names and cannot be read: names it asked for before are kept.
     pub(crate) fn unreadable(&mut self, sentence: impl Into<String>) {
         self.unclear = true;
         self.add(sentence);

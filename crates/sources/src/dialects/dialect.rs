@@ -45,6 +45,8 @@ impl fmt::Display for Dialect {
     }
 }
 
+impl netstead_settings::TextShape for Dialect {}
+
 impl FromStr for Dialect {
     type Err = ParseError;
 

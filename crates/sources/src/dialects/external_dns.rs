@@ -13,6 +13,14 @@ const PREFIXES: [&str; 2] = ["external-dns.kubernetes.io/", "external-dns.alpha.
 /// What the annotation `controller` must say, if it is there.
 const CONTROLLER: &str = "dns-controller";
 
+/// The annotations that are looked at.
+const FIELDS: [&str; 7] =
+    ["hostname", "internal-hostname", "controller", "target", "record-type", "ttl", "cloudflare-proxied"];
+
+pub(super) fn reads(label: &str) -> bool {
+    PREFIXES.iter().filter_map(|prefix| label.strip_prefix(prefix)).any(|field| FIELDS.contains(&field))
+}
+
 pub(super) fn read(told: &WorkloadLabels<'_>, notes: &mut Diagnostics) -> Vec<NameRequest> {
     let mut asks = Vec::new();
     let mut before: Option<Fields<'_>> = None;

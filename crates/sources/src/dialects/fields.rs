@@ -1,4 +1,4 @@
-//! The fields of one thing: labels with the same beginning.
+//! The fields of one record or router: labels with the same prefix.
 
 use std::{collections::BTreeMap, str::FromStr};
 

@@ -1,4 +1,4 @@
-//! Lists in one label.
+//! Lists inside one label.
 
 /// The words of a list that is separated by commas, white space or both.
 pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {

@@ -1,4 +1,4 @@
-//! The same name from several dialects.
+//! Merges requests for the same name from several dialects.
 
 use std::collections::BTreeMap;
 

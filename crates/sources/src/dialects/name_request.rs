@@ -1,4 +1,4 @@
-//! One name a workload asks for, before anybody knows its addresses.
+//! [`NameRequest`]: a name that a workload asks for, before its addresses are known.
 
 use std::collections::BTreeMap;
 

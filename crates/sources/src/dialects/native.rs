@@ -69,6 +69,14 @@ pub(super) const DNSWEAVER: Native = Native {
 };
 
 impl Native {
+    pub(super) fn reads(&self, label: &str) -> bool {
+        let Some(field) = label.strip_prefix(self.prefix) else { return false };
+        match field.strip_prefix("records.").and_then(|rest| rest.split_once('.')) {
+            Some((name, field)) => is_record_name(name) && self.record.contains(&field),
+            None => self.short.contains(&field),
+        }
+    }
+
     /// The names, and what holds for the names of every dialect.
     pub(super) fn read(
         &self,

@@ -15,6 +15,10 @@ use super::{
 pub(super) const VARIABLES: [&str; 2] = ["VIRTUAL_HOST", "VIRTUAL_HOST_MULTIPORTS"];
 const LABELS: [&str; 2] = ["VIRTUAL_HOST", "com.nginx-proxy.virtual_host"];
 
+pub(super) fn reads(label: &str) -> bool {
+    VARIABLES.contains(&label) || LABELS.contains(&label)
+}
+
 pub(super) fn read(told: &WorkloadLabels<'_>, notes: &mut Diagnostics) -> Vec<NameRequest> {
     let mut asks = Vec::new();
     let [single, several] = VARIABLES;

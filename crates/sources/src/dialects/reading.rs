@@ -1,4 +1,4 @@
-//! What the labels of one workload came to.
+//! [`Reading`]: the result of reading the labels of one workload.
 
 use netstead_model::{Address, Ident, Wish};
 

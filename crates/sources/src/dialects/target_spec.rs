@@ -1,4 +1,4 @@
-//! Where a name shall point.
+//! [`TargetSpec`]: where a name shall point, as a label says it.
 
 use std::{fmt, str::FromStr};
 

@@ -50,6 +50,23 @@ struct Routers<'a> {
     http: bool,
 }
 
+/// Labels that name a compose service and its project: Traefik's default rule may be made of them.
+const OF_COMPOSE: [&str; 2] = ["com.docker.compose.service", "com.docker.compose.project"];
+
+/// Of Traefik's own labels only those about names: middlewares have passwords in theirs.
+pub(super) fn reads(label: &str) -> bool {
+    let Some(path) = after(label, "traefik.") else { return OF_COMPOSE.contains(&label) };
+    if path.eq_ignore_ascii_case("enable") {
+        return true;
+    }
+    let router = after(path, "http.routers.").or_else(|| after(path, "tcp.routers."));
+    let field = router.and_then(|router| router.split_once('.')).map(|(_, field)| field.to_ascii_lowercase());
+    field.is_some_and(|field| match field.strip_prefix("tls.domains[") {
+        Some(rest) => rest.ends_with("].main") || rest.ends_with("].sans"),
+        None => matches!(field.as_str(), "rule" | "entrypoints"),
+    })
+}
+
 pub(super) fn read(
     settings: &TraefikSettings,
     told: &WorkloadLabels<'_>,
@@ -160,7 +177,8 @@ fn after<'a>(text: &'a str, beginning: &str) -> Option<&'a str> {
 /// What Traefik calls a workload: of a compose service its name and its project's.
 fn name(told: &WorkloadLabels<'_>) -> String {
     let label = |key: &str| told.labels.get(key).filter(|text| !text.is_empty());
-    match (label("com.docker.compose.service"), label("com.docker.compose.project")) {
+    let [service, project] = OF_COMPOSE;
+    match (label(service), label(project)) {
         (Some(service), Some(project)) => normalize(&format!("{service}_{project}")),
         _ => normalize(told.name),
     }

@@ -9,13 +9,14 @@ use std::{
     time::Duration,
 };
 
-use http_body_util::{BodyExt as _, Empty, Limited};
+use http_body_util::Empty;
 use hyper::{
     Request, Response, StatusCode,
     body::{Bytes, Incoming},
     client::conn::http1::{self, SendRequest},
 };
 use hyper_util::rt::TokioIo;
+use netstead_wire::read_body;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
@@ -88,7 +89,7 @@ impl Api {
         decoded(path, &self.bytes(path, None).await?)
     }
 
-    async fn bytes(&self, path: &str, call: Option<Call>) -> Result<Bytes, ApiError> {
+    async fn bytes(&self, path: &str, call: Option<Call>) -> Result<Vec<u8>, ApiError> {
         let late = |_| {
             let reason = format!("{} does not answer within {} s", self.connector.host, PATIENCE.as_secs());
             ApiError::Unreachable(reason)
@@ -96,8 +97,8 @@ impl Api {
         timeout(PATIENCE, async {
             let (sender, response) = self.send(path).await?;
             let status = response.status();
-            let body = Limited::new(response.into_body(), MOST_BYTES).collect().await;
-            let body = body.map_err(|error| unreadable(path, error.to_string()))?.to_bytes();
+            let body = read_body(response.into_body(), MOST_BYTES).await;
+            let body = body.map_err(|error| unreadable(path, error.to_string()))?;
             self.return_to_pool(sender);
             checked(path, call, status, &body)?;
             Ok(body)
@@ -115,9 +116,8 @@ impl Api {
         drop(sender);
         if response.status() != StatusCode::OK {
             let status = response.status();
-            let body = Limited::new(response.into_body(), MOST_BYTES).collect();
-            let body = timeout(PATIENCE, body).await.map_err(late)?;
-            let body = body.map_err(|error| unreadable(&path, error.to_string()))?.to_bytes();
+            let body = timeout(PATIENCE, read_body(response.into_body(), MOST_BYTES)).await.map_err(late)?;
+            let body = body.map_err(|error| unreadable(&path, error.to_string()))?;
             checked(EVENTS.path, Some(EVENTS), status, &body)?;
             return Err(unreadable(EVENTS.path, format!("status {status}")));
         }

@@ -49,7 +49,7 @@ impl Connector {
                 let opened = UnixStream::connect(path).await;
                 Box::new(opened.map_err(|error| no_socket(path, &error))?)
             }
-            DockerHost::Tcp { host, port: written } => {
+            DockerHost::Tcp { host, port: written, .. } => {
                 let at = port(*written, self.tls.is_some());
                 self.tcp(host, at).await?
             }

@@ -1,4 +1,4 @@
-//! Targets that move, as far as the source or a label asks for them.
+//! The dynamic targets that a Docker source or a label asks for.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,4 +1,4 @@
-//! Where a Docker host is spoken to.
+//! [`DockerHost`]: the address of a Docker API.
 
 use std::{fmt, path::PathBuf, str::FromStr};
 
@@ -15,6 +15,8 @@ pub enum DockerHost {
         host: String,
         /// 2376 with TLS and 2375 without, unless it is said.
         port: Option<u16>,
+        /// It was written `https://`.
+        https: bool,
     },
     /// Through the `ssh` program of this machine, with its settings, keys and known hosts.
     Ssh {
@@ -27,6 +29,11 @@ pub enum DockerHost {
 impl DockerHost {
     /// Where Docker listens unless somebody says otherwise.
     pub const USUAL: &str = "/var/run/docker.sock";
+
+    /// Whether its address alone says that it speaks TLS.
+    pub(super) fn wants_tls(&self) -> bool {
+        matches!(self, Self::Tcp { https: true, .. })
+    }
 
     /// The machine, if it is another one.
     pub(super) fn remote(&self) -> Option<&str> {
@@ -62,7 +69,7 @@ impl FromStr for DockerHost {
             "unix" => Err(refuse("the path of a socket begins with `/`")),
             "tcp" | "http" | "https" => {
                 let (host, port) = host_and_port(rest).ok_or_else(|| refuse("write `tcp://HOST:PORT`"))?;
-                Ok(Self::Tcp { host, port })
+                Ok(Self::Tcp { host, port, https: scheme == "https" })
             }
             "ssh" => {
                 let (user, rest) = match rest.split_once('@') {
@@ -109,7 +116,7 @@ impl fmt::Display for DockerHost {
         };
         match self {
             Self::Unix(path) => write!(f, "unix://{}", path.display()),
-            Self::Tcp { host, port } => {
+            Self::Tcp { host, port, .. } => {
                 f.write_str("tcp://")?;
                 place(f, host, port)
             }

@@ -1,10 +1,11 @@
-//! Whom we trust at a Docker host that is spoken to by TLS, and who we are there.
+//! TLS to a Docker host: whom to trust, and our own certificate.
 
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
 
+use netstead_wire::files;
 use rustls::{
     ClientConfig, RootCertStore,
     client::{WebPkiServerVerifier, danger::ServerCertVerifier},
@@ -45,8 +46,9 @@ impl Tls {
             return Ok(Arc::new(builder.with_no_client_auth()));
         };
         let chain = certificates(certificate)?;
-        let private = PrivateKeyDer::from_pem_file(key)
-            .map_err(|error| format!("{} holds no key: {error}", key.display()))?;
+        let wrong = |error: &dyn std::fmt::Display| format!("{} holds no key: {error}", key.display());
+        let pem = files::read(key, files::MOST_OF_PEM).map_err(|error| wrong(&error))?;
+        let private = PrivateKeyDer::from_pem_slice(&pem).map_err(|error| wrong(&error))?;
         let config = builder
             .with_client_auth_cert(chain, private)
             .map_err(|error| format!("{} does not fit its certificate: {error}", key.display()))?;
@@ -55,9 +57,10 @@ impl Tls {
 }
 
 fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let found: Vec<_> = CertificateDer::pem_file_iter(file)
-        .and_then(Iterator::collect)
-        .map_err(|error| format!("{} holds no certificate: {error}", file.display()))?;
+    let wrong = |error: &dyn std::fmt::Display| format!("{} holds no certificate: {error}", file.display());
+    let pem = files::read(file, files::MOST_OF_PEM).map_err(|error| wrong(&error))?;
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
+    let found = found.map_err(|error| wrong(&error))?;
     if found.is_empty() {
         return Err(format!(
             "{} holds no certificate: there is no `BEGIN CERTIFICATE` in it",

@@ -1,4 +1,4 @@
-//! Docker's events: they wake the engine, and tell what really ended.
+//! Docker's events: they wake the engine, and say which containers really ended.
 
 use std::{
     collections::BTreeSet,

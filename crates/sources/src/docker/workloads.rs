@@ -1,4 +1,4 @@
-//! From Docker's lists to workloads. Nothing here asks anybody anything.
+//! Turns Docker's lists into workloads. No I/O.
 
 use std::{
     cell::RefCell,
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::dialects::{Reader, TargetSpec, WorkloadLabels};
 
-/// Longer labels are not kept: scripts and certificates say nothing for people.
+/// Longer labels are not kept: no name is that long.
 const LONGEST_LABEL: usize = 1024;
 /// The label that Docker gives to containers of swarm services.
 const OF_SERVICE: &str = "com.docker.swarm.service.id";
@@ -164,12 +164,15 @@ impl WorkloadBuilder<'_> {
                 interface.local = false;
             }
         }
-        let labels = thing.labels.iter().filter(|(_, value)| value.len() <= LONGEST_LABEL);
+        // The rest is of no use here, and may be secret: what is kept comes into the store and its backups.
+        let kept = |name: &str, value: &str| self.reader.is_read(name) && value.len() <= LONGEST_LABEL;
+        let labels = thing.labels.iter().filter(|(name, value)| kept(name, value));
         Workload {
             id: thing.id,
             source: self.source.clone(),
             kind: thing.kind.into(),
             name: thing.name.to_owned(),
+            owner: None,
             hostname: None,
             labels: labels.map(|(name, value)| (name.clone(), value.clone())).collect(),
             tags: Vec::new(),

@@ -55,7 +55,7 @@ impl AddressLookup for InterfaceLookup {
 
 /// IPv6 addresses that will not last.
 fn fleeting() -> BTreeSet<Ipv6Addr> {
-    let text = std::fs::read_to_string(INET6).unwrap_or_default();
+    let text = netstead_wire::files::read_text(std::path::Path::new(INET6), 1 << 20).unwrap_or_default();
     let of_line = |line: &str| {
         let mut words = line.split_whitespace();
         let address = u128::from_str_radix(words.next()?, 16).ok()?;

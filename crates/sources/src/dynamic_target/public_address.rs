@@ -1,8 +1,9 @@
-//! The address the world sees: asked of servers that say it back.
+//! Looks up the public address: asks servers that echo it.
 
 use std::{net::IpAddr, time::Duration};
 
 use async_trait::async_trait;
+use netstead_wire::{BodyError, read_body};
 
 use super::AddressLookup;
 
@@ -45,17 +46,15 @@ impl PublicAddressLookup {
 
     async fn ask(&self, endpoint: &str) -> Result<IpAddr, String> {
         let failed = |error: reqwest::Error| format!("{endpoint}: {}", error.without_url());
-        let mut response = self.client.get(endpoint).send().await.map_err(failed)?;
+        let response = self.client.get(endpoint).send().await.map_err(failed)?;
         if !response.status().is_success() {
             return Err(format!("{endpoint}: it answers {}", response.status()));
         }
-        let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(failed)? {
-            body.extend_from_slice(&chunk);
-            if body.len() > LONGEST {
-                return Err(format!("{endpoint}: its answer is no address"));
-            }
-        }
+        let body = match read_body(reqwest::Body::from(response), LONGEST).await {
+            Ok(body) => body,
+            Err(BodyError::Broken(error)) => return Err(failed(error)),
+            Err(_) => return Err(format!("{endpoint}: its answer is no address")),
+        };
         let address = std::str::from_utf8(&body).ok().and_then(|text| text.trim().parse().ok());
         let address = address.ok_or_else(|| format!("{endpoint}: its answer is no address"))?;
         if is_public(address) {

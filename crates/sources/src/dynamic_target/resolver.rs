@@ -1,4 +1,4 @@
-//! Places whose addresses move, and who follows them for a source.
+//! [`DynamicTarget`], and the trait through which a source resolves one.
 
 use std::{fmt, net::IpAddr};
 

@@ -1,4 +1,4 @@
-//! What files are called: `*.yml`.
+//! Patterns for file names: `*.yml`.
 
 use std::{fmt, str::FromStr};
 
@@ -46,6 +46,8 @@ impl FilePattern {
         fits.last() == Some(&true)
     }
 }
+
+impl netstead_settings::TextShape for FilePattern {}
 
 impl FromStr for FilePattern {
     type Err = ParseError;

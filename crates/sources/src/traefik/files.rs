@@ -6,11 +6,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use netstead_wire::files;
+
 use super::FilePattern;
 
 /// Limits that no honest configuration meets.
 const MOST_FILES: usize = 2000;
 const MOST_BYTES: u64 = 4 << 20;
+const MOST_IN_ALL: usize = 64 << 20;
 const DEEPEST: usize = 10;
 
 /// What was found, and what could not be read.
@@ -18,6 +21,7 @@ const DEEPEST: usize = 10;
 pub(super) struct Listing {
     pub(super) files: BTreeMap<PathBuf, String>,
     pub(super) doubts: Vec<String>,
+    bytes: usize,
 }
 
 /// Reads every file that is named, and those in directories whose name fits. Blocks.
@@ -74,14 +78,14 @@ impl Listing {
         if self.files.len() >= MOST_FILES {
             return self.doubt(path, &format!("at most {MOST_FILES} files are read"));
         }
-        match fs::metadata(path) {
-            Ok(metadata) if metadata.len() > MOST_BYTES => {
-                self.doubt(path, &format!("it has {} bytes, the most is {MOST_BYTES}", metadata.len()));
+        match files::read_text(path, MOST_BYTES) {
+            Ok(text) if text.len() > MOST_IN_ALL.saturating_sub(self.bytes) => {
+                self.doubt(path, &format!("with it, all files have more than {MOST_IN_ALL} bytes"));
             }
-            Ok(_) => match fs::read_to_string(path) {
-                Ok(text) => drop(self.files.insert(path.to_owned(), text)),
-                Err(error) => self.doubt(path, &error),
-            },
+            Ok(text) => {
+                self.bytes += text.len();
+                self.files.insert(path.to_owned(), text);
+            }
             Err(error) => self.doubt(path, &error),
         }
     }

@@ -67,6 +67,56 @@ fn reason(report: &Report) -> &str {
 }
 
 #[tokio::test]
+async fn only_labels_that_a_dialect_reads_are_kept() {
+    let read = [
+        ("netstead.hostname", "web.home.test"),
+        ("netstead.records.mail.type", "MX"),
+        ("dnsweaver.ttl", "60"),
+        ("external-dns.alpha.kubernetes.io/target", "10.0.3.9"),
+        ("traefik.enable", "true"),
+        ("Traefik.HTTP.Routers.web.Rule", "Host(`web.home.test`)"),
+        ("traefik.tcp.routers.db.tls.domains[0].sans", "db.home.test"),
+        ("com.docker.compose.service", "web"),
+        ("caddy", "web.home.test"),
+        ("caddy_1", "www.home.test"),
+        ("VIRTUAL_HOST", "web.home.test"),
+        ("com.nginx-proxy.virtual_host", "web.home.test"),
+    ];
+    let others = [
+        "com.example.password",
+        "netstead.meta.password",
+        "netstead.records.mail.password",
+        "netstead.records.password",
+        "dnsweaver.password",
+        "external-dns.alpha.kubernetes.io/password",
+        "traefik.http.middlewares.auth.basicauth.users",
+        "traefik.http.routers.web.tls.certresolver",
+        "traefik.http.services.web.loadbalancer.server.port",
+        "caddy.basicauth",
+        "caddy_1.basic_auth.admin",
+        "VIRTUAL_PORT",
+    ];
+    let all = read.iter().copied().chain(others.map(|name| (name, "LABELSECRET123")));
+    let labels: serde_json::Map<String, Value> =
+        all.map(|(name, value)| (name.into(), value.into())).collect();
+    let fake = Fake::start();
+    let mut container = container("web", ("bridge", "n1"), "172.17.0.2");
+    container["Labels"] = labels.into();
+    fake.answers("/containers/json", &json!([container]));
+    let every = Config { reader: Reader::default(), ..config(&fake.socket()) };
+    let report = docker(every).report().await;
+    let kept: Vec<_> = report.workloads[0].labels.iter().map(|(name, value)| (&**name, &**value)).collect();
+    let mut wanted = read.to_vec();
+    wanted.sort_unstable();
+    assert_eq!(kept, wanted);
+    assert!(!format!("{report:?}").contains("LABELSECRET123"), "{report:?}");
+    // Of a dialect that is not chosen nothing is kept either.
+    let report = docker(config(&fake.socket())).report().await;
+    let kept: Vec<_> = report.workloads[0].labels.keys().collect();
+    assert_eq!(kept, ["netstead.hostname", "netstead.records.mail.type"]);
+}
+
+#[tokio::test]
 async fn a_docker_host_keeps_the_contract() {
     let fake = Fake::start();
     fake.answers(

@@ -34,6 +34,23 @@ async fn a_file_in_either_style_keeps_the_contract() {
 }
 
 #[tokio::test]
+async fn a_file_without_end_is_not_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let (zero, large) = (dir.path().join("zero"), dir.path().join("large"));
+    std::os::unix::fs::symlink("/dev/zero", &zero).unwrap();
+    std::fs::File::create(&large).unwrap().set_len((16 << 20) + 1).unwrap();
+    for (path, reason) in [
+        (zero, "it is not a regular file"),
+        (large, "it has more than 16777216 bytes, the most that is read"),
+        (dir.path().to_owned(), "it is a directory"),
+    ] {
+        let report = hosts(&path).report().await;
+        let reason = format!("{} cannot be read: {reason}", path.display());
+        assert_eq!((report.view, report.workloads), (View::Failed { reason }, Vec::new()));
+    }
+}
+
+#[tokio::test]
 async fn lines_give_names_their_addresses_of_both_families() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("hosts");

@@ -13,6 +13,7 @@ const TOML: &str = "[tcp.routers.db]\nrule = \"HostSNI(`db.test`)\"\nservice = \
 
 fn files(path: &Path, target: Option<&str>) -> TraefikFiles {
     let config = Config {
+        poll: std::time::Duration::from_mins(1),
         paths: vec![path.to_owned()],
         patterns: FilePattern::usual(),
         entrypoints: Vec::new(),

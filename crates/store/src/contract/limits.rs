@@ -1,4 +1,4 @@
-//! The same limits on every store, so that no room finds out after a move.
+//! Checks that every store has the same limits, so that a move to another store breaks nothing.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! Requests to whichever endpoint answers.
+//! Sends requests to the endpoints of an etcd.
 //!
-//! A read is asked of the next endpoint when one fails, and beside it when one is silent. A write is sent once: after it
-//! left, nobody but etcd knows whether it landed.
+//! A read is sent to the next endpoint when one fails, and also when one is silent. A write is sent once: after that only etcd
+//! knows whether it landed.
 
 use std::{
     future::Future,
@@ -92,7 +92,7 @@ impl Client {
         self.of_any(SILENT, path, question).await
     }
 
-    /// As [`Client::read`], of all endpoints almost at once. Whoever is first says nothing about the others.
+    /// As [`Client::read`], of all endpoints almost at once. Which endpoint is first says nothing about the others.
     pub(super) async fn read_urgently<Q, A>(&self, path: &'static str, question: Q) -> Result<A, Status>
     where
         Q: Message + Clone + 'static,
@@ -143,7 +143,7 @@ impl Client {
             let answered = tokio::select! {
                 biased;
                 answered = asked.next() => answered,
-                // There may be nobody left to ask; then this only comes round again.
+                // No endpoint may be left to ask; then this only comes round again.
                 () = sleep(silent) => {
                     asked.extend(ends.next().map(asked_of));
                     continue;
@@ -157,7 +157,7 @@ impl Client {
                     asked.extend(ends.next().map(asked_of));
                 }
                 answer => {
-                    // Whoever was silent is not asked first again.
+                    // An endpoint that was silent is not asked first again.
                     if silent >= SILENT {
                         self.move_on(first, at);
                     }
@@ -299,7 +299,7 @@ impl Client {
                 Ok(())
             }
             Err(status) if another_may_answer(&status) => Err(status),
-            // Without this etcd's own words would be `authentication is not enabled` and the like, of nobody.
+            // Without this the error would be etcd's own `authentication is not enabled`, without a subject.
             Err(status) => {
                 let message = format!("the user `{name}` is refused: {}", status.message());
                 Err(Status::new(Code::PermissionDenied, message))

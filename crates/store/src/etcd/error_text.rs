@@ -1,4 +1,4 @@
-//! What went wrong, in words a person can act on.
+//! Errors of etcd in words that a person can act on.
 
 use tonic::{Code, Status};
 

@@ -1,8 +1,6 @@
-//! What people should know of the etcd below: whether its file fills up, whether its past is ever thrown away, and
-//! what it raised alarm about.
+//! Findings about an etcd for the doctor: a file that fills up, a history that is never compacted, alarms.
 //!
-//! etcd tells nobody how it was started. That it compacts by itself is seen by what it did: revisions of its past can
-//! no longer be read.
+//! etcd does not say how it was started. Whether it compacts by itself is seen by the revisions that can no longer be read.
 
 use super::{
     EtcdShared, KV_RANGE,

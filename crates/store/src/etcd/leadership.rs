@@ -1,8 +1,19 @@
-//! Who leads: a key that lives as long as its holder's lease, and the epoch that is raised together with it.
+//! Leadership on an etcd: a leader key that lives as long as its holder's lease, and an epoch that is raised with it.
 //!
-//! The lease is only how a successor learns that its turn has come, and one that is not renewed says so before it runs
-//! out. What keeps a late leader from doing harm is the epoch: every commit of a leader is conditional on it still
-//! being the one it raised.
+//! 1. A has lease L1. The leader key has the value L1, and the epoch is 7, written at revision 100. A renews L1 four times in
+//!    its lifetime, and every commit of A has the condition that the epoch's key is at revision 100.
+//! 2. A stalls. L1 is not renewed.
+//! 3. B looks every 200 ms. It sees that the leader key is gone, or, earlier, that L1 was not renewed in time
+//!    (see `failure_detector`).
+//! 4. B gets lease L2. In one transaction, on condition that both keys are as B saw them, it puts the leader key with L2 and
+//!    the epoch 8 (revision 120). If C does the same at the same moment, one of the two transactions is refused.
+//! 5. A goes on and commits. Its condition fails, the commit is refused, and A follows.
+//!
+//! So the lease only says when the next node may try. What protects the data is the epoch: it does not matter if A was alive
+//! all the time.
+//!
+//! If the answer to step 4 is lost, B reads the keys: when the leader key has L2, B leads. If A's lease ran out and no other
+//! node took the lead, A takes the leader key again with a new lease and keeps its epoch.
 
 mod failure_detector;
 
@@ -28,14 +39,14 @@ const GRANT: &str = "/etcdserverpb.Lease/LeaseGrant";
 const REVOKE: &str = "/etcdserverpb.Lease/LeaseRevoke";
 const KEEP_ALIVE: &str = "/etcdserverpb.Lease/LeaseKeepAlive";
 
-/// How often one who waits looks whether the lead is free.
+/// The pause between two looks at the leader key.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
-/// How long one renewal is waited for before the next is tried: the answer may be lost with the member that had it.
+/// How long a renewal may take before the next is tried: the answer may be lost with the member that had the request.
 const RENEWAL: Duration = Duration::from_millis(800);
-/// How soon it is tried again.
+/// The pause after a renewal that failed.
 const AGAIN: Duration = Duration::from_millis(100);
 
-/// What one who leads holds.
+/// The lease and the fence of a leader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Leading {
     lease: i64,
@@ -43,17 +54,17 @@ pub(super) struct Leading {
     pub(super) fence: i64,
 }
 
-/// The two keys of leadership as they stand.
+/// The two keys of leadership, as they were read.
 struct LeadershipKeys {
     leader: i64,
-    /// The lease of whoever leads.
+    /// The lease of the leader.
     holder: Option<i64>,
     epoch: i64,
     number: u64,
 }
 
-/// Waits until nobody else leads, then leads with a new epoch. One who leads already only raises the epoch; one who was
-/// deposed waits like everybody else.
+/// Waits until no other process leads, then takes the lead with a new epoch. A process that leads already only raises the
+/// epoch.
 pub(super) async fn lead(shared: &Arc<EtcdShared>) -> Result<Epoch, StoreError> {
     if let Some(leading) = shared.leading() {
         return raise(shared, leading).await;
@@ -74,10 +85,10 @@ pub(super) async fn lead(shared: &Arc<EtcdShared>) -> Result<Epoch, StoreError> 
         let number = standing.number + 1;
         match acquire_leadership(shared, &standing, lease, Some(number)).await {
             Ok(Some(fence)) => return begin_leading(shared, lease, fence, number).await,
-            // Somebody else was faster. What was granted runs out by itself.
+            // Another process was faster. The lease just granted runs out by itself.
             Ok(None) => {}
             Err(error) => {
-                // The answer may be all that was lost.
+                // Perhaps only the answer was lost.
                 let LeadershipKeys { holder, epoch, number, .. } = read_leadership(shared).await?;
                 return if holder == Some(lease) {
                     begin_leading(shared, lease, epoch, number).await
@@ -142,7 +153,8 @@ async fn read_leadership(shared: &EtcdShared) -> Result<LeadershipKeys, StoreErr
     Ok(LeadershipKeys { leader, holder, epoch, number })
 }
 
-/// Takes the lead if the keys are as they were seen, and returns the revision of that; with a number, raises the epoch.
+/// Takes the leader key if both keys are unchanged, and with `number` raises the epoch. Returns the revision, or `None` if a
+/// key changed.
 async fn acquire_leadership(
     shared: &EtcdShared,
     standing: &LeadershipKeys,
@@ -169,9 +181,9 @@ async fn acquire_leadership(
     Ok(answer.succeeded.then_some(revision))
 }
 
-/// Keeps the lease alive. One that ran out while nobody else led is replaced; otherwise this store has been deposed.
+/// Renews the lease. A lease that ran out is replaced if no other process took the lead; otherwise this store is deposed.
 async fn keep_lease_alive(shared: Arc<EtcdShared>, mut lease: i64) {
-    // The first comes at once: taking the lead may have used up some of it.
+    // The first renewal comes at once: taking the lead may have used up some of the time.
     let mut pause = Duration::ZERO;
     loop {
         tokio::select! {
@@ -179,7 +191,7 @@ async fn keep_lease_alive(shared: Arc<EtcdShared>, mut lease: i64) {
             () = sleep(pause) => pause = shared.lease / 4,
         }
         let _keeping = shared.keeping.lock().await;
-        // One who was deposed and leads again has another lease, and somebody else who keeps it.
+        // After a loss of the lead and a new one there is another lease, with a task of its own.
         let Some(leading) = shared.leading().filter(|leading| leading.lease == lease) else { return };
         let renewed = tokio::select! {
             () = shared.closed.cancelled() => return,
@@ -219,9 +231,9 @@ async fn reacquire_leadership(shared: &EtcdShared, leading: Leading) -> Result<O
     Ok(Some(lease))
 }
 
-/// Gives the lead of a closed store to whoever waits for it.
+/// Gives the lease back when the store is closed, so that a waiting process leads at once.
 pub(super) async fn resign(shared: &EtcdShared) {
-    // Not while the lease is being replaced: what replaces it would stay.
+    // Not while the lease is being replaced: the new one would stay.
     let _kept = timeout(RENEWAL, shared.keeping.lock()).await;
     let leading = shared.leading.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(leading) = leading {
@@ -246,10 +258,10 @@ async fn grant(shared: &EtcdShared) -> Result<i64, StoreError> {
     }
 }
 
-/// The seconds the lease has left after being renewed; 0 when etcd does not know it.
+/// Renews the lease. Returns the seconds it has left; 0 when etcd does not know it.
 ///
-/// Only who hears may speak: on a network that loses what comes and not what goes, a leader would otherwise keep its lease
-/// for as long as it calls for it, and be of no use to anybody.
+/// A read must succeed first. On a network that loses only what comes back, a leader would otherwise renew its lease for
+/// ever and never get an answer to a commit.
 async fn renew(shared: &EtcdShared, id: i64) -> Result<i64, Status> {
     let renewal = async {
         let at = shared.find_live_endpoint().await?;
@@ -270,8 +282,8 @@ impl EtcdShared {
         *self.leading.lock().unwrap_or_else(PoisonError::into_inner) = leading;
     }
 
-    /// Another process leads now. What was begun while this one led is refused by its fence; from now on this store is
-    /// that of one who follows, and may wait for its turn again.
+    /// Another process leads now. Commits begun while this one led are refused by its fence. From now on this store belongs
+    /// to a follower, which may wait for the lead again.
     pub(super) fn deposed(&self) {
         tracing::debug!("Another process leads this etcd now.");
         self.set_leading(None);

@@ -1,4 +1,4 @@
-//! Where etcd is, and who we are to it.
+//! Options: endpoints, prefix, credentials and timeouts of an etcd.
 
 use std::time::Duration;
 

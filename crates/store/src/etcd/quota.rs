@@ -1,8 +1,8 @@
-//! The one figure that older etcds show in their metrics only: their quota.
+//! Reads the quota from etcd's metrics: older versions show it nowhere else.
 
 use std::time::Duration;
 
-use http_body_util::{BodyExt as _, Limited};
+use netstead_wire::read_body;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
@@ -34,8 +34,7 @@ async fn over_channel(mut channel: Channel) -> Option<Vec<u8>> {
     let request = Request::get("/metrics").body(Body::empty()).ok()?;
     std::future::poll_fn(|context| channel.poll_ready(context)).await.ok()?;
     let answer = channel.call(request).await.ok()?;
-    let body = Limited::new(answer.into_body(), MOST).collect().await.ok()?;
-    Some(body.to_bytes().to_vec())
+    read_body(answer.into_body(), MOST).await.ok()
 }
 
 async fn over_tcp(url: &str) -> Option<Vec<u8>> {

@@ -1,7 +1,10 @@
-//! Sending what must not be sent twice, and waiting for its answer as long as one can come.
+//! Sends a write once, and waits for its answer only as long as one can come.
 //!
-//! A member that is cut off from the others, or was when its leader died, keeps a request that is lost until its own time
-//! is over. Who waits for that waits for nothing, and everybody who waits for them does too.
+//! 1. A request is sent to a member of etcd. That member is cut off from the others, or the members' leader just died.
+//! 2. The request is lost, but the member keeps it until its own timeout. Waiting for that would hold up every later commit.
+//! 3. So after `LONG` the member is asked a small question. If it answers and the members have had no election since, the
+//!    request is only slow. If there was an election, or the member is silent while another endpoint answers, the answer
+//!    counts as lost: the commit is `Unknown`.
 
 use std::time::Duration;
 
@@ -74,12 +77,12 @@ impl EtcdShared {
         let same = self.client.once_at::<_, RangeResponse>(at, KV_RANGE, self.probe_request());
         if let Ok(Ok(answer)) = timeout(SHORT, same).await {
             self.note_term(answer.header.as_ref());
-            // What was sent to a leader of the members who is none any more is lost, unless it landed.
+            // A request to a former leader of the members is lost, unless it landed.
             return if self.term() == term { Expectation::Some } else { Expectation::None };
         }
         match self.client.read_urgently::<_, RangeResponse>(KV_RANGE, self.probe_request()).await {
             Ok(_) => Expectation::None,
-            // Nobody else would do better.
+            // No other endpoint would do better.
             Err(_) => Expectation::Some,
         }
     }

@@ -1,4 +1,4 @@
-//! All keys at one revision of etcd.
+//! A snapshot: all keys at one revision of etcd.
 
 use std::{ops::Bound, sync::Arc};
 

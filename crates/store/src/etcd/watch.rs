@@ -1,7 +1,7 @@
-//! Following etcd from a revision on, over lost connections and changed endpoints.
+//! Follows etcd from a revision on, over lost connections and changed endpoints.
 //!
-//! Where to go on is the revision of the last event that came, never a progress notice: some versions of etcd send
-//! those before the events they speak of.
+//! It continues after the revision of the last event, never after a progress notice: some versions of etcd send a notice
+//! before the events it speaks of.
 
 use std::{
     pin::Pin,
@@ -33,7 +33,7 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// What ends following for good.
 enum WatchEnd {
-    /// Commits between were compacted away, or nobody listens.
+    /// Commits between were compacted away, or the watch was dropped.
     Over,
     /// The store was closed.
     Closed,

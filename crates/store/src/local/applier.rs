@@ -1,9 +1,9 @@
-//! Brings durable groups into the database, off the way of those who wait for the disk.
+//! Applies durable groups to the database, off the path of the callers that wait for the disk.
 //!
-//! A group is in the log when its callers are answered. What it writes can be read once it is in the database as well:
-//! small groups are brought there by the writer itself, which has nothing else to do at that moment; large ones go to a
-//! thread of their own, while the writer flushes the next group. Whoever reads waits until all that was durable when he
-//! asked is there.
+//! 1. The writer appends a group to the log, flushes it, and answers its callers. The group is durable.
+//! 2. The applier puts the group into the database, where it can be read. Small groups are applied by the writer itself, large
+//!    ones by a thread of their own while the writer flushes the next group.
+//! 3. A read first waits until every group that was durable when it began is applied.
 
 use std::{
     collections::VecDeque,
@@ -21,13 +21,13 @@ use super::{
     writer::Answer,
 };
 
-/// Up to so many writes are brought into the database by the writer itself.
+/// Up to this many writes are applied by the writer itself.
 const SMALL: usize = 16;
 
 /// So many bytes may wait in memory; then the writer waits.
 const MAX_WAITING: usize = 32 << 20;
 
-/// How often those who wait for the database look whether it still works.
+/// The pause between two checks of the database, for callers that wait for it.
 const GLANCE: Duration = Duration::from_millis(1);
 
 /// What a durable group writes.
@@ -126,7 +126,7 @@ impl Applier {
     }
 
     /// Takes over a batch that is durable. Waits if too much is on its way already. The thread of its own is not woken
-    /// for it: [`Applier::wake`] does that at a moment when it is in nobody's way.
+    /// for it: [`Applier::wake`] does that at a moment when it delays no caller.
     pub(super) fn apply(&mut self, batch: Batch) -> Result<(), DatabaseError> {
         if batch.writes.len() <= SMALL && self.queue.lock().is_idle() {
             self.recent.clear();

@@ -1,4 +1,4 @@
-//! Commits that share one flush to disk.
+//! A group: the commits that share one flush to disk.
 
 use std::collections::HashMap;
 
@@ -13,8 +13,8 @@ pub(crate) struct Group {
     revision: u64,
     /// What it writes so far, in order; a key that is written again keeps its place.
     writes: Vec<DiskWrite>,
-    /// Where each key stands in `writes`. A lonely commit names each key once and nobody looks at what it wrote, so
-    /// this is only made when a second one comes.
+    /// The position of each key in `writes`. A single commit names each key once and no other commit looks at its writes, so
+    /// this is only made when a second commit comes.
     places: HashMap<Vec<u8>, usize>,
 }
 

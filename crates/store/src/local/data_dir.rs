@@ -1,23 +1,28 @@
-//! The data directory: what lies where, and who may use it.
+//! The data directory: its files, and its lock.
 //!
 //! ```text
-//! lock        held by the process that uses the directory; its id stands inside
-//! highwater   the last revision known to be durable, see `mark`
-//! log/        what makes a commit durable, see `log`
+//! lock        held by the process that uses the directory; contains its process id
+//! highwater   the last revision known to be durable, see `high_water_mark`
+//! log/        the log that makes a commit durable, see `log`
 //! db/         fjall's files
 //! db.new/     a database being created; renamed to db/ when it is complete
-//! probe       a write that only tries whether writing works
+//! probe       a file that is written to find out whether writing works
 //! ```
 
 use std::{
-    fs::{self, File, OpenOptions, TryLockError},
+    fs::{self, File, TryLockError},
     io::{self, Read, Write},
     path::{Path, PathBuf},
     thread,
     time::Duration,
 };
 
+use netstead_wire::files;
+
 use crate::StoreError;
+
+/// All that a store makes in its directory.
+const ENTRIES: [&str; 6] = ["lock", "highwater", "log", "db", "db.new", "probe"];
 
 /// How often a taken lock is tried again: a process that just ended may still be giving it back.
 const TRIES: u32 = 5;
@@ -35,14 +40,10 @@ impl DataDir {
         let cannot = |error: io::Error| StoreError::Unavailable {
             reason: format!("the directory {} cannot be used: {error}", path.display()),
         };
-        create_private(path).map_err(cannot)?;
-        let lock = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path.join("lock"))
-            .map_err(cannot)?;
+        files::create_private_dir(path).map_err(cannot)?;
+        let mut options = files::private();
+        options.read(true).write(true).create(true).truncate(false);
+        let lock = options.open(path.join("lock")).map_err(cannot)?;
         let mut dir = Self { path: path.to_path_buf(), lock };
         for attempt in 1..=TRIES {
             match dir.lock.try_lock() {
@@ -52,8 +53,15 @@ impl DataDir {
                 Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(100)),
             }
         }
+        dir.close_to_others().map_err(cannot)?;
         let _ = dir.write_process_id(); // Only told to people; a full disk must not keep us out.
         Ok(dir)
+    }
+
+    /// Makes private what was made in a directory that others may enter, by an older version or by hand. The directory
+    /// itself stays as it is: it may be one that holds other things too.
+    fn close_to_others(&self) -> io::Result<()> {
+        ENTRIES.iter().try_for_each(|name| files::close_to_others(&self.path.join(name)))
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -103,15 +111,4 @@ impl DataDir {
 /// Makes a rename or a new file in `dir` durable.
 pub(super) fn sync_directory(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
-}
-
-#[cfg(unix)]
-fn create_private(path: &Path) -> io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
-}
-
-#[cfg(not(unix))]
-fn create_private(path: &Path) -> io::Result<()> {
-    fs::create_dir_all(path)
 }

@@ -12,7 +12,7 @@ use std::{
     io,
     ops::Bound,
     panic::{AssertUnwindSafe, catch_unwind},
-    path::Path,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -24,6 +24,7 @@ use std::{
 use fjall::{
     AbstractTree, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, compaction::Leveled,
 };
+use netstead_wire::files;
 
 use super::{
     data_dir::{DataDir, sync_directory},
@@ -38,7 +39,7 @@ const MEMTABLE_BYTES: u64 = 4 << 20;
 
 /// Tables in level 0 at which they are merged into the next level, all of which is read and written again. Stored when
 /// the keyspace is created. Three times fjall's own choice: a reader hardly minds a few more small tables, while merging
-/// takes a core from those who write. Well below 20, where fjall slows writers down.
+/// takes a core from the writers. Well below 20, where fjall slows writers down.
 const MERGED_TABLES: u8 = 12;
 
 /// About the size of a table from level 1 on. Stored when the keyspace is created. Level 1 is left alone up to
@@ -56,8 +57,18 @@ const JOURNAL_BYTES: u64 = 64 << 20;
 /// About how long the journal of a database with a log becomes.
 const LONGEST_JOURNAL: usize = 512 << 10;
 
-/// Blocks of tables kept in memory. The rooms above keep what they need often.
+/// Tables that are kept open. fjall's own choice, 900, would be nearly all that a process may usually have open.
+const OPEN_TABLES: usize = 256;
+
+/// About the most files that a local store has open at one time: tables that are kept open, tables that are merged, and
+/// logs.
+pub const MOST_OPEN_FILES: usize = OPEN_TABLES + 64;
+
+/// Blocks of tables kept in memory. The crates above keep what they need often.
 const CACHE_BYTES: u64 = 16 << 20;
+
+/// The end of every table, which says where its parts are, needs more bytes than these.
+const SHORTEST_TABLE: u64 = 64;
 
 /// fjall waits for ever inside a commit at 4 sealed memtables and 30 tables in level 0, even when the thread
 /// that should make room has died. We wait before that, and look.
@@ -82,7 +93,7 @@ pub(crate) type DiskEntry = (Vec<u8>, Vec<u8>);
 pub(super) struct Engine {
     keys: Keyspace,
     db: Database,
-    /// The journal nobody will ever read.
+    /// The journal, which is never read.
     journal: Option<Journal>,
 }
 
@@ -101,7 +112,9 @@ impl Engine {
         if new.exists() {
             fs::remove_dir_all(&new)?;
         }
-        let engine = Self::start(&new)?;
+        // fjall's own directories and files are as open as the umask lets them be; nothing below this one can be reached.
+        files::create_private_dir(&new)?;
+        let engine = Self::start(&new, WORKERS)?;
         engine.apply(&[], 0)?;
         engine.settle()?;
         engine.close();
@@ -110,19 +123,48 @@ impl Engine {
         Ok(sync_directory(dir.path())?)
     }
 
-    /// Opens the database in `path` as its tables have it. Its journals are thrown away: nobody flushes them, so after a
+    /// Opens the database in `path` as its tables have it. Its journals are thrown away: they are never flushed, so after a
     /// crash they may be full of holes; what they would add is in the log.
     pub(super) fn open(path: &Path) -> Result<Self, DatabaseError> {
+        Self::open_with(path, WORKERS)
+    }
+
+    /// As [`Engine::open`], to be read only: nothing is written to tables, and none are merged. Merging reads every table,
+    /// so one that is damaged makes it fail, and with it every write.
+    pub(super) fn open_to_read(path: &Path) -> Result<Self, DatabaseError> {
+        Self::open_with(path, 0)
+    }
+
+    fn open_with(path: &Path, workers: usize) -> Result<Self, DatabaseError> {
         Self::check_manifests(path)?;
         let file = journals::start_anew(path)?;
-        let engine = Self::start(path)?;
+        let engine = Self::start(path, workers)?;
         Ok(Self { journal: Some(Journal { file, bytes: AtomicUsize::new(0) }), ..engine })
     }
 
     /// Opens a database without a log in front of it, whose journals are what makes it durable.
     pub(super) fn open_with_journals(path: &Path) -> Result<Self, DatabaseError> {
         Self::check_manifests(path)?;
-        Self::start(path)
+        Self::start(path, WORKERS)
+    }
+
+    /// Reads every key that the tables in `path` have. What makes this fail is returned with the last key before it.
+    pub(super) fn find_damage(path: &Path) -> Option<DatabaseError> {
+        let engine = Self::check_manifests(path).and_then(|()| Self::start(path, 0));
+        let engine = match engine {
+            Ok(engine) => engine,
+            Err(trouble) => return Some(trouble),
+        };
+        let mut last = Vec::new();
+        let read = guarded(|| {
+            for item in engine.keys.iter() {
+                let (key, _) = item.into_inner()?;
+                last = key.to_vec();
+            }
+            Ok(())
+        });
+        engine.close();
+        read.err().map(|trouble| trouble.at(last.get(1..).unwrap_or_default()))
     }
 
     /// Where a file that lists others is missing, fjall would start anew and delete those.
@@ -136,12 +178,26 @@ impl Engine {
         Ok(())
     }
 
-    fn start(path: &Path) -> Result<Self, DatabaseError> {
+    fn start(path: &Path, workers: usize) -> Result<Self, DatabaseError> {
+        // A table that nothing refers to may be as short as it likes, so the database is opened first.
+        Self::try_start(path, workers).map_err(|trouble| match shortest_table(path) {
+            Some((table, 0)) if trouble.is_invalid_input() => {
+                DatabaseError::Damaged(format!("{} is empty", table.display()))
+            }
+            Some((table, bytes)) if trouble.is_invalid_input() && bytes < SHORTEST_TABLE => {
+                DatabaseError::Damaged(format!("{} was cut: it has {bytes} bytes", table.display()))
+            }
+            _ => trouble,
+        })
+    }
+
+    fn try_start(path: &Path, workers: usize) -> Result<Self, DatabaseError> {
         guarded(|| {
             let db = Database::builder(path)
                 .cache_size(CACHE_BYTES)
+                .max_cached_files(Some(OPEN_TABLES))
                 .max_journaling_size(JOURNAL_BYTES)
-                .worker_threads(WORKERS)
+                .worker_threads_unchecked(workers)
                 .open()?;
             let keys = db.keyspace(KEYSPACE, || {
                 let merging =
@@ -186,7 +242,8 @@ impl Engine {
         if key.len() > MAX_KEY_BYTES {
             return Ok(None); // fjall would panic.
         }
-        guarded(|| Ok(self.keys.get(disk_key(key))?))?.map(|stored| entry(key, &stored)).transpose()
+        let stored = guarded(|| Ok(self.keys.get(disk_key(key))?)).map_err(|trouble| trouble.at(key))?;
+        stored.map(|stored| entry(key, &stored)).transpose()
     }
 
     /// The version that stands under a key as [`disk_key`] writes it.
@@ -214,7 +271,7 @@ impl Engine {
             if let Some(journal) = &self.journal {
                 journal.note(writes)?;
             }
-            // Nobody else writes, so the highest number there is belongs to this batch.
+            // Only this thread writes, so the highest number belongs to this batch.
             let tree = &self.keys.tree;
             let number = tree.get_highest_memtable_seqno().or_else(|| tree.get_highest_persisted_seqno());
             Ok(number.unwrap_or(u64::MAX))
@@ -286,10 +343,13 @@ impl Engine {
         if key.len() > MAX_KEY_BYTES {
             return Ok(None);
         }
-        guarded(|| Ok(view.get(&self.keys, disk_key(key))?))?.map(|stored| entry(key, &stored)).transpose()
+        let stored =
+            guarded(|| Ok(view.get(&self.keys, disk_key(key))?)).map_err(|trouble| trouble.at(key))?;
+        stored.map(|stored| entry(key, &stored)).transpose()
     }
 
-    /// At most `limit` entries of `span`, from its end if `back`.
+    /// At most `limit` entries of `span`, from its end if `back`. Trouble is said to be at the last key that was read, or at
+    /// the beginning of the span.
     pub(super) fn range_at(
         &self,
         view: &fjall::Snapshot,
@@ -297,16 +357,26 @@ impl Engine {
         limit: usize,
         back: bool,
     ) -> Result<Vec<Entry>, DatabaseError> {
-        guarded(|| {
+        let start = match &span.0 {
+            Bound::Included(start) | Bound::Excluded(start) => start.clone(),
+            Bound::Unbounded => Key::new(),
+        };
+        let mut entries: Vec<Entry> = Vec::new();
+        let read = guarded(|| {
             let mut found = view.range(&self.keys, disk_span(span));
-            let mut entries = Vec::new();
             while entries.len() < limit {
                 let Some(item) = (if back { found.next_back() } else { found.next() }) else { break };
                 let (key, stored) = item.into_inner()?;
                 entries.push(entry(key.get(1..).unwrap_or_default(), &stored)?);
             }
-            Ok(entries)
-        })
+            Ok(())
+        });
+        match read {
+            Ok(()) => Ok(entries),
+            Err(trouble) => {
+                Err(trouble.at(entries.last().filter(|_| !back).map_or(&start, |entry| &entry.key)))
+            }
+        }
     }
 }
 
@@ -372,6 +442,16 @@ impl Engine {
     ) -> Result<Option<Vec<u8>>, DatabaseError> {
         guarded(|| Ok(view.get(&self.keys, disk_key)?.map(|stored| stored.to_vec())))
     }
+}
+
+/// The shortest table file of a database, and its length.
+fn shortest_table(database: &Path) -> Option<(PathBuf, u64)> {
+    let keyspaces = std::fs::read_dir(database.join("keyspaces")).ok()?;
+    let tables =
+        keyspaces.flatten().filter_map(|keyspace| std::fs::read_dir(keyspace.path().join("tables")).ok());
+    let tables =
+        tables.flatten().flatten().filter_map(|table| Some((table.path(), table.metadata().ok()?.len())));
+    tables.min_by_key(|(_, bytes)| *bytes)
 }
 
 /// Runs `work` and turns a panic of fjall into an error.

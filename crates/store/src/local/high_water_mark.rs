@@ -6,11 +6,12 @@
 //! behind the truth and is never ahead of it.
 
 use std::{
-    fs::{self, OpenOptions},
+    fs,
     io::{self, Write},
     path::Path,
 };
 
+use netstead_wire::files;
 use sha2::{Digest, Sha256};
 use tracing::warn;
 
@@ -45,7 +46,7 @@ impl HighWaterMark {
 
     /// Overwrites the mark in place: always the same few bytes of one sector, which works on a full disk too.
     pub(super) fn write(self, dir: &Path) -> io::Result<()> {
-        let mut file = OpenOptions::new().write(true).create(true).truncate(false).open(dir.join(FILE))?;
+        let mut file = files::private().write(true).create(true).truncate(false).open(dir.join(FILE))?;
         file.write_all(self.line().as_bytes())?;
         file.sync_data()
     }

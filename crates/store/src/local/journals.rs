@@ -61,7 +61,7 @@ pub(super) fn start_anew(database: &Path) -> io::Result<File> {
     Ok(new)
 }
 
-/// Writes each journal in `database` again in place, at the start of a process: nobody else has it open
+/// Writes each journal in `database` again in place, at the start of a process: no other process has it open
 /// then, and it takes no space.
 pub(super) fn write_again(database: &Path) -> io::Result<()> {
     remove_leftovers(database)?;

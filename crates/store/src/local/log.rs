@@ -12,12 +12,14 @@ mod frame;
 mod tests;
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::{self, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
 
 pub(super) use self::contents::{Contents, Former};
+use netstead_wire::files;
+
 use self::{
     contents::Tail,
     frame::{Frame, FramePosition, SECTOR},
@@ -86,11 +88,11 @@ impl Log {
     pub(super) fn begin(dir: &Path, revision: u64, former: Former) -> io::Result<Self> {
         let path = Self::path(dir);
         if !path.try_exists()? {
-            fs::create_dir(&path)?;
+            files::create_private_dir(&path)?;
             sync_directory(dir)?;
         }
         let open = |number| -> io::Result<Segment> {
-            let mut options = OpenOptions::new();
+            let mut options = files::private();
             let file =
                 options.read(true).write(true).create(true).truncate(false).open(file_name(dir, number))?;
             let length = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
@@ -129,7 +131,7 @@ impl Log {
         }
     }
 
-    /// Takes in the next group. `false` if it does not fit into the active segment: [`Log::turn_over`] first then.
+    /// Takes in the next group. `false` if it does not fit into the active segment: call [`Log::switch_segment`] first then.
     pub(super) fn prepare(&mut self, writes: &[DiskWrite]) -> bool {
         self.frame.fill(writes);
         // One sector is left for a seal. However long a group is, it fits into an empty segment.
@@ -141,7 +143,7 @@ impl Log {
         self.begun_after
     }
 
-    /// Goes on in the other segment, which nobody needs: the tables have everything up to `checkpoint`.
+    /// Continues in the other segment, which is no longer needed: the tables have everything up to `checkpoint`.
     pub(super) fn switch_segment(&mut self, checkpoint: u64, writes: &[DiskWrite]) -> io::Result<()> {
         if self.recorded < self.begun_after {
             let (segment, position) = (self.active, self.position);
@@ -158,7 +160,7 @@ impl Log {
     }
 
     /// Makes the prepared group durable. `revision` is the number of its last commit, and the tables have everything up
-    /// to `checkpoint`. Says how many bytes it took. After an error nobody knows what the log holds: it must be read again.
+    /// to `checkpoint`. Returns how many bytes it took. After an error the content of the log is unknown: it must be read again.
     pub(super) fn commit(&mut self, revision: u64, checkpoint: u64) -> io::Result<usize> {
         let place = FramePosition { generation: self.generation, before: self.last, revision, checkpoint };
         let bytes = self.frame.complete(place);

@@ -1,4 +1,4 @@
-//! What the raft store keeps in the same database: keys of its own beside those of the data, through the same writer.
+//! Access for the raft store, which keeps keys of its own in the same database.
 
 use super::{
     LocalStore,

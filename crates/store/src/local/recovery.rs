@@ -1,7 +1,7 @@
-//! Opening what is there: the tables of the database, and what the log knows besides.
+//! Opens the store at the start: the tables of the database, plus the groups in the log that the tables lack.
 //!
-//! The tables always have every commit up to the log's checkpoint, and none that is not in the log. So whatever a crash
-//! left of anything else, the tables and the groups behind the checkpoint together are the store.
+//! The tables have every commit up to the log's checkpoint, and none that is not in the log. So the tables and the groups
+//! after the checkpoint together are the store, whatever a crash left behind in other files.
 
 use tracing::info;
 
@@ -9,7 +9,7 @@ use super::{
     data_dir::{DataDir, sync_directory},
     database_error::DatabaseError,
     engine::Engine,
-    high_water_mark::{self, HighWaterMark},
+    high_water_mark::HighWaterMark,
     journals,
     log::{Contents, Former, Log},
     shared_state::DatabaseKind,
@@ -105,10 +105,10 @@ fn closed(dir: &DataDir, mark: HighWaterMark) -> Result<Option<(Engine, Former)>
 /// The database with every commit that is in the log, all of it in tables. `known` was once there for sure.
 pub(super) fn replay(dir: &DataDir, contents: &Contents, known: u64) -> Result<Engine, DatabaseError> {
     if contents.last < known {
-        return Err(cut_short(dir, contents.last, known));
+        return Err(DatabaseError::CutShort { found: contents.last, known });
     }
     let engine = Engine::open(&dir.database())?;
-    let done = replay_into(&engine, dir, contents);
+    let done = replay_into(&engine, contents);
     match done {
         Ok(()) => Ok(engine),
         Err(trouble) => {
@@ -118,13 +118,47 @@ pub(super) fn replay(dir: &DataDir, contents: &Contents, known: u64) -> Result<E
     }
 }
 
-fn replay_into(engine: &Engine, dir: &DataDir, contents: &Contents) -> Result<(), DatabaseError> {
+/// Opens a store of its own to be read: the tables, and in memory what the log has besides. Nothing of it changes.
+pub(super) fn open_to_read(dir: &DataDir) -> Result<Engine, DatabaseError> {
+    let mark = HighWaterMark::read(dir.path())?;
+    let contents = if mark.is_some_and(|mark| mark.closed) { None } else { Log::read(dir.path())? };
+    let engine = Engine::open_to_read(&dir.database())?;
+    let done = engine.is_of_a_cluster().and_then(|cluster| match contents {
+        _ if cluster => Err(DatabaseError::OfACluster),
+        Some(contents) => apply_log(&engine, &contents).map(drop),
+        None => match (engine.revision()?, mark) {
+            (found, Some(mark)) if found < mark.revision => {
+                Err(DatabaseError::CutShort { found, known: mark.revision })
+            }
+            _ => Ok(()),
+        },
+    });
+    match done {
+        Ok(()) => Ok(engine),
+        Err(trouble) => {
+            engine.close();
+            Err(trouble)
+        }
+    }
+}
+
+fn replay_into(engine: &Engine, contents: &Contents) -> Result<(), DatabaseError> {
+    let groups = apply_log(engine, contents)?;
+    engine.settle()?;
+    if groups > 0 {
+        info!(groups, revision = contents.last, "What the log held was brought into the database.");
+    }
+    Ok(())
+}
+
+/// Brings what the log has besides the tables into the database, and says how many groups that were.
+fn apply_log(engine: &Engine, contents: &Contents) -> Result<u64, DatabaseError> {
     let found = engine.revision()?;
     if found < contents.checkpoint {
-        return Err(cut_short(dir, found, contents.checkpoint));
+        return Err(DatabaseError::CutShort { found, known: contents.checkpoint });
     }
     if found > contents.last {
-        return Err(cut_short(dir, contents.last, found));
+        return Err(DatabaseError::CutShort { found: contents.last, known: found });
     }
     let mut groups = 0_u64;
     for group in contents.replay() {
@@ -132,15 +166,11 @@ fn replay_into(engine: &Engine, dir: &DataDir, contents: &Contents) -> Result<()
         engine.apply(&writes, revision)?;
         groups += 1;
     }
-    engine.settle()?;
     let revision = engine.revision()?;
     if revision != contents.last {
-        return Err(cut_short(dir, revision, contents.last));
+        return Err(DatabaseError::CutShort { found: revision, known: contents.last });
     }
-    if groups > 0 {
-        info!(groups, revision, "What the log held was brought into the database.");
-    }
-    Ok(())
+    Ok(groups)
 }
 
 /// A database that its journals make durable: a node of a cluster, or a store from before there were logs.
@@ -152,7 +182,9 @@ fn by_journals(dir: &DataDir, mark: Option<HighWaterMark>) -> Result<Engine, Dat
     }
     let engine = Engine::open_with_journals(&database)?;
     let checked = engine.revision().and_then(|revision| match mark {
-        Some(mark) if revision < mark.revision => Err(cut_short(dir, revision, mark.revision)),
+        Some(mark) if revision < mark.revision => {
+            Err(DatabaseError::CutShort { found: revision, known: mark.revision })
+        }
         _ => Ok(()),
     });
     match checked {
@@ -174,15 +206,4 @@ fn into_tables(dir: &DataDir, engine: Engine) -> Result<Engine, DatabaseError> {
     engine.close();
     settled?;
     Engine::open(&dir.database())
-}
-
-fn cut_short(dir: &DataDir, found: u64, known: u64) -> DatabaseError {
-    DatabaseError::Damaged(format!(
-        "{} ends at commit {found}, and commit {known} was once there: the log was cut short or old files were put in \
-         its place. To go on without those commits, which may hand out addresses that are in use, delete {} and {}; \
-         otherwise",
-        dir.path().display(),
-        dir.path().join(high_water_mark::FILE).display(),
-        Log::path(dir.path()).display(),
-    ))
 }

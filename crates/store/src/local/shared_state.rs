@@ -1,4 +1,4 @@
-//! What the writer thread, the readers and the housekeeper have in common.
+//! The state that the writer thread, the readers and the housekeeper share.
 
 use std::{
     path::{Path, PathBuf},
@@ -11,7 +11,7 @@ use std::{
 use tokio::sync::watch;
 
 use super::{database_error::DatabaseError, engine::Engine, high_water_mark::HighWaterMark};
-use crate::{Health, StoreError, watch::Watchers};
+use crate::{Damage, DamageLog, Health, StoreError, watch::Watchers};
 
 /// Whose database it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +37,8 @@ pub(super) struct LocalShared {
     /// The last revision that is in the database, where it can be read. Never above `durable`.
     applied: watch::Sender<u64>,
     pub(super) progress: Progress,
+    /// Damage that reads found, from this opening of the database or an earlier one.
+    pub(super) damage: DamageLog,
 }
 
 /// Which opening of the database something belongs to.
@@ -44,6 +46,10 @@ pub(super) struct LocalShared {
 pub(super) struct Opening(u64);
 
 impl LocalShared {
+    pub(super) fn kind(&self) -> DatabaseKind {
+        self.kind
+    }
+
     /// Without a database yet; `durable` is the last commit it has.
     pub(super) fn closed(path: &Path, kind: DatabaseKind, durable: u64) -> Self {
         Self {
@@ -56,6 +62,7 @@ impl LocalShared {
             durable: AtomicU64::new(durable),
             applied: watch::channel(durable).0,
             progress: Progress::default(),
+            damage: DamageLog::default(),
         }
     }
 
@@ -85,13 +92,23 @@ impl LocalShared {
         open.as_ref().map(|(engine, opening)| work(engine, *opening))
     }
 
-    /// As [`Shared::with_engine`], with the answers a caller outside gets.
+    /// As [`LocalShared::with_engine`], with the errors that a caller outside gets.
     pub(super) fn read<T>(
         &self,
         work: impl FnOnce(&Engine, Opening) -> Result<T, DatabaseError>,
     ) -> Result<T, StoreError> {
         let outcome = self.with_engine(work).ok_or_else(|| self.unavailable())?;
-        outcome.map_err(|trouble| trouble.into_error(&self.path))
+        outcome.map_err(|trouble| {
+            let place = trouble.place().to_vec();
+            let error = trouble.into_read_error(&self.path);
+            if let StoreError::Damaged { reason } = &error {
+                // A read of everything from its end knows no place, and says nothing new where one is known.
+                if !place.is_empty() || self.damage.all().is_empty() {
+                    self.damage.note(Damage::new(&place, reason));
+                }
+            }
+            error
+        })
     }
 
     pub(super) fn durable(&self) -> u64 {

@@ -1,17 +1,21 @@
-//! What the writer does when writing fails.
+//! Recovers from a write that failed: the writer takes the database away from readers and opens it again.
 //!
-//! fjall refuses every write after one that failed, until it is opened again, and after a flush of the log that failed
-//! nobody knows what it holds. What is on the disk is unknown until both were read again, so nobody may read the old
-//! database either: it could deny a commit that is found later.
+//! After a failed flush it is unknown what is on the disk, and fjall refuses every further write. Readers must not use the old
+//! database meanwhile: it could lack a commit that is found later.
+//!
+//! 1. A flush fails. The database is withdrawn; health says why (`break_off`).
+//! 2. The commits of the group are answered `Unknown`. Their callers read next, and must not see the old database.
+//! 3. The log and the tables are read again, with growing pauses, until that works (`reopen_with_retries`).
+//! 4. The database is accepted if it has every acknowledged commit and a durable write works (`accept`). Then it is published.
 
-use std::{io, thread, time::Duration};
+use std::{io, mem, thread, time::Duration};
 
 use tracing::{error, warn};
 
 use super::{database_error::DatabaseError, engine::Engine, journals, log::Log, recovery, writer::Writer};
-use crate::Health;
+use crate::{Damage, Health, StoreError};
 
-/// What is tried to be written to learn what is wrong with the disk.
+/// Bytes of the test write that finds out what is wrong with the disk.
 const PROBE: u64 = 64 << 10;
 
 /// Room the database takes besides what the log holds, to be opened and to write down how far it is.
@@ -20,19 +24,34 @@ const ROOM: u64 = 1 << 20;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// How long those who ask in the meantime wait for their answer.
+/// How long callers wait for an answer in the meantime.
 const SLICE: Duration = Duration::from_millis(50);
 
 impl Writer {
-    /// Takes the database away from everybody and says why. To be called before anyone is answered that its
-    /// commit is unknown, because the next thing they do is read.
+    /// Withdraws the database and returns the reason. Call it before callers are answered that their commit is unknown: the
+    /// next thing they do is read.
     pub(super) fn break_off(&mut self, trouble: &DatabaseError) -> String {
         let reason = self.cause(trouble);
         error!(reason, ?trouble, "The store failed and is opened again.");
         self.shared.fail(reason.clone());
         self.applier.abandon();
         self.broken = self.shared.withdraw_engine();
+        self.unexplained = trouble.hides_its_cause();
         reason
+    }
+
+    /// Looks for damage where fjall failed in its background and keeps the cause to itself: merging reads tables that
+    /// no other reader may have read for long.
+    fn explain(&mut self) {
+        if !mem::take(&mut self.unexplained) || self.damaged.is_some() {
+            return;
+        }
+        let found = Engine::find_damage(&self.dir.database()).filter(DatabaseError::is_damage);
+        let Some(trouble) = found else { return };
+        let place = trouble.place().to_vec();
+        let StoreError::Damaged { reason } = trouble.into_read_error(self.dir.path()) else { return };
+        self.shared.damage.note(Damage::new(&place, &reason));
+        self.damaged = Some(format!("it is damaged, so that its files cannot be merged any more: {reason}"));
     }
 
     /// Opens the database again, for as long as it takes. `false` when the store is to be closed instead.
@@ -40,7 +59,11 @@ impl Writer {
         if let Some(engine) = self.broken.take() {
             engine.close();
         }
-        let mut pause = FIRST_PAUSE;
+        self.explain();
+        if let Some(reason) = &self.damaged {
+            self.shared.fail(reason.clone());
+        }
+        let mut pause = if self.damaged.is_some() { LONGEST_PAUSE } else { FIRST_PAUSE };
         while self.pause_before_retry(pause) {
             match self.reopen() {
                 Ok(()) => {
@@ -48,7 +71,13 @@ impl Writer {
                     self.shared.set_health(Health::Ready);
                     return true;
                 }
-                Err(trouble) => self.shared.fail(self.cause(&trouble)),
+                Err(trouble) => {
+                    let reason = match &self.damaged {
+                        Some(reason) if trouble.hides_its_cause() => reason.clone(),
+                        _ => self.cause(&trouble),
+                    };
+                    self.shared.fail(reason);
+                }
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
@@ -113,10 +142,7 @@ impl Writer {
         let durable = self.shared.durable();
         let accepted = engine.revision().and_then(|found| {
             if found < durable {
-                return Err(DatabaseError::Damaged(format!(
-                    "{} ends at commit {found}, and commit {durable} was acknowledged; restore a backup",
-                    self.dir.path().display()
-                )));
+                return Err(DatabaseError::CutShort { found, known: durable });
             }
             self.numbered = self.numbered.max(found) + 1;
             write(self, &engine, found)?;
@@ -142,7 +168,7 @@ impl Writer {
     fn cause(&self, trouble: &DatabaseError) -> String {
         let seen = if trouble.hides_its_cause() { self.dir.probe(PROBE).err() } else { None };
         seen.map_or_else(
-            || trouble.reason(self.dir.path()),
+            || trouble.advised(self.dir.path(), self.shared.kind()),
             |error| DatabaseError::Io(error).reason(self.dir.path()),
         )
     }
@@ -199,6 +225,8 @@ mod tests {
             busy: false,
             unseen: 0,
             broken: None,
+            damaged: None,
+            unexplained: false,
         }
     }
 

@@ -1,8 +1,11 @@
 //! The one thread that writes.
 //!
-//! It takes all commits that wait, decides them in order, makes what they write durable with one flush of the log,
-//! answers, and only then has it brought into the database. While it does, the next ones gather. So a lonely commit
-//! costs one flush and two hand-offs, and many at once share it.
+//! 1. It takes all commits that wait, and decides them in order: each sees those before it.
+//! 2. It appends their writes to the log as one frame, and flushes once.
+//! 3. It answers the callers. Meanwhile the next commits gather.
+//! 4. It hands the group to the applier, which puts it into the database.
+//!
+//! So a single commit costs one flush and two hand-offs between threads, and many at once share the flush.
 
 use std::{
     sync::{
@@ -78,6 +81,10 @@ pub(super) struct Writer {
     pub(super) unseen: usize,
     /// A database that failed and is still to be closed.
     pub(super) broken: Option<Engine>,
+    /// Why the database fails again and again, where that was found.
+    pub(super) damaged: Option<String>,
+    /// The last failure was one of fjall's background, and its cause is not known yet.
+    pub(super) unexplained: bool,
 }
 
 /// What became of a commit, what it wrote, and who wants to know.
@@ -347,7 +354,7 @@ impl Writer {
         match decision {
             Ok(Decision::Landed(version)) => Ok(Committed { version }),
             Ok(Decision::Refused(key)) => Err(StoreError::Refused { key }),
-            Err(trouble) => Err(trouble.into_error(self.dir.path())),
+            Err(trouble) => Err(trouble.into_error(self.dir.path(), self.shared.kind())),
         }
     }
 
@@ -361,11 +368,11 @@ impl Writer {
         match decision {
             Ok(Decision::Landed(_)) => Err(StoreError::Unknown { reason }),
             Ok(Decision::Refused(_)) => Err(StoreError::Unavailable { reason }),
-            Err(trouble) => Err(trouble.into_error(self.dir.path())),
+            Err(trouble) => Err(trouble.into_error(self.dir.path(), self.shared.kind())),
         }
     }
 
-    /// Answers whoever waits that nothing can be done. `false` when the store is to be closed.
+    /// Answers all waiting callers that nothing can be done. `false` when the store is to be closed.
     pub(super) fn turn_away(&self) -> bool {
         let mut go_on = true;
         loop {

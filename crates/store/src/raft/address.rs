@@ -1,4 +1,4 @@
-//! Where another node listens, as people write it.
+//! Addresses of nodes, as people write them.
 
 use std::net::Ipv6Addr;
 

@@ -1,8 +1,13 @@
-//! How a node that is in no cluster comes into one.
+//! How a node that is in no cluster gets into one.
 //!
-//! Nodes that were given each other as `peers` wait until all of them have answered and none is in a cluster; then the one
-//! with the smallest id makes the cluster out of all. If one of them is in a cluster already, the new node asks to be let in
-//! there: so a node whose disk was lost comes back as a new one and never makes a second cluster.
+//! Nodes that name each other as `peers` make a new cluster together:
+//!
+//! 1. Each node asks all its peers for their status, until all have answered.
+//! 2. If one of them is in a cluster already, the node asks that cluster to let it in, and makes none. So a node whose disk was
+//!    lost comes back as a new node and never makes a second cluster.
+//! 3. Otherwise each node publishes the set of nodes it met.
+//! 4. The node with the smallest id makes the cluster of all of them, once all have met the same set. Two lists of `peers` that
+//!    differ would otherwise make two clusters.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -47,7 +52,7 @@ pub(super) async fn bootstrap(node: Arc<Node>, raft: Raft) {
     node.set_trouble(None);
 }
 
-/// Whether there is anything in its log, a vote aside: who is a member has at least the entry that says so.
+/// Whether its log has any entry: a member has at least the entry that made it one.
 fn is_in_a_cluster(node: &Node) -> bool {
     node.disk.last_log_id().is_ok_and(|last| last.is_some())
 }
@@ -168,11 +173,14 @@ pub(super) async fn maintain_membership(node: &Arc<Node>) {
     }
 }
 
-/// Who was let in by a leader that was replaced at that very moment is a member for itself alone: the others know of an
-/// earlier membership, without it. It asks them again. One that was removed is told so by a later one, and does not.
+/// Asks again to be let in, if the others do not know this node:
 ///
-/// Somebody who is far behind knows of an earlier one too, and perhaps neither of the coming nor of the going of this node.
-/// So who leads is asked.
+/// 1. A leader lets this node in and sends it the entry that says so, but is replaced before a majority has the entry.
+/// 2. This node believes to be a member. The others have an earlier membership, without it.
+/// 3. This node sees that and asks the leader again.
+///
+/// A node that was removed finds a later membership without it, and does not ask. A member that is far behind may know
+/// neither of this node's coming nor of its removal, so only the leader's answer counts.
 async fn ask_to_rejoin(node: &Arc<Node>, metrics: &Metrics) {
     let ours = metrics.membership_config.log_id().map(|log_id| log_id.index);
     let known = metrics.membership_config.nodes().map(|(_, member)| member.address.clone());

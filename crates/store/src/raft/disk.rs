@@ -1,13 +1,13 @@
-//! What a node keeps in its database besides the data itself.
+//! The database of a node: the data, the log, the vote and the node's identity.
 //!
 //! ```text
 //! d<key>           the data, as the local store keeps it: version and value
-//! n                who this node is
+//! n                the id of this node
 //! v                the last vote given
 //! l<index>         one entry of the log, index as 8 bytes, big-endian
-//! p                the last entry that was taken out of the log
-//! a                the last entry that is in the data, and the members it left
-//! i                a copy of everything being taken over from another node, see `transfer`
+//! p                the last entry that was removed from the log
+//! a                the last entry that was applied, and the members as of it
+//! i                a snapshot of another node that is being installed, see `snapshot_transfer`
 //! ```
 //!
 //! Each value but the data starts with its format and a checksum. All of it lies in one database with one journal: what is

@@ -1,11 +1,24 @@
-//! When a node stands for election.
+//! The election timer: decides when a node stands for election. Votes themselves are asked for and given by openraft.
 //!
-//! openraft has a timer for this, which is off here: it draws how long it waits only once, waits longer for ever after the
-//! first meeting with a longer log, and raises the term without asking whether anybody would vote. Here a node that has not
-//! heard who leads for long enough first asks the others, and stands once a majority would vote for it. So one that was cut
-//! off comes back without disturbing anybody, and one whose log is too short leaves the way to who may win.
+//! openraft has such a timer too. It is off here (`enable_elect`), for three reasons: it draws its timeout only once, it
+//! waits longer for ever after the first meeting with a longer log, and it raises the term without asking first. Here a node
+//! asks the others first (a *pre-vote*) and stands only if a majority would vote for it.
 //!
-//! Nothing here elects anybody: votes are asked for and given by openraft, with a look at the log.
+//! A node that was cut off:
+//!
+//! 1. Node A leads in term 4. Node C is cut off from the others. Its timer runs out.
+//! 2. C asks for pre-votes. No node answers, so C does not stand, and its term stays 4. (With openraft's timer C would
+//!    raise its term to 5, 6, 7 and so on.)
+//! 3. The network is back. A's next heartbeat resets C's timer, and A leads on. (A term of 7 would depose A for nothing.)
+//!
+//! A node with a shorter log:
+//!
+//! 1. Leader A dies. B's log ends at entry 90, C's at 100.
+//! 2. B's timer runs out first. B asks C, which refuses because its own log is longer. C also shortens its own wait.
+//! 3. C's timer runs out. C asks B, which would vote for it. C stands and is elected.
+//!
+//! The timer is never shorter than the *lease*: for that long after a heartbeat the other nodes vote for no other node, so
+//! standing earlier could not succeed. Two nodes that stand at the same moment draw different pauses before the next try.
 
 use std::{
     collections::BTreeSet,
@@ -32,24 +45,24 @@ use super::{
     wire::{Answer, Question},
 };
 
-/// What silence is counted in. A process that stood still counts one step for it, however long it was: what others said
-/// meanwhile is heard first.
+/// The unit in which silence is counted. A process that was stopped counts one step for that time, however long it was, so
+/// that it first reads the heartbeats that arrived meanwhile.
 const STEP: Duration = Duration::from_millis(20);
 
-/// How long the others may take to say whether they would vote.
+/// How long another node may take to answer a pre-vote.
 const ANSWER: Duration = Duration::from_millis(300);
 
-/// Steps until the next try, at least and at most. Drawn, so that two who stood at once do not meet again.
+/// Steps until the next try, at least and at most. Drawn, so that two candidates do not stand at the same moment again.
 const AGAIN: (u64, u64) = (4, 16);
 
-/// How long a node has heard of nobody who leads, and when it has had enough of it. In steps.
+/// Counts how long no leader was heard of, and knows when to stand. In steps.
 #[derive(Debug)]
 pub(super) struct ElectionTimer {
     steps: AtomicU64,
     due: AtomicU64,
-    /// For so long after they heard of one who leads, nodes vote for nobody else.
+    /// For this long after a heartbeat, nodes vote for no other candidate.
     lease: u64,
-    /// Up to so much longer a node waits before it stands.
+    /// A node waits up to this much longer before it stands.
     spread: u64,
 }
 
@@ -57,7 +70,7 @@ impl ElectionTimer {
     pub(super) fn new(timings: &RaftTimings) -> Self {
         let steps = |duration: Duration| millis(duration).div_ceil(millis(STEP));
         let (shortest, longest) = timings.election;
-        // One step more: time is counted coarsely here, and exactly where votes are given.
+        // One step more: time is counted coarsely here, and exactly in openraft, where votes are given.
         let lease = steps(longest) + 1;
         let spread = steps(longest.saturating_sub(shortest)).max(1);
         let silence = Self { steps: AtomicU64::new(0), due: AtomicU64::new(0), lease, spread };
@@ -65,35 +78,35 @@ impl ElectionTimer {
         silence
     }
 
-    /// Who leads has said something.
+    /// A message of the leader arrived.
     pub(super) fn reset(&self) {
         self.steps.store(0, Ordering::Relaxed);
         self.due.store(self.lease + rand::rng().random_range(0..=self.spread), Ordering::Relaxed);
     }
 
-    /// Somebody else stands and may win, or we just tried: the next try is a little later.
+    /// Another candidate may win, or this node just tried: waits a little before the next try.
     pub(super) fn retry_later(&self) {
         let pause = rand::rng().random_range(AGAIN.0..=AGAIN.1);
         self.due.store(self.steps.load(Ordering::Relaxed) + pause, Ordering::Relaxed);
     }
 
-    /// Somebody who cannot win would stand: we may win, so we need not wait longer than we must.
+    /// Another node, which cannot win, asked for a pre-vote. This node may win: waits no longer than the lease.
     fn shorten_wait(&self) {
         self.due.fetch_min(self.lease, Ordering::Relaxed);
     }
 
-    /// Whether nobody is held to lead any more.
+    /// Whether the last known leader counts as gone.
     pub(super) fn lease_expired(&self) -> bool {
         self.steps.load(Ordering::Relaxed) >= self.lease
     }
 
-    /// Counts a step; whether it is time to stand.
+    /// Counts a step. Returns whether it is time to stand.
     fn count_step(&self) -> bool {
         self.steps.fetch_add(1, Ordering::Relaxed) + 1 >= self.due.load(Ordering::Relaxed)
     }
 }
 
-/// Looks after it for as long as the node is open.
+/// Runs the timer for as long as the node is open.
 pub(super) async fn run_election_timer(node: Arc<Node>) {
     let mut steps = interval(STEP);
     steps.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -108,13 +121,13 @@ pub(super) async fn run_election_timer(node: Arc<Node>) {
         };
         match node.candidacy(&core.raft) {
             Candidacy::Leads => node.election_timer.reset(),
-            // One that leads nobody any more is in nobody's way.
+            // A leader without a majority must not hold up an election: its timer runs on.
             Candidacy::Waits | Candidacy::LeadsNobody => {
                 node.election_timer.count_step();
             }
             Candidacy::Alone => node.start_election(&core).await,
             Candidacy::May(voters) => {
-                // Somebody may have come to lead while the others were asked.
+                // Another node may have been elected during the pre-vote.
                 if node.election_timer.count_step()
                     && node.wins_pre_vote(&core, &voters).await
                     && node.election_timer.lease_expired()
@@ -126,16 +139,16 @@ pub(super) async fn run_election_timer(node: Arc<Node>) {
     }
 }
 
-/// What a node may do about it that nobody leads.
+/// Whether a node may stand for election now.
 enum Candidacy {
     Leads,
-    /// It leads and no majority has said so for long.
+    /// It leads, and no majority has confirmed that for long.
     LeadsNobody,
     /// It may not stand.
     Waits,
-    /// The only one who votes.
+    /// It is the only voter.
     Alone,
-    /// Who votes; more than one such set while members change.
+    /// It may stand, with these sets of voters; more than one set while the members change.
     May(Vec<BTreeSet<NodeId>>),
 }
 
@@ -150,7 +163,7 @@ impl Node {
         let votes = voters.iter().any(|voters| voters.contains(&self.id));
         match voters.as_slice() {
             _ if !votes || self.leaving.load(Ordering::Relaxed) => Candidacy::Waits,
-            // Another process may have the same id, and with it the same vote.
+            // Another process may have the same id, and would vote too (see `readdress`).
             _ if self.displaced.load(Ordering::Relaxed) => Candidacy::Waits,
             [only] if only.len() == 1 => Candidacy::Alone,
             _ => Candidacy::May(voters.clone()),
@@ -161,15 +174,15 @@ impl Node {
         debug!("Nobody leads: this node stands for election.");
         let mut metrics = core.raft.metrics();
         let before = metrics.borrow().vote;
-        // A core that does not work cannot be elected; it is started anew by who watches over it.
+        // A core that does not work cannot be elected; `Node::run` starts it again.
         let _ = core.raft.trigger().elect().await;
-        // Votes go to disks first: who stands again before they can have come is never elected.
+        // Votes are flushed to disk first: a node that stands again before they arrive is never elected.
         let decided = metrics.wait_for(|metrics| metrics.vote.committed && metrics.vote > before);
         let _ = timeout(self.options.timings.election.0, decided).await;
         self.election_timer.retry_later();
     }
 
-    /// Asks the others; whether a majority would vote for this node.
+    /// Asks the other voters. Returns whether a majority would vote for this node.
     async fn wins_pre_vote(&self, core: &Core, voters: &[BTreeSet<NodeId>]) -> bool {
         self.election_timer.retry_later();
         let Ok(last) = self.disk.last_log_id() else { return false };
@@ -182,7 +195,7 @@ impl Node {
             tokio::spawn(async move {
                 let question = Question::Canvass(id, last);
                 let answer = peers.ask(&member.address, Lane::Raft, &question, ANSWER).await;
-                let _ = sender.send((id, answer)).await; // Enough of them may have answered.
+                let _ = sender.send((id, answer)).await; // A majority may have answered already.
             });
         }
         drop(sender);
@@ -199,9 +212,9 @@ impl Node {
         false
     }
 
-    /// Another node asks whether this one would vote for it if it stood now, with a log that ends with `theirs`.
+    /// Answers a pre-vote: would this node vote for a candidate whose log ends with `theirs`?
     pub(super) fn answer_pre_vote(&self, theirs: Option<LogId>) -> Answer {
-        // One that leads hears itself, see `watch`.
+        // A leader resets its own timer, see `run_election_timer`.
         if !self.election_timer.lease_expired() {
             return Answer::Error("there is one who leads".into());
         }
@@ -215,7 +228,7 @@ impl Node {
         }
     }
 
-    /// Somebody who leads, or led, speaks with this vote.
+    /// Resets the timer for a message with this vote, unless its sender is no longer the leader.
     pub(super) fn note_leader_contact(&self, core: &Core, vote: &Vote) {
         if *vote >= core.raft.metrics().borrow().vote {
             self.election_timer.reset();
@@ -231,7 +244,7 @@ mod tests {
         ElectionTimer::new(&RaftTimings::default())
     }
 
-    /// Steps until it is time.
+    /// Steps until it is time to stand.
     fn patience(silence: &ElectionTimer) -> u64 {
         (1..1000).find(|_| silence.count_step()).expect("it is time at some point")
     }

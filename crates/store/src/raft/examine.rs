@@ -1,4 +1,4 @@
-//! What a person who asks whether all is well should know of the cluster.
+//! Findings about the cluster for the doctor.
 
 use super::{
     RaftStore,

@@ -1,4 +1,4 @@
-//! Whether a node can be expected to work, and what people are told when not.
+//! The health of a node: whether commits can be expected to work, and the reason if not.
 
 use std::sync::{PoisonError, atomic::Ordering};
 
@@ -11,11 +11,11 @@ use super::{
 };
 use crate::{Health, Store as _};
 
-/// Ticks since a node last answered at which it is held to be there.
+/// A node that answered within this many ticks counts as there.
 const RECENT: u64 = 30;
 
 impl Node {
-    /// Whether this node leads and no majority has said so for long.
+    /// Whether this node leads and no majority has confirmed that for long.
     pub(super) fn lost_majority(&self, metrics: &Metrics) -> bool {
         let patience = 3 * millis(self.options.timings.election.1);
         metrics.state == ServerState::Leader
@@ -27,7 +27,7 @@ impl Node {
         self.unheard.load(Ordering::Relaxed).saturating_mul(millis(TICK))
     }
 
-    /// openraft counts from the first word of a majority. Who was elected and never got one is counted here, in ticks.
+    /// openraft counts from the first confirmation of a majority. A leader that never got one is counted here, in ticks.
     pub(super) fn count_without_majority(&self) {
         let unheard = self.metrics().is_some_and(|metrics| {
             metrics.state == ServerState::Leader && metrics.millis_since_quorum_ack.is_none()
@@ -50,7 +50,7 @@ impl Node {
         }
     }
 
-    /// Why there is nobody to ask, for people.
+    /// Why there is no leader to ask, for people.
     pub(super) fn why_no_leader(&self) -> String {
         if let Health::Failed { reason } = &*self.health.borrow() {
             return reason.clone();
@@ -72,7 +72,7 @@ impl Node {
         self.judge_health(LONG);
     }
 
-    /// Says whether commits can be expected to work. `leaderless` counts the ticks since somebody led.
+    /// Says whether commits can be expected to work. `leaderless` counts the ticks without a leader.
     pub(super) fn judge_health(&self, leaderless: u64) {
         let new = self.reason_to_fail(leaderless).map_or(Health::Ready, |reason| Health::Failed { reason });
         self.health.send_if_modified(|health| {
@@ -124,7 +124,7 @@ impl Node {
         })
     }
 
-    /// Who is not where it was, because another node is there; nothing if that is true of nobody.
+    /// Members whose registered address now belongs to another node, or `None`.
     fn replaced(&self, metrics: &Metrics) -> String {
         let others = metrics.membership_config.nodes().filter_map(|(id, member)| {
             let other = self.peers.other_at(&member.address, *id)?;

@@ -1,7 +1,14 @@
-//! Who leads the ledger: the node that leads the cluster, once it has raised the epoch.
+//! Leadership of the ledger on a raft store: the node that leads the cluster, once it has raised the epoch.
 //!
-//! The two may differ for a moment, while a node that just came to lead the cluster takes over. What keeps a late leader from
-//! doing harm is the epoch: every commit of a leader is conditional on it still being the one it raised.
+//! The leader of the cluster and the leader of the ledger may differ for a moment:
+//!
+//! 1. A leads the cluster and the ledger, with epoch 7. It is cut off.
+//! 2. B is elected leader of the cluster.
+//! 3. B raises the epoch to 8 (`lead_cluster`), with a commit that a majority has.
+//! 4. A is back and sends a commit of the ledger. Every commit of A has the condition that the epoch's key has the version
+//!    that A wrote. That condition fails on all nodes: the commit is refused, and A follows.
+//!
+//! Between 2 and 3 no node leads the ledger.
 
 use std::sync::PoisonError;
 
@@ -13,7 +20,7 @@ use super::{
 };
 use crate::{Commit, Condition, EPOCH_KEY, Epoch, Store as _, StoreError, Version, epoch};
 
-/// What one who leads holds.
+/// The condition that every commit of a leader carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fence {
     /// The version of the epoch's key as we raised it.
@@ -25,8 +32,8 @@ impl RaftStore {
         *self.fence.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Another node leads the ledger now. What was begun while this one did is refused by its fence; from now on this store
-    /// is that of one who follows, and may wait for its turn again.
+    /// Another node leads the ledger now. Commits begun while this node led are refused by its fence. From now on this store
+    /// belongs to a follower, which may wait for the lead again.
     pub(super) fn deposed(&self, old: Fence) {
         let mut fence = self.fence.lock().unwrap_or_else(PoisonError::into_inner);
         if *fence == Some(old) {
@@ -40,8 +47,8 @@ impl RaftStore {
             self.until_leader().await?;
             match self.raise().await {
                 Ok(epoch) => return Ok(epoch),
-                Err(StoreError::Refused { .. }) => {} // Somebody else was faster; go on from there.
-                // Another one leads the cluster by now, perhaps: our turn comes again.
+                Err(StoreError::Refused { .. }) => {} // Another node raised it first: try again from its value.
+                // Another node may lead the cluster by now: wait for the lead again.
                 Err(error) if self.node.leader() != Leader::Me => {
                     tracing::debug!(%error, "The lead was lost before the epoch was raised.");
                     self.ensure_open()?;

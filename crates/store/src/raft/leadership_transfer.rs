@@ -1,9 +1,16 @@
-//! Giving the lead away before this node stops, so that the others need not find out by its silence.
+//! Hands the lead to another node before this one stops, so that the others need not wait for a timeout.
 //!
-//! openraft 0.9 knows no such thing, and a node that heard of its leader a moment ago votes for nobody else. So the one that
-//! leads first makes sure that another one has every entry, then tells all that it leads no more, and asks that one to stand
-//! for election. Nothing here elects anybody: votes are asked for and given as always, with a look at the log. If a message
-//! is lost, or the chosen one dies, there is an election as after a crash.
+//! openraft 0.9 has no leadership transfer, and its nodes vote for no other node while they believe in a leader. So:
+//!
+//! 1. Leader A sets `leaving`. From now on it takes no commit and will not stand for election.
+//! 2. A waits until its own commits are done, and until some voter B has every entry of A's log.
+//! 3. A makes its own openraft core note a vote for B in the next term. With that A is no leader any more.
+//! 4. A sends `Resigned` with that vote to the other voters. Each notes it and forgets A: now it may vote at once.
+//! 5. A sends `Stand` to B. B stands for election in that term, and is elected by the usual votes.
+//! 6. A waits until it hears of the new leader, then stops.
+//!
+//! All of it may take `PATIENCE`. If a message is lost or B dies, there is an election as after a crash. Nothing here can
+//! elect two leaders: votes are given by openraft, which compares terms and logs as always.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -21,20 +28,20 @@ use super::{
     wire::{Answer, Question},
 };
 
-/// What all of it may take. Without an answer by then the others hold an election, as after a crash.
+/// How long the transfer may take. After that the others hold an election, as after a crash.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How long one other node may take to answer.
 const ANSWER: Duration = Duration::from_millis(300);
 
-/// How often it is looked whether all is ready.
+/// The pause between two looks at the state of the cluster.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Ticks since a node last answered at which it is not asked to lead.
+/// A node that has not answered for this many ticks is not asked to lead.
 const RECENT: u64 = 10;
 
 impl Node {
-    /// If this node leads, lets another one do so. Returns when one does, or when it takes too long.
+    /// If this node leads, hands the lead to another one. Returns when one leads, or after `PATIENCE`.
     pub(super) async fn transfer_leadership(&self) {
         let Some(core) = self.core().filter(|_| self.leader() == Leader::Me) else { return };
         self.leaving.store(true, Ordering::Relaxed);
@@ -46,7 +53,7 @@ impl Node {
     }
 
     async fn try_to_transfer_leadership(&self, core: &Core) -> Option<NodeId> {
-        // Nobody comes or goes in between.
+        // The members do not change in between.
         let _one_at_a_time = self.changing.lock().await;
         core.proposer.until_idle().await;
         let (successor, at) = self.until_one_has_everything(&core.raft).await?;
@@ -65,7 +72,7 @@ impl Node {
             })
             .collect();
         for answer in told {
-            let _ = answer.await; // One that does not hear of it votes later.
+            let _ = answer.await; // A node that does not get the message votes later.
         }
         let question = Question::Stand(successor, vote);
         let answer = self.peers.ask(&at.address, Lane::Raft, &question, ANSWER).await;
@@ -81,7 +88,7 @@ impl Node {
         }
     }
 
-    /// The voters beside this node that answered lately.
+    /// The other voters that answered within `RECENT` ticks.
     fn others(&self, raft: &Raft) -> Vec<(NodeId, Member)> {
         let membership = raft.metrics().borrow().membership_config.clone();
         let there = |id: &NodeId| self.peers.silent_for(*id).is_some_and(|ticks| ticks < RECENT);
@@ -89,7 +96,7 @@ impl Node {
         voters.filter_map(|id| Some((id, membership.membership().get_node(&id)?.clone()))).collect()
     }
 
-    /// Who may lead next: it has every entry that this node has. `None` if this node is alone or leads no more.
+    /// Waits for a voter that has every entry of this node's log. `None` if this node is alone or no longer leads.
     async fn until_one_has_everything(&self, raft: &Raft) -> Option<(NodeId, Member)> {
         loop {
             let others = self.others(raft);
@@ -109,18 +116,18 @@ impl Node {
         }
     }
 
-    /// The one that led says that it does so no more.
+    /// Handles `Resigned`: the former leader no longer leads.
     pub(super) async fn leader_resigned(&self, raft: &Raft, vote: Vote) -> Answer {
-        // A vote that is committed names somebody who leads, and that is only ever said by who does.
+        // A committed vote names a leader. Only that leader itself sends one, in a heartbeat.
         if vote.committed {
             return Answer::Error("nobody resigns by leading".into());
         }
         forget_leader(raft, vote).await.map_or_else(Answer::Error, |()| Answer::Ok)
     }
 
-    /// The one that led wants this node to lead.
+    /// Handles `Stand`: the former leader wants this node to lead.
     pub(super) async fn stand_for_election(&self, raft: &Raft, vote: Vote) -> Answer {
-        // Said so late that there was an election since, it would only disturb.
+        // There was an election since: the message is out of date.
         let is_late = raft.metrics().borrow().current_term >= vote.leader_id.term;
         if is_late || self.leaving.load(Ordering::Relaxed) {
             return Answer::Error("somebody else was to lead since".into());
@@ -132,11 +139,10 @@ impl Node {
     }
 }
 
-/// Makes a core take note of a candidate's vote, as if it had been asked for its own. From then on it holds nobody to lead, and
-/// may vote at once.
+/// Makes an openraft core note a candidate's vote. From then on it knows no leader and may vote at once.
 ///
-/// The only message for which openraft does not wait until the former leader has been silent for long is an append. This one
-/// says that it comes after an entry which no log has, so it is refused, and nothing but the vote remains of it.
+/// An append is the only message that openraft takes without waiting for the lease of the former leader to end. This append
+/// claims to follow an entry that no log has. So it is refused, and only its vote is noted.
 async fn forget_leader(raft: &Raft, vote: Vote) -> Result<(), String> {
     let nowhere = LogId::new(CommittedLeaderId::new(0, 0), u64::MAX - 1);
     let nothing =

@@ -1,4 +1,4 @@
-//! The log and the vote, for openraft.
+//! The log and the vote, as openraft's log storage.
 
 use std::{
     fmt::Debug,
@@ -23,7 +23,7 @@ const MAX_BYTES: usize = 2 << 20;
 #[derive(Debug, Clone)]
 pub(super) struct Log {
     pub(super) disk: SharedDisk,
-    /// What this node proposed: once it is in the log nobody may say that it never was.
+    /// The proposals of this node: once one is in the log, it can no longer be reported as never proposed.
     pub(super) ours: Arc<OwnProposals>,
 }
 

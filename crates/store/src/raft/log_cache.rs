@@ -1,5 +1,4 @@
-//! The end of the log, kept in memory: what was just written is read again at once, to be sent to each of the others and to
-//! be applied.
+//! The end of the log in memory: new entries are read again at once, to be sent to other nodes and applied.
 
 use std::{
     collections::BTreeMap,

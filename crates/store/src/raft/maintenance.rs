@@ -1,4 +1,4 @@
-//! What is looked after regularly, beside everything else.
+//! The maintenance task: every 100 ms it counts time without a leader; every second it syncs, cuts the log and checks members.
 
 use std::sync::{Arc, PoisonError, atomic::Ordering};
 
@@ -15,11 +15,14 @@ use super::{
 /// Bytes of log after which it is cut, however few entries they are.
 const MAX_LOG: u64 = 64 << 20;
 
-/// Entries that stay then, for those who are a little behind.
+/// Entries that stay then, for nodes that are a little behind.
 const STAY: u64 = 64;
 
 /// Ticks between two looks at what changes slowly.
 const SLOW_CHECK_TICKS: u64 = 10;
+
+/// Ticks between two questions for the leader of a node that cannot take part.
+const INQUIRY_TICKS: u64 = 3;
 
 pub(super) async fn run_maintenance(node: Arc<Node>) {
     let mut ticks = interval(TICK);
@@ -36,7 +39,7 @@ pub(super) async fn run_maintenance(node: Arc<Node>) {
 
 struct Maintenance {
     node: Arc<Node>,
-    /// Ticks since somebody led.
+    /// Ticks without a leader.
     leaderless: u64,
     count: u64,
     /// How far the data was when it was last known to be on the disk.
@@ -55,6 +58,11 @@ impl Maintenance {
         node.count_without_majority();
         node.judge_health(self.leaderless);
         self.count += 1;
+        if self.count.is_multiple_of(INQUIRY_TICKS) {
+            let node = Arc::clone(node);
+            // In a task of its own: others may take long to answer.
+            tokio::spawn(async move { node.find_leader_elsewhere().await });
+        }
         if self.count.is_multiple_of(SLOW_CHECK_TICKS) {
             self.sync().await;
             self.cut_log().await;

@@ -1,4 +1,4 @@
-//! Who is in the cluster, changed by who leads.
+//! Changes the members of the cluster, on the leader: let a node in, make it a voter, remove it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -33,7 +33,7 @@ const NEARLY: u64 = 100;
 const CATCH_UP: Duration = Duration::from_mins(10);
 
 impl Node {
-    /// Answers what only who leads can; [`Answer::NotLeader`] from everybody else.
+    /// Answers questions that only the leader can answer; [`Answer::NotLeader`] on any other node.
     pub(super) async fn answer_as_leader(&self, question: &Question) -> Answer {
         let Some(core) = self.core().filter(|_| self.leader() == Leader::Me) else {
             return Answer::NotLeader;
@@ -43,7 +43,7 @@ impl Node {
                 Ok(index) => Answer::Index(index),
                 Err(reason) => Answer::Error(reason),
             },
-            // What is begun without a majority reaches who is to come in, and may never be true.
+            // A change begun without a majority reaches the new node, and may never be confirmed.
             Question::Join(..) | Question::Add(_) | Question::Remove(_) if self.leads_nobody() => {
                 Answer::Error(self.why_no_leader())
             }
@@ -100,9 +100,8 @@ impl Node {
             // It may have been removed since it was asked.
             let found = found.filter(|_| membership_index(&before) == membership_index(&metrics));
             let found = found.ok_or("the members changed meanwhile; ask again")?;
-            // Who knows of an entry that says who is in the cluster, and no later one than we do, was in and is no longer.
-            // Everybody who leads knows of all such entries that were ever confirmed, however far behind another node is
-            // that sent it here.
+            // A node that has a membership entry which is not later than ours was a member and is no longer. A leader has
+            // all confirmed membership entries, however far behind the node is that sent the new one here.
             if found.membership.is_some() && found.membership <= membership_index(&metrics) {
                 return Err(
                     "it was removed from the cluster; to bring it back, move its directory away and start it with `--join`"
@@ -198,7 +197,7 @@ impl Node {
     }
 }
 
-/// The entry that says who is in the cluster.
+/// The index of the newest membership entry.
 fn membership_index(metrics: &Metrics) -> Option<u64> {
     metrics.membership_config.log_id().map(|log_id| log_id.index)
 }
@@ -209,7 +208,7 @@ struct Promotion {
     peers: Arc<Peers>,
     changing: Arc<Mutex<()>>,
     patience: Duration,
-    /// Who leads.
+    /// The leader: this node.
     me: NodeId,
 }
 
@@ -243,7 +242,7 @@ impl Promotion {
         }
     }
 
-    /// Whether it does; who leads no more need not know.
+    /// Waits until the node has nearly every entry. False if this node no longer leads.
     async fn until_it_has_everything(&self, id: NodeId) -> bool {
         loop {
             let metrics = self.raft.metrics().borrow().clone();

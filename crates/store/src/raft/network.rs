@@ -1,4 +1,4 @@
-//! How openraft reaches other nodes.
+//! The connections to other nodes, as openraft's network.
 
 use std::{future::Future, sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! One node while its process runs: the core of openraft, started anew when the disk made it stop, and what it needs.
+//! [`Node`]: one node while its process runs. Starts the openraft core, and starts it again after the disk failed.
 
 use std::{
     sync::{
@@ -20,6 +20,7 @@ use super::{
     bootstrap,
     disk::SharedDisk,
     election::ElectionTimer,
+    leader_elsewhere::Inquiry,
     log::Log,
     network::Network,
     options::RaftOptions,
@@ -38,10 +39,10 @@ use crate::{Health, Store as _, StoreError};
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// Ticks without a leader when nobody has counted yet: long enough to be said.
+/// The count of ticks without a leader at the start: long enough to be reported.
 pub(super) const LONG: u64 = 1000;
 
-/// What the keeper counts time in.
+/// The unit in which `maintenance` counts time.
 pub(super) const TICK: Duration = Duration::from_millis(100);
 
 /// A node, shared by everything that works for it.
@@ -64,19 +65,20 @@ pub(super) struct Node {
     /// One look at the members at a time.
     pub(super) tending: AsyncMutex<()>,
     pub(super) health: watch::Sender<Health>,
-    /// Since when nobody led.
+    /// Counts how long no leader was heard of.
     pub(super) election_timer: ElectionTimer,
-    /// Ticks for which it has led without a word of any majority.
+    /// Ticks for which it has led without any confirmation of a majority.
     pub(super) unheard: AtomicU64,
     /// Why there is no core, or why it cannot work yet.
     pub(super) trouble: Mutex<Option<String>>,
     pub(super) removed: AtomicBool,
     pub(super) silent_members: Mutex<SilentMembers>,
-    /// The cluster knows it elsewhere, and does not take its address over.
+    /// The leader refuses this node's new address, see `readdress`.
     pub(super) displaced: AtomicBool,
     /// It is about to stop, and takes no commit of others any more.
     pub(super) leaving: AtomicBool,
-    /// Those who answered when all did, before there is a cluster.
+    pub(super) inquiry: Inquiry,
+    /// Before there is a cluster: the nodes that answered, once all did.
     pub(super) met: Mutex<Vec<NodeId>>,
     pub(super) closed: CancellationToken,
     /// Closes when the core has been given back.
@@ -96,7 +98,7 @@ impl std::fmt::Debug for Core {
     }
 }
 
-/// Who leads, as far as this node knows.
+/// The leader, as far as this node knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Leader {
     Me,
@@ -133,6 +135,7 @@ impl Node {
             silent_members: Mutex::default(),
             displaced: AtomicBool::new(false),
             leaving: AtomicBool::new(false),
+            inquiry: Inquiry::default(),
             met: Mutex::default(),
             closed,
             over: CancellationToken::new(),
@@ -167,7 +170,7 @@ impl Node {
         let Some(metrics) = self.metrics() else { return Leader::Nobody };
         match metrics.current_leader {
             Some(id) if id == self.id && metrics.state == ServerState::Leader => Leader::Me,
-            // One that has been silent for long is held to be gone, though nobody may be there to elect another one.
+            // A leader that has been silent for long counts as gone, although perhaps no other can be elected.
             Some(id) if id != self.id && !self.election_timer.lease_expired() => {
                 let member = metrics.membership_config.membership().get_node(&id).cloned();
                 member.map_or(Leader::Nobody, |member| Leader::Other(id, member))
@@ -188,7 +191,7 @@ impl Node {
         core.proposer.propose(proposed, self.options.timeout).await
     }
 
-    /// Asks who leads, for as long as `patience`. What may be done only once is not to be asked this way.
+    /// Asks the leader, for as long as `patience`, perhaps more than once: not for requests that must be done only once.
     pub(super) async fn ask_leader(&self, question: &Question, patience: Duration) -> Result<Answer, String> {
         let work = async {
             loop {
@@ -267,9 +270,9 @@ impl Node {
             heartbeat_interval: millis(timings.heartbeat),
             election_timeout_min: millis(timings.election.0),
             election_timeout_max: millis(timings.election.1),
-            // See `stand`.
+            // See `election`.
             enable_elect: false,
-            // Making a copy costs nothing here, see `Machine`; it only lets the log be cut.
+            // Making a snapshot costs nothing here, see `StateMachine`; it only allows the log to be cut.
             snapshot_policy: SnapshotPolicy::LogsSinceLast(timings.keep),
             max_in_snapshot_log_to_keep: timings.keep,
             replication_lag_threshold: timings.keep * 2,
@@ -296,6 +299,7 @@ impl Node {
                     let forming = tokio::spawn(bootstrap::bootstrap(Arc::clone(&self), core.raft.clone()));
                     let why = self.watch_over(&core.raft).await;
                     forming.abort();
+                    self.remember_members(&core.raft.metrics().borrow());
                     self.core.send_replace(None);
                     let _ = core.raft.shutdown().await;
                     if let Some(why) = why {

@@ -1,4 +1,4 @@
-//! openraft's own tests of a storage.
+//! Runs openraft's own tests of a storage.
 
 use std::sync::Arc;
 

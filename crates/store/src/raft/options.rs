@@ -1,4 +1,4 @@
-//! Where a node is, how it knows the others, and how patient it is.
+//! Options of a node: its directory and addresses, its peers, secrets and timings.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -40,11 +40,11 @@ pub enum RaftSecurity {
 /// When a leader is held to be dead. The defaults suit one site: a new one leads 0.9 s to 1.3 s after the old one died.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RaftTimings {
-    /// How often who leads says so.
+    /// The interval of the leader's heartbeats.
     pub heartbeat: Duration,
     /// For the longer of both a silent leader is trusted; another node stands up to their difference later.
     pub election: (Duration, Duration),
-    /// Entries after which the log is cut, and how many stay for those who are a little behind.
+    /// Entries after which the log is cut, and how many stay for nodes that are a little behind.
     pub keep: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Asking other nodes. A connection is made when it is needed and kept; many questions may be under way on one.
+//! Sends questions to other nodes. A connection is made when needed and kept; many questions may be under way on one.
 
 use std::{
     collections::HashMap,
@@ -26,7 +26,7 @@ use super::{
 /// be gone without a word.
 const SILENCES: u32 = 3;
 
-/// A connection nobody used for this long is closed; well before the other side does.
+/// A connection that was not used for this long is closed; well before the other side does.
 const IDLE: Duration = Duration::from_mins(1);
 
 /// Messages that may wait to be sent on one connection.
@@ -73,7 +73,7 @@ pub(super) struct Peers {
     links: Mutex<HashMap<(String, Lane), Arc<Link>>>,
     /// When each node last answered, in ticks; at whatever address.
     heard: Mutex<HashMap<NodeId, u64>>,
-    /// Who was found at an address that could be reached the last time.
+    /// The node that was found at each address the last time it was reached.
     found: Mutex<HashMap<String, NodeId>>,
     ticks: AtomicU64,
     closed: CancellationToken,
@@ -88,7 +88,7 @@ struct Link {
 
 #[derive(Debug)]
 struct Connection {
-    /// Who is at the other end.
+    /// The node at the other end.
     node: NodeId,
     outgoing: mpsc::Sender<Vec<u8>>,
     waiting: Mutex<HashMap<u64, oneshot::Sender<Answer>>>,
@@ -126,7 +126,7 @@ impl Peers {
         heard.map(|heard| self.now().saturating_sub(heard))
     }
 
-    /// Who stands at the address of `node` in its place, as far as is known.
+    /// The node that answers at the address of `node` in its place, as far as is known.
     pub(super) fn other_at(&self, address: &str, node: NodeId) -> Option<NodeId> {
         lock(&self.found).get(address).copied().filter(|found| *found != node)
     }
@@ -200,7 +200,7 @@ impl Peers {
             {
                 return Ok(Arc::clone(connection));
             }
-            // Who waited for somebody else's attempt to fail need not try again at once.
+            // A caller that waited for another attempt to fail need not try again at once.
             if link.attempts.load(Ordering::Acquire) != seen
                 && let Err(reason) = &*open
             {
@@ -269,7 +269,7 @@ async fn write(mut sender: FrameSender, mut frames: mpsc::Receiver<Vec<u8>>, con
         let frame = tokio::select! {
             () = over.cancelled() => break,
             () = tokio::time::sleep(IDLE) => {
-                // Somebody who waits for an answer uses it: taking over a large copy takes its time.
+                // A connection with a pending question is in use: installing a large snapshot takes time.
                 if lock(&connection.waiting).is_empty() {
                     break;
                 }

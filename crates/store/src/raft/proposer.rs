@@ -1,4 +1,4 @@
-//! How commits get into the log: those that wait at the same time share one entry, and with it every flush on its way.
+//! Puts commits into the log: commits that wait at the same time share one entry, and with it every flush.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -43,7 +43,7 @@ pub(super) struct Done {
 }
 
 impl OwnProposals {
-    /// From now on nobody may say that these were never proposed.
+    /// From now on these count as proposed.
     pub(super) fn appended(&self, entries: &[Entry]) {
         let mut proposed = lock(&self.proposed);
         if proposed.is_empty() {
@@ -70,7 +70,7 @@ impl OwnProposals {
     }
 }
 
-/// A place in the list of those who wait, given up when it is dropped.
+/// An entry in the list of waiting commits, removed when it is dropped.
 pub(super) struct PendingCommit {
     ours: Arc<OwnProposals>,
     id: u64,
@@ -86,7 +86,7 @@ impl Drop for PendingCommit {
 /// Why a proposal has no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NotDone {
-    /// It is in nobody's log and never will be: it may be tried again.
+    /// It is in no log and never will be: it may be tried again.
     Never(String),
     /// It may be in a log.
     Maybe(String),
@@ -94,7 +94,7 @@ pub(super) enum NotDone {
 
 type Answer = oneshot::Sender<Result<Done, NotDone>>;
 
-/// A commit in the queue, which its owner may take back as long as nobody has taken it out.
+/// A commit in the queue, which its owner may withdraw until it is taken out.
 struct Ticket {
     proposed: Proposed,
     state: Arc<AtomicU8>,
@@ -117,7 +117,7 @@ impl Drop for Withdraw {
     }
 }
 
-/// One of those who wait for an answer.
+/// Counts a caller that waits for an answer.
 struct WaitCounter<'a>(&'a watch::Sender<usize>);
 
 impl<'a> WaitCounter<'a> {
@@ -137,7 +137,7 @@ impl Drop for WaitCounter<'_> {
 #[derive(Debug, Clone)]
 pub(super) struct Proposer {
     queue: mpsc::UnboundedSender<Ticket>,
-    /// How many wait for an answer.
+    /// How many callers wait for an answer.
     waiting: watch::Sender<usize>,
 }
 

@@ -1,8 +1,15 @@
-//! Who answers right now, asked before those who vote change.
+//! Checks that a majority of the *next* voters answers, before the members of the cluster change.
 //!
-//! From the moment a change is in the log of who leads, nothing is confirmed without a majority of those who are to vote
-//! after it, and it cannot be taken back. So it is begun only if such a majority is there: asked now and by their ids, for a
-//! node that died a moment ago was heard a moment ago, and another one may have come to its address.
+//! Without this check one command can stop the cluster for good:
+//!
+//! 1. A, B and C vote. A leads, and C is dead. A and B are a majority, so everything works.
+//! 2. An operator removes B. The voters are to be A and C.
+//! 3. A appends the change to its log. From that entry on every commit needs a majority of A and C, which is both of them.
+//! 4. C is dead: nothing is committed any more, not even the change itself, and an entry cannot be taken back.
+//!
+//! So A asks all next voters first, now and by their ids. An older sign of life is not enough, because a node that died a
+//! moment ago was heard a moment ago. The address is not enough, because another node may run there by now. A node whose
+//! disk failed answers and does not count: it cannot confirm an entry.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -15,10 +22,10 @@ use super::{
     wire::{Answer, Question},
 };
 
-/// How long one may take to answer.
+/// How long a node may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Whether more than half of those who are to vote answer; if not, who does not, in words for people.
+/// Succeeds if more than half of the next voters answer. The error names those that do not, in words for people.
 pub(super) async fn require_quorum(
     peers: &Arc<Peers>,
     me: NodeId,
@@ -30,7 +37,7 @@ pub(super) async fn require_quorum(
         let (peers, sender, address) = (Arc::clone(peers), sender.clone(), address_of(metrics, id));
         tokio::spawn(async move {
             if is_there(&peers, id, &address).await {
-                let _ = sender.send(id).await; // Enough of them may have answered.
+                let _ = sender.send(id).await; // A majority may have answered already.
             }
         });
     }
@@ -45,7 +52,7 @@ pub(super) async fn require_quorum(
 
 async fn is_there(peers: &Arc<Peers>, id: NodeId, address: &str) -> bool {
     match peers.ask(address, Lane::Client, &Question::Status, PATIENCE).await {
-        // One whose disk failed answers, and confirms nothing.
+        // A node whose disk failed answers, and confirms nothing.
         Ok(Answer::Status(status)) => status.id == id && status.role != Role::Failed,
         _ => false,
     }

@@ -1,7 +1,22 @@
-//! Where a node is, when that is not where the cluster knows it to be.
+//! Moves a node to another address, and refuses to run two processes with one node id.
 //!
-//! Who starts with another address tells who leads, which takes it over once nobody with that id answers at the old one. Two
-//! processes with one id work on copies of one directory, and would vote twice: the second one does not start.
+//! Two processes have one id when a data directory was copied. They must not both take part:
+//!
+//! 1. Process C votes for node A in term 5.
+//! 2. C', a copy of C's directory, votes for node B in term 5. It knows nothing of the first vote.
+//! 3. A and B each count two of three votes. Both lead in term 5, and the cluster acknowledges two different histories.
+//!
+//! So a node that starts, or that moves, is looked for at all addresses at which the others know its id. Processes are told
+//! apart by `run`, a number drawn at the start:
+//!
+//! 1. Node C stops, and starts with the same directory at a new address.
+//! 2. Before its core runs, C asks the others where they know it, and asks at these addresses. If a process with the same id
+//!    and another `run` answers, C does not start (`check_identity`).
+//! 3. The leader's messages still go to the old address. When C has heard no leader for 3 s, it asks the other members who
+//!    leads and sends that node its new address (`announce_address`).
+//! 4. The leader asks at both addresses. If a node with the id answers at the new one, and no other `run` at the old one, it
+//!    stores the new address as a change of members (`may_move`).
+//! 5. Otherwise it refuses. C is then `displaced`: it shows the reason and does not stand for election.
 
 use std::{
     collections::BTreeSet,
@@ -21,10 +36,10 @@ use super::{
 };
 use crate::StoreError;
 
-/// How long others may take to answer one that starts, or is lost.
+/// How long another node may take to answer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What the node at an address says of itself.
+/// Asks the node at an address for its status.
 async fn status_at(peers: &Arc<Peers>, address: &str, patience: Duration) -> Result<Status, NoAnswer> {
     match peers.ask(address, Lane::Client, &Question::Status, patience).await? {
         Answer::Status(status) => Ok(*status),
@@ -32,7 +47,7 @@ async fn status_at(peers: &Arc<Peers>, address: &str, patience: Duration) -> Res
     }
 }
 
-/// What those say that answer.
+/// The statuses of the nodes that answer.
 async fn statuses(node: &Arc<Node>, addresses: impl IntoIterator<Item = String>) -> Vec<(String, Status)> {
     let asked: Vec<_> = addresses
         .into_iter()
@@ -53,15 +68,15 @@ async fn statuses(node: &Arc<Node>, addresses: impl IntoIterator<Item = String>)
     told
 }
 
-/// Whether this node may take part: its directory is no copy of one that another process works on, and if it is to join a
-/// cluster it is not in another one. To be asked before its core runs.
+/// Checks, before the core runs, that this node may take part: no other process runs with its id, and it is not in a cluster
+/// other than the one it is to join.
 pub(super) async fn check_identity(node: &Arc<Node>) -> Result<(), StoreError> {
-    // A disk that cannot be read is told by who runs the core, and tried again.
+    // `Node::run` reports a disk that cannot be read, and tries again.
     let Ok(applied) = node.disk.applied() else { return Ok(()) };
     let members = applied.membership.membership();
     let Some(own) = members.get_node(&node.id) else { return Ok(()) };
     let others = members.nodes().filter(|(id, _)| **id != node.id).map(|(_, member)| member.address.clone());
-    // The others may have heard of it elsewhere since.
+    // The others may know a newer address.
     let mut places = BTreeSet::from([own.address.clone()]);
     for (_, theirs) in statuses(node, others).await {
         let known = theirs.members.into_iter().find(|member| member.id == node.id);
@@ -82,7 +97,7 @@ pub(super) async fn check_identity(node: &Arc<Node>) -> Result<(), StoreError> {
     check_join(node, &members).await
 }
 
-/// One that is in a cluster joins no other; it may have made one of its own by accident.
+/// Refuses to join another cluster than the one this node is in. It may have made one of its own by accident.
 async fn check_join(node: &Arc<Node>, members: &[NodeId]) -> Result<(), StoreError> {
     let Some(address) = node.options.join.as_deref().and_then(node_address) else { return Ok(()) };
     let ours = format!("this node is in a cluster of {} already", members.len());
@@ -102,18 +117,18 @@ async fn check_join(node: &Arc<Node>, members: &[NodeId]) -> Result<(), StoreErr
 }
 
 impl Node {
-    /// What the process is known by that is the node with this id, if it is at this address.
+    /// The `run` of the process with this id at this address.
     async fn run_of(&self, id: NodeId, address: &str) -> Result<u64, String> {
         if id == self.id && address == self.options.address() {
-            return Ok(self.run); // It need not reach itself.
+            return Ok(self.run); // A node need not reach itself.
         }
         self.status_of_node(id, address).await.map(|status| status.run)
     }
 
-    /// What the node with this id says of itself, if it is where it says. One that cannot be reached would learn nothing, and
-    /// not be told why.
+    /// The status of the node with this id, if it answers at this address. A node that cannot be reached there must not be
+    /// let in: it would get no entries, and never learn why.
     pub(super) async fn status_of_node(&self, id: NodeId, address: &str) -> Result<Status, String> {
-        // Who asks to be let in waits for the answer as long as one may take.
+        // The node that asks to be let in waits for `timeout` in all.
         match status_at(&self.peers, address, self.options.timeout / 2).await {
             Ok(status) if status.id == id => Ok(status),
             Ok(_) => Err(format!("another node answers at {address}")),
@@ -121,11 +136,11 @@ impl Node {
         }
     }
 
-    /// Whether a node may be known at `new` from now on, and no longer at `old`.
+    /// Whether the address of a node may change from `old` to `new`.
     pub(super) async fn may_move(&self, id: NodeId, old: &str, new: &str) -> Result<(), String> {
         let (before, now) = tokio::join!(self.run_of(id, old), self.run_of(id, new));
         let now = now?;
-        // One process may be reached at both.
+        // One process may be reached at both addresses.
         if before.is_ok_and(|before| before != now) {
             return Err(format!(
                 "node {} runs at {old} as well as at {new}, and two of one id would vote twice: one of them has a copy of the \
@@ -138,7 +153,7 @@ impl Node {
     }
 }
 
-/// One that hears nobody lead may be known elsewhere: it tells who leads where it is.
+/// Sends this node's address to the leader, if the others know it at another one. Called while it hears no leader.
 pub(super) async fn announce_address(node: &Arc<Node>) {
     let ours = node.status();
     let others = ours.members.iter().filter(|member| member.id != node.id);
@@ -168,7 +183,7 @@ pub(super) async fn announce_address(node: &Arc<Node>) {
     }
 }
 
-/// Somebody leads, and has found it.
+/// Clears `displaced` once a leader reaches this node.
 pub(super) fn clear_displaced(node: &Node) {
     if node.leader() != Leader::Nobody && node.displaced.swap(false, Ordering::Relaxed) {
         node.set_trouble(None);

@@ -1,4 +1,4 @@
-//! Those who were turned away: each is told of, and none can fill the log.
+//! Limits the log lines about peers that were rejected: each is reported, and none can fill the log.
 
 use std::{
     collections::HashMap,
@@ -6,18 +6,18 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// Ticks for which the same is not said again of one who knocks and knocks: a minute.
+/// Ticks for which a repeated rejection of one peer is not logged again: a minute.
 const PAUSE: u64 = 600;
 
-/// So much is said in that time.
+/// Most lines in that time.
 const MOST: usize = 16;
 
-/// What the log has told lately of whom, and when.
+/// The rejections that were logged, by peer and reason, with their ticks.
 #[derive(Debug, Default)]
 pub(super) struct RejectedPeers(Mutex<HashMap<(IpAddr, String), u64>>);
 
 impl RejectedPeers {
-    /// Whether the log should tell now that this one was turned away, and why.
+    /// Whether this rejection should be logged now.
     pub(super) fn should_log(&self, from: IpAddr, why: &str, now: u64) -> bool {
         let key = (from, why.to_owned());
         let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,8 +1,8 @@
-//! Connections between nodes that know each other: by certificates of one authority, or by a secret all of them have.
+//! Authenticated connections between nodes: by certificates of one authority, or by a shared secret.
 //!
-//! With a secret both sides prove that they have it (HMAC over a nonce of each), and every frame carries a MAC with its
-//! number under a key of this connection and direction. So nobody without the secret can say, change, repeat or leave out
-//! anything. What is said can be read on the way: use certificates where that matters.
+//! With a secret, both sides prove that they have it (HMAC over a nonce of each), and every frame has a MAC with its number
+//! under a key of this connection and direction. So a peer without the secret cannot send, change, repeat or drop a frame
+//! unnoticed. The frames are not encrypted: use certificates where that matters.
 
 use std::{fmt, io, sync::Arc, time::Duration};
 
@@ -95,7 +95,7 @@ impl ChannelSecurity {
         let words = match (cause(&error), error.kind()) {
             (Some(cause), _) if is_of_another_authority(cause) => ANOTHER_AUTHORITY,
             (Some(Error::InvalidMessage(_)), _) => "it knows other nodes by a `secret`, or is no node",
-            // Who is called looks at our certificate after we have looked at its own, and need not say why it hangs up.
+            // The server checks our certificate after we have checked its own, and need not say why it hangs up.
             (Some(Error::AlertReceived(_)), _)
             | (
                 _,
@@ -208,7 +208,7 @@ enum Side {
     Called,
 }
 
-/// Both sides send a nonce, then what only one who has the secret can make of both.
+/// Both sides send a nonce, then a proof that only a holder of the secret can compute from both.
 async fn prove(key: &hmac::Key, mut stream: TcpStream, side: Side) -> io::Result<Channel> {
     let mut ours = [0; NONCE];
     rand::rng().fill_bytes(&mut ours);
@@ -250,7 +250,7 @@ async fn prove(key: &hmac::Key, mut stream: TcpStream, side: Side) -> io::Result
         Side::Caller => (word(b"caller"), word(b"called")),
         Side::Called => (word(b"called"), word(b"caller")),
     };
-    // Who calls speaks first: who is called says nothing that could be used elsewhere to one who cannot prove itself.
+    // The client proves itself first: the server sends nothing useful to a peer that cannot.
     let mut proof = [0; MAC];
     let other_secret = || denied("the node at the other end has another `secret`");
     if side == Side::Caller {
@@ -274,7 +274,7 @@ async fn prove(key: &hmac::Key, mut stream: TcpStream, side: Side) -> io::Result
     Ok(Channel::open(Box::new(stream), Some((sending, receiving))))
 }
 
-/// A connection to one who is known, in both directions.
+/// An authenticated connection, in both directions.
 pub(super) struct Channel {
     pub(super) sender: FrameSender,
     pub(super) receiver: FrameReceiver,

@@ -1,7 +1,8 @@
-//! Answering other nodes.
+//! Answers the questions of other nodes.
 
 use std::{io, sync::Arc, time::Duration};
 
+use netstead_wire::Acceptor;
 use openraft::Snapshot;
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -21,7 +22,7 @@ use super::{
 };
 
 /// Connections at once; more wait to be accepted.
-const CONNECTIONS: usize = 256;
+pub const CONNECTIONS: usize = 256;
 
 /// Questions of one connection that are worked on at once.
 const QUESTIONS: usize = 512;
@@ -42,36 +43,25 @@ pub(super) struct Incoming {
 pub(super) async fn serve(node: Arc<Node>, listener: TcpListener, guard: ChannelSecurity) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     let strangers = Arc::new(RejectedPeers::default());
+    let acceptor = Acceptor::new("raft", listener);
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-        let accepted = tokio::select! {
-            () = node.closed.cancelled() => return,
-            accepted = listener.accept() => accepted,
-        };
-        match accepted {
-            Ok((tcp, from)) => {
-                let (node, guard, strangers) = (Arc::clone(&node), guard.clone(), Arc::clone(&strangers));
-                let now = node.peers.now();
-                tokio::spawn(async move {
-                    match talk(node, guard, tcp).await {
-                        Err(error)
-                            if error.kind() == io::ErrorKind::PermissionDenied
-                                && strangers.should_log(from.ip(), &error.to_string(), now) =>
-                        {
-                            warn!(%from, %error, "A node that cannot show that it is one of ours was turned away.");
-                        }
-                        Err(error) => debug!(%from, %error, "A connection of another node ended."),
-                        Ok(()) => {}
-                    }
-                    drop(place);
-                });
+        let Some((tcp, from)) = node.closed.run_until_cancelled(acceptor.accept()).await else { return };
+        let (node, guard, strangers) = (Arc::clone(&node), guard.clone(), Arc::clone(&strangers));
+        let now = node.peers.now();
+        tokio::spawn(async move {
+            match talk(node, guard, tcp).await {
+                Err(error)
+                    if error.kind() == io::ErrorKind::PermissionDenied
+                        && strangers.should_log(from.ip(), &error.to_string(), now) =>
+                {
+                    warn!(%from, %error, "A node that cannot show that it is one of ours was turned away.");
+                }
+                Err(error) => debug!(%from, %error, "A connection of another node ended."),
+                Ok(()) => {}
             }
-            Err(error) => {
-                // Out of file descriptors, most likely: it passes.
-                warn!(%error, "A connection could not be accepted.");
-                sleep(Duration::from_millis(100)).await;
-            }
-        }
+            drop(place);
+        });
     }
 }
 
@@ -158,7 +148,7 @@ impl Node {
         let Some(core) = self.core() else {
             return match question {
                 Question::Commit(_) => Answer::Never("this node is starting".into()),
-                Question::Status => Answer::Status(Box::new(self.status())),
+                Question::Status => Answer::Status(Box::new(self.status_for_others().await)),
                 _ => Answer::Error(self.why_no_leader()),
             };
         };
@@ -177,7 +167,7 @@ impl Node {
                 let vote = rpc.vote;
                 self.note_leader_contact(&core, &vote);
                 let answer = core.raft.append_entries(rpc).await;
-                // The core may have been busy, and trusts who leads from now on only.
+                // The core may have been busy, and trusts the leader only from now on.
                 self.note_leader_contact(&core, &vote);
                 answer.map_or_else(|error| Answer::Error(error.to_string()), Answer::Append)
             }
@@ -198,7 +188,7 @@ impl Node {
             Question::Stand(_, vote) => self.stand_for_election(&core.raft, vote).await,
             Question::Canvass(_, last) => self.answer_pre_vote(last),
             Question::Commit(proposed) => self.propose_here(proposed).await.into(),
-            Question::Status => Answer::Status(Box::new(self.status())),
+            Question::Status => Answer::Status(Box::new(self.status_for_others().await)),
             question => self.answer_as_leader(&question).await,
         }
     }

@@ -1,4 +1,4 @@
-//! Which members do not answer who leads, so that a person hears of it once.
+//! Members that do not answer the leader, so that each is reported once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,10 +10,10 @@ const LONG: u64 = 100;
 /// Ticks since an answer at which it is back.
 const BACK: u64 = 20;
 
-/// Kept by who leads: nobody else asks all of them all the time.
+/// Kept by the leader: only it sends to all members all the time.
 #[derive(Debug, Default)]
 pub(super) struct SilentMembers {
-    /// Ticks for which this node has led. Who was silent before did not have to answer it.
+    /// Ticks for which this node has led. Silence from before does not count.
     led: u64,
     told: BTreeSet<NodeId>,
 }

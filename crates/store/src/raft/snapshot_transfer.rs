@@ -1,8 +1,10 @@
-//! A copy of everything, for a node whose log is too far behind: rows in order of their keys, and a checksum over all.
+//! Sends a snapshot of all data to a node whose log is too far behind.
 //!
-//! The sender reads them from a view of its database while writes go on, so nothing has to be kept ready and no copy lies
-//! in memory. The receiver collects them in a file and touches its data only when the file is whole. Then the differences
-//! are written, with a mark that says so: a node that is killed meanwhile goes on when it starts again.
+//! 1. The sender reads all rows in order of their keys from a view of its database, while writes go on. So no copy has to be
+//!    kept on disk or in memory.
+//! 2. The receiver writes the rows to a file and verifies the checksum. Its own data is not touched before that.
+//! 3. The receiver stores the key `i`, which says that a snapshot is being installed, and writes the differences.
+//! 4. If the node is killed in step 3, it finds the key at its next start and continues.
 //!
 //! ```text
 //! row    4 bytes length of the key, 4 bytes length of the value, 8 bytes version, key, value

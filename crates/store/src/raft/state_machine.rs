@@ -1,8 +1,7 @@
-//! The data, for openraft: what the entries of the log do to it.
+//! The data, as openraft's state machine: applies the entries of the log.
 //!
-//! Whether a commit's conditions hold is decided here, when its entry is applied, so every node comes to the same answer.
-//! What an entry did is not flushed to the disk by itself: the next entry's flush takes it along, and after a crash the log
-//! has it still.
+//! The conditions of a commit are checked when its entry is applied, so every node comes to the same outcome. The effects are
+//! not flushed at once: the flush of the next entry includes them, and after a crash the log still has the entry.
 
 use std::sync::{
     Arc, Mutex, PoisonError,

@@ -1,4 +1,4 @@
-//! What a node knows of itself and the cluster, for people and for other nodes.
+//! [`Status`]: what a node knows of itself and of the cluster.
 
 use serde::{Deserialize, Serialize};
 
@@ -35,15 +35,17 @@ pub struct Status {
     /// Entries in this node's log, and those that are in its data.
     pub last_log: u64,
     pub applied: u64,
-    /// The entry that says who is in the cluster.
+    /// The index of the newest membership entry.
     pub membership: Option<u64>,
     /// Who this node is, as it would say it when it joins.
     pub me: Member,
     pub members: Vec<MemberStatus>,
-    /// Of a node in no cluster yet: itself and those who answered it, once all did.
+    /// Of a node in no cluster yet: itself and the nodes that answered it, once all did.
     pub met: Vec<NodeId>,
-    /// For who leads: milliseconds since a majority has confirmed that.
+    /// On the leader: milliseconds since a majority has confirmed that it leads.
     pub majority_seen_ms: Option<u64>,
+    /// The epoch of the ledger in the data of this node; said to other nodes only.
+    pub epoch: Option<u64>,
 }
 
 /// One node of the cluster.
@@ -54,12 +56,12 @@ pub struct MemberStatus {
     pub member: Member,
     /// Whether it counts for a majority; one that does not is catching up.
     pub voter: bool,
-    /// The last entry it is known to have, and how many it lacks; known to who leads.
+    /// The last entry it is known to have, and how many it lacks; known on the leader.
     pub matched: Option<u64>,
     pub lag: Option<u64>,
     /// Milliseconds since it last answered the node that says this; 0 for that node itself.
     pub last_contact_ms: Option<u64>,
-    /// Another node that stands at its address now.
+    /// Another node that answers at its address now.
     pub other: Option<NodeId>,
 }
 

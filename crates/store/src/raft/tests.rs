@@ -1,4 +1,4 @@
-//! What only shows when a node's files are looked at, or set back.
+//! Tests that look into a node's files, or set them back.
 
 use std::{
     net::TcpListener,

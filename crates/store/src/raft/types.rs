@@ -1,4 +1,4 @@
-//! What the log carries and who is in the cluster, as openraft knows them.
+//! The types of the log's entries and of the members, for openraft.
 
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;

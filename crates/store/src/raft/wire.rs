@@ -1,7 +1,7 @@
-//! What nodes say to each other, once both know who the other is.
+//! The messages between nodes, after both have identified each other.
 //!
-//! A question has a number and gets one answer with the same number; many may be under way on one connection. Fields may be
-//! added by later versions: who does not know one passes it over. A question nobody here knows gets [`Answer::Error`].
+//! A question has a number and gets one answer with the same number; many may be under way on one connection. Later versions
+//! may add fields, and a version ignores fields it does not know. An unknown question gets [`Answer::Error`].
 
 use openraft::raft::{AppendEntriesRequest, AppendEntriesResponse, VoteRequest, VoteResponse};
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ pub(super) struct Hello {
     pub(super) node: NodeId,
     #[serde(default)]
     pub(super) release: String,
-    /// Why the one who says this will not go on.
+    /// Why the sender closes the connection.
     #[serde(default)]
     pub(super) refusal: Option<String>,
 }
@@ -39,7 +39,7 @@ impl Hello {
         Self { protocol: PROTOCOL, oldest: OLDEST, node, release, refusal: None }
     }
 
-    /// Why we cannot speak with who says this.
+    /// Why we cannot speak with the sender.
     pub(super) fn misfit(&self) -> Option<String> {
         let Self { protocol, oldest, release, .. } = self;
         if *oldest > PROTOCOL {
@@ -65,19 +65,19 @@ pub(super) enum Question {
     Append(NodeId, AppendEntriesRequest<Types>),
     Vote(NodeId, VoteRequest<NodeId>),
     Copy(NodeId, CopyPart),
-    /// A commit for who leads.
+    /// A commit, for the leader.
     Commit(Proposed),
-    /// What must be applied by who wants to read everything acknowledged until now; for who leads.
+    /// The entry that a reader must have applied to see everything acknowledged until now; for the leader.
     ReadIndex,
     /// What this node knows of itself and the cluster.
     Status,
-    /// The node wants to be in the cluster, with what it says of itself; for who leads.
+    /// The node wants to be in the cluster, with its own description; for the leader.
     Join(NodeId, Member),
-    /// A node is to leave the cluster; for who leads.
+    /// A node is to leave the cluster; for the leader.
     Remove(NodeId),
-    /// Asks the node at this address to come in; for who leads.
+    /// Asks the node at this address to come in; for the leader.
     Add(String),
-    /// Who led stops, and leads no more; the vote is for the one that it wants to lead next.
+    /// The leader resigns; the vote is for the node that it wants to lead next.
     Resigned(NodeId, Vote),
     /// The node is to stand for election now, with this vote.
     Stand(NodeId, Vote),
@@ -99,17 +99,17 @@ pub(super) struct CopyPart {
 pub(super) enum Answer {
     Append(AppendEntriesResponse<NodeId>),
     Vote(VoteResponse<NodeId>),
-    /// The vote of who received the part.
+    /// The vote of the receiver.
     Copy(Vote),
     Done(u64, Outcome),
-    /// The commit is in nobody's log and never will be.
+    /// The commit is in no log and never will be.
     Never(String),
     /// The commit may be in a log.
     Maybe(String),
     Index(u64),
     Status(Box<Status>),
     Ok,
-    /// Somebody else leads; ask there.
+    /// Another node leads; ask there.
     NotLeader,
     /// What was asked for cannot be done, said for people.
     Error(String),

@@ -1,4 +1,4 @@
-//! The store itself: keys, who leads, and who watches.
+//! The simulated server: keys, leadership and watchers.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -25,7 +25,7 @@ struct Lease {
     until: Duration,
 }
 
-/// Somebody who watches, and what is on its way to them.
+/// A watcher, and what is on its way to it.
 struct Watched {
     machine: usize,
     process: u64,
@@ -35,7 +35,7 @@ struct Watched {
 
 type Change = (Version, Arc<Vec<Write>>);
 
-/// What one gets who leads: the epoch, and the version of the key that counts it.
+/// A granted lead: the epoch, and the version of the key that counts it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lead {
     pub epoch: u64,
@@ -150,7 +150,7 @@ impl World {
         }
     }
 
-    /// What is due reaches those who watch, unless their machine is cut off: then it waits.
+    /// Delivers what is due to the watchers. For a machine that is cut off it waits.
     pub fn deliver_to_watchers(&mut self) {
         let (now, post) = (self.now, &self.messages);
         let cut = |machine| post.is_cut(machine, Direction::Back) || post.is_cut(machine, Direction::There);
@@ -164,7 +164,7 @@ impl World {
         }
     }
 
-    /// Gives the process the lead with a new epoch if nobody else has it.
+    /// Gives the process the lead with a new epoch if no other process has it.
     pub fn lead(&mut self, machine: usize, process: u64) -> Result<Option<Lead>, StoreError> {
         let free = match (&self.server.lease, self.rules.lease) {
             (_, None) | (None, _) => true,
@@ -181,7 +181,7 @@ impl World {
         Ok(Some(Lead { epoch, fence }))
     }
 
-    /// Whether the process still leads. A lease that ran out goes on if nobody has taken it.
+    /// Whether the process still leads. A lease that ran out continues if no other process has taken the lead.
     pub fn renew(&mut self, process: u64) -> bool {
         let Some(lease) = self.rules.lease else { return true };
         self.server.renew(process, self.now, lease)

@@ -21,7 +21,7 @@ use crate::{
     memory::MemorySnapshot, watch::channel,
 };
 
-/// How often one who waits looks whether the lead is free.
+/// The pause between two looks whether the lead is free.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// One process' way to the store of a [`Network`].

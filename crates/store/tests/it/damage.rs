@@ -6,9 +6,9 @@ use std::{
     time::Duration,
 };
 
-use netstead_store::{Entry, LocalStore, Store, StoreError};
+use netstead_store::{Entry, Health, LocalReader, LocalStore, Store, StoreError, each_readable};
 use tempfile::{TempDir, tempdir};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::support::{Dice, everything, open, put};
 
@@ -105,7 +105,7 @@ async fn a_log_that_was_cut_is_noticed() {
     let (mark, logs) = (copy.path().join("highwater"), copy.path().join("log"));
     assert!(reason.contains("commit 200 was once there"), "{reason}");
     assert!(reason.contains(&format!("delete {} and {}", mark.display(), logs.display())), "{reason}");
-    assert!(reason.ends_with("restore a backup"), "{reason}");
+    assert!(reason.contains("; restore a backup. If there is none, delete "), "{reason}");
     assert_eq!(damage(copy.path()).await, reason, "and it stays noticed");
 
     fs::remove_file(mark).unwrap();
@@ -313,4 +313,197 @@ async fn a_table_that_cannot_be_read_is_damage_and_not_an_absent_key() {
         Err(error) => Err(error),
     };
     assert!(matches!(outcome, Err(StoreError::Damaged { .. })), "{outcome:?}");
+}
+
+/// A closed store with `t/k/000` to `t/k/399`, in which one block of a table was changed.
+async fn with_a_bad_block() -> TempDir {
+    let dir = tempdir().unwrap();
+    let store = open(dir.path()).await;
+    let mut dice = Dice::new(9);
+    for number in 0..400 {
+        let noise: Vec<u8> = (0..10_000).map(|_| dice.below(256).to_le_bytes()[0]).collect();
+        put(&store, &format!("t/k/{number:03}"), noise).await.unwrap();
+    }
+    store.close().await;
+    flip_a_bit(dir.path());
+    dir
+}
+
+/// Changes one bit in the middle of the largest table.
+fn flip_a_bit(dir: &Path) {
+    let tables = fs::read_dir(dir.join("db/keyspaces/1/tables")).unwrap();
+    let tables = tables.map(|entry| entry.unwrap().path());
+    let largest = tables.max_by_key(|path| fs::metadata(path).unwrap().len()).unwrap();
+    let mut bytes = fs::read(&largest).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x10;
+    fs::write(&largest, bytes).unwrap();
+}
+
+#[tokio::test]
+async fn a_read_that_meets_damage_says_where_and_the_store_remembers_it() {
+    let dir = with_a_bad_block().await;
+    let store = open(dir.path()).await;
+    let known = || store.damage().unwrap().all();
+    assert_eq!(known(), [], "nothing was read yet");
+    let snapshot = store.snapshot().await.unwrap();
+    let Err(StoreError::Damaged { reason }) = snapshot.range(b"t/k/", None, usize::MAX).await else {
+        panic!("the damage should be met");
+    };
+    let [damage] = known().try_into().unwrap();
+    assert_eq!((damage.part(), damage.reason.as_str()), ("t/k", reason.as_str()));
+    let files = dir.path().display();
+    let expected = format!(
+        "near `{}` the files in {files} are not as they were written (a checksum does not match)",
+        damage.key
+    );
+    assert_eq!(reason, expected);
+
+    // What lies before and behind it can be read.
+    let number = |key: &[u8]| std::str::from_utf8(&key[4..]).unwrap().parse::<usize>().unwrap();
+    let last = number(damage.key.as_bytes());
+    let before = snapshot.range(b"t/k/", None, last + 1).await.unwrap();
+    assert_eq!((before.len(), before[last].key.as_slice()), (last + 1, damage.key.as_bytes()));
+    let behind = snapshot.range_back(b"t/k/", None, 100).await.unwrap();
+    assert_eq!((behind.len(), behind[99].key.as_slice()), (100, b"t/k/300".as_slice()));
+    assert!(snapshot.range_back(b"t/k/", None, 400).await.is_err());
+    assert_eq!(known(), [damage], "the same damage is remembered once");
+    put(&store, "t/k/400", "1").await.unwrap();
+    store.close().await;
+}
+
+#[tokio::test]
+async fn all_but_the_damaged_place_can_be_read_in_order() {
+    let dir = with_a_bad_block().await;
+    let store = open(dir.path()).await;
+    put(&store, "t/other", "1").await.unwrap();
+    let snapshot = store.snapshot().await.unwrap();
+    let mut seen = Vec::new();
+    let gap = each_readable(&*snapshot, b"t/k/", |entry| {
+        seen.push(String::from_utf8(entry.key.clone()).unwrap());
+        Ok::<(), StoreError>(())
+    });
+    let gap = gap.await.unwrap().unwrap();
+    let name = |key: &Option<Vec<u8>>| String::from_utf8(key.clone().unwrap()).unwrap();
+    let (after, before) = (name(&gap.after), name(&gap.before));
+    let all = (0..400).map(|number| format!("t/k/{number:03}"));
+    let (left, lost): (Vec<_>, Vec<_>) = all.partition(|key| *key <= after || *key >= before);
+    assert_eq!(seen, left);
+    assert!((1..10).contains(&lost.len()), "one block: {lost:?}");
+    assert_eq!((gap.damage().key, gap.prefix), (after, b"t/k/".to_vec()));
+    let whole = each_readable(&*snapshot, b"t/o", |_| Ok::<(), StoreError>(())).await;
+    assert_eq!(whole.unwrap(), None);
+    store.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn damage_that_merging_meets_is_named_and_all_else_can_still_be_read() {
+    let dir = with_a_bad_block().await;
+    let store = open(dir.path()).await;
+    // So much that tables are merged, the damaged one too.
+    let mut written = 0;
+    while store.health() == Health::Ready && written < 150 {
+        if put(&store, &format!("u/k/{written:03}"), vec![1; 900_000]).await.is_ok() {
+            written += 1;
+        }
+    }
+    let reason = async || {
+        let mut health = store.health_changes();
+        let told = health
+            .wait_for(|health| matches!(health, Health::Failed { reason } if reason.contains("damaged")));
+        let told = timeout(Duration::from_secs(20), told).await.expect("the cause should be found").unwrap();
+        let Health::Failed { reason } = told.clone() else { panic!("{told:?}") };
+        reason
+    };
+    let reason = reason().await;
+    let [damage] = store.damage().unwrap().all().try_into().unwrap();
+    assert_eq!(damage.part(), "t/k");
+    assert_eq!(
+        reason,
+        format!("it is damaged, so that its files cannot be merged any more: {}", damage.reason)
+    );
+    store.close().await;
+
+    match LocalStore::open(dir.path()).await {
+        Ok(store) => store.close().await,
+        Err(StoreError::Damaged { reason }) => {
+            assert!(reason.contains("a checksum does not match"), "{reason}");
+        }
+        Err(error) => panic!("{error:?}"),
+    }
+    let reader = LocalReader::open(dir.path()).await.unwrap();
+    let mut seen = 0;
+    let gap = each_readable(reader.snapshot(), b"", |_| {
+        seen += 1;
+        Ok::<(), StoreError>(())
+    });
+    let gap = gap.await.unwrap().unwrap();
+    assert!(gap.damage().part() == "t/k" && seen > 390 + written, "{gap:?}, {seen} of {}", 400 + written);
+}
+
+/// The tables of a store.
+fn tables(dir: &Path) -> Vec<PathBuf> {
+    let of = |keyspace: &str| fs::read_dir(dir.join("db/keyspaces").join(keyspace).join("tables")).unwrap();
+    ["0", "1"].into_iter().flat_map(of).map(|entry| entry.unwrap().path()).collect()
+}
+
+/// Crashes leave files empty on some file systems.
+#[tokio::test]
+async fn a_table_that_is_empty_or_cut_is_damage() {
+    let (dir, _) = written().await;
+    for table in tables(dir.path()) {
+        for length in [0, 1, 40] {
+            let copy = tempdir().unwrap();
+            copy_all(dir.path(), copy.path());
+            let table = copy.path().join(table.strip_prefix(dir.path()).unwrap());
+            fs::OpenOptions::new().write(true).open(&table).unwrap().set_len(length).unwrap();
+            let reason = damage(copy.path()).await;
+            assert!(reason.ends_with("; restore a backup"), "{reason}");
+            if length == 0 {
+                assert_eq!(reason, format!("{} is empty; restore a backup", table.display()));
+            }
+        }
+    }
+}
+
+/// A node of a cluster is not restored from a backup: that would be another cluster.
+#[cfg(feature = "raft")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_node_of_a_cluster_is_told_to_join_anew() {
+    use netstead_store::{RaftOptions, RaftSecurity, RaftStore};
+
+    let node = |dir: &Path| {
+        let security = RaftSecurity::Secret("sixteen characters".into());
+        RaftOptions::new(dir, "127.0.0.1:0", security)
+    };
+    let dir = tempdir().unwrap();
+    let store = RaftStore::open(node(dir.path())).await.unwrap();
+    put(&store, "k", vec![1; 100]).await.unwrap();
+    store.close().await;
+    drop(store);
+    let refused = async |dir: &Path| match RaftStore::open(node(dir)).await {
+        Err(StoreError::Damaged { reason }) => reason,
+        other => panic!("the node should be refused as damaged, and was {other:?}"),
+    };
+    let advice = |dir: &Path| {
+        format!(
+            "; the other nodes have the same data: move {} away and start this node again to join as a new one",
+            dir.display()
+        )
+    };
+
+    let empty = tempdir().unwrap();
+    copy_all(dir.path(), empty.path());
+    let table = tables(empty.path()).pop().unwrap();
+    fs::write(&table, "").unwrap();
+    let reason = refused(empty.path()).await;
+    assert_eq!(reason, format!("{} is empty{}", table.display(), advice(empty.path())));
+
+    // A mark of a later commit than there is: the journal was cut.
+    let cut = tempdir().unwrap();
+    copy_all(dir.path(), cut.path());
+    fs::write(journal(cut.path()), "").unwrap();
+    let reason = refused(cut.path()).await;
+    assert!(reason.contains(" ends at commit ") && reason.ends_with(&advice(cut.path())), "{reason}");
+    assert!(!reason.contains("delete"), "{reason}");
 }

@@ -17,7 +17,7 @@ use crate::{free_port, process::Process};
 pub trait PrimaryKind {
     const NAME: &'static str;
     const PROGRAM: &'static str;
-    /// The file that [`Make::configuration`] goes to.
+    /// The file that [`PrimaryKind::configuration`] is written to.
     const FILE: &'static str;
     /// It says this once it serves.
     const READY: &'static str;

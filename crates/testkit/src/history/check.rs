@@ -1,4 +1,4 @@
-//! The decision.
+//! Checks a history: the decision itself.
 
 mod exhaustion;
 

@@ -1,4 +1,4 @@
-//! Noting operations while they happen.
+//! Records operations while they happen.
 
 use std::{
     sync::{

@@ -1,4 +1,4 @@
-//! Stretches of time.
+//! Spans of time.
 
 /// Moments of a history, as ranks: equal times are made different, ends after starts, so that touching is overlapping.
 pub(super) type Moment = u64;

@@ -1,4 +1,4 @@
-//! What is said when a history is impossible.
+//! The text about a history that is impossible.
 
 use std::{fmt, sync::Arc};
 

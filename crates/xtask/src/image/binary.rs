@@ -1,4 +1,4 @@
-//! The program as one file that needs no other.
+//! Builds the program as one static file.
 
 use std::{
     env,

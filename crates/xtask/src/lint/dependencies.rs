@@ -1,4 +1,4 @@
-//! Every dependency has a reason, and none brings what the house does not want.
+//! Every dependency has a reason, and none brings an unwanted crate.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Where code stands and how much of it in one place.
+//! Where source files are, and how long they may be.
 
 use std::path::{Path, PathBuf};
 

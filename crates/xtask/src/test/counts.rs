@@ -1,4 +1,4 @@
-//! How many tests there were, read from what they print.
+//! Counts tests by what they print.
 
 /// The sum over all test binaries.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! The nodes that keep the store together, where several do.
+//! The nodes of a raft cluster: add and remove.
 
 use axum::http::StatusCode;
 use netstead_client::types::{NodeInput, NodeOutput};

@@ -1,4 +1,4 @@
-//! What a person must do about names.
+//! The part of the status that lists what a person must do about names.
 
 use netstead_client::types::{ProviderOutput, SourceOutput};
 

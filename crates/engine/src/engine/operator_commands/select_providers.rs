@@ -1,4 +1,4 @@
-//! Which providers a person means.
+//! Selects the providers that an operator's command is about.
 
 use std::sync::PoisonError;
 

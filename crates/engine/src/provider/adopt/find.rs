@@ -1,4 +1,4 @@
-//! Finding on the server what may be taken over.
+//! Finds the values on the server that an adoption is about.
 
 use netstead_model::{Name, ProviderError, RecordData, RecordType};
 use netstead_plan::{

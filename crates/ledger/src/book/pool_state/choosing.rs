@@ -1,4 +1,4 @@
-//! Which free address goes next.
+//! Chooses the next free address, by the order of the pool.
 
 use netstead_model::Order;
 
@@ -61,7 +61,7 @@ impl PoolState {
     pub(super) fn only_rests(&self, number: u128, length: u8, now: u64) -> bool {
         let last = number | host_mask(self.bits(), length);
         let same = self.slots.get(&number).is_some_and(|slot| slot.length().unwrap_or(self.bits()) == length);
-        // Part of a resting prefix, or a larger one around it, may have gone to somebody who insisted.
+        // Part of a resting prefix, or a larger one around it, may be held by a forced claim.
         let alone = || self.busy_in(number, last, now).all(|slot| slot.address().number() == number);
         same && self.contains_usable(number, last)
             && self.reservation_at(number, last).is_none()
@@ -70,7 +70,7 @@ impl PoolState {
     }
 }
 
-/// One step of splitmix64: enough for an order nobody should guess from habit, and the same for the same seed.
+/// One step of splitmix64: enough for an order that is not guessed by habit, and the same for the same seed.
 fn mix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;

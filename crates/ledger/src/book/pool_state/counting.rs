@@ -1,7 +1,7 @@
-//! What each address of a pool is, and how many are what.
+//! Counts the addresses of a pool by state.
 //!
-//! Every address that can be handed out is exactly one thing: held, or else resting, reserved, observed, or free. The
-//! counters are kept in step region by region: what a change touches is taken out of them before, and put back after.
+//! Every address that can be handed out has exactly one state: held, else resting, reserved, observed, or free. The counters
+//! are kept up to date by region: a region is taken out of them before a change and counted again after it.
 
 use super::{FreeAddresses, PoolState, host_mask};
 use crate::record::Slot;

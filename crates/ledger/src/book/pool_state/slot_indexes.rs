@@ -1,4 +1,4 @@
-//! Keeping what is derived in step with the slots.
+//! Keeps the indexes of a pool in step when a slot changes.
 
 use std::collections::btree_map::Entry;
 

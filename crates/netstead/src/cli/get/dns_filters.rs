@@ -1,4 +1,4 @@
-//! What lists of names can be narrowed by.
+//! Filters of `netstead get` for lists about names.
 
 use clap::{Args, ValueEnum};
 use netstead_model::{Ident, Name};

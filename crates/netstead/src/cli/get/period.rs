@@ -1,4 +1,4 @@
-//! When, as people say it.
+//! Points in time, as people write them.
 
 use std::str::FromStr;
 

@@ -1,28 +1,33 @@
-//! What only shows when providers are seen side by side.
+//! Providers that get in each other's way.
 
 use netstead_model::{Name, RecordType};
 use netstead_plan::DomainMatch;
 
-use super::{DnsConfig, ServerConfig};
-use crate::config::{Problems, ValueOrigin};
+use netstead_settings::{Problems, ValueOrigin};
+
+use super::DnsConfig;
 
 /// Two providers that would write the same names to the same server undo each other's work.
 pub(in crate::config) fn check(providers: &[(&ValueOrigin, DnsConfig)], problems: &mut Problems) {
     for (number, (place, one)) in providers.iter().enumerate() {
         for (_, other) in providers.iter().take(number) {
             let both = one.common.owner == other.common.owner && same_type(one, other);
-            if !both || !same_server(&one.server, &other.server) {
-                continue;
-            }
-            if let Some((mine, theirs)) = common_domain(one, other) {
+            let Some((mine, theirs)) = common_domain(one, other).filter(|_| both) else { continue };
+            let domains = if mine == theirs { mine } else { format!("{theirs}` and `{mine}") };
+            let hint = "give them other `domains`, or one of them an `owner` of its own".to_owned();
+            if one.server.is_same_server(&other.server) {
                 let message = format!(
-                    "dns.{} and dns.{} mean the same server, and both answer for `{}`",
-                    other.name,
-                    one.name,
-                    if mine == theirs { mine } else { format!("{theirs}` and `{mine}") },
+                    "dns.{} and dns.{} mean the same server, and both answer for `{domains}`",
+                    other.name, one.name,
                 );
-                let hint = "give them other `domains`, or one of them an `owner` of its own";
-                problems.add(place, message, Some(hint.into()));
+                problems.add(place, message, Some(hint));
+            } else if let Some(host) = one.server.common_host(&other.server) {
+                let message = format!(
+                    "dns.{} ({}) and dns.{} ({}) are both at {host}, and both answer for `{domains}`: if that is one \
+                     server, they undo each other's work",
+                    other.name, other.server.kind.name, one.name, one.server.kind.name,
+                );
+                problems.warn(place, message, Some(hint));
             }
         }
         if let Some(was) = &one.common.was
@@ -39,28 +44,6 @@ fn same_type(one: &DnsConfig, other: &DnsConfig) -> bool {
         config.common.record_type.map_or_else(|| RecordType::ALL.to_vec(), |kind| vec![kind])
     };
     kinds(one).iter().any(|kind| kinds(other).contains(kind))
-}
-
-pub(super) fn same_server(one: &ServerConfig, other: &ServerConfig) -> bool {
-    match (one, other) {
-        (ServerConfig::Builtin, ServerConfig::Builtin) => true,
-        (ServerConfig::PowerDns(one), ServerConfig::PowerDns(other)) => {
-            let root = |url: &str| {
-                let url = url.trim_end_matches('/').to_lowercase();
-                url.strip_suffix("/api/v1").map(str::to_owned).unwrap_or(url)
-            };
-            root(&one.url) == root(&other.url) && one.server_id == other.server_id
-        }
-        (ServerConfig::Rfc2136(one), ServerConfig::Rfc2136(other)) => {
-            let host = |server: &String| {
-                let server = server.to_lowercase();
-                server.strip_suffix(":53").map(str::to_owned).unwrap_or(server)
-            };
-            let theirs: Vec<_> = other.servers.iter().map(host).collect();
-            one.servers.iter().any(|server| theirs.contains(&host(server)))
-        }
-        _ => false,
-    }
 }
 
 /// A domain of each that the other takes as well.

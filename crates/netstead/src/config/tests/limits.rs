@@ -1,4 +1,4 @@
-//! What much there may be in a file, and what it costs.
+//! Limits of how much a file may have, and the cost of reading a large file.
 
 use super::*;
 
@@ -12,7 +12,7 @@ fn pools(count: usize) -> String {
     text
 }
 
-/// What the processor did for this thread, in nanoseconds; waiting does not count. Linux alone tells.
+/// Processor time of this thread in nanoseconds, without waiting; only Linux reports it.
 fn processor_time() -> Option<u64> {
     std::fs::read_to_string("/proc/thread-self/schedstat").ok()?.split(' ').next()?.parse().ok()
 }
@@ -159,7 +159,7 @@ proptest! {
         let mut problems = Problems::new(Path::new("x.toml"), "");
         pool::check_together(&placed, &mut problems);
         let told: Vec<String> = match problems.none_or(()) {
-            Ok(()) => Vec::new(),
+            Ok(_) => Vec::new(),
             Err(problems) => problems.into_iter().map(|problem| problem.message).collect(),
         };
         prop_assert_eq!(told, compared(&pools));

@@ -1,79 +1,132 @@
-//! `docs/reference/netstead.toml` has every key of the code with what `configuration.md` says about it; this compares the
-//! two, and with `UPDATE_DOCS=1` writes the file.
+//! `docs/reference/netstead.toml`, the tables of `configuration.md` and the capability table come from the descriptions of
+//! the keys. These tests compare them; with `UPDATE_DOCS=1` they write them.
 
-use std::{fmt::Write as _, path::Path};
+use std::{fmt::Write as _, path::PathBuf};
+
+use netstead_settings::{key_rows, toml_lines};
 
 use super::*;
+use crate::config::layout::{named_sections, plain_sections};
 
-const PAGE: &str = include_str!("../../../../../docs/reference/configuration.md");
-
-/// What the page says of a key: its meaning and its default.
-fn row<'a>(table: &'a str, key: &str) -> Option<(&'a str, &'a str)> {
-    table.lines().find_map(|line| {
-        let mut cells = line.strip_prefix("| ")?.trim_end_matches(" |").split(" | ");
-        let keys = cells.next()?;
-        let named = keys.split(", ").any(|one| one == format!("`{key}`"));
-        named.then(|| Some((cells.next()?, cells.next()?)))?
-    })
+fn document(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference").join(name)
 }
 
-/// The default as TOML has it, if it is a single value.
-fn literal(default: &str) -> Option<String> {
-    let value = default.strip_prefix('`')?.strip_suffix('`').filter(|value| !value.contains('`'))?;
-    let bare =
-        value == "true" || value == "false" || value.parse::<i64>().is_ok() || value.starts_with(['[', '{']);
-    Some(if bare { value.to_owned() } else { format!("\"{value}\"") })
-}
-
-fn wrapped(text: &mut String, words: &str) {
-    let mut line = String::from("#");
-    for word in words.split(' ') {
-        if line.chars().count() + 1 + word.chars().count() > 100 {
-            let _ = writeln!(text, "{line}");
-            line = String::from("#");
-        }
-        line.push(' ');
-        line.push_str(word);
+/// Writes the file if that is asked for, and compares it.
+fn compare(name: &str, wanted: &str) {
+    let path = document(name);
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, wanted).unwrap();
     }
-    let _ = writeln!(text, "{line}");
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        written == wanted,
+        "docs/reference/{name} is old: UPDATE_DOCS=1 cargo test -p netstead reference"
+    );
 }
 
-fn file() -> String {
+fn example_file() -> String {
     let mut text = String::from(
-        "# Every key that netstead.toml may have. A key stands here with its default, or with nothing where it has none.\n\
-         # Made from the code and configuration.md by `UPDATE_DOCS=1 cargo test -p netstead reference`.\n",
+        "# Every key that netstead.toml may have. A key stands here with its default, an example if it must be set, or nothing.\n\
+         # Made from the code by `UPDATE_DOCS=1 cargo test -p netstead reference`.\n",
     );
-    for (section, keys) in SECTIONS.iter().chain(&NAMED) {
-        let (_, rest) = PAGE.split_once(&format!("### `[{section}")).unwrap();
-        let table = rest.split("\n#").next().unwrap();
-        let header = rest.split('`').next().unwrap();
-        let _ = write!(text, "\n#[{section}{header}\n");
-        for key in *keys {
-            let (meaning, default) =
-                row(table, key).unwrap_or_else(|| panic!("[{section}] {key} has no row in configuration.md"));
-            text.push('\n');
-            wrapped(&mut text, meaning);
-            let value = literal(default);
-            if value.is_none() && default != "–" {
-                wrapped(&mut text, &format!("Default: {default}"));
+    for section in plain_sections() {
+        let _ = write!(text, "\n#[{}]\n{}", section.name, toml_lines(&section.keys));
+    }
+    for section in named_sections() {
+        let name = if section.name == "domain" { "\"NAME\"" } else { "NAME" };
+        let _ = write!(text, "\n#[{}.{name}]\n{}", section.name, toml_lines(&section.shared));
+        for (kind, title, keys) in &section.kinds {
+            if !keys.is_empty() {
+                let _ = write!(text, "\n# With type = \"{kind}\": {title}\n{}", toml_lines(keys));
             }
-            let value = value.map(|value| format!(" {value}")).unwrap_or_default();
-            let _ = writeln!(text, "#{key} ={value}");
         }
     }
     text
 }
 
-#[test]
-fn the_reference_file_has_every_key_with_what_the_page_says() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/netstead.toml");
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        std::fs::write(&path, file()).unwrap();
+/// The table that a marker such as `<!-- keys: dns.powerdns -->` stands for.
+fn generated(what: &str) -> String {
+    if what == "capabilities" {
+        return capabilities();
     }
-    let written = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        written == file(),
-        "docs/reference/netstead.toml is old: UPDATE_DOCS=1 cargo test -p netstead reference"
+    let (section, kind) = what.split_once('.').map_or((what, None), |(section, kind)| (section, Some(kind)));
+    let plain = plain_sections().into_iter().find(|one| one.name == section);
+    let named = named_sections().into_iter().find(|one| one.name == section);
+    let keys = match (plain, named, kind) {
+        (Some(section), _, None) => section.keys,
+        (Some(section), _, Some("type")) => section.keys.into_iter().take(1).collect(),
+        (Some(section), _, Some(kind)) => {
+            section.types.into_iter().find(|(name, _)| *name == kind).unwrap().1
+        }
+        (_, Some(section), None) => section.shared,
+        (_, Some(section), Some(kind)) => {
+            section.kinds.into_iter().find(|(name, _, _)| *name == kind).unwrap().2
+        }
+        (None, None, _) => panic!("no section {what}"),
+    };
+    key_rows(&keys)
+}
+
+fn capabilities() -> String {
+    let mut text = String::from(
+        "| type | marks of ownership in the zone | refuses late writes by itself | a batch is all or nothing | values that \
+         others add meanwhile survive | record types |\n|---|---|---|---|---|---|\n",
     );
-    assert!(read(Some((Path::new("netstead.toml"), &written)), [], &[]).is_ok());
+    let yes = |flag: bool| if flag { "yes" } else { "no" };
+    for kind in crate::config::dns::kinds().kinds {
+        let can = (kind.capabilities)();
+        let types = if can.types == netstead_model::RecordType::ALL {
+            "all".to_owned()
+        } else {
+            can.types.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+        };
+        let _ = writeln!(
+            text,
+            "| `{}` | {} | {} | {} | {} | {types} |",
+            kind.name,
+            yes(can.marks),
+            yes(can.fenced),
+            yes(can.atomic),
+            yes(can.keeps_foreign),
+        );
+    }
+    text
+}
+
+/// The page with every generated part made anew.
+fn page(old: &str) -> String {
+    let mut text = String::new();
+    let mut rest = old;
+    while let Some((before, after)) = rest.split_once("<!-- keys: ") {
+        let (what, after) = after.split_once(" -->\n").unwrap();
+        let (_, after) = after.split_once("<!-- end -->").unwrap();
+        let _ = write!(text, "{before}<!-- keys: {what} -->\n\n{}\n<!-- end -->", generated(what));
+        rest = after;
+    }
+    text + rest
+}
+
+#[test]
+fn the_example_file_has_every_key_and_is_understood() {
+    let file = example_file();
+    compare("netstead.toml", &file);
+    assert!(read(Some((Path::new("netstead.toml"), &file)), [], &[]).is_ok());
+}
+
+#[test]
+fn the_tables_of_the_reference_page_are_what_the_code_says() {
+    let old = std::fs::read_to_string(document("configuration.md")).unwrap();
+    compare("configuration.md", &page(&old));
+    for what in
+        ["api", "log", "ledger", "nameserver", "notify", "pool", "source", "dns", "domain", "capabilities"]
+    {
+        assert!(old.contains(&format!("<!-- keys: {what} -->")), "{what} is not in configuration.md");
+    }
+    for section in named_sections() {
+        for (kind, _, keys) in section.kinds.iter().filter(|(_, _, keys)| !keys.is_empty()) {
+            let marker = format!("<!-- keys: {}.{kind} -->", section.name);
+            assert!(old.contains(&marker), "{marker} is not in configuration.md ({} keys)", keys.len());
+        }
+    }
 }

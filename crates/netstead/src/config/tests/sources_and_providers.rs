@@ -72,6 +72,42 @@ fn two_providers_of_one_server_may_differ() {
     }
 }
 
+/// One server has many spellings.
+#[test]
+fn the_same_server_is_known_however_it_is_written() {
+    let second = LAN.replace("dns.lan", "dns.other");
+    let plain = LAN.replace("http://ns1:8081", "http://ns1");
+    for (one, other) in [
+        (LAN.to_owned(), format!("{second}server_id = \"localhost\"\n")),
+        (plain, second.replace("http://ns1:8081", "http://NS1:80/api/v1/")),
+    ] {
+        let told = problems_of(&format!("{one}{other}"), &[]);
+        assert!(told.contains("dns.lan and dns.other mean the same server"), "{one}{other}{told}");
+    }
+    let both =
+        format!("{LAN}[dns.dyn]\ntype = \"rfc2136\"\nservers = [\"ns1\"]\ndomains = [\"home.test\"]\n");
+    let warnings: Vec<_> = understood(&both, &[]).warnings.iter().map(ToString::to_string).collect();
+    let [warning] = warnings.as_slice() else { panic!("{warnings:?}") };
+    assert!(
+        warning.ends_with(
+            "dns.dyn (rfc2136) and dns.lan (powerdns) are both at ns1, and both answer for `home.test`: if that is one \
+             server, they undo each other's work"
+        ),
+        "{warning}"
+    );
+}
+
+/// A kind is carried over by each importer, or listed here as one that the other tool does not have.
+#[test]
+fn every_kind_is_known_to_the_importers_or_has_no_counterpart() {
+    let none = ["builtin", "hosts"];
+    let kinds = crate::config::dns::kinds().names().into_iter().chain(crate::config::source::kinds().names());
+    for kind in kinds {
+        let mapped = crate::import::dnsweaver_kinds().contains(&kind);
+        assert!(mapped != none.contains(&kind), "{kind}: map it in import/dnsweaver, or list it here");
+    }
+}
+
 #[test]
 fn names_are_understood_and_secrets_are_not_told() {
     let text = r#"

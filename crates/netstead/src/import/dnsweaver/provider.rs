@@ -1,15 +1,15 @@
-//! One instance: a DNS server.
+//! One instance of dnsweaver as a provider.
 
 use crate::import::{
     Variables,
     draft::{Draft, Table},
 };
 
-/// What dnsweaver gives records when nobody says.
+/// dnsweaver's default TTL.
 const TTL: &str = "300";
 
 /// One instance and its variables.
-struct Instance<'a> {
+pub(super) struct Instance<'a> {
     variables: &'a Variables,
     prefix: String,
 }
@@ -36,16 +36,20 @@ impl<'a> Instance<'a> {
     }
 }
 
+type CarryOver = fn(&mut Table, &Instance<'_>);
+
+/// The types of instance that are carried over.
+pub(super) const KINDS: [(&str, CarryOver); 2] = [("powerdns", powerdns), ("rfc2136", rfc2136)];
+
 pub(super) fn add(draft: &mut Draft, variables: &Variables, name: &str) {
     let prefix = format!("{}_", name.to_uppercase().replace('-', "_"));
     let instance = Instance { variables, prefix };
     let kind = instance.get("TYPE").unwrap_or_default().to_ascii_lowercase();
     let mut table = Table::new("dns", &name.to_ascii_lowercase());
-    match kind.as_str() {
-        "powerdns" => powerdns(&mut table, &instance),
-        "rfc2136" => rfc2136(&mut table, &instance),
-        "" => return absent(draft, &instance, name, "it has no type"),
-        kind => {
+    match KINDS.iter().find(|(known, _)| *known == kind) {
+        Some((_, carry_over)) => carry_over(&mut table, &instance),
+        None if kind.is_empty() => return absent(draft, &instance, name, "it has no type"),
+        None => {
             let why = format!("Netstead has no provider of type `{kind}` yet");
             return absent(draft, &instance, name, &why);
         }

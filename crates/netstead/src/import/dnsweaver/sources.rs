@@ -1,4 +1,4 @@
-//! Where names come from.
+//! The sources of dnsweaver.
 
 use crate::import::{
     Variables,

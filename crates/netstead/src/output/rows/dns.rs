@@ -1,4 +1,4 @@
-//! How names, and what keeps them, look in a table.
+//! The rows of tables about names, sources and providers.
 
 use netstead_client::types::{
     DriftOutput, HistoryOutput, PlanOutput, ProviderOutput, RecordOutput, SourceOutput, WorkloadOutput,

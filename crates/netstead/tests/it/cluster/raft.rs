@@ -1,6 +1,7 @@
 //! Three servers that keep their store together, with nothing else running.
 
 mod certificates;
+mod disks;
 mod failover;
 mod majority;
 mod members;

@@ -1,4 +1,4 @@
-//! Names where somebody else's value stands.
+//! Takes back additions at names where foreign values are in the way.
 
 use netstead_model::{RecordData, RecordSet, RecordType};
 
@@ -8,7 +8,7 @@ use crate::{
     diff::{Input, Notes, ZoneIndex},
 };
 
-/// Takes additions back that would join somebody else's values without leave, or that cannot stand there at all.
+/// Takes back additions that would join foreign values without permission, or that cannot be there at all.
 #[expect(clippy::too_many_arguments, reason = "it is one step of the comparison")]
 pub(super) fn block_foreign<'a>(
     input: &Input<'a>,
@@ -30,7 +30,7 @@ pub(super) fn block_foreign<'a>(
     for set in &mut name.sets {
         let shared = set.before.is_some_and(|before| before.values.iter().any(|data| others.contains(&data)));
         if let Some(before) = set.before.filter(|_| shared) {
-            // The TTL of a set that also holds somebody else's values stays theirs.
+            // A set that also has foreign values keeps its TTL.
             set.keep_as(before);
         }
     }
@@ -55,7 +55,8 @@ pub(super) fn block_foreign<'a>(
         let owner = owner.filter(|_| adopt).map(str::to_owned);
         // What belongs to a living installation is not adopted; that of a lost one is recovered.
         let adopt = adopt && owner.is_none();
-        notes.blocked.push(Blocked { name: place.name.clone(), wanted, found, why, owner, adopt, share });
+        let blocked = Blocked::new(place.name.clone(), wanted, why);
+        notes.blocked.push(Blocked { found, owner, adopt, share, ..blocked });
     };
     let stands = || match owner {
         Some(owner) => format!("it belongs to the Netstead installation `{owner}`"),
@@ -82,7 +83,25 @@ pub(super) fn block_foreign<'a>(
     name.sets.iter_mut().for_each(|set| set.adds.clear());
 }
 
-/// In the mode `authoritative`, somebody else's addresses and aliases give way to what workloads ask for.
+/// A claim joins nothing that is kept for another workload.
+pub(super) fn block_claims_beside_kept(name: &mut NameDiff<'_>, notes: &mut Notes) {
+    let Some((found, why)) = name.kept_for.clone() else { return };
+    let claims = |set: &super::SetDiff<'_>| set.adds.iter().any(|value| value.claim);
+    if !name.sets.iter().any(claims) {
+        return;
+    }
+    let mut wanted = Vec::new();
+    for set in &mut name.sets {
+        let (claims, rest): (Vec<_>, Vec<_>) = set.adds.iter().copied().partition(|value| value.claim);
+        wanted.extend(claims.iter().map(|value| value.data.clone()));
+        set.adds = rest;
+    }
+    let why = format!("what another workload has there is kept: {why}");
+    let blocked = Blocked::new(name.name.clone(), wanted, why);
+    notes.blocked.push(Blocked { found: vec![found], share: true, ..blocked });
+}
+
+/// In the mode `authoritative`, foreign addresses and aliases are replaced by what workloads ask for.
 fn replace<'a>(name: &mut NameDiff<'a>, found: &[&'a RecordSet], others: &mut Vec<&'a RecordData>) {
     use RecordType::{A, Aaaa, Cname};
     let wanted: Vec<RecordType> = name.sets.iter().map(|set| set.kind).collect();

@@ -1,4 +1,4 @@
-//! From units to requests, and the search for the one that the server will not have.
+//! Turns units into requests, and finds a refused unit by halving.
 
 use std::collections::VecDeque;
 
@@ -98,7 +98,7 @@ impl PowerDns {
                 tracing::info!(server = self.http.server(), zone = zone.name, "Zone is made.");
                 Ok(())
             }
-            // Somebody was faster, which is as good.
+            // Another client was faster, which is as good.
             StatusCode::CONFLICT => Ok(()),
             _ => Err(self.odd(&reply)),
         }

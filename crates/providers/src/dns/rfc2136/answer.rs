@@ -1,6 +1,6 @@
-//! What a server sends, read without trusting it.
+//! Parses a server's answer without trusting it.
 //!
-//! Records of types we do not write are skipped by their length: one that nobody can read must not hide a zone.
+//! Records of types we do not write are skipped by their length: an unknown record must not hide a zone.
 
 use hickory_proto::{
     rr::Name as WireName,
@@ -18,6 +18,8 @@ const SIGNING: [u16; 6] = [46, 47, 48, 50, 51, 65534];
 
 #[derive(Debug)]
 pub(super) struct Answer {
+    /// Bytes of the message.
+    pub(super) length: usize,
     pub(super) id: u16,
     pub(super) response: bool,
     pub(super) code: u16,
@@ -80,6 +82,7 @@ fn parse(message: &[u8]) -> Result<Answer, DecodeError> {
         decoder.read_u32()?;
     }
     let mut answer = Answer {
+        length: message.len(),
         id,
         response: flags & 0x8000 != 0,
         code: flags & 0x000f,

@@ -3,6 +3,7 @@
 use std::{fmt, io, net::IpAddr, sync::Arc, time::Duration};
 
 use netstead_model::{Clock, ProviderError};
+use netstead_wire::Redactor;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
@@ -15,7 +16,7 @@ use super::{
 };
 use crate::{Call, CallObserver, Outcome, SettingsError};
 
-const PORT: u16 = 53;
+pub(super) const PORT: u16 = 53;
 const NOTAUTH: u16 = 9;
 const BADSIG: u16 = 16;
 const BADKEY: u16 = 17;
@@ -63,6 +64,8 @@ impl fmt::Display for Server {
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) key: Option<TsigKey>,
+    /// Knows the secret of the key.
+    pub(super) redactor: Redactor,
     pub(super) observer: Arc<dyn CallObserver>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) connect: Duration,
@@ -95,6 +98,17 @@ pub(super) enum ExchangeError {
     Lost(String),
     Denied(String),
     Malformed(String),
+}
+
+impl ExchangeError {
+    fn without_secrets(self, redactor: &Redactor) -> Self {
+        let shown = |reason: String| redactor.redact(&reason).into_owned();
+        match self {
+            Self::Lost(reason) => Self::Lost(shown(reason)),
+            Self::Denied(reason) => Self::Denied(shown(reason)),
+            Self::Malformed(reason) => Self::Malformed(shown(reason)),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -222,20 +236,20 @@ impl<'c> Connection<'c> {
         }
     }
 
-    /// What trouble means for somebody who only reads.
+    /// Turns trouble into the error of a read.
     pub(super) fn reading(&self, trouble: ExchangeError) -> ProviderError {
         let server = self.server.clone();
-        match trouble {
+        match trouble.without_secrets(&self.client.redactor) {
             ExchangeError::Lost(reason) => ProviderError::Unreachable { server, reason },
             ExchangeError::Denied(reason) => ProviderError::Denied { server, reason },
             ExchangeError::Malformed(reason) => ProviderError::Malformed { server, reason },
         }
     }
 
-    /// What trouble means for somebody who changes something.
+    /// Turns trouble into the error of a write.
     pub(super) fn writing(&self, trouble: ExchangeError) -> ProviderError {
         let server = self.server.clone();
-        match trouble {
+        match trouble.without_secrets(&self.client.redactor) {
             // An answer that cannot be read or trusted says nothing about what was done.
             ExchangeError::Lost(reason) | ExchangeError::Malformed(reason) => {
                 ProviderError::Unknown { server, reason }

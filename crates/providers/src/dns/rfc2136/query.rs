@@ -1,4 +1,4 @@
-//! Questions: which zone a name is in, and what stands at names where no transfer is allowed.
+//! Queries: the zone of a name, and the records at names where no transfer is allowed.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Values as they go over the wire.
+//! Record values in wire form.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

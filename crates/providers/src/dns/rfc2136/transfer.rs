@@ -12,6 +12,8 @@ use crate::{Outcome, dns::preconditions::ServerRecords};
 
 /// A transfer may take this many times as long as one answer.
 const MOST_ANSWERS: u32 = 20;
+/// The most bytes of a transfer: some millions of records.
+const MOST_BYTES: usize = netstead_wire::MOST_OF_ANSWER;
 const AXFR: u16 = 252;
 const REFUSED: u16 = 5;
 const NOTAUTH: u16 = 9;
@@ -84,7 +86,7 @@ impl Connection<'_> {
     /// `Ok(Err(code))` if the server will not.
     async fn frames(&mut self, zone: &Name) -> Result<Result<(u32, ServerRecords), u16>, ExchangeError> {
         let mut verifier = self.send(question(zone, AXFR)).await?;
-        let mut transfer = Transfer::default();
+        let (mut transfer, mut bytes) = (Transfer::default(), 0_usize);
         while !transfer.ended {
             let answer = match self.receive(verifier.as_mut()).await {
                 Err(ExchangeError::Lost(reason)) if transfer.serial.is_some() => {
@@ -100,6 +102,12 @@ impl Connection<'_> {
                 let name = code_name(answer.code);
                 return Err(ExchangeError::Malformed(format!(
                     "the transfer of `{zone}` is incomplete: {name}"
+                )));
+            }
+            bytes = bytes.saturating_add(answer.length);
+            if bytes > MOST_BYTES {
+                return Err(ExchangeError::Malformed(format!(
+                    "the transfer of `{zone}` has more than {MOST_BYTES} bytes, the most that is read"
                 )));
             }
             if answer.records.is_empty() {

@@ -1,4 +1,4 @@
-//! The TSIG key (RFC 8945): signs what goes out, and verifies what comes back.
+//! TSIG (RFC 8945): signs requests and verifies answers.
 
 use std::fmt;
 
@@ -6,7 +6,9 @@ use data_encoding::BASE64;
 use hickory_proto::rr::{Name as WireName, TSigner, rdata::tsig::TsigAlgorithm};
 
 use super::answer::Signature;
-use crate::{Secret, SettingsError};
+use netstead_settings::SecretValue;
+
+use crate::SettingsError;
 
 const TSIG: u16 = 250;
 const ANY: u16 = 255;
@@ -53,7 +55,7 @@ pub(super) struct TsigKey {
 }
 
 impl TsigKey {
-    pub(super) fn new(name: &str, algorithm: &str, secret: &Secret) -> Result<Self, SettingsError> {
+    pub(super) fn new(name: &str, algorithm: &str, secret: &SecretValue) -> Result<Self, SettingsError> {
         let written = algorithm.trim_end_matches('.');
         let known = Algorithm::ALL.into_iter().find(|known| known.as_str().eq_ignore_ascii_case(written));
         let algorithm = known.ok_or_else(|| {
@@ -233,7 +235,7 @@ mod tests {
 
     #[test]
     fn weak_algorithms_are_refused_with_the_line_to_type() {
-        let error = TsigKey::new("k1.", "hmac-md5", &Secret::new("AAAA")).unwrap_err();
+        let error = TsigKey::new("k1.", "hmac-md5", &SecretValue::new("AAAA")).unwrap_err();
         assert_eq!(
             error.to_string(),
             "tsig_algorithm: `hmac-md5` is not supported; make a key of hmac-sha256, hmac-sha384 or hmac-sha512 on \
@@ -244,9 +246,9 @@ mod tests {
 
     #[test]
     fn a_key_does_not_print_its_secret() {
-        let key = TsigKey::new("k1", "HMAC-SHA512.", &Secret::new("aHVudGVyMg==")).unwrap();
+        let key = TsigKey::new("k1", "HMAC-SHA512.", &SecretValue::new("aHVudGVyMg==")).unwrap();
         assert_eq!(format!("{key:?}"), "Key(k1 (hmac-sha512))");
-        let error = TsigKey::new("k1", "hmac-sha256", &Secret::new("hunter2!")).unwrap_err();
+        let error = TsigKey::new("k1", "hmac-sha256", &SecretValue::new("hunter2!")).unwrap_err();
         assert_eq!(error.to_string(), "tsig_secret: it is not base64");
     }
 }

@@ -1,4 +1,4 @@
-//! The message of RFC 2136: what must be there, and what shall be.
+//! The UPDATE message of RFC 2136: prerequisites and changes.
 
 use netstead_model::{Fence, Name, RecordData, RecordSet, RecordType, Unit};
 

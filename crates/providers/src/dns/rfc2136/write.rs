@@ -1,4 +1,4 @@
-//! From units to updates: batches, the fence, and what each refusal means.
+//! Turns units into updates: batches, the fence, and what each refusal means.
 
 use std::collections::VecDeque;
 
@@ -121,7 +121,7 @@ impl Job<'_> {
             match self.send(&update).await? {
                 NOERROR => self.settle(&batch, &UnitOutcome::Applied),
                 code if NOT_AS_REQUIRED.contains(&code) => {
-                    self.find_failed_precondition(batch, &mut waiting).await?
+                    self.find_failed_precondition(batch, &mut waiting).await?;
                 }
                 code => {
                     self.prove(code).await?;
@@ -151,7 +151,7 @@ impl Job<'_> {
     /// Reads the fence record; a newer one ends this write.
     async fn read_fence(&mut self) -> Result<(), ProviderError> {
         let texts = self.connection.texts(&self.fence).await?;
-        // What a wildcard gives is no fence; what somebody else wrote there the server will tell.
+        // A text from a wildcard is no fence; the server itself refuses if another record is there.
         self.old = texts.iter().filter_map(|text| Mark::read(text)).max();
         if self.old.as_ref().is_some_and(|old| *old > self.mark()) {
             return Err(ProviderError::Late { server: self.server.to_string(), zone: self.zone.clone() });
@@ -252,7 +252,7 @@ impl Job<'_> {
         if open.len() < batch.len() {
             waiting.push_front(open);
         } else {
-            // All is as expected now: somebody changed it twice, or the fence is not what it seems.
+            // All is as expected now: another client changed it twice, or the fence is not what it seems.
             self.give_up_or_split(&batch, waiting, &UnitOutcome::Changed);
         }
         Ok(())

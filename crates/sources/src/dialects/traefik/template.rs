@@ -110,6 +110,12 @@ impl FromStr for DefaultRule {
     }
 }
 
+impl fmt::Display for DefaultRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
 impl fmt::Debug for DefaultRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "DefaultRule({})", self.text)

@@ -1,9 +1,9 @@
-//! Whether who leads still lives, as its lease tells before it runs out.
+//! Judges by its lease whether the leader is alive, before the lease runs out.
 //!
-//! etcd lets a lease run out late: it looks twice a second, and whenever its members have elected a leader it gives every
-//! lease its full time again and more, so that the time without a leader counts against nobody. But one who lives renews
-//! its lease four times in its life, and that can be seen. To take the lead from one who lives after all does no harm,
-//! because of the epoch.
+//! etcd ends leases late: it looks twice a second, and after each election among its members it gives every lease its full
+//! time again and more. But a live leader renews four times in the lifetime of its lease. So less than half of the time left,
+//! or a full lease that only an election can have given, means that no renewal came. If that is seen four times in a row, the
+//! leader counts as dead. Being wrong costs a change of leader and no data, because of the epoch.
 
 use std::time::Duration;
 
@@ -16,13 +16,13 @@ use super::{
 
 const TIME_TO_LIVE: &str = "/etcdserverpb.Lease/LeaseTimeToLive";
 
-/// How often in a row a lease must be found not renewed. With the pauses between looks that is the better half of a
-/// second, in which one who lives has tried to renew it at least once.
+/// How often in a row a lease must be found not renewed. With the pauses between looks that takes more than half a second,
+/// in which a live leader tries to renew at least once.
 const ENOUGH: u32 = 4;
-/// A look that takes longer says nothing.
+/// A look that takes longer does not count.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// What one who waits thinks of the leader.
+/// How often in a row the leader's lease was found not renewed.
 #[derive(Debug, Default)]
 pub(super) struct FailureDetector {
     holder: Option<i64>,
@@ -30,14 +30,14 @@ pub(super) struct FailureDetector {
 }
 
 impl FailureDetector {
-    /// Looks at the lease of whoever leads once more; whether it is enough.
+    /// Looks at the leader's lease once more. Returns whether the leader counts as dead.
     pub(super) async fn suspects(&mut self, shared: &EtcdShared, holder: Option<i64>) -> bool {
         let Some(id) = holder else {
             *self = Self::default();
             return false;
         };
         let look = shared.client.read_urgently(TIME_TO_LIVE, LeaseTimeToLiveRequest { id });
-        // Without an answer nothing is known: one who lives could not have renewed either.
+        // Without an answer nothing is known: a live leader could not have renewed either.
         let answer: Option<LeaseTimeToLiveResponse> = timeout(PATIENCE, look).await.ok().and_then(Result::ok);
         let silent = answer.is_some_and(is_silent);
         self.times = if silent && self.holder == holder { self.times + 1 } else { u32::from(silent) };
@@ -46,7 +46,7 @@ impl FailureDetector {
     }
 }
 
-/// Whether the last renewal was long ago: less than half is left, or as much as only an election of etcd's gives.
+/// Whether the last renewal was long ago: less than half is left, or as much as only an election in etcd gives.
 fn is_silent(lease: LeaseTimeToLiveResponse) -> bool {
     let LeaseTimeToLiveResponse { ttl, granted } = lease;
     ttl < 0 || (granted > 0 && (ttl >= granted || ttl.saturating_mul(2) < granted))

@@ -1,8 +1,8 @@
-//! What a log that was left behind says.
+//! Reads the log that an earlier process left behind.
 //!
-//! Each segment holds a row of frames from its beginning, one group behind the other. What ends the row early is either
-//! the write that was under way at the end, which nobody was told of, or damage. The two are told apart by what follows:
-//! one frame is durable before the next is begun, so behind a write that was cut short there is nothing of its generation.
+//! Each segment has a row of frames from its beginning. The row ends early after a write that was cut short, which was never
+//! acknowledged, or after damage. The two are told apart by what follows: a frame is durable before the next is begun, so after
+//! a write that was cut short there is no frame of the same generation.
 
 use std::ops::Range;
 

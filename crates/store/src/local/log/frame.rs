@@ -82,7 +82,7 @@ pub(super) struct FramePosition {
 }
 
 impl Frame {
-    /// Takes in what a group writes. Where it goes is told by [`Frame::address`], once that is known.
+    /// Takes in what a group writes. Where it goes is told by [`Frame::complete`], once that is known.
     pub(super) fn fill(&mut self, writes: &[DiskWrite]) {
         self.bytes.clear();
         self.bytes.resize(HEADER, 0);

@@ -78,7 +78,39 @@ fn a_leader_that_is_told_to_stop_hands_over_and_writes_go_on() {
     assert!(log.contains("Another node leads the cluster now; this one stops."), "{log}");
 }
 
-/// A server beside the sandbox is written to only when something changed, whoever leads.
+/// Clients that keep their connections open ask a follower all the time, also while it is told to stop.
+#[test]
+fn a_follower_that_is_told_to_stop_leaves_nobody_in_doubt() {
+    let mut nodes = Nodes::start();
+    let pool = json!({"family": "ipv4", "ranges": ["10.0.0.0-10.0.255.255"]});
+    nodes.done(0, &Method::PUT, "/pools/lan", &pool);
+    let follower = (nodes.leader() + 1) % 3;
+    let mut server = nodes.servers[follower].take().unwrap();
+    let answers: Vec<(u16, String)> = std::thread::scope(|scope| {
+        let client = |number: usize| {
+            let nodes = &nodes;
+            move || {
+                let claim = |round| {
+                    let path = format!("/pools/lan/claims/{number}-{round}");
+                    nodes.answer(follower, Method::PUT, &path, Some(json!({})))
+                };
+                // Until it takes no connection any more.
+                (0..100_000).map(claim).take_while(|answer| answer.status > 0).collect::<Vec<_>>()
+            }
+        };
+        let clients: Vec<_> = (0..8).map(|number| scope.spawn(client(number))).collect();
+        nodes.done(follower, &Method::PUT, "/pools/lan/claims/first", &json!({}));
+        server.terminate().unwrap();
+        let seen = clients.into_iter().flat_map(|client| client.join().unwrap());
+        seen.map(|answer| (answer.status, answer.problem().to_owned())).collect()
+    });
+    assert_eq!(server.wait(SOON).unwrap().code(), Some(0));
+    let doubtful: Vec<_> =
+        answers.iter().filter(|(status, kind)| !matches!(status, 200 | 201) && kind != "stopping").collect();
+    assert!(doubtful.is_empty(), "{} of {}: {doubtful:?}", doubtful.len(), answers.len());
+}
+
+/// A server beside the sandbox is written to only when something changed, also after a change of leader.
 #[test]
 fn the_first_pass_of_a_new_leader_writes_nothing_when_nothing_changed() {
     let Some(server) = PowerDns::start(&["home.test", "3.0.10.in-addr.arpa"]) else { return };

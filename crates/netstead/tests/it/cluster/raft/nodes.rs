@@ -134,7 +134,7 @@ pub(super) fn listening(address: &str) -> String {
     format!("[store]\ntype = \"raft\"\npath = \"node\"\nlisten = \"{address}\"\n")
 }
 
-fn secret() -> String {
+pub(super) fn secret() -> String {
     "secret = \"a secret of sixteen or more\"\n".to_owned()
 }
 

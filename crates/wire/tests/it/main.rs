@@ -1,0 +1,6 @@
+//! One binary of tests: linking is what costs time.
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
+mod bodies;
+mod connections;
+mod files;
