@@ -58,19 +58,21 @@ pub(crate) async fn get(
     };
     let cluster = app.cluster.as_ref().map(|(cluster, _)| super::cluster::output(cluster));
     let backups = app.daily_backups.as_ref().map(DailyBackups::state);
+    // The keys of damaged entries name pools, claims and names of all kinds.
+    let damaged: &[Damage] = if scopes.is_all() { &health.damage } else { &[] };
     let output = |(pools, waiting): (Vec<PoolStatus>, usize)| StatusOutput {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         state: state(&health).to_owned(),
         todo: [
             todo(&health, &pools, waiting),
-            stored_todo(&**app.ledger.store(), &health.damage, backups.as_ref()),
+            stored_todo(&**app.ledger.store(), damaged, backups.as_ref()),
             dns_todo::todo(&sources, &providers),
             Vec::from_iter(unasked),
         ]
         .concat(),
-        damage: health.damage.iter().map(damage).collect(),
+        damage: damaged.iter().map(damage).collect(),
         backup: backups.as_ref().map(backup),
-        reason: health.reason,
+        reason: health.reason.clone(),
         store: app.store.to_string(),
         ledger: format!("{:08x}", app.ledger.id()),
         seq,
