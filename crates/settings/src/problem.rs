@@ -110,6 +110,9 @@ impl Problems {
 
     /// Notes what is allowed and probably not meant.
     pub fn warn(&mut self, place: &ValueOrigin, message: impl Into<String>, hint: Option<String>) {
+        if self.warnings.len() >= MOST {
+            return;
+        }
         let problem = self.problem(place, message.into(), hint);
         if !self.warnings.contains(&problem) {
             self.warnings.push(problem);

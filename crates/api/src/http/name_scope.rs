@@ -3,8 +3,9 @@
 //! - A token without scopes covers every name.
 //! - A token with zones covers those zones and all names below them.
 //! - A token that is limited to pools or VRFs, and has no zones, covers the domains of its pools and all names below them,
-//!   and the reverse names of the addresses in its pools. An address that also lies in a pool out of its reach (of another
-//!   VRF) is not among them: both would have the same name.
+//!   and the reverse names of the addresses in its pools. A domain within them that is that of a pool out of its reach is not
+//!   among them, and neither is an address that such a pool (of another VRF) has too: both would have the same name. Pools of
+//!   MAC addresses and prefixes give no names.
 
 use netstead_model::{Family, Name, NameSet, PoolSpec, Range};
 
@@ -45,6 +46,16 @@ impl NameScope {
         self.names.as_ref().is_none_or(|names| names.contains(name))
     }
 
+    /// Refuses a zone in which a name is not covered.
+    pub(crate) fn check_zone(&self, zone: &Name) -> Result<(), Failure> {
+        match &self.names {
+            Some(names) if !names.contains_all_below(zone) => {
+                Err(self.refusal(names, &format!("all of `{zone}`")))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses a name that is not covered; whether there is such a name is not said.
     pub(crate) fn check(&self, name: &Name) -> Result<(), Failure> {
         match &self.names {
@@ -68,24 +79,25 @@ impl NameScope {
         } else {
             format!("and so for the names in {} and the reverse names of their addresses", domains.join(", "))
         };
-        session::out_of_reach(&self.scopes, &format!("{covered}, and not for {what}"))
+        session::out_of_pools(&self.scopes, &format!("{covered}, and not for {what}"))
     }
 }
 
-fn of_pools(scopes: &Scopes, pools: impl IntoIterator<Item = PoolSpec>) -> NameSet {
-    let (mut domains, mut own, mut others) = (Vec::new(), Vec::new(), Vec::new());
-    for pool in pools {
-        // MAC addresses have no reverse names, and what is claimed of a prefix has none of its own.
-        let addresses =
-            if matches!(pool.family, Family::Ipv4 | Family::Ipv6) { pool.extent() } else { Vec::new() };
-        if scopes.allows_pool(&pool.name, &pool.vrf) {
-            own.extend(addresses);
-            domains.extend(pool.domain);
-        } else {
-            others.extend(addresses);
-        }
+/// The names that these pools give to a token of pools or VRFs.
+pub(crate) fn of_pools(scopes: &Scopes, pools: impl IntoIterator<Item = PoolSpec>) -> NameSet {
+    let ((mut own, mut others), (mut domains, mut foreign)) =
+        <((Vec<_>, Vec<_>), (Vec<_>, Vec<_>))>::default();
+    for pool in pools.into_iter().filter(has_names) {
+        let reached = scopes.allows_pool(&pool.name, &pool.vrf);
+        (if reached { &mut own } else { &mut others }).extend(pool.extent());
+        (if reached { &mut domains } else { &mut foreign }).extend(pool.domain);
     }
-    NameSet::new(domains, without(own, others))
+    NameSet::new(domains, without(own, others)).without(foreign)
+}
+
+/// Whether claims of a pool have names.
+pub(crate) fn has_names(pool: &PoolSpec) -> bool {
+    !matches!(pool.family, Family::Mac | Family::Prefix)
 }
 
 /// Removes `holes` from `ranges` and returns the rest.
@@ -135,6 +147,7 @@ mod tests {
             // Another VRF has some addresses of `a` too.
             pool("twin", "default", None, "10.1.2.0-10.1.2.127"),
             prefixes,
+            pool("inner", "default", Some("inner.a.test"), "10.3.0.0/24"),
         ]
     }
 
@@ -162,6 +175,7 @@ mod tests {
             "7.0.2.10.in-addr.arpa",
             "7.0.8.10.in-addr.arpa",
             "0.0.0.0.0.0.0.0.0.0.0.0.0.0.d.f.ip6.arpa",
+            "www.inner.a.test",
         ];
         let a = [0, 1, 4, 5, 8];
         for (scopes, covered) in [
@@ -171,7 +185,10 @@ mod tests {
             (scopes(&["c"], &[], &[]), vec![12]),
             (scopes(&["gone"], &[], &[]), vec![]),
             (scopes(&["a", "b"], &["x"], &[]), a.to_vec()),
-            (scopes(&[], &["x"], &[]), vec![0, 1, 3, 4, 5, 8, 12]),
+            (scopes(&[], &["x"], &[]), vec![0, 1, 4, 5, 8, 12]),
+            (scopes(&["macs"], &[], &[]), vec![]),
+            // A pool that is out of reach has a domain within `a.test`.
+            (scopes(&["inner"], &[], &[]), vec![13]),
             (scopes(&["a", "twin"], &[], &[]), vec![0, 1, 4, 5, 7, 8, 9]),
             (scopes(&[], &[], &["b.test"]), vec![2]),
             // Zones go before pools.
@@ -195,6 +212,8 @@ mod tests {
             let problem = failure.problem(None);
             (problem.status, problem.detail, problem.facts.get("scope").cloned().unwrap_or_default())
         };
+        let zone = NameScope::new(&scopes(&["a"], &[], &[]), pools()).check_zone(&"a.test".parse().unwrap());
+        assert!(zone.unwrap_err().problem(None).detail.ends_with(", and not for all of `a.test`"));
         let pools = "your token is for the pools `a`, and so for the names in `a.test` and the reverse names of their \
                      addresses, and not for `x.other.test`";
         assert_eq!(told(&scopes(&["a"], &[], &[])), (403, pools.into(), "pools=a".into()));

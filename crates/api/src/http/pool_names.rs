@@ -4,18 +4,16 @@
 //! any name there is.
 
 use netstead_ledger::{Book, Command};
-use netstead_model::{ClaimNames, ClaimRef, Family, Ident, Key, Name, PoolChoice, PoolSpec};
+use netstead_model::{ClaimNames, ClaimRef, Ident, Key, Name, NameSet, PoolChoice, PoolSpec};
 
 use crate::{
     access::Scopes,
-    http::session::{out_of_pools, quoted},
+    http::{
+        name_scope::{self, has_names},
+        session::{out_of_pools, quoted},
+    },
     problem::Failure,
 };
-
-/// Whether the token's names follow from its pools.
-pub(crate) fn limits(scopes: &Scopes) -> bool {
-    scopes.zones.is_empty() && scopes.limits_pools()
-}
 
 /// Whether a command may give something a name that does not follow from its own pool.
 pub(crate) fn concerns(command: &Command) -> bool {
@@ -37,23 +35,15 @@ pub(crate) fn concerns(command: &Command) -> bool {
     }
 }
 
-/// The domains of all pools, by whether the token is for them.
+/// The names that the pools of a token give it.
 pub(crate) struct PoolNames<'a> {
     scopes: &'a Scopes,
-    own: Vec<Name>,
-    others: Vec<Name>,
+    names: NameSet,
 }
 
 impl<'a> PoolNames<'a> {
     pub(crate) fn of(book: &Book, scopes: &'a Scopes) -> Self {
-        let (mut own, mut others) = (Vec::new(), Vec::new());
-        for spec in book.pools().map(|status| status.pool.spec).filter(has_names) {
-            let domains = if scopes.allows_pool(&spec.name, &spec.vrf) { &mut own } else { &mut others };
-            domains.extend(spec.domain);
-        }
-        own.sort();
-        own.dedup();
-        Self { scopes, own, others }
+        Self { scopes, names: name_scope::of_pools(scopes, book.pools().map(|status| status.pool.spec)) }
     }
 
     /// Refuses a command by which something would get a name that is not below a domain of the token's pools.
@@ -105,8 +95,8 @@ impl<'a> PoolNames<'a> {
     /// Neither the domain itself nor all of its names at once: both speak for more than one claim.
     fn check_name(&self, name: &Name) -> Result<(), Failure> {
         let whole = if name.is_wildcard() { name.parent() } else { Some(name.clone()) };
-        let whole = whole.filter(|whole| self.own.contains(whole));
-        if whole.is_none() && self.contains(name) {
+        let whole = whole.filter(|whole| self.names.domains().contains(whole));
+        if whole.is_none() && self.names.is_in_a_domain(name) {
             return Ok(());
         }
         let zone = whole.or_else(|| name.parent()).unwrap_or_else(|| name.clone());
@@ -114,33 +104,20 @@ impl<'a> PoolNames<'a> {
     }
 
     fn check_domain(&self, domain: &Name) -> Result<(), Failure> {
-        if self.contains(domain) { Ok(()) } else { Err(self.refusal(domain, domain)) }
-    }
-
-    /// Whether the longest domain around `name` is one of the token's own.
-    fn contains(&self, name: &Name) -> bool {
-        let longest = |domains: &[Name]| {
-            let around = domains.iter().filter(|domain| name.is_subdomain_of(domain));
-            around.map(|domain| domain.as_str().len()).max()
-        };
-        longest(&self.own).is_some_and(|own| longest(&self.others).is_none_or(|other| own >= other))
+        if self.names.is_in_a_domain(domain) { Ok(()) } else { Err(self.refusal(domain, domain)) }
     }
 
     fn refusal(&self, name: &Name, zone: &Name) -> Failure {
-        let covered = if self.own.is_empty() {
+        let own = self.names.domains();
+        let covered = if own.is_empty() {
             "which have no domain, so its claims and pools get no name".to_owned()
         } else {
-            format!("so its claims and pools may have names below {}", quoted(&self.own))
+            format!("so its claims and pools may have names below {}", quoted(own))
         };
         let told = format!("{covered}, and not `{name}`; a token that was made with `--zone {zone}` may");
-        let domains: Vec<&str> = self.own.iter().map(Name::as_str).collect();
+        let domains: Vec<&str> = own.iter().map(Name::as_str).collect();
         out_of_pools(self.scopes, &told).fact("domains", domains.join(","))
     }
-}
-
-/// Whether claims of a pool have records.
-fn has_names(pool: &PoolSpec) -> bool {
-    !matches!(pool.family, Family::Mac | Family::Prefix)
 }
 
 fn spec_of(book: &Book, pool: &Ident) -> Option<PoolSpec> {

@@ -184,7 +184,7 @@ impl RequestContext {
             // Here, where every change of the ledger comes by, so that none is forgotten.
             let look = |book: &Book| zone_scope::check_command(book, scopes, &command);
             self.read(Freshness::Fresh, look).await?.value?;
-        } else if pool_names::limits(scopes) && pool_names::concerns(&command) {
+        } else if NameScope::depends_on_pools(scopes) && pool_names::concerns(&command) {
             let look = |book: &Book| PoolNames::of(book, scopes).check(book, &command);
             self.read(Freshness::Fresh, look).await?.value?;
         }
@@ -296,16 +296,10 @@ pub(crate) fn check_list_scope(
 
 /// What is said of an address that is in no pool the token is for, whether or not it is in another.
 pub(crate) fn address_out_of_scope(scopes: &Scopes, address: &dyn Display) -> Failure {
-    out_of_reach(scopes, &format!("and {address} is in none of them"))
+    out_of_pools(scopes, &format!("and {address} is in none of them"))
 }
 
-/// Refusal of something that the pools or VRFs of a token do not reach; `told` says what.
-pub(crate) fn out_of_reach(scopes: &Scopes, told: &str) -> Failure {
-    let (what, scope) = if scopes.pools.is_empty() { ("VRF", &scopes.vrfs) } else { ("pool", &scopes.pools) };
-    refused_scope(format!("your token is for the {what}s {}, {told}", quoted(scope)), what, scope)
-}
-
-/// Refusal of a name that the pools or VRFs of a token do not give it; `told` says why.
+/// Refusal of something that the pools or VRFs of a token do not give it; `told` says why.
 pub(crate) fn out_of_pools(scopes: &Scopes, told: &str) -> Failure {
     let (what, scope) = if scopes.pools.is_empty() { ("VRF", &scopes.vrfs) } else { ("pool", &scopes.pools) };
     refused_scope(format!("your token is for the {what}s {}, {told}", quoted(scope)), what, scope)

@@ -38,9 +38,10 @@ pub(crate) async fn adopt(
     let tool: Option<Tool> = convert::maybe("from", input.from.as_ref())?;
     let zone: Option<Name> = convert::maybe("zone", input.zone.as_ref())?;
     let scope = session.name_scope(Freshness::Fresh).await?;
-    match name.as_ref().or(zone.as_ref()) {
-        Some(place) => scope.check(place)?,
-        None => session.check_unscoped()?,
+    match (&name, &zone) {
+        (Some(name), _) => scope.check(name)?,
+        (None, Some(zone)) => scope.check_zone(zone)?,
+        (None, None) => session.check_unscoped()?,
     }
     if let Some(provider) = &provider {
         scoped::check_provider(&session.engine()?, &scope, provider)?;

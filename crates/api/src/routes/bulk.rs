@@ -16,6 +16,7 @@ use crate::{
     http::{
         answer::Answer,
         body::ManyJson,
+        name_scope::NameScope,
         pool_names::{self, PoolNames},
         query::{NoParams, Query},
         session::{self, RequestContext, Session},
@@ -98,7 +99,8 @@ async fn allow_names(session: &RequestContext, entries: &[Entry]) -> Result<(), 
         let numbered = entries.iter().enumerate();
         numbered.flat_map(|(place, entry)| entry.commands.iter().map(move |one| (place, one)))
     };
-    let by_pools = pool_names::limits(scopes) && commands().any(|(_, command)| pool_names::concerns(command));
+    let by_pools =
+        NameScope::depends_on_pools(scopes) && commands().any(|(_, command)| pool_names::concerns(command));
     if scopes.zones.is_empty() && !by_pools {
         return Ok(());
     }

@@ -83,7 +83,7 @@ const WHAT: &str = "say what to pause: `\"all\": true`, or a `provider`, or a `p
 async fn check_scope(session: &RequestContext, scope: &Scope) -> Result<(), Failure> {
     let Scope::Zone(provider, zone) = scope else { return session.check_unscoped() };
     let names = session.name_scope(Freshness::Fresh).await?;
-    names.check(zone)?;
+    names.check_zone(zone)?;
     scoped::check_provider(&session.engine()?, &names, provider)
 }
 

@@ -134,7 +134,6 @@ pub(crate) async fn put(
     let spec = convert::pool::spec(pool.clone(), input)?;
     session.check_vrf(&spec.vrf)?;
     let before = current(&session, &pool).await?;
-    check_domain(&session, &spec, before.as_ref()).await?;
     let done = match condition {
         Condition::IsNew => session.submit(Command::CreatePool(Box::new(spec))).await?,
         Condition::Exists if before.is_none() => return Err(etag::mismatch(&pool, "there is none")),
@@ -160,19 +159,6 @@ async fn current(session: &RequestContext, pool: &Ident) -> Result<Option<PoolSt
     check_pool_name(scopes, pool)?;
     let status = session.read(Freshness::Fresh, |book| book.pool(pool)).await?.value;
     status.map(|status| check_vrf(scopes, &status.pool.spec.vrf).map(|()| status)).transpose()
-}
-
-/// The domains of its pools are the names a token covers, so it gives no pool a domain that it does not cover already.
-async fn check_domain(
-    session: &RequestContext,
-    spec: &PoolSpec,
-    before: Option<&PoolStatus>,
-) -> Result<(), Failure> {
-    let unchanged = before.is_some_and(|before| before.pool.spec.domain == spec.domain);
-    match &spec.domain {
-        Some(domain) if !unchanged => session.check_name(domain).await,
-        _ => Ok(()),
-    }
 }
 
 fn update(spec: &PoolSpec, if_version: Option<u64>) -> Command {

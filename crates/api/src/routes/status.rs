@@ -59,21 +59,23 @@ pub(crate) async fn get(
     };
     let cluster = app.cluster.as_ref().map(|(cluster, _)| super::cluster::output(cluster));
     let backups = app.daily_backups.as_ref().map(DailyBackups::state);
+    // The keys of damaged entries name pools, claims and names of all kinds.
+    let damaged: &[Damage] = if scopes.is_all() { &health.damage } else { &[] };
     let output = |(pools, waiting): (Vec<PoolStatus>, usize)| StatusOutput {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         state: state(&health, unchangeable.as_deref()).to_owned(),
         todo: [
             unchangeable.iter().map(|reason| format!("No change can be made: {reason}.")).collect(),
             todo(&health, &pools, waiting),
-            stored_todo(&**app.ledger.store(), &health, backups.as_ref()),
+            stored_todo(&**app.ledger.store(), &health, damaged, backups.as_ref()),
             dns_todo::todo(&sources, &providers),
             Vec::from_iter(unasked),
         ]
         .concat(),
         waiting: dns_todo::waiting(&sources),
-        damage: health.damage.iter().map(damage).collect(),
+        damage: damaged.iter().map(damage).collect(),
         backup: backups.as_ref().map(backup),
-        reason: health.reason.or(unchangeable),
+        reason: health.reason.clone().or(unchangeable),
         store: app.store.to_string(),
         ledger: format!("{:08x}", app.ledger.id()),
         seq,
@@ -146,15 +148,20 @@ fn backup(state: &BackupState) -> BackupOutput {
 }
 
 /// Sentences about a damaged store and failed daily backups, each with the next step.
-fn stored_todo(store: &dyn Store, health: &Health, backups: Option<&BackupState>) -> Vec<String> {
+fn stored_todo(
+    store: &dyn Store,
+    health: &Health,
+    damaged: &[Damage],
+    backups: Option<&BackupState>,
+) -> Vec<String> {
     let mut todo = Vec::new();
-    if !health.damage.is_empty() {
-        let what: Vec<String> = health.damage.iter().map(describe).collect();
+    if !damaged.is_empty() {
+        let what: Vec<String> = damaged.iter().map(describe).collect();
         let served = if health.ready { ", and all else is served" } else { "" };
         todo.push(format!(
             "The store is damaged{served}: {}. To go on: {}.",
             what.join("; "),
-            advice(store, &health.damage)
+            advice(store, damaged)
         ));
     }
     if let Some(failure) = backups.and_then(|state| state.failure.as_ref()) {

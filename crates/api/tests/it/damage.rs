@@ -2,7 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use netstead_api::ServeOptions;
+use netstead_api::{
+    ServeOptions,
+    access::{NewToken, Role, Scopes},
+};
 use netstead_ledger::record::event_key;
 use netstead_model::SystemClock;
 use netstead_store::{FaultyStore, MemoryStore};
@@ -66,6 +69,12 @@ async fn damage_that_a_read_finds_is_shown_everywhere_until_a_check_is_clean() {
          store restore`."
     );
     assert_eq!(status.body["todo"], json!([todo]));
+    // A key names pools and claims, so a token with scopes is told no more than that.
+    let scopes = Scopes { pools: vec!["lan".parse().unwrap()], ..Scopes::default() };
+    let token = house.scoped(NewToken { scopes, ..NewToken::new("ann", Role::Read) }).await;
+    let status = house.get("/status").by(&token).go().await;
+    let told = (&status.fine()["state"], &status.body["damage"], &status.body["todo"]);
+    assert_eq!(told, (&json!("degraded"), &Value::Null, &json!([])));
     let doctor = house.get("/doctor").go().await;
     let problems: Vec<&Value> = doctor.fine()["findings"]
         .as_array()

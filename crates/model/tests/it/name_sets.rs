@@ -62,6 +62,29 @@ fn a_set_has_its_domains_and_the_reverse_names_of_its_addresses() {
     assert!(!NameSet::default().meets(&name("test")));
 }
 
+#[test]
+fn a_domain_within_another_can_be_left_out() {
+    let inner = || vec![name("lab.home.test"), name("other.test")];
+    let set = set(&["home.test", "deep.lab.home.test"], &[]).without(inner());
+    for (text, contained, whole, met) in [
+        ("home.test", true, false, true),
+        ("www.home.test", true, true, true),
+        ("lab.home.test", false, false, true),
+        ("x.lab.home.test", false, false, false),
+        ("deep.lab.home.test", true, true, true),
+        ("x.deep.lab.home.test", true, true, true),
+        ("other.test", false, false, false),
+        ("test", false, false, true),
+    ] {
+        let name = name(text);
+        let found = (set.contains(&name), set.contains_all_below(&name), set.meets(&name));
+        assert_eq!(found, (contained, whole, met), "{text}");
+    }
+    // Both have it: neither is left out.
+    let shared = NameSet::new(vec![name("lab.home.test")], Vec::new()).without(inner());
+    assert!(shared.contains_all_below(&name("lab.home.test")));
+}
+
 proptest! {
     #[test]
     fn the_reverse_name_of_an_address_lies_in_all_its_networks(address: IpAddr) {

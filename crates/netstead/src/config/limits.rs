@@ -12,7 +12,7 @@ const TABLES: [(&str, usize, Option<&str>); 4] = [
     ("domain", 1000, None),
 ];
 
-/// Most domains and patterns of all `[dns.NAME]` together…
+/// Most domains and patterns of all `[dns.NAME]` and `[source.NAME]` together…
 const MOST_PATTERNS: usize = 5000;
 /// …and how many of them may be regular expressions, each of which takes memory as long as it is there.
 const MOST_REGEXES: usize = 100;
@@ -29,8 +29,11 @@ pub(super) fn check(root: &Table, problems: &mut Problems) -> bool {
             within = false;
         }
     }
-    let Some((entry, providers)) = named(root, "dns") else { return within };
-    let tables = providers.entries.values().filter_map(|entry| match &entry.node.value {
+    let sections: Vec<(&Entry, &Table)> =
+        ["dns", "source"].iter().filter_map(|name| named(root, name)).collect();
+    let Some((entry, _)) = sections.first() else { return within };
+    let entries = sections.iter().flat_map(|(_, tables)| tables.entries.values());
+    let tables = entries.filter_map(|entry| match &entry.node.value {
         Value::Table(table) => Some(table),
         _ => None,
     });

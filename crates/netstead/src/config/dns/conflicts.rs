@@ -11,8 +11,10 @@ use super::DnsConfig;
 pub(in crate::config) fn check(providers: &[(&ValueOrigin, DnsConfig)], problems: &mut Problems) {
     for (number, (place, one)) in providers.iter().enumerate() {
         for (_, other) in providers.iter().take(number) {
-            let both = one.common.owner == other.common.owner && same_type(one, other);
-            let Some((mine, theirs)) = common_domain(one, other).filter(|_| both) else { continue };
+            if one.common.owner != other.common.owner || !same_type(one, other) {
+                continue;
+            }
+            let Some((mine, theirs)) = common_domain(one, other) else { continue };
             let domains = if mine == theirs { mine } else { format!("{theirs}` and `{mine}") };
             let hint = "give them other `domains`, or one of them an `owner` of its own".to_owned();
             if one.server.is_same_server(&other.server) {

@@ -112,6 +112,16 @@ fn more_than_a_file_may_have_is_refused_with_the_number() {
                  ({pattern})"
             ),
         ),
+        (
+            // Those of sources count too.
+            dns(60, "/^web#[.]/")
+                + &dns(60, "/^web#[.]/")
+                    .replace("[dns.a]\ntype = \"builtin\"", "[source.a]\ntype = \"hosts\"\npath = \"x\""),
+            format!(
+                "x.toml:1:2: there are 120 regular expressions among the domains, and a file may have at most 100 \
+                 ({pattern})"
+            ),
+        ),
     ] {
         assert_eq!(told(&text), wanted);
     }
