@@ -26,12 +26,14 @@ pub struct Tally {
 }
 
 /// Adds one change of `zone`.
-pub(crate) fn count_outcome(tallies: &mut Vec<Tally>, zone: String, outcome: Option<&UnitOutcome>) {
+pub(crate) fn count_outcome(tallies: &mut Vec<Tally>, zone: String, outcome: &UnitOutcome) {
     let outcome = match outcome {
-        Some(UnitOutcome::Applied) => "applied",
-        Some(UnitOutcome::Changed) => "changed",
-        Some(UnitOutcome::Rejected { .. }) => "rejected",
-        None => "unknown",
+        UnitOutcome::Applied => "applied",
+        UnitOutcome::Changed => "changed",
+        UnitOutcome::Rejected { .. } => "rejected",
+        UnitOutcome::Unknown => "unknown",
+        // It is counted when it is tried.
+        UnitOutcome::NotTried => return,
     };
     match tallies.iter_mut().find(|tally| tally.zone == zone && tally.outcome == outcome) {
         Some(tally) => tally.changes += 1,

@@ -57,6 +57,9 @@ const AT_ONCE: u32 = 3;
 /// The longest wait after an error.
 const LONGEST_BACKOFF: Duration = Duration::from_mins(5);
 
+/// The longest pause that a server may ask for.
+const LONGEST_PAUSE: Duration = Duration::from_hours(1);
+
 /// The running loop of one provider.
 #[derive(Debug, Clone)]
 pub(crate) struct ProviderHandle {
@@ -202,6 +205,8 @@ struct Worker {
     /// The renames of sources that our values know of.
     renamed: Arc<Vec<(Ident, Ident)>>,
     failures: u32,
+    /// When the pause is over that the server asked for, on the monotonic clock.
+    not_before: Option<Duration>,
     /// Engine time at which the next name may go because its workload ended.
     next_end: Option<u64>,
 }
@@ -221,8 +226,9 @@ impl Worker {
             let report = self.pass().await;
             waiting.drain(..).for_each(|tell| tell(&report));
             at_once = if report.again && at_once < AT_ONCE { at_once + 1 } else { 0 };
-            let pause = if at_once > 0 { Duration::ZERO } else { self.delay_until_next_pass(&report) };
-            let gated = report.error.is_some();
+            let now = at_once > 0 || report.unfinished;
+            let pause = if now { Duration::ZERO } else { self.delay_until_next_pass(&report) };
+            let gated = report.error.is_some() || report.retry_after.is_some();
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
@@ -250,7 +256,9 @@ impl Worker {
         }
         self.failures = self.failures.saturating_add(1);
         let backoff = Duration::from_millis(500 << self.failures.min(12)).min(LONGEST_BACKOFF);
-        report.retry_after.unwrap_or(backoff.min(self.setup.interval.max(Duration::from_secs(1))))
+        let pause = report.retry_after.map(|asked| asked.min(LONGEST_PAUSE));
+        self.not_before = pause.map(|pause| self.shared.clock.monotonic().saturating_add(pause));
+        pause.unwrap_or(backoff.min(self.setup.interval.max(Duration::from_secs(1))))
     }
 
     /// Does what was asked for. The caller is answered at once if nothing changes, else after the next pass.

@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use netstead_ledger::Ledger;
-use netstead_model::{DnsProvider, Ident, Source};
+use netstead_model::{DnsProvider, Ident, Marks, Source};
 use netstead_plan::{Digest, Domains, Settings, SourceRules};
 
 use crate::Observer;
@@ -101,8 +101,9 @@ impl ProviderSetup {
     pub(crate) fn effective(&self) -> Settings {
         let can = self.provider.capabilities();
         let mut settings = self.settings.clone();
-        settings.marks &= can.marks;
+        settings.marks &= can.marks != Marks::None;
         settings.proxies = can.proxies;
+        settings.one_value = can.one_value;
         settings.lone_zones |= self.provider.makes_zones();
         let both: Vec<_> = settings.types.iter().copied().filter(|kind| can.types.contains(kind)).collect();
         if settings.types.is_empty() {

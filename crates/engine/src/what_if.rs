@@ -192,7 +192,7 @@ pub(crate) fn empty_zones(settings: &Settings, names: &BTreeSet<Name>) -> Actual
             zones.extend(name.parent());
         }
     }
-    let zone = |name| ActualZone { name, serial: None, sets: Some(Vec::new()) };
+    let zone = |name| ActualZone { name, sign: None, sets: Some(Vec::new()) };
     Actual { zones: zones.into_iter().map(zone).collect() }
 }
 

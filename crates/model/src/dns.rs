@@ -1,42 +1,35 @@
 //! [`DnsProvider`]: a DNS server as the engine sees it.
 
-use std::{collections::BTreeSet, time::Duration};
+mod capabilities;
+mod change_sign;
+mod error;
+mod write;
+
+use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use crate::{Name, RecordSet, RecordType};
-
-/// What a server can do; one row of the capability table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a column of the capability table")]
-pub struct Capabilities {
-    /// Types it can hold.
-    pub types: Vec<RecordType>,
-    /// It can hold the TXT records that mirror ownership.
-    pub marks: bool,
-    /// It refuses a late write by itself. Otherwise the epoch is checked right before each request.
-    pub fenced: bool,
-    /// All units of one request take effect together or not at all.
-    pub atomic: bool,
-    /// A value that others write between our read and our write survives.
-    pub keeps_foreign: bool,
-    /// It can stand in front of what a name leads to, and says of every set whether it does.
-    pub proxies: bool,
-}
+pub use self::{
+    capabilities::{Capabilities, Marks, TtlSupport, WriteOrder, ZoneSource},
+    change_sign::ChangeSign,
+    error::ProviderError,
+    write::{Fence, UnitOutcome, WriteGuard, WriteReply, WriteRequest},
+};
+use crate::{Name, RecordSet};
 
 /// A zone the server holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Zone {
     pub name: Name,
     /// Nothing changed while this is unchanged, as far as the server knows.
-    pub serial: Option<u32>,
+    pub sign: Option<ChangeSign>,
 }
 
-/// Everything in a zone, at one serial.
+/// Everything in a zone, at one sign.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ZoneContent {
-    pub serial: Option<u32>,
+    pub sign: Option<ChangeSign>,
     pub sets: Vec<RecordSet>,
 }
 
@@ -74,59 +67,6 @@ impl Unit {
     pub fn own_changes(&self) -> impl Iterator<Item = &SetChange> {
         self.changes.iter().filter(|change| change.name() == Some(&self.name))
     }
-}
-
-/// Changes of one zone, and the place they have in the order of all changes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WriteRequest {
-    pub units: Vec<Unit>,
-    pub fence: Fence,
-}
-
-/// Newer wins: a server that can check refuses a write whose fence is not above the last.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Fence {
-    /// The installation's id.
-    pub owner: String,
-    pub epoch: u64,
-    pub generation: u64,
-}
-
-/// What became of one unit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum UnitOutcome {
-    Applied,
-    /// The server has something else there than was expected. Plan again.
-    Changed,
-    /// The server rejects the change.
-    Rejected {
-        reason: String,
-    },
-}
-
-/// Why a provider could not do what was asked: one variant per thing the engine does next.
-///
-/// Each message names the server.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ProviderError {
-    #[error("{server} cannot be reached: {reason}")]
-    Unreachable { server: String, reason: String },
-    #[error("{server} asks to slow down")]
-    Busy { server: String, retry_after: Option<Duration> },
-    #[error("{server} refuses these credentials: {reason}")]
-    Denied { server: String, reason: String },
-    #[error("{server} does not hold the zone `{zone}`")]
-    NoSuchZone { server: String, zone: Name },
-    /// A newer write was there before.
-    #[error("{server} refuses a late write to `{zone}`")]
-    Late { server: String, zone: Name },
-    /// It is not known whether the write took effect. Read before anything else.
-    #[error("{server} did not say whether it took the change: {reason}")]
-    Unknown { server: String, reason: String },
-    /// What it said cannot be understood, or is incomplete.
-    #[error("{server} gave an answer that cannot be used: {reason}")]
-    Malformed { server: String, reason: String },
 }
 
 /// One configured DNS server.
@@ -168,7 +108,12 @@ pub trait DnsProvider: Send + Sync + std::fmt::Debug {
         false
     }
 
-    /// What stands at `names` in `zone`, all at one serial. Where whole zones can be read, that is what happens.
+    /// Whether [`DnsProvider::read_names`] asks for no more than these names.
+    fn can_read_names(&self) -> bool {
+        self.reads_by_name()
+    }
+
+    /// What stands at `names` in `zone`, all at one sign. Where whole zones can be read, that is what happens.
     async fn read_names(&self, zone: &Name, names: &BTreeSet<Name>) -> Result<ZoneContent, ProviderError> {
         let _ = names;
         self.read(zone).await
@@ -181,8 +126,10 @@ pub trait DnsProvider: Send + Sync + std::fmt::Debug {
         Ok(())
     }
 
-    /// What the server would make of a set: its own normalisation, so that it never shows as drift.
-    fn adjust(&self, set: RecordSet) -> RecordSet {
+    /// What the server would make of a set: its own normalisation, so that it never shows as drift. One that overrides this
+    /// also takes care of the time to live.
+    fn adjust(&self, mut set: RecordSet) -> RecordSet {
+        set.ttl = self.capabilities().ttl.adjust(set.ttl);
         set
     }
 
@@ -192,13 +139,18 @@ pub trait DnsProvider: Send + Sync + std::fmt::Debug {
         Ok(None)
     }
 
-    /// Applies units, each all or nothing, and says what became of each, in order. One bad unit does not stop the
-    /// others. Repeating a write changes nothing.
-    async fn write(&self, zone: &Name, request: &WriteRequest) -> Result<Vec<UnitOutcome>, ProviderError>;
+    /// Applies units and says what became of each, in order. One bad unit does not stop the others. Repeating a write
+    /// changes nothing. Before every request that changes something it asks the request's [`WriteGuard`], unless the server
+    /// keeps a fence.
+    ///
+    /// An error means that nothing of the request was done, or, if [`ProviderError::may_have_acted`], that it is unknown.
+    /// One that is met half way is [`WriteReply::stopped`].
+    async fn write(&self, zone: &Name, request: &WriteRequest) -> Result<WriteReply, ProviderError>;
 
-    /// Whether the last write through this provider, and nothing else, moved the zone's serial from `before` to `after`:
-    /// then what the zone holds is known and need not be read. One that cannot tell says no.
-    fn moved_alone(&self, zone: &Name, before: u32, after: u32) -> bool {
+    /// Whether writes through this provider since the zone was read, and nothing else, moved its sign from `before` to
+    /// `after`: then what the zone holds is known and need not be read. One that cannot tell says no. The next call is about
+    /// what follows `after` if the answer is yes.
+    fn moved_alone(&self, zone: &Name, before: &ChangeSign, after: &ChangeSign) -> bool {
         let _ = (zone, before, after);
         false
     }

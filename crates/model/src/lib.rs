@@ -54,8 +54,8 @@ pub use claim::{Claim, ClaimId, ClaimNames, ClaimRef, ClaimRequest, Details, Poo
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use count::readable_count;
 pub use dns::{
-    Capabilities, DnsProvider, Fence, ProviderError, SetChange, Unit, UnitOutcome, WriteRequest, Zone,
-    ZoneContent,
+    Capabilities, ChangeSign, DnsProvider, Fence, Marks, ProviderError, SetChange, TtlSupport, Unit,
+    UnitOutcome, WriteGuard, WriteOrder, WriteReply, WriteRequest, Zone, ZoneContent, ZoneSource,
 };
 pub use event::{Event, EventKind, Observation, Reservation, Subject, Waiting};
 pub use ident::Ident;

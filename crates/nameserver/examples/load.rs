@@ -45,6 +45,6 @@ async fn write(builtin: &Builtin, before: Option<u32>, after: u32) {
         }
     };
     let fence = Fence { owner: "bench".into(), epoch: 1, generation: after.into() };
-    let request = WriteRequest { units: (0..NAMES).map(unit).collect(), fence };
+    let request = WriteRequest::new((0..NAMES).map(unit).collect(), fence);
     builtin.write(&"bench.test".parse().unwrap(), &request).await.unwrap();
 }

@@ -21,8 +21,8 @@ use std::{
 
 use async_trait::async_trait;
 use netstead_model::{
-    Capabilities, Clock, DnsProvider, Name, ProviderError, RecordType, UnitOutcome, WriteRequest, Zone,
-    ZoneContent,
+    Capabilities, ChangeSign, Clock, DnsProvider, Marks, Name, ProviderError, RecordType, UnitOutcome,
+    WriteReply, WriteRequest, Zone, ZoneContent,
 };
 use netstead_settings::{BuildContext, Configured, Identity, Kind, SettingsError, table};
 use netstead_store::{Entry as Stored, Snapshot, Store, StoreError, Version};
@@ -70,14 +70,7 @@ impl Configured<dyn DnsProvider> for Config {
 
 /// Its zones are in the same store as what is known of them: a mark there would say nothing more.
 fn capabilities() -> Capabilities {
-    Capabilities {
-        types: RecordType::ALL.to_vec(),
-        marks: false,
-        fenced: true,
-        atomic: true,
-        keeps_foreign: true,
-        proxies: false,
-    }
+    Capabilities { marks: Marks::None, ..Capabilities::all(RecordType::ALL) }
 }
 
 /// Writes zones that every node's nameserver answers from.
@@ -91,7 +84,7 @@ pub struct Builtin {
     domains: Vec<Name>,
     /// Writes of this process follow one another, so that none undoes another's open change.
     writing: Mutex<()>,
-    /// How the last write of this process moved each zone's serial.
+    /// How the writes of this process moved each zone's serial since it was read.
     moves: std::sync::Mutex<BTreeMap<Name, (u32, u32)>>,
 }
 
@@ -220,7 +213,10 @@ impl Builtin {
             let written = self.write_changes(zone, &mut head, fence, &changes.slots).await;
             written.map(|()| {
                 let mut moves = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
-                moves.insert(zone.clone(), (serial, head.header.serial));
+                // A chain of our own writes counts as one.
+                let first =
+                    moves.get(zone).filter(|(_, last)| *last == serial).map_or(serial, |(first, _)| *first);
+                moves.insert(zone.clone(), (first, head.header.serial));
                 Some(changes.outcomes)
             })
         };
@@ -273,7 +269,7 @@ impl DnsProvider for Builtin {
                     stored_zone::decode(key, value).map_err(|reason| self.malformed(reason))?;
                 let there = header.serial > 0 && !header.empty;
                 if let Some(StoredKey::Header(name)) = stored_zone::parse_key(key).filter(|_| there) {
-                    zones.push(Zone { name, serial: Some(header.serial) });
+                    zones.push(Zone { name, sign: Some(header.serial.into()) });
                 }
             }
             match page.last() {
@@ -283,7 +279,7 @@ impl DnsProvider for Builtin {
         }
         for domain in &self.domains {
             if zones.iter().all(|zone| zone.name != *domain) {
-                zones.push(Zone { name: domain.clone(), serial: None });
+                zones.push(Zone { name: domain.clone(), sign: None });
             }
         }
         zones.retain(|zone| near(&zone.name));
@@ -291,6 +287,7 @@ impl DnsProvider for Builtin {
     }
 
     async fn read(&self, zone: &Name) -> Result<ZoneContent, ProviderError> {
+        self.moves.lock().unwrap_or_else(PoisonError::into_inner).remove(zone);
         let snapshot = self.store.snapshot().await.map_err(|error| self.failed(&error))?;
         let head = self.head(snapshot.as_ref(), zone).await?;
         if head.version.is_none() && !self.may_hold(zone) {
@@ -300,8 +297,8 @@ impl DnsProvider for Builtin {
         let seen = |(slot, entry): &(Slot, Entry)| {
             entry.visible_values(head.header.visible).map(|values| values.to_set(slot))
         };
-        let serial = Some(head.header.serial).filter(|serial| *serial > 0);
-        Ok(ZoneContent { serial, sets: entries.iter().filter_map(seen).collect() })
+        let sign = Some(head.header.serial).filter(|serial| *serial > 0).map(ChangeSign::from);
+        Ok(ZoneContent { sign, sets: entries.iter().filter_map(seen).collect() })
     }
 
     async fn fence(&self, zone: &Name, _owner: &str) -> Result<Option<(u64, u64)>, ProviderError> {
@@ -310,18 +307,23 @@ impl DnsProvider for Builtin {
         Ok(head.version.is_some().then_some((head.header.epoch, head.header.generation)))
     }
 
-    async fn write(&self, zone: &Name, request: &WriteRequest) -> Result<Vec<UnitOutcome>, ProviderError> {
+    async fn write(&self, zone: &Name, request: &WriteRequest) -> Result<WriteReply, ProviderError> {
         let _turn = self.writing.lock().await;
         for _ in 0..TRIES {
             if let Some(outcomes) = self.attempt(zone, request).await? {
-                return Ok(outcomes);
+                return Ok(outcomes.into());
             }
         }
         Err(ProviderError::Busy { server: self.server(), retry_after: None })
     }
 
-    fn moved_alone(&self, zone: &Name, before: u32, after: u32) -> bool {
-        let moves = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
-        moves.get(zone).is_some_and(|moved| *moved == (before, after))
+    fn moved_alone(&self, zone: &Name, before: &ChangeSign, after: &ChangeSign) -> bool {
+        let mut moves = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
+        let moved = moves.get(zone).map(|(first, last)| (ChangeSign::from(*first), ChangeSign::from(*last)));
+        let alone = moved.is_some_and(|(first, last)| (&first, &last) == (before, after));
+        if alone {
+            moves.remove(zone);
+        }
+        alone
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use netstead_model::{Name, RecordSet, RecordType, SetChange};
+use netstead_model::{ChangeSign, Name, RecordSet, RecordType, SetChange};
 use serde::{Deserialize, Serialize};
 
 use crate::Settings;
@@ -18,8 +18,8 @@ pub struct Actual {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActualZone {
     pub name: Name,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub serial: Option<u32>,
+    #[serde(default, rename = "serial", skip_serializing_if = "Option::is_none")]
+    pub sign: Option<ChangeSign>,
     /// Missing when the zone could not be read: nothing is planned for it, nor for its parent in its place.
     pub sets: Option<Vec<RecordSet>>,
 }
@@ -34,12 +34,12 @@ impl Actual {
 
 impl ActualZone {
     /// The zone with these sets, in order of name and type.
-    pub fn new(name: Name, serial: Option<u32>, sets: Option<Vec<RecordSet>>) -> Self {
+    pub fn new(name: Name, sign: Option<ChangeSign>, sets: Option<Vec<RecordSet>>) -> Self {
         let mut sets = sets;
         if let Some(sets) = sets.as_mut().filter(|sets| !sets.is_sorted_by_key(set_key)) {
             sets.sort_by(|one, other| set_key(one).cmp(&set_key(other)));
         }
-        Self { name, serial, sets }
+        Self { name, sign, sets }
     }
 
     /// Takes over changes that the server confirmed. One walk, however many there are.

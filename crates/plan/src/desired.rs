@@ -4,6 +4,7 @@ mod candidate;
 mod conflict;
 mod name_holder;
 mod name_rules;
+mod one_value;
 mod removal_decision;
 mod reverse;
 mod wished_values;
@@ -165,6 +166,11 @@ pub fn desired(
             group.push(next);
         }
         let live = conflict::resolve_conflicts(group, owned.of(&name), settings, &mut gone, &mut desired);
+        let live = if settings.one_value {
+            one_value::keep_one_value(live, owned.of(&name), &mut gone, &mut desired.why_not)
+        } else {
+            live
+        };
         pointers.extend(live.iter().filter_map(|candidate| reverse::pointer(candidate, settings)));
         conflict::group_into_sets(live, settings, &mut desired);
     }

@@ -55,7 +55,7 @@ pub use kept_reason::KeptReason;
 pub use name_template::Template;
 pub use now::Now;
 pub use owned::{Origin, Owned, OwnedValue};
-pub use ownership::{record_intent, record_outcome};
+pub use ownership::{Intent, record_intent, record_outcome};
 pub use plan::{
     Blocked, Drift, DriftKind, Kept, Line, Parked, ParkedChange, Plan, ShownPlan, Sign, Step, wrap,
 };

@@ -2,14 +2,24 @@
 
 use std::collections::BTreeSet;
 
-use netstead_model::{Name, UnitOutcome};
+use netstead_model::{Name, RecordData, UnitOutcome};
 
 use crate::{Guard, Now, Owned, OwnedValue, Plan, Settings};
 
+/// What [`record_intent`] changed.
+#[derive(Debug, Clone, Default)]
+pub struct Intent {
+    /// Names whose values changed. They must be stored before the first write.
+    pub touched: BTreeSet<Name>,
+    /// Values that nothing of ours was before.
+    new: BTreeSet<(Name, RecordData)>,
+}
+
 /// Call before the first write to the server: every value the plan will write is ours from now on, and what is parked may be
-/// approved. Returns the names whose values changed, which must be stored before the first write.
-pub fn record_intent(plan: &Plan, owned: &mut Owned, guard: &mut Guard, now: Now) -> BTreeSet<Name> {
-    let mut touched = BTreeSet::new();
+/// approved.
+pub fn record_intent(plan: &Plan, owned: &mut Owned, guard: &mut Guard, now: Now) -> Intent {
+    let mut intent = Intent::default();
+    let touched = &mut intent.touched;
     for (name, value) in &plan.restated {
         owned.put(name, value.clone());
         touched.insert(name.clone());
@@ -20,8 +30,11 @@ pub fn record_intent(plan: &Plan, owned: &mut Owned, guard: &mut Guard, now: Now
     }
     for step in &plan.steps {
         for value in &step.puts {
-            let known = owned.get(&step.unit.name, &value.data).is_some_and(|own| !own.pending);
-            let pending = value.pending && !known;
+            let own = owned.get(&step.unit.name, &value.data);
+            let pending = value.pending && own.is_none_or(|own| own.pending);
+            if own.is_none() {
+                intent.new.insert((step.unit.name.clone(), value.data.clone()));
+            }
             owned.put(&step.unit.name, OwnedValue { pending, ..value.clone() });
             touched.insert(step.unit.name.clone());
         }
@@ -29,14 +42,16 @@ pub fn record_intent(plan: &Plan, owned: &mut Owned, guard: &mut Guard, now: Now
     let parked = plan.parked.as_ref();
     guard.offer(parked.map(|parked| (parked.hash, parked.changes.iter().map(|one| one.id).collect())), now);
     guard.generation = guard.generation.max(plan.generation);
-    touched
+    intent
 }
 
 /// Call after the server answered: values it took are confirmed, values it removed are no longer ours. `outcomes` are those
-/// of the steps in order; `None` where it is unknown whether the change took effect, and then nothing is concluded.
+/// of the steps in order. Nothing is concluded from one that is unknown; one that was not tried leaves everything as it was
+/// before the intent.
 pub fn record_outcome(
     plan: &Plan,
-    outcomes: &[Option<UnitOutcome>],
+    intent: &Intent,
+    outcomes: &[UnitOutcome],
     owned: &mut Owned,
     guard: &mut Guard,
     settings: &Settings,
@@ -46,8 +61,17 @@ pub fn record_outcome(
     for (step, outcome) in plan.steps.iter().zip(outcomes) {
         let name = &step.unit.name;
         match outcome {
-            None => continue,
-            Some(UnitOutcome::Applied) => {
+            UnitOutcome::Unknown => continue,
+            UnitOutcome::NotTried => {
+                for value in step.puts.iter().filter(|value| value.pending) {
+                    if intent.new.contains(&(name.clone(), value.data.clone())) {
+                        owned.forget(name, &value.data);
+                        touched.insert(name.clone());
+                    }
+                }
+                continue;
+            }
+            UnitOutcome::Applied => {
                 for value in step.puts.iter().filter(|value| value.pending) {
                     owned.put(name, OwnedValue { pending: false, ..value.clone() });
                 }
@@ -56,7 +80,7 @@ pub fn record_outcome(
                     guard.count(&step.zone, step.counted, settings.breaker.window, now);
                 }
             }
-            Some(UnitOutcome::Changed | UnitOutcome::Rejected { .. }) => {
+            UnitOutcome::Changed | UnitOutcome::Rejected { .. } => {
                 for value in step.puts.iter().filter(|value| value.pending) {
                     if owned.get(name, &value.data).is_some_and(|own| own.pending) {
                         owned.forget(name, &value.data);

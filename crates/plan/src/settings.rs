@@ -71,6 +71,9 @@ pub struct Settings {
     /// The server can stand in front of what a name leads to.
     #[serde(default)]
     pub proxies: bool,
+    /// The server holds one value of each type at a name.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub one_value: bool,
 }
 
 impl Settings {
@@ -98,6 +101,7 @@ impl Settings {
             reverse: true,
             marks: true,
             proxies: false,
+            one_value: false,
         }
     }
 

@@ -22,8 +22,8 @@ use std::{
 };
 
 use netstead_model::{
-    DnsProvider, Fence, Name, ProviderError, RecordData, RecordSet, RecordType, SetChange, Unit, UnitOutcome,
-    WriteRequest,
+    Capabilities, ChangeSign, DnsProvider, Fence, Name, ProviderError, RecordData, RecordSet, RecordType,
+    SetChange, Unit, UnitOutcome, WriteGuard, WriteReply, WriteRequest,
 };
 
 /// A server to be checked, with a zone that holds nothing but its SOA and NS.
@@ -61,6 +61,8 @@ pub async fn all(subject: &Subject) {
     guards::strangers_are_refused_and_lose_nothing(subject).await;
     guards::an_unknown_zone_is_told(subject).await;
     guards::a_late_write_is_refused(subject).await;
+    guards::nothing_is_sent_without_consent(subject).await;
+    guards::a_write_that_is_ended_half_way_says_what_stands(subject).await;
     guards::a_cname_never_meets_other_records(subject).await;
     batches::one_poison_does_not_stop_the_others(subject).await;
     batches::a_thousand_names_take_few_requests(subject).await;
@@ -96,12 +98,20 @@ impl Subject {
     }
 
     fn request(&self, units: Vec<Unit>) -> WriteRequest {
-        WriteRequest { units, fence: self.next_fence() }
+        WriteRequest { units, fence: self.next_fence(), guard: WriteGuard::open() }
     }
 
     async fn write(&self, units: Vec<Unit>) -> Vec<UnitOutcome> {
         let request = self.request(units);
-        ok(self.provider.write(&self.zone, &request).await)
+        self.send(&request).await
+    }
+
+    /// Writes all of a request, as often as it takes.
+    async fn send(&self, request: &WriteRequest) -> Vec<UnitOutcome> {
+        let reply = ok(self.provider.write(&self.zone, request).await);
+        assert_eq!(reply.outcomes.len(), request.units.len(), "each unit should have an outcome");
+        assert_eq!(reply.stopped, None, "nothing should have stopped the write");
+        reply.outcomes
     }
 
     /// Everything that stands at `names` now.
@@ -112,15 +122,20 @@ impl Subject {
         own.map(|set| ((set.name.clone(), set.kind), set)).collect()
     }
 
-    /// Nothing but `set` must stand at `name`, as it is written.
+    /// Nothing but `set` must stand at `name`, as the server makes it.
     async fn has(&self, name: &Name, set: &RecordSet) {
         let found: Vec<RecordSet> = self.read(&[name]).await.into_values().collect();
-        assert_eq!(found, std::slice::from_ref(set), "this should stand at {name}, and nothing else");
+        let wanted = self.provider.adjust(set.clone());
+        assert_eq!(found, [wanted], "this should stand at {name}, and nothing else");
     }
 
-    async fn serial(&self) -> Option<u32> {
+    async fn sign(&self) -> Option<ChangeSign> {
         let zones = ok(self.provider.zones(std::slice::from_ref(&self.zone)).await);
-        zones.into_iter().find(|zone| zone.name == self.zone).and_then(|zone| zone.serial)
+        zones.into_iter().find(|zone| zone.name == self.zone).and_then(|zone| zone.sign)
+    }
+
+    fn can(&self) -> Capabilities {
+        self.provider.capabilities()
     }
 
     /// Writes one change that must land.
@@ -128,6 +143,20 @@ impl Subject {
         let Some(name) = after.as_ref().or(before.as_ref()).map(|set| set.name.clone()) else { return };
         let outcomes = self.write(vec![unit(&name, before, after)]).await;
         assert_eq!(outcomes, [UnitOutcome::Applied], "a change of {name} should have landed");
+    }
+}
+
+/// The error that ended a write, before it began or half way.
+#[track_caller]
+fn stopped(outcome: Result<WriteReply, ProviderError>) -> ProviderError {
+    match outcome {
+        Ok(WriteReply { stopped: Some(error), outcomes }) => {
+            let applied = outcomes.contains(&UnitOutcome::Applied);
+            assert!(!applied, "nothing should have been written before {error}");
+            error
+        }
+        Ok(reply) => panic!("the write should have failed, and {reply:?}"),
+        Err(error) => error,
     }
 }
 

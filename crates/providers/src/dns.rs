@@ -1,5 +1,6 @@
 //! DNS servers.
 
+pub mod per_record;
 pub mod powerdns;
 mod preconditions;
 pub mod rfc2136;

@@ -9,9 +9,9 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use netstead_engine::{ProviderSetup, SourceSetup};
 use netstead_model::{
-    Capabilities, Clock as _, Content, DnsProvider, Ident, Name, ProviderError, RecordData, RecordSet,
-    RecordType, Report, SetChange, Source, SystemClock, UnitOutcome, View, Wish, Workload, WriteRequest,
-    Zone, ZoneContent,
+    Capabilities, Clock as _, Content, DnsProvider, Ident, Marks, Name, ProviderError, RecordData, RecordSet,
+    RecordType, Report, SetChange, Source, SystemClock, UnitOutcome, View, Wish, Workload, WriteReply,
+    WriteRequest, Zone, ZoneContent,
 };
 use netstead_plan::{Digest, Settings};
 
@@ -74,34 +74,30 @@ impl DnsProvider for DnsServer {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            types: RecordType::ALL.to_vec(),
-            marks: false,
-            fenced: false,
-            atomic: true,
-            keeps_foreign: true,
-            proxies: false,
-        }
+        Capabilities { marks: Marks::None, fenced: false, ..Capabilities::all(RecordType::ALL) }
     }
 
     async fn zones(&self, _: &[Name]) -> Result<Vec<Zone>, ProviderError> {
         self.answer()?;
         let zones = self.zones.lock().unwrap();
-        Ok(zones.iter().map(|(name, held)| Zone { name: name.clone(), serial: Some(held.serial) }).collect())
+        Ok(zones
+            .iter()
+            .map(|(name, held)| Zone { name: name.clone(), sign: Some(held.serial.into()) })
+            .collect())
     }
 
     async fn read(&self, zone: &Name) -> Result<ZoneContent, ProviderError> {
         self.answer()?;
         let zones = self.zones.lock().unwrap();
         let held = zones.get(zone).unwrap();
-        Ok(ZoneContent { serial: Some(held.serial), sets: held.sets.values().cloned().collect() })
+        Ok(ZoneContent { sign: Some(held.serial.into()), sets: held.sets.values().cloned().collect() })
     }
 
     async fn read_names(&self, zone: &Name, _: &BTreeSet<Name>) -> Result<ZoneContent, ProviderError> {
         self.read(zone).await
     }
 
-    async fn write(&self, zone: &Name, request: &WriteRequest) -> Result<Vec<UnitOutcome>, ProviderError> {
+    async fn write(&self, zone: &Name, request: &WriteRequest) -> Result<WriteReply, ProviderError> {
         self.answer()?;
         let mut zones = self.zones.lock().unwrap();
         let held = zones.get_mut(zone).unwrap();
@@ -120,7 +116,7 @@ impl DnsProvider for DnsServer {
             held.serial += 1;
             outcomes.push(UnitOutcome::Applied);
         }
-        Ok(outcomes)
+        Ok(outcomes.into())
     }
 }
 

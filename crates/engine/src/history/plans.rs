@@ -36,20 +36,21 @@ pub struct Applied {
 pub struct AppliedStep {
     #[serde(flatten)]
     pub step: Step,
-    /// `applied`, `changed`, `unknown`, or `rejected: ` and the server's reason.
+    /// `applied`, `changed`, `unknown`, `not tried`, or `rejected: ` and the server's reason.
     pub outcome: String,
 }
 
 /// A plan that was carried out, as the store keeps it: one write per part.
-pub(crate) fn plan_writes(plan: &Plan, outcomes: &[Option<UnitOutcome>], at: Timestamp) -> Vec<Write> {
+pub(crate) fn plan_writes(plan: &Plan, outcomes: &[UnitOutcome], at: Timestamp) -> Vec<Write> {
     let mut parts: Vec<Vec<AppliedStep>> = vec![Vec::new()];
     let mut bytes = 0;
     for (step, outcome) in plan.steps.iter().zip(outcomes) {
         let outcome = match outcome {
-            Some(UnitOutcome::Applied) => "applied".into(),
-            Some(UnitOutcome::Changed) => "changed".into(),
-            Some(UnitOutcome::Rejected { reason }) => format!("rejected: {reason}"),
-            None => "unknown".into(),
+            UnitOutcome::Applied => "applied".into(),
+            UnitOutcome::Changed => "changed".into(),
+            UnitOutcome::Rejected { reason } => format!("rejected: {reason}"),
+            UnitOutcome::Unknown => "unknown".into(),
+            UnitOutcome::NotTried => "not tried".into(),
         };
         let step = AppliedStep { step: step.clone(), outcome };
         bytes += serde_json::to_vec(&step).map_or(0, |json| json.len());

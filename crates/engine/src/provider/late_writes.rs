@@ -148,7 +148,7 @@ impl Worker {
     }
 
     /// Call after applying: remembers values the server removed, and values of requests without an answer.
-    pub(super) fn remember_removed(&mut self, plan: &Plan, outcomes: &[Option<UnitOutcome>]) {
+    pub(super) fn remember_removed(&mut self, plan: &Plan, outcomes: &[UnitOutcome]) {
         if self.setup.provider.capabilities().fenced {
             return;
         }
@@ -156,13 +156,13 @@ impl Worker {
         for (step, outcome) in plan.steps.iter().zip(outcomes) {
             let name = &step.unit.name;
             match outcome {
-                Some(UnitOutcome::Applied) => {
+                UnitOutcome::Applied => {
                     step.forgets
                         .iter()
                         .for_each(|data| self.recently_removed.remember(name, data, false, now));
                 }
-                Some(UnitOutcome::Changed | UnitOutcome::Rejected { .. }) => {}
-                None => self.recently_removed.remember_sent(name, self.owned.of(name), now),
+                UnitOutcome::Changed | UnitOutcome::Rejected { .. } | UnitOutcome::NotTried => {}
+                UnitOutcome::Unknown => self.recently_removed.remember_sent(name, self.owned.of(name), now),
             }
         }
     }

@@ -34,6 +34,8 @@ pub struct PassReport {
     pub changed: usize,
     pub rejected: usize,
     pub unknown: usize,
+    /// Names for which no request was sent, because the server or the time of the pass did not allow it.
+    pub not_tried: usize,
     /// Names that wait: paused, observed only, rejected before.
     pub held: usize,
     /// The same by zone, for numbers.
@@ -46,6 +48,8 @@ pub struct PassReport {
     pub(crate) retry_after: Option<Duration>,
     /// Another pass should follow at once.
     pub(crate) again: bool,
+    /// The time of the pass was over before everything was written: the next pass goes on.
+    pub(crate) unfinished: bool,
 }
 
 impl PassReport {
@@ -57,6 +61,7 @@ impl PassReport {
             changed: 0,
             rejected: 0,
             unknown: 0,
+            not_tried: 0,
             held: 0,
             tallies: Vec::new(),
             took: Duration::ZERO,
@@ -64,6 +69,7 @@ impl PassReport {
             zone_errors: Vec::new(),
             retry_after: None,
             again: false,
+            unfinished: false,
         }
     }
 
@@ -71,7 +77,7 @@ impl PassReport {
     pub fn is_in_sync(&self) -> bool {
         self.error.is_none()
             && self.zone_errors.is_empty()
-            && self.held + self.rejected + self.unknown + self.changed == 0
+            && self.held + self.rejected + self.unknown + self.changed + self.not_tried == 0
     }
 }
 
@@ -239,7 +245,8 @@ impl Worker {
         let now = self.shared.now();
         let before = self.guard.clone();
         self.remember_forgotten(&plan);
-        self.dirty.extend(record_intent(&plan, Arc::make_mut(&mut self.owned), &mut self.guard, now));
+        let intent = record_intent(&plan, Arc::make_mut(&mut self.owned), &mut self.guard, now);
+        self.dirty.extend(intent.touched.iter().cloned());
         if by_hand {
             self.guard.offers.clone_from(&before.offers);
         } else if planned == 0 && plan.parked.is_none() && report.zone_errors.is_empty() {
@@ -259,7 +266,8 @@ impl Worker {
         self.remember_removed(&plan, &outcomes);
         let now = self.shared.now();
         let owned = Arc::make_mut(&mut self.owned);
-        self.dirty.extend(record_outcome(&plan, &outcomes, owned, &mut self.guard, &self.settings, now));
+        let guard = &mut self.guard;
+        self.dirty.extend(record_outcome(&plan, &intent, &outcomes, owned, guard, &self.settings, now));
         self.guard_dirty = true;
         self.persist().await?;
         // What is done is seen before it is history.
@@ -273,12 +281,7 @@ impl Worker {
     }
 
     /// Keeps the plan and an event. They are for people: a store that does not take them stops nothing.
-    async fn record_applied_plan(
-        &mut self,
-        plan: &Plan,
-        outcomes: &[Option<UnitOutcome>],
-        report: &PassReport,
-    ) {
+    async fn record_applied_plan(&mut self, plan: &Plan, outcomes: &[UnitOutcome], report: &PassReport) {
         let at = self.shared.clock.wall();
         let mut writes = history::plan_writes(plan, outcomes, at);
         let parts = u32::try_from(writes.len()).unwrap_or(u32::MAX);
@@ -329,6 +332,7 @@ fn outcome(report: &PassReport) -> String {
         (report.changed, "found changed"),
         (report.rejected, "rejected"),
         (report.unknown, "unknown"),
+        (report.not_tried, "not tried yet"),
         (report.held, "held back"),
         (report.zone_errors.len(), "zones left out"),
     ];

@@ -100,6 +100,7 @@ impl Worker {
             written,
             renamed,
             failures: 0,
+            not_before: None,
             next_end: None,
         })
     }

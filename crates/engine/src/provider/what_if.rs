@@ -92,20 +92,20 @@ impl Worker {
             BTreeMap::default()
         };
         let mut zones = Vec::with_capacity(listed.len());
-        for Zone { name, serial } in listed {
+        for Zone { name, sign } in listed {
             let asked = names.remove(&name).unwrap_or_default();
-            let (serial, sets) = if fresh.contains(&name) {
+            let (sign, sets) = if fresh.contains(&name) {
                 (None, Some(Vec::new()))
             } else if needed.contains(&name) {
                 // As in a pass: a zone that cannot be read is left out of the plan, and said to be.
                 match with_timeout(&server, provider.read_names(&name, &asked)).await {
-                    Ok(content) => (content.serial, Some(content.sets)),
-                    Err(_) => (serial, None),
+                    Ok(content) => (content.sign, Some(content.sets)),
+                    Err(_) => (sign, None),
                 }
             } else {
-                (serial, None)
+                (sign, None)
             };
-            zones.push(ActualZone::new(name, serial, sets));
+            zones.push(ActualZone::new(name, sign, sets));
         }
         Ok(Actual { zones })
     }

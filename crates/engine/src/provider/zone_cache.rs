@@ -1,7 +1,11 @@
 //! The zones of the server as they were last read. A zone is read again only if it may have changed.
 //!
-//! A zone is read again when its serial moved, unless only our own write moved it; when it is *doubtful* after a write with an
-//! unclear outcome or a report of a former leader; when names are needed that were not read; and after `full_interval`.
+//! A zone is read again when its sign of change differs, unless only our own writes changed it; when it is *doubtful* after a
+//! report of a former leader; when names are needed that were not read; and after `full_interval`. A zone without a sign is
+//! read in every pass, save those that follow a read within half an interval: what we wrote since then is known.
+//!
+//! After a write with an unclear outcome only the names in question are doubtful. They are read alone where the server can be
+//! asked by name, else with their zone.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use netstead_model::{Name, ProviderError, SetChange, Zone};
+use netstead_model::{ChangeSign, Name, ProviderError, RecordSet, SetChange, Zone};
 use netstead_plan::{Actual, ActualZone, Desired, DomainMatch, Owned, Settings};
 use netstead_store::Write;
 use tokio::time::timeout;
@@ -39,14 +43,33 @@ pub(super) struct ZoneCache {
 #[derive(Debug, Clone, Default)]
 struct Read {
     at: Duration,
-    /// It may have changed whatever the serial says.
-    doubtful: bool,
-    /// What we wrote is in what was read; this is the serial from before that.
-    wrote: Option<u32>,
+    doubt: Doubt,
+    /// What we wrote is in what was read; this is the sign from before that.
+    wrote: Option<ChangeSign>,
     failures: u32,
     error: Option<String>,
     /// The names it was about, where a zone is read by name.
     names: BTreeSet<Name>,
+}
+
+/// What may have changed whatever the sign of change says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+enum Doubt {
+    #[default]
+    None,
+    Names(BTreeSet<Name>),
+    Zone,
+}
+
+/// What a pass reads of a zone.
+enum Look {
+    /// Nothing: nothing of it matters here.
+    Not,
+    /// Nothing: these are its sets.
+    Known(Vec<RecordSet>),
+    /// Some names; the other sets are known.
+    Names(Vec<RecordSet>, BTreeSet<Name>),
+    All,
 }
 
 impl ZoneCache {
@@ -54,19 +77,32 @@ impl ZoneCache {
         Self { actual: Arc::default(), reads: BTreeMap::new(), begun, reread: false }
     }
 
-    /// The next pass reads this zone whatever its serial.
+    /// The next pass reads this zone whatever its sign of change.
     pub(super) fn mark_doubtful(&mut self, zone: &Name) {
         if let Some(read) = self.reads.get_mut(zone) {
-            read.doubtful = true;
+            read.doubt = Doubt::Zone;
+        }
+    }
+
+    /// The next pass reads these names of a zone.
+    pub(super) fn doubt_names(&mut self, zone: &Name, names: BTreeSet<Name>) {
+        if names.is_empty() {
+            return;
+        }
+        let Some(read) = self.reads.get_mut(zone) else { return };
+        match &mut read.doubt {
+            Doubt::None => read.doubt = Doubt::Names(names),
+            Doubt::Names(known) => known.extend(names),
+            Doubt::Zone => {}
         }
     }
 
     /// How many zones may hold something else than what was read.
     pub(super) fn doubtful(&self) -> usize {
-        self.reads.values().filter(|read| read.doubtful).count()
+        self.reads.values().filter(|read| read.doubt != Doubt::None).count()
     }
 
-    /// The server took these changes. If its serial says that nothing else happened, they need not be read back.
+    /// The server took these changes. If its sign of change says that nothing else happened, they need not be read back.
     pub(super) fn apply_written<'a>(
         &mut self,
         zone: &Name,
@@ -74,10 +110,13 @@ impl ZoneCache {
     ) {
         let held = Arc::make_mut(&mut self.actual).zones.iter_mut().find(|held| held.name == *zone);
         match (held, self.reads.get_mut(zone)) {
-            (Some(ActualZone { serial: None, .. }) | None, _) | (_, None) => self.mark_doubtful(zone),
+            (None, _) | (_, None) => self.mark_doubtful(zone),
             (Some(held), Some(read)) => {
-                held.apply_changes(changes);
-                read.wrote = held.serial;
+                let mut changes = changes.into_iter().peekable();
+                if changes.peek().is_some() {
+                    held.apply_changes(changes);
+                    read.wrote.clone_from(&held.sign);
+                }
             }
         }
     }
@@ -92,6 +131,10 @@ impl Worker {
     ) -> Result<(ZoneErrors, BTreeSet<Name>), ProviderError> {
         let server = self.setup.provider.server();
         let clock = self.shared.clock.clone();
+        let left = self.not_before.and_then(|over| over.checked_sub(clock.monotonic()));
+        if let Some(left) = left.filter(|left| !left.is_zero()) {
+            return Err(ProviderError::Busy { server, retry_after: Some(left) });
+        }
         let asked = domains_to_list(&self.settings, &self.owned, desired);
         let listed = with_timeout(&server, self.setup.provider.zones(&asked)).await?;
         let (listed, fresh) = self.with_new_zones(listed, desired);
@@ -105,7 +148,9 @@ impl Worker {
         {
             self.zone_cache.reread = true;
             let fenced = self.setup.provider.capabilities().fenced;
-            self.zone_cache.reads.values_mut().for_each(|read| read.doubtful |= !fenced);
+            if !fenced {
+                self.zone_cache.reads.values_mut().for_each(|read| read.doubt = Doubt::Zone);
+            }
         }
         let mut before: BTreeMap<Name, ActualZone> = Arc::make_mut(&mut self.zone_cache.actual)
             .zones
@@ -114,43 +159,70 @@ impl Worker {
             .collect();
         let (mut zones, mut reads, mut errors) =
             (Vec::with_capacity(listed.len()), BTreeMap::new(), Vec::new());
-        let mut unreachable: Option<String> = None;
+        let mut unreachable: Option<ProviderError> = None;
+        let by_name = self.setup.provider.can_read_names();
         let mut expected = self.names_to_read(&listed, desired);
-        for Zone { name, serial } in listed {
-            let old = before.remove(&name).and_then(|zone| Some((zone.serial?, zone.sets?)));
+        for Zone { name, sign } in listed {
+            let old = before.remove(&name).and_then(|zone| Some((zone.sign, zone.sets?)));
             let mut read = self.zone_cache.reads.remove(&name).unwrap_or_default();
             let now = clock.monotonic();
-            let (mut known, mut sets) = (serial, None);
+            let (mut known, mut sets) = (sign.clone(), None);
             let names = expected.remove(&name).unwrap_or_default();
-            let fresh_enough = !read.doubtful
-                && now.saturating_sub(read.at) < self.setup.full_interval
-                && names.is_subset(&read.names);
-            let is_known = |at: u32, wrote: Option<u32>| match wrote {
-                None => serial == Some(at),
-                Some(before) => {
-                    serial.is_some_and(|serial| self.setup.provider.moved_alone(&name, before, serial))
-                }
+            let age = now.saturating_sub(read.at);
+            let fresh_enough =
+                read.doubt != Doubt::Zone && age < self.setup.full_interval && names.is_subset(&read.names);
+            let is_known = |at: Option<&ChangeSign>, wrote: Option<&ChangeSign>| match (at, &sign, wrote) {
+                (Some(at), Some(sign), None) => at == sign,
+                (Some(_), Some(sign), Some(before)) => self.setup.provider.moved_alone(&name, before, sign),
+                (None, None, _) => age < self.setup.interval / 2,
+                _ => false,
             };
-            match old {
-                _ if fresh.contains(&name) => sets = Some(Vec::new()),
-                _ if !needed.contains(&name) => {}
-                Some((at, old)) if fresh_enough && is_known(at, read.wrote) => {
-                    (sets, read.wrote) = (Some(old), None);
-                }
-                _ if unreachable.is_some() => read.error.clone_from(&unreachable),
-                _ => match with_timeout(&server, self.setup.provider.read_names(&name, &names)).await {
-                    Ok(content) => {
-                        (known, sets) = (content.serial, Some(content.sets));
-                        read = Read { at: now, names, ..Read::default() };
+            let look = match old {
+                _ if fresh.contains(&name) => Look::Known(Vec::new()),
+                _ if !needed.contains(&name) => Look::Not,
+                Some((at, old)) if fresh_enough && is_known(at.as_ref(), read.wrote.as_ref()) => {
+                    match std::mem::take(&mut read.doubt) {
+                        Doubt::Names(doubtful) if by_name => Look::Names(old, doubtful),
+                        Doubt::Names(_) | Doubt::Zone => Look::All,
+                        Doubt::None => Look::Known(old),
                     }
-                    Err(error) => {
+                }
+                _ => Look::All,
+            };
+            let (rest, asked) = match look {
+                Look::Not => (None, None),
+                Look::Known(old) => {
+                    (sets, read.wrote) = (Some(old), None);
+                    (None, None)
+                }
+                Look::Names(old, doubtful) => (Some(old), Some(doubtful)),
+                Look::All => (None, Some(names)),
+            };
+            if let Some(asked) = asked {
+                let read_now = match &unreachable {
+                    Some(error) => Err(error.clone()),
+                    None => with_timeout(&server, self.setup.provider.read_names(&name, &asked)).await,
+                };
+                match (read_now, rest) {
+                    (Ok(content), None) => {
+                        (known, sets) = (content.sign, Some(content.sets));
+                        read = Read { at: now, names: asked, ..Read::default() };
+                    }
+                    // What the listing said stays the sign: if the zone changed since then, the next pass sees it.
+                    (Ok(content), Some(mut rest)) => {
+                        rest.retain(|set| !asked.contains(&set.name));
+                        rest.extend(content.sets.into_iter().filter(|set| asked.contains(&set.name)));
+                        (sets, read.wrote) = (Some(rest), None);
+                    }
+                    (Err(error), _) => {
+                        read.doubt = Doubt::Zone;
                         read.failures += 1;
                         read.error = Some(error.to_string());
                         if matches!(error, ProviderError::Unreachable { .. } | ProviderError::Busy { .. }) {
-                            unreachable = Some(error.to_string());
+                            unreachable = Some(error);
                         }
                     }
-                },
+                }
             }
             errors.extend(read.error.clone().filter(|_| sets.is_none()).map(|error| (name.clone(), error)));
             reads.insert(name.clone(), read);
@@ -188,7 +260,7 @@ impl Worker {
         let (mut zones, mut errors) = (Vec::new(), Vec::new());
         for Zone { name, .. } in listed.into_iter().filter(|zone| wanted(&zone.name)) {
             match with_timeout(&server, self.setup.provider.read(&name)).await {
-                Ok(read) => zones.push(ActualZone { name, serial: read.serial, sets: Some(read.sets) }),
+                Ok(read) => zones.push(ActualZone { name, sign: read.sign, sets: Some(read.sets) }),
                 Err(error @ (ProviderError::Unreachable { .. } | ProviderError::Denied { .. })) => {
                     return Err(error);
                 }
@@ -211,7 +283,7 @@ impl Worker {
             let names = desired.sets.iter().map(|set| &set.name);
             fresh
                 .extend(names.filter_map(|name| provider.zone_of(name)).filter(|zone| !known.contains(zone)));
-            listed.extend(fresh.iter().map(|name| Zone { name: name.clone(), serial: None }));
+            listed.extend(fresh.iter().map(|name| Zone { name: name.clone(), sign: None }));
         }
         listed.sort_by(|one, other| one.name.cmp(&other.name));
         listed.dedup_by(|one, other| one.name == other.name);
@@ -239,7 +311,7 @@ impl Worker {
     fn publish_zones(&self) {
         let zones = self.zone_cache.actual.zones.iter().map(|zone| ZoneStatus {
             name: zone.name.clone(),
-            serial: zone.serial,
+            serial: zone.sign.as_ref().and_then(ChangeSign::serial),
             sets: zone.sets.as_ref().map(Vec::len),
             error: self.zone_cache.reads.get(&zone.name).and_then(|read| read.error.clone()),
         });

@@ -10,8 +10,8 @@ use std::{
 
 use async_trait::async_trait;
 use netstead_model::{
-    Capabilities, DnsProvider, Name, ProviderError, RecordData, RecordSet, RecordType, SetChange, Unit,
-    UnitOutcome, WriteRequest, Zone, ZoneContent,
+    Capabilities, ChangeSign, DnsProvider, Name, ProviderError, RecordData, RecordSet, RecordType, SetChange,
+    Unit, UnitOutcome, WriteReply, WriteRequest, Zone, ZoneContent,
 };
 use tokio::sync::Notify;
 
@@ -178,15 +178,7 @@ impl DnsProvider for Server {
     }
 
     fn capabilities(&self) -> Capabilities {
-        let types = RecordType::ALL.to_vec();
-        Capabilities {
-            types,
-            marks: true,
-            fenced: self.fenced,
-            atomic: true,
-            keeps_foreign: true,
-            proxies: false,
-        }
+        Capabilities { fenced: self.fenced, ..Capabilities::all(RecordType::ALL) }
     }
 
     fn zone_of(&self, name: &Name) -> Option<Name> {
@@ -203,16 +195,17 @@ impl DnsProvider for Server {
             |zone: &Name| domains.iter().any(|one| zone.is_subdomain_of(one) || one.is_subdomain_of(zone));
         let zones = self.lock();
         let zones = zones.iter().filter(|(name, _)| near(name));
-        Ok(zones.map(|(name, held)| Zone { name: name.clone(), serial: Some(held.serial) }).collect())
+        Ok(zones.map(|(name, held)| Zone { name: name.clone(), sign: Some(held.serial.into()) }).collect())
     }
 
     async fn read(&self, zone: &Name) -> Result<ZoneContent, ProviderError> {
         self.answer().await?;
         self.reads.fetch_add(1, Ordering::SeqCst);
+        self.moved.lock().unwrap().remove(zone);
         let zones = self.lock();
         let held =
             zones.get(zone).ok_or(ProviderError::NoSuchZone { server: "fake".into(), zone: zone.clone() })?;
-        Ok(ZoneContent { serial: Some(held.serial), sets: held.sets.values().cloned().collect() })
+        Ok(ZoneContent { sign: Some(held.serial.into()), sets: held.sets.values().cloned().collect() })
     }
 
     fn reads_by_name(&self) -> bool {
@@ -233,8 +226,11 @@ impl DnsProvider for Server {
         Ok(self.lock().get(zone).map(|held| held.fence).filter(|fence| self.fenced && *fence > (0, 0)))
     }
 
-    async fn write(&self, zone: &Name, request: &WriteRequest) -> Result<Vec<UnitOutcome>, ProviderError> {
+    async fn write(&self, zone: &Name, request: &WriteRequest) -> Result<WriteReply, ProviderError> {
         self.answer().await?;
+        if !self.fenced {
+            request.guard.permit().await?;
+        }
         self.writes.fetch_add(1, Ordering::SeqCst);
         if self.swallows.load(Ordering::SeqCst) {
             std::future::pending::<()>().await;
@@ -260,19 +256,24 @@ impl DnsProvider for Server {
             }
             apply_unit(held, unit)
         });
-        let outcomes = outcomes.collect();
-        self.moved.lock().unwrap().insert(zone.clone(), held.serial - before);
+        let outcomes: Vec<UnitOutcome> = outcomes.collect();
+        *self.moved.lock().unwrap().entry(zone.clone()).or_default() += held.serial - before;
         if self.loses_answer.swap(false, Ordering::SeqCst) {
             return Err(ProviderError::Unknown {
                 server: "fake".into(),
                 reason: "the line went dead".into(),
             });
         }
-        Ok(outcomes)
+        Ok(outcomes.into())
     }
 
-    fn moved_alone(&self, zone: &Name, before: u32, after: u32) -> bool {
-        let moved = self.moved.lock().unwrap().get(zone).copied();
-        self.tells_moves && moved.is_some_and(|moved| before + moved == after)
+    fn moved_alone(&self, zone: &Name, before: &ChangeSign, after: &ChangeSign) -> bool {
+        let (before, after) = (before.serial().unwrap(), after.serial().unwrap());
+        let mut moved = self.moved.lock().unwrap();
+        let alone = self.tells_moves && moved.get(zone).is_some_and(|moved| before + moved == after);
+        if alone {
+            moved.remove(zone);
+        }
+        alone
     }
 }

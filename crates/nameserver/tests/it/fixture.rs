@@ -15,8 +15,8 @@ use hickory_proto::{
     rr::RecordType as Type,
 };
 use netstead_model::{
-    Clock, DnsProvider, Fence, ManualClock, Name, RecordData, RecordSet, RecordType, SetChange, Unit,
-    UnitOutcome, WriteRequest,
+    ChangeSign, Clock, DnsProvider, Fence, ManualClock, Name, RecordData, RecordSet, RecordType, SetChange,
+    Unit, UnitOutcome, WriteRequest,
 };
 use netstead_nameserver::{Builtin, NameServer, Options};
 use netstead_store::{MemoryStore, Store};
@@ -111,8 +111,8 @@ impl House {
 
     pub(crate) async fn write(&self, zone: &str, units: Vec<Unit>) {
         let generation = self.generation.fetch_add(1, Ordering::Relaxed) + 1;
-        let request = WriteRequest { units, fence: fence(self.epoch, generation) };
-        let outcomes = self.builtin.write(&name(zone), &request).await.unwrap();
+        let request = WriteRequest::new(units, fence(self.epoch, generation));
+        let outcomes = self.builtin.write(&name(zone), &request).await.unwrap().outcomes;
         assert!(outcomes.iter().all(|outcome| *outcome == UnitOutcome::Applied), "{outcomes:?}");
         self.settled(zone).await;
     }
@@ -122,7 +122,9 @@ impl House {
         let content = self.builtin.read(&name(zone)).await.unwrap();
         for _ in 0..500 {
             let serial = self.server.serial(&name(zone));
-            if serial == content.serial || serial.is_none() && content.sets.is_empty() {
+            if serial == content.sign.as_ref().and_then(ChangeSign::serial)
+                || serial.is_none() && content.sets.is_empty()
+            {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(10)).await;

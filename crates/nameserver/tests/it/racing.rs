@@ -29,7 +29,7 @@ async fn writer(store: Arc<dyn Store>, number: u64) -> (u32, u32) {
         let before = builtin.read(&zone).await.unwrap().sets.pop();
         tokio::task::yield_now().await;
         let at = fence(1 + step / 8, (step * 7 + number * 3) % 16);
-        let request = WriteRequest { units: units([(before, Some(after))]), fence: at };
+        let request = WriteRequest::new(units([(before, Some(after))]), at);
         match builtin.write(&zone, &request).await {
             Ok(_) => written += 1,
             Err(ProviderError::Late { .. }) => late += 1,

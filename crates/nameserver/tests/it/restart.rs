@@ -8,8 +8,9 @@ use crate::fixture::{House, name, options};
 #[tokio::test]
 async fn serials_only_grow_also_across_a_restart() {
     let folder = tempfile::tempdir().unwrap();
-    let serial =
-        async |house: &House| house.builtin.read(&name("example.test")).await.unwrap().serial.unwrap();
+    let serial = async |house: &House| {
+        house.builtin.read(&name("example.test")).await.unwrap().sign.unwrap().serial().unwrap()
+    };
     let store: Arc<dyn Store> = Arc::new(LocalStore::open(folder.path()).await.unwrap());
     let house = House::with(&["example.test"], Arc::clone(&store), options()).await;
     house.fill("example.test", "a.example.test 300 A 192.0.2.1").await;

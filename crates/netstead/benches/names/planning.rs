@@ -105,7 +105,7 @@ impl World {
     }
 
     fn apply(&mut self, plan: &Plan) {
-        record_intent(plan, &mut self.owned, &mut self.guard, self.now);
+        let intent = record_intent(plan, &mut self.owned, &mut self.guard, self.now);
         let mut sets: BTreeMap<_, Vec<RecordSet>> = BTreeMap::new();
         for step in &plan.steps {
             let after = step.unit.changes.iter().filter_map(|change| change.after.clone());
@@ -114,8 +114,8 @@ impl World {
         for zone in &mut self.actual.zones {
             *zone = ActualZone::new(zone.name.clone(), None, sets.remove(&zone.name));
         }
-        let outcomes = vec![Some(UnitOutcome::Applied); plan.steps.len()];
-        record_outcome(plan, &outcomes, &mut self.owned, &mut self.guard, &self.settings, self.now);
+        let outcomes = vec![UnitOutcome::Applied; plan.steps.len()];
+        record_outcome(plan, &intent, &outcomes, &mut self.owned, &mut self.guard, &self.settings, self.now);
     }
 }
 

@@ -4,7 +4,8 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
 use netstead_model::{
-    Capabilities, DnsProvider, Name, ProviderError, RecordSet, UnitOutcome, WriteRequest, Zone, ZoneContent,
+    Capabilities, ChangeSign, DnsProvider, Name, ProviderError, RecordSet, WriteReply, WriteRequest, Zone,
+    ZoneContent,
 };
 
 /// Fails with the reason wherever the server itself would be asked.
@@ -57,7 +58,11 @@ impl DnsProvider for ProviderWithoutTarget {
         self.provider.adjust(set)
     }
 
-    fn moved_alone(&self, zone: &Name, before: u32, after: u32) -> bool {
+    fn can_read_names(&self) -> bool {
+        self.provider.can_read_names()
+    }
+
+    fn moved_alone(&self, zone: &Name, before: &ChangeSign, after: &ChangeSign) -> bool {
         self.provider.moved_alone(zone, before, after)
     }
 
@@ -81,14 +86,14 @@ impl DnsProvider for ProviderWithoutTarget {
         self.fails()
     }
 
-    async fn write(&self, _: &Name, _: &WriteRequest) -> Result<Vec<UnitOutcome>, ProviderError> {
+    async fn write(&self, _: &Name, _: &WriteRequest) -> Result<WriteReply, ProviderError> {
         self.fails()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use netstead_model::{Fence, RecordType};
+    use netstead_model::{Fence, RecordType, WriteGuard};
 
     use super::*;
 
@@ -107,14 +112,7 @@ mod tests {
         }
 
         fn capabilities(&self) -> Capabilities {
-            Capabilities {
-                types: vec![RecordType::A],
-                marks: true,
-                fenced: true,
-                atomic: true,
-                keeps_foreign: true,
-                proxies: true,
-            }
+            Capabilities { proxies: true, ..Capabilities::all([RecordType::A]) }
         }
 
         async fn prepare(&self) -> Result<(), ProviderError> {
@@ -130,6 +128,10 @@ mod tests {
         }
 
         fn reads_by_name(&self) -> bool {
+            false
+        }
+
+        fn can_read_names(&self) -> bool {
             true
         }
 
@@ -138,7 +140,7 @@ mod tests {
             set
         }
 
-        fn moved_alone(&self, _: &Name, _: u32, _: u32) -> bool {
+        fn moved_alone(&self, _: &Name, _: &ChangeSign, _: &ChangeSign) -> bool {
             true
         }
 
@@ -162,7 +164,7 @@ mod tests {
             unreachable!("the server is not asked while its target is not known")
         }
 
-        async fn write(&self, _: &Name, _: &WriteRequest) -> Result<Vec<UnitOutcome>, ProviderError> {
+        async fn write(&self, _: &Name, _: &WriteRequest) -> Result<WriteReply, ProviderError> {
             unreachable!("the server is not asked while its target is not known")
         }
     }
@@ -178,12 +180,13 @@ mod tests {
         assert_eq!(outer.capabilities(), NoDefaults.capabilities());
         assert_eq!(outer.prepare().await, NoDefaults.prepare().await);
         assert_eq!(outer.zone_of(&name), Some(name.clone()));
-        assert!(outer.makes_zones() && outer.reads_by_name() && outer.moved_alone(&name, 1, 2));
+        assert!(outer.makes_zones() && outer.can_read_names() && !outer.reads_by_name());
+        assert!(outer.moved_alone(&name, &1.into(), &2.into()));
         assert_eq!(outer.adjust(set).ttl, 7);
         let wanted =
             ProviderError::Unreachable { server: "the target `public`".into(), reason: "no answer".into() };
-        let request =
-            WriteRequest { units: Vec::new(), fence: Fence { owner: "it".into(), epoch: 1, generation: 1 } };
+        let fence = Fence { owner: "it".into(), epoch: 1, generation: 1 };
+        let request = WriteRequest { units: Vec::new(), fence, guard: WriteGuard::open() };
         assert_eq!(outer.zones(&[]).await.unwrap_err(), wanted);
         assert_eq!(outer.read(&name).await.unwrap_err(), wanted);
         assert_eq!(outer.read_names(&name, &BTreeSet::new()).await.unwrap_err(), wanted);

@@ -1,5 +1,6 @@
 //! Approval is for exactly what is parked, once, within a day.
 
+use netstead_model::UnitOutcome;
 use netstead_plan::ApproveError;
 
 use crate::world::*;
@@ -81,10 +82,11 @@ fn an_unknown_outcome_keeps_the_approval_and_the_value() {
     let (hash, now) = (world.plan().parked.unwrap().hash, world.now());
     world.guard.approve(hash, now).unwrap();
     let plan = world.plan();
-    netstead_plan::record_intent(&plan, &mut world.owned, &mut world.guard, now);
+    let intent = netstead_plan::record_intent(&plan, &mut world.owned, &mut world.guard, now);
     netstead_plan::record_outcome(
         &plan,
-        &[None, None],
+        &intent,
+        &[UnitOutcome::Unknown, UnitOutcome::Unknown],
         &mut world.owned,
         &mut world.guard,
         &world.settings,
@@ -92,4 +94,42 @@ fn an_unknown_outcome_keeps_the_approval_and_the_value() {
     );
     assert_eq!(world.owned.len(), 3);
     assert_eq!(world.plan().steps.len(), 2);
+}
+
+#[test]
+fn what_was_not_tried_leaves_no_trace_and_keeps_the_approval() {
+    let mut world = parked();
+    let (hash, now) = (world.plan().parked.unwrap().hash, world.now());
+    world.guard.approve(hash, now).unwrap();
+    let (owned, guard) = (world.owned.clone(), world.guard.clone());
+    let plan = world.plan();
+    let intent = netstead_plan::record_intent(&plan, &mut world.owned, &mut world.guard, now);
+    let outcomes = vec![UnitOutcome::NotTried; plan.steps.len()];
+    netstead_plan::record_outcome(
+        &plan,
+        &intent,
+        &outcomes,
+        &mut world.owned,
+        &mut world.guard,
+        &world.settings,
+        now,
+    );
+    assert_eq!(world.owned, owned);
+    assert_eq!((&world.guard.approved, &world.guard.window), (&guard.approved, &guard.window));
+    assert_eq!(world.plan().steps, plan.steps);
+}
+
+/// A write without an answer, and then one that was never sent: the first may still arrive.
+#[test]
+fn a_value_that_may_have_been_sent_stays_ours_when_a_later_write_is_not_tried() {
+    let mut world = World::new();
+    world.sees([vm("app", &["10.0.0.1"])]);
+    for outcome in [UnitOutcome::Unknown, UnitOutcome::NotTried] {
+        let (plan, now) = (world.plan(), world.now());
+        let intent = netstead_plan::record_intent(&plan, &mut world.owned, &mut world.guard, now);
+        let outcomes = vec![outcome; plan.steps.len()];
+        let (owned, guard) = (&mut world.owned, &mut world.guard);
+        netstead_plan::record_outcome(&plan, &intent, &outcomes, owned, guard, &world.settings, now);
+    }
+    assert!(world.owned.get(&name("app.example.com"), &data("A 10.0.0.1")).unwrap().pending);
 }

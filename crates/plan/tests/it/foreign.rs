@@ -116,7 +116,7 @@ fn a_zone_that_could_not_be_read_is_left_and_so_is_its_parent() {
     sub.wishes[0].name = name("x.sub.example.com");
     world.sees([sub, vm("app", &["10.0.0.2"])]);
     let mut actual = world.server.actual();
-    actual.zones.push(ActualZone { name: name("sub.example.com"), serial: None, sets: None });
+    actual.zones.push(ActualZone { name: name("sub.example.com"), sign: None, sets: None });
     let wanted = world.desired();
     let (owned, guard, settings, now) = (&world.owned, &world.guard, &world.settings, world.now());
     let plan = diff(&Input { desired: &wanted, actual: &actual, owned, guard, settings, now, clean: false });
@@ -168,11 +168,12 @@ fn what_the_server_refuses_is_not_ours() {
     world.settings.reverse = false;
     world.sees([vm("app", &["10.0.0.1"])]);
     let (plan, now) = (world.plan(), world.now());
-    netstead_plan::record_intent(&plan, &mut world.owned, &mut world.guard, now);
+    let intent = netstead_plan::record_intent(&plan, &mut world.owned, &mut world.guard, now);
     let refused = netstead_model::UnitOutcome::Rejected { reason: "no".into() };
     netstead_plan::record_outcome(
         &plan,
-        &[Some(refused)],
+        &intent,
+        &[refused],
         &mut world.owned,
         &mut world.guard,
         &world.settings,

@@ -25,10 +25,9 @@ fn adopt(world: &mut World, at: &str, text: &str) {
 
 fn carry_out(world: &mut World, plan: &Plan) {
     let now = world.now();
-    record_intent(plan, &mut world.owned, &mut world.guard, now);
-    let outcomes: Vec<_> =
-        plan.steps.iter().map(|step| Some(world.server.write(&step.zone, &step.unit))).collect();
-    record_outcome(plan, &outcomes, &mut world.owned, &mut world.guard, &world.settings, now);
+    let intent = record_intent(plan, &mut world.owned, &mut world.guard, now);
+    let outcomes: Vec<_> = plan.steps.iter().map(|step| world.server.write(&step.zone, &step.unit)).collect();
+    record_outcome(plan, &intent, &outcomes, &mut world.owned, &mut world.guard, &world.settings, now);
 }
 
 fn roll_back(world: &mut World, plans: &[Plan], to: u64) -> Plan {

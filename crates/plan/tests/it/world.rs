@@ -32,7 +32,7 @@ impl Server {
     pub fn actual(&self) -> Actual {
         let zone = |(name, sets): (&Name, &BTreeMap<_, RecordSet>)| ActualZone {
             name: name.clone(),
-            serial: None,
+            sign: None,
             sets: Some(sets.values().cloned().collect()),
         };
         Actual { zones: self.0.iter().map(zone).collect() }
@@ -162,10 +162,10 @@ impl World {
     pub fn pass(&mut self) -> Plan {
         let plan = self.plan();
         let now = self.now();
-        record_intent(&plan, &mut self.owned, &mut self.guard, now);
+        let intent = record_intent(&plan, &mut self.owned, &mut self.guard, now);
         let outcomes: Vec<_> =
-            plan.steps.iter().map(|step| Some(self.server.write(&step.zone, &step.unit))).collect();
-        record_outcome(&plan, &outcomes, &mut self.owned, &mut self.guard, &self.settings, now);
+            plan.steps.iter().map(|step| self.server.write(&step.zone, &step.unit)).collect();
+        record_outcome(&plan, &intent, &outcomes, &mut self.owned, &mut self.guard, &self.settings, now);
         plan
     }
 

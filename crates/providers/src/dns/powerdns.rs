@@ -12,8 +12,8 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
 use netstead_model::{
-    Capabilities, DnsProvider, Name, ProviderError, RecordSet, RecordType, Unit, UnitOutcome, WriteRequest,
-    Zone, ZoneContent,
+    Capabilities, ChangeSign, DnsProvider, Name, ProviderError, RecordSet, RecordType, Unit, WriteReply,
+    WriteRequest, Zone, ZoneContent,
 };
 use netstead_settings::{Configured, Identity, Kind, table};
 use reqwest::StatusCode;
@@ -101,14 +101,7 @@ impl Config {
 }
 
 fn capabilities() -> Capabilities {
-    Capabilities {
-        types: RecordType::ALL.to_vec(),
-        marks: true,
-        fenced: false,
-        atomic: true,
-        keeps_foreign: false,
-        proxies: false,
-    }
+    Capabilities { fenced: false, keeps_foreign: false, ..Capabilities::all(RecordType::ALL) }
 }
 
 /// One PowerDNS server.
@@ -263,7 +256,7 @@ impl DnsProvider for PowerDns {
         if self.creation.is_some() {
             for domain in domains.iter().filter(|domain| !domain.is_wildcard()) {
                 if !zones.iter().any(|zone| domain.is_subdomain_of(&zone.name)) {
-                    zones.push(Zone { name: domain.clone(), serial: None });
+                    zones.push(Zone { name: domain.clone(), sign: None });
                 }
             }
         }
@@ -272,13 +265,14 @@ impl DnsProvider for PowerDns {
     }
 
     async fn read(&self, zone: &Name) -> Result<ZoneContent, ProviderError> {
+        self.steps.forget(zone);
         match self.fetch(zone, None).await? {
             Some(found) => {
-                let serial = found.serial;
+                let sign = found.serial.map(ChangeSign::from);
                 let found: ServerRecords = Changes::from(found.rrsets).into();
-                Ok(ZoneContent { serial, sets: found.into_sets() })
+                Ok(ZoneContent { sign, sets: found.into_sets() })
             }
-            None if self.creation.is_some() => Ok(ZoneContent { serial: None, sets: Vec::new() }),
+            None if self.creation.is_some() => Ok(ZoneContent { sign: None, sets: Vec::new() }),
             None => Err(self.missing(zone)),
         }
     }
@@ -287,13 +281,13 @@ impl DnsProvider for PowerDns {
         tidy(set)
     }
 
-    async fn write(&self, zone: &Name, request: &WriteRequest) -> Result<Vec<UnitOutcome>, ProviderError> {
+    async fn write(&self, zone: &Name, request: &WriteRequest) -> Result<WriteReply, ProviderError> {
         let _alone = self.writing.lock().await;
-        self.steps.forget(zone);
         let current = match (self.current(zone, request).await?, &self.creation) {
             (Some(current), _) => current,
             (None, None) => return Err(self.missing(zone)),
             (None, Some(creation)) => {
+                request.guard.permit().await?;
                 self.create(zone, creation).await?;
                 Changes::default()
             }
@@ -301,7 +295,7 @@ impl DnsProvider for PowerDns {
         self.apply(zone, request, &current).await
     }
 
-    fn moved_alone(&self, zone: &Name, before: u32, after: u32) -> bool {
+    fn moved_alone(&self, zone: &Name, before: &ChangeSign, after: &ChangeSign) -> bool {
         self.steps.explain(zone, before, after)
     }
 }

@@ -85,7 +85,8 @@ impl ServerRecords {
             (None, None) => true,
             (Some(set), Some(current)) => {
                 let set = tidy(set.clone());
-                set.values == current.values && (!with_ttl || set.ttl == current.ttl)
+                let proxied = set.proxied.is_none_or(|proxied| current.proxied == Some(proxied));
+                set.values == current.values && (!with_ttl || set.ttl == current.ttl && proxied)
             }
             _ => false,
         };

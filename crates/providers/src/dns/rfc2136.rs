@@ -24,8 +24,8 @@ use std::{
 
 use async_trait::async_trait;
 use netstead_model::{
-    Capabilities, DnsProvider, Name, ProviderError, RecordSet, RecordType, UnitOutcome, WriteRequest, Zone,
-    ZoneContent,
+    Capabilities, ChangeSign, DnsProvider, Name, ProviderError, RecordSet, RecordType, WriteReply,
+    WriteRequest, Zone, ZoneContent,
 };
 use netstead_settings::{Configured, Identity, Kind, SecretValue, choice, table};
 use netstead_wire::Redactor;
@@ -142,14 +142,7 @@ impl Config {
 }
 
 fn capabilities() -> Capabilities {
-    Capabilities {
-        types: RecordType::ALL.to_vec(),
-        marks: true,
-        fenced: true,
-        atomic: true,
-        keeps_foreign: true,
-        proxies: false,
-    }
+    Capabilities::all(RecordType::ALL)
 }
 
 /// One primary with its secondaries.
@@ -227,7 +220,7 @@ impl Rfc2136 {
         };
         let mut sets = found.into_sets();
         sets.retain(|set| !update::is_fence(set, zone));
-        Ok(ZoneContent { serial: Some(serial), sets })
+        Ok(ZoneContent { sign: Some(serial.into()), sets })
     }
 }
 
@@ -295,22 +288,20 @@ impl DnsProvider for Rfc2136 {
         Err(first.unwrap_or_else(|| self.no_server_error()))
     }
 
-    async fn write(&self, zone: &Name, request: &WriteRequest) -> Result<Vec<UnitOutcome>, ProviderError> {
-        self.steps.forget(zone);
+    async fn write(&self, zone: &Name, request: &WriteRequest) -> Result<WriteReply, ProviderError> {
         let mut first = None;
         for server in &self.servers {
             match self.write_to(server, zone, request).await {
-                Ok(outcomes) => return Ok(outcomes),
+                Ok(reply) => return Ok(reply),
                 // The next server may be the primary, as long as this one certainly changed nothing.
-                Err(write::Stop { error, harmless: true }) => first = first.or(Some(error)),
-                Err(write::Stop { error, harmless: false }) => return Err(error),
+                Err(error) => first = first.or(Some(error)),
             }
         }
         Err(first.unwrap_or_else(|| self.no_server_error()))
     }
 
     /// With several servers the serial may be that of one which has not heard of the change.
-    fn moved_alone(&self, zone: &Name, before: u32, after: u32) -> bool {
+    fn moved_alone(&self, zone: &Name, before: &ChangeSign, after: &ChangeSign) -> bool {
         self.servers.len() == 1 && self.steps.explain(zone, before, after)
     }
 }
@@ -321,6 +312,7 @@ impl Rfc2136 {
         zone: &Name,
         names: Option<&BTreeSet<Name>>,
     ) -> Result<ZoneContent, ProviderError> {
+        self.steps.forget(zone);
         let mut first = None;
         for server in &self.servers {
             match self.read_from(server, zone, names).await {

@@ -18,21 +18,29 @@ async fn check(provider: Rfc2136) {
     let wild = a("*.example.test", &["192.0.2.9"]);
     let own = a("www.example.test", &["192.0.2.1"]);
     let units = vec![change(None, Some(wild.clone())), change(None, Some(own.clone()))];
-    let done = provider.write(&zone(), &request(1, units.clone())).await.unwrap();
+    let done = provider.write(&zone(), &request(1, units.clone())).await.unwrap().outcomes;
     assert_eq!(done, [UnitOutcome::Applied, UnitOutcome::Applied]);
     let serial = provider.zones(&[zone()]).await.unwrap();
     // Repeated, and asked for a name that only the wildcard answers for.
-    assert_eq!(provider.write(&zone(), &request(1, units)).await.unwrap(), done);
+    assert_eq!(provider.write(&zone(), &request(1, units)).await.unwrap().outcomes, done);
     let names = ["*.example.test", "www.example.test", "gone.example.test"].map(name).into();
     let content = provider.read_names(&zone(), &names).await.unwrap();
     assert_eq!(content.sets, [wild.clone(), own]);
     assert_eq!(provider.zones(&[zone()]).await.unwrap(), serial, "reading changes nothing");
     let covered = a("gone.example.test", &["192.0.2.5"]);
-    let done = provider.write(&zone(), &request(2, vec![change(None, Some(covered.clone()))])).await.unwrap();
+    let done = provider
+        .write(&zone(), &request(2, vec![change(None, Some(covered.clone()))]))
+        .await
+        .unwrap()
+        .outcomes;
     assert_eq!(done, [UnitOutcome::Applied]);
-    let done = provider.write(&zone(), &request(2, vec![change(None, Some(covered.clone()))])).await.unwrap();
+    let done = provider
+        .write(&zone(), &request(2, vec![change(None, Some(covered.clone()))]))
+        .await
+        .unwrap()
+        .outcomes;
     assert_eq!(done, [UnitOutcome::Applied]);
-    let done = provider.write(&zone(), &request(3, vec![change(Some(wild), None)])).await.unwrap();
+    let done = provider.write(&zone(), &request(3, vec![change(Some(wild), None)])).await.unwrap().outcomes;
     assert_eq!(done, [UnitOutcome::Applied]);
 }
 

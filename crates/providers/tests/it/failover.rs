@@ -13,7 +13,7 @@ async fn the_next_server_answers_when_the_first_is_gone() {
     assert_eq!(provider.zones(&[zone()]).await.unwrap().len(), 1);
     let wanted = a("www.example.test", &["192.0.2.1"]);
     let done = provider.write(&zone(), &request(1, vec![change(None, Some(wanted.clone()))])).await;
-    assert_eq!(done, Ok(vec![UnitOutcome::Applied]));
+    assert_eq!(done, Ok(vec![UnitOutcome::Applied].into()));
     assert!(provider.read(&zone()).await.unwrap().sets.contains(&wanted));
 }
 
@@ -25,7 +25,7 @@ async fn writes_pass_over_a_server_that_does_not_hold_the_zone() {
     let provider = Rfc2136::new(config).unwrap();
     let wanted = a("www.example.test", &["192.0.2.1"]);
     let done = provider.write(&zone(), &request(1, vec![change(None, Some(wanted))])).await;
-    assert_eq!(done, Ok(vec![UnitOutcome::Applied]));
+    assert_eq!(done, Ok(vec![UnitOutcome::Applied].into()));
 }
 
 #[tokio::test]

@@ -82,7 +82,7 @@ fn zones(line: &str) -> String {
 async fn a_write_without_an_answer_is_unknown_and_shows_no_secret() {
     let port = http(zones, None).await;
     let provider = provider(format!("http://127.0.0.1:{port}"), Tls::default());
-    assert_eq!(provider.zones(&[zone()]).await.unwrap()[0].serial, Some(7));
+    assert_eq!(provider.zones(&[zone()]).await.unwrap()[0].sign, Some(7.into()));
     let unit = change(None, Some(a("x.example.test", &["192.0.2.1"])));
     let error = provider.write(&zone(), &request(1, vec![unit])).await.unwrap_err();
     assert!(matches!(error, ProviderError::Unknown { .. }), "{error:?}");

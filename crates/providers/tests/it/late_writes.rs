@@ -51,7 +51,7 @@ async fn check(server: SocketAddr, key: &TsigKey) {
     let direct = rfc2136(server, key);
     let at = |address: &str| Some(a("www.example.test", &[address]));
     let first = direct.write(&zone(), &request(10, vec![change(None, at("192.0.2.10"))])).await;
-    assert_eq!(first, Ok(vec![UnitOutcome::Applied]));
+    assert_eq!(first, Ok(vec![UnitOutcome::Applied].into()));
 
     // Stopped, overtaken by generation 12, continued: told that it is late.
     let gate = Arc::new(Semaphore::new(0));
@@ -61,7 +61,7 @@ async fn check(server: SocketAddr, key: &TsigKey) {
     });
     tokio::time::sleep(Duration::from_millis(300)).await;
     let newer = vec![change(at("192.0.2.10"), at("192.0.2.12"))];
-    assert_eq!(direct.write(&zone(), &request(12, newer)).await, Ok(vec![UnitOutcome::Applied]));
+    assert_eq!(direct.write(&zone(), &request(12, newer)).await, Ok(vec![UnitOutcome::Applied].into()));
     gate.add_permits(100);
     let late = late.await.unwrap();
     assert!(matches!(late, Err(ProviderError::Late { .. })), "{late:?}");
@@ -72,9 +72,9 @@ async fn check(server: SocketAddr, key: &TsigKey) {
     let lost = slow.write(&zone(), &request(13, vec![change(at("192.0.2.12"), at("192.0.2.13"))])).await;
     assert!(matches!(lost, Err(ProviderError::Unknown { .. })), "{lost:?}");
     let there = vec![change(at("192.0.2.12"), at("192.0.2.14"))];
-    assert_eq!(direct.write(&zone(), &request(14, there)).await, Ok(vec![UnitOutcome::Applied]));
+    assert_eq!(direct.write(&zone(), &request(14, there)).await, Ok(vec![UnitOutcome::Applied].into()));
     let back = vec![change(at("192.0.2.14"), at("192.0.2.12"))];
-    assert_eq!(direct.write(&zone(), &request(15, back)).await, Ok(vec![UnitOutcome::Applied]));
+    assert_eq!(direct.write(&zone(), &request(15, back)).await, Ok(vec![UnitOutcome::Applied].into()));
     gate.add_permits(100);
     tokio::time::sleep(Duration::from_millis(500)).await;
     let content = direct.read(&zone()).await.unwrap();

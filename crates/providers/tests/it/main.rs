@@ -6,6 +6,8 @@ mod failover;
 mod http;
 mod late_writes;
 mod misbehaving_servers;
+mod per_record;
+mod per_record_server;
 mod powerdns;
 mod rfc2136;
 mod support;

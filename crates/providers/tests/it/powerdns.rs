@@ -48,12 +48,15 @@ async fn comments_and_disabled_records_stay() {
     let old = a("www.example.test", &["192.0.2.1"]);
     assert!(provider.read(&zone()).await.unwrap().sets.contains(&old), "what is disabled is not there");
     let new = a("www.example.test", &["192.0.2.2"]);
-    let done =
-        provider.write(&zone(), &request(1, vec![change(Some(old), Some(new.clone()))])).await.unwrap();
+    let done = provider
+        .write(&zone(), &request(1, vec![change(Some(old), Some(new.clone()))]))
+        .await
+        .unwrap()
+        .outcomes;
     assert_eq!(done, [UnitOutcome::Applied]);
     let text = api(&server, reqwest::Method::GET, &path, "").await;
     assert!(text.contains("by hand") && text.contains("192.0.2.50") && text.contains("192.0.2.2"), "{text}");
-    let done = provider.write(&zone(), &request(2, vec![change(Some(new), None)])).await.unwrap();
+    let done = provider.write(&zone(), &request(2, vec![change(Some(new), None)])).await.unwrap().outcomes;
     assert_eq!(done, [UnitOutcome::Applied]);
     let text = api(&server, reqwest::Method::GET, &path, "").await;
     assert!(text.contains("192.0.2.50") && !text.contains("192.0.2.2\""), "{text}");
@@ -69,7 +72,11 @@ async fn a_set_with_a_value_we_cannot_read_is_not_replaced() {
         "records":[{"content":"0 0 0 .","disabled":false}]}]}"#;
     assert_eq!(api(&server, reqwest::Method::PATCH, &format!("/zones/{ZONE}."), body).await, "");
     let wanted = set("gone.example.test", RecordType::Srv, &["1 2 443 www.example.test."]);
-    let done = provider(&server).write(&zone(), &request(1, vec![change(None, Some(wanted))])).await.unwrap();
+    let done = provider(&server)
+        .write(&zone(), &request(1, vec![change(None, Some(wanted))]))
+        .await
+        .unwrap()
+        .outcomes;
     assert!(matches!(done.as_slice(), [UnitOutcome::Rejected { .. }]), "{done:?}");
 }
 
@@ -80,7 +87,8 @@ async fn a_rejection_has_the_servers_reason() {
     let alias = set("www.example.test", RecordType::Cname, &["target.example.net."]);
     let address = a("www.example.test", &["192.0.2.1"]);
     provider.write(&zone(), &request(1, vec![change(None, Some(alias))])).await.unwrap();
-    let done = provider.write(&zone(), &request(2, vec![change(None, Some(address))])).await.unwrap();
+    let done =
+        provider.write(&zone(), &request(2, vec![change(None, Some(address))])).await.unwrap().outcomes;
     assert_eq!(
         done,
         [UnitOutcome::Rejected {
@@ -106,9 +114,9 @@ async fn zones_are_made_only_if_allowed() {
     let names: Vec<&Name> = zones.iter().map(|zone| &zone.name).collect();
     assert_eq!(names, [&new, &zone()], "a domain inside a zone needs none of its own");
     assert!(free.read(&new).await.unwrap().sets.is_empty());
-    assert_eq!(free.write(&new, &wanted).await, Ok(vec![UnitOutcome::Applied]));
+    assert_eq!(free.write(&new, &wanted).await, Ok(vec![UnitOutcome::Applied].into()));
     let content = free.read(&new).await.unwrap();
-    assert!(content.serial.is_some_and(|serial| serial > 1));
+    assert!(content.sign.and_then(|sign| sign.serial()).is_some_and(|serial| serial > 1));
     assert!(content.sets.contains(&pointer));
     let text = api(&server, reqwest::Method::GET, &format!("/zones/{new}."), "").await;
     assert!(text.contains("ns1.example.test. hostmaster.2.0.192.in-addr.arpa. "), "{text}");
@@ -145,7 +153,8 @@ async fn ten_thousand_names_take_a_handful_of_requests() {
     let counter = Counter::default();
     let provider = PowerDns::open(config(&server), &context().with_calls(Arc::new(counter.clone()))).unwrap();
     let new = |n: u32| change(None, Some(a(&format!("h{n}.example.test"), &["192.0.2.1"])));
-    let outcomes = provider.write(&zone(), &request(1, (0..10_000).map(new).collect())).await.unwrap();
+    let outcomes =
+        provider.write(&zone(), &request(1, (0..10_000).map(new).collect())).await.unwrap().outcomes;
     assert!(outcomes.iter().all(|outcome| *outcome == UnitOutcome::Applied));
     assert!(counter.get() <= 5, "it took {} requests", counter.get());
     assert!(provider.read(&zone()).await.unwrap().sets.len() > 10_000);

@@ -1,6 +1,6 @@
 use std::{fmt::Write as _, sync::Arc, time::Duration};
 
-use netstead_model::{DnsProvider as _, ProviderError, RecordType, UnitOutcome};
+use netstead_model::{DnsProvider as _, ProviderError, RecordType, UnitOutcome, WriteReply};
 use netstead_providers::contract;
 use netstead_testkit::{Bind, Knot, PowerDns, TsigKey};
 
@@ -34,7 +34,7 @@ async fn longer_keys_work_too() {
         let provider = rfc2136(bind.address(), &key);
         let wanted = a("www.example.test", &["192.0.2.1"]);
         let done = provider.write(&zone(), &request(1, vec![change(None, Some(wanted.clone()))])).await;
-        assert_eq!(done, Ok(vec![UnitOutcome::Applied]));
+        assert_eq!(done, Ok(vec![UnitOutcome::Applied].into()));
         assert!(provider.read(&zone()).await.unwrap().sets.contains(&wanted));
     }
 }
@@ -89,7 +89,7 @@ async fn ten_thousand_records_are_read_whole() {
     let content = rfc2136(bind.address(), bind.key()).read(&zone()).await.unwrap();
     let hosts = content.sets.iter().filter(|set| set.name.as_str().starts_with("host-")).count();
     assert_eq!(hosts, 10_000);
-    assert_eq!(content.serial, Some(1));
+    assert_eq!(content.sign, Some(1.into()));
 }
 
 #[tokio::test]
@@ -111,7 +111,7 @@ async fn what_our_types_cannot_hold_hides_nothing_and_is_never_replaced() {
     let joined =
         change(None, Some(set("gone.example.test", RecordType::Srv, &["1 2 443 www.example.test."])));
     let alias = change(None, Some(set("old.example.test", RecordType::Cname, &["www.example.test."])));
-    let outcomes = provider.write(&zone(), &request(1, vec![joined, alias])).await.unwrap();
+    let outcomes = provider.write(&zone(), &request(1, vec![joined, alias])).await.unwrap().outcomes;
     assert!(
         outcomes.iter().all(|outcome| matches!(outcome, UnitOutcome::Rejected { .. } | UnitOutcome::Changed)),
         "{outcomes:?}"
@@ -145,14 +145,17 @@ async fn a_server_that_stops_answering_leaves_an_unknown_outcome_and_heals() {
     let first = change(None, Some(a("one.example.test", &["192.0.2.1"])));
     assert_eq!(
         provider.write(&zone(), &request(1, vec![first.clone()])).await,
-        Ok(vec![UnitOutcome::Applied])
+        Ok(vec![UnitOutcome::Applied].into())
     );
     bind.process().signal("STOP").unwrap();
     // The kernel still takes connections; the questions before the update go unanswered.
     let stopped = provider.write(&zone(), &request(2, vec![first.clone()])).await;
     assert!(matches!(stopped, Err(ProviderError::Unreachable { .. })), "{stopped:?}");
     bind.restart().unwrap();
-    assert_eq!(provider.write(&zone(), &request(3, vec![first])).await, Ok(vec![UnitOutcome::Applied]));
+    assert_eq!(
+        provider.write(&zone(), &request(3, vec![first])).await,
+        Ok(vec![UnitOutcome::Applied].into())
+    );
     let content = provider.read(&zone()).await.unwrap();
     assert!(content.sets.contains(&a("one.example.test", &["192.0.2.1"])));
 }
@@ -170,7 +173,11 @@ async fn a_restart_in_mid_write_loses_nothing_that_was_acknowledged() {
                 let done =
                     provider.write(&zone(), &request(n, vec![change(None, Some(wanted.clone()))])).await;
                 match done {
-                    Ok(outcomes) if outcomes == [UnitOutcome::Applied] => acknowledged.push(wanted),
+                    Ok(reply) if reply.outcomes == [UnitOutcome::Applied] => acknowledged.push(wanted),
+                    Ok(WriteReply {
+                        stopped: Some(ProviderError::Unknown { .. } | ProviderError::Unreachable { .. }),
+                        ..
+                    }) => tokio::time::sleep(Duration::from_millis(20)).await,
                     Ok(other) => panic!("{other:?}"),
                     Err(ProviderError::Unknown { .. } | ProviderError::Unreachable { .. }) => {
                         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -219,7 +226,7 @@ async fn the_name_servers_of_the_zone_can_be_changed() {
         let mut new = set(ZONE, RecordType::Ns, &["ns2.example.net.", "ns3.example.net."]);
         new.ttl = 600;
         let outcomes = provider.write(&zone(), &request(1, vec![change(Some(old), Some(new.clone()))])).await;
-        assert_eq!(outcomes, Ok(vec![UnitOutcome::Applied]), "{which}");
+        assert_eq!(outcomes, Ok(vec![UnitOutcome::Applied].into()), "{which}");
         let content = provider.read(&zone()).await.unwrap();
         let found =
             content.sets.iter().find(|set| set.name == name(ZONE) && set.kind == RecordType::Ns).unwrap();

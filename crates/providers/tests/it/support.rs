@@ -42,7 +42,7 @@ pub fn change(before: Option<RecordSet>, after: Option<RecordSet>) -> Unit {
 }
 
 pub fn request(generation: u64, units: Vec<Unit>) -> WriteRequest {
-    WriteRequest { units, fence: Fence { owner: "it".into(), epoch: 1, generation } }
+    WriteRequest::new(units, Fence { owner: "it".into(), epoch: 1, generation })
 }
 
 #[derive(Debug, Default, Clone)]

@@ -3,6 +3,7 @@
 
 use std::{fmt::Write as _, path::PathBuf};
 
+use netstead_model::{Marks, TtlSupport, WriteOrder, ZoneSource};
 use netstead_settings::{key_rows, toml_lines};
 
 use super::*;
@@ -70,10 +71,9 @@ fn generated(what: &str) -> String {
 
 fn capabilities() -> String {
     let mut text = String::from(
-        "| type | marks of ownership in the zone | refuses late writes by itself | a batch is all or nothing | values that \
-         others add meanwhile survive | record types |\n|---|---|---|---|---|---|\n",
+        "| type | ownership is marked | late writes | a name while it changes | times to live | values of one type | zones | values \
+         that others add meanwhile | record types |\n|---|---|---|---|---|---|---|---|---|\n",
     );
-    let yes = |flag: bool| if flag { "yes" } else { "no" };
     for kind in crate::config::dns::kinds().kinds {
         let can = (kind.capabilities)();
         let types = if can.types == netstead_model::RecordType::ALL {
@@ -81,14 +81,33 @@ fn capabilities() -> String {
         } else {
             can.types.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
         };
+        let marks = match can.marks {
+            Marks::Txt => "as TXT",
+            Marks::Comment => "as comments",
+            Marks::None => "in the store alone",
+        };
+        let late = if can.fenced { "refused by the server" } else { "found and taken back" };
+        let order = match can.order {
+            WriteOrder::Atomic => "changes at once",
+            WriteOrder::InPlace => "is there; missing for a moment between CNAME and others",
+            WriteOrder::AddFirst => "has both values for a moment; missing for one between CNAME and others",
+            WriteOrder::RemoveFirst => "is missing for a moment",
+        };
+        let ttl = match can.ttl {
+            TtlSupport::Free => "any".to_owned(),
+            TtlSupport::Fixed(allowed) => allowed.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
+            TtlSupport::None(_) => "none".to_owned(),
+        };
+        let values = if can.one_value { "one" } else { "many" };
+        let zones = match can.zones {
+            ZoneSource::Listed => "its own",
+            ZoneSource::Domains => "none; each configured domain counts as one",
+        };
+        let foreign = if can.keeps_foreign { "stay" } else { "may be lost" };
         let _ = writeln!(
             text,
-            "| `{}` | {} | {} | {} | {} | {types} |",
+            "| `{}` | {marks} | {late} | {order} | {ttl} | {values} | {zones} | {foreign} | {types} |",
             kind.name,
-            yes(can.marks),
-            yes(can.fenced),
-            yes(can.atomic),
-            yes(can.keeps_foreign),
         );
     }
     text

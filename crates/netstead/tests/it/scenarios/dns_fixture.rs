@@ -68,7 +68,7 @@ impl Server {
         let mut records: Vec<String> =
             records.filter(|record| !needed.iter().any(|needed| record.starts_with(needed))).collect();
         records.sort();
-        Zone { serial: content.serial.unwrap(), records }
+        Zone { serial: content.sign.unwrap().serial().unwrap(), records }
     }
 
     /// Epoch and generation of the newest plan that was applied there, by whoever left marks.

@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use netstead_model::{Name, ProviderError, RecordData, RecordType, Unit, UnitOutcome, WriteRequest};
+use netstead_model::{
+    Name, ProviderError, RecordData, RecordType, Unit, UnitOutcome, WriteReply, WriteRequest,
+};
 use reqwest::{Method, StatusCode};
 
 use super::{
@@ -27,7 +29,7 @@ impl PowerDns {
         zone: &Name,
         request: &WriteRequest,
         current: &Changes,
-    ) -> Result<Vec<UnitOutcome>, ProviderError> {
+    ) -> Result<WriteReply, ProviderError> {
         let mut outcomes: Vec<Option<UnitOutcome>> =
             request.units.iter().map(|unit| current.found.outcome(unit)).collect();
         if outcomes.iter().any(Option::is_none) {
@@ -46,23 +48,32 @@ impl PowerDns {
                 continue;
             }
             let rrsets = batch.iter().flat_map(|index| edits(request, current, single, *index)).collect();
-            let outcome = match self.patch(zone, &Patch { rrsets }).await? {
-                Ok(()) => UnitOutcome::Applied,
-                Err(reason) if batch.len() == 1 => UnitOutcome::Rejected { reason },
-                Err(_) => {
+            let sent = match request.guard.permit().await {
+                Ok(()) => self.patch(zone, &Patch { rrsets }).await,
+                Err(error) => Err(error),
+            };
+            let (outcome, stopped) = match sent {
+                Ok(Ok(())) => (UnitOutcome::Applied, None),
+                Ok(Err(reason)) if batch.len() == 1 => (UnitOutcome::Rejected { reason }, None),
+                Ok(Err(_)) => {
                     let (first, second) = halves(&batch);
                     waiting.push_front(second.to_vec());
                     waiting.push_front(first.to_vec());
                     continue;
                 }
+                Err(error) if error.may_have_acted() => (UnitOutcome::Unknown, Some(error)),
+                Err(error) => (UnitOutcome::NotTried, Some(error)),
             };
             for index in batch {
                 if let Some(slot) = outcomes.get_mut(index) {
                     *slot = Some(outcome.clone());
                 }
             }
+            if stopped.is_some() {
+                return Ok(reply(outcomes, stopped));
+            }
         }
-        Ok(outcomes.into_iter().map(|outcome| outcome.unwrap_or(UnitOutcome::Changed)).collect())
+        Ok(reply(outcomes, None))
     }
 
     /// `Ok(Err(reason))` if the server took nothing of it because of what it says.
@@ -103,6 +114,11 @@ impl PowerDns {
             _ => Err(self.odd(&reply)),
         }
     }
+}
+
+fn reply(outcomes: Vec<Option<UnitOutcome>>, stopped: Option<ProviderError>) -> WriteReply {
+    let outcomes = outcomes.into_iter().map(|outcome| outcome.unwrap_or(UnitOutcome::NotTried)).collect();
+    WriteReply { outcomes, stopped }
 }
 
 /// 5.1 takes the escapes out of TXT before it stores them: a quote is refused for it, a backslash is lost without a word.

@@ -42,7 +42,7 @@ impl ZoneInfo {
     pub(super) fn writable(&self) -> Option<netstead_model::Zone> {
         let copy = ["slave", "secondary", "consumer"].iter().any(|kind| self.kind.eq_ignore_ascii_case(kind));
         let name = (!copy).then(|| self.name.parse().ok()).flatten()?;
-        Some(netstead_model::Zone { name, serial: self.serial })
+        Some(netstead_model::Zone { name, sign: self.serial.map(Into::into) })
     }
 }
 

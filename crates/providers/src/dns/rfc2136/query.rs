@@ -64,7 +64,7 @@ impl Connection<'_> {
             let zone = answer.records.iter().chain(&answer.authority).find_map(|entry| match entry.data {
                 Data::Soa { serial } => {
                     let zone = entry.name.clone().filter(|zone| name.is_subdomain_of(zone))?;
-                    Some(Zone { name: zone, serial: Some(serial) })
+                    Some(Zone { name: zone, sign: Some(serial.into()) })
                 }
                 _ => None,
             });
@@ -80,7 +80,7 @@ impl Connection<'_> {
     /// The serial of `zone`, which this server must hold.
     pub(super) async fn serial(&mut self, zone: &Name) -> Result<u32, ProviderError> {
         let found = self.zone_of(zone).await?.filter(|found| found.name == *zone);
-        let serial = found.and_then(|found| found.serial);
+        let serial = found.and_then(|found| found.sign).and_then(|sign| sign.serial());
         serial.ok_or_else(|| ProviderError::NoSuchZone { server: self.server.clone(), zone: zone.clone() })
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use netstead_model::{Name, ProviderError, UnitOutcome, WriteRequest};
+use netstead_model::{Name, ProviderError, UnitOutcome, WriteReply, WriteRequest};
 
 use super::{
     Read, Rfc2136,
@@ -25,14 +25,6 @@ const BIND_LIMIT: usize = 100;
 /// How often the fence may move under us within one write.
 const PATIENCE: usize = 3;
 
-/// The end of a write at one server.
-#[derive(Debug)]
-pub(super) struct Stop {
-    pub(super) error: ProviderError,
-    /// Nothing was changed for sure, so another server may be tried.
-    pub(super) harmless: bool,
-}
-
 struct Job<'a> {
     provider: &'a Rfc2136,
     server: &'a Server,
@@ -49,17 +41,16 @@ struct Job<'a> {
 }
 
 impl Rfc2136 {
+    /// Writes to one server. After an error it has changed nothing for sure, so another server may be tried.
     pub(super) async fn write_to(
         &self,
         server: &Server,
         zone: &Name,
         request: &WriteRequest,
-    ) -> Result<Vec<UnitOutcome>, Stop> {
-        let harmless = |error| Stop { error, harmless: true };
-        let mut connection = self.client.connect(server).await.map_err(harmless)?;
-        connection.serial(zone).await.map_err(harmless)?;
-        let fence =
-            fence_name(&request.fence.owner, zone).map_err(|reason| harmless(connection.odd(reason)))?;
+    ) -> Result<WriteReply, ProviderError> {
+        let mut connection = self.client.connect(server).await?;
+        connection.serial(zone).await?;
+        let fence = fence_name(&request.fence.owner, zone).map_err(|reason| connection.odd(reason))?;
         let outcomes = vec![None; request.units.len()];
         let mut job = Job {
             provider: self,
@@ -73,16 +64,21 @@ impl Rfc2136 {
             proven: false,
             moved: 0,
         };
-        match job.run().await {
-            Ok(()) => Ok(job.outcomes.into_iter().map(|done| done.unwrap_or(UnitOutcome::Changed)).collect()),
-            Err(error) => {
-                let sure = matches!(
-                    error,
-                    ProviderError::Denied { .. }
-                        | ProviderError::Unreachable { .. }
-                        | ProviderError::NoSuchZone { .. }
-                );
-                Err(Stop { error, harmless: sure && !job.proven })
+        let stopped = job.run().await.err();
+        let harmless = |error: &ProviderError| {
+            let sure = matches!(
+                error,
+                ProviderError::Denied { .. }
+                    | ProviderError::Unreachable { .. }
+                    | ProviderError::NoSuchZone { .. }
+            );
+            sure && !job.proven
+        };
+        match stopped {
+            Some(error) if harmless(&error) => Err(error),
+            stopped => {
+                let outcomes = job.outcomes.into_iter().map(|done| done.unwrap_or(UnitOutcome::NotTried));
+                Ok(WriteReply { outcomes: outcomes.collect(), stopped })
             }
         }
     }
@@ -118,7 +114,12 @@ impl Job<'_> {
                 self.give_up_or_split(&batch, &mut waiting, &UnitOutcome::Rejected { reason });
                 continue;
             }
-            match self.send(&update).await? {
+            self.request.guard.permit().await?;
+            let sent = self.send(&update).await;
+            if sent.as_ref().is_err_and(ProviderError::may_have_acted) {
+                self.settle(&batch, &UnitOutcome::Unknown);
+            }
+            match sent? {
                 NOERROR => self.settle(&batch, &UnitOutcome::Applied),
                 code if NOT_AS_REQUIRED.contains(&code) => {
                     self.find_failed_precondition(batch, &mut waiting).await?;

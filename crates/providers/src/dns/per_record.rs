@@ -1,0 +1,271 @@
+//! An adapter for servers that take one record per call.
+//!
+//! A server says how to list, create, change and delete a record ([`RecordApi`]); [`PerRecord`] makes a [`DnsProvider`] of it:
+//!
+//! 1. `zones` and `read` come from listings. Where the server knows no zones, one listing serves all domains, and a digest
+//!    over it is the sign of change.
+//! 2. `write` lists once more and leaves out units that do not find what they expect.
+//! 3. The changes of a unit become a list of calls (`unit_calls`), in an order that leaves no name without a value longer than
+//!    the server makes it.
+//! 4. The calls are made one by one (`unit_writer`), each with the consent of the guard. If one is rejected, those before it
+//!    are taken back, so that a rejected unit leaves nothing behind.
+
+mod record;
+mod unit_calls;
+mod unit_writer;
+
+use std::{
+    collections::BTreeSet,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use netstead_model::{
+    Capabilities, ChangeSign, DnsProvider, Name, ProviderError, RecordSet, SetChange, Unit, UnitOutcome,
+    WriteReply, WriteRequest, Zone, ZoneContent, ZoneSource,
+};
+use tokio::time::Instant;
+
+pub use self::record::{Listing, NewRecord, Record, RecordError};
+use self::unit_writer::UnitWriter;
+use super::{preconditions::ServerRecords, tidy};
+
+/// How long a listing that `zones` made serves the reads that follow it.
+const SHARED: Duration = Duration::from_secs(10);
+/// So many units with an unclear outcome in a row end a write.
+const MOST_UNKNOWN: usize = 3;
+
+/// A server that takes one record per call.
+#[async_trait]
+pub trait RecordApi: Send + Sync + std::fmt::Debug + 'static {
+    fn kind(&self) -> &'static str;
+
+    /// The server, for people and for finding two providers that mean the same one.
+    fn server(&self) -> String;
+
+    fn capabilities(&self) -> Capabilities;
+
+    /// The zones that lie at, above or below `domains`. Not asked if the server knows no zones.
+    async fn zones(&self, domains: &[Name]) -> Result<Vec<Zone>, ProviderError> {
+        let _ = domains;
+        Ok(Vec::new())
+    }
+
+    /// All records of `zone`; of the whole server if it knows no zones. What is not complete is an error.
+    async fn list(&self, zone: &Name) -> Result<Listing, ProviderError>;
+
+    /// Whether [`RecordApi::list_names`] asks for no more than these names.
+    fn can_list_names(&self) -> bool {
+        false
+    }
+
+    /// The records at `names`, and perhaps others.
+    async fn list_names(&self, zone: &Name, names: &BTreeSet<Name>) -> Result<Listing, ProviderError> {
+        let _ = names;
+        self.list(zone).await
+    }
+
+    /// Whether changes of `zone` would be taken, asked without changing anything.
+    async fn may_write(&self, zone: &Name) -> Result<(), ProviderError> {
+        let _ = zone;
+        Ok(())
+    }
+
+    /// What the server would make of a set beside its time to live.
+    fn adjust(&self, set: RecordSet) -> RecordSet {
+        set
+    }
+
+    /// Makes a record. One that is there already counts as made.
+    async fn create(&self, zone: &Name, new: &NewRecord) -> Result<Record, RecordError>;
+
+    /// Changes a record in place. Only called if the order of the server is `InPlace`.
+    async fn update(&self, zone: &Name, old: &Record, new: &NewRecord) -> Result<Record, RecordError> {
+        let _ = (zone, old, new);
+        Err(RecordError::Rejected { reason: "this server changes no record in place".into() })
+    }
+
+    async fn delete(&self, zone: &Name, old: &Record) -> Result<(), RecordError>;
+}
+
+/// A [`DnsProvider`] made of a [`RecordApi`].
+#[derive(Debug)]
+pub struct PerRecord<T> {
+    api: T,
+    /// The newest listing of a server without zones.
+    shared: Mutex<Option<SharedListing>>,
+    writing: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug, Clone)]
+struct SharedListing {
+    at: Instant,
+    domains: Vec<Name>,
+    listing: Arc<Listing>,
+}
+
+impl<T: RecordApi> PerRecord<T> {
+    pub fn new(api: T) -> Self {
+        Self { api, shared: Mutex::default(), writing: tokio::sync::Mutex::default() }
+    }
+
+    fn knows_zones(&self) -> bool {
+        self.api.capabilities().zones == ZoneSource::Listed
+    }
+
+    /// Lists everything of a server without zones, once for all domains.
+    async fn list_all(&self, domains: &[Name]) -> Result<SharedListing, ProviderError> {
+        let Some(any) = domains.first() else {
+            return Ok(SharedListing { at: Instant::now(), domains: Vec::new(), listing: Arc::default() });
+        };
+        let listing = Arc::new(self.api.list(any).await?);
+        Ok(SharedListing { at: Instant::now(), domains: domains.to_vec(), listing })
+    }
+
+    async fn content(&self, zone: &Name) -> Result<ZoneContent, ProviderError> {
+        if self.knows_zones() {
+            let listing = self.api.list(zone).await?;
+            return Ok(ZoneContent { sign: listing.sign.clone(), sets: listing.found().into_sets() });
+        }
+        let held = self.shared.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let held = held.filter(|held| held.at.elapsed() < SHARED && held.domains.contains(zone));
+        let held = match held {
+            Some(held) => held,
+            None => self.list_all(std::slice::from_ref(zone)).await?,
+        };
+        let part = held.part(zone);
+        Ok(ZoneContent { sign: Some(sign_of(&part)), sets: part.found().into_sets() })
+    }
+
+    /// The unit as the server would hold it.
+    fn adjusted(&self, unit: &Unit) -> Unit {
+        let adjust = |set: &RecordSet| self.adjust(set.clone());
+        let change = |change: &SetChange| SetChange {
+            before: change.before.as_ref().map(adjust),
+            after: change.after.as_ref().map(adjust),
+        };
+        Unit { name: unit.name.clone(), changes: unit.changes.iter().map(change).collect() }
+    }
+
+    /// What becomes of a unit without a call; none if it is to be written.
+    fn judge(&self, zone: &Name, unit: &Unit, found: &ServerRecords) -> Option<UnitOutcome> {
+        let rejected = |reason: String| Some(UnitOutcome::Rejected { reason });
+        if let Some(outside) = unit.names().into_iter().find(|name| !name.is_subdomain_of(zone)) {
+            return rejected(format!("`{outside}` is not in the zone `{zone}`"));
+        }
+        let can = self.api.capabilities();
+        let sets = unit.changes.iter().filter_map(|change| change.after.as_ref());
+        for set in sets {
+            if !can.types.contains(&set.kind) {
+                return rejected(format!("the server holds no records of type {}", set.kind));
+            }
+            if can.one_value && set.values.len() > 1 {
+                return rejected(format!("the server holds one {} at a name", set.kind));
+            }
+        }
+        found.outcome(unit).or_else(|| found.cname_conflict(unit).and_then(rejected))
+    }
+}
+
+impl SharedListing {
+    /// The records that belong to `zone` and to no domain below it.
+    fn part(&self, zone: &Name) -> Listing {
+        let zone_of = |name: &Name| {
+            let above = std::iter::successors(Some(name.clone()), Name::parent);
+            above.into_iter().find(|above| self.domains.contains(above))
+        };
+        self.listing.filter(|name| zone_of(name).as_ref() == Some(zone))
+    }
+}
+
+/// A digest over the records, whatever their order.
+fn sign_of(listing: &Listing) -> ChangeSign {
+    let mut digests: Vec<u64> = Vec::with_capacity(listing.records.len());
+    for record in &listing.records {
+        let mut hasher = DefaultHasher::new();
+        (record.name.as_str(), record.ttl, record.data.to_string(), record.proxied).hash(&mut hasher);
+        digests.push(hasher.finish());
+    }
+    digests.sort_unstable();
+    let mut hasher = DefaultHasher::new();
+    digests.hash(&mut hasher);
+    ChangeSign::Opaque(format!("{:016x}", hasher.finish()))
+}
+
+#[async_trait]
+impl<T: RecordApi> DnsProvider for PerRecord<T> {
+    fn kind(&self) -> &'static str {
+        self.api.kind()
+    }
+
+    fn server(&self) -> String {
+        self.api.server()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.api.capabilities()
+    }
+
+    async fn zones(&self, domains: &[Name]) -> Result<Vec<Zone>, ProviderError> {
+        if self.knows_zones() {
+            return self.api.zones(domains).await;
+        }
+        let held = self.list_all(domains).await?;
+        let zone = |name: &Name| Zone { name: name.clone(), sign: Some(sign_of(&held.part(name))) };
+        let zones = held.domains.iter().map(zone).collect();
+        *self.shared.lock().unwrap_or_else(PoisonError::into_inner) = Some(held);
+        Ok(zones)
+    }
+
+    async fn read(&self, zone: &Name) -> Result<ZoneContent, ProviderError> {
+        self.content(zone).await
+    }
+
+    fn can_read_names(&self) -> bool {
+        self.api.can_list_names()
+    }
+
+    async fn read_names(&self, zone: &Name, names: &BTreeSet<Name>) -> Result<ZoneContent, ProviderError> {
+        if names.is_empty() || !self.api.can_list_names() {
+            return self.content(zone).await;
+        }
+        let listing = self.api.list_names(zone, names).await?.filter(|name| names.contains(name));
+        Ok(ZoneContent { sign: listing.sign.clone(), sets: listing.found().into_sets() })
+    }
+
+    async fn may_write(&self, zone: &Name) -> Result<(), ProviderError> {
+        self.api.may_write(zone).await
+    }
+
+    fn adjust(&self, set: RecordSet) -> RecordSet {
+        let mut set = self.api.adjust(tidy(set));
+        set.ttl = self.api.capabilities().ttl.adjust(set.ttl);
+        set
+    }
+
+    async fn write(&self, zone: &Name, request: &WriteRequest) -> Result<WriteReply, ProviderError> {
+        let _alone = self.writing.lock().await;
+        *self.shared.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let units: Vec<Unit> = request.units.iter().map(|unit| self.adjusted(unit)).collect();
+        let names: BTreeSet<Name> = units.iter().flat_map(Unit::names).cloned().collect();
+        let listing = self.api.list_names(zone, &names).await?;
+        let mut writer = UnitWriter::new(&self.api, zone, request, listing);
+        let (mut outcomes, mut unknown) = (Vec::with_capacity(units.len()), 0);
+        for unit in &units {
+            if let Some(outcome) = self.judge(zone, unit, writer.found()) {
+                outcomes.push(outcome);
+                continue;
+            }
+            let (outcome, failed) = writer.write(unit).await;
+            unknown = if outcome == UnitOutcome::Unknown { unknown + 1 } else { 0 };
+            outcomes.push(outcome);
+            if let Some(error) = failed.filter(|error| !error.may_have_acted() || unknown >= MOST_UNKNOWN) {
+                outcomes.resize(units.len(), UnitOutcome::NotTried);
+                return Ok(WriteReply { outcomes, stopped: Some(error) });
+            }
+        }
+        Ok(outcomes.into())
+    }
+}
