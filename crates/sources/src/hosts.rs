@@ -29,7 +29,8 @@ pub const KIND: SourceKind =
 table! {
     /// `[source.NAME]` with `type = "hosts"`.
     pub struct Config {
-        /// the file: TOML if its name ends in `.toml`, else lines of `ADDRESS NAME…` as in `/etc/hosts`; it is watched
+        /// the file: TOML if its name ends in `.toml`, else lines of `ADDRESS NAME…` as in `/etc/hosts`; it is watched, and a
+        /// last line without an end counts once the file stayed the same for three seconds
         path: PathBuf, required "\"/etc/netstead/hosts\"";
     }
 }

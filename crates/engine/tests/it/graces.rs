@@ -85,7 +85,7 @@ async fn what_is_waited_for_is_shown_until_it_happens() {
     sleep(Duration::from_secs(2)).await;
     let source = || engine.status().sources.into_iter().find(|source| source.name == "pve").unwrap();
     assert!(source().suspect.is_some() && source().waiting.is_none(), "{:?}", source());
-    sleep(Duration::from_secs(300)).await;
+    sleep(Duration::from_mins(5)).await;
     let waiting = source().waiting.unwrap();
     assert!(source().suspect.is_none() && waiting.workloads == 6, "{waiting:?}");
     assert!((290..=300).contains(&waiting.next.as_secs()), "{waiting:?}");

@@ -18,7 +18,7 @@ use crate::{
     record::{self, EVENT, EventGroup, Malformed},
 };
 
-/// What a backup does about keys that cannot be read.
+/// How a backup treats keys that cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnDamage {
     /// It fails.

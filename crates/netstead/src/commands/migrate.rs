@@ -72,7 +72,7 @@ async fn migrate_store(from: &dyn Store, new: &StoreLocation) -> anyhow::Result<
             Err(_) => {}
         }
     }
-    done.map_err(not_moved)
+    done.map_err(|error| not_moved(&error))
 }
 
 /// Takes the lead of the old store, so that no other process changes it any more.
@@ -99,8 +99,8 @@ fn not_led(from: &dyn Store) -> Failure {
 }
 
 /// Why nothing was moved, and what to do about it.
-fn not_moved(error: MigrateError) -> anyhow::Error {
-    let hint = match &error {
+fn not_moved(error: &MigrateError) -> anyhow::Error {
+    let hint = match error {
         MigrateError::NotEmpty => "name an empty directory, or another `prefix` of an etcd",
         MigrateError::MovedAlready(_) => "set `[store]` to the new one and start the server",
         MigrateError::Unsound { .. } => "look with `netstead store check --local`",

@@ -171,17 +171,14 @@ async fn check_local(global: &Global, args: &Check) -> anyhow::Result<Exit> {
         StoreLocation::Local(dir) if !args.repair => StoreLocation::read_local(dir).await.ok(),
         _ => None,
     };
-    let report = match reader {
-        Some(reader) => {
-            node::check_format(reader.snapshot()).await?;
-            check::check_snapshot(reader.snapshot()).await?
-        }
-        None => {
-            let store = place.open_existing().await.map_err(with_server_hint)?;
-            let report = check_and_repair(&*store, args.repair).await;
-            store.close().await;
-            report?
-        }
+    let report = if let Some(reader) = reader {
+        node::check_format(reader.snapshot()).await?;
+        check::check_snapshot(reader.snapshot()).await?
+    } else {
+        let store = place.open_existing().await.map_err(with_server_hint)?;
+        let report = check_and_repair(&*store, args.repair).await;
+        store.close().await;
+        report?
     };
     let problem = |problem: check::Problem| CheckProblem {
         repairable: problem.repair.is_some(),

@@ -66,7 +66,7 @@ async fn a_full_disk_is_an_error_to_the_caller_and_heals() {
     let answer = ready(&sandbox);
     assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("full"), "{answer}");
 
-    // Nobody else can write to this store, so what is known here is the newest there is.
+    // No other process can write to this store, so the server knows its newest state.
     let count = sandbox.does("get claims -o name").lines().count();
     assert_eq!(count, acknowledged.len());
     let said = sandbox.netstead(["status"]);

@@ -25,7 +25,7 @@ use crate::{
     store_location::{StoreLocation, with_server_hint},
 };
 
-/// What is left when more than history is damaged.
+/// Hint for a store in which more than history is damaged.
 const RESTORE: &str = "restore the newest whole backup into an empty directory with `netstead store restore`; `backups` in \
                        the data directory has one of each day";
 

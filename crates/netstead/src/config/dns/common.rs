@@ -32,7 +32,8 @@ table! {
         apex: bool, default true;
         /// seconds that resolvers may keep a record
         ttl: Number<1, 0x7fff_ffff>, default 300;
-        /// how long something may be absent before its names are removed
+        /// how long something may be absent before its names are removed; two complete reports without it are needed, and the
+        /// source is looked at again when the time is over
         grace: Span, default "5m";
         /// the same for something that was seen to end
         ended_grace: Span, default "30s";
