@@ -8,7 +8,8 @@ use std::{
 };
 
 use netstead_model::{
-    DnsProvider, Fence, Name, RecordData, RecordSet, RecordType, SetChange, Unit, WriteRequest,
+    DnsProvider, Fence, Name, ProviderError, RecordData, RecordSet, RecordType, SetChange, Unit, UnitOutcome,
+    WriteReply, WriteRequest,
 };
 use netstead_providers::{
     BuildContext, Call, CallObserver, Secret,
@@ -43,6 +44,18 @@ pub fn change(before: Option<RecordSet>, after: Option<RecordSet>) -> Unit {
 
 pub fn request(generation: u64, units: Vec<Unit>) -> WriteRequest {
     WriteRequest::new(units, Fence { owner: "it".into(), epoch: 1, generation })
+}
+
+/// The error that ended a write.
+pub fn stopped(wrote: Result<WriteReply, ProviderError>) -> ProviderError {
+    match wrote {
+        Ok(WriteReply { stopped: Some(error), outcomes }) => {
+            assert!(!outcomes.contains(&UnitOutcome::Applied), "{outcomes:?}");
+            error
+        }
+        Ok(reply) => panic!("nothing stopped it: {reply:?}"),
+        Err(error) => error,
+    }
 }
 
 #[derive(Debug, Default, Clone)]
