@@ -10,15 +10,14 @@
 //!   as a whole or not at all. Each unit says what it expects to find, so a foreign change is never overwritten unseen.
 //! - `dns/preconditions.rs`: compares units with what the server has. `dns/serial_steps.rs`: tells by the serial whether only
 //!   our own write changed a zone.
-//! - `http.rs`: HTTP with TLS, timeouts and call metrics. [`CallObserver`]: gets every call, for metrics.
+//! - HTTP with TLS, retries and limits is `netstead_wire::http`. [`CallObserver`]: gets every call, for metrics.
 //! - [`contract`]: checks that every provider must pass, run against real servers.
 //!
 //! To add a provider, read `dns/powerdns.rs`, then pass the [`contract`].
 
 pub mod contract;
 pub mod dns;
-mod http;
 
-pub use self::http::Tls;
 pub use netstead_model::{Call, CallObserver, NoopObserver, Outcome};
 pub use netstead_settings::{BuildContext, Secret, SettingsError};
+pub use netstead_wire::Tls;

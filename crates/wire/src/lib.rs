@@ -1,15 +1,25 @@
-//! Limits for everything that comes from outside: connections, bodies of HTTP messages, files.
+//! Connections to other programs, and limits for everything that comes from outside.
 //!
 //! Every byte that another program or person decides about is read through this crate, so there is one place that
 //! says how much is taken. Secrets of ours that a server echoes are removed here as well.
+//!
+//! - [`http`]: a server's HTTP API, with retries, limits, redaction and call metrics. [`Tls`]: its TLS settings.
+//! - [`Acceptor`], [`Connections`]: listeners, and how many connections they have.
+//! - [`read_body`], [`files`]: bodies and files, up to a limit. [`Redactor`]: removes secrets from text. [`LogLimit`].
 
 mod accept;
 mod body;
 mod connections;
 pub mod files;
+#[cfg(feature = "http")]
+pub mod http;
 mod log_limit;
 mod redact;
+#[cfg(feature = "tls")]
+mod tls;
 
+#[cfg(feature = "tls")]
+pub use self::tls::{ALPN_HTTP, Tls, TlsVersion};
 pub use self::{
     accept::Acceptor,
     body::{BodyError, MOST_OF_ANSWER, read_body},

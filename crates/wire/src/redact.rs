@@ -16,12 +16,22 @@ pub struct Redactor {
 
 impl Redactor {
     pub fn new<'s>(secrets: impl IntoIterator<Item = &'s str>) -> Self {
-        let mut forms: Vec<String> = secrets
+        Self::default().with(secrets)
+    }
+
+    /// The same, knowing one secret more.
+    #[must_use]
+    pub fn and(&self, secret: &str) -> Self {
+        self.with([secret])
+    }
+
+    fn with<'s>(&self, secrets: impl IntoIterator<Item = &'s str>) -> Self {
+        let new = secrets
             .into_iter()
             .map(str::trim)
             .filter(|secret| secret.len() >= SHORTEST)
-            .flat_map(|secret| [secret.to_owned(), json_escaped(secret), percent_encoded(secret)])
-            .collect();
+            .flat_map(|secret| [secret.to_owned(), json_escaped(secret), percent_encoded(secret)]);
+        let mut forms: Vec<String> = self.forms.iter().cloned().chain(new).collect();
         forms.sort_unstable_by(|one, other| (other.len(), other).cmp(&(one.len(), one)));
         forms.dedup();
         Self { forms: forms.into() }
@@ -78,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_secret_is_taken_out_in_every_form() {
-        let redactor = Redactor::new(["hunter2/+\"x", "hunter2", "abc"]);
+        let redactor = Redactor::new(["hunter2/+\"x", "abc"]).and("hunter2");
         for (said, shown) in [
             ("bad key hunter2!", "bad key (redacted)!"),
             ("hunter2/+\"x and hunter2", "(redacted) and (redacted)"),

@@ -16,15 +16,12 @@ use netstead_model::{
     WriteRequest, Zone, ZoneContent,
 };
 use netstead_settings::{Configured, Identity, Kind, table};
-use reqwest::StatusCode;
+use netstead_wire::http::{Http, Reply, StatusCode, check_url};
 use tokio::sync::{Mutex, OnceCell};
 
 use self::wire::Changes;
 use super::{DnsKind, preconditions::ServerRecords, serial_steps::SerialSteps, tidy};
-use crate::{
-    BuildContext, Secret, SettingsError, Tls,
-    http::{self, Http, Reply, Timeouts},
-};
+use crate::{BuildContext, Secret, SettingsError, Tls};
 
 /// Below this many units each name is asked for alone; above it the whole zone is read.
 const FEW: usize = 8;
@@ -71,7 +68,7 @@ impl Configured<dyn DnsProvider> for Config {
         if self.server_id.is_empty() || !self.server_id.chars().all(plain) {
             return Err(SettingsError::new("server_id", format!("`{}` is no id", self.server_id)));
         }
-        http::base(self.root())?;
+        check_url(self.root())?;
         self.tls.check()
     }
 
@@ -140,12 +137,8 @@ impl PowerDns {
         config.check()?;
         let api_key =
             config.api_key.reveal(context).map_err(|problem| SettingsError::new("api_key", problem))?;
-        let (calls, clock) = (Arc::clone(&context.calls), Arc::clone(&context.clock));
-        let http = Http::new(config.root(), &config.tls, Timeouts::default(), calls, clock)?.secret_header(
-            "x-api-key",
-            "api_key",
-            &api_key,
-        )?;
+        let http = Http::open(config.root(), &config.tls, context)?;
+        let http = http.secret_header("x-api-key", "api_key", &api_key)?;
         let creation = config
             .create_zones
             .then_some(Creation { nameservers: config.nameservers, hostmaster: config.hostmaster });
@@ -172,7 +165,7 @@ impl PowerDns {
             // Known to newer versions only; what older ones leave out is looked for in `has_disabled`.
             query.push(("include_disabled", "true"));
         }
-        match self.http.get(&self.zone_path(zone), &query).await? {
+        match self.http.get(&self.zone_path(zone)).query(&query).try_read().await? {
             Ok(zone) => Ok(Some(zone)),
             Err(reply) if no_such_zone(&reply) => Ok(None),
             Err(reply) => Err(self.odd(&reply)),
@@ -202,7 +195,7 @@ impl PowerDns {
     async fn has_disabled(&self, name: &Name) -> Result<bool, ProviderError> {
         let path = format!("{}/search-data", self.root);
         let query = [("q", name.as_str()), ("max", MOST_HITS), ("object_type", "record")];
-        match self.http.get::<Vec<wire::Hit>>(&path, &query).await? {
+        match self.http.get(&path).query(&query).try_read::<Vec<wire::Hit>>().await? {
             Ok(hits) => {
                 Ok(hits.len().to_string() == MOST_HITS || hits.iter().any(|hit| hit.is_disabled_at(name)))
             }
@@ -213,7 +206,7 @@ impl PowerDns {
 
     async fn version(&self) -> Result<Version, ProviderError> {
         let known = self.version.get_or_try_init(async || {
-            match self.http.get::<wire::Server>(&self.root, &[]).await? {
+            match self.http.get(&self.root).try_read::<wire::Server>().await? {
                 Ok(server) => Ok(server.version()),
                 Err(reply) => Err(self.odd(&reply)),
             }
@@ -222,7 +215,11 @@ impl PowerDns {
     }
 
     fn odd(&self, reply: &Reply) -> ProviderError {
-        self.http.malformed(format!("it answers {}: {}", reply.status, wire::reason(reply)))
+        self.malformed(format!("it answers {}: {}", reply.status, wire::reason(reply)))
+    }
+
+    fn malformed(&self, reason: String) -> ProviderError {
+        self.http.malformed(reason).into()
     }
 
     fn missing(&self, zone: &Name) -> ProviderError {
@@ -247,7 +244,8 @@ impl DnsProvider for PowerDns {
     /// With `create_zones`, a domain without a zone counts as an empty one; the first write makes it.
     async fn zones(&self, domains: &[Name]) -> Result<Vec<Zone>, ProviderError> {
         let path = format!("{}/zones", self.root);
-        let listed: Vec<wire::ZoneInfo> = match self.http.get(&path, &[("dnssec", "false")]).await? {
+        let listing = self.http.get(&path).query(&[("dnssec", "false")]);
+        let listed: Vec<wire::ZoneInfo> = match listing.try_read().await? {
             Ok(listed) => listed,
             Err(reply) => return Err(self.odd(&reply)),
         };

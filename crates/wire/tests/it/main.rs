@@ -4,3 +4,6 @@
 mod bodies;
 mod connections;
 mod files;
+mod http;
+mod http_server;
+mod tls;

@@ -8,7 +8,7 @@ use crate::shell::root;
 const ALLOWED: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("settings", &["model"]),
-    ("wire", &["model"]),
+    ("wire", &["model", "settings"]),
     ("store", &["model", "wire"]),
     ("ledger", &["model", "store"]),
     ("sources", &["model", "settings", "wire"]),

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use netstead_model::{
     Name, ProviderError, RecordData, RecordType, Unit, UnitOutcome, WriteReply, WriteRequest,
 };
-use reqwest::{Method, StatusCode};
+use netstead_wire::http::StatusCode;
 
 use super::{
     Creation, PowerDns, SINGLE_VALUES, Version, no_such_zone,
@@ -78,7 +78,7 @@ impl PowerDns {
 
     /// `Ok(Err(reason))` if the server took nothing of it because of what it says.
     async fn patch(&self, zone: &Name, patch: &Patch) -> Result<Result<(), String>, ProviderError> {
-        let reply = self.http.change(Method::PATCH, &self.zone_path(zone), patch).await?;
+        let reply = self.http.patch(&self.zone_path(zone)).json(patch).send().await?;
         match reply.status {
             status if status.is_success() => {
                 self.steps.add(zone);
@@ -95,7 +95,7 @@ impl PowerDns {
     pub(super) async fn create(&self, zone: &Name, creation: &Creation) -> Result<(), ProviderError> {
         let Some(first) = creation.nameservers.first() else { return Err(self.missing(zone)) };
         let hostmaster = creation.hostmaster.clone().map_or_else(|| Name::join("hostmaster", zone), Ok);
-        let hostmaster = hostmaster.map_err(|error| self.http.malformed(error.to_string()))?;
+        let hostmaster = hostmaster.map_err(|error| self.malformed(error.to_string()))?;
         let soa = format!("{first}. {hostmaster}. 1 {REFRESH} {RETRY} {EXPIRE} {MINIMUM}");
         let nameservers = creation.nameservers.iter().map(|name| Record::new(&RecordData::Ns(name.clone())));
         let rrsets = vec![
@@ -103,7 +103,7 @@ impl PowerDns {
             Edit::replace(zone, RecordType::Ns.as_str(), APEX_TTL, nameservers.collect()),
         ];
         let zone = NewZone { name: zone.absolute(), kind: "Native", nameservers: Vec::new(), rrsets };
-        let reply = self.http.change(Method::POST, &format!("{}/zones", self.root), &zone).await?;
+        let reply = self.http.post(&format!("{}/zones", self.root)).json(&zone).send().await?;
         match reply.status {
             status if status.is_success() => {
                 tracing::info!(server = self.http.server(), zone = zone.name, "Zone is made.");

@@ -3,15 +3,13 @@
 use std::collections::BTreeMap;
 
 use netstead_model::{Name, RecordData, RecordType, Service, SetChange};
+use netstead_wire::http::Reply;
 use serde::{Deserialize, Serialize};
 
 use super::Version;
-use crate::{
-    dns::{
-        preconditions::{ServerRecords, expected, wanted},
-        tidy,
-    },
-    http::Reply,
+use crate::dns::{
+    preconditions::{ServerRecords, expected, wanted},
+    tidy,
 };
 
 #[derive(Debug, Deserialize)]
