@@ -1,7 +1,7 @@
 //! Test tools: real servers, networks, small disks, and documents whose commands are run.
 //!
 //! - [`Process`]: a server that runs as long as its value lives. On top of it: [`Etcd`], [`Bind`], [`Knot`], [`PowerDns`],
-//!   [`Dockerd`].
+//!   [`Dockerd`], [`Sshd`].
 //! - [`VirtualNetwork`] and [`Machine`]: machines in network namespaces, whose links can be cut. [`Tmpfs`]: a disk small enough
 //!   to fill.
 //! - [`LossyProxy`], [`DelayingProxy`], [`RecordingProxy`]: proxies that lose answers, hold requests back, or record them.
@@ -23,6 +23,7 @@ mod lossy_proxy;
 mod process;
 mod recording_proxy;
 mod skip;
+mod sshd;
 mod tcp_forward;
 mod tmpfs;
 mod transcript;
@@ -43,6 +44,7 @@ pub use self::{
     process::Process,
     recording_proxy::RecordingProxy,
     skip::{full, has_command, skip},
+    sshd::Sshd,
     tmpfs::Tmpfs,
     transcript::Transcript,
     virtual_network::{Machine, VirtualNetwork},

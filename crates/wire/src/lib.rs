@@ -4,6 +4,7 @@
 //! says how much is taken. Secrets of ours that a server echoes are removed here as well.
 //!
 //! - [`http`]: a server's HTTP API, with retries, limits, redaction and call metrics. [`Tls`]: its TLS settings.
+//! - [`connect_tcp`], [`connect_unix`]: other connections. [`ssh`]: commands on another machine.
 //! - [`Acceptor`], [`Connections`]: listeners, and how many connections they have.
 //! - [`read_body`], [`files`]: bodies and files, up to a limit. [`Redactor`]: removes secrets from text. [`LogLimit`].
 
@@ -11,21 +12,29 @@ mod accept;
 mod body;
 mod connections;
 pub mod files;
+mod host_port;
 #[cfg(feature = "http")]
 pub mod http;
 mod log_limit;
 mod redact;
+pub mod ssh;
+#[cfg(feature = "tls")]
+mod stream;
 #[cfg(feature = "tls")]
 mod tls;
 
-#[cfg(feature = "tls")]
-pub use self::tls::{ALPN_HTTP, Tls, TlsVersion};
 pub use self::{
     accept::Acceptor,
     body::{BodyError, MOST_OF_ANSWER, read_body},
     connections::{
         ActiveConnection, ConnectionCounts, ConnectionLimits, Connections, Refused, RequestInProgress,
     },
+    host_port::{split_host_port, write_host_port},
     log_limit::LogLimit,
     redact::Redactor,
+};
+#[cfg(feature = "tls")]
+pub use self::{
+    stream::{ConnectError, Stream, connect_tcp, connect_unix},
+    tls::{ALPN_HTTP, Tls, TlsVersion},
 };

@@ -6,4 +6,5 @@ mod connections;
 mod files;
 mod http;
 mod http_server;
+mod ssh;
 mod tls;
