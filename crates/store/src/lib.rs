@@ -15,6 +15,7 @@
 //! - [`Snapshot`]: all keys at one moment. [`Watch`]: every commit after a moment, in order.
 //! - [`Epoch`]: the counter under [`EPOCH_KEY`], raised whenever a process takes the lead ([`Store::lead`]). A leader makes its
 //!   commits conditional on it, so a former leader can change nothing.
+//! - [`Membership`]: the nodes that keep a store together, where Netstead nodes do ([`Store::membership`]).
 //! - [`StoreError::Unknown`]: the commit may have landed or not. The caller must read before it does anything else.
 //!
 //! Every store passes the same [`contract`], so the crates above never ask which one they have. Start with the trait
@@ -29,6 +30,7 @@ pub mod faults;
 mod finding;
 mod key_range;
 pub mod local;
+mod membership;
 pub mod memory;
 #[cfg(feature = "raft")]
 pub mod raft;
@@ -49,6 +51,7 @@ pub use self::{
     faults::FaultyStore,
     finding::{StoreFinding, StoreFindingGrade},
     local::{LocalReader, LocalStore},
+    membership::{LeaderElsewhere, MemberId, MemberInfo, MemberList, Membership},
     memory::MemoryStore,
     readable::{Gap, ReadablePages, each_readable},
     watch::Watch,
@@ -216,9 +219,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         None
     }
 
-    /// This store as a node of a raft cluster, if it is one: its members are read and changed there.
-    #[cfg(feature = "raft")]
-    fn as_node(&self) -> Option<&RaftStore> {
+    /// The members that keep this store together, if Netstead nodes do; none where one process or another program keeps it.
+    fn membership(&self) -> Option<&dyn Membership> {
         None
     }
 
