@@ -21,7 +21,7 @@ mod store_format;
 use std::sync::Arc;
 
 use netstead_model::Clock;
-use netstead_store::{Commit, Condition, EPOCH_KEY, Snapshot, Store, StoreError};
+use netstead_store::{Commit, Condition, EPOCH_KEY, Membership, Snapshot, Store, StoreError};
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::info;
@@ -95,7 +95,7 @@ impl Cluster {
 
     /// Whether this node leads. Of nodes that keep the store together, one that has lost its majority does not.
     pub fn leads(&self) -> bool {
-        let alone = || self.store.membership().is_some_and(|members| members.leads_without_majority());
+        let alone = || self.store.membership().is_some_and(Membership::leads_without_majority);
         self.role() != NodeRole::Following && !alone()
     }
 

@@ -18,14 +18,17 @@
 //! - [`Membership`]: the nodes that keep a store together, where Netstead nodes do ([`Store::membership`]).
 //! - [`StoreError::Unknown`]: the commit may have landed or not. The caller must read before it does anything else.
 //!
-//! Every store passes the same [`contract`], so the crates above never ask which one they have. Start with the trait
-//! [`Store`] and the plainest implementation, [`memory`]; then `local/writer.rs`, `etcd.rs` or `raft.rs`.
+//! Every store passes the same `contract`, so the crates above never ask which one they have. Start with the trait
+//! [`Store`] and the plainest implementation, [`memory`]; then `local/writer.rs`, `etcd.rs` or `raft.rs`. The feature `testing`
+//! adds `contract`, `faults` and `simulated`: tests turn it on, and the released program has none of it.
 
+#[cfg(feature = "testing")]
 pub mod contract;
 mod damage;
 mod epoch;
 #[cfg(feature = "etcd")]
 pub mod etcd;
+#[cfg(feature = "testing")]
 pub mod faults;
 mod finding;
 mod key_range;
@@ -35,6 +38,7 @@ pub mod memory;
 #[cfg(feature = "raft")]
 pub mod raft;
 mod readable;
+#[cfg(feature = "testing")]
 pub mod simulated;
 mod watch;
 
@@ -44,11 +48,12 @@ use async_trait::async_trait;
 
 #[cfg(feature = "etcd")]
 pub use self::etcd::{EtcdOptions, EtcdStore, EtcdTls};
+#[cfg(feature = "testing")]
+pub use self::faults::FaultyStore;
 #[cfg(feature = "raft")]
 pub use self::raft::{RaftOptions, RaftSecurity, RaftStore, RaftTimings};
 pub use self::{
     damage::{Damage, DamageLog},
-    faults::FaultyStore,
     finding::{StoreFinding, StoreFindingGrade},
     local::{LocalReader, LocalStore},
     membership::{LeaderElsewhere, MemberId, MemberInfo, MemberList, Membership},

@@ -29,7 +29,7 @@ impl Node {
             NodeRole::Following => cluster.leader().map_or(0, |leader| leader.epoch),
         };
         let (leads, members) = (cluster.leads(), cluster.members().len());
-        let silent = cluster.store().membership().and_then(|members| members.silent_members());
+        let silent = cluster.store().membership().and_then(netstead_store::Membership::silent_members);
         Self { leads, epoch, members, silent, format: cluster.format(), lag }
     }
 

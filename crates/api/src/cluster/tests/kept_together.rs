@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
-use netstead_store::{LeaderElsewhere, MemberId, MemberInfo, MemberList, Membership};
+use netstead_store::{LeaderElsewhere, MemberId, MemberInfo, MemberList};
 
 use super::*;
 
