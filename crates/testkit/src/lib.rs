@@ -42,7 +42,7 @@ pub use self::{
     lossy_proxy::LossyProxy,
     process::Process,
     recording_proxy::RecordingProxy,
-    skip::{full, has_command, skip},
+    skip::{full, has_command, has_commands, skip},
     tmpfs::Tmpfs,
     transcript::Transcript,
     virtual_network::{Machine, VirtualNetwork},
