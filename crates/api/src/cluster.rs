@@ -6,7 +6,7 @@
 //!
 //! - `member_records`: the stored values: [`Leader`], [`Member`], the format.
 //! - `cache`, `member_watch`: these values in memory, and the watch that updates them.
-//! - `store_format`: raises the format. `prune`: removes members that left a raft cluster.
+//! - `store_format`: raises the format. `prune`: removes members that no longer keep the store.
 //! - `engine_slot`: the engine, while this node leads. `peers`: the HTTP client for other nodes.
 
 mod cache;
@@ -21,7 +21,7 @@ mod store_format;
 use std::sync::Arc;
 
 use netstead_model::Clock;
-use netstead_store::{Commit, Condition, EPOCH_KEY, Snapshot, Store, StoreError};
+use netstead_store::{Commit, Condition, EPOCH_KEY, Membership, Snapshot, Store, StoreError};
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::info;
@@ -93,10 +93,10 @@ impl Cluster {
         *self.role.borrow()
     }
 
-    /// Whether this node leads. On a raft store, a node that has lost its majority does not.
+    /// Whether this node leads. Of nodes that keep the store together, one that has lost its majority does not.
     pub fn leads(&self) -> bool {
-        let nobody = || self.store.as_node().is_some_and(netstead_store::RaftStore::leads_nobody);
-        self.role() != NodeRole::Following && !nobody()
+        let alone = || self.store.membership().is_some_and(Membership::leads_without_majority);
+        self.role() != NodeRole::Following && !alone()
     }
 
     pub fn role_changes(&self) -> watch::Receiver<NodeRole> {
@@ -215,7 +215,7 @@ impl Cluster {
         store_format::raise_when_possible(self, epoch).await;
     }
 
-    /// Runs on the leader of a raft store: removes members that are no longer in the raft cluster.
+    /// Runs on the leader where nodes keep the store together: removes members that no longer do.
     pub async fn run_member_pruning(&self) {
         prune::prune_removed_members(self).await;
     }

@@ -45,7 +45,7 @@ pub(crate) fn describe_gap(gap: &Gap) -> String {
 
 /// How to go on from `damage` of `store`: the commands that help.
 pub fn advice(store: &dyn Store, damage: &[Damage]) -> &'static str {
-    if store.as_node().is_some() {
+    if store.membership().is_some() {
         return "other nodes have the same data: stop this one, move its directory away, and start it again to join as a new \
                 node";
     }

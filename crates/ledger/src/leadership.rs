@@ -132,9 +132,9 @@ impl EpochWatch {
     pub async fn until_superseded(&mut self) {
         let (store, epoch) = (Arc::clone(&self.store), self.epoch);
         let elsewhere = async {
-            match store.as_node() {
+            match store.membership() {
                 // Its own data says nothing new while its disk is full.
-                Some(node) => node.until_led_elsewhere(epoch).await,
+                Some(members) => members.until_led_elsewhere(epoch).await,
                 None => std::future::pending().await,
             }
         };

@@ -6,6 +6,7 @@ mod reverse;
 mod service;
 mod set;
 mod values;
+mod wire_form;
 mod zone_file;
 
 use std::{fmt, str::FromStr};

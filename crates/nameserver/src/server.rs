@@ -15,9 +15,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info};
 
-use crate::{
-    notify::Notifier, options::Options, tcp, udp, wire::to_wire, zone_watch::ZoneWatcher, zones::Zones,
-};
+use crate::{notify::Notifier, options::Options, tcp, udp, zone_watch::ZoneWatcher, zones::Zones};
 
 /// How often a free port is looked for that UDP and TCP can both have.
 const TRIES: usize = 16;
@@ -122,7 +120,7 @@ impl NameServer {
 
     /// The serial of a zone as it is answered now; none if it is not answered for.
     pub fn serial(&self, zone: &Name) -> Option<u32> {
-        self.zones.load().get(&to_wire(zone)).map(|zone| zone.serial)
+        self.zones.load().get(&zone.to_wire()).map(|zone| zone.serial)
     }
 
     /// How many zones it answers for.

@@ -4,8 +4,6 @@ mod query;
 mod rdata;
 mod reply;
 
-use netstead_model::{Name, RecordType};
-
 pub(crate) use self::{
     query::{Edns, Malformed, Query},
     rdata::{body, soa_body},
@@ -16,7 +14,7 @@ pub(crate) const HEADER: usize = 12;
 /// The most a name has in wire form.
 pub(crate) const MOST_OF_NAME: usize = 255;
 
-/// Numbers of types that are not among [`RecordType`], and of those the server treats in a special way.
+/// Numbers of types that are not among [`netstead_model::RecordType`], and of those the server treats in a special way.
 pub(crate) mod kind {
     pub(crate) const NS: u16 = 2;
     pub(crate) const CNAME: u16 = 5;
@@ -46,34 +44,6 @@ pub(crate) mod code {
 pub(crate) const IN: u16 = 1;
 
 pub(crate) const OPCODE_NOTIFY: u16 = 4;
-
-pub(crate) fn number_of(kind: RecordType) -> u16 {
-    match kind {
-        RecordType::A => kind::A,
-        RecordType::Ns => kind::NS,
-        RecordType::Cname => kind::CNAME,
-        RecordType::Ptr => 12,
-        RecordType::Mx => 15,
-        RecordType::Txt => 16,
-        RecordType::Aaaa => kind::AAAA,
-        RecordType::Srv => 33,
-        RecordType::Svcb => 64,
-        RecordType::Https => 65,
-        RecordType::Caa => 257,
-    }
-}
-
-/// A name as labels with their lengths, up to the root. A [`Name`] is in lower case already.
-pub(crate) fn to_wire(name: &Name) -> Vec<u8> {
-    let mut wire = Vec::with_capacity(name.as_str().len() + 2);
-    for label in name.labels() {
-        // A label of a Name has at most 63 bytes.
-        wire.push(u8::try_from(label.len()).unwrap_or(0));
-        wire.extend_from_slice(label.as_bytes());
-    }
-    wire.push(0);
-    wire
-}
 
 /// The name one label up; none for the root.
 pub(crate) fn parent(wire: &[u8]) -> Option<&[u8]> {

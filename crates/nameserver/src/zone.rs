@@ -9,7 +9,7 @@ use netstead_model::{Name, RecordSet, RecordType};
 
 use crate::{
     sharded::Sharded,
-    wire::{body, kind, number_of, parent, soa_body, to_wire},
+    wire::{body, kind, parent, soa_body},
 };
 
 pub(crate) use self::{
@@ -57,7 +57,7 @@ pub(crate) struct Set {
 impl Set {
     pub(crate) fn new(set: &RecordSet) -> Self {
         let records = set.values.iter().filter_map(|value| body(value, set.ttl)).collect();
-        Self { kind: number_of(set.kind), records }
+        Self { kind: set.kind.number(), records }
     }
 
     /// Where the data of the first record lies in it: the target of a CNAME or an NS.
@@ -78,7 +78,7 @@ impl Node {
 
 impl Zone {
     pub(crate) fn new(name: Name, host: Name, serial: u32, lone: bool) -> Self {
-        let apex: Arc<[u8]> = to_wire(&name).into();
+        let apex: Arc<[u8]> = name.to_wire().into();
         let ns =
             RecordSet::new(name, RecordType::Ns, OWN_TTL, [netstead_model::RecordData::Ns(host.clone())]);
         let mut nodes = Sharded::new();

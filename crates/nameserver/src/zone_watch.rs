@@ -19,7 +19,6 @@ use self::retry::Retry;
 use crate::{
     notify::Notifier,
     stored_zone::{self, Entry, Header, Slot, StoredKey, Values},
-    wire::{number_of, to_wire},
     zone::{Diff, Set, Zone},
     zones::Zones,
 };
@@ -241,9 +240,9 @@ impl LoadedZone {
         let mut diff =
             Diff { from: self.header.serial, to: header.serial, removed: Vec::new(), added: Vec::new() };
         for (slot, values) in seen {
-            let owner: Box<[u8]> = to_wire(&slot.name).into();
+            let owner: Box<[u8]> = slot.name.to_wire().into();
             let set = values.map(|values| Arc::new(Set::new(&values.to_set(&slot))));
-            let old = self.zone.replace(&owner, number_of(slot.kind), set.clone());
+            let old = self.zone.replace(&owner, slot.kind.number(), set.clone());
             if old != set {
                 diff.removed.extend(old.map(|old| (owner.clone(), old)));
                 diff.added.extend(set.map(|set| (owner, set)));

@@ -58,9 +58,9 @@ pub(crate) struct Node {
 impl Node {
     /// The id that is kept beside the data; one is drawn if there is none yet.
     pub(crate) fn of(place: &StoreLocation, store: &dyn Store) -> Self {
-        if let Some(node) = store.as_node() {
+        if let Some(members) = store.membership() {
             // It has an id already, drawn with its directory.
-            return Self { id: netstead_store::raft::hex(node.id()), _lock: None };
+            return Self { id: members.id().to_string(), _lock: None };
         }
         let dir = match place {
             StoreLocation::Memory | StoreLocation::Raft(_) => return Self::with_temporary_id(),

@@ -77,7 +77,7 @@ pub(crate) async fn check(dir: &Path, store: &dyn Store) -> anyhow::Result<()> {
         let dir = dir.display();
         let message = format!("a restore into {dir} was interrupted before it had written anything");
         // The directory of a node stands in the configuration.
-        let place = if store.as_node().is_some() { String::new() } else { format!(" --data-dir {dir}") };
+        let place = if store.membership().is_some() { String::new() } else { format!(" --data-dir {dir}") };
         let hint = format!(
             "begin anew: `netstead store restore FILE{place}`; for a new and empty store remove {dir}/{FILE}"
         );

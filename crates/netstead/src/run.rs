@@ -142,7 +142,8 @@ impl RunContext<'_> {
     /// Waits until a node that keeps the store with others is in a cluster, for as long as it takes, and says meanwhile that
     /// it lives. `false` if the server is to end before that.
     async fn join_cluster(&self, store: &dyn Store, bound: &Bound) -> anyhow::Result<bool> {
-        let Some(node) = store.as_node().filter(|node| !node.own_status().is_in_a_cluster()) else {
+        let Some(members) = store.membership().filter(|members| !members.own_members().is_in_a_cluster())
+        else {
             return Ok(true);
         };
         let health = store.health_changes();
@@ -153,7 +154,7 @@ impl RunContext<'_> {
         let joined = CancellationToken::new();
         let starting = bound.serve_starting(reason, joined.clone()).map_err(unserved)?;
         let joining = async {
-            node.joined().await;
+            members.joined().await;
             // A node that came in just now knows in a moment which one leads.
             let mut health = store.health_changes();
             let ready = health.wait_for(|health| *health == Health::Ready);

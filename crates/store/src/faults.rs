@@ -239,9 +239,8 @@ impl Store for FaultyStore {
         Some(self.damaged.log())
     }
 
-    #[cfg(feature = "raft")]
-    fn as_node(&self) -> Option<&crate::RaftStore> {
-        self.inner.as_node()
+    fn membership(&self) -> Option<&dyn crate::Membership> {
+        self.inner.membership()
     }
 
     async fn close(&self) {

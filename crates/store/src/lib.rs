@@ -15,24 +15,30 @@
 //! - [`Snapshot`]: all keys at one moment. [`Watch`]: every commit after a moment, in order.
 //! - [`Epoch`]: the counter under [`EPOCH_KEY`], raised whenever a process takes the lead ([`Store::lead`]). A leader makes its
 //!   commits conditional on it, so a former leader can change nothing.
+//! - [`Membership`]: the nodes that keep a store together, where Netstead nodes do ([`Store::membership`]).
 //! - [`StoreError::Unknown`]: the commit may have landed or not. The caller must read before it does anything else.
 //!
-//! Every store passes the same [`contract`], so the crates above never ask which one they have. Start with the trait
-//! [`Store`] and the plainest implementation, [`memory`]; then `local/writer.rs`, `etcd.rs` or `raft.rs`.
+//! Every store passes the same `contract`, so the crates above never ask which one they have. Start with the trait
+//! [`Store`] and the plainest implementation, [`memory`]; then `local/writer.rs`, `etcd.rs` or `raft.rs`. The feature `testing`
+//! adds `contract`, `faults` and `simulated`: tests turn it on, and the released program has none of it.
 
+#[cfg(feature = "testing")]
 pub mod contract;
 mod damage;
 mod epoch;
 #[cfg(feature = "etcd")]
 pub mod etcd;
+#[cfg(feature = "testing")]
 pub mod faults;
 mod finding;
 mod key_range;
 pub mod local;
+mod membership;
 pub mod memory;
 #[cfg(feature = "raft")]
 pub mod raft;
 mod readable;
+#[cfg(feature = "testing")]
 pub mod simulated;
 mod watch;
 
@@ -42,13 +48,15 @@ use async_trait::async_trait;
 
 #[cfg(feature = "etcd")]
 pub use self::etcd::{EtcdOptions, EtcdStore, EtcdTls};
+#[cfg(feature = "testing")]
+pub use self::faults::FaultyStore;
 #[cfg(feature = "raft")]
 pub use self::raft::{RaftOptions, RaftSecurity, RaftStore, RaftTimings};
 pub use self::{
     damage::{Damage, DamageLog},
-    faults::FaultyStore,
     finding::{StoreFinding, StoreFindingGrade},
     local::{LocalReader, LocalStore},
+    membership::{LeaderElsewhere, MemberId, MemberInfo, MemberList, Membership},
     memory::MemoryStore,
     readable::{Gap, ReadablePages, each_readable},
     watch::Watch,
@@ -216,9 +224,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         None
     }
 
-    /// This store as a node of a raft cluster, if it is one: its members are read and changed there.
-    #[cfg(feature = "raft")]
-    fn as_node(&self) -> Option<&RaftStore> {
+    /// The members that keep this store together, if Netstead nodes do; none where one process or another program keeps it.
+    fn membership(&self) -> Option<&dyn Membership> {
         None
     }
 

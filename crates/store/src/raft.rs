@@ -8,7 +8,7 @@
 //! - Messages: `wire`, `secure_channel`, `peers` (asking), `server` (answering), `rejected_peers`, `network` (for openraft).
 //! - Commits and reads: `proposer`, `read_index`.
 //! - Leadership: `election`, `leadership_transfer`, `leadership` (of the ledger, by epoch).
-//! - Members: `bootstrap`, `membership`, `quorum_check`, `readdress`, `address`, `silent_members`.
+//! - Members: `bootstrap`, `membership`, `members` (what other crates see), `quorum_check`, `readdress`, `address`, `silent_members`.
 //! - The running node: `node`, `maintenance`, `health`, `status`, `examine`.
 
 mod address;
@@ -23,6 +23,7 @@ mod leadership_transfer;
 mod log;
 mod log_cache;
 mod maintenance;
+mod members;
 mod membership;
 mod network;
 mod node;
@@ -48,7 +49,7 @@ mod wire;
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -65,7 +66,6 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::{
     address::node_address,
-    leader_elsewhere::LeaderElsewhere,
     options::{RaftOptions, RaftSecurity, RaftTimings},
     server::CONNECTIONS,
     status::{MemberStatus, Role, Status},
@@ -83,8 +83,8 @@ use self::{
     wire::{Answer, Question},
 };
 use crate::{
-    Commit, Committed, Condition, EPOCH_KEY, Entry, Epoch, Health, Snapshot, Store, StoreError, Version,
-    Watch,
+    Commit, Committed, Condition, EPOCH_KEY, Entry, Epoch, Health, Membership, Snapshot, Store, StoreError,
+    Version, Watch,
 };
 
 /// Where nodes listen to each other unless told otherwise.
@@ -205,17 +205,6 @@ impl RaftStore {
             }
             _ => own,
         }
-    }
-
-    /// How many members have not answered for 10 s; known on the leader.
-    pub fn silent_members(&self) -> Option<usize> {
-        let leads = self.node.leader() == Leader::Me;
-        leads.then(|| self.node.silent_members.lock().unwrap_or_else(PoisonError::into_inner).count())
-    }
-
-    /// Whether this node leads without a majority: none has confirmed it for long.
-    pub fn leads_nobody(&self) -> bool {
-        self.node.leads_nobody()
     }
 
     /// What this node knows itself, without asking anybody.
@@ -490,7 +479,7 @@ impl Store for RaftStore {
         self.node.disk.store.damage()
     }
 
-    fn as_node(&self) -> Option<&RaftStore> {
+    fn membership(&self) -> Option<&dyn Membership> {
         Some(self)
     }
 

@@ -7,8 +7,6 @@ mod primary;
 
 use std::{fs, io, path::Path, process::Command, time::Duration};
 
-use crate::skip::{has_command, skip};
-
 pub use self::{
     bind::{Bind, Named, SecretiveBind, SecretiveNamed},
     knot::{Knot, Knotd},
@@ -41,17 +39,6 @@ impl TsigKey {
     #[must_use]
     pub fn with_algorithm(algorithm: &str) -> Self {
         Self { algorithm: algorithm.into(), ..Self::default() }
-    }
-}
-
-/// Whether all of these programs are here; if not, the test is skipped.
-fn all_here(commands: &[&str]) -> bool {
-    match commands.iter().find(|command| !has_command(command)) {
-        None => true,
-        Some(missing) => {
-            skip(&format!("`{missing}` is not installed"));
-            false
-        }
     }
 }
 

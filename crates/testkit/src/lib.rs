@@ -43,7 +43,7 @@ pub use self::{
     lossy_proxy::LossyProxy,
     process::Process,
     recording_proxy::RecordingProxy,
-    skip::{full, has_command, skip},
+    skip::{full, has_command, has_commands, skip},
     sshd::Sshd,
     tmpfs::Tmpfs,
     transcript::Transcript,

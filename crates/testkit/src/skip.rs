@@ -44,6 +44,17 @@ pub fn has_command(name: &str) -> bool {
     env::var_os("PATH").is_some_and(|path| env::split_paths(&path).any(|dir| dir.join(name).is_file()))
 }
 
+/// Whether all of these programs are in `PATH`. If one is missing, the test is [skipped](skip()).
+pub fn has_commands(names: &[&str]) -> bool {
+    match names.iter().find(|name| !has_command(name)) {
+        None => true,
+        Some(missing) => {
+            skip(&format!("`{missing}` is not installed"));
+            false
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

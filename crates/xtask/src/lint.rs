@@ -21,6 +21,7 @@ pub(crate) fn check(fix: bool) -> Result<bool> {
     }
     let mut problems = dependencies::without_reason()?;
     problems.extend(dependencies::banned()?);
+    problems.extend(dependencies::shipped_test_code()?);
     problems.extend(crate_graph::forbidden_dependencies()?);
     problems.extend(files::misplaced()?);
     problems.extend(words::hard()?);

@@ -2,7 +2,10 @@
 
 mod cargo_deny;
 mod counts;
+mod slowest;
 mod summary;
+
+use std::process::Command;
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
@@ -111,15 +114,19 @@ fn tests(options: &Options, counts: &mut Counts) -> Result<bool> {
     if !image::lay_out(&image, image::Arch::HERE, true)? {
         return Ok(false);
     }
-    let mut command = cargo("test --workspace --no-fail-fast");
-    command.env("NETSTEAD_TEST_SKIPS", &skips).env_remove("NETSTEAD_TEST_FULL");
-    command.env("NETSTEAD_TEST_IMAGE", image);
-    if is_root() {
-        command.env("NETSTEAD_TEST_FULL", "1");
-    } else {
+    let root = is_root();
+    if !root {
         eprintln!("note: not run by root, so tests that mount a file system are skipped");
     }
-    let passed = run_watched(&mut command, |line| counts.add(line))?;
+    let mut passed = true;
+    for mut command in [timed_tests(), cargo("test --workspace --no-fail-fast --doc")] {
+        command.env("NETSTEAD_TEST_SKIPS", &skips).env_remove("NETSTEAD_TEST_FULL");
+        command.env("NETSTEAD_TEST_IMAGE", &image);
+        if root {
+            command.env("NETSTEAD_TEST_FULL", "1");
+        }
+        passed &= run_watched(&mut command, |line| counts.add(line))?;
+    }
     if let Ok(skipped) = std::fs::read_to_string(&skips) {
         counts.skip(skipped.lines().map(str::to_owned));
     }
@@ -127,4 +134,15 @@ fn tests(options: &Options, counts: &mut Counts) -> Result<bool> {
         bail!("no test ran, or what they print is not understood any more");
     }
     Ok(passed)
+}
+
+/// All tests but those in comments, each with its time.
+///
+/// `--report-time` is an unstable option of the test harness. The variable that allows it is set for the test binaries only:
+/// the compiler must not see it, because build scripts look at it and crates would be built as for a nightly compiler.
+fn timed_tests() -> Command {
+    let mut command = cargo("test --workspace --no-fail-fast --tests --examples --config");
+    command.arg("target.'cfg(all())'.runner = ['env', 'RUSTC_BOOTSTRAP=1']");
+    command.args(["--", "-Zunstable-options", "--report-time"]);
+    command
 }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use netstead_store::{Store, Watch, WatchItem, pause_for, raft::hex};
+use netstead_store::{Store, Watch, WatchItem, pause_for};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
@@ -84,12 +84,12 @@ pub(super) async fn follow(
 
 /// Learns which node leads from the nodes themselves, for as long as nothing new comes into the store of this one.
 async fn follow_leader_elsewhere(store: &dyn Store, known: &watch::Sender<ClusterCache>) {
-    let Some(node) = store.as_node() else { return };
+    let Some(node) = store.membership() else { return };
     let mut leads = node.leader_elsewhere();
     loop {
         let leader = *leads.borrow_and_update();
         if let Some(leader) = leader {
-            known.send_if_modified(|known| known.led_elsewhere(&hex(leader.node), leader.epoch));
+            known.send_if_modified(|known| known.led_elsewhere(&leader.node.to_string(), leader.epoch));
         }
         if leads.changed().await.is_err() {
             return;

@@ -5,6 +5,8 @@ use netstead_store::{Committed, Entry, Epoch, Health, MemoryStore, Watch};
 
 use super::*;
 
+mod kept_together;
+
 fn member(id: &str, format: u32) -> Member {
     let now = SystemClock.wall();
     let url = format!("http://{id}.test:5301");

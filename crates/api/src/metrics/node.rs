@@ -15,7 +15,7 @@ pub(crate) struct Node {
     leads: bool,
     epoch: u64,
     members: usize,
-    /// Members of the raft cluster; known on its leader.
+    /// Members that do not answer; known on the leader of nodes that keep the store together.
     silent: Option<usize>,
     format: u32,
     /// How long ago the store last confirmed what this node knows.
@@ -29,7 +29,7 @@ impl Node {
             NodeRole::Following => cluster.leader().map_or(0, |leader| leader.epoch),
         };
         let (leads, members) = (cluster.leads(), cluster.members().len());
-        let silent = cluster.store().as_node().and_then(netstead_store::RaftStore::silent_members);
+        let silent = cluster.store().membership().and_then(netstead_store::Membership::silent_members);
         Self { leads, epoch, members, silent, format: cluster.format(), lag }
     }
 

@@ -9,7 +9,7 @@ use netstead_ledger::{
     damage::{advice, describe, part_name},
 };
 use netstead_model::{PoolStatus, Waiting};
-use netstead_store::{Damage, RaftStore, Store};
+use netstead_store::{Damage, Membership, Store};
 
 use super::scoped;
 use crate::{
@@ -98,7 +98,7 @@ async fn ask_leader(session: &RequestContext, headers: &HeaderMap) -> Option<Res
     if here || headers.contains_key(forward::FORWARDED) {
         return None;
     }
-    if session.app.ledger.store().as_node().is_some_and(RaftStore::knows_no_leader) {
+    if session.app.ledger.store().membership().is_some_and(Membership::knows_no_leader) {
         // The last one that is known may be a machine that is switched off.
         return Some(Err("no node leads".to_owned()));
     }

@@ -28,25 +28,59 @@ impl ServerTls {
         self.0.load_full()
     }
 
-    /// Looks at the files for ever. Files that cannot be used leave what is in use in use.
+    /// Reads the files again and again, for ever.
     pub(super) async fn reload(self, files: TlsFiles) {
-        let mut tried = Texts::read(&files).await.ok();
+        let interval = files.interval;
+        let mut reloader = Reloader::new(self, files).await;
         loop {
-            tokio::time::sleep(files.interval).await;
-            // While a file is being replaced it may be missing for a moment.
-            let Ok(texts) = Texts::read(&files).await else { continue };
-            if tried.as_ref() == Some(&texts) {
-                continue;
-            }
-            match texts.config(&files) {
-                Ok(new) => {
-                    self.0.store(Arc::new(new));
-                    info!(certificate = %files.certificate.display(), "Certificate loaded anew.");
-                }
-                Err(error) => warn!(%error, "The changed certificate is not used; the old one goes on."),
-            }
-            tried = Some(texts);
+            tokio::time::sleep(interval).await;
+            reloader.reload_once().await;
         }
+    }
+}
+
+/// Reads the files again. Files that cannot be used leave the certificate in use as it is.
+struct Reloader {
+    tls: ServerTls,
+    files: TlsFiles,
+    /// The last contents that were tried.
+    tried: Option<Texts>,
+}
+
+/// Result of reading the files again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reloaded {
+    Unchanged,
+    /// A file cannot be read. While it is being replaced it may be missing for a moment.
+    Unreadable,
+    Used,
+    Refused,
+}
+
+impl Reloader {
+    async fn new(tls: ServerTls, files: TlsFiles) -> Self {
+        let tried = Texts::read(&files).await.ok();
+        Self { tls, files, tried }
+    }
+
+    async fn reload_once(&mut self) -> Reloaded {
+        let Ok(texts) = Texts::read(&self.files).await else { return Reloaded::Unreadable };
+        if self.tried.as_ref() == Some(&texts) {
+            return Reloaded::Unchanged;
+        }
+        let outcome = match texts.config(&self.files) {
+            Ok(new) => {
+                self.tls.0.store(Arc::new(new));
+                info!(certificate = %self.files.certificate.display(), "Certificate loaded anew.");
+                Reloaded::Used
+            }
+            Err(error) => {
+                warn!(%error, "The changed certificate is not used; the old one goes on.");
+                Reloaded::Refused
+            }
+        };
+        self.tried = Some(texts);
+        outcome
     }
 }
 
@@ -85,4 +119,40 @@ async fn read(path: &Path) -> Result<Vec<u8>, ServeError> {
 
 fn wrong(path: &Path, reason: &dyn std::fmt::Display) -> ServeError {
     ServeError::Tls { path: path.to_owned(), reason: reason.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{CertifiedKey, generate_simple_self_signed};
+
+    use super::*;
+
+    fn write(files: &TlsFiles) {
+        let CertifiedKey { cert, signing_key } =
+            generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        std::fs::write(&files.certificate, cert.pem()).unwrap();
+        std::fs::write(&files.key, signing_key.serialize_pem()).unwrap();
+    }
+
+    #[tokio::test]
+    async fn files_that_cannot_be_used_leave_the_old_certificate_in_use() {
+        let dir = tempfile::tempdir().unwrap();
+        let files = TlsFiles::new(dir.path().join("cert.pem"), dir.path().join("key.pem"));
+        write(&files);
+        let tls = ServerTls::load(&files).await.unwrap();
+        let first = tls.config();
+        let mut reloader = Reloader::new(tls.clone(), files.clone()).await;
+        assert_eq!(reloader.reload_once().await, Reloaded::Unchanged);
+
+        std::fs::write(&files.certificate, "nonsense").unwrap();
+        assert_eq!(reloader.reload_once().await, Reloaded::Refused);
+        assert_eq!(reloader.reload_once().await, Reloaded::Unchanged, "it is refused once");
+        std::fs::remove_file(&files.certificate).unwrap();
+        assert_eq!(reloader.reload_once().await, Reloaded::Unreadable);
+        assert!(Arc::ptr_eq(&first, &tls.config()));
+
+        write(&files);
+        assert_eq!(reloader.reload_once().await, Reloaded::Used);
+        assert!(!Arc::ptr_eq(&first, &tls.config()));
+    }
 }

@@ -8,7 +8,6 @@ use netstead_store::{Entry as Stored, Snapshot, StoreError};
 use super::{LoadedZone, decoded};
 use crate::{
     stored_zone::{self, Entry, Header, StoredKey},
-    wire::{number_of, to_wire},
     zone::{Set, Zone},
 };
 
@@ -36,7 +35,7 @@ pub(super) async fn load(
         let Some(held) = zones.get_mut(&name) else { return };
         if let Some(values) = entry.visible_values(held.header.visible) {
             let set = Arc::new(Set::new(&values.to_set(&slot)));
-            held.zone.replace(&to_wire(&slot.name), number_of(slot.kind), Some(set));
+            held.zone.replace(&slot.name.to_wire(), slot.kind.number(), Some(set));
         }
         if entry.from > held.header.visible {
             held.staged.insert(slot, entry);

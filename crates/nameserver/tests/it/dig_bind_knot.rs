@@ -4,22 +4,10 @@ use std::{fmt::Write, net::UdpSocket, path::Path, process::Stdio, sync::Arc, tim
 
 use netstead_nameserver::Options;
 use netstead_store::MemoryStore;
+use netstead_testkit::has_commands;
 use tokio::process::{Child, Command};
 
 use crate::fixture::{House, options};
-
-/// Whether a program is there. Without it a test is skipped, unless all were asked for.
-fn has(program: &str) -> bool {
-    let paths = std::env::var_os("PATH").unwrap_or_default();
-    let mut folders: Vec<_> = std::env::split_paths(&paths).collect();
-    folders.push("/usr/sbin".into());
-    let found = folders.iter().any(|folder| folder.join(program).is_file());
-    assert!(found || std::env::var_os("NETSTEAD_TEST_FULL").is_none(), "{program} is missing");
-    if !found {
-        println!("skipped: {program} is missing");
-    }
-    found
-}
 
 async fn run(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output().await.unwrap();
@@ -40,7 +28,7 @@ fn many(count: usize) -> String {
 
 #[tokio::test]
 async fn dig_and_kdig_understand_us() {
-    if !has("dig") || !has("kdig") {
+    if !has_commands(&["dig", "kdig"]) {
         return;
     }
     let house = House::new(&["example.test", "2.0.192.in-addr.arpa"]).await;
@@ -140,7 +128,7 @@ async fn a_secondary_follows(
 
 #[tokio::test]
 async fn bind_follows_as_a_secondary() {
-    if !has("named") || !has("dig") {
+    if !has_commands(&["named", "dig"]) {
         return;
     }
     a_secondary_follows("named", |folder, port, primary| {
@@ -161,7 +149,7 @@ async fn bind_follows_as_a_secondary() {
 
 #[tokio::test]
 async fn knot_follows_as_a_secondary() {
-    if !has("knotd") || !has("dig") {
+    if !has_commands(&["knotd", "dig"]) {
         return;
     }
     a_secondary_follows("knotd", |folder, port, primary| {

@@ -88,7 +88,7 @@ fn not_led(from: &dyn Store) -> Failure {
     match from.health() {
         Health::Ready => Failure::new("a Netstead is running on the old store")
             .hint("stop every server that uses it, then move it"),
-        Health::Failed { reason } if from.as_node().is_some() => {
+        Health::Failed { reason } if from.membership().is_some() => {
             Failure::new(format!("the old store: {reason}")).hint(
                 "start the other nodes, and remove all but one with `netstead cluster remove`; if they are lost for \
                  good, `netstead store backup --local --stale` takes this node's own copy",

@@ -54,11 +54,8 @@ pub(super) fn current_alerts(
 
 /// One alert for each damaged part. Of nodes that keep the store together, each has its own files.
 pub(super) fn of_store(store: &dyn Store, damage: &[Damage]) -> Vec<Alert> {
-    let (node, whose) = match store.as_node() {
-        Some(node) => (
-            format!("node/{}/", netstead_store::raft::hex(node.id())),
-            format!(" of node `{}`", machine_name()),
-        ),
+    let (node, whose) = match store.membership() {
+        Some(members) => (format!("node/{}/", members.id()), format!(" of node `{}`", machine_name())),
         None => Default::default(),
     };
     let alert = |one: &Damage| Alert {

@@ -137,8 +137,19 @@ fn a_typo_that_is_put_right_leaves_no_trace() {
         world.wait(60).pass();
         (world.settings, world.domains) = (before.settings.clone(), before.domains.clone());
         world.inventory = before.inventory.clone();
+        for _ in 0..20 {
+            world.wait(60).pass();
+        }
+        // Names that only the typo made are parked; every set that was there before is as it was, and stays.
+        let plan = world.plan();
+        assert!(plan.is_empty(), "{what}:\n{plan}");
         let names: Vec<_> = before.server.values().into_iter().map(|(name, _)| name).collect();
-        let parked = world.plan().parked.map_or(Vec::new(), |parked| parked.changes);
+        let parked = plan.parked.map_or(Vec::new(), |parked| parked.changes);
         assert!(!parked.iter().any(|change| names.contains(&change.name)), "{what}");
+        for (zone, sets) in &before.server.0 {
+            for (key, set) in sets {
+                assert_eq!(world.server.0[zone].get(key), Some(set), "{what}");
+            }
+        }
     }
 }

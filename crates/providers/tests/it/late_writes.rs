@@ -7,32 +7,77 @@ use netstead_testkit::{Bind, Knot, PowerDns, TsigKey};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
-    sync::Semaphore,
+    sync::{Semaphore, watch},
+    time::timeout,
 };
 
 use crate::support::{a, change, config, hasty, request, rfc2136, stopped, zone};
 
-/// Forwards whole messages to `server`, but an update only once `gate` lets it, also when its sender is gone.
-async fn proxy(server: SocketAddr, gate: Arc<Semaphore>) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(async move {
-        while let Ok((mut client, _)) = listener.accept().await {
-            let gate = Arc::clone(&gate);
-            tokio::spawn(async move {
-                let mut server = TcpStream::connect(server).await.unwrap();
-                while let Some(message) = frame(&mut client).await {
-                    if message[2] & 0x78 == 0x28 {
-                        gate.acquire().await.unwrap().forget();
-                    }
-                    send(&mut server, &message).await;
-                    let answer = frame(&mut server).await.unwrap();
-                    send(&mut client, &answer).await;
-                }
-            });
+/// How long anything here may take before the test fails.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Forwards whole messages to a server, but an update only once it is opened, also when its sender is gone.
+struct Gate {
+    address: SocketAddr,
+    open: Arc<Semaphore>,
+    updates: watch::Receiver<Updates>,
+}
+
+/// How many updates came to the gate, and how many of them the server has answered.
+#[derive(Debug, Default)]
+struct Updates {
+    came: usize,
+    answered: usize,
+}
+
+impl Gate {
+    async fn before(server: SocketAddr) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (open, counts) = (Arc::new(Semaphore::new(0)), watch::Sender::<Updates>::default());
+        let (gate, updates) = (Arc::clone(&open), counts.subscribe());
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                tokio::spawn(forward(client, server, Arc::clone(&gate), counts.clone()));
+            }
+        });
+        Self { address, open, updates }
+    }
+
+    /// Returns when an update waits here.
+    async fn holds_one(&mut self) {
+        let came = self.updates.wait_for(|updates| updates.came > 0);
+        timeout(PATIENCE, came).await.expect("an update comes to the gate").unwrap();
+    }
+
+    /// Lets everything through, and returns when the server has answered all updates that waited.
+    async fn let_through(&mut self) {
+        self.open.add_permits(100);
+        let answered = self.updates.wait_for(|updates| updates.answered == updates.came && updates.came > 0);
+        timeout(PATIENCE, answered).await.expect("the server answers every update").unwrap();
+    }
+}
+
+async fn forward(
+    mut client: TcpStream,
+    server: SocketAddr,
+    gate: Arc<Semaphore>,
+    counts: watch::Sender<Updates>,
+) {
+    let mut server = TcpStream::connect(server).await.unwrap();
+    while let Some(message) = frame(&mut client).await {
+        let is_update = message[2] & 0x78 == 0x28;
+        if is_update {
+            counts.send_modify(|updates| updates.came += 1);
+            gate.acquire().await.unwrap().forget();
         }
-    });
-    address
+        send(&mut server, &message).await;
+        let answer = frame(&mut server).await.unwrap();
+        if is_update {
+            counts.send_modify(|updates| updates.answered += 1);
+        }
+        send(&mut client, &answer).await;
+    }
 }
 
 async fn frame(stream: &mut TcpStream) -> Option<Vec<u8>> {
@@ -54,22 +99,22 @@ async fn check(server: SocketAddr, key: &TsigKey) {
     assert_eq!(first, Ok(vec![UnitOutcome::Applied].into()));
 
     // Stopped, overtaken by generation 12, continued: told that it is late.
-    let gate = Arc::new(Semaphore::new(0));
-    let slow = rfc2136(proxy(server, Arc::clone(&gate)).await, key);
+    let mut gate = Gate::before(server).await;
+    let slow = rfc2136(gate.address, key);
     let late = tokio::spawn(async move {
         slow.write(&zone(), &request(11, vec![change(at("192.0.2.10"), at("192.0.2.11"))])).await
     });
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    gate.holds_one().await;
     let newer = vec![change(at("192.0.2.10"), at("192.0.2.12"))];
     assert_eq!(direct.write(&zone(), &request(12, newer)).await, Ok(vec![UnitOutcome::Applied].into()));
-    gate.add_permits(100);
+    gate.open.add_permits(100);
     let late = late.await.unwrap();
     let late = stopped(late);
     assert!(matches!(late, ProviderError::Late { .. }), "{late:?}");
 
     // Given up by its sender, overtaken although the value it expects is back, and delivered after that.
-    let gate = Arc::new(Semaphore::new(0));
-    let slow = hasty(config(proxy(server, Arc::clone(&gate)).await, key));
+    let mut gate = Gate::before(server).await;
+    let slow = hasty(config(gate.address, key));
     let lost = slow.write(&zone(), &request(13, vec![change(at("192.0.2.12"), at("192.0.2.13"))])).await;
     let lost = stopped(lost);
     assert!(matches!(lost, ProviderError::Unknown { .. }), "{lost:?}");
@@ -77,8 +122,7 @@ async fn check(server: SocketAddr, key: &TsigKey) {
     assert_eq!(direct.write(&zone(), &request(14, there)).await, Ok(vec![UnitOutcome::Applied].into()));
     let back = vec![change(at("192.0.2.14"), at("192.0.2.12"))];
     assert_eq!(direct.write(&zone(), &request(15, back)).await, Ok(vec![UnitOutcome::Applied].into()));
-    gate.add_permits(100);
-    tokio::time::sleep(Duration::from_millis(500)).await;
+    gate.let_through().await;
     let content = direct.read(&zone()).await.unwrap();
     assert!(content.sets.contains(&at("192.0.2.12").unwrap()), "{:?}", content.sets);
 }

@@ -14,32 +14,23 @@ use tokio::{
 };
 
 use super::{
-    RaftStore,
-    node::{Leader, Node},
+    node::Node,
     peers::Lane,
     status::{Role, Status},
     types::{Member, Metrics, NodeId},
     wire::{Answer, Question},
 };
-use crate::{EPOCH_KEY, Snapshot as _, epoch};
+use crate::{EPOCH_KEY, LeaderElsewhere, MemberId, Snapshot as _, epoch};
 
 /// How long another node may take to answer.
 const PATIENCE: Duration = Duration::from_secs(1);
-
-/// The node that leads, as the other nodes say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LeaderElsewhere {
-    pub node: NodeId,
-    /// The epoch of the ledger in the data of that node.
-    pub epoch: u64,
-}
 
 /// Search for the leader among the other members while this node has no core.
 #[derive(Debug, Default)]
 pub(super) struct Inquiry {
     /// The other members, as the last core knew them.
     members: Mutex<Vec<(NodeId, Member)>>,
-    found: watch::Sender<Option<LeaderElsewhere>>,
+    pub(super) found: watch::Sender<Option<LeaderElsewhere>>,
     /// One round at a time.
     asking: AsyncMutex<()>,
 }
@@ -92,27 +83,6 @@ impl Node {
 /// The term and the node, if the node that says this leads.
 fn led_by(status: &Status) -> Option<(u64, LeaderElsewhere)> {
     let leads = status.role == Role::Leader && status.leader == Some(status.id);
-    let leader = LeaderElsewhere { node: status.id, epoch: status.epoch? };
+    let leader = LeaderElsewhere { node: MemberId(status.id), epoch: status.epoch? };
     leads.then_some((status.term, leader))
-}
-
-impl RaftStore {
-    /// The node that leads while the disk of this one has failed; `None` while this node takes part or none is known.
-    pub fn leader_elsewhere(&self) -> watch::Receiver<Option<LeaderElsewhere>> {
-        self.node.inquiry.found.subscribe()
-    }
-
-    /// Whether no node is known to lead, here or by the word of the others.
-    pub fn knows_no_leader(&self) -> bool {
-        self.node.leader() == Leader::Nobody && self.leader_elsewhere().borrow().is_none()
-    }
-
-    /// Returns when this node cannot take part and another one leads in a later epoch than `epoch`.
-    pub async fn until_led_elsewhere(&self, epoch: u64) {
-        let mut found = self.leader_elsewhere();
-        let later = |found: &Option<LeaderElsewhere>| found.is_some_and(|leader| leader.epoch > epoch);
-        if found.wait_for(later).await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    }
 }

@@ -10,8 +10,12 @@ use std::{
 
 use tempfile::TempDir;
 
-use super::{SOON, TsigKey, all_here, run, started};
-use crate::{free_port, process::Process, skip::skip};
+use super::{SOON, TsigKey, run, started};
+use crate::{
+    free_port,
+    process::Process,
+    skip::{has_commands, skip},
+};
 
 const SCHEMA: &str = "/usr/share/pdns-backend-sqlite3/schema/schema.sqlite3.sql";
 const API_KEY: &str = "netstead-test";
@@ -42,7 +46,7 @@ impl PowerDns {
     ///
     /// If it does not start.
     pub fn start_at(host: Ipv4Addr, zones: &[&str]) -> Option<Self> {
-        if !all_here(&["pdns_server", "pdnsutil", "sqlite3"]) {
+        if !has_commands(&["pdns_server", "pdnsutil", "sqlite3"]) {
             return None;
         }
         if !Path::new(SCHEMA).exists() {

@@ -10,8 +10,8 @@ use std::{
 
 use tempfile::TempDir;
 
-use super::{SOON, TsigKey, all_here, started, zone_file};
-use crate::{free_port, process::Process};
+use super::{SOON, TsigKey, started, zone_file};
+use crate::{free_port, process::Process, skip::has_commands};
 
 /// One make of server: how it is configured and started.
 pub trait PrimaryKind {
@@ -69,7 +69,7 @@ impl<M: PrimaryKind> Primary<M> {
     }
 
     fn make(host: Ipv4Addr, zones: &[&str], key: &TsigKey, records: &str) -> Option<Self> {
-        all_here(&[M::PROGRAM]).then(|| started(M::NAME, Self::try_start(host, zones, key, records)))
+        has_commands(&[M::PROGRAM]).then(|| started(M::NAME, Self::try_start(host, zones, key, records)))
     }
 
     fn try_start(host: Ipv4Addr, zones: &[&str], key: &TsigKey, records: &str) -> io::Result<Self> {

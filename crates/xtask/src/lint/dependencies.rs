@@ -53,6 +53,21 @@ pub(crate) fn banned() -> Result<Vec<String>> {
     Ok(unwanted(&tree).map(|(name, why)| format!("`{name}` is in the tree: {why}")).collect())
 }
 
+/// Refuses a program that has the code of tests in it: the feature `testing` of any of our crates.
+pub(crate) fn shipped_test_code() -> Result<Vec<String>> {
+    let edges = "tree --package netstead --all-features --edges normal,build,features --prefix none";
+    let tree = output(&mut cargo(edges))?;
+    let problem = |name| {
+        format!("`{name}` is shipped with its feature `testing`: only dev-dependencies may turn it on")
+    };
+    Ok(with_testing(&tree).into_iter().map(problem).collect())
+}
+
+fn with_testing(tree: &str) -> BTreeSet<&str> {
+    let feature = " feature \"testing\"";
+    tree.lines().filter_map(|line| line.split_once(feature)).map(|(name, _)| name).collect()
+}
+
 fn unwanted(tree: &str) -> impl Iterator<Item = &'static (&'static str, &'static str)> {
     let names: BTreeSet<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
     BANNED.iter().filter(move |(name, _)| names.contains(name))
@@ -73,6 +88,13 @@ mod tests {
             # Said.\nfine = \"1\"\n\
             [profile.dev]\ndebug = 1\n";
         assert_eq!(unexplained(manifest), ["bare", "worse"]);
+    }
+
+    #[test]
+    fn a_feature_for_tests_is_seen_wherever_it_is_turned_on() {
+        let tree = "netstead v0.1.0 (/crates/netstead)\nnetstead-store feature \"default\"\n\
+                    netstead-store feature \"testing\"\nnetstead-store feature \"testing\" (*)\nserde v1.0.0\n";
+        assert_eq!(with_testing(tree).into_iter().collect::<Vec<_>>(), ["netstead-store"]);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Counts tests by what they print.
 
+use super::slowest::Slowest;
+
 /// The sum over all test binaries.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
@@ -8,11 +10,13 @@ pub(crate) struct Counts {
     pub(crate) skipped: u64,
     /// Why tests skipped themselves.
     pub(crate) reasons: Vec<String>,
+    pub(crate) slowest: Slowest,
 }
 
 impl Counts {
-    /// Adds a line such as `test result: ok. 17 passed; 0 failed; 1 ignored; …`; others say nothing.
+    /// Adds a line such as `test result: ok. 17 passed; 0 failed; 1 ignored; …`, or the time of one test.
     pub(crate) fn add(&mut self, line: &str) {
+        self.slowest.add(line);
         let Some((_, counts)) = line.strip_prefix("test result: ").and_then(|rest| rest.split_once(". "))
         else {
             return;
@@ -57,6 +61,7 @@ mod tests {
         }
         counts.skip(["no root".to_owned()].into_iter());
         let reasons = vec!["no root".to_owned()];
-        assert_eq!(counts, Counts { passed: 18, failed: 3, skipped: 2, reasons });
+        let slowest = Slowest::default();
+        assert_eq!(counts, Counts { passed: 18, failed: 3, skipped: 2, reasons, slowest });
     }
 }

@@ -38,6 +38,12 @@ impl Summary {
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Row { counts, .. } in &self.rows {
+            let slowest = counts.slowest.to_string();
+            if !slowest.is_empty() {
+                writeln!(f, "the slowest tests:\n{slowest}")?;
+            }
+        }
         for Row { name, outcome, time, counts } in &self.rows {
             for reason in &counts.reasons {
                 writeln!(f, "skipped: {reason}")?;
@@ -68,7 +74,13 @@ mod tests {
 
     #[test]
     fn the_last_line_counts() {
-        let counts = Counts { passed: 12, failed: 0, skipped: 1, reasons: vec!["full_disk: no root".into()] };
+        let mut counts = Counts {
+            passed: 12,
+            skipped: 1,
+            reasons: vec!["full_disk: no root".into()],
+            ..Counts::default()
+        };
+        counts.slowest.add("test full_disk ... ok <2.500s>");
         let rows = vec![
             row("fmt", Outcome::Passed, Counts::default()),
             row("test", Outcome::Passed, counts),
@@ -78,7 +90,8 @@ mod tests {
         assert!(summary.passed());
         assert_eq!(
             summary.to_string(),
-            "fmt          1.5 s  ok\n\
+            "the slowest tests:\n     2.5 s  full_disk\n\n\
+             fmt          1.5 s  ok\n\
              skipped: full_disk: no root\n\
              test         1.5 s  ok\n\
              deny         1.5 s  ok\n\

@@ -1,11 +1,8 @@
-//! The nodes of a raft cluster: add and remove.
+//! The nodes that keep the store together: add and remove.
 
 use axum::http::StatusCode;
 use netstead_client::types::{NodeInput, NodeOutput};
-use netstead_store::{
-    RaftStore, Store, StoreError,
-    raft::{MemberStatus, Role, Status, hex},
-};
+use netstead_store::{MemberId, MemberInfo, MemberList, Membership, Store, StoreError};
 
 use super::cluster;
 use crate::{
@@ -43,11 +40,9 @@ pub(crate) async fn remove(
 ) -> Result<StatusCode, Failure> {
     session.check_unscoped()?;
     let node = node(&session)?;
-    let status = node.status().await;
-    let named = |member: &&MemberStatus| {
-        is_id(&id, member.id) || member.member.name == id || member.member.address == id
-    };
-    let found: Vec<&MemberStatus> = status.members.iter().filter(named).collect();
+    let list = node.members().await;
+    let named = |member: &&MemberInfo| is_id(&id, member.id) || member.name == id || member.address == id;
+    let found: Vec<&MemberInfo> = list.members.iter().filter(named).collect();
     match found.as_slice() {
         [member] => {
             node.remove(member.id).await.map_err(refused)?;
@@ -66,13 +61,14 @@ pub(crate) async fn remove(
 }
 
 /// Whether this is the id of a node, with its zeros in front or without.
-fn is_id(text: &str, id: u64) -> bool {
-    hex(id) == text || hex(id).trim_start_matches('0') == text
+fn is_id(text: &str, id: MemberId) -> bool {
+    let id = id.to_string();
+    id == text || id.trim_start_matches('0') == text
 }
 
-fn node(session: &RequestContext) -> Result<&RaftStore, Failure> {
+fn node(session: &RequestContext) -> Result<&dyn Membership, Failure> {
     let told = "this store is not kept by several nodes together; `[store] type = \"raft\"` is";
-    cluster(session)?.store().as_node().ok_or_else(|| Failure::not_found("not-found", told))
+    cluster(session)?.store().membership().ok_or_else(|| Failure::not_found("not-found", told))
 }
 
 /// What cannot be done says why; the rest is like any trouble of the store.
@@ -84,26 +80,26 @@ fn refused(error: StoreError) -> Failure {
 }
 
 pub(super) async fn list(store: &dyn Store) -> Vec<NodeOutput> {
-    let Some(node) = store.as_node() else { return Vec::new() };
-    let status = node.status().await;
-    status.members.iter().map(|member| output(&status, member)).collect()
+    let Some(node) = store.membership() else { return Vec::new() };
+    let list = node.members().await;
+    list.members.iter().map(|member| output(&list, member)).collect()
 }
 
-fn output(status: &Status, one: &MemberStatus) -> NodeOutput {
+fn output(list: &MemberList, one: &MemberInfo) -> NodeOutput {
     let role = match one {
-        one if status.role == Role::Removed && one.id == status.id => "removed",
-        one if status.leader == Some(one.id) => "leader",
+        one if list.removed && one.id == list.me => "removed",
+        one if list.leader == Some(one.id) => "leader",
         one if one.voter => "follower",
         _ => "learner",
     };
     NodeOutput {
-        id: hex(one.id),
-        name: one.member.name.clone(),
-        address: one.member.address.clone(),
+        id: one.id.to_string(),
+        name: one.name.clone(),
+        address: one.address.clone(),
         role: role.to_owned(),
         lag: one.lag,
         last_contact_ms: one.last_contact_ms,
-        replaced_by: one.other.map(hex),
-        version: one.member.version.clone(),
+        replaced_by: one.replaced_by.map(|id| id.to_string()),
+        version: one.version.clone(),
     }
 }

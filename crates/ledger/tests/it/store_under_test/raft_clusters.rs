@@ -12,8 +12,8 @@ use std::{
 use async_trait::async_trait;
 use futures::future::join_all;
 use netstead_store::{
-    Commit, Committed, Entry, Epoch, Health, RaftOptions, RaftSecurity, RaftStore, Snapshot, Store,
-    StoreError, Watch, raft::Role,
+    Commit, Committed, Entry, Epoch, Health, Membership, RaftOptions, RaftSecurity, RaftStore, Snapshot,
+    Store, StoreError, Watch, raft::Role,
 };
 use netstead_testkit::free_port;
 use tempfile::TempDir;
@@ -172,8 +172,8 @@ impl Store for Handle {
         self.node.health_changes()
     }
 
-    fn as_node(&self) -> Option<&RaftStore> {
-        Some(&self.node)
+    fn membership(&self) -> Option<&dyn Membership> {
+        self.node.membership()
     }
 
     /// The nodes serve the next test.

@@ -112,7 +112,7 @@ async fn write_backup(
 ) -> anyhow::Result<()> {
     // All that is left may be this one copy.
     let snapshot = match if stale { store.own_snapshot().await } else { store.snapshot().await } {
-        Err(error @ StoreError::Unavailable { .. }) if store.as_node().is_some() => {
+        Err(error @ StoreError::Unavailable { .. }) if store.membership().is_some() => {
             let hint = "if the other nodes are lost for good, `--stale` takes this node's own copy";
             return Err(Failure::new(error.to_string()).hint(hint).into());
         }

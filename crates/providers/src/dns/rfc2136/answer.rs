@@ -133,7 +133,7 @@ fn entry(message: &[u8], decoder: &mut BinDecoder<'_>) -> Result<Either, DecodeE
         OPT => return Ok((None, None)),
         SOA => soa(&mut inner).map(|serial| Data::Soa { serial })?,
         kind if SIGNING.contains(&kind) => Data::Signing,
-        kind => match rdata::kind(kind) {
+        kind => match RecordType::from_number(kind) {
             None => Data::Other,
             Some(kind) => rdata::read(kind, &mut inner).map_or(Data::Opaque(kind), Data::Known),
         },

@@ -7,7 +7,6 @@ use netstead_model::{Name, ProviderError, RecordType, Zone};
 use super::{
     answer::{Answer, Data},
     client::{Connection, code_name},
-    rdata,
     update::Update,
 };
 use crate::dns::preconditions::ServerRecords;
@@ -26,7 +25,7 @@ const PATIENCE: usize = 3;
 /// A query for `kind` at `name`, without its id.
 pub(super) fn question(name: &Name, kind: u16) -> Vec<u8> {
     let mut message = vec![0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0];
-    rdata::put_name(name, &mut message);
+    name.put_wire(&mut message);
     message.extend(kind.to_be_bytes());
     message.extend(IN.to_be_bytes());
     message
@@ -112,7 +111,7 @@ impl Connection<'_> {
         found: &mut ServerRecords,
     ) -> Result<(), ProviderError> {
         for kind in RecordType::ALL {
-            let answer = self.ask(name, rdata::number(kind)).await?;
+            let answer = self.ask(name, kind.number()).await?;
             match answer.code {
                 NOERROR if answer.authoritative => {}
                 // A referral: the name is in a zone below, and not ours to see.
@@ -174,7 +173,7 @@ impl Connection<'_> {
 
     /// The TXT values at `name`.
     pub(super) async fn texts(&mut self, name: &Name) -> Result<Vec<Vec<u8>>, ProviderError> {
-        let answer = self.ask(name, rdata::number(RecordType::Txt)).await?;
+        let answer = self.ask(name, RecordType::Txt.number()).await?;
         if !matches!(answer.code, NOERROR | NXDOMAIN) {
             return Err(self.odd(format!("it answers {} about `{name}`", code_name(answer.code))));
         }

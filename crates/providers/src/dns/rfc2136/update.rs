@@ -2,7 +2,6 @@
 
 use netstead_model::{Fence, Name, RecordData, RecordSet, RecordType, Unit};
 
-use super::rdata;
 use crate::dns::{
     preconditions::{expected, removals_first, wanted},
     tidy,
@@ -31,9 +30,18 @@ pub(super) struct Update {
 struct Section {
     bytes: Vec<u8>,
     count: u32,
+    /// It has a value that fits into no record, and can be sent to no server.
+    unencodable: bool,
 }
 
 impl Section {
+    fn put_value(&mut self, zone: &Name, name: &Name, class: u16, ttl: u32, value: &RecordData) {
+        match value.to_wire() {
+            Some(data) => self.put(zone, name, value.kind().number(), class, ttl, &data),
+            None => self.unencodable = true,
+        }
+    }
+
     fn put(&mut self, zone: &Name, name: &Name, kind: u16, class: u16, ttl: u32, data: &[u8]) {
         self.count += 1;
         let inside = name.as_str().strip_suffix(zone.as_str()).filter(|_| name.is_subdomain_of(zone));
@@ -45,7 +53,7 @@ impl Section {
                 }
                 self.bytes.extend(ZONE);
             }
-            None => rdata::put_name(name, &mut self.bytes),
+            None => name.put_wire(&mut self.bytes),
         }
         self.bytes.extend(kind.to_be_bytes());
         self.bytes.extend(class.to_be_bytes());
@@ -58,6 +66,11 @@ impl Section {
 impl Update {
     pub(super) fn new(zone: &Name) -> Self {
         Self { zone: zone.clone(), prerequisites: Section::default(), updates: Section::default() }
+    }
+
+    /// Whether it is of at most `most` bytes without its signature, and every value fits into a record.
+    pub(super) fn fits(&self, most: usize) -> bool {
+        self.size() <= most && !self.prerequisites.unencodable && !self.updates.unencodable
     }
 
     /// How long the message is without its signature.
@@ -75,7 +88,7 @@ impl Update {
         message.extend(count(&self.prerequisites));
         message.extend(count(&self.updates));
         message.extend([0, 0]);
-        rdata::put_name(&self.zone, &mut message);
+        self.zone.put_wire(&mut message);
         message.extend(SOA.to_be_bytes());
         message.extend(IN.to_be_bytes());
         message.extend_from_slice(&self.prerequisites.bytes);
@@ -85,11 +98,11 @@ impl Update {
 
     /// The set must be there, with any values.
     pub(super) fn require_any(&mut self, name: &Name, kind: RecordType) {
-        self.prerequisites.put(&self.zone, name, rdata::number(kind), ANY, 0, &[]);
+        self.prerequisites.put(&self.zone, name, kind.number(), ANY, 0, &[]);
     }
 
     fn require_none(&mut self, name: &Name, kind: RecordType) {
-        self.prerequisites.put(&self.zone, name, rdata::number(kind), NONE, 0, &[]);
+        self.prerequisites.put(&self.zone, name, kind.number(), NONE, 0, &[]);
     }
 
     fn require_unused(&mut self, name: &Name) {
@@ -99,27 +112,20 @@ impl Update {
     /// The set must be there with exactly these values.
     fn require(&mut self, set: &RecordSet) {
         for value in &set.values {
-            self.prerequisites.put(
-                &self.zone,
-                &set.name,
-                rdata::number(set.kind),
-                IN,
-                0,
-                &rdata::write(value),
-            );
+            self.prerequisites.put_value(&self.zone, &set.name, IN, 0, value);
         }
     }
 
     fn add(&mut self, name: &Name, ttl: u32, value: &RecordData) {
-        self.updates.put(&self.zone, name, rdata::number(value.kind()), IN, ttl, &rdata::write(value));
+        self.updates.put_value(&self.zone, name, IN, ttl, value);
     }
 
     fn remove(&mut self, name: &Name, value: &RecordData) {
-        self.updates.put(&self.zone, name, rdata::number(value.kind()), NONE, 0, &rdata::write(value));
+        self.updates.put_value(&self.zone, name, NONE, 0, value);
     }
 
     fn remove_set(&mut self, set: &RecordSet) {
-        self.updates.put(&self.zone, &set.name, rdata::number(set.kind), ANY, 0, &[]);
+        self.updates.put(&self.zone, &set.name, set.kind.number(), ANY, 0, &[]);
     }
 
     /// The old value of the fence must be there, and the new one shall be.
@@ -245,4 +251,26 @@ pub(super) fn is_fence(set: &RecordSet, zone: &Name) -> bool {
     set.kind == RecordType::Txt
         && set.name.as_str().starts_with(FENCE)
         && set.name.parent().as_ref() == Some(zone)
+}
+
+#[cfg(test)]
+mod tests {
+    use netstead_model::SetChange;
+
+    use super::*;
+
+    #[test]
+    fn a_value_that_fits_into_no_record_is_never_cut_to_fit() {
+        let zone: Name = "example.net".parse().unwrap();
+        let update = |length: usize| {
+            let value = RecordData::Txt(vec![vec![b'x'; length]]);
+            let after = Some(RecordSet::new(zone.clone(), RecordType::Txt, 60, [value]));
+            let mut update = Update::new(&zone);
+            update.unit(&Unit { name: zone.clone(), changes: vec![SetChange { before: None, after }] });
+            update
+        };
+        assert!(update(255).fits(1000));
+        assert!(!update(255).fits(100));
+        assert!(!update(256).fits(1000), "no message can hold a string of 256 bytes");
+    }
 }

@@ -109,7 +109,7 @@ impl Job<'_> {
                 continue;
             }
             let update = self.update(&batch);
-            if update.size() > MOST_BYTES {
+            if !update.fits(MOST_BYTES) {
                 let reason = "it does not fit into one DNS message".to_owned();
                 self.give_up_or_split(&batch, &mut waiting, &UnitOutcome::Rejected { reason });
                 continue;
