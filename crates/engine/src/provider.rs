@@ -225,7 +225,10 @@ impl Worker {
             inventory.mark_unchanged();
             let report = self.pass().await;
             waiting.drain(..).for_each(|tell| tell(&report));
-            at_once = if report.again && at_once < AT_ONCE { at_once + 1 } else { 0 };
+            let asked = report.retry_after.map(|pause| pause.min(LONGEST_PAUSE));
+            self.not_before = asked.map(|pause| self.shared.clock.monotonic().saturating_add(pause));
+            let again = report.again && asked.is_none();
+            at_once = if again && at_once < AT_ONCE { at_once + 1 } else { 0 };
             let now = at_once > 0 || report.unfinished;
             let pause = if now { Duration::ZERO } else { self.delay_until_next_pass(&report) };
             let gated = report.error.is_some() || report.retry_after.is_some();
@@ -256,9 +259,8 @@ impl Worker {
         }
         self.failures = self.failures.saturating_add(1);
         let backoff = Duration::from_millis(500 << self.failures.min(12)).min(LONGEST_BACKOFF);
-        let pause = report.retry_after.map(|asked| asked.min(LONGEST_PAUSE));
-        self.not_before = pause.map(|pause| self.shared.clock.monotonic().saturating_add(pause));
-        pause.unwrap_or(backoff.min(self.setup.interval.max(Duration::from_secs(1))))
+        let asked = report.retry_after.map(|pause| pause.min(LONGEST_PAUSE));
+        asked.unwrap_or(backoff.min(self.setup.interval.max(Duration::from_secs(1))))
     }
 
     /// Does what was asked for. The caller is answered at once if nothing changes, else after the next pass.

@@ -17,5 +17,6 @@ mod pauses;
 mod read_by_name;
 mod record_listing;
 mod server;
+mod slow_servers;
 mod staleness;
 mod world;

@@ -6,12 +6,13 @@ use std::{
         Mutex, MutexGuard,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use async_trait::async_trait;
 use netstead_model::{
-    Capabilities, ChangeSign, DnsProvider, Name, ProviderError, RecordData, RecordSet, RecordType, SetChange,
-    Unit, UnitOutcome, WriteReply, WriteRequest, Zone, ZoneContent,
+    Capabilities, ChangeSign, DnsProvider, ManualClock, Name, ProviderError, RecordData, RecordSet,
+    RecordType, SetChange, Unit, UnitOutcome, WriteOrder, WriteReply, WriteRequest, Zone, ZoneContent,
 };
 use tokio::sync::Notify;
 
@@ -47,6 +48,17 @@ pub struct Server {
     /// By how much the last write moved each serial, if it says so.
     pub moved: Mutex<BTreeMap<Name, u32>>,
     pub tells_moves: bool,
+    /// It takes one unit after the other, each in this time on the clock of the engine.
+    pub one_by_one: Option<(ManualClock, Duration)>,
+    /// So many more units are taken before it asks to slow down.
+    pub patience: Mutex<Option<usize>>,
+    /// It says nothing about changes.
+    pub signless: bool,
+    /// Answers to these units are lost; the change takes effect.
+    pub loses: Mutex<BTreeSet<Name>>,
+    /// It can be asked for single names, and was, so often.
+    pub can_read_names: bool,
+    pub name_reads: AtomicUsize,
 }
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -77,6 +89,12 @@ impl Server {
             intruder: Mutex::default(),
             moved: Mutex::default(),
             tells_moves: true,
+            one_by_one: None,
+            patience: Mutex::default(),
+            signless: false,
+            loses: Mutex::default(),
+            can_read_names: false,
+            name_reads: AtomicUsize::new(0),
         }
     }
 
@@ -115,6 +133,39 @@ impl Server {
 
     pub fn reads(&self) -> usize {
         self.reads.load(Ordering::SeqCst)
+    }
+
+    fn sign(&self, serial: u32) -> Option<ChangeSign> {
+        (!self.signless).then(|| serial.into())
+    }
+
+    /// Takes the units of a request one after the other, as far as guard and patience go.
+    async fn write_one_by_one(&self, zone: &Name, request: &WriteRequest) -> WriteReply {
+        let (mut outcomes, mut stopped) = (Vec::new(), None);
+        for unit in &request.units {
+            stopped = request.guard.permit().await.err();
+            if let Some(left) = &mut *self.patience.lock().unwrap() {
+                match left.checked_sub(1) {
+                    Some(fewer) => *left = fewer,
+                    None => {
+                        let retry_after = Some(Duration::from_secs(90));
+                        stopped = Some(ProviderError::Busy { server: "fake".into(), retry_after });
+                    }
+                }
+            }
+            if stopped.is_some() {
+                break;
+            }
+            self.writes.fetch_add(1, Ordering::SeqCst);
+            if let Some((clock, takes)) = &self.one_by_one {
+                clock.advance(*takes);
+            }
+            let outcome = apply_unit(self.lock().get_mut(zone).unwrap(), unit);
+            let lost = self.loses.lock().unwrap().remove(&unit.name);
+            outcomes.push(if lost { UnitOutcome::Unknown } else { outcome });
+        }
+        outcomes.resize(request.units.len(), UnitOutcome::NotTried);
+        WriteReply { outcomes, stopped }
     }
 
     async fn answer(&self) -> Result<(), ProviderError> {
@@ -178,7 +229,9 @@ impl DnsProvider for Server {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { fenced: self.fenced, ..Capabilities::all(RecordType::ALL) }
+        let order = if self.one_by_one.is_some() { WriteOrder::InPlace } else { WriteOrder::Atomic };
+        let signs_changes = !self.signless;
+        Capabilities { fenced: self.fenced, order, signs_changes, ..Capabilities::all(RecordType::ALL) }
     }
 
     fn zone_of(&self, name: &Name) -> Option<Name> {
@@ -195,7 +248,7 @@ impl DnsProvider for Server {
             |zone: &Name| domains.iter().any(|one| zone.is_subdomain_of(one) || one.is_subdomain_of(zone));
         let zones = self.lock();
         let zones = zones.iter().filter(|(name, _)| near(name));
-        Ok(zones.map(|(name, held)| Zone { name: name.clone(), sign: Some(held.serial.into()) }).collect())
+        Ok(zones.map(|(name, held)| Zone { name: name.clone(), sign: self.sign(held.serial) }).collect())
     }
 
     async fn read(&self, zone: &Name) -> Result<ZoneContent, ProviderError> {
@@ -205,14 +258,24 @@ impl DnsProvider for Server {
         let zones = self.lock();
         let held =
             zones.get(zone).ok_or(ProviderError::NoSuchZone { server: "fake".into(), zone: zone.clone() })?;
-        Ok(ZoneContent { sign: Some(held.serial.into()), sets: held.sets.values().cloned().collect() })
+        Ok(ZoneContent { sign: self.sign(held.serial), sets: held.sets.values().cloned().collect() })
     }
 
     fn reads_by_name(&self) -> bool {
         self.by_name.is_some()
     }
 
+    fn can_read_names(&self) -> bool {
+        self.reads_by_name() || self.can_read_names
+    }
+
     async fn read_names(&self, zone: &Name, names: &BTreeSet<Name>) -> Result<ZoneContent, ProviderError> {
+        if self.can_read_names && !names.is_empty() {
+            self.name_reads.fetch_add(1, Ordering::SeqCst);
+            let held = self.lock().get(zone).cloned().unwrap();
+            let sets = held.sets.into_values().filter(|set| names.contains(&set.name)).collect();
+            return Ok(ZoneContent { sign: self.sign(held.serial), sets });
+        }
         let mut content = self.read(zone).await?;
         if let Some(asked) = &self.by_name {
             asked.lock().unwrap().push(names.clone());
@@ -228,6 +291,9 @@ impl DnsProvider for Server {
 
     async fn write(&self, zone: &Name, request: &WriteRequest) -> Result<WriteReply, ProviderError> {
         self.answer().await?;
+        if self.one_by_one.is_some() {
+            return Ok(self.write_one_by_one(zone, request).await);
+        }
         if !self.fenced {
             request.guard.permit().await?;
         }

@@ -1,0 +1,147 @@
+//! Servers that take one record after the other, slowly, or not all of them.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use netstead_engine::{Engine, Scope};
+use netstead_store::MemoryStore;
+
+use crate::{
+    server::Server,
+    world::{World, data, fleet, ident, name, soon, vm},
+};
+
+/// A world with a server of which each unit takes so long.
+fn world_with(takes: Duration, change: impl FnOnce(&mut Server)) -> World {
+    let mut world = World::with(Arc::new(MemoryStore::new()), Vec::new());
+    let mut server = Server { fenced: false, ..Server::new(&["example.com"]) };
+    server.one_by_one = Some((world.clock.clone(), takes));
+    change(&mut server);
+    world.servers = vec![(ident("lan"), Arc::new(server))];
+    world
+}
+
+fn standing(world: &World) -> usize {
+    (0..250).filter(|n| world.server().has(&format!("w{n}.example.com"), &format!("A 10.0.0.{n}"))).count()
+}
+
+async fn without_reverse(world: &World) -> Engine {
+    let mut setup = world.setup();
+    setup.providers.iter_mut().for_each(|provider| provider.settings.reverse = false);
+    world.start_with(setup).await
+}
+
+/// Twenty minutes of work: passes of half a minute each follow one another until all is written.
+#[tokio::test]
+async fn a_pass_ends_in_time_and_the_next_one_goes_on() {
+    let world = world_with(Duration::from_secs(5), |_| {});
+    world.source.sees(fleet(0..240));
+    let engine = without_reverse(&world).await;
+    let (_, report) = engine.apply(None).await.unwrap().pop().unwrap();
+    assert!(report.took <= Duration::from_secs(40), "{:?}", report.took);
+    assert!(report.not_tried > 0 && report.applied <= 7, "{report:?}");
+    assert!(report.error.is_none() && report.zone_errors.is_empty(), "{report:?}");
+    soon(|| standing(&world) == 240).await;
+    soon(|| engine.status().providers[0].pending == 0).await;
+    assert_eq!(world.server().writes(), 240, "nothing is sent twice");
+    engine.close().await;
+}
+
+#[tokio::test]
+async fn a_pause_and_newer_wishes_do_not_wait_behind_a_slow_server() {
+    let world = world_with(Duration::from_secs(5), |_| {});
+    world.source.sees(fleet(0..200));
+    let engine = without_reverse(&world).await;
+    engine.apply(None).await.unwrap();
+    engine.pause(Scope::Provider(ident("lan")), None, None, "ann").await.unwrap();
+    engine.apply(None).await.unwrap();
+    let written = world.server().writes();
+    assert!(written < 60, "{written} of 200 were written before the pause");
+    engine.apply(None).await.unwrap();
+    assert_eq!(world.server().writes(), written, "nothing is written while it is paused");
+    // What was never sent is not ours, and leaves no trace once nothing asks for it.
+    world.source.sees(fleet(0..100));
+    engine.resume(Scope::Provider(ident("lan")), "ann").await.unwrap();
+    soon(|| (0..100).all(|n| world.server().has(&format!("w{n}.example.com"), &format!("A 10.0.0.{n}"))))
+        .await;
+    engine.close().await;
+}
+
+#[tokio::test]
+async fn after_a_429_nothing_is_asked_before_the_pause_is_over() {
+    let world = world_with(Duration::ZERO, |server| *server.patience.get_mut().unwrap() = Some(3));
+    world.source.sees(fleet(0..10));
+    let engine = without_reverse(&world).await;
+    engine.apply(None).await.unwrap();
+    assert_eq!(standing(&world), 3);
+    *world.server().patience.lock().unwrap() = None;
+    let reads = world.server().reads();
+    world.source.sees(fleet(0..11));
+    world.source.announces_change();
+    let (_, report) = engine.apply(None).await.unwrap().pop().unwrap();
+    assert!(report.error.as_ref().unwrap().contains("slow down"), "{report:?}");
+    assert_eq!((standing(&world), world.server().reads()), (3, reads), "the server is left alone");
+    world.clock.advance(Duration::from_secs(91));
+    engine.apply(None).await.unwrap();
+    assert_eq!(standing(&world), 11);
+    engine.close().await;
+}
+
+/// Ownership of what was not tried: a foreign value that appears meanwhile is not taken for ours.
+#[tokio::test]
+async fn a_value_that_was_never_sent_is_not_taken_for_ours_when_another_writes_it() {
+    let world = world_with(Duration::ZERO, |server| *server.patience.get_mut().unwrap() = Some(0));
+    world.source.sees([vm("web", "10.0.0.1")]);
+    let engine = without_reverse(&world).await;
+    engine.apply(None).await.unwrap();
+    world.server().add("web.example.com", "A 10.0.0.1");
+    *world.server().patience.lock().unwrap() = None;
+    world.source.sees([]);
+    world.minutes(&engine, 20).await;
+    assert!(world.server().has("web.example.com", "A 10.0.0.1"), "it is not ours to remove");
+    engine.close().await;
+}
+
+#[tokio::test]
+async fn after_a_lost_answer_only_the_names_in_question_are_read_again() {
+    let world = world_with(Duration::ZERO, |server| (server.signless, server.can_read_names) = (true, true));
+    world.source.sees(fleet(0..10));
+    world.server().loses.lock().unwrap().insert(name("w4.example.com"));
+    let engine = without_reverse(&world).await;
+    engine.apply(None).await.unwrap();
+    soon(|| engine.status().providers[0].pending == 0).await;
+    let server = world.server();
+    assert_eq!((server.reads(), server.name_reads.load(Ordering::SeqCst)), (1, 1));
+    assert_eq!((standing(&world), server.writes()), (10, 10));
+    // What is known of a server without a sign of change is not older than the interval.
+    server.remove("w3.example.com", "A 10.0.0.3");
+    world.minutes(&engine, 1).await;
+    assert_eq!(standing(&world), 10);
+    engine.close().await;
+}
+
+/// A node loses the lead while it writes: the guard ends it before its next request.
+#[tokio::test]
+async fn a_slow_write_ends_with_the_lead() {
+    let world = world_with(Duration::from_millis(1), |_| {});
+    let engine = without_reverse(&world).await;
+    engine.apply(None).await.unwrap();
+    world.source.sees(fleet(0..50));
+    world.store.lead().await.unwrap();
+    let done = engine.apply(None).await;
+    assert!(engine.status().deposed, "{done:?}");
+    assert_eq!(world.server().writes(), 0);
+    engine.close().await;
+    let next = without_reverse(&world).await;
+    next.apply(None).await.unwrap();
+    assert_eq!(standing(&world), 50);
+    assert!(
+        world.server().lock()[&name("example.com")]
+            .sets
+            .values()
+            .all(|set| { set.kind != data("A 10.0.0.1").kind() || set.values.len() == 1 })
+    );
+    next.close().await;
+}
