@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 use super::{
     node::{LONG, Leader, Node, TICK, millis},
-    types::{Metrics, hex},
+    types::{Metrics, NodeId, hex},
 };
 use crate::{Health, Store as _};
 
@@ -53,13 +53,28 @@ impl Node {
         }
     }
 
-    /// Whether no leader is known for longer than an election takes: more waiting does not help.
+    /// Whether no leader is known for longer than an election takes and no majority answers: more waiting does not help.
+    /// While a majority answers, the nodes are electing a leader, and callers wait for it.
     fn waits_in_vain(&self) -> bool {
+        if self.metrics().is_some_and(|metrics| self.majority_answers(&metrics)) {
+            return false;
+        }
         let usual = self.options.timings.election.1 * 3;
         let patience =
             if self.had_leader.load(Ordering::Relaxed) { usual } else { usual.min(FIRST_PATIENCE) };
         let ticks = u32::try_from(self.leaderless.load(Ordering::Relaxed)).unwrap_or(u32::MAX);
         self.leader() == Leader::Nobody && TICK.saturating_mul(ticks) > patience
+    }
+
+    /// How many of the nodes that vote answered lately, this one included.
+    fn voters_that_answer(&self, metrics: &Metrics) -> usize {
+        let answers =
+            |id: &NodeId| *id == self.id || self.peers.silent_for(*id).is_some_and(|ticks| ticks < RECENT);
+        metrics.membership_config.voter_ids().filter(answers).count()
+    }
+
+    fn majority_answers(&self, metrics: &Metrics) -> bool {
+        self.voters_that_answer(metrics) > metrics.membership_config.voter_ids().count() / 2
     }
 
     pub(super) fn leads_nobody(&self) -> bool {
@@ -135,13 +150,10 @@ impl Node {
         }
         let long = u32::try_from(leaderless).unwrap_or(u32::MAX);
         (self.leader() == Leader::Nobody && TICK.saturating_mul(long) > 3 * patience).then(|| {
-            let heard = metrics.membership_config.voter_ids().filter(|id| {
-                *id == self.id || self.peers.silent_for(*id).is_some_and(|ticks| ticks < RECENT)
-            });
+            let answering = self.voters_that_answer(&metrics);
+            let why = if self.majority_answers(&metrics) { "they elect one" } else { "a majority is needed" };
             format!(
-                "no node leads the cluster: {} of {voters} answer, and a majority is needed; {}reads of this node's own copy go \
-                 on",
-                heard.count(),
+                "no node leads the cluster: {answering} of {voters} answer, and {why}; {}reads of this node's own copy go on",
                 self.replaced(&metrics)
             )
         })
