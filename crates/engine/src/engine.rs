@@ -153,7 +153,7 @@ impl Engine {
     pub async fn apply(&self, provider: Option<&Ident>) -> Result<Vec<(Ident, PassReport)>, EngineError> {
         let handles: Vec<ProviderHandle> = match provider {
             None => self.shared.providers().values().cloned().collect(),
-            Some(name) => vec![self.provider(name)?],
+            Some(name) => self.providers_called(name)?,
         };
         self.poll_all_sources().await;
         crate::ledger_sync::pass(&self.shared).await;
@@ -252,6 +252,13 @@ impl Engine {
         join_all(sources.iter().map(|source| source.poll_now(POLL_TIMEOUT))).await;
     }
 
+    /// The provider with this name, or all of a group.
+    pub(crate) fn providers_called(&self, name: &Ident) -> Result<Vec<ProviderHandle>, EngineError> {
+        let called = |handle: &&ProviderHandle| handle.setup.settings.is_called(name);
+        let found: Vec<ProviderHandle> = self.shared.providers().values().filter(called).cloned().collect();
+        if found.is_empty() { Err(EngineError::NoSuchProvider { name: name.clone() }) } else { Ok(found) }
+    }
+
     pub(crate) fn provider(&self, name: &Ident) -> Result<ProviderHandle, EngineError> {
         let found = self.shared.providers().get(name).cloned();
         found.ok_or_else(|| EngineError::NoSuchProvider { name: name.clone() })
@@ -260,7 +267,7 @@ impl Engine {
     fn check_scope(&self, scope: &Scope) -> Result<(), EngineError> {
         match scope {
             Scope::All => Ok(()),
-            Scope::Provider(name) | Scope::Zone(name, _) => self.provider(name).map(drop),
+            Scope::Provider(name) | Scope::Zone(name, _) => self.providers_called(name).map(drop),
         }
     }
 }

@@ -145,7 +145,7 @@ fn of_provider(
     if !asked && !handle.setup.settings.answers_for(name) {
         said.push(format!("{provider}: it does not answer for {name}."));
     }
-    if asked && let Some(pause) = shared.pauses.of(provider, shared.now()) {
+    if asked && let Some(pause) = shared.pauses.of(&handle.setup.settings, shared.now()) {
         said.push(format!("{provider}: paused by {}.", pause.by));
     }
     if asked

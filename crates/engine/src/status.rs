@@ -56,6 +56,8 @@ pub struct WaitingSource {
 #[derive(Debug, Clone)]
 pub struct ProviderStatus {
     pub name: Ident,
+    /// The group it belongs to.
+    pub group: Option<Ident>,
     pub kind: &'static str,
     pub server: String,
     pub mode: Mode,
@@ -181,6 +183,7 @@ fn provider(shared: &EngineState, handle: &ProviderHandle) -> ProviderStatus {
     let clean = seen.error.is_none() && seen.rejected.is_empty() && parked.is_none();
     ProviderStatus {
         name: handle.setup.name().clone(),
+        group: handle.setup.settings.group.clone(),
         kind: handle.setup.provider.kind(),
         server: handle.setup.provider.server(),
         mode: handle.setup.settings.mode,
@@ -195,7 +198,7 @@ fn provider(shared: &EngineState, handle: &ProviderHandle) -> ProviderStatus {
         blocked: count(|plan| plan.blocked.len()),
         drift: count(|plan| plan.drift.len()),
         rejected: (*seen.rejected).clone(),
-        paused: shared.pauses.of(handle.setup.name(), now),
+        paused: shared.pauses.of(&handle.setup.settings, now),
         doubtful: handle.doubtful(),
         last: seen.last,
         error: seen.error,

@@ -193,6 +193,10 @@ fn understand(root: &Table, problems: &mut Problems) -> Config {
     let sources = each(sources, |name, place, table| source::read(name, place, table, problems));
     source::check_together(&sources, problems);
     let providers = each(providers, |name, place, table| dns::read(name, place, table, problems));
+    let providers: Vec<(&ValueOrigin, DnsConfig)> = providers
+        .into_iter()
+        .flat_map(|(place, members)| members.into_iter().map(move |member| (place, member)))
+        .collect();
     dns::check_together(&providers, problems);
     let domains = each(domains, |name, place, table| domain::read(name, place, table, problems));
     domain::check_together(&domains, problems);

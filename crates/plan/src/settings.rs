@@ -71,6 +71,9 @@ pub struct Settings {
     /// The server can stand in front of what a name leads to.
     #[serde(default)]
     pub proxies: bool,
+    /// The group it belongs to: several servers that shall hold the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<Ident>,
     /// The server holds one value of each type at a name.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub one_value: bool,
@@ -101,8 +104,14 @@ impl Settings {
             reverse: true,
             marks: true,
             proxies: false,
+            group: None,
             one_value: false,
         }
+    }
+
+    /// Whether a name means this provider: its own, or that of its group.
+    pub fn is_called(&self, name: &Ident) -> bool {
+        self.provider == *name || self.group.as_ref() == Some(name)
     }
 
     /// How long what is gone may be missed.

@@ -76,11 +76,12 @@ pub(crate) fn providers(status: &EngineStatus, now: Timestamp) -> Vec<ProviderOu
 pub(crate) fn provider(status: &EngineStatus, one: &ProviderStatus, now: Timestamp) -> ProviderOutput {
     let of_it = |pause: &&Pause| match &pause.scope {
         Scope::All => true,
-        Scope::Provider(name) | Scope::Zone(name, _) => *name == one.name,
+        Scope::Provider(name) | Scope::Zone(name, _) => *name == one.name || one.group.as_ref() == Some(name),
     };
     let paused = status.pauses.iter().filter(of_it).map(|pause| self::pause(pause, status.time, now));
     ProviderOutput {
         name: one.name.to_string(),
+        group: one.group.as_ref().map(ToString::to_string),
         kind: one.kind.to_owned(),
         server: one.server.clone(),
         mode: if status.dry_run { "observe" } else { mode(one.mode) }.to_owned(),
@@ -128,6 +129,7 @@ pub(crate) fn last_pass(one: &ProviderStatus) -> Option<PassOutput> {
 fn detached(one: &DetachedStatus) -> ProviderOutput {
     ProviderOutput {
         name: one.name.to_string(),
+        group: None,
         kind: one.kind.clone(),
         server: one.server.clone(),
         mode: mode(Mode::Observe).to_owned(),

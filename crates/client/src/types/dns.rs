@@ -36,6 +36,9 @@ pub struct SourceOutput {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ProviderOutput {
     pub name: String,
+    /// The table it belongs to, if that has several servers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// `builtin`, `powerdns`, `rfc2136`, …
     #[serde(rename = "type")]
     pub kind: String,

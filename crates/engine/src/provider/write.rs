@@ -17,7 +17,7 @@
 //! If A dies between 3 and 4, no key is put. B then finds the change by the zone's serial, or when it reads every zone once
 //! more after `PATIENCE`.
 
-use std::{collections::BTreeSet, num::NonZeroUsize, time::Duration};
+use std::{collections::BTreeSet, num::NonZeroUsize, sync::Arc, time::Duration};
 
 use netstead_model::{Fence, Name, ProviderError, Unit, UnitOutcome, WriteGuard, WriteReply, WriteRequest};
 use netstead_plan::{Domains, Plan, Step};
@@ -55,11 +55,11 @@ impl Worker {
     /// Removes steps from a plan that must wait: those in paused zones, and those the server rejected a short time ago.
     pub(super) fn hold_back(&mut self, plan: &mut Plan) {
         let now = self.shared.now();
-        let paused = self.shared.pauses.of(self.name(), now).is_some();
+        let paused = self.shared.pauses.of(&self.settings, now).is_some();
         let current: BTreeSet<(&Name, &Name)> =
             plan.steps.iter().map(|step| (&step.zone, &step.unit.name)).collect();
         self.poison.retain(|(zone, name), _| current.contains(&(zone, name)));
-        let (pauses, provider) = (&self.shared.pauses, self.name().clone());
+        let (pauses, provider) = (&self.shared.pauses, Arc::clone(&self.settings));
         plan.steps.retain(|step| {
             let place = (step.zone.clone(), step.unit.name.clone());
             let poison =

@@ -7,6 +7,7 @@ mod change_history;
 mod crash;
 mod flow;
 mod graces;
+mod groups;
 mod isolation;
 mod late_writes;
 mod ledger_sync;

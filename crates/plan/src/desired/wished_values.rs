@@ -81,7 +81,7 @@ fn values_of_wish(
 ) -> Result<Vec<Arc<str>>, String> {
     let settings = rules.settings;
     let provider = &settings.provider;
-    if !wish.providers.is_empty() && !wish.providers.contains(provider) {
+    if !wish.providers.is_empty() && !wish.providers.iter().any(|name| settings.is_called(name)) {
         return Err(format!("it is not meant for `{provider}`"));
     }
     if !settings.answers_for(name) && !is_reverse(wish) {

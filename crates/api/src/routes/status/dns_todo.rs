@@ -84,6 +84,7 @@ mod tests {
         };
         let provider = ProviderOutput {
             name: "lan".into(),
+            group: None,
             kind: "powerdns".into(),
             server: "http://ns1:8081".into(),
             mode: "managed".into(),

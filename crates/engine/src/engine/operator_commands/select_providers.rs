@@ -13,7 +13,7 @@ impl Engine {
         provider: Option<&Ident>,
     ) -> Result<Vec<ProviderHandle>, EngineError> {
         match provider {
-            Some(name) => Ok(vec![self.provider(name)?]),
+            Some(name) => self.providers_called(name),
             None => Ok(self.shared.providers().values().cloned().collect()),
         }
     }
@@ -93,7 +93,10 @@ pub(super) fn answers_for(handle: &ProviderHandle, name: &Name) -> bool {
 pub(super) fn cannot_recover(handle: &ProviderHandle, owner: &OwnerId) -> Option<String> {
     let (setup, name) = (&handle.setup, handle.setup.name());
     if !setup.effective().marks {
-        return Some(format!("`{name}` holds no marks: there is nothing to recover"));
+        return Some(format!(
+            "`{name}` holds no marks, so only the store knows what is ours there; `netstead adopt --provider {name}` takes \
+             over what stands there"
+        ));
     }
     let other = setup.fixed_owner && setup.settings.owner != *owner;
     other.then(|| {

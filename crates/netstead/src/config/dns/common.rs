@@ -53,6 +53,8 @@ table! {
         owner: Option<Parsed<OwnerId>>, unset "the one it began with, or was recovered under";
         /// the name it had before, to carry over what is ours there
         was: Option<Ident>, unset;
+        /// several servers that shall hold the same, instead of `url`; each has a plan and a loop of its own
+        urls: Vec<String>, unset;
     }
 }
 
@@ -129,6 +131,8 @@ pub(crate) struct Common {
     pub(crate) owner: Option<OwnerId>,
     /// The name it had before.
     pub(crate) was: Option<Ident>,
+    /// The table, if it has several servers and this is one of them.
+    pub(crate) group: Option<Ident>,
     /// As it is shown to people.
     pub(super) shown: Map<String, Json>,
 }
@@ -154,6 +158,7 @@ impl Common {
         settings.ended_grace = self.ended_grace;
         settings.breaker = self.breaker;
         (settings.adopt, settings.share, settings.reverse) = (self.adopt, self.share, self.reverse);
+        settings.group.clone_from(&self.group);
         settings
     }
 }
@@ -228,6 +233,7 @@ pub(super) fn read(section: &mut Section<'_, '_>, every: bool) -> Option<Common>
         full_interval: keys.full_interval,
         owner: keys.owner.map(|owner| owner.0),
         was: keys.was,
+        group: None,
         shown,
     })
 }
