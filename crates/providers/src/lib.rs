@@ -13,7 +13,7 @@
 //! - `http.rs`: HTTP with TLS, timeouts and call metrics. [`CallObserver`]: gets every call, for metrics.
 //! - [`contract`]: checks that every provider must pass, run against real servers.
 //!
-//! To add a provider, read `dns/powerdns.rs`, then pass the [`contract`].
+//! To add a provider, follow `docs/guide/adding-a-provider.md`, then pass the [`contract`].
 
 pub mod contract;
 pub mod dns;
