@@ -67,7 +67,7 @@ pub(crate) struct Config {
     pub(crate) providers: Vec<DnsConfig>,
     #[serde(rename = "domain")]
     pub(crate) domains: Domains,
-    /// Allowed, and probably not meant.
+    /// Allowed, and probably not meant; in the order of the file.
     #[serde(skip)]
     pub(crate) warnings: Vec<Problem>,
 }
@@ -129,6 +129,13 @@ pub(crate) struct LedgerConfig {
 }
 
 impl Config {
+    /// Logs what is allowed and probably not meant.
+    pub(crate) fn log_warnings(&self) {
+        for warning in &self.warnings {
+            tracing::warn!(at = warning.at, hint = warning.hint, "{}.", warning.message);
+        }
+    }
+
     /// All providers: those of the file, and the built-in one unless the file has such a one.
     pub(crate) fn all_providers(&self) -> Vec<DnsConfig> {
         let own = |provider: &DnsConfig| provider.server.kind.name == "builtin";

@@ -61,6 +61,7 @@ pub(crate) async fn run(global: &Global, args: &Run) -> anyhow::Result<()> {
         FoundConfig::File { path, .. } => info!(file = %path.display(), "Configuration read."),
         FoundConfig::Nothing { looked } => info!(?looked, "No configuration file found; the defaults apply."),
     }
+    settings.config.log_warnings();
     let files = file_limit::raise();
     let mut api = settings.config.api.clone();
     api.listen = args.listen.clone().unwrap_or(api.listen);
@@ -271,6 +272,7 @@ impl RunContext<'_> {
             data: &self.data,
             credentials: kept.is_ok().then(|| credentials.path()),
             found: &self.settings.found,
+            warnings: self.settings.config.warnings.len(),
             discovery: &self.settings.discovery,
             answering: &names.answering,
             ledger,

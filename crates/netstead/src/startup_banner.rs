@@ -19,6 +19,8 @@ pub(crate) struct StartupBanner<'a> {
     /// Where the admin token is, if it could be left there.
     pub(crate) credentials: Option<PathBuf>,
     pub(crate) found: &'a FoundConfig,
+    /// How many warnings the configuration has.
+    pub(crate) warnings: usize,
     pub(crate) discovery: &'a Discovery,
     pub(crate) answering: &'a NameserverState,
     pub(crate) ledger: &'a Ledger,
@@ -43,6 +45,15 @@ impl StartupBanner<'_> {
         anstream::eprint!("{}", self.lines(self.ledger.id(), pools, claims, paused));
     }
 
+    /// Says that the configuration has warnings; the log has them.
+    fn warned(&self) -> String {
+        match self.warnings {
+            0 => String::new(),
+            1 => ", with a warning: `netstead config check` shows it".to_owned(),
+            count => format!(", with {count} warnings: `netstead config check` shows them"),
+        }
+    }
+
     fn lines(&self, id: u32, pools: u64, claims: u64, paused: bool) -> String {
         let of = |n: u64, what: &str| if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") };
         let token = match &self.credentials {
@@ -50,7 +61,7 @@ impl StartupBanner<'_> {
             None => "no token could be left for you; the log says why".to_owned(),
         };
         let config = match self.found {
-            FoundConfig::File { path, .. } => path.display().to_string(),
+            FoundConfig::File { path, .. } => format!("{}{}", path.display(), self.warned()),
             FoundConfig::Nothing { looked } => {
                 let looked: Vec<_> = looked.iter().map(|path| path.display().to_string()).collect();
                 let looked = looked.join(", no ");

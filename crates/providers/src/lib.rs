@@ -13,7 +13,7 @@
 //! - HTTP with TLS, retries and limits is `netstead_wire::http`. [`CallObserver`]: gets every call, for metrics.
 //! - [`contract`]: checks that every provider must pass, run against real servers.
 //!
-//! To add a provider, read `dns/powerdns.rs`, then pass the [`contract`].
+//! To add a provider, follow `docs/guide/adding-a-provider.md`, then pass the [`contract`].
 
 pub mod contract;
 pub mod dns;

@@ -139,6 +139,7 @@ impl Reload {
 
     /// Says what takes another start.
     fn log_reloaded(&self, new: &Config) {
+        new.log_warnings();
         let old = &self.config;
         let parts = [
             ("store", old.store != new.store),

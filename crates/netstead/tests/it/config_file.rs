@@ -1,4 +1,4 @@
-use crate::sandbox::Sandbox;
+use crate::sandbox::{SOON, Sandbox};
 
 fn write(sandbox: &Sandbox, text: &str) {
     std::fs::write(sandbox.path().join("netstead.toml"), text).unwrap();
@@ -34,6 +34,36 @@ fn pools_of_the_file_are_read_only_elsewhere() {
     assert_eq!(sandbox.does("get pools -o name"), "lan\nnew\n");
     sandbox.does("pool update lan --cooldown 1m");
     sandbox.does("pool delete new");
+}
+
+/// One server by two kinds is allowed, and probably not meant.
+#[test]
+fn warnings_of_the_file_are_logged_at_the_start_and_after_a_reload() {
+    let mut sandbox = Sandbox::empty();
+    let one = "[dns.api]\ntype = \"powerdns\"\nurl = \"http://127.0.0.1:9\"\napi_key = \"a\"\ndomains = [\"home.test\"]\n";
+    let both = format!(
+        "{one}[dns.updates]\ntype = \"rfc2136\"\nservers = [\"127.0.0.1:9\"]\ndomains = [\"home.test\"]\n"
+    );
+    write(&sandbox, &both);
+    let said = sandbox.netstead(["config", "check"]);
+    assert!(said.code == 0 && said.err.contains("they undo each other's work"), "{said:?}");
+
+    sandbox.start(&[]);
+    let log = sandbox.server().log();
+    let warned: Vec<&str> = log.lines().filter(|line| line.contains("they undo each other's work")).collect();
+    assert_eq!(warned.len(), 1, "{log}");
+    assert!(warned[0].contains("WARN") && warned[0].contains("netstead.toml:6:6"), "{log}");
+    assert!(warned[0].contains("give them other `domains`"), "{log}");
+    assert!(log.contains("netstead.toml, with a warning: `netstead config check` shows it"), "{log}");
+
+    sandbox.stop();
+    write(&sandbox, one);
+    sandbox.start(&[]);
+    let log = sandbox.server().log();
+    assert!(!log.contains("undo each other") && !log.contains("with a warning"), "{log}");
+    write(&sandbox, &both);
+    sandbox.server().wait_for_line("they undo each other's work", SOON).unwrap();
+    sandbox.server().wait_for_line("Configuration read again", SOON).unwrap();
 }
 
 #[test]

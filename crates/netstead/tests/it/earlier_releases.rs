@@ -2,6 +2,7 @@
 
 mod home;
 mod make;
+mod removed_meanwhile;
 mod said;
 
 use std::{fs, path::PathBuf};

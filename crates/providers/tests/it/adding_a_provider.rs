@@ -1,0 +1,58 @@
+//! The provider of `docs/guide/adding-a-provider.md`, which is this one, word for word.
+
+mod jsonfile;
+
+use std::{path::Path, sync::Arc};
+
+use netstead_model::{DnsProvider, Ident};
+use netstead_providers::{
+    contract::{self, Subject},
+    dns::{DnsKind, KINDS},
+};
+use netstead_settings::{BuildContext, Configured as _};
+
+use self::jsonfile::Config;
+use crate::support::zone;
+
+const GUIDE: &str = include_str!("../../../../docs/guide/adding-a-provider.md");
+
+fn build(directory: &Path) -> Arc<dyn DnsProvider> {
+    let config = Config { directory: directory.to_owned(), zones: vec![zone()] };
+    config.check().unwrap();
+    config.build(&BuildContext::new(Ident::from_static("files"))).unwrap()
+}
+
+#[test]
+fn the_guide_shows_the_provider_that_is_tested_here() {
+    let code = include_str!("adding_a_provider/jsonfile.rs");
+    assert!(
+        GUIDE.contains(&format!("```rust\n{code}```\n")),
+        "docs/guide/adding-a-provider.md and crates/providers/tests/it/adding_a_provider/jsonfile.rs differ: copy the file \
+         into the guide's first block"
+    );
+}
+
+/// The line that the guide adds: the list compiles with it, and no name is taken twice.
+#[test]
+fn one_line_adds_the_kind_to_the_list() {
+    const WITH_IT: &[&DnsKind] =
+        &[&netstead_providers::dns::powerdns::KIND, &netstead_providers::dns::rfc2136::KIND, &jsonfile::KIND];
+    let names: Vec<&str> = WITH_IT.iter().map(|kind| kind.name).collect();
+    assert_eq!(names, ["powerdns", "rfc2136", "jsonfile"]);
+    assert_eq!(KINDS.iter().map(|kind| kind.name).collect::<Vec<_>>(), ["powerdns", "rfc2136"]);
+    assert!(
+        GUIDE.contains("&[&powerdns::KIND, &rfc2136::KIND, &jsonfile::KIND]"),
+        "the guide shows another list"
+    );
+    let keys: Vec<&str> = jsonfile::KIND.keys().into_iter().map(|key| key.name).collect();
+    assert_eq!(keys, ["directory", "zones"]);
+}
+
+#[tokio::test]
+async fn the_provider_of_the_guide_keeps_the_contract() {
+    let dir = tempfile::tempdir().unwrap();
+    contract::all(&Subject::inside(build(dir.path()), zone())).await;
+    // Another process reads the file; the checks removed what they wrote.
+    let left = build(dir.path()).read(&zone()).await.unwrap();
+    assert!(left.sets.is_empty() && left.serial > Some(10), "{left:?}");
+}
