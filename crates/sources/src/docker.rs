@@ -10,7 +10,6 @@ mod host;
 mod host_address;
 mod network;
 mod settings;
-mod tls;
 mod types;
 mod watch;
 mod workloads;
@@ -24,7 +23,8 @@ use std::{
 use async_trait::async_trait;
 use futures::{StreamExt as _, stream};
 use netstead_model::{Clock, Ended, Ident, Key, Report, Source, View, Workload};
-use netstead_settings::choice;
+use netstead_settings::{BuildContext, SettingsError, choice};
+use netstead_wire::Tls;
 use tokio::time::timeout;
 
 use self::{
@@ -38,7 +38,6 @@ use self::{
 pub use self::{
     host::DockerHost,
     settings::{DockerSettings, KIND},
-    tls::Tls,
 };
 use crate::{
     dialects::{Reader, TargetSpec},
@@ -96,8 +95,9 @@ pub struct Docker {
 
 impl Docker {
     /// Fails only when the files of TLS cannot be used. Nothing is connected before the first look.
-    pub fn new(name: Ident, config: Config, clock: Arc<dyn Clock>) -> Result<Self, String> {
-        let tls = config.tls.as_ref().map(Tls::client_config).transpose()?;
+    pub fn new(config: Config, context: &BuildContext) -> Result<Self, SettingsError> {
+        let (name, clock) = (context.name.clone(), Arc::clone(&context.clock));
+        let tls = config.tls.as_ref().map(|tls| tls.client_config(&[])).transpose()?.map(Arc::new);
         let api = Arc::new(Api::new(Connector { host: config.host.clone(), tls }));
         Ok(Self { name, config, api, clock, watch: OnceLock::new(), environments: Mutex::default() })
     }

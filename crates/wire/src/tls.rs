@@ -60,6 +60,19 @@ impl Tls {
         *self != Self::default()
     }
 
+    /// The first key that is set, for a message about all of them.
+    pub fn first_set(&self) -> &'static str {
+        let set = [
+            ("ca_file", self.ca_file.is_some()),
+            ("client_cert", self.client_cert.is_some()),
+            ("client_key", self.client_key.is_some()),
+            ("server_name", self.server_name.is_some()),
+            ("fingerprint", self.fingerprint.is_some()),
+            ("min_tls_version", self.min_tls_version != TlsVersion::default()),
+        ];
+        set.into_iter().find(|(_, is_set)| *is_set).map_or("insecure", |(key, _)| key)
+    }
+
     /// Refuses what does not fit together. Opens no file.
     pub fn check(&self) -> Result<(), SettingsError> {
         match (&self.client_cert, &self.client_key) {

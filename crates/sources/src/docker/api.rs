@@ -20,7 +20,7 @@ use netstead_wire::read_body;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
-use super::connect::{Connector, last_words};
+use super::connect::{Connection, Connector};
 
 /// One call, from connecting to the last byte.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -133,24 +133,22 @@ impl Api {
         {
             return Ok((sender, response));
         }
-        let connection = self.connector.open().await.map_err(ApiError::Unreachable)?;
-        let mut child = connection.child;
+        let Connection { stream, ssh } = self.connector.open().await.map_err(ApiError::Unreachable)?;
         let shaken = async {
-            let (mut sender, running) = http1::handshake(TokioIo::new(connection.stream)).await?;
+            let (mut sender, running) = http1::handshake(TokioIo::new(stream)).await?;
             tokio::spawn(running);
             let response = sender.send_request(request(path).map_err(io::Error::other)?).await?;
             Ok::<_, Box<dyn std::error::Error + Send + Sync>>((sender, response))
         };
-        match (shaken.await, child.as_mut()) {
-            (Ok(done), _) => {
-                if let Some(mut child) = child {
-                    // It ends when its pipes do; somebody has to see that.
-                    tokio::spawn(async move { child.wait().await });
+        match (shaken.await, ssh) {
+            (Ok(done), ssh) => {
+                if let Some(ssh) = ssh {
+                    ssh.reap();
                 }
                 Ok(done)
             }
-            (Err(error), Some(child)) => {
-                let words = last_words(child).await.unwrap_or_else(|| error.to_string());
+            (Err(error), Some(ssh)) => {
+                let words = ssh.last_words().await.unwrap_or_else(|| error.to_string());
                 Err(ApiError::Unreachable(format!("{} cannot be reached: {words}", self.connector.host)))
             }
             (Err(error), None) => {

@@ -6,7 +6,8 @@ mod swarm;
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use netstead_model::{Content, Report, Source as _, SystemClock, View, Workload};
+use netstead_model::{Content, Report, Source as _, View, Workload};
+use netstead_settings::BuildContext;
 use netstead_sources::{
     Docker, contract,
     dialects::{Dialect, Reader, TargetSpec},
@@ -30,7 +31,7 @@ fn config(socket: &Path) -> Config {
 }
 
 fn docker(config: Config) -> Docker {
-    Docker::new("dock".parse().unwrap(), config, SystemClock::shared()).unwrap()
+    Docker::new(config, &BuildContext::new("dock".parse().unwrap())).unwrap()
 }
 
 /// A container that asks for `NAME.home.test`, on one network.
