@@ -5,6 +5,7 @@
 
 mod api;
 mod connect;
+mod diagnose;
 mod dynamic_targets;
 mod host;
 mod host_address;
@@ -22,7 +23,7 @@ use std::{
 
 use async_trait::async_trait;
 use futures::{StreamExt as _, stream};
-use netstead_model::{Clock, Ended, Ident, Key, Report, Source, View, Workload};
+use netstead_model::{Clock, Diagnosis, Ended, Ident, Key, Report, Source, View, Workload};
 use netstead_settings::{BuildContext, SettingsError, choice};
 use netstead_wire::Tls;
 use tokio::time::timeout;
@@ -98,7 +99,11 @@ impl Docker {
     pub fn new(config: Config, context: &BuildContext) -> Result<Self, SettingsError> {
         let (name, clock) = (context.name.clone(), Arc::clone(&context.clock));
         let tls = config.tls.as_ref().map(|tls| tls.client_config(&[])).transpose()?.map(Arc::new);
-        let api = Arc::new(Api::new(Connector { host: config.host.clone(), tls }));
+        let api = Arc::new(Api::new(
+            Connector { host: config.host.clone(), tls },
+            Arc::clone(&context.calls),
+            Arc::clone(&clock),
+        ));
         Ok(Self { name, config, api, clock, watch: OnceLock::new(), environments: Mutex::default() })
     }
 
@@ -290,6 +295,10 @@ impl Source for Docker {
         let here = |id: &Key| workloads.binary_search_by(|workload| workload.id.cmp(id)).is_ok();
         let ended = ended.into_iter().filter(|id| !here(id)).map(|id| Ended { id, asked: false }).collect();
         Report { source: self.name.clone(), view, begun, workloads, ended }
+    }
+
+    async fn diagnose(&self) -> Vec<Diagnosis> {
+        diagnose::diagnose(&self.config.host, &self.api).await
     }
 
     async fn changed(&self) {

@@ -66,23 +66,22 @@ impl Connector {
     }
 }
 
-fn no_socket(path: &Path, error: &io::Error) -> String {
+pub(super) fn no_socket(path: &Path, error: &io::Error) -> String {
     let shown = path.display();
     match error.kind() {
         io::ErrorKind::NotFound => format!("there is no {shown}: is Docker installed and running?"),
         io::ErrorKind::PermissionDenied => {
-            format!("{shown} may not be opened: run Netstead as a member of {}", owning_group(path))
+            let group = group_of(path).map_or_else(|| "that owns it".to_owned(), |name| format!("`{name}`"));
+            format!("{shown} may not be opened: run Netstead as a member of the group {group}")
         }
         io::ErrorKind::ConnectionRefused => format!("nothing listens at {shown}: is Docker running?"),
         _ => format!("{shown} cannot be opened: {error}"),
     }
 }
 
-/// The group that may open a socket: `the group `docker``.
-pub(super) fn owning_group(path: &Path) -> String {
-    let Ok(found) = std::fs::metadata(path) else { return "the group that owns it".to_owned() };
-    match Group::from_gid(Gid::from_raw(found.gid())) {
-        Ok(Some(group)) => format!("the group `{}`", group.name),
-        _ => format!("the group {}", found.gid()),
-    }
+/// The name of the group that may open a socket, or its number.
+pub(super) fn group_of(path: &Path) -> Option<String> {
+    let gid = std::fs::metadata(path).ok()?.gid();
+    let group = Group::from_gid(Gid::from_raw(gid)).ok().flatten();
+    Some(group.map_or_else(|| gid.to_string(), |group| group.name))
 }

@@ -1,5 +1,6 @@
 //! Docker's API as it is recorded, and what is made of it.
 
+mod doctor;
 mod dynamic_targets;
 mod fake;
 mod swarm;
