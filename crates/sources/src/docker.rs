@@ -98,7 +98,7 @@ impl Docker {
     /// Fails only when the files of TLS cannot be used. Nothing is connected before the first look.
     pub fn new(config: Config, context: &BuildContext) -> Result<Self, SettingsError> {
         let (name, clock) = (context.name.clone(), Arc::clone(&context.clock));
-        let tls = config.tls.as_ref().map(|tls| tls.client_config(&[])).transpose()?.map(Arc::new);
+        let tls = config.tls.as_ref().map(|tls| tls.client(&[])).transpose()?;
         let api = Arc::new(Api::new(
             Connector { host: config.host.clone(), tls },
             Arc::clone(&context.calls),

@@ -41,7 +41,7 @@ use std::{collections::HashSet, sync::Arc};
 use async_trait::async_trait;
 
 #[cfg(feature = "etcd")]
-pub use self::etcd::{EtcdOptions, EtcdStore, EtcdTls};
+pub use self::etcd::{EtcdOptions, EtcdStore};
 #[cfg(feature = "raft")]
 pub use self::raft::{RaftOptions, RaftSecurity, RaftStore, RaftTimings};
 pub use self::{

@@ -54,6 +54,17 @@ table! {
     }
 }
 
+/// The table is compared as a whole to see whether it changed.
+impl Eq for Tls {}
+
+/// TLS settings whose files were read, for connections that [`crate::connect_tcp`] makes.
+#[derive(Debug, Clone)]
+pub struct TlsClient {
+    pub(crate) config: Arc<ClientConfig>,
+    /// The name to ask for and to expect, instead of the host.
+    pub(crate) name: Option<ServerName<'static>>,
+}
+
 impl Tls {
     /// Whether any key of it is set to something else than its default.
     pub fn is_set(&self) -> bool {
@@ -113,6 +124,11 @@ impl Tls {
         };
         config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
         Ok(config)
+    }
+
+    /// As [`Tls::client_config`], for [`crate::connect_tcp`].
+    pub fn client(&self, protocols: &[&[u8]]) -> Result<TlsClient, SettingsError> {
+        Ok(TlsClient { config: Arc::new(self.client_config(protocols)?), name: self.name()? })
     }
 
     fn name(&self) -> Result<Option<ServerName<'static>>, SettingsError> {

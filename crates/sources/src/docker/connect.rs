@@ -1,9 +1,9 @@
 //! The connections to a Docker host: a socket, TCP with or without TLS, or the `ssh` program.
 
-use std::{io, os::unix::fs::MetadataExt as _, path::Path, sync::Arc, time::Duration};
+use std::{io, os::unix::fs::MetadataExt as _, path::Path, time::Duration};
 
 use netstead_wire::{
-    ConnectError, Stream, connect_tcp, connect_unix,
+    ConnectError, Stream, TlsClient, connect_tcp, connect_unix,
     ssh::{Ssh, SshStream},
 };
 use nix::unistd::{Gid, Group};
@@ -23,7 +23,7 @@ pub(super) struct Connection {
 #[derive(Clone)]
 pub(super) struct Connector {
     pub(super) host: DockerHost,
-    pub(super) tls: Option<Arc<rustls::ClientConfig>>,
+    pub(super) tls: Option<TlsClient>,
 }
 
 impl std::fmt::Debug for Connector {
