@@ -1,21 +1,12 @@
 //! Checks of all sources and providers for `netstead doctor`: each finding says what is wrong and what to do.
 
 mod provider;
+mod source;
 
 use futures::future::join_all;
-use netstead_model::View;
+pub use netstead_model::Grade;
 
-use crate::{Engine, EngineStatus, SourceStatus, provider::ProviderHandle};
-
-/// How bad it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Grade {
-    Fine,
-    /// It may be meant so.
-    Note,
-    /// A person must act.
-    Problem,
-}
+use crate::{Engine, EngineStatus, provider::ProviderHandle, source_poller::SourceHandle};
 
 /// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,52 +47,17 @@ impl Engine {
             let text = "it was started with --dry-run and writes to no server".to_owned();
             findings.push(Finding::note("engine", text, "start it without --dry-run".to_owned()));
         }
-        findings.extend(status.sources.iter().map(source_finding));
+        let handles: Vec<SourceHandle> = self.shared().sources().values().cloned().collect();
+        let looked = status.sources.iter().map(|one| {
+            let handle = handles.iter().find(|handle| *handle.setup.source.name() == one.name);
+            source::diagnose_source(one, handle)
+        });
+        findings.extend(join_all(looked).await.into_iter().flatten());
         let handles: Vec<ProviderHandle> = self.shared().providers().values().cloned().collect();
         let looked = handles.iter().map(|handle| provider::diagnose_provider(handle, &status));
         findings.extend(join_all(looked).await.into_iter().flatten());
         findings.extend(detached_findings(&status));
         findings
-    }
-}
-
-fn source_finding(source: &SourceStatus) -> Finding {
-    let (name, about) = (&source.name, format!("source.{}", source.name));
-    if source.detached {
-        let text = format!(
-            "it is no longer configured, and {} of it still known",
-            many(source.workloads + source.absent, "workload")
-        );
-        let hint = format!("configure it again, or `netstead clean --source {name}` takes its names away");
-        return Finding::note(&about, text, hint);
-    }
-    if source.begun.is_none() {
-        let text = "it has not reported yet".to_owned();
-        return Finding::note(&about, text, "look again in a moment".to_owned());
-    }
-    if let Some(suspect) = source.suspect {
-        let text = format!("{} of {} workloads vanished at once", suspect.missing, suspect.of);
-        let hint = format!(
-            "`netstead get workloads --source {name}` shows them; if they are really gone, wait: it is believed once it says so again"
-        );
-        return Finding::problem(&about, text, hint);
-    }
-    match &source.view {
-        View::Complete => {
-            Finding::fine(&about, format!("it sees everything: {}", many(source.workloads, "workload")))
-        }
-        View::Partial { reason } => Finding::problem(
-            &about,
-            format!("it does not see everything: {reason}"),
-            "until it does, no name of it goes".to_owned(),
-        ),
-        View::Failed { reason } => Finding::problem(
-            &about,
-            format!("it sees nothing: {reason}"),
-            format!(
-                "correct what `[source.{name}]` says, or what it looks at; until then, no name of it goes"
-            ),
-        ),
     }
 }
 

@@ -28,6 +28,7 @@ mod cidr;
 mod claim;
 mod clock;
 mod count;
+mod diagnosis;
 mod dns;
 mod event;
 mod ident;
@@ -53,6 +54,7 @@ pub use cidr::Cidr;
 pub use claim::{Claim, ClaimId, ClaimNames, ClaimRef, ClaimRequest, Details, PoolChoice, Want};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use count::readable_count;
+pub use diagnosis::{Diagnosis, Grade};
 pub use dns::{
     Capabilities, ChangeSign, DnsProvider, Fence, Marks, ProviderError, SetChange, TtlSupport, Unit,
     UnitOutcome, WriteGuard, WriteOrder, WriteReply, WriteRequest, Zone, ZoneContent, ZoneSource,

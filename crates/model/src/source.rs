@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::{Ident, Key, Report};
+use crate::{Diagnosis, Ident, Key, Report};
 
 /// One configured place to look at what runs.
 #[async_trait]
@@ -24,6 +24,12 @@ pub trait Source: Send + Sync + std::fmt::Debug {
     /// How often it is looked at though nothing changed; `None` leaves that to the engine.
     fn poll_interval(&self) -> Option<Duration> {
         None
+    }
+
+    /// Checks for `netstead doctor`, asked now and beside the reports: can it be reached, which version is it, what is missing.
+    /// Changes nothing.
+    async fn diagnose(&self) -> Vec<Diagnosis> {
+        Vec::new()
     }
 
     /// Returns when another look is likely to see something new; may return early, and may wait for ever.

@@ -25,7 +25,7 @@ use std::path::Path;
 use netstead_model::{PoolSpec, Span};
 use netstead_plan::Domains;
 use netstead_settings::{
-    Environment, KeyInfo, Kind, Kinds, Number, Problems, Section, Setting, Settings as _, Table, ValueOrigin,
+    Environment, KeyInfo, Kind, Kinds, Number, Problems, Section, Setting, Settings, Table, ValueOrigin,
     choice, parse, table,
 };
 use serde::{Serialize, Serializer};
@@ -252,6 +252,13 @@ fn read_literally<T>(path: &str, read: impl FnOnce(&mut Section<'_, '_>) -> Opti
 /// The place of a secret, never its value.
 fn shown<T: Setting, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
     value.shown().serialize(serializer)
+}
+
+/// The keys of a table in a table.
+fn shown_keys<T: Settings, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut keys = serde_json::Map::new();
+    value.shown(&mut keys);
+    keys.serialize(serializer)
 }
 
 type Connections = Number<1, 1_000_000>;

@@ -8,7 +8,7 @@ use std::{
 };
 
 use netstead_store::{
-    EtcdOptions, EtcdStore, EtcdTls, Health, LocalReader, LocalStore, MemoryStore, RaftOptions, RaftSecurity,
+    EtcdOptions, EtcdStore, Health, LocalReader, LocalStore, MemoryStore, RaftOptions, RaftSecurity,
     RaftStore, Store, StoreError, etcd, raft::node_address,
 };
 use netstead_wire::files;
@@ -310,13 +310,11 @@ fn read_file(path: &Path) -> Result<String, Failure> {
 }
 
 async fn open_etcd(config: &EtcdConfig) -> anyhow::Result<Arc<dyn Store>> {
-    let read = |path: &Option<PathBuf>| path.as_deref().map(read_file).transpose();
-    let identity = read(&config.client_cert)?.zip(read(&config.client_key)?);
     let password = config.password.as_ref().map(|secret| reveal("password", secret)).transpose()?;
     let options = EtcdOptions {
         prefix: config.prefix.clone(),
         user: config.user.clone().zip(password),
-        tls: EtcdTls { ca: read(&config.ca_file)?, identity, server_name: config.server_name.clone() },
+        tls: config.tls.clone(),
         timeout: config.timeout,
         ..EtcdOptions::new(config.endpoints.clone())
     };

@@ -5,12 +5,12 @@
 
 mod api;
 mod connect;
+mod diagnose;
 mod dynamic_targets;
 mod host;
 mod host_address;
 mod network;
 mod settings;
-mod tls;
 mod types;
 mod watch;
 mod workloads;
@@ -23,8 +23,9 @@ use std::{
 
 use async_trait::async_trait;
 use futures::{StreamExt as _, stream};
-use netstead_model::{Clock, Ended, Ident, Key, Report, Source, View, Workload};
-use netstead_settings::choice;
+use netstead_model::{Clock, Diagnosis, Ended, Ident, Key, Report, Source, View, Workload};
+use netstead_settings::{BuildContext, SettingsError, choice};
+use netstead_wire::Tls;
 use tokio::time::timeout;
 
 use self::{
@@ -38,7 +39,6 @@ use self::{
 pub use self::{
     host::DockerHost,
     settings::{DockerSettings, KIND},
-    tls::Tls,
 };
 use crate::{
     dialects::{Reader, TargetSpec},
@@ -96,9 +96,14 @@ pub struct Docker {
 
 impl Docker {
     /// Fails only when the files of TLS cannot be used. Nothing is connected before the first look.
-    pub fn new(name: Ident, config: Config, clock: Arc<dyn Clock>) -> Result<Self, String> {
-        let tls = config.tls.as_ref().map(Tls::client_config).transpose()?;
-        let api = Arc::new(Api::new(Connector { host: config.host.clone(), tls }));
+    pub fn new(config: Config, context: &BuildContext) -> Result<Self, SettingsError> {
+        let (name, clock) = (context.name.clone(), Arc::clone(&context.clock));
+        let tls = config.tls.as_ref().map(|tls| tls.client(&[])).transpose()?;
+        let api = Arc::new(Api::new(
+            Connector { host: config.host.clone(), tls },
+            Arc::clone(&context.calls),
+            Arc::clone(&clock),
+        ));
         Ok(Self { name, config, api, clock, watch: OnceLock::new(), environments: Mutex::default() })
     }
 
@@ -290,6 +295,10 @@ impl Source for Docker {
         let here = |id: &Key| workloads.binary_search_by(|workload| workload.id.cmp(id)).is_ok();
         let ended = ended.into_iter().filter(|id| !here(id)).map(|id| Ended { id, asked: false }).collect();
         Report { source: self.name.clone(), view, begun, workloads, ended }
+    }
+
+    async fn diagnose(&self) -> Vec<Diagnosis> {
+        diagnose::diagnose(&self.config.host, &self.api).await
     }
 
     async fn changed(&self) {

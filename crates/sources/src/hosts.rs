@@ -7,13 +7,14 @@ mod watch;
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use netstead_model::{Clock, Ident, Key, Report, Source, View, Wish, Workload};
+use netstead_model::{Clock, Diagnosis, Ident, Key, Report, Source, View, Wish, Workload};
 use netstead_settings::{BuildContext, Configured, Identity, Kind, SettingsError, table};
 use tokio::time::{sleep, timeout};
 
 use self::watch::FileWatch;
 use crate::{
     SourceKind, SourceTraits,
+    readable_path::diagnose_paths,
     settled_file::{HALF_WRITTEN, OpenedFile, SETTLE, UnfinishedFiles},
 };
 
@@ -129,6 +130,10 @@ impl Source for Hosts {
         };
         let workloads = hosts.into_iter().filter_map(|host| self.workload(host)).collect();
         Report { source: self.name.clone(), view, begun, workloads, ended: Vec::new() }
+    }
+
+    async fn diagnose(&self) -> Vec<Diagnosis> {
+        diagnose_paths(vec![self.path.clone()]).await
     }
 
     async fn changed(&self) {

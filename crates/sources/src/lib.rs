@@ -24,6 +24,7 @@ pub mod dialects;
 pub mod docker;
 pub mod dynamic_target;
 pub mod hosts;
+mod readable_path;
 mod settled_file;
 mod source_target;
 pub mod traefik;

@@ -14,7 +14,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use netstead_model::{Address, Clock, Ident, Key, Report, Source, View, Workload};
+use netstead_model::{Address, Clock, Diagnosis, Ident, Key, Report, Source, View, Workload};
 use tokio::time::{sleep, timeout};
 
 use self::{
@@ -29,6 +29,7 @@ pub use self::{
 use crate::{
     dialects::{Reading, RequestedContent, TargetSpec, TraefikSettings, diagnostics::Diagnostics},
     dynamic_target::TargetResolver,
+    readable_path::diagnose_paths,
     settled_file::{HALF_WRITTEN, SETTLE, UnfinishedFiles},
 };
 
@@ -226,6 +227,10 @@ impl Source for TraefikFiles {
         };
         let workloads = self.workloads(routers, &self.addresses().await);
         Report { source: self.name.clone(), view, begun, workloads, ended: Vec::new() }
+    }
+
+    async fn diagnose(&self) -> Vec<Diagnosis> {
+        diagnose_paths(self.config.paths.clone()).await
     }
 
     async fn changed(&self) {

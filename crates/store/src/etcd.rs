@@ -32,7 +32,7 @@ use tokio::sync::{Mutex as AsyncMutex, watch as tokio_watch};
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status};
 
-pub use self::options::{EtcdOptions, EtcdTls};
+pub use self::options::EtcdOptions;
 use self::{
     client::Client,
     error_text::{describe_error, describe_first_error},

@@ -47,7 +47,7 @@ use std::{collections::HashSet, sync::Arc};
 use async_trait::async_trait;
 
 #[cfg(feature = "etcd")]
-pub use self::etcd::{EtcdOptions, EtcdStore, EtcdTls};
+pub use self::etcd::{EtcdOptions, EtcdStore};
 #[cfg(feature = "testing")]
 pub use self::faults::FaultyStore;
 #[cfg(feature = "raft")]

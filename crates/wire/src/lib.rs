@@ -36,5 +36,5 @@ pub use self::{
 #[cfg(feature = "tls")]
 pub use self::{
     stream::{ConnectError, Stream, connect_tcp, connect_unix},
-    tls::{ALPN_HTTP, Tls, TlsVersion},
+    tls::{ALPN_HTTP, Tls, TlsClient, TlsVersion},
 };

@@ -2,13 +2,15 @@
 
 use std::{io, path::Path, sync::Arc, time::Duration};
 
-use rustls::{ClientConfig, pki_types::ServerName};
+use rustls::pki_types::ServerName;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpStream, UnixStream},
     time::timeout,
 };
 use tokio_rustls::TlsConnector;
+
+use crate::TlsClient;
 
 /// Bytes both ways.
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -39,16 +41,21 @@ pub async fn connect_unix(path: &Path) -> io::Result<Box<dyn Stream>> {
 pub async fn connect_tcp(
     host: &str,
     port: u16,
-    tls: Option<&Arc<ClientConfig>>,
+    tls: Option<&TlsClient>,
     patience: Duration,
 ) -> Result<Box<dyn Stream>, ConnectError> {
     let opened = timeout(patience, TcpStream::connect((host, port))).await;
     let stream = opened.map_err(|_| ConnectError::Late(patience))?.map_err(ConnectError::Unreachable)?;
     stream.set_nodelay(true).map_err(ConnectError::Unreachable)?;
-    let Some(config) = tls else { return Ok(Box::new(stream)) };
-    let name =
-        ServerName::try_from(host.to_owned()).map_err(|_| ConnectError::NoServerName(host.to_owned()))?;
-    let shaken = timeout(patience, TlsConnector::from(Arc::clone(config)).connect(name, stream)).await;
+    let Some(tls) = tls else { return Ok(Box::new(stream)) };
+    let name = match &tls.name {
+        Some(name) => name.clone(),
+        None => {
+            ServerName::try_from(host.to_owned()).map_err(|_| ConnectError::NoServerName(host.to_owned()))?
+        }
+    };
+    let connector = TlsConnector::from(Arc::clone(&tls.config));
+    let shaken = timeout(patience, connector.connect(name, stream)).await;
     let stream = shaken.map_err(|_| ConnectError::TlsLate(patience))?.map_err(ConnectError::Untrusted)?;
     Ok(Box::new(stream))
 }

@@ -54,10 +54,34 @@ table! {
     }
 }
 
+/// The table is compared as a whole to see whether it changed.
+impl Eq for Tls {}
+
+/// TLS settings whose files were read, for connections that [`crate::connect_tcp`] makes.
+#[derive(Debug, Clone)]
+pub struct TlsClient {
+    pub(crate) config: Arc<ClientConfig>,
+    /// The name to ask for and to expect, instead of the host.
+    pub(crate) name: Option<ServerName<'static>>,
+}
+
 impl Tls {
     /// Whether any key of it is set to something else than its default.
     pub fn is_set(&self) -> bool {
         *self != Self::default()
+    }
+
+    /// The first key that is set, for a message about all of them.
+    pub fn first_set(&self) -> &'static str {
+        let set = [
+            ("ca_file", self.ca_file.is_some()),
+            ("client_cert", self.client_cert.is_some()),
+            ("client_key", self.client_key.is_some()),
+            ("server_name", self.server_name.is_some()),
+            ("fingerprint", self.fingerprint.is_some()),
+            ("min_tls_version", self.min_tls_version != TlsVersion::default()),
+        ];
+        set.into_iter().find(|(_, is_set)| *is_set).map_or("insecure", |(key, _)| key)
     }
 
     /// Refuses what does not fit together. Opens no file.
@@ -100,6 +124,11 @@ impl Tls {
         };
         config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
         Ok(config)
+    }
+
+    /// As [`Tls::client_config`], for [`crate::connect_tcp`].
+    pub fn client(&self, protocols: &[&[u8]]) -> Result<TlsClient, SettingsError> {
+        Ok(TlsClient { config: Arc::new(self.client_config(protocols)?), name: self.name()? })
     }
 
     fn name(&self) -> Result<Option<ServerName<'static>>, SettingsError> {

@@ -77,6 +77,7 @@ pub(crate) const TESTS: &[Need] = &[
     need("update-ca-certificates", "the roots of TLS go into the image"),
     need("sshd", "a Docker host is reached through ssh"),
     need("ssh", "a Docker host is reached through ssh"),
+    need("openssl", "prints the fingerprint of a certificate, as people do"),
     need("busybox", "the whole of a container in tests"),
     need("nsenter", "a Docker of its own for the tests"),
     need("mount", "a disk small enough to fill is a tmpfs"),

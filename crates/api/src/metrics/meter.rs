@@ -30,6 +30,8 @@ struct Counters {
     late: Count<ProviderLabels>,
     calls: Count<CallLabels>,
     call_durations: Family<OperationLabels, Histogram>,
+    source_calls: Count<SourceCallLabels>,
+    source_call_durations: Family<SourceOperationLabels, Histogram>,
     listeners: Mutex<Vec<(&'static str, Connections)>>,
 }
 
@@ -64,6 +66,19 @@ struct OperationLabels {
     operation: &'static str,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct SourceCallLabels {
+    source: String,
+    operation: &'static str,
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct SourceOperationLabels {
+    source: String,
+    operation: &'static str,
+}
+
 impl Default for Counters {
     fn default() -> Self {
         let histogram = (|| Histogram::new(BUCKETS)) as fn() -> Histogram;
@@ -74,6 +89,8 @@ impl Default for Counters {
             late: Family::default(),
             calls: Family::default(),
             call_durations: Family::new_with_constructor(histogram),
+            source_calls: Family::default(),
+            source_call_durations: Family::new_with_constructor(histogram),
             listeners: Mutex::default(),
         }
     }
@@ -87,6 +104,21 @@ impl Meter {
         self.0.calls.get_or_create(&labels).inc();
         let labels = OperationLabels { provider, operation };
         self.0.call_durations.get_or_create(&labels).observe(took.as_secs_f64());
+    }
+
+    /// One request to the platform that `source` looks at, when it has ended.
+    pub fn source_called(
+        &self,
+        source: &str,
+        operation: &'static str,
+        outcome: &'static str,
+        took: Duration,
+    ) {
+        let source = source.to_owned();
+        let labels = SourceCallLabels { source: source.clone(), operation, outcome };
+        self.0.source_calls.get_or_create(&labels).inc();
+        let labels = SourceOperationLabels { source, operation };
+        self.0.source_call_durations.get_or_create(&labels).observe(took.as_secs_f64());
     }
 
     /// Shows the connections of a listener, `api` or `nameserver`.
@@ -117,6 +149,11 @@ impl Meter {
         );
         let help = "How long requests to a server took";
         registry.register_with_unit("call_duration", help, Unit::Seconds, counters.call_durations.clone());
+        let help = "Requests to what a source looks at, by how they ended";
+        registry.register("source_calls", help, counters.source_calls.clone());
+        let help = "How long requests to what a source looks at took";
+        let durations = counters.source_call_durations.clone();
+        registry.register_with_unit("source_call_duration", help, Unit::Seconds, durations);
     }
 }
 

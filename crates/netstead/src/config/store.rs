@@ -4,9 +4,10 @@ use std::{path::PathBuf, time::Duration};
 
 use netstead_model::Span;
 use netstead_settings::{KeyInfo, Number, OneOrMore, Secret, Section, Settings as _, table};
+use netstead_wire::Tls;
 use serde::Serialize;
 
-use super::shown;
+use super::{shown, shown_keys};
 
 /// Describes the keys of one type.
 type KeysOf = fn() -> Vec<KeyInfo>;
@@ -37,14 +38,7 @@ table! {
         user: Option<String>, unset "none";
         /// the password of `user`, a secret
         password: Option<Secret>, unset "none";
-        /// PEM of the authority that signed the members' certificates
-        ca_file: Option<PathBuf>, unset "the roots of the machine";
-        /// PEM of our own certificate
-        client_cert: Option<PathBuf>, unset "none";
-        /// PEM of its key
-        client_key: Option<PathBuf>, unset "none";
-        /// the name in the members' certificates
-        server_name: Option<String>, unset "the URL's";
+        tls: Tls, all;
         /// how long one request to one member may take
         timeout: Span, default "5s";
     }
@@ -130,10 +124,8 @@ pub(crate) struct EtcdConfig {
     pub(crate) user: Option<String>,
     #[serde(serialize_with = "shown")]
     pub(crate) password: Option<Secret>,
-    pub(crate) ca_file: Option<PathBuf>,
-    pub(crate) client_cert: Option<PathBuf>,
-    pub(crate) client_key: Option<PathBuf>,
-    pub(crate) server_name: Option<String>,
+    #[serde(flatten, serialize_with = "shown_keys")]
+    pub(crate) tls: Tls,
     pub(crate) timeout: Duration,
 }
 
@@ -257,32 +249,20 @@ fn etcd(section: &mut Section<'_, '_>) -> Option<EtcdConfig> {
     for (key, missing, problem, is_wrong) in [
         ("user", "password", "a user without a password", keys.user.is_some() && keys.password.is_none()),
         ("password", "user", "a password without a user", keys.user.is_none() && keys.password.is_some()),
-        (
-            "client_cert",
-            "client_key",
-            "a certificate without its key",
-            keys.client_cert.is_some() && keys.client_key.is_none(),
-        ),
-        (
-            "client_key",
-            "client_cert",
-            "a key without its certificate",
-            keys.client_cert.is_none() && keys.client_key.is_some(),
-        ),
     ] {
         if is_wrong {
             section.wrong(key, problem, Some(&format!("set `{missing}` too")));
         }
+    }
+    if let Err(error) = keys.tls.check() {
+        section.wrong(error.key, &error.problem, error.hint.as_deref());
     }
     Some(EtcdConfig {
         endpoints: keys.endpoints.0,
         prefix,
         user: keys.user,
         password: keys.password,
-        ca_file: keys.ca_file,
-        client_cert: keys.client_cert,
-        client_key: keys.client_key,
-        server_name: keys.server_name,
+        tls: keys.tls,
         timeout: timeout(section, keys.timeout),
     })
 }

@@ -18,7 +18,7 @@ use netstead_sources::dynamic_target::TargetResolvers;
 use netstead_store::Store;
 
 use super::{
-    call_metrics::CallMetrics,
+    call_metrics::{CallMetrics, SourceCallMetrics},
     provider_without_target::ProviderWithoutTarget,
     source_target_resolver::SourceTargetResolvers,
     target_follower::{TargetFollower, TargetOwner},
@@ -92,7 +92,8 @@ impl Parts {
         } else {
             let resolvers: Arc<dyn TargetResolvers> =
                 Arc::new(SourceTargetResolvers(Arc::clone(&self.targets)));
-            let context = context(&config.name).with_part(resolvers);
+            let calls = SourceCallMetrics { source: config.name.clone(), meter: self.meter.clone() };
+            let context = context(&config.name).with_calls(Arc::new(calls)).with_part(resolvers);
             config
                 .table
                 .build(&format!("source.{}", config.name), &context)

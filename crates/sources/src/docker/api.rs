@@ -5,7 +5,7 @@
 
 use std::{
     io,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -16,11 +16,12 @@ use hyper::{
     client::conn::http1::{self, SendRequest},
 };
 use hyper_util::rt::TokioIo;
+use netstead_model::{self as model, CallObserver, Clock, Outcome};
 use netstead_wire::read_body;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
-use super::connect::{Connector, last_words};
+use super::connect::{Connection, Connector};
 
 /// One call, from connecting to the last byte.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -48,45 +49,81 @@ pub(super) enum ApiError {
 /// A call, and what to allow in a socket proxy for it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Call {
+    /// The label of metrics.
+    operation: &'static str,
     pub(super) path: &'static str,
     hint: &'static str,
 }
 
 pub(super) const CONTAINERS: Call =
-    Call { path: "/containers/json", hint: "allow CONTAINERS in the socket proxy" };
+    Call { operation: "containers", path: "/containers/json", hint: "allow CONTAINERS in the socket proxy" };
 pub(super) const NETWORKS: Call = Call {
+    operation: "networks",
     path: "/networks",
     hint: "allow NETWORKS in the socket proxy, or set `target` to something else than `auto`",
 };
-pub(super) const INFO: Call =
-    Call { path: "/info", hint: "allow INFO in the socket proxy, or set `mode = \"standalone\"`" };
-pub(super) const SERVICES: Call =
-    Call { path: "/services", hint: "allow SERVICES in the socket proxy, or set `mode = \"standalone\"`" };
-pub(super) const TASKS: Call =
-    Call { path: "/tasks", hint: "allow TASKS in the socket proxy, or set `mode = \"standalone\"`" };
-pub(super) const EVENTS: Call = Call { path: "/events", hint: "allow EVENTS in the socket proxy" };
+pub(super) const INFO: Call = Call {
+    operation: "info",
+    path: "/info",
+    hint: "allow INFO in the socket proxy, or set `mode = \"standalone\"`",
+};
+pub(super) const SERVICES: Call = Call {
+    operation: "services",
+    path: "/services",
+    hint: "allow SERVICES in the socket proxy, or set `mode = \"standalone\"`",
+};
+pub(super) const TASKS: Call = Call {
+    operation: "tasks",
+    path: "/tasks",
+    hint: "allow TASKS in the socket proxy, or set `mode = \"standalone\"`",
+};
+pub(super) const EVENTS: Call =
+    Call { operation: "events", path: "/events", hint: "allow EVENTS in the socket proxy" };
+
+pub(super) const VERSION: Call =
+    Call { operation: "version", path: "/version", hint: "allow VERSION in the socket proxy" };
 
 /// Speaks to one Docker host.
 #[derive(Debug)]
 pub(super) struct Api {
     connector: Connector,
     idle: Mutex<Vec<Sender>>,
+    observer: Arc<dyn CallObserver>,
+    clock: Arc<dyn Clock>,
 }
 
 impl Api {
-    pub(super) fn new(connector: Connector) -> Self {
-        Self { connector, idle: Mutex::new(Vec::new()) }
+    pub(super) fn new(connector: Connector, observer: Arc<dyn CallObserver>, clock: Arc<dyn Clock>) -> Self {
+        Self { connector, idle: Mutex::new(Vec::new()), observer, clock }
     }
 
     /// What a call answers; `query` begins with `?` or is empty.
     pub(super) async fn get<T: DeserializeOwned>(&self, call: Call, query: &str) -> Result<T, ApiError> {
         let path = format!("{}{query}", call.path);
-        decoded(call.path, &self.bytes(&path, Some(call)).await?)
+        let bytes = self.observed(call.operation, self.bytes(&path, Some(call))).await?;
+        decoded(call.path, &bytes)
     }
 
-    /// The same below `call`'s path, of which one object is asked for.
+    /// One object, of any path.
     pub(super) async fn get_one<T: DeserializeOwned>(&self, path: &str) -> Result<T, ApiError> {
-        decoded(path, &self.bytes(path, None).await?)
+        decoded(path, &self.observed("inspect", self.bytes(path, None)).await?)
+    }
+
+    async fn observed<T>(
+        &self,
+        operation: &'static str,
+        call: impl Future<Output = Result<T, ApiError>>,
+    ) -> Result<T, ApiError> {
+        let begun = self.clock.monotonic();
+        let answer = call.await;
+        let outcome = match &answer {
+            Ok(_) => Outcome::Answered,
+            Err(ApiError::Forbidden { .. } | ApiError::Status { .. }) => Outcome::Refused,
+            Err(_) => Outcome::Failed,
+        };
+        let took = self.clock.monotonic().saturating_sub(begun);
+        self.observer.called(model::Call { operation, outcome, took });
+        answer
     }
 
     async fn bytes(&self, path: &str, call: Option<Call>) -> Result<Vec<u8>, ApiError> {
@@ -109,6 +146,10 @@ impl Api {
 
     /// Opens a stream of events; `query` begins with `?`.
     pub(super) async fn events(&self, query: &str) -> Result<Response<Incoming>, ApiError> {
+        self.observed(EVENTS.operation, self.open_events(query)).await
+    }
+
+    async fn open_events(&self, query: &str) -> Result<Response<Incoming>, ApiError> {
         let path = format!("{}{query}", EVENTS.path);
         let late = |_| ApiError::Unreachable(format!("{} does not answer", self.connector.host));
         let (sender, response) = timeout(PATIENCE, self.send(&path)).await.map_err(late)??;
@@ -133,24 +174,22 @@ impl Api {
         {
             return Ok((sender, response));
         }
-        let connection = self.connector.open().await.map_err(ApiError::Unreachable)?;
-        let mut child = connection.child;
+        let Connection { stream, ssh } = self.connector.open().await.map_err(ApiError::Unreachable)?;
         let shaken = async {
-            let (mut sender, running) = http1::handshake(TokioIo::new(connection.stream)).await?;
+            let (mut sender, running) = http1::handshake(TokioIo::new(stream)).await?;
             tokio::spawn(running);
             let response = sender.send_request(request(path).map_err(io::Error::other)?).await?;
             Ok::<_, Box<dyn std::error::Error + Send + Sync>>((sender, response))
         };
-        match (shaken.await, child.as_mut()) {
-            (Ok(done), _) => {
-                if let Some(mut child) = child {
-                    // It ends when its pipes do; somebody has to see that.
-                    tokio::spawn(async move { child.wait().await });
+        match (shaken.await, ssh) {
+            (Ok(done), ssh) => {
+                if let Some(ssh) = ssh {
+                    ssh.reap();
                 }
                 Ok(done)
             }
-            (Err(error), Some(child)) => {
-                let words = last_words(child).await.unwrap_or_else(|| error.to_string());
+            (Err(error), Some(ssh)) => {
+                let words = ssh.last_words().await.unwrap_or_else(|| error.to_string());
                 Err(ApiError::Unreachable(format!("{} cannot be reached: {words}", self.connector.host)))
             }
             (Err(error), None) => {
@@ -182,7 +221,7 @@ fn checked(path: &str, call: Option<Call>, status: StatusCode, body: &[u8]) -> R
     if status.is_success() {
         return Ok(());
     }
-    if let (StatusCode::FORBIDDEN, Some(Call { path, hint })) = (status, call) {
+    if let (StatusCode::FORBIDDEN, Some(Call { path, hint, .. })) = (status, call) {
         return Err(ApiError::Forbidden { path, hint });
     }
     let said = serde_json::from_slice::<ErrorBody>(body).map(|said| said.message);

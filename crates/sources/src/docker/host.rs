@@ -3,6 +3,7 @@
 use std::{fmt, path::PathBuf, str::FromStr};
 
 use netstead_model::ParseError;
+use netstead_wire::{split_host_port, ssh::SshTarget, write_host_port};
 
 const PLAIN_PORT: u16 = 2375;
 const TLS_PORT: u16 = 2376;
@@ -19,11 +20,7 @@ pub enum DockerHost {
         https: bool,
     },
     /// Through the `ssh` program of this machine, with its settings, keys and known hosts.
-    Ssh {
-        user: Option<String>,
-        host: String,
-        port: Option<u16>,
-    },
+    Ssh(SshTarget),
 }
 
 impl DockerHost {
@@ -39,7 +36,7 @@ impl DockerHost {
     pub(super) fn remote(&self) -> Option<&str> {
         match self {
             Self::Unix(_) => None,
-            Self::Tcp { host, .. } | Self::Ssh { host, .. } => Some(host),
+            Self::Tcp { host, .. } | Self::Ssh(SshTarget { host, .. }) => Some(host),
         }
     }
 }
@@ -68,63 +65,27 @@ impl FromStr for DockerHost {
             "unix" if rest.starts_with('/') => Ok(Self::Unix(rest.into())),
             "unix" => Err(refuse("the path of a socket begins with `/`")),
             "tcp" | "http" | "https" => {
-                let (host, port) = host_and_port(rest).ok_or_else(|| refuse("write `tcp://HOST:PORT`"))?;
+                let (host, port) = split_host_port(rest).ok_or_else(|| refuse("write `tcp://HOST:PORT`"))?;
                 Ok(Self::Tcp { host, port, https: scheme == "https" })
             }
             "ssh" => {
-                let (user, rest) = match rest.split_once('@') {
-                    Some((user, rest)) => (Some(user.to_owned()), rest),
-                    None => (None, rest),
-                };
-                let wrong = || refuse("write `ssh://USER@HOST` or `ssh://USER@HOST:PORT`");
-                let (host, port) = host_and_port(rest).ok_or_else(wrong)?;
-                if host.starts_with('-')
-                    || user.as_ref().is_some_and(|user| user.is_empty() || user.starts_with('-'))
-                {
-                    return Err(wrong());
-                }
-                Ok(Self::Ssh { user, host, port })
+                let wrong = |_| refuse("write `ssh://USER@HOST` or `ssh://USER@HOST:PORT`");
+                text.parse().map(Self::Ssh).map_err(wrong)
             }
             _ => Err(refuse("it begins with `unix://`, `tcp://` or `ssh://`")),
         }
     }
 }
 
-/// `HOST`, `HOST:PORT`, `[ADDRESS]` or `[ADDRESS]:PORT`, perhaps with a slash at the end.
-fn host_and_port(text: &str) -> Option<(String, Option<u16>)> {
-    let text = text.strip_suffix('/').unwrap_or(text);
-    let (host, port) = match text.strip_prefix('[') {
-        Some(rest) => {
-            let (host, after) = rest.split_once(']')?;
-            (host, after.strip_prefix(':').or_else(|| after.is_empty().then_some(""))?)
-        }
-        None => text.split_once(':').unwrap_or((text, "")),
-    };
-    let odd = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | '@' | '?' | '#');
-    if host.is_empty() || host.contains(odd) {
-        return None;
-    }
-    let port = if port.is_empty() { None } else { Some(port.parse().ok().filter(|port| *port != 0)?) };
-    Some((host.to_owned(), port))
-}
-
 impl fmt::Display for DockerHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = |f: &mut fmt::Formatter<'_>, host: &str, port: &Option<u16>| {
-            if host.contains(':') { write!(f, "[{host}]") } else { f.write_str(host) }?;
-            port.map_or(Ok(()), |port| write!(f, ":{port}"))
-        };
         match self {
             Self::Unix(path) => write!(f, "unix://{}", path.display()),
             Self::Tcp { host, port, .. } => {
                 f.write_str("tcp://")?;
-                place(f, host, port)
+                write_host_port(f, host, *port)
             }
-            Self::Ssh { user, host, port } => {
-                f.write_str("ssh://")?;
-                user.as_ref().map_or(Ok(()), |user| write!(f, "{user}@"))?;
-                place(f, host, port)
-            }
+            Self::Ssh(target) => target.fmt(f),
         }
     }
 }

@@ -4,8 +4,9 @@ use std::{path::PathBuf, sync::Arc};
 
 use netstead_model::Source;
 use netstead_settings::{BuildContext, Configured, Identity, Kind, OneOrMore, Parsed, SettingsError, table};
+use netstead_wire::Tls;
 
-use super::{Config, Docker, DockerHost, Mode, Tls};
+use super::{Config, Docker, DockerHost, Mode};
 use crate::{
     SourceKind, SourceTraits,
     dialects::{DefaultRule, Dialect, Reader, TargetSpec, TraefikSettings},
@@ -48,23 +49,16 @@ table! {
         /// ``Host(`{{ normalize .Name }}.home.example.com`)``
         default_rule: Option<Parsed<DefaultRule>>, unset;
         /// speak TLS to a `tcp://` host
-        tls: Option<bool>, unset "`true` if a file below is named";
-        /// certificates to trust instead of the machine's roots, PEM
-        ca_file: Option<PathBuf>, unset;
-        /// our own certificate, PEM
-        client_cert: Option<PathBuf>, unset;
-        /// the key of `client_cert`, PEM
-        client_key: Option<PathBuf>, unset;
+        tls: Option<bool>, unset "`true` if a key of TLS is set";
+        tls_settings: Tls, all;
     }
 }
 
 impl DockerSettings {
-    /// The files of TLS, if it is on: when it is asked for, or a file of it is named.
-    fn tls_files(&self) -> Option<Tls> {
-        let client = self.client_cert.clone().zip(self.client_key.clone());
-        let files = self.ca_file.is_some() || client.is_some();
-        let on = self.tls.unwrap_or(files || self.host.wants_tls());
-        on.then(|| Tls { ca_file: self.ca_file.clone(), client })
+    /// The settings of TLS, if it is on: when it is asked for, or a key of it is set.
+    fn tls_in_use(&self) -> Option<&Tls> {
+        let on = self.tls.unwrap_or(self.tls_settings.is_set() || self.host.wants_tls());
+        on.then_some(&self.tls_settings)
     }
 }
 
@@ -78,19 +72,9 @@ impl Configured<dyn Source> for DockerSettings {
     }
 
     fn check(&self) -> Result<(), SettingsError> {
-        match (&self.client_cert, &self.client_key) {
-            (Some(_), None) => {
-                return Err(SettingsError::new("client_cert", "a certificate without its key")
-                    .hint("set `client_key` too"));
-            }
-            (None, Some(_)) => {
-                return Err(SettingsError::new("client_key", "a key without its certificate")
-                    .hint("set `client_cert` too"));
-            }
-            _ => {}
-        }
-        if self.tls_files().is_some() && !matches!(*self.host, DockerHost::Tcp { .. }) {
-            let key = if self.tls.is_some() { "tls" } else { "ca_file" };
+        self.tls_settings.check()?;
+        if self.tls_in_use().is_some() && !matches!(*self.host, DockerHost::Tcp { .. }) {
+            let key = if self.tls.is_some() { "tls" } else { self.tls_settings.first_set() };
             return Err(SettingsError::new(key, "only a `tcp://` host speaks TLS").hint("leave it out"));
         }
         if matches!(*self.target, TargetSpec::Name(_)) {
@@ -105,7 +89,7 @@ impl Configured<dyn Source> for DockerSettings {
     fn local_sockets(&self) -> Vec<PathBuf> {
         match &*self.host {
             DockerHost::Unix(socket) => vec![socket.clone()],
-            DockerHost::Tcp { .. } | DockerHost::Ssh { .. } => Vec::new(),
+            DockerHost::Tcp { .. } | DockerHost::Ssh(_) => Vec::new(),
         }
     }
 
@@ -120,7 +104,7 @@ impl Configured<dyn Source> for DockerSettings {
         let resolvers = context.part::<Arc<dyn TargetResolvers>>();
         let config = Config {
             host: self.host.0.clone(),
-            tls: self.tls_files(),
+            tls: self.tls_in_use().cloned(),
             mode: self.mode,
             reader: Reader::new(dialects).with_traefik(traefik),
             target: self.target.0.clone(),
@@ -128,7 +112,6 @@ impl Configured<dyn Source> for DockerSettings {
             observe: self.observe,
             places: resolvers.map(|resolvers| resolvers.of_source(&context.name, &self.lookup)),
         };
-        let docker = Docker::new(context.name.clone(), config, Arc::clone(&context.clock));
-        Ok(Arc::new(docker.map_err(|problem| SettingsError::new("ca_file", problem))?))
+        Ok(Arc::new(Docker::new(config, context)?))
     }
 }

@@ -4,6 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer};
 
+/// `GET /version`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub(super) struct Version {
+    pub(super) version: String,
+    pub(super) api_version: String,
+}
+
 /// One of `GET /containers/json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]

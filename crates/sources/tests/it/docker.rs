@@ -1,12 +1,14 @@
 //! Docker's API as it is recorded, and what is made of it.
 
+mod doctor;
 mod dynamic_targets;
 mod fake;
 mod swarm;
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use netstead_model::{Content, Report, Source as _, SystemClock, View, Workload};
+use netstead_model::{Content, Report, Source as _, View, Workload};
+use netstead_settings::BuildContext;
 use netstead_sources::{
     Docker, contract,
     dialects::{Dialect, Reader, TargetSpec},
@@ -30,7 +32,7 @@ fn config(socket: &Path) -> Config {
 }
 
 fn docker(config: Config) -> Docker {
-    Docker::new("dock".parse().unwrap(), config, SystemClock::shared()).unwrap()
+    Docker::new(config, &BuildContext::new("dock".parse().unwrap())).unwrap()
 }
 
 /// A container that asks for `NAME.home.test`, on one network.

@@ -2,7 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
-use netstead_model::{Content, ManualClock, Source as _, SystemClock, View};
+use netstead_model::{Content, Diagnosis, ManualClock, Source as _, SystemClock, View};
 use netstead_sources::{Hosts, contract, hosts::Config};
 use proptest::prelude::*;
 
@@ -211,4 +211,18 @@ proptest! {
             runtime.block_on(async { hosts(&path).report().await });
         }
     }
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_read_says_what_to_do() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("hosts");
+    let shown = path.display().to_string();
+    let source = hosts(&path);
+    let missing = format!("{shown} cannot be read: No such file or directory (os error 2)");
+    let hint = "make it, mount it into the container, or correct `path`";
+    assert_eq!(source.diagnose().await, [Diagnosis::problem(&missing, hint)]);
+    assert_eq!(source.report().await.view, View::Failed { reason: missing });
+    std::fs::write(&path, "10.0.3.1 a.home.test\n").unwrap();
+    assert_eq!(source.diagnose().await, [Diagnosis::fine(format!("{shown} can be read"))]);
 }

@@ -13,17 +13,20 @@ use std::{
 };
 
 use futures::{StreamExt as _, stream::FuturesUnordered};
+use hyper_util::rt::TokioIo;
+use netstead_wire::{ConnectError, Stream as ByteStream, TlsClient, connect_tcp};
 use prost::Message;
 use tokio::time::{sleep, timeout};
 use tokio_stream::Stream;
 use tonic::{
     Code, Request, Status, Streaming,
     client::Grpc,
-    codegen::http::uri::PathAndQuery,
+    codegen::http::uri::{PathAndQuery, Uri},
     metadata::MetadataValue,
-    transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity},
+    transport::{Channel, Endpoint},
 };
 use tonic_prost::ProstCodec;
+use tower::{Service, service_fn};
 
 use super::{
     messages::{AuthenticateRequest, AuthenticateResponse},
@@ -33,6 +36,9 @@ use crate::StoreError;
 
 /// Room for a page of the largest values.
 const MAX_MESSAGE: usize = 512 << 20;
+
+/// The port of an endpoint that names none.
+const HTTPS_PORT: u16 = 443;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// A connection whose other end is silent for this long is dead, whatever TCP believes.
@@ -64,11 +70,14 @@ impl Client {
         if options.endpoints.is_empty() {
             return Err(StoreError::Unavailable { reason: "no endpoint of etcd is named".into() });
         }
+        let is_tls = options.endpoints.iter().any(|url| url.starts_with("https:"));
+        let tls = is_tls.then(|| options.tls.client(&[b"h2"])).transpose();
+        let tls = tls.map_err(|error| StoreError::Unavailable { reason: error.to_string() })?;
         let ends = options
             .endpoints
             .iter()
             .map(|url| {
-                let channel = channel(url, options).map_err(|error| StoreError::Unavailable {
+                let channel = channel(url, tls.as_ref()).map_err(|error| StoreError::Unavailable {
                     reason: format!("`{url}` cannot be an endpoint of etcd: {}", whole(&error)),
                 })?;
                 Ok(EtcdEndpoint { url: url.clone(), channel })
@@ -308,27 +317,34 @@ impl Client {
     }
 }
 
-fn channel(url: &str, options: &EtcdOptions) -> Result<Channel, tonic::transport::Error> {
-    let mut endpoint = Endpoint::from_shared(url.to_owned())?
+fn channel(url: &str, tls: Option<&TlsClient>) -> Result<Channel, tonic::transport::Error> {
+    let endpoint = Endpoint::from_shared(url.to_owned())?
         .connect_timeout(CONNECT_TIMEOUT)
         .http2_keep_alive_interval(KEEP_ALIVE)
         .keep_alive_timeout(KEEP_ALIVE)
         .tcp_nodelay(true);
-    if url.starts_with("https:") {
-        let mut tls = ClientTlsConfig::new();
-        tls = match &options.tls.ca {
-            Some(ca) => tls.ca_certificate(Certificate::from_pem(ca)),
-            None => tls.with_native_roots(),
-        };
-        if let Some((certificate, key)) = &options.tls.identity {
-            tls = tls.identity(Identity::from_pem(certificate, key));
+    Ok(match tls {
+        Some(tls) if url.starts_with("https:") => endpoint.connect_with_connector_lazy(tls_connector(tls)),
+        _ => endpoint.connect_lazy(),
+    })
+}
+
+/// Opens TLS connections with the settings that all servers share.
+fn tls_connector(
+    tls: &TlsClient,
+) -> impl Service<Uri, Response = TokioIo<Box<dyn ByteStream>>, Error = ConnectError, Future: Send> + Send + use<>
+{
+    let tls = tls.clone();
+    service_fn(move |uri: Uri| {
+        let tls = tls.clone();
+        async move {
+            let host = uri.host().unwrap_or_default();
+            // An address of IPv6 stands in brackets.
+            let host = host.trim_start_matches('[').trim_end_matches(']');
+            let port = uri.port_u16().unwrap_or(HTTPS_PORT);
+            connect_tcp(host, port, Some(&tls), CONNECT_TIMEOUT).await.map(TokioIo::new)
         }
-        if let Some(name) = &options.tls.server_name {
-            tls = tls.domain_name(name);
-        }
-        endpoint = endpoint.tls_config(tls)?;
-    }
-    Ok(endpoint.connect_lazy())
+    })
 }
 
 async fn unary<Q, A>(end: &EtcdEndpoint, path: &'static str, request: Request<Q>) -> Result<A, Status>

@@ -29,6 +29,9 @@ fn advice(code: Code, said: &str) -> Option<&'static str> {
         Code::PermissionDenied if has(" is refused") => "check `user` and `password`",
         Code::PermissionDenied => "the user needs read and write on the whole prefix",
         _ if has("not valid for name") => "if it is the right server, set `server_name` to a name it has",
+        _ if has("ApplicationVerificationFailure") => {
+            "its certificate is not the one of `fingerprint`; if it was renewed, set the new one"
+        }
         _ if has("invalid peer certificate") => "set `ca_file` to who signed the certificate of etcd",
         _ if has("received fatal alert") => "set `client_cert` and `client_key` to what etcd asks for",
         _ if has("tls handshake eof") => "if this etcd has no TLS, write `http://`",

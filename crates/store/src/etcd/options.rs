@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use netstead_wire::Tls;
+
 /// How an etcd is reached.
 #[derive(Clone)]
 pub struct EtcdOptions {
@@ -10,21 +12,12 @@ pub struct EtcdOptions {
     /// All our keys start with this; nothing else is touched.
     pub prefix: String,
     pub user: Option<(String, String)>,
-    pub tls: EtcdTls,
+    /// For endpoints that begin with `https://`.
+    pub tls: Tls,
     /// How long one request may take on one endpoint.
     pub timeout: Duration,
     /// How long the lead outlives its holder. etcd itself allows no less than 2 s with its default timings.
     pub lease: Duration,
-}
-
-/// PEM texts. With none of them the roots of the machine are trusted and no certificate is shown.
-#[derive(Clone, Default)]
-pub struct EtcdTls {
-    pub ca: Option<String>,
-    /// Certificate and key.
-    pub identity: Option<(String, String)>,
-    /// The name the server's certificate must have, if it is not the endpoint's host.
-    pub server_name: Option<String>,
 }
 
 impl EtcdOptions {
@@ -33,7 +26,7 @@ impl EtcdOptions {
             endpoints: endpoints.into_iter().map(Into::into).collect(),
             prefix: "/netstead/".into(),
             user: None,
-            tls: EtcdTls::default(),
+            tls: Tls::default(),
             timeout: Duration::from_secs(5),
             lease: Duration::from_secs(2),
         }
@@ -50,11 +43,5 @@ impl std::fmt::Debug for EtcdOptions {
             .field("timeout", &self.timeout)
             .field("lease", &self.lease)
             .finish_non_exhaustive()
-    }
-}
-
-impl std::fmt::Debug for EtcdTls {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("EtcdTls").field("server_name", &self.server_name).finish_non_exhaustive()
     }
 }

@@ -2,12 +2,15 @@
 
 use std::{fs, path::PathBuf, sync::Arc, time::Duration};
 
-use netstead_store::{Commit, EtcdOptions, EtcdStore, EtcdTls, Store, WatchItem, contract};
+use netstead_store::{Commit, EtcdOptions, EtcdStore, Store, WatchItem, contract};
 use netstead_testkit::Etcd;
+use netstead_wire::{Tls, TlsVersion};
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
     KeyPair, PKCS_RSA_SHA256, RsaKeySize,
 };
+use rustls::pki_types::{CertificateDer, pem::PemObject as _};
+use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 use tokio::time::{sleep, timeout};
 
@@ -47,6 +50,14 @@ impl Authority {
         self.signs("client.test", name, &[ExtendedKeyUsagePurpose::ClientAuth])
     }
 
+    /// Trusts this authority and shows a certificate that `signer` made.
+    fn trusts_as(&self, signer: &Self, name: &str) -> Tls {
+        let (certificate, key) = signer.client(name);
+        let client_cert = Some(self.file(&format!("client-{name}.pem"), &certificate).into());
+        let client_key = Some(self.file(&format!("client-{name}.key"), &key).into());
+        Tls { client_cert, client_key, ..self.trusts() }
+    }
+
     fn file(&self, name: &str, text: &str) -> String {
         let path: PathBuf = self.dir.path().join(name);
         fs::write(&path, text).unwrap();
@@ -72,12 +83,12 @@ impl Authority {
         ]
     }
 
-    fn trusts(&self) -> EtcdTls {
-        EtcdTls { ca: Some(self.ca.clone()), ..EtcdTls::default() }
+    fn trusts(&self) -> Tls {
+        Tls { ca_file: Some(self.dir.path().join("ca.pem")), ..Tls::default() }
     }
 }
 
-fn options(etcd: &Etcd, tls: EtcdTls) -> EtcdOptions {
+fn options(etcd: &Etcd, tls: Tls) -> EtcdOptions {
     EtcdOptions { tls, prefix: "/n".into(), ..EtcdOptions::new(etcd.endpoints()) }
 }
 
@@ -115,7 +126,7 @@ async fn behind_tls_everything_works_for_those_who_trust_its_authority() {
     assert!(remarks[0].text.ends_with("MiB of 2.0 GiB"), "its metrics are behind TLS too: {remarks:?}");
     store.close().await;
 
-    let machine = refusal(&options(&etcd, EtcdTls::default())).await;
+    let machine = refusal(&options(&etcd, Tls::default())).await;
     assert!(machine.contains("UnknownIssuer") && machine.contains("`ca_file`"), "{machine}");
     let other = refusal(&options(&etcd, Authority::new().trusts())).await;
     assert!(other.contains("certificate") && other.contains("`ca_file`"), "{other}");
@@ -138,8 +149,30 @@ async fn a_certificate_for_another_name_needs_that_name() {
     let Some(etcd) = authority.etcd("etcd.test", &[]) else { return };
     let refused = refusal(&options(&etcd, authority.trusts())).await;
     assert!(refused.contains("etcd.test") && refused.contains("`server_name`"), "{refused}");
-    let tls = EtcdTls { server_name: Some("etcd.test".into()), ..authority.trusts() };
+    let tls = Tls { server_name: Some("etcd.test".into()), ..authority.trusts() };
     works(&options(&etcd, tls)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pinned_certificate_and_a_newer_tls_are_enough_to_know_it() {
+    let authority = Authority::new();
+    let Some(etcd) = authority.etcd("etcd.test", &[]) else { return };
+    let pem = fs::read(authority.dir.path().join("server.pem")).unwrap();
+    let fingerprint = |pem: &[u8]| {
+        let certificate = CertificateDer::from_pem_slice(pem).unwrap();
+        Some(Sha256::digest(certificate).iter().map(|byte| format!("{byte:02x}")).collect())
+    };
+    let pinned = |fingerprint| Tls { fingerprint, min_tls_version: TlsVersion::V1_3, ..Tls::default() };
+    works(&options(&etcd, pinned(fingerprint(&pem)))).await;
+    let other = refusal(&options(&etcd, pinned(fingerprint(authority.ca.as_bytes())))).await;
+    assert!(other.contains("is not the one of `fingerprint`"), "{other}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_is_missing_is_named() {
+    let tls = Tls { ca_file: Some("/nowhere/ca.pem".into()), ..Tls::default() };
+    let refused = refusal(&EtcdOptions { tls, ..EtcdOptions::new(["https://127.0.0.1:1"]) }).await;
+    assert!(refused.contains("ca_file: /nowhere/ca.pem holds no certificate: No such file"), "{refused}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -147,12 +180,12 @@ async fn a_certificate_of_ours_is_shown_where_one_is_asked_for() {
     let authority = Authority::new();
     let [asks, whom] = authority.asks();
     let Some(etcd) = authority.etcd("127.0.0.1", &[&asks, &whom]) else { return };
-    let with = |identity| options(&etcd, EtcdTls { identity, ..authority.trusts() });
-    let none = refusal(&with(None)).await;
+    let with = |signer: &Authority| options(&etcd, authority.trusts_as(signer, "ned"));
+    let none = refusal(&options(&etcd, authority.trusts())).await;
     assert!(none.contains("`client_cert`"), "{none}");
-    let foreign = refusal(&with(Some(Authority::new().client("ned")))).await;
+    let foreign = refusal(&with(&Authority::new())).await;
     assert!(foreign.contains("`client_cert`"), "{foreign}");
-    works(&with(Some(authority.client("ned")))).await;
+    works(&with(&authority)).await;
 }
 
 /// Gives etcd the users `root` and `ned`, who may use `/n/`.
@@ -187,7 +220,7 @@ async fn the_name_in_our_certificate_is_a_user() {
         words.extend(command.split(' '));
         etcd.ctl(&words)
     });
-    let with = |name| EtcdTls { identity: Some(authority.client(name)), ..authority.trusts() };
+    let with = |name| authority.trusts_as(&authority, name);
     works(&options(&etcd, with("ned"))).await;
     let outside = refusal(&EtcdOptions { prefix: "/other".into(), ..options(&etcd, with("ned")) }).await;
     assert!(outside.contains("needs read and write on the whole prefix"), "{outside}");
@@ -205,7 +238,7 @@ async fn tokens_that_end_whatever_is_done_with_them_are_renewed() {
     let Some(mut etcd) = Etcd::start_with(1, "http", &["--auth-token", &tokens]) else { return };
     make_users(|command| etcd.ctl(&command.split(' ').collect::<Vec<_>>()));
     let user = Some(("ned".to_owned(), "secret".to_owned()));
-    let with_user = EtcdOptions { user, ..options(&etcd, EtcdTls::default()) };
+    let with_user = EtcdOptions { user, ..options(&etcd, Tls::default()) };
     works(&with_user).await;
 
     let store = EtcdStore::open(&with_user).await.unwrap();

@@ -14,6 +14,15 @@ pub struct SshTarget {
     pub port: Option<u16>,
 }
 
+impl SshTarget {
+    /// The words after `ssh` that lead there, for a hint.
+    pub fn command_line(&self) -> String {
+        let port = self.port.map(|port| format!("-p {port} ")).unwrap_or_default();
+        let user = self.user.as_ref().map(|user| format!("{user}@")).unwrap_or_default();
+        format!("{port}{user}{}", self.host)
+    }
+}
+
 impl FromStr for SshTarget {
     type Err = ParseError;
 

@@ -11,7 +11,7 @@ fn what_is_said_of_a_docker_host_is_understood() {
          entrypoints = \"websecure\"\ndefault_rule = \"Host(`{{{{ normalize .Name }}}}.home.test`)\"\nobserve = true\n"
     );
     let config = understood(&text, &[("NETSTEAD_SOURCE_DOCK_TARGET_ENDPOINTS", "http://192.0.2.1/ip")]);
-    insta::assert_snapshot!(serde_json::to_string(&config.sources[0]).unwrap(), @r#"{"apex":null,"ca_file":null,"client_cert":null,"client_key":null,"default_entrypoints":[],"default_rule":"Host(`{{ normalize .Name }}.home.test`)","dialects":null,"domains":null,"entrypoints":["websecure"],"exposed_by_default":false,"host":"unix:///var/run/docker.sock","keep_stopped":false,"mode":"auto","name":"dock","observe":true,"target":"interface:eth0","target_endpoints":["http://192.0.2.1/ip"],"target_interval":"10s","tls":null,"type":"docker","types":null,"was":null,"wildcard":null}"#);
+    insta::assert_snapshot!(serde_json::to_string(&config.sources[0]).unwrap(), @r#"{"apex":null,"ca_file":null,"client_cert":null,"client_key":null,"default_entrypoints":[],"default_rule":"Host(`{{ normalize .Name }}.home.test`)","dialects":null,"domains":null,"entrypoints":["websecure"],"exposed_by_default":false,"fingerprint":null,"host":"unix:///var/run/docker.sock","insecure":false,"keep_stopped":false,"min_tls_version":"1.2","mode":"auto","name":"dock","observe":true,"server_name":null,"target":"interface:eth0","target_endpoints":["http://192.0.2.1/ip"],"target_interval":"10s","tls":null,"type":"docker","types":null,"was":null,"wildcard":null}"#);
 }
 
 #[test]

@@ -26,6 +26,10 @@ fn what_is_wrong_with_names_is_told_by_line_and_column() {
         ("a secret in two places", LAN.replace("env = \"KEY\"", "env = \"KEY\", file = \"x\"")),
         ("a secret nowhere", LAN.replace("{ env = \"KEY\" }", "{ evn = \"KEY\" }")),
         ("a secret that is a number", LAN.replace("{ env = \"KEY\" }", "7")),
+        ("servers beside a server", format!("{LAN}urls = [\"http://ns2:8081\"]\n")),
+        ("no servers at all", LAN.replace("url = \"http://ns1:8081\"", "urls = []")),
+        ("one server twice", LAN.replace("url = \"http://ns1:8081\"", "urls = [\"http://ns1:8081\", \"http://ns1:8081/\"]")),
+        ("servers of a kind without a url", "[dns.b]\ntype = \"rfc2136\"\nservers = [\"ns1\"]\nurls = [\"ns2\"]\ndomains = [\"a.test\"]\n".into()),
         ("a url", LAN.replace("http://ns1:8081", "ns1:8081")),
         ("a breaker", format!("{LAN}breaker = {{ percent = 200, totl = 1 }}\n")),
         ("a target that is a word", format!("{LAN}target = \"publik\"\n")),
@@ -52,6 +56,20 @@ fn what_is_wrong_with_names_is_told_by_line_and_column() {
         let _ = writeln!(all, "## {what}\n{told}");
     }
     insta::assert_snapshot!(all);
+}
+
+#[test]
+fn each_server_of_a_table_is_a_provider_of_its_own() {
+    let text =
+        LAN.replace("url = \"http://ns1:8081\"", "urls = [\"http://ns1:8081\", \"http://10.0.0.2:8081\"]");
+    let config = understood(&text, &[]);
+    let names: Vec<&str> = config.providers.iter().map(|provider| provider.name.as_str()).collect();
+    assert_eq!(names, ["lan-ns1-8081", "lan-10-0-0-2-8081"]);
+    for (number, provider) in config.providers.iter().enumerate() {
+        assert_eq!(provider.common.group.as_ref().unwrap().as_str(), "lan");
+        assert_eq!(provider.common.was.is_some(), number == 0, "the first goes on with what the table had");
+    }
+    assert_ne!(config.providers[0].server.written, config.providers[1].server.written);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::{os::unix::fs::PermissionsExt as _, path::Path};
 
-use netstead_testkit::{Process, free_port, has_command, skip};
+use netstead_testkit::Sshd;
 use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
 
 use super::*;
@@ -26,6 +26,14 @@ fn certificates(dir: &Path) {
         write(&format!("{name}.pem"), params.signed_by(&key, &issuer).unwrap().pem());
         write(&format!("{name}-key.pem"), key.serialize_pem());
     }
+}
+
+/// As `openssl x509 -fingerprint -sha256` prints it.
+fn fingerprint(file: &Path) -> String {
+    let mut command = std::process::Command::new("openssl");
+    command.args(["x509", "-noout", "-fingerprint", "-sha256", "-in"]).arg(file);
+    let printed = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    printed.trim().rsplit('=').next().unwrap().to_owned()
 }
 
 /// A sandbox that looks at one host, with more lines in its table.
@@ -64,6 +72,15 @@ fn a_docker_behind_tls_is_looked_at_by_those_it_knows() {
     run(&docker, "next", "next.example.test", &[]);
     until(&["198.51.100.7"], || a(sandbox.dns(), "next.example.test"));
 
+    // Its certificate alone is enough to know it by.
+    let pinned = format!(
+        "fingerprint = \"{}\"\nclient_cert = \"{dir}/client.pem\"\nclient_key = \"{dir}/client-key.pem\"\n",
+        fingerprint(&docker.dir().join("server.pem"))
+    );
+    let mut pinning = looking_at(&host, &pinned);
+    pinning.start(&[]);
+    until(&["198.51.100.7"], || a(pinning.dns(), "far.example.test"));
+
     for (more, why) in [
         (format!("ca_file = \"{dir}/ca.pem\"\n"), "does not answer"),
         ("tls = true\n".to_owned(), "cannot be trusted"),
@@ -82,61 +99,22 @@ fn a_docker_behind_tls_is_looked_at_by_those_it_knows() {
 
 #[test]
 fn a_docker_at_the_other_end_of_ssh_is_looked_at() {
-    for program in ["sshd", "ssh", "ssh-keygen"] {
-        if !has_command(program) {
-            return skip(&format!("`{program}` is not installed"));
-        }
-    }
     let Some(docker) = shared() else { return };
-    let dir = tempfile::tempdir().unwrap();
-    let at = |name: &str| dir.path().join(name).display().to_string();
-    let port = free_port().unwrap();
-    for key in ["host", "user"] {
-        let mut keygen = std::process::Command::new("ssh-keygen");
-        assert!(keygen.args(["-q", "-t", "ed25519", "-N", "", "-f", &at(key)]).status().unwrap().success());
-    }
-    let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
-    write("authorized", &std::fs::read_to_string(at("user.pub")).unwrap());
-    write(
-        "sshd_config",
-        &format!(
-            "ListenAddress 127.0.0.1\nPort {port}\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\nUsePAM no\n\
-             StrictModes no\nSetEnv DOCKER_HOST={}\n",
-            at("host"),
-            at("authorized"),
-            docker.host()
-        ),
-    );
-    std::fs::create_dir_all("/run/sshd").ok();
-    let sshd = ["/usr/sbin/sshd", "/usr/bin/sshd"].into_iter().find(|path| Path::new(path).exists());
-    let mut command = std::process::Command::new(sshd.unwrap());
-    let mut server = Process::start("sshd", command.args(["-D", "-e", "-f", &at("sshd_config")])).unwrap();
-    server.wait_for_port(([127, 0, 0, 1], port).into(), SOON).unwrap();
-
+    let Some(server) = Sshd::start(&[("DOCKER_HOST", &docker.host())]) else { return };
     // The user's own settings for ssh, which in a test cannot be those of the user.
-    let config = format!(
-        "Host 127.0.0.1\n  IdentityFile {}\n  IdentitiesOnly yes\n  UserKnownHostsFile {}\n  StrictHostKeyChecking yes\n",
-        at("user"),
-        at("known")
-    );
-    write("ssh_config", &config);
-    let bin = dir.path().join("bin");
-    std::fs::create_dir(&bin).unwrap();
-    std::fs::write(bin.join("ssh"), format!("#!/bin/sh\nexec /usr/bin/ssh -F {} \"$@\"\n", at("ssh_config")))
-        .unwrap();
-    std::fs::set_permissions(bin.join("ssh"), std::fs::Permissions::from_mode(0o755)).unwrap();
-    let user =
-        String::from_utf8(std::process::Command::new("id").arg("-un").output().unwrap().stdout).unwrap();
-    let mut sandbox = looking_at(&format!("ssh://{}@127.0.0.1:{port}", user.trim()), "");
-    sandbox.set("PATH", &format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
-    write("known", "");
+    let dir = tempfile::tempdir().unwrap();
+    let ssh = dir.path().join("ssh");
+    let config = server.config_file();
+    std::fs::write(&ssh, format!("#!/bin/sh\nexec /usr/bin/ssh -F {} \"$@\"\n", config.display())).unwrap();
+    std::fs::set_permissions(&ssh, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut sandbox = looking_at(&server.url(), "");
+    sandbox.set("PATH", &format!("{}:{}", dir.path().display(), std::env::var("PATH").unwrap()));
     sandbox.start(&[]);
     let begun = Stopwatch::start();
     while !sandbox.does("get sources -o json").contains("Host key verification failed") {
         assert!(begun.elapsed() < SOON, "{}", sandbox.does("get sources -o json"));
     }
-    let key = std::fs::read_to_string(at("host.pub")).unwrap();
-    write("known", &format!("[127.0.0.1]:{port} {key}"));
+    server.make_known().unwrap();
     let (name, next) = (fresh("distant"), fresh("distant"));
     let host = |name: &str| format!("{name}.example.test");
     run(docker, &name, &host(&name), &[]);

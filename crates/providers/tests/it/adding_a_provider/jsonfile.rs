@@ -5,7 +5,7 @@ use std::{io, path::PathBuf, sync::Arc};
 use async_trait::async_trait;
 use netstead_model::{
     Capabilities, DnsProvider, Name, ProviderError, RecordSet, RecordType, SetChange, Unit, UnitOutcome,
-    WriteRequest, Zone, ZoneContent,
+    WriteReply, WriteRequest, Zone, ZoneContent,
 };
 use netstead_settings::{BuildContext, Configured, Identity, Kind, SettingsError, table};
 use netstead_wire::files;
@@ -51,14 +51,7 @@ impl Configured<dyn DnsProvider> for Config {
 }
 
 fn capabilities() -> Capabilities {
-    Capabilities {
-        types: RecordType::ALL.to_vec(),
-        marks: true,
-        fenced: false,
-        atomic: true,
-        keeps_foreign: false,
-        proxies: false,
-    }
+    Capabilities { fenced: false, keeps_foreign: false, ..Capabilities::all(RecordType::ALL) }
 }
 
 /// One directory.
@@ -132,26 +125,28 @@ impl DnsProvider for JsonFile {
         };
         let mut zones = Vec::new();
         for name in self.config.zones.iter().filter(near) {
-            let serial = Some(self.load(name).await?.serial);
-            zones.push(Zone { name: name.clone(), serial });
+            let sign = Some(self.load(name).await?.serial.into());
+            zones.push(Zone { name: name.clone(), sign });
         }
         Ok(zones)
     }
 
     async fn read(&self, zone: &Name) -> Result<ZoneContent, ProviderError> {
         let file = self.load(zone).await?;
-        Ok(ZoneContent { serial: Some(file.serial), sets: file.sets })
+        Ok(ZoneContent { sign: Some(file.serial.into()), sets: file.sets })
     }
 
-    async fn write(&self, zone: &Name, request: &WriteRequest) -> Result<Vec<UnitOutcome>, ProviderError> {
+    async fn write(&self, zone: &Name, request: &WriteRequest) -> Result<WriteReply, ProviderError> {
         let _writing = self.writing.lock().await;
         let old = self.load(zone).await?;
         let mut sets = old.sets.clone();
-        let outcomes = request.units.iter().map(|unit| apply(zone, &mut sets, unit)).collect();
+        let outcomes: Vec<_> = request.units.iter().map(|unit| apply(zone, &mut sets, unit)).collect();
         if sets != old.sets {
+            // No server refuses a late write for us, so the engine is asked whether this node still leads.
+            request.guard.permit().await?;
             self.store(zone, &ZoneFile { serial: old.serial.wrapping_add(1), sets }).await?;
         }
-        Ok(outcomes)
+        Ok(outcomes.into())
     }
 }
 
