@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use netstead_model::{Name, ProviderError, RecordType, Zone};
+use netstead_model::{Marks, Name, ProviderError, RecordType, Zone};
 use netstead_plan::{DomainMatch, Mode};
 use tokio::time::timeout;
 
@@ -47,6 +47,10 @@ pub(super) async fn diagnose_provider(handle: &ProviderHandle, status: &EngineSt
             one.server
         );
         findings.insert(0, Finding::fine(&about, text));
+    }
+    if handle.setup.provider.capabilities().marks == Marks::None && handle.setup.provider.kind() != OWN {
+        let text = "it has no place for marks: only the store knows what is ours there, so keep its backups";
+        findings.push(Finding::fine(&about, text.to_owned()));
     }
     findings
 }

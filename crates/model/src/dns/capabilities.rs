@@ -33,8 +33,6 @@ pub struct Capabilities {
 pub enum Marks {
     /// As TXT records.
     Txt,
-    /// As a comment on each record. The provider reads and writes them as the TXT records they stand for.
-    Comment,
     /// Nowhere: ownership is in the store alone.
     None,
 }

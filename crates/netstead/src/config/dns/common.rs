@@ -178,6 +178,9 @@ pub(super) fn read(section: &mut Section<'_, '_>, every: bool) -> Option<Common>
     let matches = |list: Vec<Parsed<DomainMatch>>| list.into_iter().map(|one| one.0).collect::<Vec<_>>();
     let mut shown = Map::new();
     keys.shown(&mut shown);
+    if keys.urls.is_empty() {
+        shown.remove("urls");
+    }
     if let Err(error) = keys.lookup.check() {
         section.wrong(error.key, &error.problem, error.hint.as_deref());
     }

@@ -83,7 +83,6 @@ fn capabilities() -> String {
         };
         let marks = match can.marks {
             Marks::Txt => "as TXT",
-            Marks::Comment => "as comments",
             Marks::None => "in the store alone",
         };
         let late = if can.fenced { "refused by the server" } else { "found and taken back" };
