@@ -113,7 +113,7 @@ pub trait DnsProvider: Send + Sync + std::fmt::Debug {
         self.reads_by_name()
     }
 
-    /// What stands at `names` in `zone`, all at one sign. Where whole zones can be read, that is what happens.
+    /// Reads the sets at `names` in `zone`, all at one sign. Where whole zones can be read, that is what happens.
     async fn read_names(&self, zone: &Name, names: &BTreeSet<Name>) -> Result<ZoneContent, ProviderError> {
         let _ = names;
         self.read(zone).await
@@ -126,7 +126,7 @@ pub trait DnsProvider: Send + Sync + std::fmt::Debug {
         Ok(())
     }
 
-    /// What the server would make of a set: its own normalisation, so that it never shows as drift. One that overrides this
+    /// Returns the set as the server would hold it: its own normalisation, so that it never shows as drift. One that overrides this
     /// also takes care of the time to live.
     fn adjust(&self, mut set: RecordSet) -> RecordSet {
         set.ttl = self.capabilities().ttl.adjust(set.ttl);

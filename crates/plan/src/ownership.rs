@@ -6,7 +6,7 @@ use netstead_model::{Name, RecordData, UnitOutcome};
 
 use crate::{Guard, Now, Owned, OwnedValue, Plan, Settings};
 
-/// What [`record_intent`] changed.
+/// Changes that [`record_intent`] made.
 #[derive(Debug, Clone, Default)]
 pub struct Intent {
     /// Names whose values changed. They must be stored before the first write.

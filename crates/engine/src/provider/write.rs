@@ -113,7 +113,7 @@ impl Worker {
         self.zone_cache.doubt_names(zone, names);
     }
 
-    /// What follows from a write that ended before its end.
+    /// Notes why a write ended before its end, and what follows from that.
     async fn note_stopped(
         &mut self,
         zone: &Name,

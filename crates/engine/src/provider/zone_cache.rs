@@ -44,7 +44,7 @@ pub(super) struct ZoneCache {
 struct Read {
     at: Duration,
     doubt: Doubt,
-    /// What we wrote is in what was read; this is the sign from before that.
+    /// The sign from before our writes, which are in the sets already.
     wrote: Option<ChangeSign>,
     failures: u32,
     error: Option<String>,
@@ -52,7 +52,7 @@ struct Read {
     names: BTreeSet<Name>,
 }
 
-/// What may have changed whatever the sign of change says.
+/// Part of a zone that may have changed whatever the sign of change says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 enum Doubt {
     #[default]
@@ -61,7 +61,7 @@ enum Doubt {
     Zone,
 }
 
-/// What a pass reads of a zone.
+/// Part of a zone that a pass reads.
 enum Look {
     /// Nothing: nothing of it matters here.
     Not,

@@ -6,6 +6,7 @@ use crate::RecordType;
 
 /// What a server can do; one row of the capability table.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a column of the capability table")]
 pub struct Capabilities {
     /// Types it can hold.
     pub types: Vec<RecordType>,
@@ -52,7 +53,7 @@ pub enum WriteOrder {
     RemoveFirst,
 }
 
-/// What a server makes of times to live.
+/// Times to live that a server can hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TtlSupport {
     /// Any.
@@ -92,7 +93,7 @@ impl Capabilities {
 }
 
 impl TtlSupport {
-    /// What becomes of a time to live.
+    /// Returns the time to live that the server would make of this one.
     pub fn adjust(self, ttl: u32) -> u32 {
         match self {
             Self::Free => ttl,

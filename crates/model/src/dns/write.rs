@@ -1,4 +1,4 @@
-//! What a write consists of: the request, the guard that is asked on the way, and the reply.
+//! Parts of a write: the request, the guard that is asked on the way, and the reply.
 
 use std::{fmt, future::Future, pin::Pin, sync::Arc};
 
@@ -77,7 +77,7 @@ pub enum UnitOutcome {
     NotTried,
 }
 
-/// What became of a request.
+/// Outcome of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WriteReply {
     /// One for each unit, in order.
@@ -87,7 +87,7 @@ pub struct WriteReply {
 }
 
 impl WriteReply {
-    /// What `error` makes of a request of so many units, if nothing else is known.
+    /// Outcome of a request of so many units that ended with `error`, if nothing else is known.
     pub fn failed(units: usize, error: ProviderError) -> Self {
         let outcome = if error.may_have_acted() { UnitOutcome::Unknown } else { UnitOutcome::NotTried };
         Self { outcomes: vec![outcome; units], stopped: Some(error) }

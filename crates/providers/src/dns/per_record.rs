@@ -73,7 +73,7 @@ pub trait RecordApi: Send + Sync + std::fmt::Debug + 'static {
         Ok(())
     }
 
-    /// What the server would make of a set beside its time to live.
+    /// Returns the set as the server would hold it; its time to live is adjusted elsewhere.
     fn adjust(&self, set: RecordSet) -> RecordSet {
         set
     }
@@ -149,7 +149,7 @@ impl<T: RecordApi> PerRecord<T> {
         Unit { name: unit.name.clone(), changes: unit.changes.iter().map(change).collect() }
     }
 
-    /// What becomes of a unit without a call; none if it is to be written.
+    /// Decides a unit that needs no call; none if it is to be written.
     fn judge(&self, zone: &Name, unit: &Unit, found: &ServerRecords) -> Option<UnitOutcome> {
         let rejected = |reason: String| Some(UnitOutcome::Rejected { reason });
         if let Some(outside) = unit.names().into_iter().find(|name| !name.is_subdomain_of(zone)) {

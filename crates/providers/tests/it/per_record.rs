@@ -203,7 +203,7 @@ fn unit_of(n: u8, before: &[RecordSet], after: &[RecordSet]) -> Unit {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Whatever fails on the way, each outcome is true, a further write finishes the work, and one more changes nothing.
+    /// Each outcome is true, whatever fails on the way, a further write finishes the work, and one more changes nothing.
     #[test]
     fn outcomes_are_true_whatever_fails(
         weakness in 0_usize..9,

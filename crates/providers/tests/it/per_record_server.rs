@@ -12,7 +12,7 @@ use netstead_providers::dns::per_record::{Listing, NewRecord, Record, RecordApi,
 
 use crate::support::zone;
 
-/// What happens at one call.
+/// A failure of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// 429, and nothing is done.
@@ -98,7 +98,7 @@ impl Server {
         Ok(())
     }
 
-    /// What a real server checks.
+    /// Checks what a real server does.
     fn check(&self, held: &Held, new: &NewRecord, but: Option<&str>) -> Result<(), RecordError> {
         let rejected = |reason: &str| Err(RecordError::Rejected { reason: reason.into() });
         let (kind, at) =

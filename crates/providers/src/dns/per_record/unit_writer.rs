@@ -15,7 +15,7 @@ pub(super) struct UnitWriter<'a, T> {
     api: &'a T,
     zone: &'a Name,
     request: &'a WriteRequest,
-    /// What is on the server by name, with what was written since.
+    /// Records on the server by name, with those written since.
     records: BTreeMap<Name, Vec<Record>>,
     found: ServerRecords,
 }
@@ -38,7 +38,7 @@ impl<'a, T: RecordApi> UnitWriter<'a, T> {
         Self { api, zone, request, records, found }
     }
 
-    /// What stands on the server now.
+    /// Sets on the server now.
     pub(super) fn found(&self) -> &ServerRecords {
         &self.found
     }
