@@ -86,7 +86,7 @@ impl TraefikFiles {
             let again = self.list().await?;
             let settled =
                 tokio::task::spawn_blocking(move || seen.is_settled(&again).then_some(seen).ok_or(again));
-            match settled.await.map_err(unreadable)? {
+            match settled.await.map_err(|error| unreadable(&error))? {
                 Ok(seen) => return Ok(seen),
                 Err(again) => seen = again,
             }
@@ -95,7 +95,7 @@ impl TraefikFiles {
 
     async fn list(&self) -> Result<Listing, String> {
         let (paths, patterns) = (self.config.paths.clone(), self.config.patterns.clone());
-        tokio::task::spawn_blocking(move || list(&paths, &patterns)).await.map_err(unreadable)
+        tokio::task::spawn_blocking(move || list(&paths, &patterns)).await.map_err(|error| unreadable(&error))
     }
 
     /// The routers of all files, and what is doubtful about them.
@@ -183,7 +183,7 @@ impl TraefikFiles {
     }
 }
 
-fn unreadable(error: tokio::task::JoinError) -> String {
+fn unreadable(error: &tokio::task::JoinError) -> String {
     format!("the files cannot be read: {error}")
 }
 
