@@ -48,15 +48,15 @@ pub enum SshError {
     NotStarted(io::Error),
     /// ssh itself failed; the command did not run, or its connection broke.
     #[error("{target} cannot be reached: {reason}")]
-    Unreachable { target: SshTarget, reason: String },
+    Unreachable { target: String, reason: String },
     /// The command ran and failed.
     #[error("{target}: `{command}` ends with {status}: {said}")]
-    Failed { target: SshTarget, command: String, status: String, said: String },
+    Failed { target: String, command: String, status: std::process::ExitStatus, said: String },
     /// It is not known whether the command ran.
     #[error("{target}: `{command}` takes longer than {} s", .limit.as_secs())]
-    Late { target: SshTarget, command: String, limit: Duration },
+    Late { target: String, command: String, limit: Duration },
     #[error("{target}: `{command}` prints more than {limit} bytes, the most that is read")]
-    TooLarge { target: SshTarget, command: String, limit: usize },
+    TooLarge { target: String, command: String, limit: usize },
 }
 
 /// One machine behind ssh.

@@ -160,7 +160,8 @@ async fn a_pinned_certificate_and_a_newer_tls_are_enough_to_know_it() {
     let pem = fs::read(authority.dir.path().join("server.pem")).unwrap();
     let fingerprint = |pem: &[u8]| {
         let certificate = CertificateDer::from_pem_slice(pem).unwrap();
-        Some(Sha256::digest(certificate).iter().map(|byte| format!("{byte:02x}")).collect())
+        let bytes = Sha256::digest(certificate);
+        Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(":"))
     };
     let pinned = |fingerprint| Tls { fingerprint, min_tls_version: TlsVersion::V1_3, ..Tls::default() };
     works(&options(&etcd, pinned(fingerprint(&pem)))).await;

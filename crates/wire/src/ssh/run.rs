@@ -21,7 +21,7 @@ impl Ssh {
     /// Runs a line of the other machine's shell. Gives what the line prints.
     pub async fn run_shell(&self, command: &str, input: &[u8]) -> Result<Vec<u8>, SshError> {
         let late = |_| SshError::Late {
-            target: self.target.clone(),
+            target: self.target.to_string(),
             command: command.to_owned(),
             limit: self.timeout,
         };
@@ -46,10 +46,10 @@ impl Ssh {
     async fn run_to_end(&self, command: &str, input: &[u8]) -> Result<Vec<u8>, SshError> {
         let mut child = self.start(command)?;
         let (into, out, err) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let (_, printed, said) =
+        let ((), printed, said) =
             tokio::join!(feed(into, input), read_most(out, self.limit), read_most(err, MOST_WORDS));
         let status = child.wait().await.map_err(SshError::NotStarted)?;
-        let target = self.target.clone();
+        let target = self.target.to_string();
         let reason = || one_line(said.kept()).unwrap_or_else(|| "it says nothing".to_owned());
         match status.code() {
             Some(0) => match printed {
@@ -59,12 +59,7 @@ impl Ssh {
                 }
             },
             Some(SSH_FAILED) => Err(SshError::Unreachable { target, reason: reason() }),
-            _ => Err(SshError::Failed {
-                target,
-                command: command.to_owned(),
-                status: status.to_string(),
-                said: reason(),
-            }),
+            _ => Err(SshError::Failed { target, command: command.to_owned(), status, said: reason() }),
         }
     }
 }
