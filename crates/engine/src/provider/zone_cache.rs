@@ -131,27 +131,12 @@ impl Worker {
     ) -> Result<(ZoneErrors, BTreeSet<Name>), ProviderError> {
         let server = self.setup.provider.server();
         let clock = self.shared.clock.clone();
-        let left = self.not_before.and_then(|over| over.checked_sub(clock.monotonic()));
-        if let Some(left) = left.filter(|left| !left.is_zero()) {
-            return Err(ProviderError::Busy { server, retry_after: Some(left) });
-        }
+        self.check_pause()?;
         let asked = domains_to_list(&self.settings, &self.owned, desired);
         let listed = with_timeout(&server, self.setup.provider.zones(&asked)).await?;
         let (listed, fresh) = self.with_new_zones(listed, desired);
         let needed = needed_zones(&listed, desired, &self.owned);
-        let doubts = std::mem::take(&mut *self.nudges.doubts.lock().unwrap_or_else(PoisonError::into_inner));
-        for zone in &doubts {
-            self.zone_cache.mark_doubtful(zone);
-        }
-        if !self.zone_cache.reread
-            && clock.monotonic().saturating_sub(self.zone_cache.begun) > super::write::PATIENCE
-        {
-            self.zone_cache.reread = true;
-            let fenced = self.setup.provider.capabilities().fenced;
-            if !fenced {
-                self.zone_cache.reads.values_mut().for_each(|read| read.doubt = Doubt::Zone);
-            }
-        }
+        let doubts = self.collect_doubts();
         let mut before: BTreeMap<Name, ActualZone> = Arc::make_mut(&mut self.zone_cache.actual)
             .zones
             .drain(..)
@@ -233,6 +218,31 @@ impl Worker {
         self.clear_doubts(&doubts, &errors).await;
         self.publish_zones();
         Ok((errors, doubts))
+    }
+
+    /// Leaves the server alone for as long as it asked for.
+    fn check_pause(&self) -> Result<(), ProviderError> {
+        let left = self.not_before.and_then(|over| over.checked_sub(self.shared.clock.monotonic()));
+        match left.filter(|left| !left.is_zero()) {
+            None => Ok(()),
+            retry_after => Err(ProviderError::Busy { server: self.setup.provider.server(), retry_after }),
+        }
+    }
+
+    /// Marks the zones that a former leader may have written to, and returns those that it reported.
+    fn collect_doubts(&mut self) -> BTreeSet<Name> {
+        let doubts = std::mem::take(&mut *self.nudges.doubts.lock().unwrap_or_else(PoisonError::into_inner));
+        for zone in &doubts {
+            self.zone_cache.mark_doubtful(zone);
+        }
+        let led = self.shared.clock.monotonic().saturating_sub(self.zone_cache.begun);
+        if !self.zone_cache.reread && led > super::write::PATIENCE {
+            self.zone_cache.reread = true;
+            if !self.setup.provider.capabilities().fenced {
+                self.zone_cache.reads.values_mut().for_each(|read| read.doubt = Doubt::Zone);
+            }
+        }
+        doubts
     }
 
     /// As [`Worker::refresh_zones`], between passes: doubtful zones stay doubtful, so that the next pass handles them.

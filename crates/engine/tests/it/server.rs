@@ -19,6 +19,7 @@ use tokio::sync::Notify;
 use crate::world::{data, name};
 
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a way to misbehave")]
 pub struct Server {
     pub zones: Mutex<BTreeMap<Name, HeldZone>>,
     pub writes: AtomicUsize,
@@ -145,12 +146,11 @@ impl Server {
         for unit in &request.units {
             stopped = request.guard.permit().await.err();
             if let Some(left) = &mut *self.patience.lock().unwrap() {
-                match left.checked_sub(1) {
-                    Some(fewer) => *left = fewer,
-                    None => {
-                        let retry_after = Some(Duration::from_secs(90));
-                        stopped = Some(ProviderError::Busy { server: "fake".into(), retry_after });
-                    }
+                if let Some(fewer) = left.checked_sub(1) {
+                    *left = fewer;
+                } else {
+                    let retry_after = Some(Duration::from_secs(90));
+                    stopped = Some(ProviderError::Busy { server: "fake".into(), retry_after });
                 }
             }
             if stopped.is_some() {

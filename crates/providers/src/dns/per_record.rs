@@ -18,7 +18,6 @@ use std::{
     collections::BTreeSet,
     hash::{DefaultHasher, Hash as _, Hasher as _},
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -26,14 +25,11 @@ use netstead_model::{
     Capabilities, ChangeSign, DnsProvider, Name, ProviderError, RecordSet, SetChange, Unit, UnitOutcome,
     WriteReply, WriteRequest, Zone, ZoneContent, ZoneSource,
 };
-use tokio::time::Instant;
 
 pub use self::record::{Listing, NewRecord, Record, RecordError};
 use self::unit_writer::UnitWriter;
 use super::{preconditions::ServerRecords, tidy};
 
-/// How long a listing that `zones` made serves the reads that follow it.
-const SHARED: Duration = Duration::from_secs(10);
 /// So many units with an unclear outcome in a row end a write.
 const MOST_UNKNOWN: usize = 3;
 
@@ -99,10 +95,11 @@ pub struct PerRecord<T> {
     writing: tokio::sync::Mutex<()>,
 }
 
+/// A listing that `zones` made. It serves one read of each zone, because a pass asks for the zones before it reads them.
 #[derive(Debug, Clone)]
 struct SharedListing {
-    at: Instant,
     domains: Vec<Name>,
+    unread: BTreeSet<Name>,
     listing: Arc<Listing>,
 }
 
@@ -118,10 +115,14 @@ impl<T: RecordApi> PerRecord<T> {
     /// Lists everything of a server without zones, once for all domains.
     async fn list_all(&self, domains: &[Name]) -> Result<SharedListing, ProviderError> {
         let Some(any) = domains.first() else {
-            return Ok(SharedListing { at: Instant::now(), domains: Vec::new(), listing: Arc::default() });
+            return Ok(SharedListing {
+                domains: Vec::new(),
+                unread: BTreeSet::new(),
+                listing: Arc::default(),
+            });
         };
         let listing = Arc::new(self.api.list(any).await?);
-        Ok(SharedListing { at: Instant::now(), domains: domains.to_vec(), listing })
+        Ok(SharedListing { domains: domains.to_vec(), unread: domains.iter().cloned().collect(), listing })
     }
 
     async fn content(&self, zone: &Name) -> Result<ZoneContent, ProviderError> {
@@ -129,14 +130,19 @@ impl<T: RecordApi> PerRecord<T> {
             let listing = self.api.list(zone).await?;
             return Ok(ZoneContent { sign: listing.sign.clone(), sets: listing.found().into_sets() });
         }
-        let held = self.shared.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let held = held.filter(|held| held.at.elapsed() < SHARED && held.domains.contains(zone));
-        let held = match held {
+        let held = match self.unread(zone) {
             Some(held) => held,
             None => self.list_all(std::slice::from_ref(zone)).await?,
         };
         let part = held.part(zone);
         Ok(ZoneContent { sign: Some(sign_of(&part)), sets: part.found().into_sets() })
+    }
+
+    /// The listing that `zones` made, unless the zone was read from it before.
+    fn unread(&self, zone: &Name) -> Option<SharedListing> {
+        let mut held = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = held.as_mut()?;
+        held.unread.remove(zone).then(|| held.clone())
     }
 
     /// The unit as the server would hold it.

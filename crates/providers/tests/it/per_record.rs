@@ -243,7 +243,9 @@ proptest! {
                 for set in provider.read(&zone()).await.unwrap().sets {
                     found.entry(set.name.clone()).or_default().push(set);
                 }
-                found.values_mut().for_each(|sets| sets.sort_by_key(|set| set.kind));
+                for sets in found.values_mut() {
+                    sets.sort_by_key(|set| set.kind);
+                }
                 found
             };
             let sorted = |mut sets: Vec<RecordSet>| {
