@@ -10,7 +10,7 @@ use netstead_testkit::SecretiveBind;
 use crate::{resolve, sandbox::Sandbox};
 
 /// What `/metrics` says.
-fn metrics(sandbox: &Sandbox) -> String {
+pub(crate) fn metrics(sandbox: &Sandbox) -> String {
     let place = sandbox.url().trim_start_matches("http://").to_owned();
     let mut stream = TcpStream::connect(&place).unwrap();
     write!(stream, "GET /metrics HTTP/1.1\r\nHost: {place}\r\nConnection: close\r\n\r\n").unwrap();
@@ -20,7 +20,7 @@ fn metrics(sandbox: &Sandbox) -> String {
 }
 
 /// The value of the line that begins with `name`.
-fn value(text: &str, name: &str) -> f64 {
+pub(crate) fn value(text: &str, name: &str) -> f64 {
     let line = text.lines().find(|line| line.starts_with(&format!("{name} ")));
     line.unwrap_or_else(|| panic!("{name} is missing in\n{text}"))
         .rsplit(' ')

@@ -72,6 +72,12 @@ fn a_docker_behind_tls_is_looked_at_by_those_it_knows() {
     run(&docker, "next", "next.example.test", &[]);
     until(&["198.51.100.7"], || a(sandbox.dns(), "next.example.test"));
 
+    let said = sandbox.netstead(["doctor"]);
+    assert!(said.out.contains(&format!("ok       source.dock    {host} is Docker ")), "{}", said.out);
+    let counted = crate::metrics::metrics(&sandbox);
+    let calls = "netstead_source_calls_total{source=\"dock\",operation=\"containers\",outcome=\"answered\"}";
+    assert!(crate::metrics::value(&counted, calls) >= 1.0, "{counted}");
+
     // Its certificate alone is enough to know it by.
     let pinned = format!(
         "fingerprint = \"{}\"\nclient_cert = \"{dir}/client.pem\"\nclient_key = \"{dir}/client-key.pem\"\n",
