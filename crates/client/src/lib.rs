@@ -35,7 +35,7 @@ pub use self::{
     options::Options,
     pagination::Paged,
     query::{
-        AddressQuery, ChangeQuery, ClaimQuery, EventQuery, ObservationQuery, Order, PlanQuery, PoolQuery,
+        AddressQuery, ChangeQuery, ClaimQuery, EventQuery, ObservationQuery, PlanQuery, PoolQuery,
         ProviderQuery, RecordQuery, ReservationQuery, SourceQuery, WorkloadQuery, ZoneQuery,
     },
     transport::canonical_url,

@@ -21,7 +21,7 @@ pub(crate) fn output(change: &Change) -> HistoryOutput {
     HistoryOutput {
         id: change.position.to_string(),
         at: change.at,
-        what: change.what.to_owned(),
+        what: change.what.into(),
         provider: change.provider.as_ref().map(ToString::to_string),
         source: change.source.as_ref().map(ToString::to_string),
         zone: change.zone.as_ref().map(ToString::to_string),

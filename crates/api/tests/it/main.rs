@@ -20,6 +20,7 @@ mod forwarding;
 mod health;
 mod host_check;
 mod openapi;
+mod openapi_types;
 mod pool_names;
 mod pools;
 mod probes;

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::ChangeOutput;
+use super::{ChangeKind, ChangeOutput};
 
 /// A change of one name on one provider with what became of it, or something that was noticed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -14,16 +14,18 @@ pub struct HistoryOutput {
     pub id: String,
     #[schema(value_type = String, format = "date-time")]
     pub at: Timestamp,
-    /// What became of a change: `applied`; `changed`, something else stood there and it was planned anew; `rejected` by
-    /// the server; `unknown`. Or what happened: `parked`, `late`, `paused`, …
-    pub what: String,
+    pub what: ChangeKind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "identifier")]
     pub provider: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "identifier")]
     pub source: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "dns-name")]
     pub zone: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "dns-name")]
     pub name: Option<String>,
     /// The plan it was part of.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -3,7 +3,7 @@
 use std::io::{BufWriter, Write as _};
 
 use anyhow::Context as _;
-use netstead_client::{EventQuery, Order};
+use netstead_client::{EventQuery, types::ListOrder};
 use netstead_model::{Address, Cidr};
 
 use super::{
@@ -70,7 +70,7 @@ async fn watch(context: &Context, query: EventQuery, most: usize) -> anyhow::Res
         wake.changed().await?;
         // The server filters; the stream only says when to ask.
         let after = Some(format!("{}:{seen}", wake.ledger));
-        let news = EventQuery { after, order: Some(Order::Oldest), since: None, ..query.clone() };
+        let news = EventQuery { after, order: Some(ListOrder::Oldest), since: None, ..query.clone() };
         let events = context.client.all(news).await?;
         seen = events.last().map_or(seen, |event| event.seq);
         print_news(&mut printer, format, &events, false)?;
@@ -82,7 +82,7 @@ pub(crate) async fn export(context: &Context, args: &Export) -> anyhow::Result<(
     let mut query = EventQuery {
         pool: args.pool.as_ref().map(ToString::to_string),
         after: args.after.clone(),
-        order: Some(Order::Oldest),
+        order: Some(ListOrder::Oldest),
         limit: Some(1000),
         ..within(context, &args.period)
     };

@@ -1,7 +1,7 @@
 //! The nodes of a raft cluster: add and remove.
 
 use axum::http::StatusCode;
-use netstead_client::types::{NodeInput, NodeOutput};
+use netstead_client::types::{NodeInput, NodeOutput, NodeRole};
 use netstead_store::{
     RaftStore, Store, StoreError,
     raft::{MemberStatus, Role, Status, hex},
@@ -91,16 +91,16 @@ pub(super) async fn list(store: &dyn Store) -> Vec<NodeOutput> {
 
 fn output(status: &Status, one: &MemberStatus) -> NodeOutput {
     let role = match one {
-        one if status.role == Role::Removed && one.id == status.id => "removed",
-        one if status.leader == Some(one.id) => "leader",
-        one if one.voter => "follower",
-        _ => "learner",
+        one if status.role == Role::Removed && one.id == status.id => NodeRole::Removed,
+        one if status.leader == Some(one.id) => NodeRole::Leader,
+        one if one.voter => NodeRole::Follower,
+        _ => NodeRole::Learner,
     };
     NodeOutput {
         id: hex(one.id),
         name: one.member.name.clone(),
         address: one.member.address.clone(),
-        role: role.to_owned(),
+        role,
         lag: one.lag,
         last_contact_ms: one.last_contact_ms,
         replaced_by: one.other.map(hex),
