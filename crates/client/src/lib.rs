@@ -31,7 +31,7 @@ pub use self::{
     backend::RemotePools,
     client::{Change, CheckOutput, CheckProblem, Client, Tagged},
     error::ClientError,
-    event_stream::{EventStream, Streamed},
+    event_stream::{EventStream, Streamed, StreamedEvent},
     options::Options,
     pagination::Paged,
     query::{

@@ -38,7 +38,7 @@ pub use self::{
     },
     doctor::{DoctorOutput, FindingOutput},
     event::EventOutput,
-    history::HistoryOutput,
+    history::{EngineEventOutput, HistoryOutput},
     plan::{
         ApplyInput, ApplyOutput, BlockedOutput, ChangeOutput, ConfigProblem, DriftOutput, KeptOutput,
         PlanOutput, WhatIfInput, WhatIfOutput,
@@ -48,10 +48,10 @@ pub use self::{
     status::{BackupOutput, DamageOutput, StatusOutput},
     token::{TokenInput, TokenOutput},
     vocabulary::{
-        AddressState, AdoptTool, ChangeAction, ChangeKind, ClaimState, DriftKind, EventKind, Family,
-        FindingState, ListOrder, ListedAddressState, Mode, NodeRole, PoolOrder, PoolOrigin, ProviderKind,
-        RecordState, RecordType, ReleaseOutcome, ServerRole, ServerState, SourceKind, SourceView, Stale,
-        TokenRole, WorkloadKind,
+        AddressState, AdoptTool, ChangeAction, ChangeKind, ClaimState, DriftKind, EngineEventKind, EventKind,
+        Family, FindingState, ListOrder, ListedAddressState, Mode, NodeRole, PoolOrder, PoolOrigin,
+        ProviderKind, RecordState, RecordType, ReleaseOutcome, ServerRole, ServerState, SourceKind,
+        SourceView, Stale, TokenRole, WorkloadKind,
     },
 };
 

@@ -15,6 +15,7 @@ mod connections;
 mod damage;
 mod dns;
 mod dns_server;
+mod engine_events;
 mod events;
 mod forwarding;
 mod health;

@@ -220,6 +220,34 @@ open_enum! {
         Cleaned = "cleaned",
         RolledBack = "rolled-back",
     }
+    /// Kind of an event of the engine on the stream: as in the history, and `drift`.
+    EngineEventKind {
+        Applied = "applied",
+        /// The server had something else, and the change was planned again.
+        Changed = "changed",
+        /// The server rejected it.
+        Rejected = "rejected",
+        Unknowable = "unknown",
+        Approved = "approved",
+        Paused = "paused",
+        Resumed = "resumed",
+        Late = "late",
+        Doubtful = "doubtful",
+        Parked = "parked",
+        Unparked = "unparked",
+        Suspect = "suspect",
+        Believed = "believed",
+        Failing = "failing",
+        Working = "working",
+        Set = "set",
+        Deleted = "deleted",
+        Adopted = "adopted",
+        Recovered = "recovered",
+        Cleaned = "cleaned",
+        RolledBack = "rolled-back",
+        /// A value is no longer as Netstead wrote it.
+        Drift = "drift",
+    }
     /// Order of a list of past events.
     ListOrder {
         Newest = "newest",

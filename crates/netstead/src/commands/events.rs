@@ -1,9 +1,9 @@
-//! `netstead get events`, `netstead history` and `netstead events export`
+//! `netstead get events`, `netstead history`, `netstead events watch` and `netstead events export`
 
 use std::io::{BufWriter, Write as _};
 
 use anyhow::Context as _;
-use netstead_client::{EventQuery, types::ListOrder};
+use netstead_client::{EventQuery, StreamedEvent, types::ListOrder};
 use netstead_model::{Address, Cidr};
 
 use super::{
@@ -74,6 +74,22 @@ async fn watch(context: &Context, query: EventQuery, most: usize) -> anyhow::Res
         let events = context.client.all(news).await?;
         seen = events.last().map_or(seen, |event| event.seq);
         print_news(&mut printer, format, &events, false)?;
+    }
+}
+
+/// Events of the ledger and of the engine, as they happen.
+pub(crate) async fn stream(context: &Context) -> anyhow::Result<()> {
+    let format = context.format.unwrap_or(Format::Table);
+    check(format)?;
+    let status = context.client.status().await?;
+    let after = Some(format!("{}:{}", status.ledger, status.seq));
+    let mut stream = context.client.follow(after).with_engine();
+    let mut printer = Printer::new(format, context.now());
+    print_news::<StreamedEvent>(&mut printer, format, &[], true)?;
+    loop {
+        let event = stream.next().await?.event;
+        printer.at(context.now());
+        print_news(&mut printer, format, &[event], false)?;
     }
 }
 

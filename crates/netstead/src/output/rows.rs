@@ -1,6 +1,7 @@
 //! The rows of tables: how each kind of thing is shown.
 
 mod dns;
+mod streamed;
 
 use std::collections::BTreeMap;
 

@@ -165,7 +165,7 @@ impl Row for WorkloadOutput {
             self.source.clone(),
             self.name.clone(),
             self.kind.to_string(),
-            self.state.to_string(),
+            self.state.clone(),
             self.addresses.join(" "),
             self.names.join(" "),
             self.id.clone(),
