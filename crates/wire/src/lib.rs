@@ -8,6 +8,7 @@ mod body;
 mod connections;
 pub mod files;
 mod log_limit;
+mod query_counts;
 mod redact;
 
 pub use self::{
@@ -17,5 +18,6 @@ pub use self::{
         ActiveConnection, ConnectionCounts, ConnectionLimits, Connections, Refused, RequestInProgress,
     },
     log_limit::LogLimit,
+    query_counts::{QueryCounter, QueryCounts},
     redact::Redactor,
 };

@@ -7,7 +7,7 @@ use std::{
 
 use netstead_engine::{Observer, PassReport};
 use netstead_model::Ident;
-use netstead_wire::Connections;
+use netstead_wire::{Connections, QueryCounts};
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family, histogram::Histogram},
@@ -31,12 +31,14 @@ struct Counters {
     calls: Count<CallLabels>,
     call_durations: Family<OperationLabels, Histogram>,
     listeners: Mutex<Vec<(&'static str, Connections)>>,
+    queries: QueryCounts,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ChangeLabels {
     provider: String,
     zone: String,
+    action: &'static str,
     outcome: &'static str,
 }
 
@@ -75,6 +77,7 @@ impl Default for Counters {
             calls: Family::default(),
             call_durations: Family::new_with_constructor(histogram),
             listeners: Mutex::default(),
+            queries: QueryCounts::default(),
         }
     }
 }
@@ -94,6 +97,11 @@ impl Meter {
         self.listeners().push((listener, connections.clone()));
     }
 
+    /// Counts the answers of the nameserver.
+    pub fn queries(&self) -> &QueryCounts {
+        &self.0.queries
+    }
+
     pub(super) fn listeners(&self) -> MutexGuard<'_, Vec<(&'static str, Connections)>> {
         self.0.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -102,7 +110,7 @@ impl Meter {
         let counters = &self.0;
         registry.register(
             "changes",
-            "Names changed on a server, by what became of it",
+            "Names changed on a server, by what was done and what became of it",
             counters.changes.clone(),
         );
         registry.register("provider_passes", "Looks at a server, by how they ended", counters.passes.clone());
@@ -129,7 +137,7 @@ impl Observer for Meter {
         let provider = report.provider.to_string();
         for tally in &report.tallies {
             let (provider, zone) = (provider.clone(), tally.zone.clone());
-            let labels = ChangeLabels { provider, zone, outcome: tally.outcome };
+            let labels = ChangeLabels { provider, zone, action: tally.action, outcome: tally.outcome };
             self.0.changes.get_or_create(&labels).inc_by(tally.changes);
         }
         let failed = report.error.is_some() || !report.zone_errors.is_empty();
