@@ -25,9 +25,9 @@ pub(crate) fn parse<T: FromStr<Err: Display>>(field: &str, text: &str) -> Result
 
 pub(crate) fn maybe<T: FromStr<Err: Display>>(
     field: &str,
-    text: Option<&String>,
+    text: Option<&impl AsRef<str>>,
 ) -> Result<Option<T>, Failure> {
-    text.map(|text| parse(field, text)).transpose()
+    text.map(|text| parse(field, text.as_ref())).transpose()
 }
 
 /// The texts of a list; an error names the place: `ranges[1]`.

@@ -3,22 +3,35 @@
 use std::{collections::VecDeque, time::Duration};
 
 use reqwest::{Method, Response, header::HeaderName};
+use serde::Serialize;
 
 use crate::{
     ClientError,
     sse::{Message, Parser},
     transport::{Repeat, Transport},
-    types::EventOutput,
+    types::{EngineEventOutput, EventOutput},
 };
 
 /// The server sends a comment at least every 15 s; a connection that is silent for this long is dead.
 const SILENCE: Duration = Duration::from_mins(1);
 
+/// Prefix of the names of messages that are events of the engine.
+const ENGINE: &str = "engine-";
+
 /// An event and the cursor from which to go on after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Streamed {
-    pub cursor: String,
-    pub event: EventOutput,
+    /// None after an event of the engine: it is sent once, and the stream goes on after the last event of the ledger.
+    pub cursor: Option<String>,
+    pub event: StreamedEvent,
+}
+
+/// What a stream sends. As JSON it has `of`, which is `ledger` or `engine`, beside its own fields.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "of", rename_all = "lowercase")]
+pub enum StreamedEvent {
+    Ledger(Box<EventOutput>),
+    Engine(Box<EngineEventOutput>),
 }
 
 /// Reads events one by one. A broken connection is taken up again after the last event that came, so none is
@@ -28,6 +41,8 @@ pub struct Streamed {
 pub struct EventStream {
     transport: Transport,
     after: Option<String>,
+    /// Whether events of the engine are asked for.
+    engine: bool,
     connection: Option<Connection>,
     ready: VecDeque<Streamed>,
     failures: u32,
@@ -41,7 +56,14 @@ struct Connection {
 
 impl EventStream {
     pub(crate) fn new(transport: Transport, after: Option<String>) -> Self {
-        Self { transport, after, connection: None, ready: VecDeque::new(), failures: 0 }
+        Self { transport, after, engine: false, connection: None, ready: VecDeque::new(), failures: 0 }
+    }
+
+    /// Also sends events of the engine as they happen. One that happens while there is no connection is lost.
+    #[must_use]
+    pub fn with_engine(mut self) -> Self {
+        self.engine = true;
+        self
     }
 
     /// The cursor after the last event that was handed out.
@@ -53,7 +75,9 @@ impl EventStream {
     pub async fn next(&mut self) -> Result<Streamed, ClientError> {
         loop {
             if let Some(event) = self.ready.pop_front() {
-                self.after = Some(event.cursor.clone());
+                if let Some(cursor) = &event.cursor {
+                    self.after = Some(cursor.clone());
+                }
                 return Ok(event);
             }
             match self.read().await {
@@ -91,6 +115,9 @@ impl EventStream {
 
     async fn connect(&self) -> Result<Connection, ClientError> {
         let mut call = self.transport.call(Method::GET, &["events", "stream"], Repeat::Read)?;
+        if self.engine {
+            call = call.query(&serde_json::json!({"engine": true}))?;
+        }
         if let Some(after) = &self.after {
             call = call.header(HeaderName::from_static("last-event-id"), after)?;
         }
@@ -118,8 +145,13 @@ impl EventStream {
 }
 
 fn event(message: Message) -> Result<Option<Streamed>, String> {
-    let Some(cursor) = message.id else { return Ok(None) };
-    let event =
-        serde_json::from_str(&message.data).map_err(|error| format!("an event cannot be read ({error})"))?;
-    Ok(Some(Streamed { cursor, event }))
+    let unreadable = |error: serde_json::Error| format!("an event cannot be read ({error})");
+    let event = match (&message.id, &message.event) {
+        (None, Some(event)) if event.starts_with(ENGINE) => {
+            StreamedEvent::Engine(serde_json::from_str(&message.data).map_err(unreadable)?)
+        }
+        (None, _) => return Ok(None),
+        (Some(_), _) => StreamedEvent::Ledger(serde_json::from_str(&message.data).map_err(unreadable)?),
+    };
+    Ok(Some(Streamed { cursor: message.id, event }))
 }

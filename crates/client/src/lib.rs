@@ -31,11 +31,11 @@ pub use self::{
     backend::RemotePools,
     client::{Change, CheckOutput, CheckProblem, Client, Tagged},
     error::ClientError,
-    event_stream::{EventStream, Streamed},
+    event_stream::{EventStream, Streamed, StreamedEvent},
     options::Options,
     pagination::Paged,
     query::{
-        AddressQuery, ChangeQuery, ClaimQuery, EventQuery, ObservationQuery, Order, PlanQuery, PoolQuery,
+        AddressQuery, ChangeQuery, ClaimQuery, EventQuery, ObservationQuery, PlanQuery, PoolQuery,
         ProviderQuery, RecordQuery, ReservationQuery, SourceQuery, WorkloadQuery, ZoneQuery,
     },
     transport::canonical_url,

@@ -5,19 +5,11 @@ use serde::Serialize;
 use crate::{
     pagination::Paged,
     types::{
-        AddressOutput, ClaimOutput, EventOutput, HistoryOutput, PlanOutput, PoolOutput, ProviderOutput,
-        RecordOutput, ReservationOutput, SourceOutput, WorkloadOutput, ZoneOutput,
+        AddressOutput, AddressState, ChangeKind, ClaimOutput, EventKind, EventOutput, HistoryOutput,
+        ListOrder, PlanOutput, PoolOutput, ProviderOutput, RecordOutput, RecordState, ReservationOutput,
+        SourceOutput, WorkloadOutput, ZoneOutput,
     },
 };
-
-/// Which way a list of what happened runs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Order {
-    #[default]
-    Newest,
-    Oldest,
-}
 
 macro_rules! query {
     ($name:ident of $path:literal is $item:ty { $($(#[$field_meta:meta])* $field:ident: $type:ty),* $(,)? }) => {
@@ -60,8 +52,7 @@ query!(ClaimQuery of "claims" is ClaimOutput { pool: String, owner: String, key:
 query!(AddressQuery of "addresses" is AddressOutput {
     pool: String,
     vrf: String,
-    /// `held`, `resting`, `reserved`, `observed`, …
-    state: String,
+    state: AddressState,
     /// Only addresses in this range.
     within: String,
 });
@@ -73,18 +64,17 @@ query!(EventQuery of "events" is EventOutput {
     pool: String,
     since: jiff::Timestamp,
     until: jiff::Timestamp,
-    what: String,
-    order: Order,
+    what: EventKind,
+    order: ListOrder,
 });
 query!(ChangeQuery of "changes" is HistoryOutput {
     provider: String,
     zone: String,
     name: String,
-    /// `applied`, `rejected`, `parked`, `late`, …
-    what: String,
+    what: ChangeKind,
     since: jiff::Timestamp,
     until: jiff::Timestamp,
-    order: Order,
+    order: ListOrder,
 });
 query!(SourceQuery of "sources" is SourceOutput {});
 query!(ProviderQuery of "providers" is ProviderOutput {});
@@ -96,6 +86,5 @@ query!(RecordQuery of "records" is RecordOutput {
     zone: String,
     name: String,
     provider: String,
-    /// `ok`, `pending`, `parked`, `blocked`, `drift` or `foreign`.
-    state: String,
+    state: RecordState,
 });

@@ -9,11 +9,14 @@ mod dns;
 mod doctor;
 mod event;
 mod history;
+mod open_enum;
 mod plan;
 mod pool;
 mod problem;
 mod status;
+mod text_format;
 mod token;
+mod vocabulary;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -35,7 +38,7 @@ pub use self::{
     },
     doctor::{DoctorOutput, FindingOutput},
     event::EventOutput,
-    history::HistoryOutput,
+    history::{EngineEventOutput, HistoryOutput},
     plan::{
         ApplyInput, ApplyOutput, BlockedOutput, ChangeOutput, ConfigProblem, DriftOutput, KeptOutput,
         PlanOutput, WhatIfInput, WhatIfOutput,
@@ -44,6 +47,12 @@ pub use self::{
     problem::Problem,
     status::{BackupOutput, DamageOutput, StatusOutput},
     token::{TokenInput, TokenOutput},
+    vocabulary::{
+        AddressState, AdoptTool, ChangeAction, ChangeKind, ClaimState, DriftKind, EngineEventKind, EventKind,
+        Family, FindingState, ListOrder, ListedAddressState, Mode, NodeRole, PoolOrder, PoolOrigin,
+        ProviderKind, RecordState, RecordType, ReleaseOutcome, ServerRole, ServerState, SourceKind,
+        SourceView, Stale, TokenRole, WorkloadKind,
+    },
 };
 
 /// One page of a list. `next` goes into `?after=` of the following call.

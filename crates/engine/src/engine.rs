@@ -21,7 +21,7 @@ use crate::{
     WorkloadView,
     engine_state::EngineState,
     explain::{self, ExplainLimits},
-    history::{self, Applied, ChangePage, ChangeQuery, EngineEvent, EngineEventKind},
+    history::{self, Applied, ChangePage, ChangeQuery, EngineEvent, EngineEventKind, LiveChanges},
     keys,
     provider::ProviderHandle,
     records, status,
@@ -131,6 +131,11 @@ impl Engine {
     /// The newest events first.
     pub async fn events(&self, most: usize) -> Vec<EngineEvent> {
         self.shared.history.newest(most).await
+    }
+
+    /// Receives what is changed and noticed from now on, as it happens. A reader that is too slow loses some of it.
+    pub fn subscribe(&self) -> tokio::sync::broadcast::Receiver<LiveChanges> {
+        self.shared.history.subscribe()
     }
 
     /// One page of all that was changed and noticed.

@@ -9,14 +9,14 @@ use jiff::Timestamp;
 use netstead_model::{Ident, Name};
 use netstead_store::Write;
 use serde::{Deserialize, Serialize};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, broadcast};
 
 pub(crate) use self::{
     changes::list,
-    plans::{Stored, plan_writes, plans, readable_plans, surplus},
+    plans::{Stored, applied_plan, plan_writes, plans, readable_plans, surplus},
 };
 pub use self::{
-    changes::{Change, ChangePage, ChangePosition, ChangeQuery},
+    changes::{Change, ChangePage, ChangePosition, ChangeQuery, LiveChanges},
     plans::{Applied, AppliedStep},
 };
 use crate::{EngineError, fenced_store::FencedStore, keys};
@@ -25,6 +25,9 @@ use crate::{EngineError, fenced_store::FencedStore, keys};
 const MOST_EVENTS: u64 = 10_000;
 /// So many surplus ones go with each new one.
 const TRIM: u64 = 50;
+
+/// So many moments a reader of live changes may be behind.
+const LIVE: usize = 1024;
 
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -155,6 +158,8 @@ impl fmt::Display for EngineEventKind {
 pub(crate) struct History {
     fenced_store: FencedStore,
     events: Mutex<Events>,
+    /// Everything as it happens. It is sent once, to those who listen then.
+    live: broadcast::Sender<LiveChanges>,
 }
 
 #[derive(Debug)]
@@ -173,11 +178,39 @@ impl History {
         let kept: VecDeque<(u64, EngineEvent)> = stored.into_iter().filter_map(numbered).collect();
         let oldest = kept.front().map(|(number, _)| *number).unwrap_or_default();
         let next = kept.back().map_or(0, |(number, _)| number + 1);
-        Ok(Self { fenced_store, events: Mutex::new(Events { next, oldest, kept }) })
+        let (live, _) = broadcast::channel(LIVE);
+        Ok(Self { fenced_store, events: Mutex::new(Events { next, oldest, kept }), live })
     }
 
-    /// Adds an event. It is for people, so a store that does not take it stops nothing.
+    /// Receives everything that happens from now on.
+    pub(crate) fn subscribe(&self) -> broadcast::Receiver<LiveChanges> {
+        self.live.subscribe()
+    }
+
+    /// Sends changes to those who listen now.
+    pub(crate) fn send(&self, changes: Vec<Change>) {
+        if !changes.is_empty() {
+            // An error only says that no stream is open.
+            let _ = self.live.send(changes.into());
+        }
+    }
+
+    /// Stores an event and sends it. It is for people, so a store that does not take it stops nothing.
     pub(crate) async fn add(&self, event: EngineEvent) {
+        let number = self.store(event.clone()).await;
+        self.send(vec![Change::of_event(number, &event)]);
+    }
+
+    /// Stores the event of a plan that was carried out, and sends its changes name by name.
+    pub(crate) async fn add_applied(&self, event: EngineEvent, plan: &Applied) {
+        let event = self.store(event).await;
+        let place = |step| ChangePosition { event, part: 0, step: u32::try_from(step).unwrap_or(u32::MAX) };
+        let steps = plan.steps.iter().enumerate();
+        self.send(steps.map(|(number, step)| Change::of_step(place(number), plan, step)).collect());
+    }
+
+    /// Stores an event; returns its number.
+    async fn store(&self, event: EngineEvent) -> u64 {
         let mut events = self.events.lock().await;
         let key = |number: u64| format!("{}{number:016x}", keys::HISTORY).into_bytes();
         let mut writes = vec![Write::Put(key(events.next), keys::encode(&event))];
@@ -186,7 +219,7 @@ impl History {
         writes.extend((events.oldest..oldest).map(|number| Write::Delete(key(number))));
         if let Err(error) = self.fenced_store.put(writes).await {
             tracing::warn!(%error, text = event.text, "An event could not be stored.");
-            return;
+            return events.next;
         }
         let number = events.next;
         (events.next, events.oldest) = (number + 1, oldest);
@@ -194,6 +227,7 @@ impl History {
         while events.kept.front().is_some_and(|(number, _)| *number < oldest) {
             events.kept.pop_front();
         }
+        number
     }
 
     /// The newest first.

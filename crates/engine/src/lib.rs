@@ -52,7 +52,7 @@ pub use self::{
     explain::ExplainLimits,
     history::{
         Applied, AppliedStep, Change, ChangePage, ChangePosition, ChangeQuery, EngineEvent, EngineEventKind,
-        StoredPlanRef,
+        LiveChanges, StoredPlanRef,
     },
     keys::PREFIX,
     manual_source::{Manual, ManualRecord},

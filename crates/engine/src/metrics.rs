@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use netstead_model::{Ident, Name, UnitOutcome};
-use netstead_plan::DomainMatch;
+use netstead_plan::{DomainMatch, Sign, Step};
 
 use crate::{PassReport, ProviderSetup};
 
@@ -15,18 +15,31 @@ pub trait Observer: Send + Sync + Debug {
     fn late(&self, _provider: &Ident) {}
 }
 
-/// Changes of one zone that ended alike.
+/// Changes of one zone of one kind that ended alike.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tally {
     /// The zone, or `other` for one that holds a single name only: those are without number.
     pub zone: String,
     /// `applied`, `changed`, `rejected` or `unknown`.
     pub outcome: &'static str,
+    /// `create`, `update` or `delete`.
+    pub action: &'static str,
     pub changes: u64,
 }
 
+/// What a step does with its name: it only adds values, it only removes values, or it does both or replaces them.
+fn action(step: &Step) -> &'static str {
+    let all = |sign| step.lines.iter().all(|line| line.sign == sign);
+    match () {
+        () if all(Sign::Add) => "create",
+        () if all(Sign::Remove) => "delete",
+        () => "update",
+    }
+}
+
 /// Adds one change of `zone`.
-pub(crate) fn count_outcome(tallies: &mut Vec<Tally>, zone: String, outcome: &UnitOutcome) {
+pub(crate) fn count_outcome(tallies: &mut Vec<Tally>, zone: String, step: &Step, outcome: &UnitOutcome) {
+    let action = action(step);
     let outcome = match outcome {
         UnitOutcome::Applied => "applied",
         UnitOutcome::Changed => "changed",
@@ -35,9 +48,10 @@ pub(crate) fn count_outcome(tallies: &mut Vec<Tally>, zone: String, outcome: &Un
         // It is counted when it is tried.
         UnitOutcome::NotTried => return,
     };
-    match tallies.iter_mut().find(|tally| tally.zone == zone && tally.outcome == outcome) {
+    let same = |tally: &&mut Tally| tally.zone == zone && tally.outcome == outcome && tally.action == action;
+    match tallies.iter_mut().find(same) {
         Some(tally) => tally.changes += 1,
-        None => tallies.push(Tally { zone, outcome, changes: 1 }),
+        None => tallies.push(Tally { zone, outcome, action, changes: 1 }),
     }
 }
 

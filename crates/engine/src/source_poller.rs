@@ -63,7 +63,7 @@ struct SourcePoller {
 impl SourcePoller {
     async fn run(mut self, mut inbox: mpsc::Receiver<oneshot::Sender<()>>, stop: CancellationToken) {
         let mut waiting: Vec<oneshot::Sender<()>> = Vec::new();
-        let mut failed = false;
+        let (mut failed, mut whole) = (false, true);
         self.send_known_ids();
         loop {
             let began = self.shared.now();
@@ -75,12 +75,17 @@ impl SourcePoller {
             let fails = matches!(report.view, View::Failed { .. });
             // A source that comes back may know less than it did: every grace starts anew.
             self.session += u64::from(failed && !fails);
-            if let View::Failed { reason } | View::Partial { reason } = &report.view
-                && fails != failed
-            {
-                tracing::warn!(source = %report.source, reason, "A source does not show everything.");
+            let complete = report.view == View::Complete;
+            match &report.view {
+                View::Failed { reason } | View::Partial { reason } if whole || fails != failed => {
+                    tracing::warn!(source = %report.source, reason, "A source does not show everything.");
+                }
+                View::Complete if !whole => {
+                    tracing::info!(source = %report.source, "A source shows everything again.");
+                }
+                _ => {}
             }
-            failed = fails;
+            (failed, whole) = (fails, complete);
             if self.shared.ingest_report(report, began, self.session).await == ReportOutcome::Stale {
                 self.send_known_ids();
             }

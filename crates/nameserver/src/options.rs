@@ -6,7 +6,7 @@ use std::{
 };
 
 use netstead_model::{Cidr, Name};
-use netstead_wire::{ConnectionLimits, Connections};
+use netstead_wire::{ConnectionLimits, Connections, QueryCounts};
 
 /// TCP connections at one time, unless the number of files is smaller than such a number needs.
 pub const CONNECTIONS: usize = 512;
@@ -28,6 +28,8 @@ pub struct Options {
     pub connections: Connections,
     /// How long a TCP connection may be silent, or not take what it asked for.
     pub idle: Duration,
+    /// Counts the answers.
+    pub queries: QueryCounts,
 }
 
 impl Default for Options {
@@ -40,6 +42,7 @@ impl Default for Options {
             threads: std::thread::available_parallelism().map_or(2, |cores| cores.get().min(8)),
             connections: Connections::new(ConnectionLimits::new(CONNECTIONS)),
             idle: Duration::from_secs(10),
+            queries: QueryCounts::default(),
         }
     }
 }

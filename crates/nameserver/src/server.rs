@@ -10,7 +10,7 @@ use std::{
 
 use netstead_model::{Address, Cidr, Clock, Name};
 use netstead_store::{Store, StoreError};
-use netstead_wire::Connections;
+use netstead_wire::{Connections, QueryCounts};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info};
@@ -36,6 +36,7 @@ pub(crate) struct SocketContext {
     pub(crate) zones: Arc<Zones>,
     pub(crate) connections: Connections,
     pub(crate) idle: Duration,
+    pub(crate) queries: QueryCounts,
     transfer_to: Vec<Cidr>,
 }
 
@@ -73,6 +74,7 @@ impl NameServer {
             zones: Arc::clone(&zones),
             connections: options.connections.clone(),
             idle: options.idle,
+            queries: options.queries.clone(),
             transfer_to: options.transfer_to.clone(),
         });
         let mut server = Self { addresses: Vec::new(), zones, stop, tasks: Vec::new(), threads: Vec::new() };

@@ -3,7 +3,7 @@
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use netstead_model::SystemClock;
-use netstead_wire::{Acceptor, ActiveConnection, LogLimit};
+use netstead_wire::{Acceptor, ActiveConnection, LogLimit, QueryCounter};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -38,6 +38,7 @@ pub(crate) fn bind(address: SocketAddr) -> io::Result<TcpListener> {
 /// Takes connections until told to stop. With all places taken the longest idle connection makes room.
 pub(crate) async fn serve(listener: TcpListener, shared: Arc<SocketContext>, stop: CancellationToken) {
     let acceptor = Acceptor::new("nameserver", listener);
+    let counter = shared.queries.counter("tcp");
     let refusals = LogLimit::new(SAID, SystemClock::shared());
     while let Some((stream, peer)) = stop.run_until_cancelled(acceptor.accept()).await {
         let place = match shared.connections.admit(peer.ip()) {
@@ -53,9 +54,9 @@ pub(crate) async fn serve(listener: TcpListener, shared: Arc<SocketContext>, sto
                 continue;
             }
         };
-        let (shared, stop) = (Arc::clone(&shared), stop.clone());
+        let (shared, stop, counter) = (Arc::clone(&shared), stop.clone(), counter.clone());
         tokio::spawn(async move {
-            let connection = Connection { stream, peer, shared, place: &place };
+            let connection = Connection { stream, peer, shared, counter, place: &place };
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = place.displaced() => {
@@ -75,6 +76,7 @@ struct Connection<'p> {
     stream: TcpStream,
     peer: SocketAddr,
     shared: Arc<SocketContext>,
+    counter: QueryCounter,
     place: &'p ActiveConnection,
 }
 
@@ -89,7 +91,10 @@ impl Connection<'_> {
             match answer(&picture, &packet, &mut reply) {
                 // Nobody who speaks DNS sends this.
                 Step::Drop => return Ok(()),
-                Step::Send => self.send(&framed(reply.end_message())).await?,
+                Step::Send => {
+                    self.counter.count(reply.response_code());
+                    self.send(&framed(reply.end_message())).await?;
+                }
                 Step::Transfer(query) => {
                     let zone = zone_with(&picture, query.name()).filter(|zone| is_apex(zone, query.name()));
                     let zone = zone.filter(|_| self.shared.may_transfer(self.peer.ip()));
@@ -97,9 +102,11 @@ impl Connection<'_> {
                         let known =
                             zone_with(&picture, query.name()).is_some_and(|zone| is_apex(zone, query.name()));
                         reply.code(if known { code::REFUSED } else { code::NOTAUTH });
+                        self.counter.count(reply.response_code());
                         self.send(&framed(reply.end_message())).await?;
                         continue;
                     };
+                    self.counter.count(code::NOERROR);
                     self.transfer(zone, &query).await?;
                 }
             }

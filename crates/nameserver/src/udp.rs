@@ -2,6 +2,7 @@
 
 use std::{io, net::SocketAddr, sync::Arc};
 
+use netstead_wire::QueryCounter;
 use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSocketState};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::{io::Interest, net::UdpSocket};
@@ -43,7 +44,7 @@ pub(crate) fn serve(
     runtime.block_on(async {
         let state = UdpSocketState::new((&socket).into())?;
         let socket = UdpSocket::from_std(socket)?;
-        let mut batch = Batch::new(state);
+        let mut batch = Batch::new(state, shared.queries.counter("udp"));
         stop.run_until_cancelled(batch.run(&socket, shared)).await;
         Ok(())
     })
@@ -54,12 +55,13 @@ struct Batch {
     room: Vec<u8>,
     slot: usize,
     reply: Reply,
+    counter: QueryCounter,
 }
 
 impl Batch {
-    fn new(state: UdpSocketState) -> Self {
+    fn new(state: UdpSocketState, counter: QueryCounter) -> Self {
         let slot = MOST_OF_QUERY * state.gro_segments().min(8);
-        Self { room: vec![0; slot * BATCH_SIZE], slot, state, reply: Reply::default() }
+        Self { room: vec![0; slot * BATCH_SIZE], slot, state, reply: Reply::default(), counter }
     }
 
     async fn run(&mut self, socket: &UdpSocket, shared: &SocketContext) {
@@ -86,7 +88,7 @@ impl Batch {
                 for (slot, meta) in slots.iter().zip(&metas).take(received) {
                     let packets = slot.get(..meta.len).unwrap_or_default();
                     for packet in packets.chunks(meta.stride.max(1)) {
-                        respond(&mut self.reply, packet, meta, shared, |contents| {
+                        respond(&mut self.reply, &self.counter, packet, meta, shared, |contents| {
                             let transmit = Transmit {
                                 destination: meta.addr,
                                 ecn: None,
@@ -105,6 +107,7 @@ impl Batch {
 
 fn respond(
     reply: &mut Reply,
+    counter: &QueryCounter,
     packet: &[u8],
     meta: &RecvMeta,
     shared: &SocketContext,
@@ -125,6 +128,7 @@ fn respond(
             }
         }
     }
+    counter.count(reply.response_code());
     if let Err(error) = send(reply.end_datagram())
         && error.kind() != io::ErrorKind::WouldBlock
     {

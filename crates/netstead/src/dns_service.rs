@@ -68,7 +68,8 @@ impl DnsService {
         // Errors of a source are reported at the start, on every node.
         parts.sources(config)?;
         let (nameserver, answering) =
-            nameserver::start(store, &config.nameserver, listen, connections).await?;
+            nameserver::start(store, &config.nameserver, listen, connections, meter.queries().clone())
+                .await?;
         let in_force = Arc::new(RwLock::new(config.clone()));
         Ok(Self {
             answering,

@@ -167,6 +167,8 @@ async fn delegation(
 
 #[cfg(test)]
 mod tests {
+    use netstead_client::types::FindingState;
+
     use super::*;
 
     #[tokio::test]
@@ -177,8 +179,8 @@ mod tests {
         let good = soa_query::tests::server("ns1.home.test").await;
         let bad = soa_query::tests::server("a.root-servers.net").await;
         let state = async |resolver| delegation(own, &domain, &ours, &[resolver]).await.unwrap().state;
-        assert_eq!(state(good).await, "ok");
-        assert_eq!(state(bad).await, "note");
+        assert_eq!(state(good).await, FindingState::Ok);
+        assert_eq!(state(bad).await, FindingState::Note);
         assert_eq!(delegation(own, &domain, &ours, &[]).await, None);
     }
 }

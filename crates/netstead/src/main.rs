@@ -163,6 +163,7 @@ async fn dispatch_to_server(global: &Global, session: &Session, command: &Comman
         Command::Get(args) => commands::get::get(context, args).await?,
         Command::History(args) => commands::events::history(context, args).await?,
         Command::Explain(args) => commands::explain::explain(context, args).await?,
+        Command::Events(cli::admin::Events::Watch) => commands::events::stream(context).await?,
         Command::Events(cli::admin::Events::Export(args)) => commands::events::export(context, args).await?,
         Command::Cluster(args) => commands::cluster::cluster(context, args).await?,
         Command::Token(args) => commands::token::token(context, args).await?,

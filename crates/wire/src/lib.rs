@@ -16,6 +16,7 @@ mod host_port;
 #[cfg(feature = "http")]
 pub mod http;
 mod log_limit;
+mod query_counts;
 mod redact;
 pub mod ssh;
 #[cfg(feature = "tls")]
@@ -31,6 +32,7 @@ pub use self::{
     },
     host_port::{split_host_port, write_host_port},
     log_limit::LogLimit,
+    query_counts::{QueryCounter, QueryCounts},
     redact::Redactor,
 };
 #[cfg(feature = "tls")]

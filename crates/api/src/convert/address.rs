@@ -3,22 +3,19 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use netstead_client::types::AddressOutput;
+use netstead_client::types::{self, AddressOutput, ListedAddressState};
 use netstead_ledger::{AddressState, AddressView, BlockView};
 use netstead_model::{Cidr, Observation, Range, Span, Usage, readable_count};
 
 use super::ending;
 
-/// The states one can ask a list of addresses for.
-const STATES: [&str; 6] = ["held", "resting", "reserved", "observed", "excluded", "gateway"];
-
-/// The state of a block in which there is this and that.
-const MIXED: &str = "mixed";
-
 /// The state of that name, as the ledger writes it.
 pub(crate) fn state(text: &str) -> Result<&'static str, String> {
-    let found = STATES.into_iter().find(|state| *state == text);
-    found.ok_or_else(|| format!("it is none of {}", STATES.map(|state| format!("`{state}`")).join(", ")))
+    let known = ListedAddressState::KNOWN.iter().map(ListedAddressState::as_str);
+    known.clone().find(|state| *state == text).ok_or_else(|| {
+        let known: Vec<String> = known.map(|state| format!("`{state}`")).collect();
+        format!("it is none of {}", known.join(", "))
+    })
 }
 
 pub(crate) fn output(view: &AddressView, now: Timestamp) -> AddressOutput {
@@ -26,7 +23,7 @@ pub(crate) fn output(view: &AddressView, now: Timestamp) -> AddressOutput {
         address: shown(view),
         vrf: view.vrf.to_string(),
         pool: view.pool.as_ref().map(ToString::to_string),
-        state: view.state.as_str().to_owned(),
+        state: view.state.as_str().into(),
         key: None,
         owner: None,
         since: view.observed.iter().map(|seen| seen.since).min(),
@@ -125,7 +122,7 @@ pub(crate) fn block(block: &Cidr, view: &BlockView) -> AddressOutput {
         address: block.to_string(),
         vrf: view.vrf.to_string(),
         pool: Some(view.pool.to_string()),
-        state: block_state(view).to_owned(),
+        state: block_state(view),
         key: None,
         owner: None,
         since: None,
@@ -136,13 +133,13 @@ pub(crate) fn block(block: &Cidr, view: &BlockView) -> AddressOutput {
 }
 
 /// What all of the block is, if it is all the same.
-fn block_state(view: &BlockView) -> &'static str {
-    let Some(usage) = &view.usage else { return MIXED };
+fn block_state(view: &BlockView) -> types::AddressState {
+    let Some(usage) = &view.usage else { return types::AddressState::Mixed };
     if usage.size == 0 {
-        return "excluded";
+        return types::AddressState::Excluded;
     }
     let all = states(usage).into_iter().find(|(count, _)| *count == usage.size);
-    all.map_or(MIXED, |(_, state)| state)
+    all.map_or(types::AddressState::Mixed, |(_, state)| state)
 }
 
 /// What a block is to a pool, and what is in it, one sentence each.
@@ -179,13 +176,13 @@ pub(crate) fn block_why(block: &Cidr, view: &BlockView) -> Vec<String> {
 }
 
 /// Each address is one of these.
-fn states(usage: &Usage) -> [(u128, &'static str); 5] {
+fn states(usage: &Usage) -> [(u128, types::AddressState); 5] {
     [
-        (usage.held, "held"),
-        (usage.resting, "resting"),
-        (usage.reserved, "reserved"),
-        (usage.observed, "observed"),
-        (usage.free, "free"),
+        (usage.held, types::AddressState::Held),
+        (usage.resting, types::AddressState::Resting),
+        (usage.reserved, types::AddressState::Reserved),
+        (usage.observed, types::AddressState::Observed),
+        (usage.free, types::AddressState::Free),
     ]
 }
 
@@ -205,7 +202,7 @@ pub(crate) fn sighting(seen: &Arc<Observation>, pool: Option<String>) -> Address
         address: seen.address.to_string(),
         vrf: seen.vrf.to_string(),
         pool,
-        state: "observed".to_owned(),
+        state: types::AddressState::Observed,
         key: None,
         owner: None,
         since: Some(seen.since),

@@ -19,14 +19,14 @@ pub(crate) fn adopted(all: &[AdoptionReport], now: Timestamp) -> TakeOutput {
         output.taken.extend(one.values.iter().map(|value| TakenOutput {
             provider: provider(),
             name: value.name.to_string(),
-            kind: value.data.kind().to_string(),
+            kind: value.data.kind().into(),
             value: value.data.to_string(),
             by: value.by.clone(),
         }));
         output.left.extend(one.left.iter().map(|left| LeftOutput {
             provider: provider(),
             name: left.name.to_string(),
-            kind: left.data.as_ref().map(|data| data.kind().to_string()),
+            kind: left.data.as_ref().map(|data| data.kind().into()),
             value: left.data.as_ref().map(ToString::to_string),
             why: left.why.clone(),
         }));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use netstead_client::types::{ClaimFrom, ClaimInput, ClaimOutput, ReservationOutput};
+use netstead_client::types::{self, ClaimFrom, ClaimInput, ClaimOutput, ClaimState, ReservationOutput};
 use netstead_ledger::{Book, ClaimView, MOST_ENTRIES};
 use netstead_model::{
     Address, Claim, ClaimId, ClaimRef, ClaimRequest, Details, Family, Ident, Key, Kind, PoolChoice, PoolSpec,
@@ -121,7 +121,7 @@ pub(crate) fn output(view: &ClaimView, pool: Option<&PoolSpec>, now: Timestamp) 
     ClaimOutput {
         pool: claim.pool.to_string(),
         key: claim.key.to_string(),
-        state: "bound".to_owned(),
+        state: ClaimState::Bound,
         address: Some(claim.held()),
         id: Some(claim.id.to_string()),
         owner: claim.owner.to_string(),
@@ -131,7 +131,7 @@ pub(crate) fn output(view: &ClaimView, pool: Option<&PoolSpec>, now: Timestamp) 
         ttl: claim.ttl.map(|ttl| ttl.to_string()),
         names: names.names.iter().map(ToString::to_string).collect(),
         names_reason: names.reason.to_owned(),
-        family: family(claim.address, claim.length).to_string(),
+        family: family(claim.address, claim.length).into(),
         ..common_fields(details, pool)
     }
 }
@@ -147,12 +147,12 @@ pub(crate) fn waiting(waiting: &Waiting, pool: Option<&PoolSpec>) -> ClaimOutput
     ClaimOutput {
         pool: name.map(ToString::to_string).unwrap_or_default(),
         key: waiting.key.to_string(),
-        state: "waiting".to_owned(),
+        state: ClaimState::Waiting,
         owner: waiting.owner.to_string(),
         since: waiting.since,
         ttl: waiting.ttl.map(|ttl| ttl.to_string()),
         names_reason: "it has no address yet".to_owned(),
-        family: pool.map(|pool| pool.family.to_string()).unwrap_or_default(),
+        family: pool.map_or_else(no_family, |pool| pool.family.into()),
         ..common_fields(&waiting.details, pool)
     }
 }
@@ -161,7 +161,7 @@ fn common_fields(details: &Details, pool: Option<&PoolSpec>) -> ClaimOutput {
     ClaimOutput {
         pool: String::new(),
         key: String::new(),
-        state: String::new(),
+        state: ClaimState::Bound,
         address: None,
         id: None,
         owner: String::new(),
@@ -175,11 +175,16 @@ fn common_fields(details: &Details, pool: Option<&PoolSpec>) -> ClaimOutput {
         names: Vec::new(),
         names_reason: String::new(),
         vrf: pool.map(|pool| pool.vrf.to_string()).unwrap_or_default(),
-        family: String::new(),
+        family: no_family(),
         gateway: pool.and_then(|pool| pool.gateway).map(|gateway| gateway.to_string()),
         network: pool.and_then(|pool| pool.network).map(|network| network.to_string()),
         domain: pool.and_then(|pool| pool.domain.as_ref()).map(ToString::to_string),
     }
+}
+
+/// Family of a claim whose pool is not known.
+fn no_family() -> types::Family {
+    types::Family::from("")
 }
 
 fn family(address: Address, length: Option<u8>) -> Family {

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use netstead_client::types::{
-    ManualOutput, ParkedOutput, PassOutput, PauseOutput, ProviderOutput, RecordOutput, RejectionOutput,
-    SourceOutput, WorkloadOutput,
+    self, ManualOutput, ParkedOutput, PassOutput, PauseOutput, ProviderOutput, RecordOutput, RejectionOutput,
+    SourceKind, SourceOutput, SourceView, WorkloadOutput,
 };
 use netstead_engine::{
-    DetachedStatus, EngineStatus, ManualRecord, PassReport, Pause, ProviderStatus, RecordView, Scope,
-    SourceStatus, WaitingSource, WorkloadView,
+    DetachedStatus, EngineStatus, ManualRecord, PassReport, Pause, ProviderStatus, RecordState, RecordView,
+    Scope, SourceStatus, WaitingSource, WorkloadView,
 };
 use netstead_model::{Content, Name, Span, View};
 use netstead_plan::{Mode, Presence};
@@ -22,22 +22,22 @@ pub(crate) fn count(number: usize) -> u64 {
     u64::try_from(number).unwrap_or(u64::MAX)
 }
 
-pub(crate) fn mode(mode: Mode) -> &'static str {
+pub(crate) fn mode(mode: Mode) -> types::Mode {
     match mode {
-        Mode::Managed => "managed",
-        Mode::Additive => "additive",
-        Mode::CreateOnly => "create-only",
-        Mode::Authoritative => "authoritative",
-        Mode::Observe => "observe",
+        Mode::Managed => types::Mode::Managed,
+        Mode::Additive => types::Mode::Additive,
+        Mode::CreateOnly => types::Mode::CreateOnly,
+        Mode::Authoritative => types::Mode::Authoritative,
+        Mode::Observe => types::Mode::Observe,
     }
 }
 
 pub(crate) fn source(status: &SourceStatus) -> SourceOutput {
     let (view, reason) = match &status.view {
-        _ if status.begun.is_none() => ("none", None),
-        View::Complete => ("complete", None),
-        View::Partial { reason } => ("partial", Some(reason.clone())),
-        View::Failed { reason } => ("failed", Some(reason.clone())),
+        _ if status.begun.is_none() => (SourceView::None, None),
+        View::Complete => (SourceView::Complete, None),
+        View::Partial { reason } => (SourceView::Partial, Some(reason.clone())),
+        View::Failed { reason } => (SourceView::Failed, Some(reason.clone())),
     };
     let suspect = status.suspect.map(|suspicion| {
         format!(
@@ -47,8 +47,8 @@ pub(crate) fn source(status: &SourceStatus) -> SourceOutput {
     });
     SourceOutput {
         name: status.name.to_string(),
-        kind: status.kind.unwrap_or("unknown").to_owned(),
-        view: view.to_owned(),
+        kind: status.kind.map_or(SourceKind::Detached, SourceKind::from),
+        view,
         reason,
         begun: status.begun,
         workloads: count(status.workloads),
@@ -82,9 +82,9 @@ pub(crate) fn provider(status: &EngineStatus, one: &ProviderStatus, now: Timesta
     ProviderOutput {
         name: one.name.to_string(),
         group: one.group.as_ref().map(ToString::to_string),
-        kind: one.kind.to_owned(),
+        kind: one.kind.into(),
         server: one.server.clone(),
-        mode: if status.dry_run { "observe" } else { mode(one.mode) }.to_owned(),
+        mode: if status.dry_run { types::Mode::Observe } else { mode(one.mode) },
         zones: one.zones.iter().map(|zone| zone.name.to_string()).collect(),
         owned: count(one.owned),
         generation: one.generation,
@@ -130,9 +130,9 @@ fn detached(one: &DetachedStatus) -> ProviderOutput {
     ProviderOutput {
         name: one.name.to_string(),
         group: None,
-        kind: one.kind.clone(),
+        kind: one.kind.as_str().into(),
         server: one.server.clone(),
-        mode: mode(Mode::Observe).to_owned(),
+        mode: types::Mode::Observe,
         zones: Vec::new(),
         owned: count(one.owned),
         generation: 0,
@@ -207,11 +207,22 @@ pub(crate) fn record(view: &RecordView) -> RecordOutput {
         provider: view.provider.to_string(),
         zone: view.zone.as_ref().map(ToString::to_string).unwrap_or_default(),
         name: view.name.to_string(),
-        kind: view.kind.to_string(),
+        kind: view.kind.into(),
         ttl: view.ttl.unwrap_or_default(),
         value: view.value.to_string(),
-        state: view.state.to_string(),
+        state: record_state(view.state),
         reasons: view.reasons.clone(),
+    }
+}
+
+fn record_state(state: RecordState) -> types::RecordState {
+    match state {
+        RecordState::Ok => types::RecordState::Ok,
+        RecordState::Pending => types::RecordState::Pending,
+        RecordState::Parked => types::RecordState::Parked,
+        RecordState::Blocked => types::RecordState::Blocked,
+        RecordState::Drift => types::RecordState::Drift,
+        RecordState::Foreign => types::RecordState::Foreign,
     }
 }
 
@@ -235,7 +246,7 @@ pub(crate) fn workload(view: &WorkloadView) -> WorkloadOutput {
     WorkloadOutput {
         source: workload.source.to_string(),
         id: workload.id.to_string(),
-        kind: workload.kind.clone(),
+        kind: workload.kind.as_str().into(),
         name: workload.name.clone(),
         state,
         addresses: addresses.iter().map(ToString::to_string).collect(),
@@ -247,7 +258,7 @@ pub(crate) fn workload(view: &WorkloadView) -> WorkloadOutput {
 pub(crate) fn manual(record: &ManualRecord) -> ManualOutput {
     ManualOutput {
         name: record.name.to_string(),
-        kind: record.kind.to_string(),
+        kind: record.kind.into(),
         values: record.values.iter().map(ToString::to_string).collect(),
         ttl: record.ttl,
     }

@@ -16,7 +16,7 @@ pub(crate) fn output(event: &Event, visible: Option<&[Ident]>) -> EventOutput {
         at: event.at,
         by: event.by.to_string(),
         request: event.request.as_deref().map(str::to_owned),
-        what: event.what.as_str().to_owned(),
+        what: event.what.into(),
         pool: event.pool().map(ToString::to_string),
         key: after.and_then(key),
         owner: after.and_then(owner),

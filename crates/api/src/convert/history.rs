@@ -1,6 +1,6 @@
 //! Changes of names, and events of the engine.
 
-use netstead_client::types::{ChangeOutput, HistoryOutput};
+use netstead_client::types::{ChangeOutput, EngineEventOutput, HistoryOutput};
 use netstead_engine::Change;
 use netstead_plan::Line;
 
@@ -21,7 +21,7 @@ pub(crate) fn output(change: &Change) -> HistoryOutput {
     HistoryOutput {
         id: change.position.to_string(),
         at: change.at,
-        what: change.what.to_owned(),
+        what: change.what.into(),
         provider: change.provider.as_ref().map(ToString::to_string),
         source: change.source.as_ref().map(ToString::to_string),
         zone: change.zone.as_ref().map(ToString::to_string),
@@ -32,6 +32,13 @@ pub(crate) fn output(change: &Change) -> HistoryOutput {
         reason,
         changes,
     }
+}
+
+/// A change as the stream sends it: without a place in the history.
+pub(crate) fn live(change: &Change) -> EngineEventOutput {
+    let HistoryOutput { at, provider, source, zone, name, generation, by, text, reason, .. } = output(change);
+    let what = change.what.into();
+    EngineEventOutput { at, what, provider, source, zone, name, generation, by, text, reason }
 }
 
 /// As a plan shows it.

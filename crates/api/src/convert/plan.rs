@@ -1,7 +1,7 @@
 //! Plans.
 
 use netstead_client::types::{
-    BlockedOutput, ChangeOutput, DriftOutput, KeptOutput, ParkedOutput, PlanOutput,
+    self, BlockedOutput, ChangeAction, ChangeOutput, DriftOutput, KeptOutput, ParkedOutput, PlanOutput,
 };
 use netstead_engine::ProviderStatus;
 use netstead_model::{Name, RecordData};
@@ -30,7 +30,7 @@ pub(crate) fn output(mut plan: Plan, status: Option<&ProviderStatus>, now: Now) 
     });
     PlanOutput {
         provider: plan.provider.to_string(),
-        mode: mode(plan.mode).to_owned(),
+        mode: mode(plan.mode),
         hash: plan.hash.to_string(),
         generation: plan.generation,
         changes: changes.collect(),
@@ -49,15 +49,15 @@ pub(crate) fn output(mut plan: Plan, status: Option<&ProviderStatus>, now: Now) 
 
 pub(crate) fn change(zone: &Name, name: &Name, line: &Line, guard: Option<&str>) -> ChangeOutput {
     let action = match line.sign {
-        Sign::Add => "add",
-        Sign::Change => "change",
-        Sign::Remove => "remove",
+        Sign::Add => ChangeAction::Add,
+        Sign::Change => ChangeAction::Change,
+        Sign::Remove => ChangeAction::Remove,
     };
     ChangeOutput {
         zone: zone.to_string(),
         name: name.to_string(),
-        action: action.to_owned(),
-        kind: line.kind.map(|kind| kind.to_string()),
+        action,
+        kind: line.kind.map(Into::into),
         value: line.text.clone(),
         why: line.why.to_string(),
         guard: guard.map(str::to_owned),
@@ -83,7 +83,7 @@ fn blocked(plan: &Plan) -> Vec<BlockedOutput> {
 fn kept(plan: &Plan, now: Now) -> Vec<KeptOutput> {
     let output = |kept: &netstead_plan::Kept| KeptOutput {
         name: kept.name.to_string(),
-        kind: kept.value.as_ref().map(|value| value.kind().to_string()),
+        kind: kept.value.as_ref().map(|value| value.kind().into()),
         value: kept.value.as_ref().map(ToString::to_string),
         why: kept.why.at(now),
     };
@@ -94,14 +94,13 @@ fn drift(plan: &Plan) -> Vec<DriftOutput> {
     let output = |drift: &netstead_plan::Drift| DriftOutput {
         provider: plan.provider.to_string(),
         name: drift.name.to_string(),
-        kind: drift.value.kind().to_string(),
+        kind: drift.value.kind().into(),
         value: drift.value.to_string(),
         drift: match drift.kind {
-            DriftKind::Missing => "missing",
-            DriftKind::Foreign => "foreign",
-            DriftKind::Mark => "mark",
-        }
-        .to_owned(),
+            DriftKind::Missing => types::DriftKind::Missing,
+            DriftKind::Foreign => types::DriftKind::Foreign,
+            DriftKind::Mark => types::DriftKind::Mark,
+        },
     };
     plan.drift.iter().map(output).collect()
 }

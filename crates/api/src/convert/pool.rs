@@ -1,7 +1,7 @@
 //! Pools.
 
 use netstead_client::types::{self, PoolInput, PoolOutput};
-use netstead_model::{Cidr, Family, Ident, Kind, Origin, PoolSpec, PoolStatus, Range, Usage, default_vrf};
+use netstead_model::{Cidr, Family, Ident, Kind, PoolSpec, PoolStatus, Range, Usage, default_vrf};
 
 use super::{each, labels, maybe, pairs};
 use crate::problem::Failure;
@@ -53,7 +53,7 @@ pub(crate) fn output(status: &PoolStatus) -> PoolOutput {
     let (pool, spec) = (&status.pool, &status.pool.spec);
     PoolOutput {
         name: spec.name.to_string(),
-        family: spec.family.to_string(),
+        family: spec.family.into(),
         vrf: spec.vrf.to_string(),
         network: spec.network.map(|network| network.to_string()),
         ranges: spec.ranges.iter().map(Range::to_string).collect(),
@@ -62,17 +62,14 @@ pub(crate) fn output(status: &PoolStatus) -> PoolOutput {
         use_reserved: spec.use_reserved,
         length: spec.length,
         domain: spec.domain.as_ref().map(ToString::to_string),
-        order: spec.order.to_string(),
+        order: spec.order.into(),
         cooldown: spec.cooldown.to_string(),
         cooldown_min: spec.cooldown_min.to_string(),
         sticky: spec.sticky,
         max_per_owner: spec.max_per_owner,
         labels: pairs(&spec.labels),
         description: spec.description.clone(),
-        origin: match pool.origin {
-            Origin::Api => "api".to_owned(),
-            Origin::File => "file".to_owned(),
-        },
+        origin: pool.origin.into(),
         within: pool.within.map(|claim| claim.to_string()),
         created: pool.created,
         version: pool.version,

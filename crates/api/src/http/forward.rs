@@ -23,16 +23,18 @@ use std::time::Duration;
 use axum::{
     body::{Body, Bytes},
     extract::{MatchedPath, Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request::Parts},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header, request::Parts},
     middleware::Next,
     response::{IntoResponse as _, Response},
 };
+use futures::StreamExt as _;
 use netstead_ledger::LedgerError;
 use netstead_model::Span;
 use netstead_store::Health;
 use netstead_wire::{BodyError, read_body};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use super::{
@@ -78,6 +80,10 @@ pub(crate) const OF_THE_ENGINE: [&str; 10] = [
     "/api/v1/changes",
     "/api/v1/records",
 ];
+/// The stream of events. Only the leader can add the events of its engine, which `engine=true` asks for.
+const STREAM: &str = "/api/v1/events/stream";
+/// How long a forwarded stream may last; its reader comes again then.
+const LONGEST_STREAM: Duration = Duration::from_hours(24);
 /// Routes that change nothing and need no engine, although they are not `GET`.
 const READS: [&str; 1] = ["/api/v1/check"];
 
@@ -121,7 +127,11 @@ pub(crate) async fn to_leader(State(app): State<AppState>, request: Request, nex
 fn needs_leader(request: &Request) -> bool {
     let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str).unwrap_or_default();
     let looks = matches!(*request.method(), Method::GET | Method::HEAD) || READS.contains(&path);
-    !looks || OF_THE_ENGINE.contains(&path)
+    !looks || OF_THE_ENGINE.contains(&path) || (path == STREAM && asks_for_engine(request.uri()))
+}
+
+fn asks_for_engine(uri: &Uri) -> bool {
+    uri.query().unwrap_or_default().split('&').any(|pair| pair == "engine=true")
 }
 
 /// Answers on this node, which may have become the leader a moment ago: requests about names wait for the engine.
@@ -249,7 +259,8 @@ async fn send(
     let target = parts.uri.path_and_query().map_or("/", axum::http::uri::PathAndQuery::as_str);
     let url = format!("{}{target}", leader.url.trim_end_matches('/'));
     let wait = wait_of(body);
-    let patience = left.saturating_add(wait).saturating_add(GRACE);
+    let is_stream = parts.uri.path() == STREAM;
+    let patience = if is_stream { LONGEST_STREAM } else { left.saturating_add(wait).saturating_add(GRACE) };
     let request = peers
         .http
         .request(parts.method.clone(), &url)
@@ -286,7 +297,9 @@ async fn send(
         Ok(answer) if answer.headers().contains_key(NOT_LEADING) => {
             Err(ForwardError::Never(format!("{} does not lead", leader.url)))
         }
-        Ok(answer) => Ok(streamed(answer)),
+        Ok(answer) => {
+            Ok(streamed(answer, if is_stream { app.stopping.clone() } else { CancellationToken::new() }))
+        }
         Err(error) if error.is_connect() || error.is_builder() => {
             Err(ForwardError::Never(format!("{}: {}", leader.url, root_cause(&error.without_url()))))
         }
@@ -366,13 +379,14 @@ fn wait_of(body: &[u8]) -> Duration {
     found.map_or(Duration::ZERO, Duration::from)
 }
 
-/// Passes the leader's answer on while it arrives.
-fn streamed(answer: reqwest::Response) -> Response {
+/// Passes the leader's answer on while it arrives, until `stopping` is cancelled.
+fn streamed(answer: reqwest::Response, stopping: CancellationToken) -> Response {
     let (status, mut headers) = (answer.status(), answer.headers().clone());
     for name in &OF_THE_CONNECTION {
         headers.remove(name);
     }
-    let mut response = Body::from_stream(answer.bytes_stream()).into_response();
+    let mut response =
+        Body::from_stream(answer.bytes_stream().take_until(stopping.cancelled_owned())).into_response();
     *response.status_mut() = status;
     *response.headers_mut() = headers;
     response

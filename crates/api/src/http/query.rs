@@ -6,6 +6,7 @@ use axum::{
     extract::FromRequestParts,
     http::{Uri, request::Parts},
 };
+use netstead_client::types::Stale;
 use netstead_ledger::Freshness;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -37,6 +38,7 @@ pub(crate) struct ReadQuery<T> {
 #[expect(dead_code, reason = "it is written for the document; `freshness` reads the values")]
 pub(crate) struct FreshParams {
     /// `ok`: answer at once from memory; the header `Netstead-Age` says how old that is.
+    #[param(inline, value_type = Option<Stale>)]
     stale: Option<String>,
     /// Wait until this sequence number has been reached; at most a billion after the newest.
     at_least: Option<u64>,

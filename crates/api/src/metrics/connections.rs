@@ -1,4 +1,4 @@
-//! The connections of each listener.
+//! The connections of each listener, and the answers of the nameserver.
 
 use std::sync::atomic::AtomicU64;
 
@@ -19,6 +19,22 @@ struct ListenerLabels {
 struct ClosedLabels {
     listener: &'static str,
     reason: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct QueryLabels {
+    transport: &'static str,
+    rcode: &'static str,
+}
+
+/// Answers of the nameserver. A response code appears with its first answer.
+pub(super) fn of_queries(registry: &mut Registry, meter: &Meter) {
+    let queries = Family::<QueryLabels, Counter<u64, AtomicU64>>::default();
+    for (transport, rcode, number) in meter.queries().all().into_iter().filter(|(_, _, number)| *number > 0) {
+        queries.get_or_create(&QueryLabels { transport, rcode }).inc_by(number);
+    }
+    let help = "Queries that the nameserver answered, by transport and response code";
+    registry.register("dns_queries", help, queries);
 }
 
 pub(super) fn of_listeners(registry: &mut Registry, meter: &Meter) {

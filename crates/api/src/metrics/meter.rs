@@ -7,7 +7,7 @@ use std::{
 
 use netstead_engine::{Observer, PassReport};
 use netstead_model::Ident;
-use netstead_wire::Connections;
+use netstead_wire::{Connections, QueryCounts};
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family, histogram::Histogram},
@@ -33,12 +33,14 @@ struct Counters {
     source_calls: Count<SourceCallLabels>,
     source_call_durations: Family<SourceOperationLabels, Histogram>,
     listeners: Mutex<Vec<(&'static str, Connections)>>,
+    queries: QueryCounts,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ChangeLabels {
     provider: String,
     zone: String,
+    action: &'static str,
     outcome: &'static str,
 }
 
@@ -92,6 +94,7 @@ impl Default for Counters {
             source_calls: Family::default(),
             source_call_durations: Family::new_with_constructor(histogram),
             listeners: Mutex::default(),
+            queries: QueryCounts::default(),
         }
     }
 }
@@ -126,6 +129,11 @@ impl Meter {
         self.listeners().push((listener, connections.clone()));
     }
 
+    /// Counts the answers of the nameserver.
+    pub fn queries(&self) -> &QueryCounts {
+        &self.0.queries
+    }
+
     pub(super) fn listeners(&self) -> MutexGuard<'_, Vec<(&'static str, Connections)>> {
         self.0.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -134,7 +142,7 @@ impl Meter {
         let counters = &self.0;
         registry.register(
             "changes",
-            "Names changed on a server, by what became of it",
+            "Names changed on a server, by what was done and what became of it",
             counters.changes.clone(),
         );
         registry.register("provider_passes", "Looks at a server, by how they ended", counters.passes.clone());
@@ -166,7 +174,7 @@ impl Observer for Meter {
         let provider = report.provider.to_string();
         for tally in &report.tallies {
             let (provider, zone) = (provider.clone(), tally.zone.clone());
-            let labels = ChangeLabels { provider, zone, outcome: tally.outcome };
+            let labels = ChangeLabels { provider, zone, action: tally.action, outcome: tally.outcome };
             self.0.changes.get_or_create(&labels).inc_by(tally.changes);
         }
         let failed = report.error.is_some() || !report.zone_errors.is_empty();

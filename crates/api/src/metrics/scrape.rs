@@ -68,6 +68,7 @@ pub(crate) fn scrape(metrics: &Metrics, seen: &Seen<'_>) -> Result<String, std::
     }
     of_pools(&mut registry, pools);
     connections::of_listeners(&mut registry, &metrics.meter);
+    connections::of_queries(&mut registry, &metrics.meter);
     if let Some(node) = node {
         node.register(&mut registry);
     }

@@ -1,7 +1,7 @@
 //! Single addresses.
 
 use jiff::Timestamp;
-use netstead_client::types::{AddressOutput, ExplainOutput, ExplainPlace, Page};
+use netstead_client::types::{AddressOutput, ExplainOutput, ExplainPlace, ListedAddressState, Page};
 use netstead_ledger::{
     AddressCursor, AddressFilter, AddressState, AddressView, BlockView, Book, EventQuery, Freshness,
 };
@@ -42,7 +42,8 @@ pub(crate) struct ListParams {
     pool: Option<String>,
     /// Only addresses of pools of this VRF.
     vrf: Option<String>,
-    /// `held`, `resting`, `reserved`, `observed`, `excluded` or `gateway`.
+    /// Only addresses in this state.
+    #[param(inline, value_type = Option<ListedAddressState>)]
     state: Option<String>,
     /// Only addresses in this range: `a-b`, a CIDR or one address.
     within: Option<String>,

@@ -1,6 +1,6 @@
 //! The history: changes of names, and events of the engine.
 
-use netstead_client::types::{HistoryOutput, Page};
+use netstead_client::types::{ChangeKind, HistoryOutput, ListOrder, Page};
 use netstead_engine::{Change, ChangeQuery};
 use netstead_ledger::Freshness;
 use serde::Deserialize;
@@ -29,13 +29,15 @@ pub(crate) struct ListParams {
     zone: Option<String>,
     /// Only what happened at this name.
     name: Option<String>,
-    /// Only this: `applied`, `changed`, `rejected`, `unknown`, `parked`, `late`, `paused` and so on.
+    /// Only this outcome of a change, or kind of event.
+    #[param(inline, value_type = Option<ChangeKind>)]
     what: Option<String>,
     /// Only from this time on: RFC 3339, or how long ago: `2h`.
     since: Option<String>,
     /// Only before this time: RFC 3339, or how long ago.
     until: Option<String>,
     /// `newest` first (default) or `oldest` first.
+    #[param(inline, value_type = Option<ListOrder>)]
     order: Option<String>,
     /// The `next` of the page before.
     after: Option<String>,

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use netstead_client::types::{ClaimFrom, ClaimInput, ClaimOutput, MoveInput, ReleaseOutput, RenewInput};
+use netstead_client::types::{
+    ClaimFrom, ClaimInput, ClaimOutput, MoveInput, ReleaseOutcome, ReleaseOutput, RenewInput,
+};
 use netstead_ledger::{Command, Done, Freshness, Outcome, Refusal, Reply};
 use netstead_model::{ClaimRef, ClaimRequest, Key, PoolChoice, Released};
 use serde::{Deserialize, Serialize};
@@ -210,7 +212,7 @@ pub(crate) async fn released(session: &RequestContext, reply: Reply) -> Result<R
     let claim = match reply {
         Reply::Released(Released::Done(claim)) => Some(claim),
         Reply::Released(Released::AlreadyGone) | Reply::Gone(false) => {
-            return Ok(ReleaseOutput { outcome: "already gone".to_owned(), claim: None });
+            return Ok(ReleaseOutput { outcome: ReleaseOutcome::AlreadyGone, claim: None });
         }
         Reply::Gone(true) => None,
         _ => return Err(Failure::internal("a release was not answered with one")),
@@ -227,7 +229,7 @@ pub(crate) async fn released(session: &RequestContext, reply: Reply) -> Result<R
         }
         None => None,
     };
-    Ok(ReleaseOutput { outcome: "released".to_owned(), claim })
+    Ok(ReleaseOutput { outcome: ReleaseOutcome::Released, claim })
 }
 
 /// Gives a claim its full time again, or a new one.

@@ -3,7 +3,7 @@
 pub(crate) mod nodes;
 
 use axum::http::StatusCode;
-use netstead_client::types::{ClusterOutput, LeaderOutput, MemberOutput};
+use netstead_client::types::{ClusterOutput, LeaderOutput, MemberOutput, ServerRole};
 
 use crate::{
     cluster::Cluster,
@@ -57,7 +57,7 @@ pub(super) fn output(cluster: &Cluster) -> ClusterOutput {
     let (me, members) = (cluster.me(), cluster.members());
     // One that hears of no majority leads nobody, and knows of nobody else who does.
     let leader = cluster.leader().filter(|leader| leader.node != me.id || cluster.leads());
-    let role = if cluster.leads() { "leading" } else { "following" };
+    let role = if cluster.leads() { ServerRole::Leading } else { ServerRole::Following };
     let name_of = |node: &str| members.iter().find(|one| one.id == node).map(|one| one.name.clone());
     let leads = |node: &str| leader.as_ref().is_some_and(|leader| leader.node == node);
     let member = |one: &crate::cluster::Member| MemberOutput {
@@ -73,7 +73,7 @@ pub(super) fn output(cluster: &Cluster) -> ClusterOutput {
     ClusterOutput {
         node: me.id.clone(),
         name: me.name.clone(),
-        role: role.to_owned(),
+        role,
         format: cluster.format(),
         members: members.iter().map(member).collect(),
         nodes: Vec::new(),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use netstead_client::types::{DoctorOutput, FindingOutput};
+use netstead_client::types::{DoctorOutput, FindingOutput, FindingState};
 use netstead_engine::Grade;
 use netstead_ledger::damage::{advice, describe};
 use netstead_store::{Health, StoreFinding, StoreFindingGrade};
@@ -38,7 +38,7 @@ pub(crate) async fn get(
     }
     let remarks: Vec<FindingOutput> =
         session.app.ledger.store().examine().await.into_iter().map(remark).collect();
-    let troubled = remarks.iter().any(|remark| remark.state == "problem")
+    let troubled = remarks.iter().any(|remark| remark.state == FindingState::Problem)
         || !session.app.ledger.health().damage.is_empty();
     findings.extend(server_findings(&session, troubled));
     findings.extend(remarks);
@@ -55,22 +55,22 @@ pub(crate) async fn get(
 
 fn output(finding: netstead_engine::Finding) -> FindingOutput {
     let state = match finding.grade {
-        Grade::Fine => "ok",
-        Grade::Note => "note",
-        Grade::Problem => "problem",
+        Grade::Fine => FindingState::Ok,
+        Grade::Note => FindingState::Note,
+        Grade::Problem => FindingState::Problem,
     };
     let netstead_engine::Finding { about, text, hint, .. } = finding;
-    FindingOutput { state: state.to_owned(), about, text, hint }
+    FindingOutput { state, about, text, hint }
 }
 
 /// What the store says of the engine below it.
 fn remark(remark: StoreFinding) -> FindingOutput {
     let state = match remark.grade {
-        StoreFindingGrade::Fine => "ok",
-        StoreFindingGrade::Note => "note",
-        StoreFindingGrade::Problem => "problem",
+        StoreFindingGrade::Fine => FindingState::Ok,
+        StoreFindingGrade::Note => FindingState::Note,
+        StoreFindingGrade::Problem => FindingState::Problem,
     };
-    FindingOutput { state: state.to_owned(), about: "store".to_owned(), text: remark.text, hint: remark.hint }
+    FindingOutput { state, about: "store".to_owned(), text: remark.text, hint: remark.hint }
 }
 
 /// Damage that was found, and how the daily backups stand.

@@ -1,7 +1,7 @@
 //! Events of the ledger.
 
 use jiff::Timestamp;
-use netstead_client::types::{EventOutput, Page};
+use netstead_client::types::{EventKind, EventOutput, ListOrder, Page};
 use netstead_ledger::{Book, EventQuery, ReadAnswer};
 use netstead_model::{Clock, Range, Span};
 use serde::Deserialize;
@@ -35,9 +35,11 @@ pub(crate) struct ListParams {
     since: Option<String>,
     /// Only events before this time: RFC 3339, or how long ago.
     until: Option<String>,
-    /// Only events of this kind: `claimed`, `released`, `pool-created` and so on.
+    /// Only events of this kind.
+    #[param(inline, value_type = Option<EventKind>)]
     what: Option<String>,
     /// `newest` first (default) or `oldest` first.
+    #[param(inline, value_type = Option<ListOrder>)]
     order: Option<String>,
     /// The `next` of the page before.
     after: Option<String>,

@@ -1,6 +1,6 @@
 //! Records: what exists at each name, and what people set by hand.
 
-use netstead_client::types::{ManualOutput, Page, RecordInput, RecordOutput};
+use netstead_client::types::{self, ManualOutput, Page, RecordInput, RecordOutput};
 use netstead_engine::{RecordQuery, RecordState, RecordView};
 use netstead_ledger::Freshness;
 use netstead_model::{Ident, Name, RecordData, RecordType};
@@ -31,7 +31,8 @@ pub(crate) struct ListParams {
     name: Option<String>,
     /// Only records of this provider.
     provider: Option<String>,
-    /// `ok`, `pending`, `parked`, `blocked`, `drift` or `foreign`.
+    /// Only records in this state.
+    #[param(inline, value_type = Option<types::RecordState>)]
     state: Option<String>,
     /// The `next` of the page before.
     after: Option<String>,
@@ -78,7 +79,7 @@ fn state(text: &str) -> Result<RecordState, Failure> {
 
 /// Sets all values of one type at a name, in place of those set by hand before. A repeat changes nothing.
 #[utoipa::path(put, path = "/records/{name}/{type}", tag = "names", operation_id = "put_record", request_body = RecordInput,
-    params(("name" = String, Path, description = "The full name"), ("type" = String, Path, description = "`A`, `AAAA`, `CNAME`, …")),
+    params(("name" = String, Path, description = "The full name"), ("type" = inline(types::RecordType), Path, description = "Type of the records")),
     responses((status = 200, description = "It is set", body = ManualOutput), Changing))]
 pub(crate) async fn put(
     session: Session<Write>,
@@ -99,7 +100,7 @@ pub(crate) async fn put(
 
 /// Takes away what was set by hand of one type at a name. Nothing there is fine.
 #[utoipa::path(delete, path = "/records/{name}/{type}", tag = "names", operation_id = "delete_record",
-    params(("name" = String, Path, description = "The full name"), ("type" = String, Path, description = "`A`, `AAAA`, `CNAME`, …")),
+    params(("name" = String, Path, description = "The full name"), ("type" = inline(types::RecordType), Path, description = "Type of the records")),
     responses((status = 200, description = "It is gone", body = Deleted), Ending))]
 pub(crate) async fn delete(
     session: Session<Write>,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use netstead_client::types::{Page, ReleaseOutput, ReservationInput, ReservationOutput};
+use netstead_client::types::{Page, ReleaseOutcome, ReleaseOutput, ReservationInput, ReservationOutput};
 use netstead_ledger::{Book, Command, Freshness, Reply};
 use netstead_model::{Ident, Key, Range, Reservation};
 use serde::Deserialize;
@@ -135,6 +135,7 @@ pub(crate) async fn delete(
 ) -> Result<Answer<ReleaseOutput>, Failure> {
     session.check_pool(&pool).await?;
     let done = session.submit(Command::Unreserve { pool, key }).await?;
-    let outcome = if done.reply == Reply::Gone(true) { "released" } else { "already gone" };
-    Ok(Answer::ok(ReleaseOutput { outcome: outcome.to_owned(), claim: None }).at(done.seq))
+    let outcome =
+        if done.reply == Reply::Gone(true) { ReleaseOutcome::Released } else { ReleaseOutcome::AlreadyGone };
+    Ok(Answer::ok(ReleaseOutput { outcome, claim: None }).at(done.seq))
 }

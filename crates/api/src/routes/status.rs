@@ -3,7 +3,9 @@
 mod dns_todo;
 
 use axum::http::HeaderMap;
-use netstead_client::types::{BackupOutput, DamageOutput, ProviderOutput, SourceOutput, StatusOutput};
+use netstead_client::types::{
+    BackupOutput, DamageOutput, ProviderOutput, ServerState, SourceOutput, StatusOutput,
+};
 use netstead_ledger::{
     Freshness, Health,
     damage::{advice, describe, part_name},
@@ -63,7 +65,7 @@ pub(crate) async fn get(
     let damaged: &[Damage] = if scopes.is_all() { &health.damage } else { &[] };
     let output = |(pools, waiting): (Vec<PoolStatus>, usize)| StatusOutput {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        state: state(&health, unchangeable.as_deref()).to_owned(),
+        state: state(&health, unchangeable.as_deref()),
         todo: [
             unchangeable.iter().map(|reason| format!("No change can be made: {reason}.")).collect(),
             todo(&health, &pools, waiting),
@@ -122,11 +124,11 @@ async fn visible_sources_and_providers(
     Ok((status.sources.iter().map(convert::dns::source).collect(), providers))
 }
 
-fn state(health: &Health, unchangeable: Option<&str>) -> &'static str {
+fn state(health: &Health, unchangeable: Option<&str>) -> ServerState {
     match (health.ready, health.damage.is_empty() && unchangeable.is_none()) {
-        (false, _) => "not ready",
-        (true, false) => "degraded",
-        (true, true) => "ready",
+        (false, _) => ServerState::NotReady,
+        (true, false) => ServerState::Degraded,
+        (true, true) => ServerState::Ready,
     }
 }
 

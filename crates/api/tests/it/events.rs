@@ -12,14 +12,14 @@ use tokio::time::timeout;
 use crate::support::{Ask, House};
 
 /// A reader of the stream: events as `(id, event, data)`.
-struct Stream {
+pub struct Stream {
     response: Response,
     text: String,
     ready: VecDeque<(String, String, Value)>,
 }
 
 impl Stream {
-    async fn open(ask: Ask) -> Self {
+    pub async fn open(ask: Ask) -> Self {
         let response = ask.into_request().send().await.unwrap();
         assert_eq!(response.status(), 200);
         assert_eq!(response.headers()["content-type"], "text/event-stream");
@@ -27,7 +27,7 @@ impl Stream {
     }
 
     /// The next event, or nothing at the end of the stream.
-    async fn next(&mut self) -> Option<(String, String, Value)> {
+    pub async fn next(&mut self) -> Option<(String, String, Value)> {
         while self.ready.is_empty() {
             let chunk =
                 timeout(Duration::from_secs(20), self.response.chunk()).await.expect("an event").unwrap()?;

@@ -6,7 +6,7 @@ use netstead_model::{
     Address, Cidr, Claim, Details, Labels, Name, Origin, ParseError, Pool, PoolSpec, PoolStatus, Range, Usage,
 };
 
-use crate::types::{ClaimOutput, PoolOutput};
+use crate::types::{ClaimOutput, PoolOrigin, PoolOutput};
 
 pub(super) fn claim(claim: ClaimOutput) -> Result<Claim, String> {
     let held = claim.address.ok_or("a claim has no address")?;
@@ -43,7 +43,7 @@ pub(super) fn pool(pool: PoolOutput) -> Result<PoolStatus, String> {
     };
     let spec = PoolSpec {
         name: read("name", &pool.name)?,
-        family: read("family", &pool.family)?,
+        family: read("family", pool.family.as_str())?,
         vrf: read("vrf", &pool.vrf)?,
         network: pool.network.map(|network| read("network", &network)).transpose()?,
         ranges: ranges("ranges", &pool.ranges)?,
@@ -52,7 +52,7 @@ pub(super) fn pool(pool: PoolOutput) -> Result<PoolStatus, String> {
         use_reserved: pool.use_reserved,
         length: pool.length,
         domain: pool.domain.map(|domain| read("domain", &domain)).transpose()?,
-        order: read("order", &pool.order)?,
+        order: read("order", pool.order.as_str())?,
         cooldown: read("cooldown", &pool.cooldown)?,
         cooldown_min: read("cooldown_min", &pool.cooldown_min)?,
         sticky: pool.sticky,
@@ -73,7 +73,7 @@ pub(super) fn pool(pool: PoolOutput) -> Result<PoolStatus, String> {
         waiting: pool.usage.waiting,
     };
     let within = pool.within.map(|claim| read("within", &claim)).transpose()?;
-    let origin = if pool.origin == "file" { Origin::File } else { Origin::Api };
+    let origin = if pool.origin == PoolOrigin::File { Origin::File } else { Origin::Api };
     let pool = Pool { spec, version: pool.version, created: pool.created, origin, within, closing: false };
     Ok(PoolStatus { pool, usage })
 }

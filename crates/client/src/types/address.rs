@@ -4,19 +4,20 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{ClaimOutput, EventOutput};
+use super::{AddressState, ClaimOutput, EventOutput, text_format};
 
 /// One address that is not simply free, or a stretch of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AddressOutput {
     /// An address or a prefix; what is reserved or excluded is a stretch, written like a range of a pool.
+    #[schema(format = "range")]
     pub address: String,
+    #[schema(format = "identifier")]
     pub vrf: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "identifier")]
     pub pool: Option<String>,
-    /// `held`, `resting`, `reserved`, `observed`, `excluded`, `gateway`, `free` or `outside`; of a prefix in
-    /// which there is this and that, `mixed`.
-    pub state: String,
+    pub state: AddressState,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -31,6 +32,7 @@ pub struct AddressOutput {
     pub until: Option<Timestamp>,
     /// Who saw it in use.
     #[serde(default)]
+    #[schema(inline, value_type = Vec<text_format::Identifier>)]
     pub seen_by: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -39,6 +41,7 @@ pub struct AddressOutput {
 /// Everything known about one address or prefix, in sentences and as data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ExplainOutput {
+    #[schema(format = "address")]
     pub address: String,
     /// One entry per VRF in which the address means something; for a prefix, one per pool that has some of it.
     pub places: Vec<ExplainPlace>,
@@ -60,6 +63,7 @@ pub struct ExplainPlace {
 #[serde(deny_unknown_fields)]
 pub struct ObservationInput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "identifier")]
     pub vrf: Option<String>,
     /// The source saw all there is: what it does not name any more ends, after `grace`.
     #[serde(default)]
@@ -67,15 +71,18 @@ pub struct ObservationInput {
     pub seen: Vec<SightingInput>,
     /// Default `5m`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "time-span")]
     pub grace: Option<String>,
     /// Sightings of a scan end by themselves after this long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "time-span")]
     pub ttl: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SightingInput {
+    #[schema(format = "address")]
     pub address: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,

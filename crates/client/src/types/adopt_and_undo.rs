@@ -3,20 +3,21 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{ChangeOutput, PassOutput};
+use super::{AdoptTool, ChangeOutput, PassOutput, RecordType, text_format};
 
 /// What to take over: what stands at a `name`, or what `from` another tool is marked.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AdoptInput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "dns-name")]
     pub name: Option<String>,
     /// Only records of this type at the name.
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
-    pub kind: Option<String>,
+    pub kind: Option<RecordType>,
     /// `dnsweaver` or `external-dns`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from: Option<String>,
+    pub from: Option<AdoptTool>,
     /// Only marks of this instance of dnsweaver, or owner of external-dns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
@@ -29,9 +30,11 @@ pub struct AdoptInput {
     pub txt_wildcard: Option<String>,
     /// Only on this provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "identifier")]
     pub provider: Option<String>,
     /// Only what is marked in this zone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "dns-name")]
     pub zone: Option<String>,
     /// Only say what would be taken over.
     #[serde(default)]
@@ -46,6 +49,7 @@ pub struct RecoverInput {
     pub owner: String,
     /// Only on this provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "identifier")]
     pub provider: Option<String>,
     /// Only say what would be taken over.
     #[serde(default)]
@@ -71,10 +75,12 @@ pub struct TakeOutput {
 /// A value that is ours now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TakenOutput {
+    #[schema(format = "identifier")]
     pub provider: String,
+    #[schema(format = "dns-name")]
     pub name: String,
     #[serde(rename = "type")]
-    pub kind: String,
+    pub kind: RecordType,
     pub value: String,
     /// Whose it was, as far as marks say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,10 +90,12 @@ pub struct TakenOutput {
 /// Something that stays somebody else's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LeftOutput {
+    #[schema(format = "identifier")]
     pub provider: String,
+    #[schema(format = "dns-name")]
     pub name: String,
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
-    pub kind: Option<String>,
+    pub kind: Option<RecordType>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
     pub why: String,
@@ -96,6 +104,7 @@ pub struct LeftOutput {
 /// A provider where it could not be done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FailedOutput {
+    #[schema(format = "identifier")]
     pub provider: String,
     pub reason: String,
 }
@@ -105,8 +114,10 @@ pub struct FailedOutput {
 #[serde(deny_unknown_fields)]
 pub struct CleanInput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "identifier")]
     pub source: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "identifier")]
     pub provider: Option<String>,
     /// Leave the records where they are and forget that they are ours, on a provider that is no longer configured.
     #[serde(default)]
@@ -127,6 +138,7 @@ pub struct RollbackInput {
     pub to: u64,
     /// Of this provider; may be left out where only one has a past.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "identifier")]
     pub provider: Option<String>,
     /// Only say what would change.
     #[serde(default)]
@@ -145,6 +157,7 @@ pub struct UndoOutput {
     /// What came of it; empty for a dry run.
     pub passes: Vec<PassOutput>,
     /// Providers to which nothing is written until they are resumed.
+    #[schema(inline, value_type = Vec<text_format::Identifier>)]
     pub paused: Vec<String>,
     /// How many values are forgotten, or would be.
     #[serde(default)]
@@ -159,6 +172,7 @@ pub struct UndoOutput {
 /// One change of one value on one provider.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct UndoneOutput {
+    #[schema(format = "identifier")]
     pub provider: String,
     #[serde(flatten)]
     pub change: ChangeOutput,

@@ -28,6 +28,7 @@ pub enum BulkEntry {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TargetInput {
+    #[schema(format = "identifier")]
     pub pool: String,
     pub key: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,6 +40,7 @@ pub struct TargetInput {
 pub struct BulkRenew {
     pub target: TargetInput,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "time-span")]
     pub ttl: Option<String>,
 }
 

@@ -4,6 +4,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::{NodeRole, ServerRole};
+
 /// One node's view of all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ClusterOutput {
@@ -11,8 +13,7 @@ pub struct ClusterOutput {
     pub node: String,
     /// What people call it.
     pub name: String,
-    /// `leading` or `following`.
-    pub role: String,
+    pub role: ServerRole,
     /// Who leads, as far as is known here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leader: Option<LeaderOutput>,
@@ -33,9 +34,7 @@ pub struct NodeOutput {
     pub name: String,
     /// Where the others reach it.
     pub address: String,
-    /// `leader`, `follower`, `learner`: one that does not vote yet, or `removed`: the node that answers, and is in the
-    /// cluster no longer.
-    pub role: String,
+    pub role: NodeRole,
     /// Entries of the log it lacks; known while somebody leads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lag: Option<u64>,
@@ -64,6 +63,7 @@ pub struct LeaderOutput {
     /// Missing if the node never told of itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    #[schema(format = "uri")]
     pub url: String,
     pub epoch: u64,
 }
@@ -74,6 +74,7 @@ pub struct MemberOutput {
     pub id: String,
     pub name: String,
     /// Where its API is for the others.
+    #[schema(format = "uri")]
     pub url: String,
     /// Of its program.
     pub version: String,

@@ -4,15 +4,16 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::{Mode, ProviderKind, RecordState, RecordType, SourceKind, SourceView, WorkloadKind, text_format};
+
 /// A place names come from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SourceOutput {
+    #[schema(format = "identifier")]
     pub name: String,
-    /// `ledger`, `manual`, `hosts`, …
     #[serde(rename = "type")]
-    pub kind: String,
-    /// How much its newest report says: `complete`, `partial`, `failed`, or `none` before the first.
-    pub view: String,
+    pub kind: SourceKind,
+    pub view: SourceView,
     /// Why it does not say all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -35,16 +36,16 @@ pub struct SourceOutput {
 /// A DNS server that is kept in line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ProviderOutput {
+    #[schema(format = "identifier")]
     pub name: String,
     /// The table it belongs to, if that has several servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// `builtin`, `powerdns`, `rfc2136`, …
     #[serde(rename = "type")]
-    pub kind: String,
+    pub kind: ProviderKind,
     pub server: String,
-    /// `managed`, `additive`, `create-only`, `authoritative` or `observe`.
-    pub mode: String,
+    pub mode: Mode,
+    #[schema(inline, value_type = Vec<text_format::DnsName>)]
     pub zones: Vec<String>,
     /// Values on it that are ours.
     pub owned: u64,
@@ -81,7 +82,9 @@ pub struct ProviderOutput {
 /// A name that the server will not have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RejectionOutput {
+    #[schema(format = "dns-name")]
     pub zone: String,
+    #[schema(format = "dns-name")]
     pub name: String,
     /// The server's own words.
     pub reason: String,
@@ -90,6 +93,7 @@ pub struct RejectionOutput {
 /// One look at a provider, with what came of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PassOutput {
+    #[schema(format = "identifier")]
     pub provider: String,
     #[schema(value_type = String, format = "date-time")]
     pub at: Timestamp,
@@ -115,8 +119,10 @@ pub struct ParkedOutput {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PauseOutput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "identifier")]
     pub provider: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "dns-name")]
     pub zone: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = "date-time")]
@@ -130,16 +136,18 @@ pub struct PauseOutput {
 /// One value at one name on one provider.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RecordOutput {
+    #[schema(format = "identifier")]
     pub provider: String,
+    #[schema(format = "dns-name")]
     pub zone: String,
+    #[schema(format = "dns-name")]
     pub name: String,
     #[serde(rename = "type")]
-    pub kind: String,
+    pub kind: RecordType,
     pub ttl: u32,
     /// As in a zone file.
     pub value: String,
-    /// `ok`, `pending`, `parked`, `blocked`, `drift` or `foreign`.
-    pub state: String,
+    pub state: RecordState,
     /// Why it is there, or shall be.
     #[serde(default)]
     pub reasons: Vec<String>,
@@ -148,7 +156,9 @@ pub struct RecordOutput {
 /// A zone of a provider.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ZoneOutput {
+    #[schema(format = "identifier")]
     pub provider: String,
+    #[schema(format = "dns-name")]
     pub zone: String,
     /// Values that are known of it.
     pub records: u64,
@@ -161,16 +171,18 @@ pub struct ZoneOutput {
 /// Something that runs, and the names it asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct WorkloadOutput {
+    #[schema(format = "identifier")]
     pub source: String,
     pub id: String,
-    /// `claim`, `host`, `record`, …
-    pub kind: String,
+    pub kind: WorkloadKind,
     pub name: String,
     /// `present`, or since when and why it is thought to be gone.
     pub state: String,
     #[serde(default)]
+    #[schema(inline, value_type = Vec<text_format::Address>)]
     pub addresses: Vec<String>,
     #[serde(default)]
+    #[schema(inline, value_type = Vec<text_format::DnsName>)]
     pub names: Vec<String>,
     /// Why something about it gave no name.
     #[serde(default)]
@@ -192,9 +204,10 @@ pub struct RecordInput {
 /// A record set by hand, as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ManualOutput {
+    #[schema(format = "dns-name")]
     pub name: String,
     #[serde(rename = "type")]
-    pub kind: String,
+    pub kind: RecordType,
     pub values: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<u32>,
@@ -208,12 +221,14 @@ pub struct PauseInput {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "identifier")]
     pub provider: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "dns-name")]
     pub zone: Option<String>,
     /// It ends by itself after this long.
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
-    #[schema(example = "2h")]
+    #[schema(example = "2h", format = "time-span")]
     pub span: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -224,14 +239,17 @@ pub struct PauseInput {
 #[serde(deny_unknown_fields)]
 pub struct ResumeInput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "identifier")]
     pub provider: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "dns-name")]
     pub zone: Option<String>,
 }
 
 /// Everything known about one name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NameOutput {
+    #[schema(format = "dns-name")]
     pub name: String,
     /// Why it is as it is, and why not otherwise, one sentence each.
     pub why: Vec<String>,

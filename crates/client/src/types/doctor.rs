@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::FindingState;
+
 /// What a look at everything found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DoctorOutput {
@@ -12,8 +14,7 @@ pub struct DoctorOutput {
 /// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FindingOutput {
-    /// `ok`; `note`: it may be meant so; `problem`: a person must act.
-    pub state: String,
+    pub state: FindingState,
     /// What it is about: `store`, `source.office`, `dns.lan`, …
     pub about: String,
     /// One sentence.
@@ -25,14 +26,14 @@ pub struct FindingOutput {
 
 impl FindingOutput {
     pub fn ok(about: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { state: "ok".into(), about: about.into(), text: text.into(), hint: None }
+        Self { state: FindingState::Ok, about: about.into(), text: text.into(), hint: None }
     }
 
     pub fn note(about: impl Into<String>, text: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { state: "note".into(), hint: Some(hint.into()), ..Self::ok(about, text) }
+        Self { state: FindingState::Note, hint: Some(hint.into()), ..Self::ok(about, text) }
     }
 
     pub fn problem(about: impl Into<String>, text: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { state: "problem".into(), hint: Some(hint.into()), ..Self::ok(about, text) }
+        Self { state: FindingState::Problem, hint: Some(hint.into()), ..Self::ok(about, text) }
     }
 }

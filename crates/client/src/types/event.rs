@@ -4,6 +4,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::EventKind;
+
 /// One change, with what was before and after.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct EventOutput {
@@ -13,15 +15,16 @@ pub struct EventOutput {
     pub by: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
-    /// `claimed`, `released`, `expired`, `moved`, `updated`, `adopted`, `pool-created`, …
-    pub what: String,
+    pub what: EventKind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "identifier")]
     pub pool: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "address")]
     pub address: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

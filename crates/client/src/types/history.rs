@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::ChangeOutput;
+use super::{ChangeKind, ChangeOutput, EngineEventKind};
 
 /// A change of one name on one provider with what became of it, or something that was noticed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -14,16 +14,18 @@ pub struct HistoryOutput {
     pub id: String,
     #[schema(value_type = String, format = "date-time")]
     pub at: Timestamp,
-    /// What became of a change: `applied`; `changed`, something else stood there and it was planned anew; `rejected` by
-    /// the server; `unknown`. Or what happened: `parked`, `late`, `paused`, …
-    pub what: String,
+    pub what: ChangeKind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "identifier")]
     pub provider: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "identifier")]
     pub source: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "dns-name")]
     pub zone: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "dns-name")]
     pub name: Option<String>,
     /// The plan it was part of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,4 +41,36 @@ pub struct HistoryOutput {
     /// Value by value, with why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<ChangeOutput>,
+}
+
+/// A change of one name on one provider, or an event of the engine, as the stream sends it. It has no cursor: the stream
+/// sends it once, and `GET /changes` lists what was missed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct EngineEventOutput {
+    #[schema(value_type = String, format = "date-time")]
+    pub at: Timestamp,
+    pub what: EngineEventKind,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "identifier")]
+    pub provider: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "identifier")]
+    pub source: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "dns-name")]
+    pub zone: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "dns-name")]
+    pub name: Option<String>,
+    /// The plan it was part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<u64>,
+    /// The subject that asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// What changed, or what happened.
+    pub text: String,
+    /// Why the server rejected it, in its own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }

@@ -3,13 +3,14 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{ParkedOutput, PassOutput};
+use super::{ChangeAction, DriftKind, Mode, ParkedOutput, PassOutput, RecordType};
 
 /// The newest plan of one provider.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlanOutput {
+    #[schema(format = "identifier")]
     pub provider: String,
-    pub mode: String,
+    pub mode: Mode,
     /// Over the changes.
     pub hash: String,
     /// Its number; only grows.
@@ -37,12 +38,13 @@ pub struct PlanOutput {
 /// One change of one value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ChangeOutput {
+    #[schema(format = "dns-name")]
     pub zone: String,
+    #[schema(format = "dns-name")]
     pub name: String,
-    /// `add`, `change` or `remove`.
-    pub action: String,
+    pub action: ChangeAction,
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
-    pub kind: Option<String>,
+    pub kind: Option<RecordType>,
     pub value: String,
     pub why: String,
     /// Which guard holds it back.
@@ -53,6 +55,7 @@ pub struct ChangeOutput {
 /// A name where nothing is written, because of what stands there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BlockedOutput {
+    #[schema(format = "dns-name")]
     pub name: String,
     /// `TYPE value`, each.
     pub wanted: Vec<String>,
@@ -76,9 +79,10 @@ pub struct BlockedOutput {
 /// A value that stays.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct KeptOutput {
+    #[schema(format = "dns-name")]
     pub name: String,
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
-    pub kind: Option<String>,
+    pub kind: Option<RecordType>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
     pub why: String,
@@ -87,14 +91,14 @@ pub struct KeptOutput {
 /// A value that is not as we left it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DriftOutput {
+    #[schema(format = "identifier")]
     pub provider: String,
+    #[schema(format = "dns-name")]
     pub name: String,
     #[serde(rename = "type")]
-    pub kind: String,
+    pub kind: RecordType,
     pub value: String,
-    /// `missing`: ours, and somebody removed it; `foreign`: somebody put it beside ours; `mark`: a mark of ours for values
-    /// the store knows nothing of.
-    pub drift: String,
+    pub drift: DriftKind,
 }
 
 /// Which providers to bring in line now.
@@ -103,6 +107,7 @@ pub struct DriftOutput {
 pub struct ApplyInput {
     /// Only this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "identifier")]
     pub provider: Option<String>,
 }
 

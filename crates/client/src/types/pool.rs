@@ -6,6 +6,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::{Family, PoolOrder, PoolOrigin, text_format};
+
 /// A pool as it is asked for. Only `name` on creation, and one of `network` and `ranges`, are needed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -13,21 +15,22 @@ pub struct PoolInput {
     /// `ipv4`, `ipv6`, `mac` or `prefix`; follows from the addresses unless it is `prefix`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "ipv4")]
-    pub family: Option<String>,
+    pub family: Option<Family>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(example = "default")]
+    #[schema(example = "default", format = "identifier")]
     pub vrf: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(example = "10.0.3.0/24")]
+    #[schema(example = "10.0.3.0/24", format = "cidr")]
     pub network: Option<String>,
     /// What is handed out: `a-b`, a CIDR or one address each. Empty means the whole network.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(example = json!(["10.0.3.50-10.0.3.200"]))]
+    #[schema(example = json!(["10.0.3.50-10.0.3.200"]), inline, value_type = Vec<text_format::Range>)]
     pub ranges: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(inline, value_type = Vec<text_format::Range>)]
     pub exclude: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(example = "10.0.3.1")]
+    #[schema(example = "10.0.3.1", format = "address")]
     pub gateway: Option<String>,
     /// Hand out network and broadcast addresses too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,16 +39,18 @@ pub struct PoolInput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<u8>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(example = "home.test")]
+    #[schema(example = "home.test", format = "dns-name")]
     pub domain: Option<String>,
     /// `lowest` (default), `next`, `random` or `freed-first`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub order: Option<String>,
+    pub order: Option<PoolOrder>,
     /// How long a released address rests; default `10m`, `0` allowed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "time-span")]
     pub cooldown: Option<String>,
     /// How long it rests at least when nothing else is free; default `1m`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "time-span")]
     pub cooldown_min: Option<String>,
     /// Whether a key gets its address back while it rests; default true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -61,24 +66,33 @@ pub struct PoolInput {
 /// A pool as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PoolOutput {
+    #[schema(format = "identifier")]
     pub name: String,
-    pub family: String,
+    pub family: Family,
+    #[schema(format = "identifier")]
     pub vrf: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "cidr")]
     pub network: Option<String>,
+    #[schema(inline, value_type = Vec<text_format::Range>)]
     pub ranges: Vec<String>,
     #[serde(default)]
+    #[schema(inline, value_type = Vec<text_format::Range>)]
     pub exclude: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "address")]
     pub gateway: Option<String>,
     #[serde(default)]
     pub use_reserved: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<u8>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "dns-name")]
     pub domain: Option<String>,
-    pub order: String,
+    pub order: PoolOrder,
+    #[schema(format = "time-span")]
     pub cooldown: String,
+    #[schema(format = "time-span")]
     pub cooldown_min: String,
     pub sticky: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,8 +101,7 @@ pub struct PoolOutput {
     pub labels: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// `api`, or `file` when it stands in the configuration file and is read-only here.
-    pub origin: String,
+    pub origin: PoolOrigin,
     /// The prefix claim it lies in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<String>,
@@ -117,7 +130,7 @@ pub struct Usage {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReservationInput {
-    #[schema(example = "10.0.3.100-10.0.3.120")]
+    #[schema(example = "10.0.3.100-10.0.3.120", format = "range")]
     pub range: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
@@ -125,9 +138,11 @@ pub struct ReservationInput {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReservationOutput {
+    #[schema(format = "identifier")]
     pub pool: String,
     pub key: String,
     pub owner: String,
+    #[schema(format = "range")]
     pub range: String,
     #[schema(value_type = String, format = "date-time")]
     pub since: Timestamp,

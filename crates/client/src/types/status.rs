@@ -4,14 +4,13 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{ClusterOutput, PoolOutput, ProviderOutput, SourceOutput};
+use super::{ClusterOutput, PoolOutput, ProviderOutput, ServerState, SourceOutput};
 
 /// What a person wants to know first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StatusOutput {
     pub version: String,
-    /// `ready`; `degraded`: a part of the store is damaged, and the rest is served; `not ready`.
-    pub state: String,
+    pub state: ServerState,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     pub store: String,

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use netstead_client::{Client, ClientError, Options};
+use netstead_client::{Client, ClientError, Options, StreamedEvent};
 
 use crate::{
     misbehaving_server::{Act, Misbehaving, problem},
@@ -25,7 +25,10 @@ async fn a_broken_stream_goes_on_after_the_last_event() {
     let options = Options { backoff: Duration::from_millis(5), ..Options::default() };
     let mut events = Client::new(&server.url, None, options).unwrap().follow(Some("1f0c22ab:6".into()));
     for seq in 7..=9 {
-        assert_eq!(events.next().await.unwrap().event.seq, seq);
+        let StreamedEvent::Ledger(event) = events.next().await.unwrap().event else {
+            panic!("not an event of the ledger")
+        };
+        assert_eq!(event.seq, seq);
     }
     let gone = events.next().await.unwrap_err();
     assert!(matches!(gone, ClientError::Refused(_)) && gone.is("gone"), "{gone:?}");

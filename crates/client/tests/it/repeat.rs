@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use netstead_client::{
     Change, Client, ClientError, Options,
-    types::{BulkEntry, BulkInput, BulkResult, ClaimFrom, ClaimInput, TokenInput},
+    types::{BulkEntry, BulkInput, BulkResult, ClaimFrom, ClaimInput, ReleaseOutcome, TokenInput},
 };
 
 use crate::misbehaving_server::{Act, Misbehaving, problem};
@@ -252,7 +252,7 @@ async fn what_has_a_key_that_no_path_can_hold_is_found_and_released_all_the_same
     let client = client(&server);
     let claim = client.look_up("lan", "..").await.unwrap().unwrap();
     assert_eq!((claim.key.as_str(), claim.id.as_deref()), ("..", Some("1f0c22ab-17")));
-    assert_eq!(client.release("lan", "..", "1f0c22ab-17").await.unwrap().outcome, "released");
+    assert_eq!(client.release("lan", "..", "1f0c22ab-17").await.unwrap().outcome, ReleaseOutcome::Released);
     assert!(client.leave_queue("lan", ".").await.unwrap_err().is("not-yours"));
     let heads = server.heads();
     let lines: Vec<&str> = heads.iter().map(|head| head.lines().next().unwrap()).collect();

@@ -1,10 +1,10 @@
 //! Lists the history: every change of a name, and every event, page by page.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, sync::Arc};
 
 use jiff::Timestamp;
 use netstead_model::{Ident, Name, NameSet};
-use netstead_plan::Line;
+use netstead_plan::{Drift, DriftKind, Line};
 
 use super::{Applied, AppliedStep, EngineEvent, EngineEventKind, StoredPlanRef};
 use crate::{EngineError, engine_state::EngineState, keys};
@@ -48,7 +48,7 @@ impl FromStr for ChangePosition {
 pub struct Change {
     pub position: ChangePosition,
     pub at: Timestamp,
-    /// One of [`Change::KINDS`].
+    /// One of [`Change::KINDS`], or `drift`, which is not stored.
     pub what: &'static str,
     pub provider: Option<Ident>,
     pub source: Option<Ident>,
@@ -92,7 +92,7 @@ impl Change {
         "rolled-back",
     ];
 
-    fn of_event(number: u64, event: &EngineEvent) -> Self {
+    pub(crate) fn of_event(number: u64, event: &EngineEvent) -> Self {
         let EngineEvent { at, what, provider, source, zone, name, plan, by, text } = event.clone();
         let place = ChangePosition { event: number, part: 0, step: 0 };
         let (generation, lines) = (plan.map(|plan| plan.generation), Vec::new());
@@ -100,7 +100,7 @@ impl Change {
         Self { position: place, at, what, provider, source, zone, name, generation, by, lines, text }
     }
 
-    fn of_step(place: ChangePosition, plan: &Applied, applied: &AppliedStep) -> Self {
+    pub(crate) fn of_step(place: ChangePosition, plan: &Applied, applied: &AppliedStep) -> Self {
         let AppliedStep { step, outcome } = applied;
         let (outcome, reason) = match outcome.split_once(": ") {
             Some((outcome, reason)) => (outcome, Some(reason.to_owned())),
@@ -119,6 +119,41 @@ impl Change {
             lines: step.lines.clone(),
             text: reason,
         }
+    }
+}
+
+/// What happened at one moment, in the order of its places.
+pub type LiveChanges = Arc<[Change]>;
+
+impl Change {
+    /// A value that is no longer as Netstead wrote it. Drift is sent and not stored: an earlier release that takes over
+    /// would not understand it in the history.
+    pub(crate) fn of_drift(provider: &Ident, drift: &Drift, at: Timestamp) -> Self {
+        let (kind, value) = (drift.value.kind(), &drift.value);
+        let text = match drift.kind {
+            DriftKind::Missing => format!("{kind} {value} was removed by others"),
+            DriftKind::Foreign => format!("{kind} {value} was added by others"),
+            DriftKind::Mark => format!("{kind} {value} marks values that the store does not have"),
+        };
+        Self {
+            position: ChangePosition { event: 0, part: 0, step: 0 },
+            at,
+            what: "drift",
+            provider: Some(provider.clone()),
+            source: None,
+            zone: None,
+            name: Some(drift.name.clone()),
+            generation: None,
+            by: None,
+            lines: Vec::new(),
+            text: Some(text),
+        }
+    }
+
+    /// Whether a caller that may know `names`, or everything, may know of this.
+    pub fn is_within(&self, names: Option<&NameSet>) -> bool {
+        let place = self.name.as_ref().or(self.zone.as_ref());
+        names.is_none_or(|names| place.is_some_and(|place| names.contains(place)))
     }
 }
 
@@ -155,7 +190,6 @@ impl ChangeQuery {
     }
 
     fn wants(&self, change: &Change) -> bool {
-        let place = change.name.as_ref().or(change.zone.as_ref());
         let beyond = |after: ChangePosition| {
             if self.oldest_first { change.position > after } else { change.position < after }
         };
@@ -163,7 +197,7 @@ impl ChangeQuery {
             && self.what.as_ref().is_none_or(|what| what == change.what)
             && (self.zone.is_none() || self.zone == change.zone)
             && (self.name.is_none() || self.name == change.name)
-            && self.within.as_ref().is_none_or(|names| place.is_some_and(|place| names.contains(place)))
+            && change.is_within(self.within.as_ref())
     }
 }
 

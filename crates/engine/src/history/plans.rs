@@ -40,11 +40,9 @@ pub struct AppliedStep {
     pub outcome: String,
 }
 
-/// A plan that was carried out, as the store keeps it: one write per part.
-pub(crate) fn plan_writes(plan: &Plan, outcomes: &[UnitOutcome], at: Timestamp) -> Vec<Write> {
-    let mut parts: Vec<Vec<AppliedStep>> = vec![Vec::new()];
-    let mut bytes = 0;
-    for (step, outcome) in plan.steps.iter().zip(outcomes) {
+/// A plan that was carried out, with the outcome of each step.
+pub(crate) fn applied_plan(plan: &Plan, outcomes: &[UnitOutcome], at: Timestamp) -> Applied {
+    let step = |(step, outcome): (&Step, &UnitOutcome)| {
         let outcome = match outcome {
             UnitOutcome::Applied => "applied".into(),
             UnitOutcome::Changed => "changed".into(),
@@ -52,20 +50,31 @@ pub(crate) fn plan_writes(plan: &Plan, outcomes: &[UnitOutcome], at: Timestamp) 
             UnitOutcome::Unknown => "unknown".into(),
             UnitOutcome::NotTried => "not tried".into(),
         };
-        let step = AppliedStep { step: step.clone(), outcome };
-        bytes += serde_json::to_vec(&step).map_or(0, |json| json.len());
+        AppliedStep { step: step.clone(), outcome }
+    };
+    let Plan { provider, generation, hash, .. } = plan;
+    let steps = plan.steps.iter().zip(outcomes).map(step).collect();
+    Applied { provider: provider.clone(), generation: *generation, hash: *hash, at, steps }
+}
+
+/// A plan that was carried out, as the store keeps it: one write per part.
+pub(crate) fn plan_writes(plan: &Applied) -> Vec<Write> {
+    let mut parts: Vec<Vec<AppliedStep>> = vec![Vec::new()];
+    let mut bytes = 0;
+    for step in &plan.steps {
+        bytes += serde_json::to_vec(step).map_or(0, |json| json.len());
         if bytes > PART {
             bytes = 0;
             parts.push(Vec::new());
         }
         if let Some(part) = parts.last_mut() {
-            part.push(step);
+            part.push(step.clone());
         }
     }
-    let Plan { provider, generation, hash, .. } = plan;
+    let Applied { provider, generation, hash, at, .. } = plan;
     let part = |(number, steps)| {
         let key = keys::plan(provider, *generation, number);
-        let (provider, generation, hash) = (provider.clone(), *generation, *hash);
+        let (provider, generation, hash, at) = (provider.clone(), *generation, *hash, *at);
         Write::Put(key, keys::encode(&Applied { provider, generation, hash, at, steps }))
     };
     parts.into_iter().enumerate().map(part).collect()

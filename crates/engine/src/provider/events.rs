@@ -1,9 +1,11 @@
 //! Records events of a provider: passes that begin to fail or work again, and parked changes.
 
+use std::collections::HashSet;
+
 use netstead_plan::{Guard, Plan};
 
 use super::Worker;
-use crate::history::{EngineEvent, EngineEventKind};
+use crate::history::{Change, EngineEvent, EngineEventKind};
 
 impl Worker {
     /// What a guard began to hold back, or no longer does.
@@ -31,6 +33,16 @@ impl Worker {
             _ => return,
         };
         self.shared.record_event(event).await;
+    }
+
+    /// Sends the drift that the plan before did not have.
+    pub(super) fn send_new_drift(&self, plan: &Plan) {
+        let before = self.snapshot.read().plan.clone();
+        let known: HashSet<_> =
+            before.iter().flat_map(|plan| &plan.drift).map(|one| (&one.name, &one.value)).collect();
+        let at = self.shared.clock.wall();
+        let news = plan.drift.iter().filter(|one| !known.contains(&(&one.name, &one.value)));
+        self.shared.history.send(news.map(|one| Change::of_drift(self.name(), one, at)).collect());
     }
 
     /// That passes begin to fail, or no longer do.

@@ -172,6 +172,7 @@ impl Worker {
         let (plan, wanted) = self.plan(wanted).await?;
         let shown = Arc::new(plan.clone());
         report.plan = Some(shown.clone());
+        self.send_new_drift(&shown);
         let wanted = Arc::new(wanted);
         self.snapshot.update(|seen| {
             (seen.desired, seen.pending) = (wanted, shown.steps.len());
@@ -283,7 +284,8 @@ impl Worker {
     /// Keeps the plan and an event. They are for people: a store that does not take them stops nothing.
     async fn record_applied_plan(&mut self, plan: &Plan, outcomes: &[UnitOutcome], report: &PassReport) {
         let at = self.shared.clock.wall();
-        let mut writes = history::plan_writes(plan, outcomes, at);
+        let carried_out = history::applied_plan(plan, outcomes, at);
+        let mut writes = history::plan_writes(&carried_out);
         let parts = u32::try_from(writes.len()).unwrap_or(u32::MAX);
         self.plans.insert(plan.generation, plan.steps.len());
         let surplus = history::surplus(&self.plans);
@@ -304,7 +306,7 @@ impl Worker {
         let event = EngineEvent::new(EngineEventKind::Applied, text).on(self.name());
         let plan = Some(StoredPlanRef { generation: plan.generation, parts });
         // The same time as the plan has: that is how they are known to belong together.
-        self.shared.history.add(EngineEvent { at, plan, ..event }).await;
+        self.shared.history.add_applied(EngineEvent { at, plan, ..event }, &carried_out).await;
     }
 
     /// The deletion of a stored plan.

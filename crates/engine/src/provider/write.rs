@@ -232,7 +232,7 @@ impl Worker {
         for (step, outcome) in plan.steps.iter().zip(outcomes) {
             let place = (step.zone.clone(), step.unit.name.clone());
             let zone = metrics::zone_label(&self.setup, |zone| named(&domains, zone), &step.zone);
-            metrics::count_outcome(&mut report.tallies, zone, outcome);
+            metrics::count_outcome(&mut report.tallies, zone, step, outcome);
             match outcome {
                 UnitOutcome::Applied => {
                     report.applied += 1;

@@ -61,6 +61,11 @@ impl Reply {
         self.code = code;
     }
 
+    /// The response code that it has.
+    pub(crate) fn response_code(&self) -> u16 {
+        self.code
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.bytes.len()
     }

@@ -8,12 +8,19 @@ use netstead_model::{Ident, Span};
 
 use super::get::Period;
 
-/// What happened, for archives
+/// What happens, as it happens, and what happened, for archives
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
-Example:
+Examples:
+  netstead events watch
   netstead events export > events.jsonl")]
 pub(crate) enum Events {
+    /// Show what happens to addresses and names from now on, until it is stopped
+    #[command(after_help = "\
+Examples:
+  netstead events watch
+  netstead events watch -o json | jq -r 'select(.of == \"engine\") | .text'")]
+    Watch,
     /// Write all events, oldest first, one JSON object per line
     #[command(after_help = "\
 Examples:

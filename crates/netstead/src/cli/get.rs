@@ -6,6 +6,7 @@ mod period;
 use std::str::FromStr;
 
 use clap::{Args, Subcommand};
+use netstead_client::types::{AddressState, EventKind};
 use netstead_model::{Ident, Key, Name, Range, Selector};
 
 pub(crate) use self::{
@@ -194,7 +195,7 @@ pub(crate) struct Addresses {
     pub(crate) vrf: Option<Ident>,
     /// Only those in this state: held, resting, reserved, observed, …
     #[arg(long)]
-    pub(crate) state: Option<String>,
+    pub(crate) state: Option<AddressState>,
     /// Only those in this range
     #[arg(long, value_name = "RANGE")]
     pub(crate) within: Option<Range>,
@@ -213,7 +214,7 @@ pub(crate) struct Events {
     pub(crate) pool: Option<Ident>,
     /// Only this kind: claimed, released, expired, moved, pool-created, …
     #[arg(long)]
-    pub(crate) what: Option<String>,
+    pub(crate) what: Option<EventKind>,
     #[command(flatten)]
     pub(crate) period: Period,
     /// At most this many, the newest; 0 for all

@@ -5,7 +5,9 @@ use std::{
     io::{IsTerminal as _, Write as _},
 };
 
-use netstead_client::types::{AdoptInput, CleanInput, RecoverInput, RollbackInput, TakeOutput, UndoOutput};
+use netstead_client::types::{
+    AdoptInput, AdoptTool, CleanInput, RecordType, RecoverInput, RollbackInput, TakeOutput, UndoOutput,
+};
 
 use super::{Context, many, say};
 use crate::{
@@ -23,8 +25,8 @@ const MOST: usize = 20;
 pub(crate) async fn adopt(context: &Context, args: &Adopt) -> anyhow::Result<Exit> {
     let input = AdoptInput {
         name: args.name.as_ref().map(ToString::to_string),
-        kind: args.kind.map(|kind| kind.to_string()),
-        from: args.from.map(|tool| tool.to_string()),
+        kind: args.kind.map(Into::into),
+        from: args.from.map(|tool| AdoptTool::from(tool.to_string().as_str())),
         id: args.id.clone(),
         txt_prefix: args.txt_prefix.clone(),
         txt_suffix: args.txt_suffix.clone(),
@@ -89,7 +91,7 @@ fn report_takeover(context: &Context, output: &TakeOutput, dry: bool) -> anyhow:
 
 fn report_left(output: &TakeOutput) {
     for left in output.left.iter().take(MOST) {
-        let value = [left.kind.as_deref(), left.value.as_deref()].into_iter().flatten();
+        let value = [left.kind.as_ref().map(RecordType::as_str), left.value.as_deref()].into_iter().flatten();
         let value: Vec<&str> = value.collect();
         say!("left on {}: {} {}: {}", left.provider, left.name, value.join(" "), left.why);
     }

@@ -1,6 +1,6 @@
 //! `netstead get changes`
 
-use netstead_client::{ChangeQuery, Order};
+use netstead_client::{ChangeQuery, types::ListOrder};
 use tokio::time::sleep;
 
 use super::{
@@ -44,7 +44,7 @@ async fn watch(context: &Context, query: ChangeQuery, most: usize) -> anyhow::Re
     loop {
         sleep(LOOK).await;
         let after = last.as_ref().map(|id| format!("{ledger}:{id}"));
-        let news = ChangeQuery { after, order: Some(Order::Oldest), ..query.clone() };
+        let news = ChangeQuery { after, order: Some(ListOrder::Oldest), ..query.clone() };
         let changes = context.client.all(news).await?;
         last = changes.last().map(|change| change.id.clone()).or(last);
         print_news(&mut printer, format, &changes, false)?;

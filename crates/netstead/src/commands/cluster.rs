@@ -1,6 +1,6 @@
 //! `netstead cluster status|add|remove`
 
-use netstead_client::types::{ClusterOutput, MemberOutput, NodeInput, NodeOutput};
+use netstead_client::types::{ClusterOutput, MemberOutput, NodeInput, NodeOutput, NodeRole};
 use netstead_store::raft::node_address;
 use serde::Serialize;
 
@@ -33,7 +33,7 @@ pub(crate) async fn cluster(context: &Context, command: &Cluster) -> anyhow::Res
 fn was_in(before: &[NodeOutput], after: &[NodeOutput], address: &str) -> bool {
     let at = |nodes: &[NodeOutput]| -> Vec<(String, bool)> {
         let there = nodes.iter().filter(|node| Some(&node.address) == node_address(address).as_ref());
-        there.map(|node| (node.id.clone(), node.role != "learner")).collect()
+        there.map(|node| (node.id.clone(), node.role != NodeRole::Learner)).collect()
     };
     matches!(at(before).as_slice(), [(_, true)]) && at(before) == at(after)
 }
@@ -86,7 +86,7 @@ impl Row for NodeRow {
         vec![
             node.id.clone(),
             node.name.clone(),
-            node.role.clone(),
+            node.role.to_string(),
             of(&|member| member.url.clone()),
             node.address.clone(),
             node.lag.map(|lag| lag.to_string()).unwrap_or_default(),
@@ -105,10 +105,10 @@ impl Row for NodeRow {
 
 /// What to know when too few answer for anything to be changed, or when who answers is not one of them any more.
 fn majority_lost(nodes: &[NodeOutput]) -> Option<String> {
-    if nodes.iter().any(|node| node.role == "removed") {
+    if nodes.iter().any(|node| node.role == NodeRole::Removed) {
         return Some("the node that was asked was removed from the cluster; ask another one".to_owned());
     }
-    let voters: Vec<_> = nodes.iter().filter(|node| node.role != "learner").collect();
+    let voters: Vec<_> = nodes.iter().filter(|node| node.role != NodeRole::Learner).collect();
     let there = voters.iter().filter(|node| node.last_contact_ms.is_some_and(|age| age < GONE)).count();
     let needed = voters.len() / 2 + 1;
     (!voters.is_empty() && there < needed).then(|| {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use netstead_client::{
     RecordQuery,
-    types::{ApplyOutput, PauseInput, RecordInput, RecordOutput, ResumeInput},
+    types::{ApplyOutput, PauseInput, RecordInput, RecordOutput, RecordState, ResumeInput},
 };
 
 use super::{Context, say};
@@ -106,13 +106,13 @@ pub(crate) async fn export(context: &Context, args: &Export) -> anyhow::Result<(
         ..RecordQuery::default()
     };
     let mut records = context.client.all(query).await?;
-    records.retain(|record| !matches!(record.state.as_str(), "foreign" | "blocked"));
+    records.retain(|record| !matches!(record.state, RecordState::Foreign | RecordState::Blocked));
     records.sort_by(|one, other| sort_key(one).cmp(&sort_key(other)));
     output::emit(&zonefile(&records))
 }
 
 fn sort_key(record: &RecordOutput) -> (&str, &str, &str, &str, &str) {
-    (&record.provider, &record.zone, &record.name, &record.kind, &record.value)
+    (&record.provider, &record.zone, &record.name, record.kind.as_str(), &record.value)
 }
 
 /// SOA and NS are the server's own and not among them.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use netstead_client::types::FindingOutput;
+use netstead_client::types::{FindingOutput, FindingState};
 
 use super::{Context, many, say};
 use crate::{
@@ -17,7 +17,7 @@ pub(crate) async fn doctor(context: &Context) -> anyhow::Result<Exit> {
         Some(format @ (Format::Json | Format::Yaml)) => output::document(&found, format)?,
         _ => output::emit(&render_findings(&found.findings))?,
     }
-    let problems = found.findings.iter().filter(|finding| finding.state == "problem").count();
+    let problems = found.findings.iter().filter(|finding| finding.state == FindingState::Problem).count();
     match problems {
         0 => say!("nothing is wrong"),
         count => say!("{}", many(count, "problem")),
@@ -29,12 +29,13 @@ pub(crate) async fn doctor(context: &Context) -> anyhow::Result<Exit> {
 fn render_findings(findings: &[FindingOutput]) -> String {
     let wide = findings.iter().map(|finding| finding.about.chars().count()).max().unwrap_or_default();
     let mut text = String::new();
-    for state in ["ok", "note", "problem"] {
-        for finding in findings.iter().filter(|finding| finding.state == state) {
-            let _ = writeln!(text, "{state:<8} {:<wide$}  {}", plain(&finding.about), plain(&finding.text));
-            if let Some(hint) = &finding.hint {
-                let _ = writeln!(text, "{:<8} {:<wide$}  {}", "", "", plain(hint));
-            }
+    let mut sorted: Vec<&FindingOutput> = findings.iter().collect();
+    sorted.sort_by_key(|finding| &finding.state);
+    for finding in sorted {
+        let (state, about) = (plain(finding.state.as_str()), plain(&finding.about));
+        let _ = writeln!(text, "{state:<8} {about:<wide$}  {}", plain(&finding.text));
+        if let Some(hint) = &finding.hint {
+            let _ = writeln!(text, "{:<8} {:<wide$}  {}", "", "", plain(hint));
         }
     }
     text

@@ -1,9 +1,9 @@
-//! `netstead get events`, `netstead history` and `netstead events export`
+//! `netstead get events`, `netstead history`, `netstead events watch` and `netstead events export`
 
 use std::io::{BufWriter, Write as _};
 
 use anyhow::Context as _;
-use netstead_client::{EventQuery, Order};
+use netstead_client::{EventQuery, StreamedEvent, types::ListOrder};
 use netstead_model::{Address, Cidr};
 
 use super::{
@@ -70,10 +70,26 @@ async fn watch(context: &Context, query: EventQuery, most: usize) -> anyhow::Res
         wake.changed().await?;
         // The server filters; the stream only says when to ask.
         let after = Some(format!("{}:{seen}", wake.ledger));
-        let news = EventQuery { after, order: Some(Order::Oldest), since: None, ..query.clone() };
+        let news = EventQuery { after, order: Some(ListOrder::Oldest), since: None, ..query.clone() };
         let events = context.client.all(news).await?;
         seen = events.last().map_or(seen, |event| event.seq);
         print_news(&mut printer, format, &events, false)?;
+    }
+}
+
+/// Events of the ledger and of the engine, as they happen.
+pub(crate) async fn stream(context: &Context) -> anyhow::Result<()> {
+    let format = context.format.unwrap_or(Format::Table);
+    check(format)?;
+    let status = context.client.status().await?;
+    let after = Some(format!("{}:{}", status.ledger, status.seq));
+    let mut stream = context.client.follow(after).with_engine();
+    let mut printer = Printer::new(format, context.now());
+    print_news::<StreamedEvent>(&mut printer, format, &[], true)?;
+    loop {
+        let event = stream.next().await?.event;
+        printer.at(context.now());
+        print_news(&mut printer, format, &[event], false)?;
     }
 }
 
@@ -82,7 +98,7 @@ pub(crate) async fn export(context: &Context, args: &Export) -> anyhow::Result<(
     let mut query = EventQuery {
         pool: args.pool.as_ref().map(ToString::to_string),
         after: args.after.clone(),
-        order: Some(Order::Oldest),
+        order: Some(ListOrder::Oldest),
         limit: Some(1000),
         ..within(context, &args.period)
     };

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use netstead_client::types::{EventOutput, ExplainOutput, ExplainPlace};
+use netstead_client::types::{AddressState, EventOutput, ExplainOutput, ExplainPlace};
 use netstead_model::Name;
 use netstead_plan::wrap;
 
@@ -71,8 +71,11 @@ fn render_place(place: &ExplainPlace) -> String {
     let pool = address.pool.as_ref().map(|pool| format!(" in pool {pool}")).unwrap_or_default();
     let vrf = if address.vrf == "default" { String::new() } else { format!(" (VRF {})", address.vrf) };
     // Where there is this and that, the sentences say what.
-    let state =
-        if address.state == "mixed" { String::new() } else { format!(" is {}", plain(&address.state)) };
+    let state = if address.state == AddressState::Mixed {
+        String::new()
+    } else {
+        format!(" is {}", plain(address.state.as_str()))
+    };
     let _ = writeln!(text, "{}{state}{pool}{vrf}", plain(&address.address));
     for why in &place.why {
         let _ = writeln!(text, "  {}", plain(why));

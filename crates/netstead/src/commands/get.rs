@@ -1,6 +1,5 @@
 //! `netstead get …`
 
-use clap::ValueEnum as _;
 use netstead_client::{
     AddressQuery, ClaimQuery, Paged, PlanQuery, PoolQuery, ProviderQuery, RecordQuery, ReservationQuery,
     SourceQuery, WorkloadQuery, ZoneQuery,
@@ -101,12 +100,11 @@ fn reservations(filter: &Reservations) -> ReservationQuery {
 }
 
 fn records(filter: &Records) -> RecordQuery {
-    let state = filter.state.and_then(|state| state.to_possible_value());
     RecordQuery {
         zone: text(filter.zone.as_ref()),
         name: text(filter.name.as_ref()),
         provider: text(filter.provider.as_ref()),
-        state: state.map(|state| state.get_name().to_owned()),
+        state: filter.state.map(Into::into),
         ..RecordQuery::default()
     }
 }

@@ -2,7 +2,7 @@
 
 use netstead_client::{
     Change, ClientError,
-    types::{PoolInput, PoolOutput},
+    types::{Family, PoolInput, PoolOutput},
 };
 use netstead_model::{Range, readable_count};
 
@@ -94,12 +94,12 @@ fn size(pool: &PoolOutput) -> String {
     let Ok(size) = pool.usage.size.parse::<u128>() else { return pool.usage.size.clone() };
     let v6 = pool.network.iter().chain(&pool.ranges).any(|text| text.contains(':'));
     let bits: u32 = if v6 { 128 } else { 32 };
-    let (count, noun) = match (pool.family.as_str(), pool.length) {
-        ("prefix", Some(length)) => (
+    let (count, noun) = match (&pool.family, pool.length) {
+        (Family::Prefix, Some(length)) => (
             size.checked_shr(bits.saturating_sub(length.into())).unwrap_or(0),
             format!("prefixes of /{length}"),
         ),
-        ("prefix", None) => (size, "addresses to cut prefixes from".to_owned()),
+        (Family::Prefix, None) => (size, "addresses to cut prefixes from".to_owned()),
         (_, _) if size == 1 => (size, "address".to_owned()),
         (_, _) => (size, "addresses".to_owned()),
     };
@@ -138,7 +138,7 @@ fn merged(pool: &PoolOutput, args: &Update) -> PoolInput {
 
 fn set_extent(input: &mut PoolInput, extent: &Extent) {
     if let Some(prefix) = extent.prefix {
-        input.family = Some("prefix".into());
+        input.family = Some(Family::Prefix);
         input.network = Some(prefix.to_string());
         input.ranges = Vec::new();
     }
@@ -158,7 +158,7 @@ fn set_extent(input: &mut PoolInput, extent: &Extent) {
 
 fn set_settings(input: &mut PoolInput, settings: &Settings) {
     set(&mut input.domain, settings.domain.as_ref(), ToString::to_string);
-    replace(&mut input.order, settings.order.map(|order| order.to_string()));
+    replace(&mut input.order, settings.order.map(Into::into));
     replace(&mut input.cooldown, settings.cooldown.map(|time| time.to_string()));
     replace(&mut input.cooldown_min, settings.cooldown_min.map(|time| time.to_string()));
     replace(&mut input.sticky, settings.no_sticky.then_some(false));

@@ -3,7 +3,7 @@
 
 use netstead_client::{
     ClientError,
-    types::{BulkEntry, BulkInput, BulkResult, ClaimOutput, ReleaseOutput, TargetInput},
+    types::{BulkEntry, BulkInput, BulkResult, ClaimOutput, ReleaseOutcome, ReleaseOutput, TargetInput},
 };
 use netstead_model::{ClaimId, Ident, Key};
 
@@ -23,9 +23,9 @@ pub(crate) async fn release(context: &Context, args: &Release) -> anyhow::Result
         pools => release_all(context, pools, &args.key, args.id).await?,
     };
     for (pool, answer) in args.pools.iter().zip(&answers) {
-        match (&answer.claim, answer.outcome.as_str()) {
+        match (&answer.claim, &answer.outcome) {
             (Some(claim), _) => say!("released {} (`{}` of `{}`)", shown(claim), args.key, claim.owner),
-            (None, "released") => say!("`{}` left the queue of pool `{pool}`", args.key),
+            (None, ReleaseOutcome::Released) => say!("`{}` left the queue of pool `{pool}`", args.key),
             (None, _) if args.id.is_some() => {
                 say!("that claim of `{}` in pool `{pool}` is already gone; nothing was released", args.key);
             }
@@ -94,7 +94,7 @@ async fn release_all(
 }
 
 fn already_gone() -> ReleaseOutput {
-    ReleaseOutput { outcome: "already gone".into(), claim: None }
+    ReleaseOutput { outcome: ReleaseOutcome::AlreadyGone, claim: None }
 }
 
 pub(crate) async fn renew(context: &Context, args: &Renew) -> anyhow::Result<()> {

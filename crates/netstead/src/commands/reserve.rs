@@ -1,6 +1,6 @@
 //! `netstead reserve` and `unreserve`
 
-use netstead_client::types::ReservationInput;
+use netstead_client::types::{ReleaseOutcome, ReservationInput};
 
 use super::{Context, say};
 use crate::{
@@ -17,7 +17,7 @@ pub(crate) async fn reserve(context: &Context, args: &Reserve) -> anyhow::Result
 
 pub(crate) async fn unreserve(context: &Context, args: &Unreserve) -> anyhow::Result<()> {
     let answer = context.client.unreserve(args.pool.as_str(), args.key.as_str()).await?;
-    if answer.outcome == "released" {
+    if answer.outcome == ReleaseOutcome::Released {
         say!("`{}` of pool `{}` is no longer reserved", args.key, args.pool);
     } else {
         say!("nothing is reserved as `{}` in pool `{}`", args.key, args.pool);

@@ -4,7 +4,7 @@ use std::{fmt::Write as _, time::Duration};
 
 use netstead_client::{
     Client, ClientError,
-    types::{ClusterOutput, StatusOutput},
+    types::{ClusterOutput, ServerRole, ServerState, StatusOutput},
 };
 use netstead_model::Span;
 use netstead_plan::wrap;
@@ -17,7 +17,6 @@ use crate::{
 };
 
 /// A server that does not answer fresh reads says that it is so.
-const NOT_READY: &str = "not ready";
 /// An answer that is younger than this is as good as new.
 const OLD: Duration = Duration::from_secs(1);
 
@@ -51,7 +50,7 @@ pub(crate) async fn status(context: &Context, args: &Status) -> anyhow::Result<E
     }
     Ok(match args.check {
         true => verdict(&status, age),
-        false if status.state == NOT_READY || age.is_some() => Exit::Error,
+        false if status.state == ServerState::NotReady || age.is_some() => Exit::Error,
         false => Exit::Fine,
     })
 }
@@ -68,13 +67,13 @@ async fn latest(client: &Client) -> Result<LatestStatus, ClientError> {
     let memory = client.with_stale_reads();
     let mut known = memory.status().await?;
     let age = memory.age().filter(|age| *age >= OLD).map(|age| Span::from_secs(age.as_secs()));
-    if known.state == NOT_READY {
+    if known.state == ServerState::NotReady {
         return Ok(LatestStatus { status: known, age });
     }
     match client.status().await {
         Ok(status) => Ok(LatestStatus { status, age: None }),
         Err(error @ (ClientError::Unavailable { .. } | ClientError::Slow { .. })) => {
-            NOT_READY.clone_into(&mut known.state);
+            known.state = ServerState::NotReady;
             known.reason = Some(without_stale_hint(&error.to_string()).to_owned());
             Ok(LatestStatus { status: known, age: age.or(Some(Span::from_secs(1))) })
         }
@@ -91,7 +90,7 @@ fn verdict(status: &StatusOutput, age: Option<Span>) -> Exit {
     let parked = status.providers.iter().any(|provider| provider.parked.is_some());
     if status.paused || parked {
         Exit::Guarded
-    } else if status.state != "ready" || !status.todo.is_empty() || age.is_some() {
+    } else if status.state != ServerState::Ready || !status.todo.is_empty() || age.is_some() {
         Exit::Error
     } else {
         Exit::Fine
@@ -148,15 +147,15 @@ fn sentences(title: &str, sentences: &[String]) -> String {
 
 /// What the node does that was asked; nothing is said of one that is alone.
 fn node(cluster: &ClusterOutput) -> Option<String> {
-    let leader = match (cluster.role.as_str(), &cluster.leader) {
-        ("leading", _) => "leads".to_owned(),
+    let leader = match (&cluster.role, &cluster.leader) {
+        (ServerRole::Leading, _) => "leads".to_owned(),
         (_, Some(leader)) => {
             let name = leader.name.as_deref().unwrap_or(&leader.node);
             format!("follows {name} at {}", leader.url)
         }
         (_, None) => "follows; nobody leads".to_owned(),
     };
-    let alone = cluster.role == "leading" && cluster.members.len() <= 1;
+    let alone = cluster.role == ServerRole::Leading && cluster.members.len() <= 1;
     let members: Vec<_> = cluster.members.iter().map(|member| member.name.as_str()).collect();
     let of = format!("{} members: {}", members.len(), members.join(", "));
     (!alone).then(|| format!("{} ({}) {leader}; {of}", cluster.name, cluster.node))

@@ -1,6 +1,6 @@
 //! `netstead token create|list|revoke`
 
-use netstead_client::types::TokenInput;
+use netstead_client::types::{TokenInput, TokenRole};
 
 use super::{Context, say};
 use crate::{
@@ -32,12 +32,11 @@ async fn create(context: &Context, args: &TokenCreate) -> anyhow::Result<()> {
     let input = TokenInput {
         subject: args.subject.clone(),
         role: match args.role {
-            Role::Read => "read",
-            Role::Claim => "claim",
-            Role::Write => "write",
-            Role::Admin => "admin",
-        }
-        .to_owned(),
+            Role::Read => TokenRole::Read,
+            Role::Claim => TokenRole::Claim,
+            Role::Write => TokenRole::Write,
+            Role::Admin => TokenRole::Admin,
+        },
         vrfs: texts(&args.vrfs),
         pools: texts(&args.pools),
         zones: args.zones.clone(),

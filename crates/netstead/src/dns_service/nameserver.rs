@@ -5,7 +5,7 @@ use std::{net::SocketAddr, sync::Arc};
 use netstead_model::SystemClock;
 use netstead_nameserver::{NameServer, Options, StartError};
 use netstead_store::Store;
-use netstead_wire::Connections;
+use netstead_wire::{Connections, QueryCounts};
 use tracing::warn;
 
 use crate::{config::NameserverConfig, failure::Failure};
@@ -44,6 +44,7 @@ pub(super) async fn start(
     config: &NameserverConfig,
     listen: &[SocketAddr],
     connections: Connections,
+    queries: QueryCounts,
 ) -> anyhow::Result<(Option<NameServer>, NameserverState)> {
     let usual = Options::default();
     let asked = if listen.is_empty() { config.listen.clone() } else { listen.to_vec() };
@@ -53,6 +54,7 @@ pub(super) async fn start(
         transfer_to: config.transfer_to.clone(),
         notify: config.notify.clone(),
         connections,
+        queries,
         ..usual
     };
     match NameServer::start(Arc::clone(store), SystemClock::shared(), options).await {

@@ -1,6 +1,7 @@
 //! The rows of tables: how each kind of thing is shown.
 
 mod dns;
+mod streamed;
 
 use std::collections::BTreeMap;
 
@@ -24,7 +25,7 @@ impl Row for PoolOutput {
         let ranges = if self.ranges.is_empty() { text(self.network.as_ref()) } else { self.ranges.join(" ") };
         vec![
             self.name.clone(),
-            self.family.clone(),
+            self.family.to_string(),
             ranges,
             count(&self.usage.size, look),
             count(&self.usage.held, look),
@@ -39,8 +40,8 @@ impl Row for PoolOutput {
             count(&self.usage.reserved, look),
             count(&self.usage.observed, look),
             self.usage.waiting.to_string(),
-            self.order.clone(),
-            self.origin.clone(),
+            self.order.to_string(),
+            self.origin.to_string(),
             labels(&self.labels),
         ]
     }
@@ -83,7 +84,7 @@ impl Row for ClaimOutput {
             self.pool.clone(),
             self.key.clone(),
             text(self.address.as_ref()),
-            self.state.clone(),
+            self.state.to_string(),
             self.owner.clone(),
             look.since(self.since),
             self.until.map(|until| look.until(until)).unwrap_or_default(),
@@ -108,7 +109,7 @@ impl Row for AddressOutput {
     fn cells(&self, look: Audience) -> Vec<String> {
         vec![
             self.address.clone(),
-            self.state.clone(),
+            self.state.to_string(),
             text(self.pool.as_ref()),
             text(self.key.as_ref()),
             text(self.owner.as_ref()),
@@ -137,7 +138,7 @@ impl Row for EventOutput {
         vec![
             self.seq.to_string(),
             format!("{:.0}", self.at),
-            self.what.clone(),
+            self.what.to_string(),
             text(self.pool.as_ref()),
             text(self.key.as_ref()),
             text(self.address.as_ref()),
@@ -186,7 +187,7 @@ impl Row for TokenOutput {
         vec![
             self.id.clone(),
             self.subject.clone(),
-            self.role.clone(),
+            self.role.to_string(),
             if scopes.is_empty() { "everywhere".into() } else { scopes.join(" ") },
             look.since(self.created),
             self.expires.map(|expires| look.until(expires)).unwrap_or_default(),

@@ -38,8 +38,10 @@ fn changes_and_passes_are_counted_and_no_label_is_a_host() {
     resolve::until(&["10.0.3.50"], || resolve::a(sandbox.dns(), "web-1.home.test"));
     sandbox.does("apply");
     let text = metrics(&sandbox);
-    let changes = "netstead_changes_total{provider=\"builtin\",zone=\"other\",outcome=\"applied\"}";
+    let changes =
+        "netstead_changes_total{provider=\"builtin\",zone=\"other\",action=\"create\",outcome=\"applied\"}";
     assert!(value(&text, changes) >= 2.0, "{text}");
+    assert!(value(&text, "netstead_dns_queries_total{transport=\"udp\",rcode=\"NOERROR\"}") >= 1.0, "{text}");
     assert!(value(&text, "netstead_provider_passes_total{provider=\"builtin\",outcome=\"done\"}") >= 1.0);
     assert!(value(&text, "netstead_pass_duration_seconds_count{provider=\"builtin\"}") >= 1.0);
     for name in ["success_age_seconds", "parked_age_seconds", "parked", "drift", "pass_age_seconds"] {
@@ -88,8 +90,10 @@ fn bind_without_transfers_is_read_by_name_and_every_call_is_counted() {
     };
     assert!(calls("query") > 10.0 && calls("update") > 2.0, "{text}");
     assert!(
-        value(&text, "netstead_changes_total{provider=\"lan\",zone=\"home.test\",outcome=\"applied\"}")
-            >= 3.0
+        value(
+            &text,
+            "netstead_changes_total{provider=\"lan\",zone=\"home.test\",action=\"create\",outcome=\"applied\"}"
+        ) >= 3.0
     );
     value(&text, "netstead_call_duration_seconds_count{provider=\"lan\",operation=\"query\"}");
     sandbox.stop();

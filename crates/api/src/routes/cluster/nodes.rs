@@ -1,7 +1,7 @@
 //! The nodes that keep the store together: add and remove.
 
 use axum::http::StatusCode;
-use netstead_client::types::{NodeInput, NodeOutput};
+use netstead_client::types::{NodeInput, NodeOutput, NodeRole};
 use netstead_store::{MemberId, MemberInfo, MemberList, Membership, Store, StoreError};
 
 use super::cluster;
@@ -87,16 +87,16 @@ pub(super) async fn list(store: &dyn Store) -> Vec<NodeOutput> {
 
 fn output(list: &MemberList, one: &MemberInfo) -> NodeOutput {
     let role = match one {
-        one if list.removed && one.id == list.me => "removed",
-        one if list.leader == Some(one.id) => "leader",
-        one if one.voter => "follower",
-        _ => "learner",
+        one if list.removed && one.id == list.me => NodeRole::Removed,
+        one if list.leader == Some(one.id) => NodeRole::Leader,
+        one if one.voter => NodeRole::Follower,
+        _ => NodeRole::Learner,
     };
     NodeOutput {
         id: one.id.to_string(),
         name: one.name.clone(),
         address: one.address.clone(),
-        role: role.to_owned(),
+        role,
         lag: one.lag,
         last_contact_ms: one.last_contact_ms,
         replaced_by: one.replaced_by.map(|id| id.to_string()),

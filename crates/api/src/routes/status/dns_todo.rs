@@ -1,6 +1,6 @@
 //! The part of the status that lists what a person must do about names.
 
-use netstead_client::types::{ProviderOutput, SourceOutput};
+use netstead_client::types::{ProviderOutput, SourceOutput, SourceView};
 
 /// One sentence per thing, with the command that helps.
 pub(super) fn todo(sources: &[SourceOutput], providers: &[ProviderOutput]) -> Vec<String> {
@@ -22,7 +22,7 @@ fn of_source(source: &SourceOutput) -> Option<String> {
         ));
     }
     let reason = source.reason.as_deref().filter(|_| !source.detached)?;
-    let what = if source.view == "failed" { "sees nothing" } else { "does not see everything" };
+    let what = if source.view == SourceView::Failed { "sees nothing" } else { "does not see everything" };
     Some(format!("Source `{name}` {what}: {reason}. Until it does, no name of it goes."))
 }
 

@@ -1,6 +1,7 @@
 //! Filters of `netstead get` for lists about names.
 
 use clap::{Args, ValueEnum};
+use netstead_client::types::{self, ChangeKind};
 use netstead_model::{Ident, Name};
 
 use super::Period;
@@ -38,6 +39,19 @@ pub(crate) enum RecordState {
     Foreign,
 }
 
+impl From<RecordState> for types::RecordState {
+    fn from(state: RecordState) -> Self {
+        match state {
+            RecordState::Ok => Self::Ok,
+            RecordState::Pending => Self::Pending,
+            RecordState::Parked => Self::Parked,
+            RecordState::Blocked => Self::Blocked,
+            RecordState::Drift => Self::Drift,
+            RecordState::Foreign => Self::Foreign,
+        }
+    }
+}
+
 #[derive(Debug, Default, Args)]
 pub(crate) struct Changes {
     /// Only those on this provider
@@ -51,7 +65,7 @@ pub(crate) struct Changes {
     pub(crate) name: Option<Name>,
     /// Only this: applied, changed, rejected, unknown, parked, late, paused, …
     #[arg(long)]
-    pub(crate) what: Option<String>,
+    pub(crate) what: Option<ChangeKind>,
     #[command(flatten)]
     pub(crate) period: Period,
     /// At most this many, the newest; 0 for all

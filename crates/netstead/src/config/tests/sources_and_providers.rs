@@ -162,3 +162,17 @@ fn names_are_understood_and_secrets_are_not_told() {
             .unwrap()
     );
 }
+
+#[test]
+fn the_api_has_a_name_for_every_kind_of_source_and_provider() {
+    use netstead_client::types::{ProviderKind, SourceKind};
+
+    let sources = super::super::source::kinds();
+    let all = sources.kinds.iter().map(|kind| kind.name).chain(sources.absent.iter().copied());
+    let unnamed: Vec<_> = all.filter(|name| !SourceKind::KNOWN.contains(&(*name).into())).collect();
+    assert_eq!(unnamed, Vec::<&str>::new(), "add them to `SourceKind` in the client");
+    let providers = super::super::dns::kinds();
+    let all = providers.kinds.iter().map(|kind| kind.name);
+    let unnamed: Vec<_> = all.filter(|name| !ProviderKind::KNOWN.contains(&(*name).into())).collect();
+    assert_eq!(unnamed, Vec::<&str>::new(), "add them to `ProviderKind` in the client");
+}

@@ -21,11 +21,11 @@ impl Row for SourceOutput {
         let doubtful = self.suspect.is_some() || self.detached;
         vec![
             self.name.clone(),
-            self.kind.clone(),
+            self.kind.to_string(),
             if doubtful {
                 format!("{}, {}", self.view, if self.detached { "detached" } else { "suspect" })
             } else {
-                self.view.clone()
+                self.view.to_string()
             },
             self.begun.map(|begun| look.since(begun)).unwrap_or_default(),
             self.workloads.to_string(),
@@ -48,7 +48,7 @@ impl Row for ProviderOutput {
     fn cells(&self, look: Audience) -> Vec<String> {
         vec![
             self.name.clone(),
-            self.kind.clone(),
+            self.kind.to_string(),
             state(self).to_owned(),
             self.owned.to_string(),
             self.pending.to_string(),
@@ -56,7 +56,7 @@ impl Row for ProviderOutput {
             (self.blocked + self.rejected).to_string(),
             self.pass.as_ref().map(|pass| look.since(pass.at)).unwrap_or_default(),
             self.drift.to_string(),
-            self.mode.clone(),
+            self.mode.to_string(),
             self.server.clone(),
             self.zones.join(" "),
             self.generation.to_string(),
@@ -99,7 +99,7 @@ impl Row for PlanOutput {
             self.blocked.len().to_string(),
             self.kept.len().to_string(),
             self.drift.len().to_string(),
-            self.mode.clone(),
+            self.mode.to_string(),
             self.hash.clone(),
             self.parked.as_ref().map(|parked| parked.hash.clone()).unwrap_or_default(),
         ]
@@ -116,10 +116,10 @@ impl Row for RecordOutput {
     fn cells(&self, _: Audience) -> Vec<String> {
         vec![
             self.name.clone(),
-            self.kind.clone(),
+            self.kind.to_string(),
             self.value.clone(),
             self.ttl.to_string(),
-            self.state.clone(),
+            self.state.to_string(),
             self.provider.clone(),
             self.zone.clone(),
             self.reasons.join("; "),
@@ -164,7 +164,7 @@ impl Row for WorkloadOutput {
         vec![
             self.source.clone(),
             self.name.clone(),
-            self.kind.clone(),
+            self.kind.to_string(),
             self.state.clone(),
             self.addresses.join(" "),
             self.names.join(" "),
@@ -187,7 +187,7 @@ impl Row for HistoryOutput {
         whys.dedup();
         vec![
             format!("{:.0}", self.at),
-            self.what.clone(),
+            self.what.to_string(),
             text(self.provider.as_ref().or(self.source.as_ref())),
             text(self.name.as_ref().or(self.zone.as_ref())),
             self.text.clone(),
@@ -212,9 +212,9 @@ impl Row for DriftOutput {
         vec![
             self.provider.clone(),
             self.name.clone(),
-            self.kind.clone(),
+            self.kind.to_string(),
             self.value.clone(),
-            self.drift.clone(),
+            self.drift.to_string(),
         ]
     }
 

@@ -165,7 +165,8 @@ fn the_first_pass_of_a_new_leader_writes_nothing_when_nothing_changed() {
         (sync && owned).then_some(())
     };
     assert!(wait_until(SOON, || settled(first)).is_some());
-    let changes = "netstead_changes_total{provider=\"lan\",zone=\"home.test\",outcome=\"applied\"}";
+    let changes =
+        "netstead_changes_total{provider=\"lan\",zone=\"home.test\",action=\"create\",outcome=\"applied\"}";
     // Counted once the pass has ended.
     assert!(wait_until(SOON, || nodes.number(first, changes).filter(|changes| *changes >= 20.0)).is_some());
     nodes.servers[first].signal("KILL").unwrap();

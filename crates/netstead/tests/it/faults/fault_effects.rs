@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, net::SocketAddr, time::Duration};
 
-use netstead_client::types::{ClusterOutput, MemberOutput};
+use netstead_client::types::{ClusterOutput, MemberOutput, NodeRole, ServerRole};
 use netstead_model::{Clock as _, SystemClock};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -31,7 +31,7 @@ impl Cluster {
         self.wait_for("somebody leads", async || {
             let node = self.leader_now().await?;
             let seen = self.seen_by(node).await?;
-            let epoch = seen.leader.filter(|_| seen.role == "leading")?.epoch;
+            let epoch = seen.leader.filter(|_| seen.role == ServerRole::Leading)?.epoch;
             Some(Lead { node, epoch })
         })
         .await
@@ -73,8 +73,11 @@ impl Cluster {
     pub(crate) async fn voters_without(&self, old: &str) {
         let voters = async || {
             let nodes = self.seen_by(self.leader_now().await?).await?.nodes;
-            let voters: BTreeSet<&str> =
-                nodes.iter().filter(|node| node.role != "learner").map(|node| node.id.as_str()).collect();
+            let voters: BTreeSet<&str> = nodes
+                .iter()
+                .filter(|node| node.role != NodeRole::Learner)
+                .map(|node| node.id.as_str())
+                .collect();
             (voters.len() == 3 && nodes.len() == 3 && !voters.contains(old)).then_some(())
         };
         self.wait_for("three vote, and the old node is not one of them", voters).await;

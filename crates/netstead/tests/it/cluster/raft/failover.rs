@@ -125,7 +125,8 @@ fn the_first_pass_of_a_new_leader_writes_nothing_when_nothing_changed() {
         std::fs::write(sandbox.path().join("hosts"), hosts.concat()).unwrap();
     }
     let first = nodes.leader();
-    let applied = "netstead_changes_total{provider=\"lan\",zone=\"home.test\",outcome=\"applied\"}";
+    let applied =
+        "netstead_changes_total{provider=\"lan\",zone=\"home.test\",action=\"create\",outcome=\"applied\"}";
     let calls = |operation: &str| {
         format!(
             "netstead_provider_calls_total{{provider=\"lan\",operation=\"{operation}\",outcome=\"answered\"}}"
