@@ -36,11 +36,11 @@ pub struct Applied {
 pub struct AppliedStep {
     #[serde(flatten)]
     pub step: Step,
-    /// `applied`, `changed`, `unknown`, `not tried`, or `rejected: ` and the server's reason.
+    /// `applied`, `changed`, `unknown`, or `rejected: ` and the server's reason.
     pub outcome: String,
 }
 
-/// A plan that was carried out, with the outcome of each step.
+/// A plan that was carried out, with the outcome of each step. Those that were not tried are no part of it.
 pub(crate) fn applied_plan(plan: &Plan, outcomes: &[UnitOutcome], at: Timestamp) -> Applied {
     let step = |(step, outcome): (&Step, &UnitOutcome)| {
         let outcome = match outcome {
@@ -48,12 +48,12 @@ pub(crate) fn applied_plan(plan: &Plan, outcomes: &[UnitOutcome], at: Timestamp)
             UnitOutcome::Changed => "changed".into(),
             UnitOutcome::Rejected { reason } => format!("rejected: {reason}"),
             UnitOutcome::Unknown => "unknown".into(),
-            UnitOutcome::NotTried => "not tried".into(),
+            UnitOutcome::NotTried => return None,
         };
-        AppliedStep { step: step.clone(), outcome }
+        Some(AppliedStep { step: step.clone(), outcome })
     };
     let Plan { provider, generation, hash, .. } = plan;
-    let steps = plan.steps.iter().zip(outcomes).map(step).collect();
+    let steps = plan.steps.iter().zip(outcomes).filter_map(step).collect();
     Applied { provider: provider.clone(), generation: *generation, hash: *hash, at, steps }
 }
 
