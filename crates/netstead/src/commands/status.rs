@@ -20,6 +20,8 @@ use crate::{
 const NOT_READY: &str = "not ready";
 /// An answer that is younger than this is as good as new.
 const OLD: Duration = Duration::from_secs(1);
+/// Shown for anything younger that may be out of date.
+const LEAST: Span = Span::from_secs(1);
 
 pub(crate) async fn status(context: &Context, args: &Status) -> anyhow::Result<Exit> {
     if args.ready {
@@ -69,6 +71,8 @@ async fn latest(client: &Client) -> Result<LatestStatus, ClientError> {
     let mut known = memory.status().await?;
     let age = memory.age().filter(|age| *age >= OLD).map(|age| Span::from_secs(age.as_secs()));
     if known.state == NOT_READY {
+        // Without an age the server knows that nothing newer can exist.
+        let age = age.or_else(|| memory.age().filter(|age| !age.is_zero()).map(|_| LEAST));
         return Ok(LatestStatus { status: known, age });
     }
     match client.status().await {
@@ -76,7 +80,7 @@ async fn latest(client: &Client) -> Result<LatestStatus, ClientError> {
         Err(error @ (ClientError::Unavailable { .. } | ClientError::Slow { .. })) => {
             NOT_READY.clone_into(&mut known.state);
             known.reason = Some(without_stale_hint(&error.to_string()).to_owned());
-            Ok(LatestStatus { status: known, age: age.or(Some(Span::from_secs(1))) })
+            Ok(LatestStatus { status: known, age: age.or(Some(LEAST)) })
         }
         Err(error) => Err(error),
     }
