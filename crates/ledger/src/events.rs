@@ -152,6 +152,12 @@ pub(crate) async fn behind(
     }
 }
 
+/// The time of the newest event.
+pub(crate) async fn newest(snapshot: &dyn Snapshot) -> Result<Option<Timestamp>, LedgerError> {
+    let groups = snapshot.range_back(EVENT.as_bytes(), None, 1).await?;
+    Ok(decode_groups(&groups)?.last().map(|event| event.at))
+}
+
 async fn by_number(
     snapshot: &dyn Snapshot,
     mut numbers: Vec<u64>,

@@ -71,8 +71,14 @@ impl Follower {
             return Ok(()); // Nothing older than what is known can be of use.
         }
         match load::load(snapshot.clone()).await? {
-            Some(loaded) => self.adopt(loaded, snapshot).await?,
-            None => self.shared.rebuild_index(snapshot, 0, 0),
+            Some(loaded) => self.adopt(loaded, snapshot.clone()).await?,
+            None => self.shared.rebuild_index(snapshot.clone(), 0, 0),
+        }
+        if !current {
+            // Nothing says how much was committed elsewhere after the newest event of the copy.
+            let newest = events::newest(&*snapshot).await.unwrap_or_default();
+            let age = newest.map(|at| self.shared.clock.wall().duration_since(at));
+            self.shared.set_unconfirmed(age.and_then(|age| age.try_into().ok()).unwrap_or_default());
         }
         // An old copy ends before the watch begins: what lies between would be missed.
         self.watch = (current || self.shared.options.omits(Sabotage::Gaps)).then_some(watch);

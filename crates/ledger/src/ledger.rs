@@ -30,7 +30,7 @@ use crate::{
     record::{self, EVENT, HEAD_KEY, Head},
     refusal::{LedgerError, Refusal},
     sabotage::Sabotage,
-    shared_state::{Durable, LedgerShared, State},
+    shared_state::{Confirmation, Durable, LedgerShared, State},
     writer::Request,
 };
 
@@ -247,12 +247,7 @@ impl Ledger {
                     let reached = durable.wait_for(known).await;
                     let Ok(reached) = reached.map(|durable| *durable) else { return Err(closed()) };
                     if reached.rewinds == rewinds {
-                        let age = if shared.is_sole_leader() {
-                            Duration::ZERO
-                        } else {
-                            shared.clock.monotonic().saturating_sub(*shared.confirmed.borrow())
-                        };
-                        return Ok(ReadAnswer { value, seq, age });
+                        return Ok(ReadAnswer { value, seq, age: shared.age() });
                     }
                 } else if durable.changed().await.is_err() {
                     return Err(closed());
@@ -294,7 +289,7 @@ impl Ledger {
         };
         let head: Head = record::decode(&entry.key, &entry.value).map_err(load::damaged)?;
         if shared.durable.borrow().seq >= head.seq {
-            shared.confirmed.send_replace(asked_at);
+            shared.confirmed.send_replace(Confirmation::at(asked_at));
         }
         Ok(head.seq)
     }

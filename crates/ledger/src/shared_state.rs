@@ -64,8 +64,8 @@ pub(crate) struct LedgerShared {
     pub role: watch::Sender<Role>,
     /// Goes on while this process leads.
     pub time: LedgerTime,
-    /// Monotonic time at which the store last confirmed the head.
-    pub confirmed: watch::Sender<Duration>,
+    /// When the Book was last known to be the newest.
+    pub confirmed: watch::Sender<Confirmation>,
     pub events: broadcast::Sender<Arc<Event>>,
     pub index: EventIndex,
     /// Damage that was found, in the files of the store or in the data they hold.
@@ -77,6 +77,22 @@ pub(crate) struct LedgerShared {
     pub stop: CancellationToken,
 }
 
+/// The moment at which the Book was known to be the newest.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Confirmation {
+    /// Monotonic time at which the Book was compared with the store, or loaded from a copy.
+    at: Duration,
+    /// How old the Book was then.
+    age: Duration,
+}
+
+impl Confirmation {
+    /// The store confirmed the head at this monotonic time.
+    pub fn at(at: Duration) -> Self {
+        Self { at, age: Duration::ZERO }
+    }
+}
+
 impl LedgerShared {
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, options: Options) -> Self {
         Self {
@@ -85,7 +101,7 @@ impl LedgerShared {
             state: watch::Sender::new(State::Following),
             role: watch::Sender::new(Role::Following),
             time: LedgerTime::default(),
-            confirmed: watch::Sender::new(clock.monotonic()),
+            confirmed: watch::Sender::new(Confirmation::at(clock.monotonic())),
             events: broadcast::Sender::new(EVENT_BACKLOG),
             index: EventIndex::new(0),
             damage: store.damage().cloned().unwrap_or_default(),
@@ -124,10 +140,24 @@ impl LedgerShared {
 
     /// This is where the ledger durably stands.
     pub fn set_durable_head(&self, head: &Head) {
-        self.confirmed.send_replace(self.clock.monotonic());
+        self.confirmed.send_replace(Confirmation::at(self.clock.monotonic()));
         self.epoch.store(head.epoch, Relaxed);
         self.oldest.send_replace(head.oldest);
         self.durable.send_modify(|durable| durable.seq = head.seq);
+    }
+
+    /// The Book comes from this node's own copy, and the newest event in it has this age.
+    pub fn set_unconfirmed(&self, age: Duration) {
+        self.confirmed.send_replace(Confirmation { at: self.clock.monotonic(), age });
+    }
+
+    /// How long ago the Book was last known to be the newest.
+    pub fn age(&self) -> Duration {
+        if self.is_sole_leader() {
+            return Duration::ZERO;
+        }
+        let Confirmation { at, age } = *self.confirmed.borrow();
+        self.clock.monotonic().saturating_sub(at).saturating_add(age)
     }
 
     /// Sends durable events to the subscribers.

@@ -36,6 +36,7 @@ use crate::{
     record::{self, HEAD_KEY, Head, event_key},
     refusal::LedgerError,
     sabotage::Sabotage,
+    shared_state::Confirmation,
 };
 
 /// Requests that are decided between two looks at the commit under way.
@@ -222,7 +223,7 @@ impl Writer {
         }
         match self.shared.store.get(HEAD_KEY.as_bytes()).await {
             Ok(Some(entry)) if entry.version == self.version => {
-                self.shared.confirmed.send_replace(self.shared.clock.monotonic());
+                self.shared.confirmed.send_replace(Confirmation::at(self.shared.clock.monotonic()));
                 self.answer(group);
             }
             Ok(_) => drop(self.recover(None, group, "the head changed under us").await),

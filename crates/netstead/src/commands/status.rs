@@ -19,6 +19,8 @@ use crate::{
 /// A server that does not answer fresh reads says that it is so.
 /// An answer that is younger than this is as good as new.
 const OLD: Duration = Duration::from_secs(1);
+/// Shown for anything younger that may be out of date.
+const LEAST: Span = Span::from_secs(1);
 
 pub(crate) async fn status(context: &Context, args: &Status) -> anyhow::Result<Exit> {
     if args.ready {
@@ -68,6 +70,8 @@ async fn latest(client: &Client) -> Result<LatestStatus, ClientError> {
     let mut known = memory.status().await?;
     let age = memory.age().filter(|age| *age >= OLD).map(|age| Span::from_secs(age.as_secs()));
     if known.state == ServerState::NotReady {
+        // Without an age the server knows that nothing newer can exist.
+        let age = age.or_else(|| memory.age().filter(|age| !age.is_zero()).map(|_| LEAST));
         return Ok(LatestStatus { status: known, age });
     }
     match client.status().await {
@@ -75,7 +79,7 @@ async fn latest(client: &Client) -> Result<LatestStatus, ClientError> {
         Err(error @ (ClientError::Unavailable { .. } | ClientError::Slow { .. })) => {
             known.state = ServerState::NotReady;
             known.reason = Some(without_stale_hint(&error.to_string()).to_owned());
-            Ok(LatestStatus { status: known, age: age.or(Some(Span::from_secs(1))) })
+            Ok(LatestStatus { status: known, age: age.or(Some(LEAST)) })
         }
         Err(error) => Err(error),
     }

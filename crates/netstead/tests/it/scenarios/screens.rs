@@ -71,14 +71,14 @@ fn a_plan_and_the_status_read_well_when_much_is_going_on() {
     let there = wait_until(SOON, || (server.zone("home.test").plain().len() == 7).then_some(()));
     assert!(there.is_some(), "{:?}", server.zone("home.test"));
 
-    // One of each: what the server will not have, what somebody else has, what a typo would take away, a file that is
-    // half written, a change, a removal and something new.
+    // One of each: what the server will not have, what somebody else has, what a typo would take away, a file that
+    // cannot be read in full, a change, a removal and something new.
     sandbox.netstead(["record", "set", "shop.home.test", "MX", "10 _mail.home.test."]);
     sandbox.does("record set mail.home.test A 10.0.3.25");
     sandbox.reload(&config("exclude_domains = [\"app.home.test\"]"));
     sandbox.write("hosts", "10.0.3.2 nas.home.test\n");
     sandbox.netstead(["apply", "--provider", "lan"]);
-    sandbox.write("hosts", "10.0.3.2 nas.home.test\n10.0.3.3 printer.home.te");
+    sandbox.write("hosts", "10.0.3.2 nas.home.test\n10.0.3 printer.home.test\n");
     sandbox.netstead(["apply", "--provider", "lan"]);
     sandbox.does("pause --provider lan --reason moving");
     for line in ["release lan web-2", "claim lan db-1", "record set www.home.test A 10.0.3.10"] {

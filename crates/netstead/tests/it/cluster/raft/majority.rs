@@ -134,9 +134,12 @@ fn a_new_node_that_waits_for_the_others_says_so() {
     let mut nodes = Nodes::prepare(|_| secret(), "");
     let begun = Stopwatch::start();
     nodes.servers[0] = Some(run(&nodes.sandboxes[0]));
-    answers_within(&nodes, 0, begun, "this node is in no cluster yet");
-    let said = nodes.sandboxes[0].netstead(["status"]);
-    assert!(said.out.contains("nothing is known here yet"), "{said:?}");
+    answers_within(&nodes, 0, begun, "nothing is known here yet");
+    let waits = || {
+        let said = nodes.sandboxes[0].netstead(["status"]);
+        said.out.contains("waiting for the other nodes of the cluster").then_some(said)
+    };
+    assert!(wait_until(SOON, waits).is_some(), "{:?}", nodes.sandboxes[0].netstead(["status"]));
     // It can be stopped while it waits.
     let mut server = nodes.servers[0].take().unwrap();
     server.terminate().unwrap();
@@ -160,6 +163,7 @@ fn the_last_node_answers_from_its_copy_also_after_a_restart_and_nothing_is_lost(
     let (left, other) = ((leader + 1) % 3, (leader + 2) % 3);
     nodes.sandboxes[left].does("pool create lan --range 10.0.3.50-10.0.3.200 --domain home.test");
     assert_eq!(nodes.sandboxes[left].does("claim lan web-1"), "10.0.3.50\n");
+    let claimed = Stopwatch::start();
     let answers = |nodes: &Nodes, name: &str, address: &str| {
         for sandbox in &nodes.sandboxes {
             let right = || resolve::try_a(sandbox.dns(), name).filter(|answer| answer.values == [address]);
@@ -178,6 +182,13 @@ fn the_last_node_answers_from_its_copy_also_after_a_restart_and_nothing_is_lost(
     let begun = Stopwatch::start();
     nodes.servers[left] = Some(run(&nodes.sandboxes[left]));
     answers_within(&nodes, left, begun, "majority");
+    // After a restart the copy is as old as the last change in it, not as the restart.
+    let least = claimed.elapsed().as_secs_f64() - 1.0;
+    let stale = nodes.answer(left, Method::GET, "/claims?stale=ok", None);
+    assert!(
+        stale.age.as_ref().is_some_and(|age| age.parse::<f64>().unwrap() >= least),
+        "{least} s: {stale:?}"
+    );
     answers_alone(&nodes, left);
 
     for node in [leader, other] {
