@@ -25,7 +25,8 @@ fn third(number: usize, _: &str) -> String {
 
 #[tokio::test]
 async fn only_a_request_that_may_be_sent_twice_is_repeated() {
-    let cases: [(fn(&Http) -> Request<'_>, usize, bool); 5] = [
+    type Make = fn(&Http) -> Request<'_>;
+    let cases: [(Make, usize, bool); 5] = [
         (|http| http.get("/x"), 3, true),
         (|http| http.put("/x").json(&1).effect(Effect::Idempotent), 3, true),
         (|http| http.post("/x").json(&1).effect(Effect::Read), 3, true),

@@ -1,5 +1,5 @@
 //! One binary of tests: linking is what costs time.
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests are tests")]
 
 mod bodies;
 mod connections;
