@@ -26,7 +26,7 @@ pub struct Streamed {
     pub event: StreamedEvent,
 }
 
-/// What a stream sends. As JSON it has `of`, which is `ledger` or `engine`, beside its own fields.
+/// An event of a stream. As JSON it has `of`, which is `ledger` or `engine`, beside its own fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "of", rename_all = "lowercase")]
 pub enum StreamedEvent {

@@ -27,7 +27,7 @@ pub struct Tally {
     pub changes: u64,
 }
 
-/// What a step does with its name: it only adds values, it only removes values, or it does both or replaces them.
+/// Action of a step on its name: `create` only adds values, `delete` only removes values, all else is `update`.
 fn action(step: &Step) -> &'static str {
     let all = |sign| step.lines.iter().all(|line| line.sign == sign);
     match () {

@@ -28,7 +28,7 @@ use crate::{
     load,
     options::{Health, Options},
     record::{self, EVENT, HEAD_KEY, Head},
-    refusal::{LedgerError, Refusal},
+    refusal::LedgerError,
     sabotage::Sabotage,
     shared_state::{Confirmation, Durable, LedgerShared, State},
     writer::Request,
@@ -401,11 +401,4 @@ fn half_done(error: LedgerError) -> LedgerError {
 
 fn closed() -> LedgerError {
     LedgerError::Unavailable { reason: "it is shutting down".into() }
-}
-
-impl LedgerError {
-    /// The refusal, if this error is one: then asking again without a change does not help.
-    pub fn is_refusal(&self) -> Option<&Refusal> {
-        if let Self::Refused(refusal) = self { Some(refusal) } else { None }
-    }
 }

@@ -115,7 +115,7 @@ open_enum! {
         Powerdns = "powerdns",
         Rfc2136 = "rfc2136",
     }
-    /// What Netstead may do on a provider.
+    /// Changes that Netstead may make on a provider.
     Mode {
         Managed = "managed",
         Additive = "additive",
@@ -155,7 +155,7 @@ open_enum! {
         Drift = "drift",
         Foreign = "foreign",
     }
-    /// What a plan does with a value.
+    /// Action of a plan on a value.
     ChangeAction {
         Add = "add",
         Change = "change",

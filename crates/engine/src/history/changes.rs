@@ -122,7 +122,7 @@ impl Change {
     }
 }
 
-/// What happened at one moment, in the order of its places.
+/// Changes and events of one moment, in the order of their places.
 pub type LiveChanges = Arc<[Change]>;
 
 impl Change {

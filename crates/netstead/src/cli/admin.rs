@@ -8,7 +8,7 @@ use netstead_model::{Ident, Span};
 
 use super::get::Period;
 
-/// What happens, as it happens, and what happened, for archives
+/// Watch events as they happen, or export them for archives
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 Examples:

@@ -10,7 +10,7 @@ use netstead_client::types::{AddressState, EventKind};
 use netstead_model::{Ident, Key, Name, Range, Selector};
 
 pub(crate) use self::{
-    dns_filters::{Changes, Drift, Plans, Providers, Records, Sources, Workloads, Zones},
+    dns_filters::{Changes, OfProvider, Records, Workloads},
     period::{Moment, Period},
 };
 
@@ -107,7 +107,7 @@ Examples:
 Example:
   netstead get zones"
     )]
-    Zones(Zones),
+    Zones(OfProvider),
     /// Where names come from
     #[command(
         visible_alias = "source",
@@ -115,7 +115,7 @@ Example:
 Example:
   netstead get sources"
     )]
-    Sources(Sources),
+    Sources,
     /// The DNS servers that are kept in line
     #[command(
         visible_alias = "provider",
@@ -123,7 +123,7 @@ Example:
 Example:
   netstead get providers -o wide"
     )]
-    Providers(Providers),
+    Providers,
     /// The newest plan of each provider, in one line
     #[command(
         visible_alias = "plan",
@@ -131,7 +131,7 @@ Example:
 Example:
   netstead get plans"
     )]
-    Plans(Plans),
+    Plans,
     /// What runs, and the names it asks for
     #[command(
         visible_alias = "workload",
@@ -144,7 +144,7 @@ Example:
     #[command(after_help = "\
 Example:
   netstead get drift")]
-    Drift(Drift),
+    Drift(OfProvider),
     /// Who may do what
     #[command(
         hide = true,
@@ -215,6 +215,13 @@ pub(crate) struct Events {
     /// Only this kind: claimed, released, expired, moved, pool-created, …
     #[arg(long)]
     pub(crate) what: Option<EventKind>,
+    #[command(flatten)]
+    pub(crate) newest: Newest,
+}
+
+/// The newest of a list of what happened.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Newest {
     #[command(flatten)]
     pub(crate) period: Period,
     /// At most this many, the newest; 0 for all

@@ -22,14 +22,14 @@ pub(crate) async fn get(context: &Context, args: &Changes, watched: bool) -> any
         zone: args.zone.as_ref().map(ToString::to_string),
         name: args.name.as_ref().map(ToString::to_string),
         what: args.what.clone(),
-        since: args.period.since.map(resolve),
-        until: args.period.until.map(resolve),
+        since: args.newest.period.since.map(resolve),
+        until: args.newest.period.until.map(resolve),
         ..ChangeQuery::default()
     };
     if watched {
-        return watch(context, query, args.limit).await;
+        return watch(context, query, args.newest.limit).await;
     }
-    let changes = newest(context, query, args.limit).await?;
+    let changes = newest(context, query, args.newest.limit).await?;
     output::list(&changes, context.format, context.now())
 }
 

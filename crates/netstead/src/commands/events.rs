@@ -26,12 +26,12 @@ pub(crate) async fn get(context: &Context, args: &Events, watched: bool) -> anyh
         key: args.key.as_ref().map(ToString::to_string),
         pool: args.pool.as_ref().map(ToString::to_string),
         what: args.what.clone(),
-        ..within(context, &args.period)
+        ..within(context, &args.newest.period)
     };
     if watched {
-        return watch(context, query, args.limit).await;
+        return watch(context, query, args.newest.limit).await;
     }
-    let events = newest(context, query, args.limit).await?;
+    let events = newest(context, query, args.newest.limit).await?;
     output::list(&events, context.format, context.now())
 }
 

@@ -7,7 +7,7 @@ use netstead_client::{
 
 use super::{Context, changes, events, token, watch};
 use crate::{
-    cli::get::{Addresses, Claims, Drift, Get, Pools, Records, Reservations, What},
+    cli::get::{Addresses, Claims, Get, OfProvider, Pools, Records, Reservations, What},
     failure::Failure,
     output::{self, Row},
 };
@@ -29,9 +29,9 @@ pub(crate) async fn get(context: &Context, args: &Get) -> anyhow::Result<()> {
             let query = WorkloadQuery { source: text(filter.source.as_ref()), ..WorkloadQuery::default() };
             show(context, query, args.watch).await
         }
-        What::Sources(_) => show(context, SourceQuery::default(), args.watch).await,
-        What::Providers(_) => show(context, ProviderQuery::default(), args.watch).await,
-        What::Plans(_) => show(context, PlanQuery::default(), args.watch).await,
+        What::Sources => show(context, SourceQuery::default(), args.watch).await,
+        What::Providers => show(context, ProviderQuery::default(), args.watch).await,
+        What::Plans => show(context, PlanQuery::default(), args.watch).await,
         What::Drift(filter) => drift(context, filter, args.watch).await,
         What::Tokens => token::list(context).await,
     }
@@ -48,7 +48,7 @@ where
 }
 
 /// What stands in the plans.
-async fn drift(context: &Context, filter: &Drift, watched: bool) -> anyhow::Result<()> {
+async fn drift(context: &Context, filter: &OfProvider, watched: bool) -> anyhow::Result<()> {
     if watched {
         return Err(Failure::new("drift cannot be watched")
             .hint("watch `netstead get records --state drift`")

@@ -39,6 +39,26 @@ fn what_changes_is_shown_as_it_happens() {
 }
 
 #[test]
+fn events_of_addresses_and_of_names_are_shown_together() {
+    let sandbox = Sandbox::with_server();
+    sandbox.does("pool create lan --range 10.0.3.50-10.0.3.60 --domain home.test");
+    let mut events = watch(&sandbox, &["events", "watch"]);
+    let mut lines = watch(&sandbox, &["events", "watch", "-o", "json"]);
+    events.wait_for_line("SUBJECT", SOON).unwrap();
+    // Both are connected once they show what the ledger did.
+    sandbox.does("claim lan first");
+    events.wait_for_line("ledger   claimed", SOON).unwrap();
+    lines.wait_for_line(r#""of":"ledger""#, SOON).unwrap();
+    sandbox.does("claim lan second");
+    events.wait_for_line("second.home.test  ", SOON).unwrap();
+    lines.wait_for_line(r#""name":"second.home.test""#, SOON).unwrap();
+    let log = events.log();
+    let told = log.lines().find(|line| line.contains("second.home.test ")).unwrap();
+    let words: Vec<&str> = told.split_whitespace().skip(1).collect();
+    assert_eq!(words, ["engine", "applied", "builtin", "second.home.test", "+", "A", "10.0.3.51"], "{log}");
+}
+
+#[test]
 fn an_export_goes_on_where_the_last_one_ended() {
     let sandbox = Sandbox::with_server();
     sandbox.does("pool create lan --range 10.0.3.50-10.0.3.60");

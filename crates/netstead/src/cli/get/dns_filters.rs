@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use netstead_client::types::{self, ChangeKind};
 use netstead_model::{Ident, Name};
 
-use super::Period;
+use super::Newest;
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct Records {
@@ -67,14 +67,12 @@ pub(crate) struct Changes {
     #[arg(long)]
     pub(crate) what: Option<ChangeKind>,
     #[command(flatten)]
-    pub(crate) period: Period,
-    /// At most this many, the newest; 0 for all
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    pub(crate) limit: usize,
+    pub(crate) newest: Newest,
 }
 
+/// A list of which each thing is of one provider.
 #[derive(Debug, Default, Args)]
-pub(crate) struct Zones {
+pub(crate) struct OfProvider {
     /// Only those of this provider
     #[arg(long)]
     pub(crate) provider: Option<Ident>,
@@ -85,20 +83,4 @@ pub(crate) struct Workloads {
     /// Only those of this source
     #[arg(long)]
     pub(crate) source: Option<Ident>,
-}
-
-#[derive(Debug, Default, Args)]
-pub(crate) struct Sources {}
-
-#[derive(Debug, Default, Args)]
-pub(crate) struct Providers {}
-
-#[derive(Debug, Default, Args)]
-pub(crate) struct Plans {}
-
-#[derive(Debug, Default, Args)]
-pub(crate) struct Drift {
-    /// Only that of this provider
-    #[arg(long)]
-    pub(crate) provider: Option<Ident>,
 }
