@@ -1,6 +1,7 @@
 //! Real DNS servers on loopback, each in a directory of its own.
 
 mod bind;
+mod dnsmasq;
 mod knot;
 mod powerdns;
 mod primary;
@@ -9,6 +10,7 @@ use std::{fs, io, path::Path, process::Command, time::Duration};
 
 pub use self::{
     bind::{Bind, Named, SecretiveBind, SecretiveNamed},
+    dnsmasq::Dnsmasq,
     knot::{Knot, Knotd},
     powerdns::PowerDns,
     primary::{Primary, PrimaryKind},

@@ -1,7 +1,7 @@
 //! Test tools: real servers, networks, small disks, and documents whose commands are run.
 //!
 //! - [`Process`]: a server that runs as long as its value lives. On top of it: [`Etcd`], [`Bind`], [`Knot`], [`PowerDns`],
-//!   [`Dockerd`], [`Sshd`].
+//!   [`Dnsmasq`], [`Dockerd`], [`Sshd`].
 //! - [`VirtualNetwork`] and [`Machine`]: machines in network namespaces, whose links can be cut. [`Tmpfs`]: a disk small enough
 //!   to fill.
 //! - [`LossyProxy`], [`DelayingProxy`], [`RecordingProxy`]: proxies that lose answers, hold requests back, or record them.
@@ -37,7 +37,10 @@ use std::{
 
 pub use self::{
     delaying_proxy::{DelayingProxy, RequestFilter},
-    dns::{Bind, Knot, Knotd, Named, PowerDns, Primary, PrimaryKind, SecretiveBind, SecretiveNamed, TsigKey},
+    dns::{
+        Bind, Dnsmasq, Knot, Knotd, Named, PowerDns, Primary, PrimaryKind, SecretiveBind, SecretiveNamed,
+        TsigKey,
+    },
     dockerd::Dockerd,
     etcd::{Etcd, EtcdHost},
     lossy_proxy::LossyProxy,

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use netstead_testkit::{Bind, Knot, PowerDns, TsigKey};
+use netstead_testkit::{Bind, Dnsmasq, Knot, PowerDns, TsigKey};
 
 use crate::{resolve, sandbox::Sandbox};
 
@@ -45,6 +45,20 @@ fn rfc2136(port: u16, key: &TsigKey) -> String {
          zones = [\"home.test\", \"3.0.10.in-addr.arpa\"]\n",
         key.name, key.algorithm, key.secret
     )
+}
+
+#[test]
+fn dnsmasq_gets_the_names_of_claims() {
+    let Some(server) = Dnsmasq::start() else { return };
+    let reload: Vec<String> = server.restart_command().iter().map(|word| format!("{word:?}")).collect();
+    let config = format!(
+        "[dns.lan]\ntype = \"dnsmasq\"\nhostsdir = {:?}\nconf_dir = {:?}\nreload = [{}]\n\
+         domains = [\"home.test\", \"3.0.10.in-addr.arpa\"]\n",
+        server.hostsdir(),
+        server.conf_dir(),
+        reload.join(", ")
+    );
+    claim_and_release(&config, server.address().port());
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! One instance of dnsweaver as a provider.
 
+mod files;
+
 use crate::import::{
     Variables,
     draft::{Draft, Table},
@@ -39,7 +41,8 @@ impl<'a> Instance<'a> {
 type CarryOver = fn(&mut Table, &Instance<'_>);
 
 /// The types of instance that are carried over.
-pub(super) const KINDS: [(&str, CarryOver); 2] = [("powerdns", powerdns), ("rfc2136", rfc2136)];
+pub(super) const KINDS: [(&str, CarryOver); 3] =
+    [("dnsmasq", files::dnsmasq), ("powerdns", powerdns), ("rfc2136", rfc2136)];
 
 pub(super) fn add(draft: &mut Draft, variables: &Variables, name: &str) {
     let prefix = super::prefix_of(name);
