@@ -4,6 +4,7 @@
 //!  engine ──► DnsProvider ──┬─► dns::dnsmasq    files in its directories, here or through ssh
 //!                           ├─► dns::powerdns   HTTP API: one PATCH per zone, halved to find a refused unit
 //!                           ├─► dns::rfc2136    DNS UPDATE over TCP with TSIG: BIND, Knot, ...
+//!                           ├─► dns::webhook    a program of the user's: signed batches, or dnsweaver's protocol
 //!                           └─► builtin         in the crate `nameserver`
 //! ```
 //!

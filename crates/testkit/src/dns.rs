@@ -5,6 +5,7 @@ mod dnsmasq;
 mod knot;
 mod powerdns;
 mod primary;
+mod webhook;
 
 use std::{fs, io, path::Path, process::Command, time::Duration};
 
@@ -14,6 +15,7 @@ pub use self::{
     knot::{Knot, Knotd},
     powerdns::PowerDns,
     primary::{Primary, PrimaryKind},
+    webhook::{DnsweaverReceiver, WebhookFault, WebhookReceiver},
 };
 
 const SOON: Duration = Duration::from_secs(30);

@@ -139,6 +139,25 @@ fn a_dnsmasq_of_dnsweavers_is_restarted_and_not_reloaded() {
 }
 
 #[test]
+fn a_webhook_of_dnsweavers_keeps_its_protocol() {
+    let variables = [
+        "TYPE=webhook",
+        "URL=https://hook.home.test",
+        "AUTH_HEADER=X-Token",
+        "AUTH_TOKEN=hunter2",
+        "TIMEOUT=10s",
+        "RETRIES=3",
+        "TLS_CA_FILE=/etc/ca.pem",
+    ];
+    assert_eq!(
+        imported(&variables.map(|line| format!("DNSWEAVER_LAN_{line}\n")).concat()),
+        "[dns.lan]\ntype = \"webhook\"\nprotocol = \"dnsweaver\"\nurl = \"https://hook.home.test\"\n\
+         auth_header = \"X-Token\"\nauth_token = { env = \"DNSWEAVER_LAN_AUTH_TOKEN\" }\ntimeout = \"10s\"\n\
+         # RETRIES=3: how often something is repeated is not set here\nca_file = \"/etc/ca.pem\"\n"
+    );
+}
+
+#[test]
 fn a_yaml_file_of_dnsweavers_becomes_the_same() {
     let sandbox = Sandbox::empty();
     let file = sandbox.path().join("config.yaml");

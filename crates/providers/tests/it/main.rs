@@ -12,3 +12,4 @@ mod per_record_server;
 mod powerdns;
 mod rfc2136;
 mod support;
+mod webhook;
