@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    fmt::Write as _,
     io::{self, BufRead as _, BufReader, Read as _, Write as _},
     net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     sync::{
@@ -132,7 +133,8 @@ fn answer_all(stream: &TcpStream, running: &AtomicBool, handler: &Handler) -> io
         let HttpAnswer { status, headers, body, sent } = handler(&request);
         let mut bytes = format!("HTTP/1.1 {status} x\r\ncontent-length: {}\r\n", body.len());
         for (name, value) in headers {
-            bytes.push_str(&format!("{name}: {value}\r\n"));
+            // Writing to a string cannot fail.
+            let _ = write!(bytes, "{name}: {value}\r\n");
         }
         bytes.push_str("\r\n");
         let mut bytes = bytes.into_bytes();

@@ -58,7 +58,7 @@ impl DnsweaverReceiver {
         self.state.held().requests
     }
 
-    /// Trusts nobody any more, or again.
+    /// Refuses every client from now on, or trusts the secret again.
     pub fn lock(&self, locked: bool) {
         self.state.held().locked = locked;
     }
@@ -133,17 +133,18 @@ impl Held {
         }
         self.next += 1;
         let mut record = body.clone();
-        record["id"] = json!(self.next.to_string());
+        if let Some(fields) = record.as_object_mut() {
+            fields.insert("id".into(), json!(self.next.to_string()));
+        }
         self.records.push(record);
         HttpAnswer::json(201, &json!({ "id": self.next.to_string() }))
     }
 
     fn update(&mut self, body: &Value) -> HttpAnswer {
-        let wanted = json!({ "value": body["old_value"], "srv": body["old_srv"] });
         let found = self.records.iter_mut().find(|record| {
             same(record, body, &["hostname", "type"])
-                && record["value"] == wanted["value"]
-                && record["srv"] == wanted["srv"]
+                && record.get("value") == body.get("old_value")
+                && record.get("srv") == body.get("old_srv")
         });
         let Some(record) = found else { return complaint(404, "it is not there") };
         record["value"] = body["new_value"].clone();

@@ -90,7 +90,7 @@ impl WebhookReceiver {
         (held.carried_out, held.repeated)
     }
 
-    /// Trusts nobody any more, or again.
+    /// Refuses every client from now on, or trusts the secret again.
     pub fn lock(&self, locked: bool) {
         self.state.held().locked = locked;
     }
