@@ -35,6 +35,8 @@ pub struct Subject {
     pub zone: Name,
     /// Something the server will not have; [`Subject::out_of_zone`] suits most.
     pub poison: Unit,
+    /// Values of the checks that the server cannot hold, by type and text: each must be rejected.
+    pub impossible: Vec<(RecordType, &'static str)>,
     /// How many requests the provider has made so far, if that is known.
     pub requests: Option<Box<dyn Fn() -> usize + Send + Sync>>,
     pub generation: AtomicU64,
@@ -76,7 +78,7 @@ impl Subject {
     /// Zones that no other program can reach.
     pub fn inside(provider: Arc<dyn DnsProvider>, zone: Name) -> Self {
         let (poison, generation) = (Self::out_of_zone(), AtomicU64::new(1));
-        Self { provider, stranger: None, zone, poison, requests: None, generation }
+        Self { provider, stranger: None, zone, poison, impossible: Vec::new(), requests: None, generation }
     }
 
     /// A name that is in no zone of any server under test.

@@ -1,8 +1,10 @@
 //! Providers: each speaks to one kind of DNS server and implements the trait `DnsProvider` of `netstead_model`.
 //!
 //! ```text
-//!  engine ──► DnsProvider ──┬─► dns::powerdns   HTTP API: one PATCH per zone, halved to find a refused unit
+//!  engine ──► DnsProvider ──┬─► dns::dnsmasq    files in its directories, here or through ssh
+//!                           ├─► dns::powerdns   HTTP API: one PATCH per zone, halved to find a refused unit
 //!                           ├─► dns::rfc2136    DNS UPDATE over TCP with TSIG: BIND, Knot, ...
+//!                           ├─► dns::webhook    a program of the user's: signed batches, or dnsweaver's protocol
 //!                           └─► builtin         in the crate `nameserver`
 //! ```
 //!

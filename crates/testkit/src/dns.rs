@@ -1,17 +1,21 @@
 //! Real DNS servers on loopback, each in a directory of its own.
 
 mod bind;
+mod dnsmasq;
 mod knot;
 mod powerdns;
 mod primary;
+mod webhook;
 
 use std::{fs, io, path::Path, process::Command, time::Duration};
 
 pub use self::{
     bind::{Bind, Named, SecretiveBind, SecretiveNamed},
+    dnsmasq::Dnsmasq,
     knot::{Knot, Knotd},
     powerdns::PowerDns,
     primary::{Primary, PrimaryKind},
+    webhook::{DnsweaverReceiver, WebhookFault, WebhookReceiver},
 };
 
 const SOON: Duration = Duration::from_secs(30);

@@ -1,7 +1,8 @@
 //! Test tools: real servers, networks, small disks, and documents whose commands are run.
 //!
 //! - [`Process`]: a server that runs as long as its value lives. On top of it: [`Etcd`], [`Bind`], [`Knot`], [`PowerDns`],
-//!   [`Dockerd`], [`Sshd`].
+//!   [`Dnsmasq`], [`Dockerd`], [`Sshd`].
+//! - [`WebhookReceiver`] and [`DnsweaverReceiver`]: receivers of webhooks that only pretend, and can be told to fail.
 //! - [`VirtualNetwork`] and [`Machine`]: machines in network namespaces, whose links can be cut. [`Tmpfs`]: a disk small enough
 //!   to fill.
 //! - [`LossyProxy`], [`DelayingProxy`], [`RecordingProxy`]: proxies that lose answers, hold requests back, or record them.
@@ -19,6 +20,7 @@ mod dns;
 mod dockerd;
 mod etcd;
 pub mod history;
+mod http_fake;
 mod lossy_proxy;
 mod process;
 mod recording_proxy;
@@ -37,7 +39,10 @@ use std::{
 
 pub use self::{
     delaying_proxy::{DelayingProxy, RequestFilter},
-    dns::{Bind, Knot, Knotd, Named, PowerDns, Primary, PrimaryKind, SecretiveBind, SecretiveNamed, TsigKey},
+    dns::{
+        Bind, Dnsmasq, DnsweaverReceiver, Knot, Knotd, Named, PowerDns, Primary, PrimaryKind, SecretiveBind,
+        SecretiveNamed, TsigKey, WebhookFault, WebhookReceiver,
+    },
     dockerd::Dockerd,
     etcd::{Etcd, EtcdHost},
     lossy_proxy::LossyProxy,

@@ -88,6 +88,26 @@ impl Sshd {
         self.dir.path().join("ssh_config")
     }
 
+    /// The key that opens it.
+    pub fn key_file(&self) -> PathBuf {
+        self.dir.path().join("user")
+    }
+
+    /// A key that does not open it.
+    pub fn other_key_file(&self) -> PathBuf {
+        self.dir.path().join("host")
+    }
+
+    /// The file that [`Sshd::make_known`] writes the server's key to.
+    pub fn known_hosts_file(&self) -> PathBuf {
+        self.dir.path().join("known")
+    }
+
+    /// The key opens it again.
+    pub fn allow(&self) -> io::Result<()> {
+        fs::copy(self.dir.path().join("user.pub"), self.dir.path().join("authorized")).map(drop)
+    }
+
     /// Makes the server's key known; before that, ssh refuses to connect.
     pub fn make_known(&self) -> io::Result<()> {
         let key = fs::read_to_string(self.dir.path().join("host.pub"))?;

@@ -10,7 +10,10 @@ use std::{
     path::Path,
 };
 
-use nix::fcntl::OFlag;
+use nix::{
+    fcntl::{AT_FDCWD, AtFlags, OFlag},
+    unistd::{AccessFlags, faccessat},
+};
 
 /// The most of a configuration file, in bytes. It holds keys and lists, and no data.
 pub const MOST_OF_CONFIG: u64 = 16 << 20;
@@ -87,6 +90,15 @@ fn read_from(input: impl Read, limit: u64) -> io::Result<Vec<u8>> {
 fn text(bytes: Vec<u8>) -> io::Result<String> {
     String::from_utf8(bytes)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text in UTF-8"))
+}
+
+/// Whether this process may make and replace files in a directory. Nothing is changed.
+pub fn may_write_in(dir: &Path) -> io::Result<()> {
+    if !std::fs::metadata(dir)?.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::NotADirectory, "it is not a directory"));
+    }
+    let wanted = AccessFlags::W_OK | AccessFlags::X_OK;
+    faccessat(AT_FDCWD, dir, wanted, AtFlags::AT_EACCESS).map_err(io::Error::from)
 }
 
 /// How to open a file that is ours alone: a new one gets the mode 0600, whatever the umask lets through.

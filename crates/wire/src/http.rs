@@ -147,6 +147,19 @@ impl Http {
         self.prefixed_secret(HeaderName::from_static(name), "", key, secret)
     }
 
+    /// As [`Http::secret_header`], with a header that a setting names: `name_key` is its key.
+    pub fn named_secret_header(
+        self,
+        name_key: &'static str,
+        name: &str,
+        key: &'static str,
+        secret: &SecretValue,
+    ) -> Result<Self, SettingsError> {
+        let name = HeaderName::from_bytes(name.as_bytes())
+            .map_err(|_| SettingsError::new(name_key, format!("`{name}` is no name of a header")))?;
+        self.prefixed_secret(name, "", key, secret)
+    }
+
     /// Sends `Authorization: Bearer SECRET` with every request.
     pub fn bearer(self, key: &'static str, secret: &SecretValue) -> Result<Self, SettingsError> {
         self.authorization("Bearer ", key, secret)

@@ -17,7 +17,12 @@
 mod run;
 mod target;
 
-use std::{io, path::PathBuf, process::Stdio, time::Duration};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::Duration,
+};
 
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWrite, join},
@@ -65,6 +70,7 @@ pub struct Ssh {
     target: SshTarget,
     config_file: Option<PathBuf>,
     identity_file: Option<PathBuf>,
+    known_hosts_file: Option<PathBuf>,
     timeout: Duration,
     limit: usize,
 }
@@ -76,7 +82,8 @@ pub struct SshStream {
 
 impl Ssh {
     pub fn new(target: SshTarget) -> Self {
-        Self { target, config_file: None, identity_file: None, timeout: WHOLE, limit: MOST_OUTPUT }
+        let (config_file, identity_file, known_hosts_file) = (None, None, None);
+        Self { target, config_file, identity_file, known_hosts_file, timeout: WHOLE, limit: MOST_OUTPUT }
     }
 
     /// Settings of ssh instead of the user's own.
@@ -89,6 +96,12 @@ impl Ssh {
     #[must_use]
     pub fn identity_file(self, path: impl Into<PathBuf>) -> Self {
         Self { identity_file: Some(path.into()), ..self }
+    }
+
+    /// The only file with host keys to trust, instead of the user's own and the machine's.
+    #[must_use]
+    pub fn known_hosts_file(self, path: impl Into<PathBuf>) -> Self {
+        Self { known_hosts_file: Some(path.into()), ..self }
     }
 
     /// How long one command may take, connecting included. 30 s unless set.
@@ -128,6 +141,15 @@ impl Ssh {
         }
         if let Some(file) = &self.identity_file {
             command.args(["-o", "IdentitiesOnly=yes", "-i"]).arg(file);
+        }
+        if let Some(file) = &self.known_hosts_file {
+            let option = |name: &str, value: &Path| {
+                // ssh reads the value as a line of its settings: blanks need quotes, and a percent sign begins a token.
+                format!("{name}=\"{}\"", value.display().to_string().replace('%', "%%"))
+            };
+            command.args(["-o", "StrictHostKeyChecking=yes"]);
+            command.args(["-o", &option("UserKnownHostsFile", file)]);
+            command.args(["-o", &option("GlobalKnownHostsFile", Path::new("/dev/null"))]);
         }
         if let Some(user) = user {
             command.args(["-l", user]);

@@ -62,7 +62,7 @@ pub(crate) const TESTS: &[Need] = &[
     need("knotd", "DNS UPDATE is tested against Knot"),
     need("dig", "asks our nameserver as people do"),
     need("kdig", "asks our nameserver as people do"),
-    need("dnsmasq", "the guide's line for it is tried"),
+    need("dnsmasq", "is tested against itself"),
     need("unbound", "the guide's line for it is tried"),
     need("etcd", "the store in an etcd is tested against a real one"),
     need("etcdctl", "gives etcd its users"),

@@ -89,6 +89,74 @@ fn an_env_file_of_dnsweavers_becomes_a_configuration_that_is_valid() {
     assert!(again.err.contains("cannot make"), "{}", again.err);
 }
 
+/// The table of one instance of dnsweaver, as a configuration that `config check` accepts.
+fn imported(variables: &str) -> String {
+    let sandbox = Sandbox::empty();
+    let (env, out) = (sandbox.path().join("dnsweaver.env"), sandbox.path().join("netstead.toml"));
+    let shared =
+        "DNSWEAVER_INSTANCES=lan\nDNSWEAVER_LAN_DOMAINS=*.home.test\nDNSWEAVER_LAN_TARGET=10.0.3.9\n";
+    std::fs::write(&env, format!("{shared}{variables}")).unwrap();
+    sandbox.does(&format!("import dnsweaver --env-file {} --out {}", env.display(), out.display()));
+    sandbox.does(&format!("config check {}", out.display()));
+    let text = std::fs::read_to_string(&out).unwrap();
+    assert!(!text.contains("hunter"), "a secret is never copied: {text}");
+    assert!(!text.contains("Not carried over"), "{text}");
+    let begin = text.find("[dns.lan]").unwrap();
+    let end = text[begin..].find("domains = ").unwrap();
+    text[begin..begin + end].to_owned()
+}
+
+#[test]
+fn a_dnsmasq_of_dnsweavers_is_restarted_and_not_reloaded() {
+    assert_eq!(
+        imported("DNSWEAVER_LAN_TYPE=dnsmasq\n"),
+        "[dns.lan]\ntype = \"dnsmasq\"\nconf_dir = \"/etc/dnsmasq.d\"\n\
+         # `systemctl reload dnsmasq` does not make dnsmasq read this directory; a restart does\n\
+         reload = [\"systemctl\", \"restart\", \"dnsmasq\"]\n"
+    );
+    let variables = [
+        "TYPE=dnsmasq",
+        "CONFIG_DIR=/opt/dns",
+        "CONFIG_FILE=weaver.conf",
+        "RELOAD_COMMAND=/etc/init.d/dnsmasq restart",
+        "ZONE=home.test",
+        "SSH_HOST=router",
+        "SSH_PORT=2222",
+        "SSH_USER=root",
+        "SSH_KEY_FILE=/run/secrets/key",
+        "SSH_PASSWORD=hunter2",
+        "SSH_KNOWN_HOSTS_FILE=/etc/known",
+        "SSH_STRICT_HOST_KEY_CHECKING=false",
+    ];
+    assert_eq!(
+        imported(&variables.map(|line| format!("DNSWEAVER_LAN_{line}\n")).concat()),
+        "[dns.lan]\ntype = \"dnsmasq\"\nconf_dir = \"/opt/dns\"\ndnsweaver_file = \"weaver.conf\"\n\
+         reload = [\"/etc/init.d/dnsmasq\", \"restart\"]\nssh = \"ssh://root@router:2222\"\n\
+         ssh_key = \"/run/secrets/key\"\nssh_known_hosts = \"/etc/known\"\n\
+         # SSH_STRICT_HOST_KEY_CHECKING=false: the host's key must be known here\n\
+         # SSH_PASSWORD is not carried over: ssh logs in with a key\n"
+    );
+}
+
+#[test]
+fn a_webhook_of_dnsweavers_keeps_its_protocol() {
+    let variables = [
+        "TYPE=webhook",
+        "URL=https://hook.home.test",
+        "AUTH_HEADER=X-Token",
+        "AUTH_TOKEN=hunter2",
+        "TIMEOUT=10s",
+        "RETRIES=3",
+        "TLS_CA_FILE=/etc/ca.pem",
+    ];
+    assert_eq!(
+        imported(&variables.map(|line| format!("DNSWEAVER_LAN_{line}\n")).concat()),
+        "[dns.lan]\ntype = \"webhook\"\nprotocol = \"dnsweaver\"\nurl = \"https://hook.home.test\"\n\
+         auth_header = \"X-Token\"\nauth_token = { env = \"DNSWEAVER_LAN_AUTH_TOKEN\" }\ntimeout = \"10s\"\n\
+         # RETRIES=3: how often something is repeated is not set here\nca_file = \"/etc/ca.pem\"\n"
+    );
+}
+
 #[test]
 fn a_yaml_file_of_dnsweavers_becomes_the_same() {
     let sandbox = Sandbox::empty();

@@ -3,6 +3,7 @@
 
 mod adding_a_provider;
 mod by_query;
+mod dnsmasq;
 mod failover;
 mod http;
 mod late_writes;
@@ -12,3 +13,4 @@ mod per_record_server;
 mod powerdns;
 mod rfc2136;
 mod support;
+mod webhook;

@@ -1,5 +1,7 @@
 //! One instance of dnsweaver as a provider.
 
+mod files;
+
 use crate::import::{
     Variables,
     draft::{Draft, Table},
@@ -39,7 +41,8 @@ impl<'a> Instance<'a> {
 type CarryOver = fn(&mut Table, &Instance<'_>);
 
 /// The types of instance that are carried over.
-pub(super) const KINDS: [(&str, CarryOver); 2] = [("powerdns", powerdns), ("rfc2136", rfc2136)];
+pub(super) const KINDS: [(&str, CarryOver); 4] =
+    [("dnsmasq", files::dnsmasq), ("powerdns", powerdns), ("rfc2136", rfc2136), ("webhook", webhook)];
 
 pub(super) fn add(draft: &mut Draft, variables: &Variables, name: &str) {
     let prefix = super::prefix_of(name);
@@ -80,6 +83,11 @@ fn powerdns(table: &mut Table, instance: &Instance<'_>) {
     }
     // The zones of the domains are found by themselves.
     let _ = instance.get("ZONE");
+    tls(table, instance);
+}
+
+/// The settings of TLS, which all servers behind HTTP share.
+fn tls(table: &mut Table, instance: &Instance<'_>) {
     for (suffix, key) in [
         ("TLS_CA_FILE", "ca_file"),
         ("TLS_CERT_FILE", "client_cert"),
@@ -121,6 +129,33 @@ fn rfc2136(table: &mut Table, instance: &Instance<'_>) {
             table.remark(&format!("{suffix}={value}: not needed here"));
         }
     }
+}
+
+fn webhook(table: &mut Table, instance: &Instance<'_>) {
+    table.text("type", "webhook");
+    table.text("protocol", "dnsweaver");
+    if let Some(url) = instance.get("URL") {
+        table.text("url", url);
+    }
+    // Without the name of a header dnsweaver sends no token.
+    let token = instance.secret("AUTH_TOKEN");
+    match (instance.get("AUTH_HEADER"), token) {
+        (Some(header), Some(token)) => {
+            table.text("auth_header", header);
+            table.raw("auth_token", token);
+        }
+        (None, Some(_)) => table.remark("AUTH_TOKEN without AUTH_HEADER is not sent, by dnsweaver neither"),
+        _ => {}
+    }
+    if let Some(timeout) = instance.get("TIMEOUT") {
+        table.text("timeout", timeout);
+    }
+    for suffix in ["RETRIES", "RETRY_DELAY"] {
+        if let Some(value) = instance.get(suffix) {
+            table.remark(&format!("{suffix}={value}: how often something is repeated is not set here"));
+        }
+    }
+    tls(table, instance);
 }
 
 /// A name without a wildcard means itself alone to dnsweaver, and itself with all below it here.

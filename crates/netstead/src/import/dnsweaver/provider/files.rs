@@ -1,0 +1,53 @@
+//! Servers that are kept in line by files.
+
+use super::Instance;
+use crate::import::draft::Table;
+
+/// Where dnsweaver writes unless it is told otherwise.
+const CONFIG_DIR: &str = "/etc/dnsmasq.d";
+const CONFIG_FILE: &str = "dnsweaver.conf";
+const RELOAD: &str = "systemctl reload dnsmasq";
+
+pub(super) fn dnsmasq(table: &mut Table, instance: &Instance<'_>) {
+    table.text("type", "dnsmasq");
+    table.text("conf_dir", instance.get("CONFIG_DIR").unwrap_or(CONFIG_DIR));
+    if let Some(file) = instance.get("CONFIG_FILE").filter(|file| *file != CONFIG_FILE) {
+        table.text("dnsweaver_file", file);
+    }
+    let written = instance.get("RELOAD_COMMAND").unwrap_or(RELOAD);
+    let words: Vec<&str> = written.split_whitespace().collect();
+    // dnsmasq does not read its configuration again on SIGHUP, which is what a reload sends.
+    let restart: Vec<&str> =
+        words.iter().map(|word| if *word == "reload" { "restart" } else { word }).collect();
+    if restart != words {
+        table.remark(&format!("`{written}` does not make dnsmasq read this directory; a restart does"));
+    }
+    table.list("reload", &restart);
+    ssh(table, instance);
+    // Domains say what it answers for.
+    let _ = instance.get("ZONE");
+}
+
+fn ssh(table: &mut Table, instance: &Instance<'_>) {
+    let (host, user, port) = (instance.get("SSH_HOST"), instance.get("SSH_USER"), instance.get("SSH_PORT"));
+    let (key, known) = (instance.get("SSH_KEY_FILE"), instance.get("SSH_KNOWN_HOSTS_FILE"));
+    let strict = instance.flag("SSH_STRICT_HOST_KEY_CHECKING");
+    let password = instance.secret("SSH_PASSWORD").is_some();
+    let Some(host) = host else { return };
+    let user = user.map(|user| format!("{user}@")).unwrap_or_default();
+    let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+    let port = port.filter(|port| *port != "22").map(|port| format!(":{port}")).unwrap_or_default();
+    table.text("ssh", &format!("ssh://{user}{host}{port}"));
+    if let Some(key) = key {
+        table.text("ssh_key", key);
+    }
+    if let Some(known) = known {
+        table.text("ssh_known_hosts", known);
+    }
+    if strict == Some(false) {
+        table.remark("SSH_STRICT_HOST_KEY_CHECKING=false: the host's key must be known here");
+    }
+    if password {
+        table.remark("SSH_PASSWORD is not carried over: ssh logs in with a key");
+    }
+}

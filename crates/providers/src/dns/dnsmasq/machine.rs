@@ -1,0 +1,155 @@
+//! [`Machine`]: the machine that dnsmasq runs on, this one or another behind ssh: its files, and commands.
+
+mod local;
+mod remote;
+
+use std::path::{Path, PathBuf};
+
+use netstead_model::ProviderError;
+use netstead_wire::ssh::Ssh;
+
+use crate::dns::login_pause::LoginPause;
+
+/// The most bytes of all files of a directory.
+const MOST_OF_FILES: usize = 32 << 20;
+
+/// A file of a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct File {
+    pub(super) name: String,
+    pub(super) bytes: Vec<u8>,
+}
+
+#[derive(Debug)]
+pub(super) enum Machine {
+    Local,
+    Remote { ssh: Box<Ssh>, pause: LoginPause },
+}
+
+/// Why something on the machine did not work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum MachineError {
+    /// Nothing was changed.
+    Failed(ProviderError),
+    /// It is not known whether it happened.
+    Unknown(ProviderError),
+}
+
+impl MachineError {
+    pub(super) fn into_provider_error(self) -> ProviderError {
+        match self {
+            Self::Failed(error) | Self::Unknown(error) => error,
+        }
+    }
+}
+
+impl Machine {
+    /// The machine's name for people; empty for this one.
+    fn server(&self) -> String {
+        match self {
+            Self::Local => "dnsmasq".to_owned(),
+            Self::Remote { ssh, .. } => ssh.target().to_string(),
+        }
+    }
+
+    /// The files of each directory that dnsmasq would read.
+    pub(super) async fn read(&self, dirs: &[&Path]) -> Result<Vec<Vec<File>>, ProviderError> {
+        match self {
+            Self::Local => {
+                let owned: Vec<PathBuf> = dirs.iter().map(|dir| dir.to_path_buf()).collect();
+                let read = move || owned.iter().map(|dir| local::read(dir)).collect();
+                blocking(read).await.map_err(|reason| self.unreachable(reason))
+            }
+            Self::Remote { ssh, pause } => {
+                pause.check()?;
+                pause.note(remote::read(ssh, dirs).await)
+            }
+        }
+    }
+
+    /// Replaces a file as a whole and makes it last: a reader sees the old contents or the new ones. `None` removes it.
+    pub(super) async fn write(
+        &self,
+        dir: &Path,
+        name: &str,
+        bytes: Option<&[u8]>,
+    ) -> Result<(), MachineError> {
+        match self {
+            Self::Local => {
+                let (dir, name, bytes) = (dir.to_owned(), name.to_owned(), bytes.map(<[u8]>::to_vec));
+                let write = move || local::write(&dir, &name, bytes.as_deref());
+                blocking(write).await.map_err(|reason| MachineError::Failed(self.unreachable(reason)))
+            }
+            Self::Remote { ssh, pause } => {
+                pause.check().map_err(MachineError::Failed)?;
+                note(pause, remote::write(ssh, dir, name, bytes).await)
+            }
+        }
+    }
+
+    /// Whether files of a directory could be replaced.
+    pub(super) async fn may_write(&self, dir: &Path) -> Result<(), ProviderError> {
+        match self {
+            Self::Local => {
+                let dir = dir.to_owned();
+                let asked = blocking(move || local::may_write(&dir)).await;
+                asked.map_err(|reason| ProviderError::Denied { server: self.server(), reason })
+            }
+            Self::Remote { ssh, pause } => {
+                pause.check()?;
+                pause.note(remote::may_write(ssh, dir).await)
+            }
+        }
+    }
+
+    /// Whether a file of this name is there, also one that dnsmasq would not read.
+    pub(super) async fn has(&self, dir: &Path, name: &str) -> Result<bool, ProviderError> {
+        match self {
+            Self::Local => Ok(tokio::fs::try_exists(dir.join(name)).await.unwrap_or(false)),
+            Self::Remote { ssh, pause } => {
+                pause.check()?;
+                pause.note(remote::has(ssh, dir, name).await)
+            }
+        }
+    }
+
+    /// Runs a command to its end. The reason of a failure has the command's own words.
+    pub(super) async fn run(&self, words: &[String]) -> Result<(), MachineError> {
+        match self {
+            Self::Local => {
+                local::run(words).await.map_err(|reason| MachineError::Failed(self.unreachable(reason)))
+            }
+            Self::Remote { ssh, pause } => {
+                pause.check().map_err(MachineError::Failed)?;
+                note(pause, remote::run(ssh, words).await)
+            }
+        }
+    }
+
+    fn unreachable(&self, reason: String) -> ProviderError {
+        ProviderError::Unreachable { server: self.server(), reason }
+    }
+}
+
+/// Notes a refused login.
+fn note(pause: &LoginPause, outcome: Result<(), MachineError>) -> Result<(), MachineError> {
+    if let Err(MachineError::Failed(error @ ProviderError::Denied { .. })) = &outcome {
+        let _ = pause.note::<()>(Err(error.clone()));
+    }
+    outcome
+}
+
+/// Whether dnsmasq skips a file of this name.
+fn is_skipped(name: &str) -> bool {
+    let of_dpkg = [".dpkg-dist", ".dpkg-old", ".dpkg-new", ".dpkg-tmp"];
+    name.starts_with('.')
+        || name.ends_with('~')
+        || (name.starts_with('#') && name.ends_with('#'))
+        || of_dpkg.iter().any(|end| name.ends_with(end))
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, String> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(error.to_string()))
+}
