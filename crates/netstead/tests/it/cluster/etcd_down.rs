@@ -80,8 +80,10 @@ fn when_etcds_quota_is_used_up_every_node_says_that_nothing_can_be_changed() {
         let said = sandbox.netstead(["doctor"]);
         assert!(said.code == 1 && said.out.contains("and etcd takes no changes"), "{said:?}");
     }
-    // The one that leads notices when it changes something, if not before.
+    // So does the leader, also before it is asked to change something.
     let leader = (0..3).find(|node| !followers.contains(node)).unwrap();
+    let told = wait_until(SOON, || readiness(leader).filter(|said| said.contains("quota")));
+    assert!(told.is_some(), "{:?}", readiness(leader));
     nodes.claim(leader, "web-2");
     let told = wait_until(SOON, || readiness(leader).filter(|said| said.contains("quota is used up")));
     assert!(told.is_some(), "{:?}", readiness(leader));
