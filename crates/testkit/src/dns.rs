@@ -1,6 +1,8 @@
-//! Real DNS servers on loopback, each in a directory of its own.
+//! DNS servers on loopback: real ones, each in a directory of its own, and fakes that fail on demand.
 
+mod adguard;
 mod bind;
+mod fake_adguard;
 mod knot;
 mod powerdns;
 mod primary;
@@ -8,7 +10,9 @@ mod primary;
 use std::{fs, io, path::Path, process::Command, time::Duration};
 
 pub use self::{
+    adguard::AdGuardHome,
     bind::{Bind, Named, SecretiveBind, SecretiveNamed},
+    fake_adguard::{AdGuardVersion, FakeAdGuard},
     knot::{Knot, Knotd},
     powerdns::PowerDns,
     primary::{Primary, PrimaryKind},

@@ -1,7 +1,8 @@
 //! Test tools: real servers, networks, small disks, and documents whose commands are run.
 //!
 //! - [`Process`]: a server that runs as long as its value lives. On top of it: [`Etcd`], [`Bind`], [`Knot`], [`PowerDns`],
-//!   [`Dockerd`], [`Sshd`].
+//!   [`Dockerd`], [`Sshd`], [`AdGuardHome`].
+//! - [`fake_http`]: a server for fakes that fail on demand: [`FakeAdGuard`].
 //! - [`VirtualNetwork`] and [`Machine`]: machines in network namespaces, whose links can be cut. [`Tmpfs`]: a disk small enough
 //!   to fill.
 //! - [`LossyProxy`], [`DelayingProxy`], [`RecordingProxy`]: proxies that lose answers, hold requests back, or record them.
@@ -18,6 +19,7 @@ mod delaying_proxy;
 mod dns;
 mod dockerd;
 mod etcd;
+pub mod fake_http;
 pub mod history;
 mod lossy_proxy;
 mod process;
@@ -26,6 +28,7 @@ mod skip;
 mod sshd;
 mod tcp_forward;
 mod tmpfs;
+mod tools;
 mod transcript;
 mod virtual_network;
 mod wait;
@@ -37,15 +40,19 @@ use std::{
 
 pub use self::{
     delaying_proxy::{DelayingProxy, RequestFilter},
-    dns::{Bind, Knot, Knotd, Named, PowerDns, Primary, PrimaryKind, SecretiveBind, SecretiveNamed, TsigKey},
+    dns::{
+        AdGuardHome, AdGuardVersion, Bind, FakeAdGuard, Knot, Knotd, Named, PowerDns, Primary, PrimaryKind,
+        SecretiveBind, SecretiveNamed, TsigKey,
+    },
     dockerd::Dockerd,
     etcd::{Etcd, EtcdHost},
     lossy_proxy::LossyProxy,
     process::Process,
     recording_proxy::RecordingProxy,
-    skip::{full, has_command, has_commands, skip},
+    skip::{full, has_command, has_commands, skip, skip_without},
     sshd::Sshd,
     tmpfs::Tmpfs,
+    tools::tool,
     transcript::Transcript,
     virtual_network::{Machine, VirtualNetwork},
     wait::wait_until,

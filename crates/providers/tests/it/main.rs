@@ -1,6 +1,7 @@
 //! The providers against real servers, and against some that lie.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "helpers of tests are tests")]
 
+mod adguard;
 mod by_query;
 mod failover;
 mod http;
