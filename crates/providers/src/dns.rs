@@ -2,6 +2,7 @@
 
 pub mod adguard;
 pub mod per_record;
+pub mod pihole;
 pub mod powerdns;
 mod preconditions;
 mod refused_login;
@@ -11,13 +12,13 @@ mod serial_steps;
 use netstead_model::{Capabilities, DnsProvider, Ident, RecordData, RecordSet};
 use netstead_settings::{BuildContext, Kind};
 
-pub use self::{adguard::AdGuard, powerdns::PowerDns, rfc2136::Rfc2136};
+pub use self::{adguard::AdGuard, pihole::PiHole, powerdns::PowerDns, rfc2136::Rfc2136};
 
 /// A kind of DNS server.
 pub type DnsKind = Kind<dyn DnsProvider, Capabilities>;
 
 /// All kinds of DNS server that this crate speaks to. A new one is a file beside this one and a line here.
-pub const KINDS: &[&DnsKind] = &[&adguard::KIND, &powerdns::KIND, &rfc2136::KIND];
+pub const KINDS: &[&DnsKind] = &[&adguard::KIND, &pihole::KIND, &powerdns::KIND, &rfc2136::KIND];
 
 /// The longest time to live there is (RFC 2181, section 8).
 const LONGEST_TTL: u32 = 0x7fff_ffff;

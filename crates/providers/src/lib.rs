@@ -4,6 +4,7 @@
 //!  engine ──► DnsProvider ──┬─► dns::powerdns   HTTP API: one PATCH per zone, halved to find a refused unit
 //!                           ├─► dns::rfc2136    DNS UPDATE over TCP with TSIG: BIND, Knot, ...
 //!                           ├─► dns::adguard    AdGuard Home: one rewrite per call
+//!                           ├─► dns::pihole     Pi-hole 6 and 5: one entry per call, in one session
 //!                           └─► builtin         in the crate `nameserver`
 //! ```
 //!

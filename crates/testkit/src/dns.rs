@@ -3,6 +3,7 @@
 mod adguard;
 mod bind;
 mod fake_adguard;
+mod fake_pihole;
 mod knot;
 mod powerdns;
 mod primary;
@@ -13,6 +14,7 @@ pub use self::{
     adguard::AdGuardHome,
     bind::{Bind, Named, SecretiveBind, SecretiveNamed},
     fake_adguard::{AdGuardVersion, FakeAdGuard},
+    fake_pihole::{FakePiHole, PiHoleState},
     knot::{Knot, Knotd},
     powerdns::PowerDns,
     primary::{Primary, PrimaryKind},

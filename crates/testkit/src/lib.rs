@@ -2,7 +2,7 @@
 //!
 //! - [`Process`]: a server that runs as long as its value lives. On top of it: [`Etcd`], [`Bind`], [`Knot`], [`PowerDns`],
 //!   [`Dockerd`], [`Sshd`], [`AdGuardHome`].
-//! - [`fake_http`]: a server for fakes that fail on demand: [`FakeAdGuard`].
+//! - [`faulty_http`]: a server for fakes that fail on demand: [`FakeAdGuard`], [`FakePiHole`].
 //! - [`VirtualNetwork`] and [`Machine`]: machines in network namespaces, whose links can be cut. [`Tmpfs`]: a disk small enough
 //!   to fill.
 //! - [`LossyProxy`], [`DelayingProxy`], [`RecordingProxy`]: proxies that lose answers, hold requests back, or record them.
@@ -19,7 +19,7 @@ mod delaying_proxy;
 mod dns;
 mod dockerd;
 mod etcd;
-pub mod fake_http;
+pub mod faulty_http;
 pub mod history;
 mod lossy_proxy;
 mod process;
@@ -41,8 +41,8 @@ use std::{
 pub use self::{
     delaying_proxy::{DelayingProxy, RequestFilter},
     dns::{
-        AdGuardHome, AdGuardVersion, Bind, FakeAdGuard, Knot, Knotd, Named, PowerDns, Primary, PrimaryKind,
-        SecretiveBind, SecretiveNamed, TsigKey,
+        AdGuardHome, AdGuardVersion, Bind, FakeAdGuard, FakePiHole, Knot, Knotd, Named, PiHoleState,
+        PowerDns, Primary, PrimaryKind, SecretiveBind, SecretiveNamed, TsigKey,
     },
     dockerd::Dockerd,
     etcd::{Etcd, EtcdHost},

@@ -86,6 +86,9 @@ pub async fn all_types_come_back_as_adjusted(subject: &Subject) {
         cases.iter().filter(|case| subject.provider.capabilities().types.contains(&case.1))
     {
         let name = subject.at(label);
+        if name.is_wildcard() && !subject.can().wildcards {
+            continue;
+        }
         let values = if subject.can().one_value { values.get(..1).unwrap_or_default() } else { values };
         let wanted = typed(&name, *kind, values);
         assert_eq!(wanted.values.len(), values.len(), "the check has a bad value");

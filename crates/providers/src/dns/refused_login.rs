@@ -37,9 +37,14 @@ impl RefusedLogin {
     pub(super) fn note<T, E: Into<ProviderError>>(&self, outcome: Result<T, E>) -> Result<T, ProviderError> {
         let outcome = outcome.map_err(Into::into);
         if let Err(error @ ProviderError::Denied { .. }) = &outcome {
-            let refused = Some((self.clock.monotonic(), error.clone()));
-            *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = refused;
+            self.pause(error.clone());
         }
         outcome
+    }
+
+    /// Lets no login happen for a minute, because of `error`.
+    pub(super) fn pause(&self, error: ProviderError) {
+        let refused = Some((self.clock.monotonic(), error));
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = refused;
     }
 }

@@ -10,7 +10,7 @@ use netstead_providers::{
     contract::{self, Subject},
     dns::adguard::{AdGuard, Config},
 };
-use netstead_testkit::{AdGuardHome, AdGuardVersion, FakeAdGuard, fake_http::HttpFault};
+use netstead_testkit::{AdGuardHome, AdGuardVersion, FakeAdGuard, faulty_http::HttpFault};
 
 use crate::support::{Counter, a, change, context, request, set, zone};
 

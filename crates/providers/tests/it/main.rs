@@ -9,6 +9,7 @@ mod late_writes;
 mod misbehaving_servers;
 mod per_record;
 mod per_record_server;
+mod pihole;
 mod powerdns;
 mod rfc2136;
 mod support;

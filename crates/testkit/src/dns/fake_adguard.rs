@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::fake_http::{FakeHttp, FakeReply, FakeRequest};
+use crate::faulty_http::{FakeReply, FakeRequest, FaultyHttp};
 
 /// `netstead:netstead-test` as HTTP sends it.
 const BASIC: &str = "Basic bmV0c3RlYWQ6bmV0c3RlYWQtdGVzdA==";
@@ -28,7 +28,7 @@ pub enum AdGuardVersion {
 /// An AdGuard Home that only has rewrites.
 #[derive(Debug)]
 pub struct FakeAdGuard {
-    http: FakeHttp,
+    http: FaultyHttp,
     held: Arc<Mutex<Held>>,
 }
 
@@ -44,12 +44,12 @@ impl FakeAdGuard {
     pub fn start(version: AdGuardVersion) -> io::Result<Self> {
         let held: Arc<Mutex<Held>> = Arc::default();
         let inside = Arc::clone(&held);
-        let http = FakeHttp::start(move |request| answer(request, version, &mut lock(&inside)))?;
+        let http = FaultyHttp::start(move |request| answer(request, version, &mut lock(&inside)))?;
         Ok(Self { http, held })
     }
 
     /// The server itself: its address, and the faults that it is told to have.
-    pub fn http(&self) -> &FakeHttp {
+    pub fn http(&self) -> &FaultyHttp {
         &self.http
     }
 

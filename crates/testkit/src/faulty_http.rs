@@ -1,4 +1,4 @@
-//! [`FakeHttp`]: a small HTTP server for fakes of other programs, which fails when a test wants it to.
+//! [`FaultyHttp`]: a small HTTP server for fakes of other programs, which fails when a test wants it to.
 
 use std::{
     collections::BTreeMap,
@@ -47,7 +47,7 @@ pub enum HttpFault {
 type Handler = dyn Fn(&FakeRequest) -> FakeReply + Send + Sync;
 
 /// A server on a port of loopback. Dropping it ends it.
-pub struct FakeHttp {
+pub struct FaultyHttp {
     address: SocketAddr,
     inside: Arc<Inside>,
 }
@@ -68,7 +68,7 @@ struct State {
     open: Vec<TcpStream>,
 }
 
-impl FakeHttp {
+impl FaultyHttp {
     pub fn start(handler: impl Fn(&FakeRequest) -> FakeReply + Send + Sync + 'static) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
@@ -92,7 +92,7 @@ impl FakeHttp {
         std::mem::take(&mut self.inside.state().seen)
     }
 
-    /// Ends all connections and listens no more, until [`FakeHttp::resume`].
+    /// Ends all connections and listens no more, until [`FaultyHttp::resume`].
     pub fn stop(&self) {
         let mut state = self.inside.state();
         state.up = false;
@@ -135,15 +135,15 @@ impl FakeHttp {
     }
 }
 
-impl Drop for FakeHttp {
+impl Drop for FaultyHttp {
     fn drop(&mut self) {
         self.stop();
     }
 }
 
-impl fmt::Debug for FakeHttp {
+impl fmt::Debug for FaultyHttp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FakeHttp").field("address", &self.address).finish_non_exhaustive()
+        f.debug_struct("FaultyHttp").field("address", &self.address).finish_non_exhaustive()
     }
 }
 
@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn it_answers_fails_once_and_comes_back() {
-        let fake = FakeHttp::start(|request| FakeReply::new(200, format!("{:?}", request.query))).unwrap();
+        let fake = FaultyHttp::start(|request| FakeReply::new(200, format!("{:?}", request.query))).unwrap();
         let whole = "HTTP/1.1 200 Fake\r\nContent-Length: 12\r\n\r\n{\"a\": \"b c\"}";
         assert_eq!(ask(&fake.url(), "/x?a=b%20c").unwrap(), whole);
         fake.fail("GET /x", 1, HttpFault::Lost);
