@@ -22,6 +22,8 @@ pub struct Server {
     pub zones: Mutex<BTreeMap<Name, HeldZone>>,
     pub writes: AtomicUsize,
     pub reads: AtomicUsize,
+    /// How often its session was given back.
+    pub closes: AtomicUsize,
     pub fenced: bool,
     /// Zones come into being with their first record.
     pub makes_zones: AtomicBool,
@@ -63,6 +65,7 @@ impl Server {
             zones: Mutex::new(zones.iter().map(held).collect()),
             writes: AtomicUsize::new(0),
             reads: AtomicUsize::new(0),
+            closes: AtomicUsize::new(0),
             fenced: true,
             makes_zones: AtomicBool::new(false),
             hangs: AtomicBool::new(false),
@@ -179,6 +182,10 @@ impl DnsProvider for Server {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities { fenced: self.fenced, ..Capabilities::all(RecordType::ALL) }
+    }
+
+    async fn close(&self) {
+        self.closes.fetch_add(1, Ordering::SeqCst);
     }
 
     fn zone_of(&self, name: &Name) -> Option<Name> {

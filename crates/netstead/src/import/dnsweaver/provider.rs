@@ -39,7 +39,8 @@ impl<'a> Instance<'a> {
 type CarryOver = fn(&mut Table, &Instance<'_>);
 
 /// The types of instance that are carried over.
-pub(super) const KINDS: [(&str, CarryOver); 2] = [("powerdns", powerdns), ("rfc2136", rfc2136)];
+pub(super) const KINDS: [(&str, CarryOver); 4] =
+    [("adguard", adguard), ("pihole", pihole), ("powerdns", powerdns), ("rfc2136", rfc2136)];
 
 pub(super) fn add(draft: &mut Draft, variables: &Variables, name: &str) {
     let prefix = super::prefix_of(name);
@@ -47,6 +48,10 @@ pub(super) fn add(draft: &mut Draft, variables: &Variables, name: &str) {
     let kind = instance.get("TYPE").unwrap_or_default().to_ascii_lowercase();
     let mut table = Table::new("dns", &name.to_ascii_lowercase());
     match KINDS.iter().find(|(known, _)| *known == kind) {
+        Some(("pihole", _)) if pihole_access(&instance) == Some("file") => {
+            let why = "Netstead changes a Pi-hole over its API, not its files: write `type`, `url` and `password`";
+            return absent(draft, &instance, name, why);
+        }
         Some((_, carry_over)) => carry_over(&mut table, &instance),
         None if kind.is_empty() => return absent(draft, &instance, name, "it has no type"),
         None => {
@@ -80,6 +85,56 @@ fn powerdns(table: &mut Table, instance: &Instance<'_>) {
     }
     // The zones of the domains are found by themselves.
     let _ = instance.get("ZONE");
+    tls(table, instance);
+}
+
+fn adguard(table: &mut Table, instance: &Instance<'_>) {
+    table.text("type", "adguard");
+    if let Some(url) = instance.get("URL") {
+        table.text("url", url);
+    }
+    if let Some(user) = instance.get("USERNAME") {
+        table.text("user", user);
+    }
+    if let Some(password) = instance.secret("PASSWORD") {
+        table.raw("password", password);
+    }
+    // It knows no zones.
+    let _ = instance.get("ZONE");
+    tls(table, instance);
+}
+
+fn pihole(table: &mut Table, instance: &Instance<'_>) {
+    table.text("type", "pihole");
+    if let Some(url) = instance.get("URL") {
+        table.text("url", url);
+    }
+    if let Some(password) = instance.secret("PASSWORD") {
+        table.raw("password", password);
+    }
+    // The version is found out by asking, and it knows no zones.
+    for known in ["API_VERSION", "ZONE", "ACCESS_MODE"] {
+        let _ = instance.get(known);
+    }
+    for suffix in ["CONFIG_DIR", "CONFIG_FILE", "RELOAD_COMMAND"] {
+        if let Some(value) = instance.get(suffix) {
+            table.remark(&format!("{suffix}={value}: not needed with its API"));
+        }
+    }
+    tls(table, instance);
+}
+
+/// How dnsweaver changes a Pi-hole: `api` or `file`. It was called `MODE` once.
+fn pihole_access<'a>(instance: &Instance<'a>) -> Option<&'a str> {
+    instance.get("ACCESS_MODE").or_else(|| instance.get("MODE").filter(|mode| is_access(mode)))
+}
+
+fn is_access(mode: &str) -> bool {
+    matches!(mode, "api" | "file")
+}
+
+/// The keys of TLS, which all HTTP APIs share.
+fn tls(table: &mut Table, instance: &Instance<'_>) {
     for (suffix, key) in [
         ("TLS_CA_FILE", "ca_file"),
         ("TLS_CERT_FILE", "client_cert"),
@@ -200,7 +255,7 @@ fn shared(table: &mut Table, instance: &Instance<'_>) {
     } else if variables.flag("CLEANUP_ORPHANS") == Some(false) {
         "additive"
     } else {
-        instance.get("MODE").unwrap_or("managed")
+        instance.get("MODE").filter(|mode| !is_access(mode)).unwrap_or("managed")
     };
     let _ = instance.get("MODE");
     table.text("mode", mode);
