@@ -60,6 +60,9 @@ const LONGEST_BACKOFF: Duration = Duration::from_mins(5);
 /// The longest pause that a server may ask for.
 const LONGEST_PAUSE: Duration = Duration::from_hours(1);
 
+/// How long a server may take to end a session.
+const CLOSING: Duration = Duration::from_secs(2);
+
 /// The running loop of one provider.
 #[derive(Debug, Clone)]
 pub(crate) struct ProviderHandle {
@@ -246,6 +249,9 @@ impl Worker {
             while let Ok(ask) = inbox.try_recv() {
                 self.handle_request(ask, &mut waiting).await;
             }
+        }
+        if tokio::time::timeout(CLOSING, self.setup.provider.close()).await.is_err() {
+            tracing::debug!(provider = %self.name(), "The server did not take the session back in time; it ends by itself.");
         }
     }
 

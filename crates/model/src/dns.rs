@@ -147,6 +147,10 @@ pub trait DnsProvider: Send + Sync + std::fmt::Debug {
     /// One that is met half way is [`WriteReply::stopped`].
     async fn write(&self, zone: &Name, request: &WriteRequest) -> Result<WriteReply, ProviderError>;
 
+    /// Gives back what the server keeps for us, such as a session. Called when the loop of the provider ends. A later call is
+    /// no error: it opens what it needs again.
+    async fn close(&self) {}
+
     /// Whether writes through this provider since the zone was read, and nothing else, moved its sign from `before` to
     /// `after`: then what the zone holds is known and need not be read. One that cannot tell says no. The next call is about
     /// what follows `after` if the answer is yes.

@@ -5,6 +5,8 @@
 //!                           ├─► dns::powerdns   HTTP API: one PATCH per zone, halved to find a refused unit
 //!                           ├─► dns::rfc2136    DNS UPDATE over TCP with TSIG: BIND, Knot, ...
 //!                           ├─► dns::webhook    a program of the user's: signed batches, or dnsweaver's protocol
+//!                           ├─► dns::adguard    AdGuard Home: one rewrite per call
+//!                           ├─► dns::pihole     Pi-hole 6 and 5: one entry per call, in one session
 //!                           └─► builtin         in the crate `nameserver`
 //! ```
 //!
@@ -12,6 +14,8 @@
 //!   as a whole or not at all. Each unit says what it expects to find, so a foreign change is never overwritten unseen.
 //! - `dns/preconditions.rs`: compares units with what the server has. `dns/serial_steps.rs`: tells by the serial whether only
 //!   our own write changed a zone.
+//! - `dns/per_record.rs`: makes a provider of a server that takes one record per call. `dns/refused_login.rs`: sends refused
+//!   credentials at most once a minute.
 //! - HTTP with TLS, retries and limits is `netstead_wire::http`. [`CallObserver`]: gets every call, for metrics.
 //! - [`contract`]: checks that every provider must pass, run against real servers.
 //!

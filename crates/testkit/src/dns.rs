@@ -1,7 +1,10 @@
-//! Real DNS servers on loopback, each in a directory of its own.
+//! DNS servers on loopback: real ones, each in a directory of its own, and fakes that fail on demand.
 
+mod adguard;
 mod bind;
 mod dnsmasq;
+mod fake_adguard;
+mod fake_pihole;
 mod knot;
 mod powerdns;
 mod primary;
@@ -10,8 +13,11 @@ mod webhook;
 use std::{fs, io, path::Path, process::Command, time::Duration};
 
 pub use self::{
+    adguard::AdGuardHome,
     bind::{Bind, Named, SecretiveBind, SecretiveNamed},
     dnsmasq::Dnsmasq,
+    fake_adguard::{AdGuardVersion, FakeAdGuard},
+    fake_pihole::{FakePiHole, PiHoleState},
     knot::{Knot, Knotd},
     powerdns::PowerDns,
     primary::{Primary, PrimaryKind},

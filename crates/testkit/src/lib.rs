@@ -1,8 +1,9 @@
 //! Test tools: real servers, networks, small disks, and documents whose commands are run.
 //!
 //! - [`Process`]: a server that runs as long as its value lives. On top of it: [`Etcd`], [`Bind`], [`Knot`], [`PowerDns`],
-//!   [`Dnsmasq`], [`Dockerd`], [`Sshd`].
+//!   [`Dnsmasq`], [`Dockerd`], [`Sshd`], [`AdGuardHome`].
 //! - [`WebhookReceiver`] and [`DnsweaverReceiver`]: receivers of webhooks that only pretend, and can be told to fail.
+//! - [`faulty_http`]: a server for fakes that fail on demand: [`FakeAdGuard`], [`FakePiHole`].
 //! - [`VirtualNetwork`] and [`Machine`]: machines in network namespaces, whose links can be cut. [`Tmpfs`]: a disk small enough
 //!   to fill.
 //! - [`LossyProxy`], [`DelayingProxy`], [`RecordingProxy`]: proxies that lose answers, hold requests back, or record them.
@@ -19,6 +20,7 @@ mod delaying_proxy;
 mod dns;
 mod dockerd;
 mod etcd;
+pub mod faulty_http;
 pub mod history;
 mod http_fake;
 mod lossy_proxy;
@@ -28,6 +30,7 @@ mod skip;
 mod sshd;
 mod tcp_forward;
 mod tmpfs;
+mod tools;
 mod transcript;
 mod virtual_network;
 mod wait;
@@ -40,17 +43,19 @@ use std::{
 pub use self::{
     delaying_proxy::{DelayingProxy, RequestFilter},
     dns::{
-        Bind, Dnsmasq, DnsweaverReceiver, Knot, Knotd, Named, PowerDns, Primary, PrimaryKind, SecretiveBind,
-        SecretiveNamed, TsigKey, WebhookFault, WebhookReceiver,
+        AdGuardHome, AdGuardVersion, Bind, Dnsmasq, DnsweaverReceiver, FakeAdGuard, FakePiHole, Knot, Knotd,
+        Named, PiHoleState, PowerDns, Primary, PrimaryKind, SecretiveBind, SecretiveNamed, TsigKey,
+        WebhookFault, WebhookReceiver,
     },
     dockerd::Dockerd,
     etcd::{Etcd, EtcdHost},
     lossy_proxy::LossyProxy,
     process::Process,
     recording_proxy::RecordingProxy,
-    skip::{full, has_command, has_commands, skip},
+    skip::{full, has_command, has_commands, skip, skip_without},
     sshd::Sshd,
     tmpfs::Tmpfs,
+    tools::tool,
     transcript::Transcript,
     virtual_network::{Machine, VirtualNetwork},
     wait::wait_until,

@@ -16,12 +16,14 @@ mod documents;
 mod faults;
 mod fixture;
 mod fuzz;
+mod go_servers;
 mod image;
 mod lint;
 mod needs;
 mod shell;
 mod simulate;
 mod test;
+mod tools;
 
 use std::process::ExitCode;
 

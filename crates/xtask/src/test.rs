@@ -16,7 +16,7 @@ use self::{
     summary::{Outcome, Row, Summary},
 };
 use crate::{
-    documents, image, lint, needs,
+    documents, go_servers, image, lint, needs,
     shell::{beside_us, cargo, is_root, run as run_step, run_watched, timed},
 };
 
@@ -103,6 +103,7 @@ pub(crate) fn run(options: &Options) -> bool {
 /// In the whole run a test that cannot run fails. Only root may mount, so others skip those tests, counted.
 fn tests(options: &Options, counts: &mut Counts) -> Result<bool> {
     needs::provide(needs::TESTS, options.yes)?;
+    go_servers::provide();
     let skips = beside_us("skipped-tests")?;
     match std::fs::remove_file(&skips) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

@@ -36,6 +36,25 @@ async fn one_server_that_hangs_holds_up_only_itself() {
     engine.close().await;
 }
 
+/// A server has few sessions: one that stays behind is missing elsewhere.
+#[tokio::test]
+async fn sessions_are_given_back_at_the_end_and_when_another_node_leads() {
+    for deposed in [false, true] {
+        let world = two();
+        let engine = world.start().await;
+        engine.apply(None).await.unwrap();
+        let closes = || [0, 1].map(|at| world.servers[at].1.closes.load(Ordering::SeqCst));
+        assert_eq!(closes(), [0, 0]);
+        if deposed {
+            engine.stop_leading().await;
+            soon(|| closes() == [1, 1]).await;
+        } else {
+            engine.close().await;
+        }
+        assert_eq!(closes(), [1, 1]);
+    }
+}
+
 #[tokio::test]
 async fn a_server_that_is_down_is_shown_and_found_again() {
     let world = two();

@@ -24,6 +24,8 @@ pub struct Server {
     pub zones: Mutex<BTreeMap<Name, HeldZone>>,
     pub writes: AtomicUsize,
     pub reads: AtomicUsize,
+    /// How often its session was given back.
+    pub closes: AtomicUsize,
     pub fenced: bool,
     /// Zones come into being with their first record.
     pub makes_zones: AtomicBool,
@@ -76,6 +78,7 @@ impl Server {
             zones: Mutex::new(zones.iter().map(held).collect()),
             writes: AtomicUsize::new(0),
             reads: AtomicUsize::new(0),
+            closes: AtomicUsize::new(0),
             fenced: true,
             makes_zones: AtomicBool::new(false),
             hangs: AtomicBool::new(false),
@@ -232,6 +235,10 @@ impl DnsProvider for Server {
         let order = if self.one_by_one.is_some() { WriteOrder::InPlace } else { WriteOrder::Atomic };
         let signs_changes = !self.signless;
         Capabilities { fenced: self.fenced, order, signs_changes, ..Capabilities::all(RecordType::ALL) }
+    }
+
+    async fn close(&self) {
+        self.closes.fetch_add(1, Ordering::SeqCst);
     }
 
     fn zone_of(&self, name: &Name) -> Option<Name> {

@@ -20,6 +20,8 @@ pub struct Capabilities {
     pub ttl: TtlSupport,
     /// A name has at most one value of each type.
     pub one_value: bool,
+    /// A name may begin with `*`.
+    pub wildcards: bool,
     pub zones: ZoneSource,
     /// Its zones come with a sign of change, so that they are read only if they changed.
     pub signs_changes: bool,
@@ -84,6 +86,7 @@ impl Capabilities {
             most_units: None,
             ttl: TtlSupport::Free,
             one_value: false,
+            wildcards: true,
             zones: ZoneSource::Listed,
             signs_changes: true,
             keeps_foreign: true,

@@ -62,6 +62,10 @@ impl DnsProvider for ProviderWithoutTarget {
         self.provider.can_read_names()
     }
 
+    async fn close(&self) {
+        self.provider.close().await;
+    }
+
     fn moved_alone(&self, zone: &Name, before: &ChangeSign, after: &ChangeSign) -> bool {
         self.provider.moved_alone(zone, before, after)
     }

@@ -158,6 +158,56 @@ fn a_webhook_of_dnsweavers_keeps_its_protocol() {
 }
 
 #[test]
+fn adguard_home_and_pihole_are_carried_over() {
+    let sandbox = Sandbox::empty();
+    let (env, out) = (sandbox.path().join("dnsweaver.env"), sandbox.path().join("netstead.toml"));
+    let text = "\
+DNSWEAVER_INSTANCES=home,hole,old,files
+DNSWEAVER_HOME_TYPE=adguard
+DNSWEAVER_HOME_URL=http://adguard:3000
+DNSWEAVER_HOME_USERNAME=admin
+DNSWEAVER_HOME_PASSWORD=hunter2
+DNSWEAVER_HOME_TLS_CA_FILE=/etc/ca.pem
+DNSWEAVER_HOME_TARGET=10.0.3.9
+DNSWEAVER_HOME_DOMAINS=*.home.test
+DNSWEAVER_HOLE_TYPE=pihole
+DNSWEAVER_HOLE_URL=http://pi.hole
+DNSWEAVER_HOLE_PASSWORD_FILE=/run/secrets/pihole
+DNSWEAVER_HOLE_API_VERSION=v6
+DNSWEAVER_HOLE_ACCESS_MODE=api
+DNSWEAVER_HOLE_MODE=additive
+DNSWEAVER_HOLE_TARGET=10.0.3.9
+DNSWEAVER_HOLE_DOMAINS=*.hole.test
+DNSWEAVER_OLD_TYPE=pihole
+DNSWEAVER_OLD_URL=http://old.hole
+DNSWEAVER_OLD_PASSWORD=hunter3
+DNSWEAVER_OLD_MODE=api
+DNSWEAVER_OLD_TARGET=10.0.3.9
+DNSWEAVER_OLD_DOMAINS=*.old.test
+DNSWEAVER_FILES_TYPE=pihole
+DNSWEAVER_FILES_MODE=file
+DNSWEAVER_FILES_CONFIG_FILE=custom.list
+DNSWEAVER_FILES_DOMAINS=*.files.test
+";
+    std::fs::write(&env, text).unwrap();
+    sandbox.does(&format!("import dnsweaver --env-file {} --out {}", env.display(), out.display()));
+    let text = std::fs::read_to_string(&out).unwrap();
+    sandbox.does(&format!("config check {}", out.display()));
+    assert!(!text.contains("hunter"), "a secret is never copied: {text}");
+    let found = settings(&text);
+    for part in [
+        "[dns.home]\ntype = \"adguard\"\nurl = \"http://adguard:3000\"\nuser = \"admin\"\npassword = { env = \"DNSWEAVER_HOME_PASSWORD\" }\nca_file = \"/etc/ca.pem\"\ndomains = [\"*.home.test\"]",
+        "[dns.hole]\ntype = \"pihole\"\nurl = \"http://pi.hole\"\npassword = { file = \"/run/secrets/pihole\" }\ndomains = [\"*.hole.test\"]",
+        "mode = \"additive\"",
+        "[dns.old]\ntype = \"pihole\"\nurl = \"http://old.hole\"\npassword = { env = \"DNSWEAVER_OLD_PASSWORD\" }",
+    ] {
+        assert!(found.contains(part), "{part}\n is not in\n{text}");
+    }
+    let absent = "# The instance `files` is left out: Netstead changes a Pi-hole over its API, not its files";
+    assert!(text.contains(absent) && !found.contains("dns.files"), "{text}");
+}
+
+#[test]
 fn a_yaml_file_of_dnsweavers_becomes_the_same() {
     let sandbox = Sandbox::empty();
     let file = sandbox.path().join("config.yaml");
@@ -180,7 +230,7 @@ fn without_a_file_the_server_runs_on_dnsweavers_environment() {
         .unwrap();
     let paths = rules.to_str().unwrap().to_owned();
     sandbox.set("DNSWEAVER_INSTANCES", "gone");
-    sandbox.set("DNSWEAVER_GONE_TYPE", "pihole");
+    sandbox.set("DNSWEAVER_GONE_TYPE", "ovh");
     sandbox.set("DNSWEAVER_PLATFORM", "none");
     sandbox.set("DNSWEAVER_SOURCE_TRAEFIK_FILE_PATHS", &paths);
     sandbox.set("NETSTEAD_SOURCE_TRAEFIK_TARGET", "10.0.3.9");

@@ -84,6 +84,14 @@ pub trait RecordApi: Send + Sync + std::fmt::Debug + 'static {
     }
 
     async fn delete(&self, zone: &Name, old: &Record) -> Result<(), RecordError>;
+
+    /// Makes the changes of a write count, where they do not by themselves. Called at the end of every write.
+    async fn finish(&self) -> Result<(), ProviderError> {
+        Ok(())
+    }
+
+    /// As [`DnsProvider::close`].
+    async fn close(&self) {}
 }
 
 /// A [`DnsProvider`] made of a [`RecordApi`].
@@ -162,6 +170,12 @@ impl<T: RecordApi> PerRecord<T> {
             return rejected(format!("`{outside}` is not in the zone `{zone}`"));
         }
         let can = self.api.capabilities();
+        if !can.wildcards
+            && unit.name.is_wildcard()
+            && unit.changes.iter().any(|change| change.after.is_some())
+        {
+            return rejected("the server knows no wildcards".to_owned());
+        }
         let sets = unit.changes.iter().filter_map(|change| change.after.as_ref());
         for set in sets {
             if !can.types.contains(&set.kind) {
@@ -251,6 +265,10 @@ impl<T: RecordApi> DnsProvider for PerRecord<T> {
         set
     }
 
+    async fn close(&self) {
+        self.api.close().await;
+    }
+
     async fn write(&self, zone: &Name, request: &WriteRequest) -> Result<WriteReply, ProviderError> {
         let _alone = self.writing.lock().await;
         *self.shared.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -269,9 +287,11 @@ impl<T: RecordApi> DnsProvider for PerRecord<T> {
             outcomes.push(outcome);
             if let Some(error) = failed.filter(|error| !error.may_have_acted() || unknown >= MOST_UNKNOWN) {
                 outcomes.resize(units.len(), UnitOutcome::NotTried);
+                // Even so, what was written shall count. If that fails too, the first error says more.
+                let _ = self.api.finish().await;
                 return Ok(WriteReply { outcomes, stopped: Some(error) });
             }
         }
-        Ok(outcomes.into())
+        Ok(WriteReply { outcomes, stopped: self.api.finish().await.err() })
     }
 }

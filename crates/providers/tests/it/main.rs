@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "helpers of tests are tests")]
 
 mod adding_a_provider;
+mod adguard;
 mod by_query;
 mod dnsmasq;
 mod failover;
@@ -10,6 +11,7 @@ mod late_writes;
 mod misbehaving_servers;
 mod per_record;
 mod per_record_server;
+mod pihole;
 mod powerdns;
 mod rfc2136;
 mod support;

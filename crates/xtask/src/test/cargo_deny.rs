@@ -1,16 +1,17 @@
 //! cargo-deny: built once, outside of the repository, while the first steps run.
 
 use std::{
-    env,
-    ffi::OsString,
     fs::File,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Stdio},
 };
 
 use anyhow::{Context, Result, bail};
 
-use crate::shell::{cargo, command, is_installed, run};
+use crate::{
+    shell::{cargo, command, run},
+    tools::{directory, politely, program},
+};
 
 /// A newer one may find more: raise it in a commit of its own.
 const VERSION: &str = "0.20.2";
@@ -37,7 +38,7 @@ impl CargoDeny {
     /// Begins to build it, unless it is there.
     pub(super) fn prepare() -> Self {
         let root = root();
-        if program(&root).is_file() {
+        if program(&root, "cargo-deny").is_file() {
             return Self::default();
         }
         match Build::start(&root) {
@@ -54,7 +55,7 @@ impl CargoDeny {
         if let Some(build) = self.build.take() {
             build.wait()?;
         }
-        let mut check = command(program(&root()));
+        let mut check = command(program(&root(), "cargo-deny"));
         run(check.args(["--all-features", "check", "bans", "licenses", "sources"]))
     }
 }
@@ -94,35 +95,9 @@ impl Drop for Build {
     }
 }
 
-/// The same command at the lowest priority, where there is a `nice`.
-fn politely(plain: &Command) -> Command {
-    if !is_installed("nice") {
-        let mut same = command(plain.get_program());
-        same.args(plain.get_args());
-        return same;
-    }
-    let mut nice = command("nice");
-    nice.args(["-n", "19"]).arg(plain.get_program()).args(plain.get_args());
-    nice
-}
-
 /// Where this version is kept.
 fn root() -> PathBuf {
-    cache(|name| env::var_os(name).filter(|value| !value.is_empty())).join(format!("cargo-deny-{VERSION}"))
-}
-
-fn program(root: &Path) -> PathBuf {
-    root.join("bin/cargo-deny")
-}
-
-/// Tools that outlive a checkout: `$NETSTEAD_CACHE`, `$XDG_CACHE_HOME/netstead-tools` or `~/.cache/netstead-tools`.
-fn cache(variable: impl Fn(&str) -> Option<OsString>) -> PathBuf {
-    let absolute = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    if let Some(own) = absolute("NETSTEAD_CACHE") {
-        return own;
-    }
-    let user = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")));
-    user.unwrap_or_else(env::temp_dir).join("netstead-tools")
+    directory(&format!("cargo-deny-{VERSION}"))
 }
 
 fn last_lines(log: &str) -> String {
@@ -135,19 +110,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tools_are_kept_outside_of_the_repository() {
-        let cache = |set: &[(&str, &str)]| {
-            let variable =
-                |name: &str| set.iter().find(|(one, _)| *one == name).map(|(_, value)| OsString::from(value));
-            cache(variable).display().to_string()
-        };
-        assert_eq!(cache(&[("HOME", "/home/u")]), "/home/u/.cache/netstead-tools");
-        assert_eq!(cache(&[("HOME", "/home/u"), ("XDG_CACHE_HOME", "/x")]), "/x/netstead-tools");
-        assert_eq!(cache(&[("HOME", "/home/u"), ("NETSTEAD_CACHE", "/n")]), "/n");
-        assert_eq!(cache(&[("HOME", "/home/u"), ("NETSTEAD_CACHE", "n")]), "/home/u/.cache/netstead-tools");
-    }
-
-    #[test]
     fn the_end_of_a_failed_build_is_shown() {
         let log: Vec<String> = (1..=40).map(|number| format!("line {number}")).collect();
         let shown = last_lines(&(log.join("\n") + "\n"));
@@ -157,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_build_that_fails_says_why() {
-        let dir = env::temp_dir().join(format!("netstead-deny-{}", std::process::id()));
+        let dir = std::env::temp_dir().join(format!("netstead-deny-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();
         let (log, scratch) = (dir.join("build.log"), dir.join("build"));
         let out = File::create(&log).unwrap();

@@ -41,8 +41,14 @@ impl<'a> Instance<'a> {
 type CarryOver = fn(&mut Table, &Instance<'_>);
 
 /// The types of instance that are carried over.
-pub(super) const KINDS: [(&str, CarryOver); 4] =
-    [("dnsmasq", files::dnsmasq), ("powerdns", powerdns), ("rfc2136", rfc2136), ("webhook", webhook)];
+pub(super) const KINDS: [(&str, CarryOver); 6] = [
+    ("adguard", adguard),
+    ("dnsmasq", files::dnsmasq),
+    ("pihole", pihole),
+    ("powerdns", powerdns),
+    ("rfc2136", rfc2136),
+    ("webhook", webhook),
+];
 
 pub(super) fn add(draft: &mut Draft, variables: &Variables, name: &str) {
     let prefix = super::prefix_of(name);
@@ -50,6 +56,11 @@ pub(super) fn add(draft: &mut Draft, variables: &Variables, name: &str) {
     let kind = instance.get("TYPE").unwrap_or_default().to_ascii_lowercase();
     let mut table = Table::new("dns", &name.to_ascii_lowercase());
     match KINDS.iter().find(|(known, _)| *known == kind) {
+        Some(("pihole", _)) if pihole_access(&instance) == Some("file") => {
+            let why =
+                "Netstead changes a Pi-hole over its API, not its files: write `type`, `url` and `password`";
+            return absent(draft, &instance, name, why);
+        }
         Some((_, carry_over)) => carry_over(&mut table, &instance),
         None if kind.is_empty() => return absent(draft, &instance, name, "it has no type"),
         None => {
@@ -84,6 +95,51 @@ fn powerdns(table: &mut Table, instance: &Instance<'_>) {
     // The zones of the domains are found by themselves.
     let _ = instance.get("ZONE");
     tls(table, instance);
+}
+
+fn adguard(table: &mut Table, instance: &Instance<'_>) {
+    table.text("type", "adguard");
+    if let Some(url) = instance.get("URL") {
+        table.text("url", url);
+    }
+    if let Some(user) = instance.get("USERNAME") {
+        table.text("user", user);
+    }
+    if let Some(password) = instance.secret("PASSWORD") {
+        table.raw("password", password);
+    }
+    // It knows no zones.
+    let _ = instance.get("ZONE");
+    tls(table, instance);
+}
+
+fn pihole(table: &mut Table, instance: &Instance<'_>) {
+    table.text("type", "pihole");
+    if let Some(url) = instance.get("URL") {
+        table.text("url", url);
+    }
+    if let Some(password) = instance.secret("PASSWORD") {
+        table.raw("password", password);
+    }
+    // The version is found out by asking, and it knows no zones.
+    for known in ["API_VERSION", "ZONE", "ACCESS_MODE"] {
+        let _ = instance.get(known);
+    }
+    for suffix in ["CONFIG_DIR", "CONFIG_FILE", "RELOAD_COMMAND"] {
+        if let Some(value) = instance.get(suffix) {
+            table.remark(&format!("{suffix}={value}: not needed with its API"));
+        }
+    }
+    tls(table, instance);
+}
+
+/// How dnsweaver changes a Pi-hole: `api` or `file`. It was called `MODE` once.
+fn pihole_access<'a>(instance: &Instance<'a>) -> Option<&'a str> {
+    instance.get("ACCESS_MODE").or_else(|| instance.get("MODE").filter(|mode| is_access(mode)))
+}
+
+fn is_access(mode: &str) -> bool {
+    matches!(mode, "api" | "file")
 }
 
 /// The settings of TLS, which all servers behind HTTP share.
@@ -235,7 +291,7 @@ fn shared(table: &mut Table, instance: &Instance<'_>) {
     } else if variables.flag("CLEANUP_ORPHANS") == Some(false) {
         "additive"
     } else {
-        instance.get("MODE").unwrap_or("managed")
+        instance.get("MODE").filter(|mode| !is_access(mode)).unwrap_or("managed")
     };
     let _ = instance.get("MODE");
     table.text("mode", mode);

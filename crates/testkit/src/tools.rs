@@ -1,0 +1,19 @@
+//! Programs that `cargo xtask test` builds and keeps outside of the repository.
+
+use std::{env, ffi::OsString, path::PathBuf};
+
+/// The program `name` of `package`, such as `adguardhome-0.107.79`, if it was built.
+pub fn tool(package: &str, name: &str) -> Option<PathBuf> {
+    let program = cache(|name| env::var_os(name)).join(package).join("bin").join(name);
+    program.is_file().then_some(program)
+}
+
+/// `$NETSTEAD_CACHE`, `$XDG_CACHE_HOME/netstead-tools` or `~/.cache/netstead-tools`, as xtask has it.
+fn cache(variable: impl Fn(&str) -> Option<OsString>) -> PathBuf {
+    let absolute = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    if let Some(own) = absolute("NETSTEAD_CACHE") {
+        return own;
+    }
+    let user = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")));
+    user.unwrap_or_else(env::temp_dir).join("netstead-tools")
+}
