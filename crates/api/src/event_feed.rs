@@ -24,7 +24,7 @@ const CHECK: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) enum FeedItem {
     Ledger(Arc<Event>),
-    Engine(Change),
+    Engine(Box<Change>),
 }
 
 /// Changes of the engine on their way to one reader.
@@ -91,7 +91,7 @@ impl EventFeed {
             }
             if let Some(change) = self.engine.as_mut().and_then(|engine| engine.ready.pop_front()) {
                 if self.covers(&change).await {
-                    return Some(FeedItem::Engine(change));
+                    return Some(FeedItem::Engine(Box::new(change)));
                 }
                 continue;
             }

@@ -100,7 +100,7 @@ async fn a_token_gets_the_events_of_the_names_that_it_covers() {
     for scope in ["pool=a", "vrf=x", "zone=a.test"] {
         let token = tenants.token(Role::Read, scope).await;
         let mut stream = Stream::open(tenants.house.get("/events/stream?engine=true").by(&token)).await;
-        let host = scope.replace('=', "-").replace('.', "-");
+        let host = scope.replace(['=', '.'], "-");
         set(&tenants, &format!("{host}.hidden.test"), "10.2.0.40").await;
         set(&tenants, &format!("{host}.hidden-own.test"), "10.2.0.41").await;
         let pause = json!({"provider": "shared", "reason": "hidden"});
