@@ -31,7 +31,7 @@ pub struct FakeReply {
     pub body: String,
 }
 
-/// What goes wrong with one request.
+/// A failure of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HttpFault {
     /// Nothing is done, and this status is the answer; 429 and 503 ask to wait so many seconds.

@@ -112,7 +112,11 @@ open_enum! {
     /// Type of a DNS provider.
     ProviderKind {
         Builtin = "builtin",
+        Adguard = "adguard",
+        Dnsmasq = "dnsmasq",
+        Pihole = "pihole",
         Powerdns = "powerdns",
+        Webhook = "webhook",
         Rfc2136 = "rfc2136",
     }
     /// Changes that Netstead may make on a provider.

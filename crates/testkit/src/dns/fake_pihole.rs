@@ -26,7 +26,7 @@ pub struct FakePiHole {
     held: Arc<Mutex<PiHoleState>>,
 }
 
-/// What it keeps, and how it is set.
+/// Its content and its settings.
 #[derive(Debug, Clone)]
 pub struct PiHoleState {
     /// 5 or 6.
@@ -96,7 +96,7 @@ impl FakePiHole {
         APP_PASSWORD
     }
 
-    /// What it keeps now.
+    /// Its content now.
     pub fn state(&self) -> PiHoleState {
         self.held.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -71,7 +71,7 @@ fn a_plan_and_the_status_read_well_when_much_is_going_on() {
     let there = wait_until(SOON, || (server.zone("home.test").plain().len() == 7).then_some(()));
     assert!(there.is_some(), "{:?}", server.zone("home.test"));
 
-    // One of each: what the server will not have, what somebody else has, what a typo would take away, a file that
+    // One of each: what the server will not have, what another owner has, what a typo would take away, a file that
     // cannot be read in full, a change, a removal and something new.
     sandbox.netstead(["record", "set", "shop.home.test", "MX", "10 _mail.home.test."]);
     sandbox.does("record set mail.home.test A 10.0.3.25");
