@@ -6,6 +6,7 @@ use crate::RecordType;
 
 /// What a server can do; one row of the capability table.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a column of the capability table")]
 pub struct Capabilities {
     /// Types it can hold.
     pub types: Vec<RecordType>,
