@@ -31,7 +31,7 @@ pub struct FakeReply {
     pub body: String,
 }
 
-/// A failure of one request.
+/// The fault of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HttpFault {
     /// Nothing is done, and this status is the answer; 429 and 503 ask to wait so many seconds.
@@ -213,8 +213,8 @@ impl FakeReply {
     }
 
     fn text(&self) -> String {
-        let headers: String =
-            self.headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let headers =
+            self.headers.iter().fold(String::new(), |all, (name, value)| all + name + ": " + value + "\r\n");
         let length = format!("Content-Length: {}\r\n", self.body.len());
         let length = if self.status == 204 { String::new() } else { length };
         format!("HTTP/1.1 {} Fake\r\n{headers}{length}\r\n{}", self.status, self.body)
@@ -271,16 +271,9 @@ pub fn percent_decoded(text: &str) -> String {
     while let Some(at) = rest.find('%') {
         let (front, back) = rest.split_at(at);
         bytes.extend(front.bytes());
-        match back.get(1..3).and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = back.get(3..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(b'%');
-                rest = back.get(1..).unwrap_or_default();
-            }
-        }
+        let digits = back.get(1..3).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(digits.unwrap_or(b'%'));
+        rest = back.get(if digits.is_some() { 3 } else { 1 }..).unwrap_or_default();
     }
     bytes.extend(rest.bytes());
     String::from_utf8_lossy(&bytes).into_owned()

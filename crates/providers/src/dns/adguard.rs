@@ -60,7 +60,7 @@ impl Configured<dyn DnsProvider> for Config {
     }
 
     fn build(&self, context: &BuildContext) -> Result<Arc<dyn DnsProvider>, SettingsError> {
-        Ok(Arc::new(AdGuard::open(self.clone(), context)?))
+        Ok(Arc::new(AdGuard::open(self, context)?))
     }
 }
 
@@ -92,7 +92,7 @@ pub type AdGuard = PerRecord<AdGuardApi>;
 
 impl AdGuard {
     /// Opens files and secrets; the server itself is asked later.
-    pub fn open(config: Config, context: &BuildContext) -> Result<Self, SettingsError> {
+    pub fn open(config: &Config, context: &BuildContext) -> Result<Self, SettingsError> {
         config.check()?;
         let password =
             config.password.reveal(context).map_err(|problem| SettingsError::new("password", problem))?;
@@ -205,7 +205,7 @@ impl RecordApi for AdGuardApi {
         self.newest().may_remove(&target)?;
         self.add(&update).await?;
         self.newest().added(&update);
-        self.remove(&target).await.map_err(|error| self.halfway(error))?;
+        self.remove(&target).await.map_err(|error| self.halfway(&error))?;
         self.newest().removed(&target);
         Ok(made)
     }
@@ -221,7 +221,7 @@ impl RecordApi for AdGuardApi {
 
 impl AdGuardApi {
     /// An error after the new rewrite was added: both may be there, so what stands must be read again.
-    fn halfway(&self, error: RecordError) -> RecordError {
+    fn halfway(&self, error: &RecordError) -> RecordError {
         let server = self.http.server().to_owned();
         ProviderError::Unknown { server, reason: error.to_string() }.into()
     }

@@ -58,7 +58,7 @@ impl Configured<dyn DnsProvider> for Config {
     }
 
     fn build(&self, context: &BuildContext) -> Result<Arc<dyn DnsProvider>, SettingsError> {
-        Ok(Arc::new(PiHole::open(self.clone(), context)?))
+        Ok(Arc::new(PiHole::open(self, context)?))
     }
 }
 
@@ -92,7 +92,7 @@ pub type PiHole = PerRecord<PiHoleApi>;
 
 impl PiHole {
     /// Opens files and secrets; the server itself is asked later.
-    pub fn open(config: Config, context: &BuildContext) -> Result<Self, SettingsError> {
+    pub fn open(config: &Config, context: &BuildContext) -> Result<Self, SettingsError> {
         config.check()?;
         let password = match &config.password {
             Some(secret) => {

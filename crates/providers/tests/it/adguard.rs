@@ -19,7 +19,7 @@ const VERSIONS: [AdGuardVersion; 3] =
 
 fn open(url: &str, password: &str, context: &BuildContext) -> Arc<dyn DnsProvider> {
     let config = Config::new(url, "netstead", Secret::new(password));
-    Arc::new(AdGuard::open(config, context).unwrap())
+    Arc::new(AdGuard::open(&config, context).unwrap())
 }
 
 fn fake() -> (FakeAdGuard, Arc<dyn DnsProvider>) {
@@ -275,10 +275,10 @@ async fn a_server_that_went_away_comes_back() {
 fn settings_that_cannot_work_are_told() {
     let problem = |url: &str, user: &str| {
         let config = Config::new(url, user, Secret::new("x"));
-        AdGuard::open(config, &context()).map(drop).unwrap_err().to_string()
+        AdGuard::open(&config, &context()).map(drop).unwrap_err().to_string()
     };
     assert_eq!(problem("http://a", "a:b"), "user: `a:b` is no user of a web interface");
     assert_eq!(problem("http://me:x@a", "a"), "url: a secret does not belong in it");
     let config = Config::new("http://a:3000/control/", "a", Secret::new("x"));
-    assert_eq!(AdGuard::open(config, &context()).unwrap().server(), "http://a:3000");
+    assert_eq!(AdGuard::open(&config, &context()).unwrap().server(), "http://a:3000");
 }

@@ -17,7 +17,7 @@ use crate::support::{Counter, a, change, context, request, set, zone};
 
 fn open(server: &FakePiHole, password: &str, context: &BuildContext) -> Arc<dyn DnsProvider> {
     let config = Config::new(server.http().url(), Some(Secret::new(password)));
-    Arc::new(PiHole::open(config, context).unwrap())
+    Arc::new(PiHole::open(&config, context).unwrap())
 }
 
 fn fake(version: u8) -> (FakePiHole, Arc<dyn DnsProvider>) {
@@ -42,6 +42,7 @@ fn alias(n: usize) -> Unit {
     change(None, Some(set(&format!("alias{n}.example.test"), RecordType::Cname, &["nas.example.test."])))
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "as `write` answers")]
 fn applied(units: usize) -> Result<WriteReply, ProviderError> {
     Ok(vec![UnitOutcome::Applied; units].into())
 }
@@ -63,7 +64,7 @@ async fn both_versions_of_pihole_keep_the_contract() {
         let state = server.state();
         assert_eq!((state.hosts, state.aliases), (vec![], vec![]), "version {version}");
         assert_eq!(state.failures, 1, "refused credentials are sent once");
-        let sessions = if version == 6 { 1 } else { 0 };
+        let sessions = usize::from(version == 6);
         assert_eq!((state.most_sessions, state.sessions), (sessions, vec![]));
     }
 }
@@ -213,7 +214,7 @@ async fn a_server_without_a_password_needs_none() {
     for version in [5, 6] {
         let server = FakePiHole::start(version).unwrap();
         server.change(|state| state.without_password = true);
-        let provider = PiHole::open(Config::new(server.http().url(), None), &context()).unwrap();
+        let provider = PiHole::open(&Config::new(server.http().url(), None), &context()).unwrap();
         assert_eq!(
             provider.write(&zone(), &request(1, vec![host(1)])).await,
             applied(1),
@@ -352,7 +353,7 @@ async fn half_a_listing_is_an_error() {
 #[test]
 fn the_address_may_be_that_of_the_interface() {
     for url in ["http://pi.hole", "http://pi.hole/admin/", "http://pi.hole/api"] {
-        let provider = PiHole::open(Config::new(url, None), &context()).unwrap();
+        let provider = PiHole::open(&Config::new(url, None), &context()).unwrap();
         assert_eq!(provider.server(), "http://pi.hole", "{url}");
     }
 }

@@ -26,8 +26,9 @@ pub struct FakePiHole {
     held: Arc<Mutex<PiHoleState>>,
 }
 
-/// Its content and its settings.
+/// Entries, sessions and settings of the fake.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "independent settings of the server")]
 pub struct PiHoleState {
     /// 5 or 6.
     pub version: u8,
@@ -96,12 +97,12 @@ impl FakePiHole {
         APP_PASSWORD
     }
 
-    /// Its content now.
+    /// A copy of its entries, sessions and settings.
     pub fn state(&self) -> PiHoleState {
         self.held.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Changes what it keeps, or how it is set.
+    /// Changes its entries, sessions or settings.
     pub fn change(&self, change: impl FnOnce(&mut PiHoleState)) {
         change(&mut self.held.lock().unwrap_or_else(PoisonError::into_inner));
     }

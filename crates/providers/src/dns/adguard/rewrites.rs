@@ -61,7 +61,9 @@ impl Rewrites {
     pub(super) fn listing(&self, ttl: u32) -> Listing {
         let mut listing = Listing::default();
         for (domain, answer) in self.enabled.keys() {
-            let Some(name) = domain.parse::<Name>().ok().filter(|name| name.as_str() == domain) else {
+            let Some(name) =
+                domain.parse::<Name>().ok().filter(|name| name.as_str() == domain && domain != "*")
+            else {
                 continue;
             };
             match data(answer) {

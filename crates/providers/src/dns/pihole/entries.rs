@@ -25,15 +25,14 @@ impl Entries {
             listing.records.extend(names.into_iter().map(|name| record(name, data.clone())));
         }
         for entry in &self.aliases {
-            match alias(entry) {
-                Some((names, target)) => match names.as_slice() {
+            if let Some((names, target)) = alias(entry) {
+                match names.as_slice() {
                     [name] => listing.records.push(record(name.clone(), RecordData::Cname(target))),
                     _ => listing.opaque.extend(names.into_iter().map(|name| (name, RecordType::Cname))),
-                },
-                None => {
-                    let names = entry.split(',').filter_map(|text| text.trim().parse().ok());
-                    listing.opaque.extend(names.map(|name| (name, RecordType::Cname)));
                 }
+            } else {
+                let names = entry.split(',').filter_map(|text| text.trim().parse().ok());
+                listing.opaque.extend(names.map(|name| (name, RecordType::Cname)));
             }
         }
         let mut seen = BTreeSet::new();

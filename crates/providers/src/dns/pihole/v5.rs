@@ -124,7 +124,7 @@ fn hash(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Hash that `pihole -a -p secret` writes as `WEBPASSWORD`: the second hash is over the text of the first.
+    /// The `WEBPASSWORD` of `pihole -a -p secret`: the second hash is over the text of the first.
     #[test]
     fn the_token_is_the_hash_of_the_text_of_the_hash() {
         let first = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
