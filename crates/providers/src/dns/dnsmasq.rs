@@ -47,7 +47,7 @@ use crate::{BuildContext, SettingsError};
 /// Restarts are at least so far apart: systemd refuses a service that starts five times within ten seconds.
 const RELOAD_PAUSE: Duration = Duration::from_secs(3);
 /// Files with which dnsmasq did not start are not tried again for this long.
-const REFUSED: Duration = Duration::from_secs(15 * 60);
+const REFUSED: Duration = Duration::from_mins(15);
 /// How long the files that `zones` read serve the reads that follow it.
 const SHARED: Duration = Duration::from_secs(10);
 

@@ -8,7 +8,7 @@ use std::{
 use netstead_model::{Clock, ProviderError};
 
 /// After a refusal no login is tried for this long: servers lock out addresses that try often.
-const PAUSE: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_mins(1);
 
 /// Remembers the last refusal of credentials.
 #[derive(Debug)]

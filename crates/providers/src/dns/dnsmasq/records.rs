@@ -63,9 +63,10 @@ impl OurFile {
         let mut file = Self { written: Some(bytes.to_vec()), ..Self::default() };
         for line in lines_of(bytes).filter(|line| !HEADER.starts_with(line)) {
             let parsed = parse(line);
-            match parsed.opaque.is_empty() && !parsed.records.is_empty() {
-                true => file.records.extend(parsed.records),
-                false => file.rest.push(line.to_vec()),
+            if parsed.opaque.is_empty() && !parsed.records.is_empty() {
+                file.records.extend(parsed.records);
+            } else {
+                file.rest.push(line.to_vec());
             }
         }
         file
@@ -123,8 +124,9 @@ impl DnsweaverFile {
 impl Records {
     /// Reads the files of both directories.
     pub(super) fn read(hosts: &[File], conf: &[File], dnsweaver_file: &str) -> Self {
+        type Parse = fn(&[u8]) -> Line;
         let mut records = Self::default();
-        let parts: [(&[File], &str, fn(&[u8]) -> Line); 2] =
+        let parts: [(&[File], &str, Parse); 2] =
             [(hosts, HOSTS_FILE, hosts_line), (conf, CONF_FILE, conf_line)];
         for (index, (files, own, parse)) in parts.into_iter().enumerate() {
             for file in files {

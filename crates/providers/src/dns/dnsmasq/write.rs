@@ -196,17 +196,13 @@ impl Dnsmasq {
             Err(MachineError::Failed(error)) => error.to_string(),
         };
         self.put_back(replacements).await?;
-        match self.reload().await {
-            Ok(()) => {
-                let reason = format!("dnsmasq does not start with it, and has the old files again: {reason}");
-                self.note_refused(texts, &reason);
-                Err(ConfError::Refused(reason))
-            }
-            Err(_) => {
-                let reason = format!("`reload` fails, and the old files are back: {reason}");
-                Err(ConfError::Failed(self.unreachable(reason)))
-            }
+        if self.reload().await.is_ok() {
+            let reason = format!("dnsmasq does not start with it, and has the old files again: {reason}");
+            self.note_refused(texts, &reason);
+            return Err(ConfError::Refused(reason));
         }
+        let reason = format!("`reload` fails, and the old files are back: {reason}");
+        Err(ConfError::Failed(self.unreachable(reason)))
     }
 
     async fn put_back(&self, replacements: &[Replacement<'_>]) -> Result<(), ConfError> {

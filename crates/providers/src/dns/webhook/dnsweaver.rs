@@ -115,13 +115,11 @@ fn value_of(data: &RecordData) -> Result<(String, Option<Srv>), RecordError> {
         RecordData::Srv { priority, weight, port, target } => {
             Ok((target.to_string(), Some(Srv { priority: *priority, weight: *weight, port: *port })))
         }
-        RecordData::Txt(strings) => match String::from_utf8(strings.concat()) {
-            Ok(text) => Ok((text, None)),
-            Err(_) => {
-                let reason = "dnsweaver's protocol has only texts in UTF-8".to_owned();
-                Err(RecordError::Rejected { reason })
-            }
-        },
+        RecordData::Txt(strings) => {
+            let reason = || "dnsweaver's protocol has only texts in UTF-8".to_owned();
+            let text = String::from_utf8(strings.concat());
+            text.map(|text| (text, None)).map_err(|_| RecordError::Rejected { reason: reason() })
+        }
         other => Ok((other.to_string(), None)),
     }
 }
