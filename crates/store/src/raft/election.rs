@@ -231,6 +231,7 @@ impl Node {
     /// Resets the timer for a message with this vote, unless its sender is no longer the leader.
     pub(super) fn note_leader_contact(&self, core: &Core, vote: &Vote) {
         if *vote >= core.raft.metrics().borrow().vote {
+            self.had_leader.store(true, Ordering::Relaxed);
             self.election_timer.reset();
         }
     }

@@ -42,11 +42,15 @@ impl Node {
         self.unheard.store(ticks, Ordering::Relaxed);
     }
 
-    /// Counts how long no leader is known. A node that is in no cluster yet waits for none.
+    /// Counts how long no leader is known. A node that is in no cluster yet waits for none. The leader that the disk names
+    /// after a restart counts once a message of it arrived.
     pub(super) fn count_without_leader(&self) {
         let in_cluster = |metrics: &Metrics| metrics.membership_config.log_id().is_some();
-        if self.leader() != Leader::Nobody {
+        let leader = self.leader();
+        if leader == Leader::Me {
             self.had_leader.store(true, Ordering::Relaxed);
+        }
+        if leader != Leader::Nobody && self.had_leader.load(Ordering::Relaxed) {
             self.leaderless.store(0, Ordering::Relaxed);
         } else if self.metrics().as_ref().is_none_or(in_cluster) {
             self.leaderless.fetch_add(1, Ordering::Relaxed);
@@ -149,7 +153,8 @@ impl Node {
             });
         }
         let long = u32::try_from(leaderless).unwrap_or(u32::MAX);
-        (self.leader() == Leader::Nobody && TICK.saturating_mul(long) > 3 * patience).then(|| {
+        let in_vain = TICK.saturating_mul(long) > 3 * patience || self.waits_in_vain();
+        (self.leader() == Leader::Nobody && in_vain).then(|| {
             let answering = self.voters_that_answer(&metrics);
             let why = if self.majority_answers(&metrics) { "they elect one" } else { "a majority is needed" };
             format!(

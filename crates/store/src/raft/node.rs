@@ -69,7 +69,7 @@ pub(super) struct Node {
     pub(super) election_timer: ElectionTimer,
     /// Ticks for which no leader is known, since the last one or since the start.
     pub(super) leaderless: AtomicU64,
-    /// Whether there was a leader since the start.
+    /// Whether this node led or heard a leader since the start.
     pub(super) had_leader: AtomicBool,
     /// Ticks for which it has led without any confirmation of a majority.
     pub(super) unheard: AtomicU64,
