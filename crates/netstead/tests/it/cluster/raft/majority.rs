@@ -113,7 +113,7 @@ fn answers_alone(nodes: &Nodes, node: usize) {
 }
 
 /// How long a node may take from its start to its first answers. On a quiet machine it takes two seconds.
-const FIRST_ANSWERS: Duration = Duration::from_secs(3);
+const FIRST_ANSWERS: Duration = Duration::from_secs(6);
 
 /// Sees that a node answers soon after its start, though it has no majority, and says why it is not ready.
 fn answers_within(nodes: &Nodes, node: usize, begun: Stopwatch, reason: &str) {
