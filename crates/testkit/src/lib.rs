@@ -37,7 +37,8 @@ mod wait;
 
 use std::{
     io,
-    net::{Ipv4Addr, TcpListener},
+    net::{Ipv4Addr, TcpListener, UdpSocket},
+    sync::atomic::{AtomicU32, Ordering},
 };
 
 pub use self::{
@@ -61,12 +62,25 @@ pub use self::{
     wait::wait_until,
 };
 
-/// A port of loopback that was free a moment ago: the kernel picked it.
+/// A port of loopback that was free a moment ago, for TCP and UDP: none of those that outgoing connections of this
+/// machine begin at, which come and go, so that a server which restarts finds its port free again.
 ///
 /// Another process can take it before the caller does. [`Process::wait_for_port`] notices when the server that
 /// was meant to have it has ended.
 pub fn free_port() -> io::Result<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+    const FIRST: u32 = 10_000;
+    const COUNT: u32 = 20_000;
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let begin = std::process::id().wrapping_mul(31);
+    for _ in 0..COUNT {
+        let number = NEXT.fetch_add(7, Ordering::Relaxed);
+        let port = u16::try_from(FIRST + begin.wrapping_add(number) % COUNT).map_err(io::Error::other)?;
+        let place = (Ipv4Addr::LOCALHOST, port);
+        if TcpListener::bind(place).is_ok() && UdpSocket::bind(place).is_ok() {
+            return Ok(port);
+        }
+    }
+    Err(io::ErrorKind::AddrInUse.into())
 }
 
 #[cfg(test)]

@@ -27,7 +27,8 @@ fn a_store_of_one_machine_moves_into_a_cluster_and_back() {
     let server = run(&sandbox);
     let (other, joins) = (Sandbox::empty(), super::nodes::address());
     std::fs::write(other.path().join("netstead.toml"), store(&joins)).unwrap();
-    let second = join(&other, &address);
+    let mut second = join(&other, &address);
+    second.wait_for_line("is ready", SOON).unwrap();
     let cluster = voting(&sandbox, 2);
     let nodes = cluster["nodes"].as_array().unwrap();
     let joined = nodes.iter().find(|node| node["address"] == joins.as_str()).unwrap();

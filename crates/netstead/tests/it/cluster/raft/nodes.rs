@@ -1,11 +1,6 @@
 //! Three sandboxes whose servers keep their store together.
 
-use std::{
-    net::TcpListener,
-    sync::atomic::{AtomicU32, Ordering},
-};
-
-use netstead_testkit::{Process, wait_until};
+use netstead_testkit::{Process, free_port, wait_until};
 use reqwest::Method;
 use serde_json::Value;
 
@@ -117,16 +112,9 @@ impl Nodes {
     }
 }
 
-/// Where a node listens: none of the ports that connections of this machine begin at, which come and go.
+/// Where a node listens.
 pub(super) fn address() -> String {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    loop {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let address = format!("127.0.0.1:{}", 10_000 + (std::process::id() * 31 + number * 7) % 20_000);
-        if TcpListener::bind(&address).is_ok() {
-            return address;
-        }
-    }
+    format!("127.0.0.1:{}", free_port().unwrap())
 }
 
 /// A store that is kept at this address, with nodes that know each other by a secret.
