@@ -38,6 +38,8 @@ pub struct Subject {
     /// How many requests the provider has made so far, if that is known.
     pub requests: Option<Box<dyn Fn() -> usize + Send + Sync>>,
     pub generation: AtomicU64,
+    /// The server holds TXT with empty strings and with bytes that are no ASCII. One that does not must reject them.
+    pub odd_texts: bool,
 }
 
 impl fmt::Debug for Subject {
@@ -51,6 +53,7 @@ pub async fn all(subject: &Subject) {
     basics::the_zone_is_found(subject).await;
     basics::create_change_delete(subject).await;
     basics::all_types_come_back_as_adjusted(subject).await;
+    basics::a_text_that_the_server_cannot_hold_is_rejected(subject).await;
     basics::a_repeated_write_changes_nothing(subject).await;
     basics::a_time_to_live_can_change(subject).await;
     basics::a_set_may_have_many_values(subject).await;
@@ -76,7 +79,7 @@ impl Subject {
     /// Zones that no other program can reach.
     pub fn inside(provider: Arc<dyn DnsProvider>, zone: Name) -> Self {
         let (poison, generation) = (Self::out_of_zone(), AtomicU64::new(1));
-        Self { provider, stranger: None, zone, poison, requests: None, generation }
+        Self { provider, stranger: None, zone, poison, requests: None, generation, odd_texts: true }
     }
 
     /// A name that is in no zone of any server under test.

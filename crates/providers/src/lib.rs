@@ -3,6 +3,7 @@
 //! ```text
 //!  engine ──► DnsProvider ──┬─► dns::powerdns   HTTP API: one PATCH per zone, halved to find a refused unit
 //!                           ├─► dns::rfc2136    DNS UPDATE over TCP with TSIG: BIND, Knot, ...
+//!                           ├─► dns::technitium HTTP API: one record per call, through dns::per_record
 //!                           └─► builtin         in the crate `nameserver`
 //! ```
 //!

@@ -1,9 +1,10 @@
-//! Real DNS servers on loopback, each in a directory of its own.
+//! DNS servers on loopback: real ones, each in a directory of its own, and fakes of those that cannot be had.
 
 mod bind;
 mod knot;
 mod powerdns;
 mod primary;
+mod technitium;
 
 use std::{fs, io, path::Path, process::Command, time::Duration};
 
@@ -12,6 +13,7 @@ pub use self::{
     knot::{Knot, Knotd},
     powerdns::PowerDns,
     primary::{Primary, PrimaryKind},
+    technitium::{FakeTechnitium, TechnitiumRights},
 };
 
 const SOON: Duration = Duration::from_secs(30);

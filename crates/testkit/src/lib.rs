@@ -2,6 +2,7 @@
 //!
 //! - [`Process`]: a server that runs as long as its value lives. On top of it: [`Etcd`], [`Bind`], [`Knot`], [`PowerDns`],
 //!   [`Dockerd`], [`Sshd`].
+//! - [`FakeHttp`]: an HTTP server whose answers a test writes. On top of it: [`FakeTechnitium`].
 //! - [`VirtualNetwork`] and [`Machine`]: machines in network namespaces, whose links can be cut. [`Tmpfs`]: a disk small enough
 //!   to fill.
 //! - [`LossyProxy`], [`DelayingProxy`], [`RecordingProxy`]: proxies that lose answers, hold requests back, or record them.
@@ -18,6 +19,7 @@ mod delaying_proxy;
 mod dns;
 mod dockerd;
 mod etcd;
+mod fake_http;
 pub mod history;
 mod lossy_proxy;
 mod process;
@@ -37,9 +39,13 @@ use std::{
 
 pub use self::{
     delaying_proxy::{DelayingProxy, RequestFilter},
-    dns::{Bind, Knot, Knotd, Named, PowerDns, Primary, PrimaryKind, SecretiveBind, SecretiveNamed, TsigKey},
+    dns::{
+        Bind, FakeTechnitium, Knot, Knotd, Named, PowerDns, Primary, PrimaryKind, SecretiveBind,
+        SecretiveNamed, TechnitiumRights, TsigKey,
+    },
     dockerd::Dockerd,
     etcd::{Etcd, EtcdHost},
+    fake_http::{FakeHttp, HttpFault, HttpRequest, HttpResponse},
     lossy_proxy::LossyProxy,
     process::Process,
     recording_proxy::RecordingProxy,

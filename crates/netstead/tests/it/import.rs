@@ -28,8 +28,8 @@ DNSWEAVER_UPDATE_RECORD_TYPE=CNAME
 DNSWEAVER_UPDATE_TARGET=lb.lab.test
 DNSWEAVER_UPDATE_DOMAINS=*.lab.test
 DNSWEAVER_UPDATE_MODE=additive
-DNSWEAVER_CLOUD_TYPE=cloudflare
-DNSWEAVER_CLOUD_TOKEN=hunter3
+DNSWEAVER_CLOUD_TYPE=ovh
+DNSWEAVER_CLOUD_APPLICATION_SECRET=hunter3
 DNSWEAVER_CLOUD_DOMAINS=*.example.test
 ";
 
@@ -77,7 +77,7 @@ fn an_env_file_of_dnsweavers_becomes_a_configuration_that_is_valid() {
         assert!(powerdns.contains(line), "{line}\n is not in\n{text}");
     }
     for comment in [
-        "# The instance `cloud` is left out: Netstead has no provider of type `cloudflare` yet.",
+        "# The instance `cloud` is left out: Netstead has no provider of type `ovh` yet.",
         "#   DNSWEAVER_CLOUD_TOKEN=(a secret)",
         "#   DNSWEAVER_LOG_FILE=/var/log/dnsweaver.log: logs go to stderr",
         "#   DNSWEAVER_TYPO_SETTING=1: it has no meaning here",

@@ -11,3 +11,4 @@ mod per_record_server;
 mod powerdns;
 mod rfc2136;
 mod support;
+mod technitium;

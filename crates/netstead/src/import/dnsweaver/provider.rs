@@ -39,7 +39,8 @@ impl<'a> Instance<'a> {
 type CarryOver = fn(&mut Table, &Instance<'_>);
 
 /// The types of instance that are carried over.
-pub(super) const KINDS: [(&str, CarryOver); 2] = [("powerdns", powerdns), ("rfc2136", rfc2136)];
+pub(super) const KINDS: [(&str, CarryOver); 3] =
+    [("powerdns", powerdns), ("rfc2136", rfc2136), ("technitium", technitium)];
 
 pub(super) fn add(draft: &mut Draft, variables: &Variables, name: &str) {
     let prefix = super::prefix_of(name);
@@ -80,6 +81,29 @@ fn powerdns(table: &mut Table, instance: &Instance<'_>) {
     }
     // The zones of the domains are found by themselves.
     let _ = instance.get("ZONE");
+    tls(table, instance);
+}
+
+fn technitium(table: &mut Table, instance: &Instance<'_>) {
+    table.text("type", "technitium");
+    if let Some(url) = instance.get("URL") {
+        table.text("url", url);
+    }
+    if let Some(token) = instance.secret("TOKEN") {
+        table.raw("token", token);
+    }
+    // The zones of the domains are found by themselves.
+    let _ = instance.get("ZONE");
+    if instance.flag("AUTO_HTTPS_RECORDS") == Some(false) {
+        table.raw("https_records", "false");
+    }
+    if let Some(alpn) = instance.get("AUTO_HTTPS_ALPN") {
+        table.text("https_alpn", alpn);
+    }
+    tls(table, instance);
+}
+
+fn tls(table: &mut Table, instance: &Instance<'_>) {
     for (suffix, key) in [
         ("TLS_CA_FILE", "ca_file"),
         ("TLS_CERT_FILE", "client_cert"),
