@@ -1,5 +1,6 @@
 //! DNS servers.
 
+pub mod cloudflare;
 mod denial;
 pub mod per_record;
 pub mod powerdns;
@@ -11,13 +12,13 @@ pub mod technitium;
 use netstead_model::{Capabilities, DnsProvider, Ident, RecordData, RecordSet};
 use netstead_settings::{BuildContext, Kind};
 
-pub use self::{powerdns::PowerDns, rfc2136::Rfc2136, technitium::Technitium};
+pub use self::{cloudflare::Cloudflare, powerdns::PowerDns, rfc2136::Rfc2136, technitium::Technitium};
 
 /// A kind of DNS server.
 pub type DnsKind = Kind<dyn DnsProvider, Capabilities>;
 
 /// All kinds of DNS server that this crate speaks to. A new one is a file beside this one and a line here.
-pub const KINDS: &[&DnsKind] = &[&powerdns::KIND, &rfc2136::KIND, &technitium::KIND];
+pub const KINDS: &[&DnsKind] = &[&cloudflare::KIND, &powerdns::KIND, &rfc2136::KIND, &technitium::KIND];
 
 /// The longest time to live there is (RFC 2181, section 8).
 const LONGEST_TTL: u32 = 0x7fff_ffff;

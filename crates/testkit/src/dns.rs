@@ -1,6 +1,7 @@
 //! DNS servers on loopback: real ones, each in a directory of its own, and fakes of those that cannot be had.
 
 mod bind;
+mod cloudflare;
 mod knot;
 mod powerdns;
 mod primary;
@@ -10,6 +11,7 @@ use std::{fs, io, path::Path, process::Command, time::Duration};
 
 pub use self::{
     bind::{Bind, Named, SecretiveBind, SecretiveNamed},
+    cloudflare::FakeCloudflare,
     knot::{Knot, Knotd},
     powerdns::PowerDns,
     primary::{Primary, PrimaryKind},

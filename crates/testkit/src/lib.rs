@@ -2,7 +2,8 @@
 //!
 //! - [`Process`]: a server that runs as long as its value lives. On top of it: [`Etcd`], [`Bind`], [`Knot`], [`PowerDns`],
 //!   [`Dockerd`], [`Sshd`].
-//! - [`FakeHttp`]: an HTTP server whose answers a test writes. On top of it: [`FakeTechnitium`].
+//! - [`FakeHttp`]: an HTTP server whose answers a test writes. On top of it: [`FakeCloudflare`],
+//!   [`FakeTechnitium`].
 //! - [`VirtualNetwork`] and [`Machine`]: machines in network namespaces, whose links can be cut. [`Tmpfs`]: a disk small enough
 //!   to fill.
 //! - [`LossyProxy`], [`DelayingProxy`], [`RecordingProxy`]: proxies that lose answers, hold requests back, or record them.
@@ -40,8 +41,8 @@ use std::{
 pub use self::{
     delaying_proxy::{DelayingProxy, RequestFilter},
     dns::{
-        Bind, FakeTechnitium, Knot, Knotd, Named, PowerDns, Primary, PrimaryKind, SecretiveBind,
-        SecretiveNamed, TechnitiumRights, TsigKey,
+        Bind, FakeCloudflare, FakeTechnitium, Knot, Knotd, Named, PowerDns, Primary, PrimaryKind,
+        SecretiveBind, SecretiveNamed, TechnitiumRights, TsigKey,
     },
     dockerd::Dockerd,
     etcd::{Etcd, EtcdHost},

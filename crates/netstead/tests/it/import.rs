@@ -78,7 +78,7 @@ fn an_env_file_of_dnsweavers_becomes_a_configuration_that_is_valid() {
     }
     for comment in [
         "# The instance `cloud` is left out: Netstead has no provider of type `ovh` yet.",
-        "#   DNSWEAVER_CLOUD_TOKEN=(a secret)",
+        "#   DNSWEAVER_CLOUD_APPLICATION_SECRET=(a secret)",
         "#   DNSWEAVER_LOG_FILE=/var/log/dnsweaver.log: logs go to stderr",
         "#   DNSWEAVER_TYPO_SETTING=1: it has no meaning here",
     ] {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "helpers of tests are tests")]
 
 mod by_query;
+mod cloudflare;
 mod failover;
 mod http;
 mod late_writes;
