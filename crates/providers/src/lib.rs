@@ -1,7 +1,8 @@
 //! Providers: each speaks to one kind of DNS server and implements the trait `DnsProvider` of `netstead_model`.
 //!
 //! ```text
-//!  engine ──► DnsProvider ──┬─► dns::powerdns   HTTP API: one PATCH per zone, halved to find a refused unit
+//!  engine ──► DnsProvider ──┬─► dns::cloudflare HTTP API: batches, within a rate limit
+//!                           ├─► dns::powerdns   HTTP API: one PATCH per zone, halved to find a refused unit
 //!                           ├─► dns::rfc2136    DNS UPDATE over TCP with TSIG: BIND, Knot, ...
 //!                           ├─► dns::technitium HTTP API: one record per call, through dns::per_record
 //!                           └─► builtin         in the crate `nameserver`

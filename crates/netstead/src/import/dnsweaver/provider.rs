@@ -39,8 +39,8 @@ impl<'a> Instance<'a> {
 type CarryOver = fn(&mut Table, &Instance<'_>);
 
 /// The types of instance that are carried over.
-pub(super) const KINDS: [(&str, CarryOver); 3] =
-    [("powerdns", powerdns), ("rfc2136", rfc2136), ("technitium", technitium)];
+pub(super) const KINDS: [(&str, CarryOver); 4] =
+    [("cloudflare", cloudflare), ("powerdns", powerdns), ("rfc2136", rfc2136), ("technitium", technitium)];
 
 pub(super) fn add(draft: &mut Draft, variables: &Variables, name: &str) {
     let prefix = super::prefix_of(name);
@@ -82,6 +82,22 @@ fn powerdns(table: &mut Table, instance: &Instance<'_>) {
     // The zones of the domains are found by themselves.
     let _ = instance.get("ZONE");
     tls(table, instance);
+}
+
+fn cloudflare(table: &mut Table, instance: &Instance<'_>) {
+    table.text("type", "cloudflare");
+    if let Some(token) = instance.secret("TOKEN") {
+        table.raw("token", token);
+    }
+    if let Some(zone) = instance.get("ZONE") {
+        table.text("zone", zone.trim_end_matches('.'));
+    }
+    if let Some(id) = instance.get("ZONE_ID") {
+        table.text("zone_id", id);
+    }
+    // Written in any case: dnsweaver's default is another one.
+    let proxied = instance.flag("PROXIED") != Some(false);
+    table.raw("proxied", proxied.to_string());
 }
 
 fn technitium(table: &mut Table, instance: &Instance<'_>) {
