@@ -150,7 +150,7 @@ pub(super) fn adjusted(unit: &Unit, adjust: impl Fn(RecordSet) -> RecordSet) -> 
     Unit { name: unit.name.clone(), changes: unit.changes.iter().map(change).collect() }
 }
 
-/// What becomes of a unit without a call; none if it is to be written.
+/// The outcome of a unit that needs no call; none if it is to be written.
 pub(super) fn judge(
     can: &Capabilities,
     zone: &Name,

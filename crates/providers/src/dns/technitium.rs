@@ -188,7 +188,7 @@ impl Technitium {
         }
     }
 
-    /// What a refusal of a call about `zone` means.
+    /// The meaning of a refused call about `zone`.
     fn refused(&self, zone: &Name, message: String) -> ProviderError {
         let server = self.client.server();
         if message.contains("No such zone") {

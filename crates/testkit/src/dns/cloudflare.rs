@@ -111,7 +111,7 @@ impl FakeCloudflare {
         let mut state = self.state();
         let id = state.fresh_id();
         let Some(zone) = state.zones.values_mut().find(|own| own.name == zone) else { panic!("no {zone}") };
-        if let Err(refusal) = zone.post(record, id) {
+        if let Err(refusal) = zone.post(record, &id) {
             panic!("{refusal:?}");
         }
     }
@@ -245,7 +245,7 @@ impl State {
         let run = || -> Result<(), Refusal> {
             deletes.iter().try_for_each(|delete| zone.delete(delete))?;
             patches.iter().try_for_each(|patch| zone.patch(patch))?;
-            posts.into_iter().zip(ids).try_for_each(|(post, id)| zone.post(post, id))
+            posts.into_iter().zip(ids).try_for_each(|(post, id)| zone.post(post, &id))
         };
         match run() {
             Ok(()) => done(&json!({ "deletes": [], "patches": [], "puts": [], "posts": [] }), None),

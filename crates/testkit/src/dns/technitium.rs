@@ -91,7 +91,7 @@ impl FakeTechnitium {
         self.state().cluster = Some(primary.unwrap_or_default().to_owned());
     }
 
-    /// What a person does in its web console: `add`, `update` or `delete` with these parameters.
+    /// Acts as a person in its web console: `add`, `update` or `delete` with these parameters.
     ///
     /// # Panics
     ///

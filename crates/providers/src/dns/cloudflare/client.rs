@@ -289,8 +289,8 @@ impl Refusal {
 /// The wait that `"default";r=0;t=30` asks for; none while requests are left.
 fn none_left(header: &str) -> Option<Duration> {
     let number = |name: &str| {
-        let parts = header.split([';', ',']).map(str::trim);
-        parts.filter_map(|part| part.strip_prefix(name)?.strip_prefix('=')?.parse::<u64>().ok()).next()
+        let mut parts = header.split([';', ',']).map(str::trim);
+        parts.find_map(|part| part.strip_prefix(name)?.strip_prefix('=')?.parse::<u64>().ok())
     };
     (number("r")? == 0).then(|| Duration::from_secs(number("t").unwrap_or(BLOCKED.as_secs())).min(BLOCKED))
 }

@@ -39,7 +39,7 @@ impl Zone {
         Ok(())
     }
 
-    pub(super) fn post(&mut self, mut post: Value, id: String) -> Result<(), Refusal> {
+    pub(super) fn post(&mut self, mut post: Value, id: &str) -> Result<(), Refusal> {
         if let Some(post) = post.as_object_mut() {
             post.insert("id".into(), json!(id));
         }

@@ -10,7 +10,7 @@ use super::zone::Parameters;
 const SERVICE_KEYS: [&str; 8] =
     ["mandatory", "alpn", "no-default-alpn", "port", "ipv4hint", "ech", "ipv6hint", "dohpath"];
 
-/// What the real server makes of the parameters; `new` are those of an update, which fall back to the old ones.
+/// The data that the real server makes of the parameters; `new` are those of an update, which fall back to the old ones.
 pub(super) fn rdata(kind: &str, parameters: &Parameters, new: bool) -> Result<Value, String> {
     let get = |name: &str| {
         let mut renewed = String::from("new");
