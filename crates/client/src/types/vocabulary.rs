@@ -113,9 +113,11 @@ open_enum! {
     ProviderKind {
         Builtin = "builtin",
         Adguard = "adguard",
+        Cloudflare = "cloudflare",
         Dnsmasq = "dnsmasq",
         Pihole = "pihole",
         Powerdns = "powerdns",
+        Technitium = "technitium",
         Webhook = "webhook",
         Rfc2136 = "rfc2136",
     }
