@@ -47,7 +47,7 @@ pub(crate) fn source(status: &SourceStatus) -> SourceOutput {
     });
     SourceOutput {
         name: status.name.to_string(),
-        kind: status.kind.map_or(SourceKind::Detached, SourceKind::from),
+        kind: status.kind.map_or_else(SourceKind::detached, SourceKind::from),
         view,
         reason,
         begun: status.begun,
