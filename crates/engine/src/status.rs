@@ -208,9 +208,10 @@ fn provider(shared: &EngineState, handle: &ProviderHandle) -> ProviderStatus {
 pub(crate) fn workloads(shared: &EngineState) -> Vec<WorkloadView> {
     let newest = shared.inventory.borrow().clone();
     let mut refusals = refusals(shared);
-    let entries = newest.inventory.sources().flat_map(|(_, state)| state.entries.values());
+    let sources = newest.inventory.sources();
+    let entries = sources.flat_map(|(_, state)| state.entries.values().map(move |entry| (state, entry)));
     entries
-        .map(|entry| {
+        .map(|(state, entry)| {
             let mut workload = entry.workload.clone();
             let mut troubles = shared.ledger_sync.troubles(&workload.source, &workload.id);
             if !refusals.is_empty() {
@@ -220,7 +221,7 @@ pub(crate) fn workloads(shared: &EngineState) -> Vec<WorkloadView> {
             if !troubles.is_empty() {
                 std::sync::Arc::make_mut(&mut workload).why_not.extend(troubles);
             }
-            let (first, last, presence) = (entry.first_at, entry.last_at, entry.presence.clone());
+            let (first, last, presence) = (entry.first_at, state.last_seen(entry), entry.presence.clone());
             WorkloadView { workload, first, last, presence }
         })
         .collect()

@@ -18,4 +18,6 @@ mod plan_text;
 mod properties;
 mod proxied;
 mod reverse;
+mod scope_properties;
+mod scopes;
 mod world;
