@@ -35,6 +35,7 @@ mod keys;
 mod ledger_sync;
 mod manual_source;
 mod metrics;
+mod name_news;
 mod pause;
 mod provider;
 mod records;
@@ -63,8 +64,8 @@ pub use self::{
     setup::{Options, ProviderSetup, Setup, SourceSetup},
     standby::poll_on_standby,
     status::{
-        DetachedStatus, EngineStatus, LastPass, ParkedStatus, ProviderStatus, SourceStatus, WaitingSource,
-        WorkloadView, ZoneStatus,
+        DetachedStatus, EngineStatus, LastPass, ParkedStatus, ProviderStatus, ScopeStatus, SourceStatus,
+        WaitingSource, WorkloadView, ZoneStatus,
     },
     what_if::{WhatIfConfig, WhatIfPlan, WhatIfProvider, WhatIfSource},
 };
