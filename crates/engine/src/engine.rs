@@ -70,6 +70,7 @@ impl Engine {
         configure::configure(&engine.shared, setup).await?;
         start::watch_doubts(&engine.shared).await?;
         crate::ledger_sync::start(&engine.shared);
+        crate::name_news::start(&engine.shared);
         Ok(engine)
     }
 
@@ -229,6 +230,7 @@ impl Engine {
         let providers: Vec<ProviderHandle> = self.shared.providers().values().cloned().collect();
         join_all(providers.iter().map(ProviderHandle::stop_or_abort)).await;
         self.shared.ledger_sync.stop_or_abort().await;
+        self.shared.name_news.stop_or_abort().await;
         if let Err(error) = self.shared.fenced_store("time").put(vec![self.shared.time.write()]).await {
             tracing::debug!(%error, "The time could not be stored at the end.");
         }
@@ -245,6 +247,7 @@ impl Engine {
             join_all(sources.iter().map(crate::source_poller::SourceHandle::stop_gracefully)),
             join_all(providers.iter().map(ProviderHandle::stop_gracefully)),
             self.shared.ledger_sync.stop_gracefully(),
+            self.shared.name_news.stop_or_abort(),
         );
     }
 

@@ -22,6 +22,7 @@ use crate::{
     inventory_store::{InventoryStore, inventory_changed},
     ledger_sync::LedgerSync,
     manual_source::Manual,
+    name_news::NameNews,
     pause::Pauses,
     source_poller::SourceHandle,
     status::DetachedStatus,
@@ -62,6 +63,7 @@ pub(crate) struct EngineState {
     /// Sources that are called otherwise now: their former name and the new one.
     pub(crate) renames: RwLock<Arc<Vec<(Ident, Ident)>>>,
     pub(crate) ledger_sync: LedgerSync,
+    pub(crate) name_news: NameNews,
     pub(crate) stop: CancellationToken,
 }
 

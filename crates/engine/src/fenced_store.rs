@@ -211,6 +211,11 @@ impl FencedStore {
         Ok(found)
     }
 
+    /// The bytes of a key that another part of the program writes.
+    pub(crate) async fn get_bytes(&self, key: &str) -> Result<Option<Vec<u8>>, EngineError> {
+        Ok(self.store.get(key.as_bytes()).await?.map(|entry| entry.value.to_vec()))
+    }
+
     pub(crate) async fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, EngineError> {
         let found = self.store.get(key.as_bytes()).await?;
         found.map(|entry| keys::decode(&entry.key, &entry.value)).transpose()

@@ -5,8 +5,8 @@ use std::{
     sync::Arc,
 };
 
-use netstead_model::{Ident, Key, Span};
-use netstead_plan::{Entry, Inventory, Now, Presence, SourceState, grace_passed_between};
+use netstead_model::{Ident, Key, Scope, Span};
+use netstead_plan::{Entry, Inventory, Now, Presence, ScopeState, SourceState, grace_passed_between};
 use netstead_store::Write;
 use serde::Serialize;
 
@@ -25,6 +25,8 @@ pub(crate) struct InventoryStore {
     remembered: BTreeMap<Ident, u64>,
     /// What was already gone at some number of the inventory.
     gone: Option<(u64, HashSet<(Ident, Key)>)>,
+    /// Every member reads scopes, so they are written.
+    scopes: bool,
 }
 
 impl InventoryStore {
@@ -39,7 +41,7 @@ impl InventoryStore {
         for (place, entry) in fenced_store.all::<Entry>(keys::WORKLOAD).await? {
             let Some((source, _)) = place.split_once('/') else { continue };
             let state = sources.entry(source.to_owned()).or_default();
-            state.entries.insert(entry.workload.id.clone(), entry);
+            state.entries.edit().insert(entry.workload.id.clone(), entry);
         }
         let damaged = |error: serde_json::Error| EngineError::Damaged {
             key: keys::SOURCE.into(),
@@ -48,7 +50,8 @@ impl InventoryStore {
         let whole = serde_json::to_value(Whole { sources }).map_err(damaged)?;
         let inventory: Inventory = serde_json::from_value(whole).map_err(damaged)?;
         let kept = Arc::new(inventory.clone());
-        Ok((Self { fenced_store, kept, remembered: BTreeMap::new(), gone: None }, inventory))
+        let scopes = writes_scopes(&fenced_store).await;
+        Ok((Self { fenced_store, kept, remembered: BTreeMap::new(), gone: None, scopes }, inventory))
     }
 
     /// Writes what is not in the store yet. What fails is written the next time.
@@ -58,6 +61,11 @@ impl InventoryStore {
         now: Now,
         time: Write,
     ) -> Result<(), EngineError> {
+        if !self.scopes && writes_scopes(&self.fenced_store).await {
+            self.scopes = true;
+            // Everything is written once more, now with its scope.
+            (self.kept, self.remembered) = (Arc::default(), BTreeMap::new());
+        }
         let mut writes = Vec::new();
         let mut written = Vec::new();
         let names: BTreeSet<&Ident> =
@@ -68,13 +76,13 @@ impl InventoryStore {
             match new {
                 None => writes.push(Write::Delete(format!("{}{name}", keys::SOURCE).into_bytes())),
                 Some(new) if stale || old.is_none_or(|old| source_changed(old, new)) => {
-                    let value = keys::encode(&without_workloads(new));
+                    let value = keys::encode(&without_workloads(new, self.scopes));
                     writes.push(Write::Put(format!("{}{name}", keys::SOURCE).into_bytes(), value));
                     written.push(name.clone());
                 }
                 Some(_) => {}
             }
-            workload_writes(name, old, new, &mut writes);
+            workload_writes(name, old, new, self.scopes, &mut writes);
         }
         if !writes.is_empty() {
             writes.push(time);
@@ -111,7 +119,10 @@ impl InventoryStore {
             });
         }
         let gone = inventory.sources().flat_map(|(name, state)| {
-            let is_gone = |entry: &Entry| state.cleaned || entry.presence != Presence::Present;
+            let cleaned = |entry: &Entry| {
+                state.cleaned || state.scopes.get(&entry.scope).is_some_and(|scope| scope.cleaned)
+            };
+            let is_gone = move |entry: &Entry| cleaned(entry) || entry.presence != Presence::Present;
             let gone = state.entries.iter().filter(move |(_, entry)| is_gone(entry));
             gone.map(|(id, _)| (name.clone(), id.clone()))
         });
@@ -124,13 +135,24 @@ fn workload_writes(
     name: &Ident,
     old: Option<&SourceState>,
     new: Option<&SourceState>,
+    scopes: bool,
     writes: &mut Vec<Write>,
 ) {
+    if let (Some(old), Some(new)) = (old, new)
+        && old.entries.is_shared_with(&new.entries)
+    {
+        return;
+    }
     let key = |id: &Key| format!("{}{name}/{id}", keys::WORKLOAD).into_bytes();
     for (id, entry) in new.iter().flat_map(|new| &new.entries) {
         let known = old.and_then(|old| old.entries.get(id));
         if known.is_none_or(|known| !is_same(known, entry)) {
-            writes.push(Write::Put(key(id), keys::encode(entry)));
+            let value = if scopes || entry.scope.is_whole() {
+                keys::encode(entry)
+            } else {
+                keys::encode(&Entry { scope: Scope::WHOLE, ..entry.clone() })
+            };
+            writes.push(Write::Put(key(id), value));
         }
     }
     let lacks = |id: &Key| new.is_none_or(|new| !new.entries.contains_key(id));
@@ -148,7 +170,7 @@ fn is_same(old: &Entry, new: &Entry) -> bool {
     };
     let mut former = old.former.iter().zip(&new.former);
     presence
-        && (old.first, old.config) == (new.first, new.config)
+        && (old.first, old.config, &old.scope) == (new.first, new.config, &new.scope)
         && old.workload == new.workload
         && old.former.len() == new.former.len()
         && former.all(|(old, new)| {
@@ -161,12 +183,23 @@ fn is_same(old: &Entry, new: &Entry) -> bool {
 
 /// Whether the source's state changed, ignoring timestamps.
 fn source_changed(old: &SourceState, new: &SourceState) -> bool {
-    let flags = |state: &SourceState| (state.fresh, state.commanded, state.detached, state.cleaned);
+    let flags =
+        |state: &SourceState| (state.fresh, state.commanded, state.detached, state.cleaned, state.movable);
     old.view != new.view
         || flags(old) != flags(new)
         || (old.config, old.form, old.configured_at) != (new.config, new.form, new.configured_at)
-        || old.suspect != new.suspect
+        || (old.suspect, old.together) != (new.suspect, new.together)
+        || old.unread_roster != new.unread_roster
         || old.rules != new.rules
+        || scopes_changed(old, new)
+}
+
+fn scopes_changed(old: &SourceState, new: &SourceState) -> bool {
+    old.scopes.len() != new.scopes.len()
+        || old.scopes.iter().zip(&new.scopes).any(|((one, old), (other, new))| {
+            let facts = |scope: &ScopeState| (scope.fresh, scope.suspect, scope.standing, scope.cleaned);
+            one != other || old.view != new.view || facts(old) != facts(new) || old.config != new.config
+        })
 }
 
 /// Whether providers have something new to plan; one of `graces` that passed is something new.
@@ -174,32 +207,41 @@ pub(crate) fn inventory_changed(old: &Inventory, new: &Inventory, graces: &[Span
     old.sources().count() != new.sources().count()
         || new.sources().any(|(name, new)| {
             let Some(old) = old.source(name) else { return true };
-            source_changed(old, new)
-                || old.entries.len() != new.entries.len()
-                || old.entries.iter().zip(&new.entries).any(|((one, old), (other, new))| {
-                    one != other || !is_same(old, new) || grace_passed_between(old, new, graces)
-                })
+            source_changed(old, new) || entries_changed(old, new) || grace_passed_between(old, new, graces)
         })
 }
 
-/// A source without its workloads.
-fn without_workloads(state: &SourceState) -> SourceState {
-    SourceState {
-        view: state.view.clone(),
-        begun: state.begun,
-        began: state.began,
-        last: state.last,
-        last_complete: state.last_complete,
-        session: state.session,
-        config: state.config,
-        form: state.form,
-        configured_at: state.configured_at,
-        fresh: state.fresh,
-        commanded: state.commanded,
-        rules: state.rules.clone(),
-        detached: state.detached,
-        cleaned: state.cleaned,
-        suspect: state.suspect,
-        entries: BTreeMap::new(),
+fn entries_changed(old: &SourceState, new: &SourceState) -> bool {
+    if old.entries.is_shared_with(&new.entries) {
+        return false;
+    }
+    old.entries.len() != new.entries.len()
+        || old
+            .entries
+            .iter()
+            .zip(&new.entries)
+            .any(|((one, old), (other, new))| one != other || !is_same(old, new))
+}
+
+/// A source without its workloads. While a member knows no scopes, it is written as version 0.1.0 did: as its worst scope.
+fn without_workloads(state: &SourceState, scopes: bool) -> SourceState {
+    let mut bare = state.clone();
+    bare.entries = netstead_plan::Entries::default();
+    if !scopes {
+        bare.scopes.clear();
+        (bare.together, bare.unread_roster, bare.movable) = (None, None, false);
+    }
+    bare
+}
+
+/// Whether all members of the cluster read scopes: the store has format 2, or no member ever wrote a format.
+async fn writes_scopes(fenced_store: &FencedStore) -> bool {
+    match fenced_store.get_bytes(keys::STORE_FORMAT).await {
+        Ok(Some(value)) => {
+            let format = std::str::from_utf8(&value).ok().and_then(|text| text.parse::<u32>().ok());
+            format.is_some_and(|format| format >= keys::SCOPES_SINCE)
+        }
+        Ok(None) => true,
+        Err(_) => false,
     }
 }

@@ -38,6 +38,11 @@ pub(crate) const PAUSE: &str = "engine/pause/";
 /// `engine/manual/<name>/<type>`.
 pub(crate) const MANUAL: &str = "engine/manual/";
 
+/// The format of the store, which the cluster raises once every member understands the next.
+pub(crate) const STORE_FORMAT: &str = "meta/format";
+/// The format from which on scopes of sources are written.
+pub(crate) const SCOPES_SINCE: u32 = 2;
+
 /// Everything of IPAM providers is below this, so that a release that does not know them never reads it.
 const IPAM: &str = "engine/ipam/";
 

@@ -1,7 +1,7 @@
 //! Keeps the ledger in step with the sources: which addresses are in use, and the claims that workloads ask for.
 //!
-//! Both follow the inventory with the caution that names have: only a source that sees everything ends anything, and only
-//! after a grace period. Every pass decides from the inventory and the ledger alone, so a crash, a lost answer or an operator
+//! Both follow the inventory with the caution that names have: only a scope that is seen completely ends anything, only of
+//! its own, and only after a grace period. Every pass decides from the inventory and the ledger alone, so a crash, a lost answer or an operator
 //! who was faster needs no other path.
 
 mod sightings;
@@ -14,8 +14,8 @@ use std::{
 };
 
 use netstead_ledger::{Ledger, LedgerError};
-use netstead_model::{Ident, Key};
-use netstead_plan::Grace;
+use netstead_model::{Ident, Key, Scope};
+use netstead_plan::{Grace, SourceState};
 use tokio::{
     sync::{Mutex, OnceCell},
     time::sleep,
@@ -131,7 +131,12 @@ async fn sync_sources(
         let alive = inventory.alive(source, grace, now);
         let all = known.says_all();
         let told = state.sightings.get(source);
-        if let Some(news) = SentSightings::if_changed(source, &alive, all, told) {
+        let unsure = if all || !known.scopes.keys().any(|scope| known.says_all_of(scope)) {
+            None
+        } else {
+            Some(sightings::unsure(ledger, source, known, told).await?)
+        };
+        if let Some(news) = SentSightings::if_changed(source, &alive, all, unsure, told) {
             sightings::send_sightings(ledger, source, &news).await?;
             state.sightings.insert(source.clone(), news);
         }
@@ -149,11 +154,20 @@ async fn sync_sources(
             state.claims.insert(source.clone(), found);
         }
         let Some(held) = state.claims.get_mut(source) else { continue };
-        for (id, why) in held.sync_claims(ledger, &alive, all).await? {
+        let may_end =
+            |key: &Key| all || scope_of_claim(source, known, key).is_some_and(|s| known.says_all_of(s));
+        for (id, why) in held.sync_claims(ledger, &alive, may_end).await? {
             troubles.entry((source.clone(), id)).or_insert_with(Vec::new).push(why);
         }
     }
     Ok(troubles)
+}
+
+/// The scope of the workload for which a claim was made: its key is the source and the workload's id, and perhaps an address.
+fn scope_of_claim<'a>(source: &Ident, known: &'a SourceState, key: &Key) -> Option<&'a Scope> {
+    let id = key.as_str().strip_prefix(source.as_str())?.strip_prefix('/')?;
+    let shorter = || id.rsplit_once('/').and_then(|(id, _)| known.entries.get(id));
+    known.entries.get(id).or_else(shorter).map(|entry| &entry.scope)
 }
 
 /// The longest grace of all providers: what still has a name still has its address.

@@ -37,6 +37,7 @@ mod keys;
 mod ledger_sync;
 mod manual_source;
 mod metrics;
+mod name_news;
 mod pause;
 mod provider_loop;
 mod records;
@@ -66,8 +67,8 @@ pub use self::{
     setup::{Options, ProviderSetup, Setup, SourceSetup},
     standby::poll_on_standby,
     status::{
-        DetachedStatus, EngineStatus, LastPass, ParkedStatus, ProviderStatus, SourceStatus, WaitingSource,
-        WorkloadView, ZoneStatus,
+        DetachedStatus, EngineStatus, LastPass, ParkedStatus, ProviderStatus, ScopeStatus, SourceStatus,
+        WaitingSource, WorkloadView, ZoneStatus,
     },
     what_if::{WhatIfConfig, WhatIfPlan, WhatIfProvider, WhatIfSource},
 };

@@ -8,7 +8,8 @@ use std::{
 use async_trait::async_trait;
 use jiff::Timestamp;
 use netstead_model::{
-    Clock, Content, Ended, Ident, Key, Name, RecordData, RecordType, Report, Source, View, Wish, Workload,
+    Clock, Content, Ended, Ident, Key, Name, RecordData, RecordType, Report, Source, SourceFlags, View, Wish,
+    Workload,
 };
 use netstead_plan::{Digest, marks::is_mark};
 use netstead_store::Write;
@@ -178,21 +179,9 @@ impl Manual {
             moves: false,
             proxied: None,
         };
-        Some(Workload {
-            id: id_of(name, *kind)?,
-            source: self.0.source.clone(),
-            kind: "record".into(),
-            name: name.to_string(),
-            owner: None,
-            hostname: None,
-            labels: BTreeMap::new(),
-            tags: Vec::new(),
-            interfaces: Vec::new(),
-            wishes: vec![wish],
-            why_not: Vec::new(),
-            unclear: false,
-            pool: None,
-        })
+        let id = id_of(name, *kind)?;
+        let workload = Workload::new(self.0.source.clone(), id, "record", name.as_str());
+        Some(Workload { wishes: vec![wish], ..workload })
     }
 }
 
@@ -212,6 +201,10 @@ impl Source for Manual {
         "manual"
     }
 
+    fn flags(&self) -> SourceFlags {
+        SourceFlags { commanded: true, ..SourceFlags::default() }
+    }
+
     async fn report(&self) -> Report {
         let begun = self.0.clock.wall();
         let mut records = self.lock();
@@ -222,7 +215,7 @@ impl Source for Manual {
         let ended = gone.map(|id| Ended { id, asked: true }).collect();
         records.reported = there;
         drop(records);
-        Report { source: self.0.source.clone(), view: View::Complete, begun, workloads, ended }
+        Report::whole(self.0.source.clone(), begun, View::Complete, workloads).with_ended(ended)
     }
 
     fn remember(&self, reported: Vec<Key>) {

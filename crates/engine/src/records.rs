@@ -4,7 +4,7 @@ mod plan_index;
 
 use std::{collections::BTreeMap, fmt, ops::Bound};
 
-use netstead_model::{Ident, Name, NameSet, RecordData, RecordType};
+use netstead_model::{Ident, Key, Name, NameSet, NameState, RecordData, RecordType, WrittenState};
 use netstead_plan::Reason;
 
 pub(crate) use self::plan_index::PlanIndex;
@@ -174,6 +174,59 @@ fn provider_records(shared: &EngineState, provider: Option<&Ident>) -> Vec<Provi
     let handles: Vec<ProviderHandle> = shared.providers().values().cloned().collect();
     let wanted = handles.iter().filter(|handle| provider.is_none_or(|name| name == handle.setup.name()));
     wanted.map(ProviderRecords::new).collect()
+}
+
+/// What became of the names that the workloads of a source ask for, by workload. PTR records follow their names and are left
+/// out.
+pub(crate) fn names_of_source(shared: &EngineState, source: &Ident) -> BTreeMap<Key, Vec<NameState>> {
+    let mut found: BTreeMap<Key, BTreeMap<(Name, Option<Ident>), (WrittenState, Option<String>)>> =
+        BTreeMap::new();
+    let mut note = |id: &Key, name: &Name, provider: &Ident, state: WrittenState, why: Option<String>| {
+        let slot = found.entry(id.clone()).or_default().entry((name.clone(), Some(provider.clone())));
+        let slot = slot.or_insert((state, why.clone()));
+        if state > slot.0 {
+            *slot = (state, why);
+        }
+    };
+    for look in provider_records(shared, None) {
+        let provider = look.provider().clone();
+        let desired = look.desired();
+        for set in desired.sets.iter().filter(|set| set.kind != RecordType::Ptr) {
+            let own = |reason: &&Reason| reason.source == *source;
+            if !set.values.iter().any(|value| value.reasons.iter().any(|reason| own(&reason))) {
+                continue;
+            }
+            let states = look.at(&set.name);
+            for value in &set.values {
+                let view = states.iter().find(|view| view.value == value.data);
+                let (state, why) = written_state(view);
+                for reason in value.reasons.iter().filter(own) {
+                    note(&reason.workload, &set.name, &provider, state, why.clone());
+                }
+            }
+        }
+        for one in desired.why_not.iter().filter(|one| one.source == *source) {
+            if let Some(name) = &one.name {
+                note(&one.workload, name, &provider, WrittenState::Refused, Some(one.why.clone()));
+            }
+        }
+    }
+    let states = |names: BTreeMap<(Name, Option<Ident>), (WrittenState, Option<String>)>| {
+        let state = |((name, provider), (state, why))| NameState { name, provider, state, why };
+        names.into_iter().map(state).collect()
+    };
+    found.into_iter().map(|(id, names)| (id, states(names))).collect()
+}
+
+fn written_state(view: Option<&RecordView>) -> (WrittenState, Option<String>) {
+    let why = || view.and_then(|view| view.reasons.last().cloned());
+    match view.map(|view| view.state) {
+        Some(RecordState::Ok) => (WrittenState::Written, None),
+        Some(RecordState::Parked | RecordState::Blocked) => (WrittenState::Refused, why()),
+        None | Some(RecordState::Pending | RecordState::Drift | RecordState::Foreign) => {
+            (WrittenState::Pending, None)
+        }
+    }
 }
 
 pub(crate) fn reason_text(reason: &Reason) -> String {

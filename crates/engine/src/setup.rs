@@ -38,7 +38,7 @@ pub struct SourceSetup {
 impl SourceSetup {
     /// The defaults. What people command (`ledger`, `manual`) is looked at almost at once.
     pub fn new(source: Arc<dyn Source>, config: Digest) -> Self {
-        let commanded = matches!(source.kind(), "ledger" | "manual");
+        let commanded = source.flags().commanded;
         let interval = source.poll_interval().unwrap_or(Duration::from_mins(1));
         Self {
             source,

@@ -1,9 +1,11 @@
 //! The loop of one source: ask for a report, put it into the inventory, wait for the next change.
 
+mod connections;
+
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures::FutureExt;
-use netstead_model::{Report, View};
+use netstead_model::Report;
 use netstead_plan::{Presence, ReportOutcome};
 use tokio::{
     sync::{mpsc, oneshot},
@@ -11,6 +13,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+use self::connections::ScopeConnections;
 use crate::{SourceSetup, background_task::BackgroundTask, engine_state::EngineState};
 
 /// A source that does not answer for this long is taken for failed.
@@ -61,32 +64,20 @@ struct SourcePoller {
 }
 
 impl SourcePoller {
-    async fn run(mut self, mut inbox: mpsc::Receiver<oneshot::Sender<()>>, stop: CancellationToken) {
+    async fn run(self, mut inbox: mpsc::Receiver<oneshot::Sender<()>>, stop: CancellationToken) {
         let mut waiting: Vec<oneshot::Sender<()>> = Vec::new();
-        let (mut failed, mut whole) = (false, true);
+        let mut connections = ScopeConnections::default();
         self.send_known_ids();
         loop {
             let began = self.shared.now();
-            let report = tokio::select! {
+            let mut report = tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
                 report = self.report() => report,
             };
-            let fails = matches!(report.view, View::Failed { .. });
-            // A source that comes back may know less than it did: every grace starts anew.
-            self.session += u64::from(failed && !fails);
-            let complete = report.view == View::Complete;
-            match &report.view {
-                View::Failed { reason } | View::Partial { reason } if whole || fails != failed => {
-                    tracing::warn!(source = %report.source, reason, "A source does not show everything.");
-                }
-                View::Complete if !whole => {
-                    tracing::info!(source = %report.source, "A source shows everything again.");
-                }
-                _ => {}
-            }
-            (failed, whole) = (fails, complete);
-            if self.shared.ingest_report(report, began, self.session).await == ReportOutcome::Stale {
+            connections.note(&mut report);
+            let outcome = self.shared.ingest_report(report, began, self.session).await;
+            if outcome != ReportOutcome::Accepted {
                 self.send_known_ids();
             }
             for done in waiting.drain(..) {
@@ -125,10 +116,7 @@ impl SourcePoller {
     async fn report(&self) -> Report {
         let source = &self.setup.source;
         let begun = self.shared.clock.wall();
-        let failed = |reason: String| {
-            let (source, view) = (source.name().clone(), View::Failed { reason });
-            Report { source, view, begun, workloads: Vec::new(), ended: Vec::new() }
-        };
+        let failed = |reason: String| Report::failed(source.name().clone(), begun, reason);
         // A bug in one source is that source's failure.
         let looked = AssertUnwindSafe(timeout(PATIENCE, source.report())).catch_unwind().await;
         let mut report = match looked {

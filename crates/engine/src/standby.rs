@@ -28,7 +28,7 @@ async fn poll_source_on_standby(setup: &SourceSetup) {
         // A bug in one source is that source's failure.
         match AssertUnwindSafe(timeout(PATIENCE, source.report())).catch_unwind().await {
             Ok(Ok(report)) => {
-                if let View::Failed { reason } = &report.view {
+                if let View::Failed { reason } = report.view() {
                     tracing::debug!(source = %source.name(), reason, "A source does not show anything here.");
                 }
             }

@@ -3,8 +3,8 @@
 use std::{sync::PoisonError, time::Duration};
 
 use jiff::Timestamp;
-use netstead_model::{Ident, Key, Name, View, Workload};
-use netstead_plan::{Mode, Plan, Presence, Suspicion};
+use netstead_model::{Ident, Key, Name, Scope, View, Workload};
+use netstead_plan::{Mode, Plan, Presence, Standing, Suspicion};
 
 use crate::{dns_pass::ProviderHandle, engine_state::EngineState, pause::Pause, refusals::refusals};
 
@@ -42,6 +42,24 @@ pub struct SourceStatus {
     /// Names of it are kept until a grace has passed.
     pub waiting: Option<WaitingSource>,
     pub detached: bool,
+    /// The parts of a source that has parts.
+    pub scopes: Vec<ScopeStatus>,
+}
+
+/// One part of a source.
+#[derive(Debug, Clone)]
+pub struct ScopeStatus {
+    pub name: Scope,
+    pub view: View,
+    /// When what it shows was seen; none before the first report.
+    pub begun: Option<Timestamp>,
+    /// How long ago it was last seen completely.
+    pub complete_age: Option<Duration>,
+    pub workloads: usize,
+    /// Workloads that are no longer seen.
+    pub absent: usize,
+    pub suspect: Option<Suspicion>,
+    pub standing: Standing,
 }
 
 /// The workloads of a source that wait for a grace to pass.
@@ -122,6 +140,8 @@ pub struct DetachedStatus {
 #[derive(Debug, Clone)]
 pub struct WorkloadView {
     pub workload: std::sync::Arc<Workload>,
+    /// The part of its source that it belongs to.
+    pub scope: Scope,
     pub first: Timestamp,
     pub last: Timestamp,
     pub presence: Presence,
@@ -164,9 +184,28 @@ fn sources(shared: &EngineState) -> Vec<SourceStatus> {
                 next: Duration::from_millis(waiting.next.saturating_sub(now.millis)),
             }),
             detached: state.detached,
+            scopes: scopes(state, now),
         }
     };
     newest.inventory.sources().map(status).collect()
+}
+
+/// The scopes of a source; none if it has no parts.
+fn scopes(state: &netstead_plan::SourceState, now: netstead_plan::Now) -> Vec<ScopeStatus> {
+    if state.scopes.keys().all(Scope::is_whole) {
+        return Vec::new();
+    }
+    let status = |(name, scope): (&Scope, &netstead_plan::ScopeState)| ScopeStatus {
+        name: name.clone(),
+        view: scope.view.clone(),
+        begun: (scope.begun > Timestamp::MIN).then_some(scope.begun),
+        complete_age: scope.last_complete.map(|at| now.since(at).into()),
+        workloads: scope.present(),
+        absent: scope.workloads() - scope.present(),
+        suspect: scope.suspect,
+        standing: scope.standing,
+    };
+    state.scopes.iter().map(status).collect()
 }
 
 fn provider(shared: &EngineState, handle: &ProviderHandle) -> ProviderStatus {
@@ -210,9 +249,10 @@ fn provider(shared: &EngineState, handle: &ProviderHandle) -> ProviderStatus {
 pub(crate) fn workloads(shared: &EngineState) -> Vec<WorkloadView> {
     let newest = shared.inventory.borrow().clone();
     let mut refusals = refusals(shared);
-    let entries = newest.inventory.sources().flat_map(|(_, state)| state.entries.values());
+    let sources = newest.inventory.sources();
+    let entries = sources.flat_map(|(_, state)| state.entries.values().map(move |entry| (state, entry)));
     entries
-        .map(|entry| {
+        .map(|(state, entry)| {
             let mut workload = entry.workload.clone();
             let mut troubles = shared.ledger_sync.troubles(&workload.source, &workload.id);
             if !refusals.is_empty() {
@@ -222,8 +262,8 @@ pub(crate) fn workloads(shared: &EngineState) -> Vec<WorkloadView> {
             if !troubles.is_empty() {
                 std::sync::Arc::make_mut(&mut workload).why_not.extend(troubles);
             }
-            let (first, last, presence) = (entry.first_at, entry.last_at, entry.presence.clone());
-            WorkloadView { workload, first, last, presence }
+            let (first, last, presence) = (entry.first_at, state.last_seen(entry), entry.presence.clone());
+            WorkloadView { workload, scope: entry.scope.clone(), first, last, presence }
         })
         .collect()
 }

@@ -150,14 +150,17 @@ fn what_if_inventory(
     let config = |source: &WhatIfSource| {
         let state = newest.source(&source.name)?;
         let (config, rules) = (source.changed.unwrap_or(state.config), source.rules.clone());
-        Some((source.name.clone(), SourceConfig { config, commanded: state.commanded, rules }))
+        Some((
+            source.name.clone(),
+            SourceConfig { config, commanded: state.commanded, movable: state.movable, rules },
+        ))
     };
     let mut configs: BTreeMap<Ident, SourceConfig> = sources.iter().filter_map(config).collect();
     // What people command is there in every configuration.
     configs.extend(newest.sources().filter(|(_, state)| state.commanded && !state.detached).map(
         |(name, state)| {
             let (config, rules) = (state.config, state.rules.clone());
-            (name.clone(), SourceConfig { config, commanded: true, rules })
+            (name.clone(), SourceConfig { config, commanded: true, movable: state.movable, rules })
         },
     ));
     newest.configure(&configs, shared.now());

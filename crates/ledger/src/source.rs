@@ -1,15 +1,15 @@
 //! The ledger as a source of names: a claim in a pool with a domain asks for its A, AAAA and PTR records.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use async_trait::async_trait;
 use netstead_model::{
-    Claim, Content, Ended, Event, EventKind, Ident, Interface, Key, Kind, Report, Source, Subject, View,
-    Wish, Workload,
+    Claim, Content, Ended, Event, EventKind, Ident, Interface, Key, Kind, Report, Source, SourceFlags,
+    Subject, View, Wish, Workload,
 };
 use tokio::{
     sync::{
@@ -134,19 +134,12 @@ impl LedgerSource {
             .collect();
         let why_not = if wishes.is_empty() { vec![found.reason.to_owned()] } else { Vec::new() };
         Some(Workload {
-            id,
-            source: self.name.clone(),
-            kind: "claim".into(),
-            name: claim.key.to_string(),
             owner: Some(claim.owner.to_string()),
             hostname: found.names.first().cloned(),
-            labels: BTreeMap::new(),
-            tags: Vec::new(),
             interfaces: vec![Interface { addresses: vec![claim.address], ..Interface::default() }],
             wishes,
             why_not,
-            unclear: false,
-            pool: None,
+            ..Workload::new(self.name.clone(), id, "claim", claim.key.as_str())
         })
     }
 
@@ -287,6 +280,10 @@ impl Source for LedgerSource {
         "ledger"
     }
 
+    fn flags(&self) -> SourceFlags {
+        SourceFlags { commanded: true, ..SourceFlags::default() }
+    }
+
     async fn report(&self) -> Report {
         let begun = self.ledger.clock().wall();
         self.catch_up().await;
@@ -298,7 +295,7 @@ impl Source for LedgerSource {
             View::Complete => self.ends(&workloads.iter().map(|workload| &workload.id).collect()).await,
             _ => Vec::new(),
         };
-        Report { source: self.name.clone(), view, begun, workloads, ended }
+        Report::whole(self.name.clone(), begun, view, workloads).with_ended(ended)
     }
 
     fn remember(&self, reported: Vec<Key>) {

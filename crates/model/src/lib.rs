@@ -6,7 +6,7 @@
 //!  Address, Range, Cidr    Name                       Workload: something that runs,
 //!  Pool, PoolSpec          RecordData: one value        with addresses and Wishes
 //!  Claim, ClaimRequest     RecordSet: all values of   Report: all workloads of a source,
-//!  Reservation, Waiting      one type at one name       and its View: complete or not
+//!  Reservation, Waiting      one type at one name       by Scope, each with a View
 //!  Event: what happened    Unit, SetChange, Fence:
 //!    to them                 a change for a server
 //!
@@ -42,6 +42,8 @@ mod parse;
 mod pool;
 mod range;
 mod record;
+mod report;
+mod scope;
 pub mod serde_arc;
 mod source;
 mod span;
@@ -75,6 +77,8 @@ pub use range::Range;
 pub use record::{
     RecordData, RecordSet, RecordType, Service, Values, address_of_reverse, range_of_reverse, reverse_name,
 };
-pub use source::Source;
+pub use report::{Ended, Report, Roster, ScopeReport, Seen, View, unlooked};
+pub use scope::Scope;
+pub use source::{NameState, Source, SourceFlags, WorkloadNames, WrittenState};
 pub use span::Span;
-pub use workload::{Content, Ended, Interface, Report, View, Wish, Workload};
+pub use workload::{Content, Facts, Interface, Wish, Workload};

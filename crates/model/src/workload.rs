@@ -33,12 +33,77 @@ pub struct Workload {
     /// Why something about it gave no name, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub why_not: Vec<String>,
-    /// Something it asks for cannot be read. Nobody knows then what it no longer asks for, so all of that stays.
+    /// Something about it cannot be read: a label, an agent that hangs, a node that is offline. It is unknown then what it
+    /// no longer asks for, so all of that stays. One unclear workload does not make its scope Partial.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unclear: bool,
     /// The pool in which the address it has shall be recorded as a claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<Ident>,
+    /// When the platform made it; never from a label. Of workloads that ask for a name which none of them has yet, the one
+    /// that was created first gets it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created: Option<Timestamp>,
+    /// The namespace it lives in, where the platform has such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    #[serde(default, skip_serializing_if = "Facts::is_empty")]
+    pub facts: Facts,
+}
+
+impl Workload {
+    /// A workload without names, addresses and facts.
+    pub fn new(source: Ident, id: Key, kind: impl Into<String>, name: impl Into<String>) -> Self {
+        Self {
+            id,
+            source,
+            kind: kind.into(),
+            name: name.into(),
+            owner: None,
+            hostname: None,
+            labels: BTreeMap::new(),
+            tags: Vec::new(),
+            interfaces: Vec::new(),
+            wishes: Vec::new(),
+            why_not: Vec::new(),
+            unclear: false,
+            pool: None,
+            created: None,
+            namespace: None,
+            facts: Facts::default(),
+        }
+    }
+}
+
+/// Facts of the platform about a workload, for people and for IPAM systems. No name is made of them. Tags are
+/// [`Workload::tags`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Facts {
+    /// The machine it runs on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<u32>,
+    /// In bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<u64>,
+    /// In bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disk: Option<u64>,
+    /// The platform's own word: `running`, `paused`, …
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comments: Option<String>,
+}
+
+impl Facts {
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// One network interface of a workload.
@@ -100,37 +165,4 @@ pub enum Content {
     Addresses(Vec<Address>),
     /// Exactly these values.
     Records { kind: RecordType, values: Vec<RecordData> },
-}
-
-/// How much a report says.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum View {
-    /// All there is. Only this can remove anything.
-    Complete,
-    /// Some of what there is.
-    Partial { reason: String },
-    /// Nothing could be seen.
-    Failed { reason: String },
-}
-
-/// What one source saw in one look.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Report {
-    pub source: Ident,
-    pub view: View,
-    /// When the look began.
-    pub begun: Timestamp,
-    pub workloads: Vec<Workload>,
-    /// Workloads whose end was seen since the last report.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub ended: Vec<Ended>,
-}
-
-/// A workload that ended, rather than being merely absent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ended {
-    pub id: Key,
-    /// It was asked for by name (a released claim, a deleted record): its names go at once.
-    pub asked: bool,
 }

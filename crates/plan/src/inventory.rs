@@ -2,24 +2,31 @@
 
 mod alive;
 mod due;
+mod entries;
 mod entry;
 mod grace;
 mod ingest;
+mod prune;
 mod redacted;
+mod scope;
 mod source;
+mod suspicion;
 
 use std::collections::BTreeMap;
 
-use netstead_model::{Ident, Key, Span};
-use serde::{Deserialize, Serialize};
+use netstead_model::{Ident, Key, Scope, Span};
+use serde::{Deserialize, Deserializer, Serialize};
 
 pub(crate) use self::grace::GraceVerdict;
 pub use self::{
     alive::{Alive, Grace},
     due::{WaitingForGrace, grace_passed_between},
+    entries::Entries,
     entry::{Absence, Entry, Former, Presence},
     ingest::{ReportArrival, ReportOutcome},
-    source::{SourceConfig, SourceState, Suspicion},
+    scope::{Clock, RetiredBy, ScopeState, Standing},
+    source::{SourceConfig, SourceState},
+    suspicion::Suspicion,
 };
 use crate::Now;
 
@@ -30,12 +37,16 @@ pub struct Inventory {
     /// Engine time at which the present leader took over.
     #[serde(default)]
     led_since: u64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "upgraded")]
     sources: BTreeMap<Ident, SourceState>,
 }
 
-/// So many old versions of one workload are kept as evidence once they are past grace.
-const MOST_FORMER: usize = 8;
+/// Reads sources as any version stored them.
+fn upgraded<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<Ident, SourceState>, D::Error> {
+    let mut sources = BTreeMap::<Ident, SourceState>::deserialize(deserializer)?;
+    sources.values_mut().for_each(SourceState::upgrade);
+    Ok(sources)
+}
 
 impl Inventory {
     /// Tells which sources are configured. One that is no longer is detached: what it brought stays.
@@ -51,11 +62,7 @@ impl Inventory {
     /// A new leader begins: only reports begun from now on count, and every grace runs anew.
     pub fn take_over(&mut self, now: Now) {
         self.led_since = now.millis;
-        for state in self.sources.values_mut() {
-            state.fresh = false;
-            state.began = state.began.min(now.millis);
-            state.restart(now);
-        }
+        self.sources.values_mut().for_each(|state| state.take_over(now));
     }
 
     /// Carries what `was` brought over to the source's new name. What the new name has seen itself is the later word.
@@ -66,9 +73,13 @@ impl Inventory {
                 self.sources.insert(name.clone(), old);
             }
             Some(state) => {
-                for (id, entry) in old.entries {
-                    state.entries.entry(id).or_insert(entry);
+                for (name, scope) in old.scopes {
+                    state.scopes.entry(name).or_insert(scope);
                 }
+                for (id, entry) in &old.entries {
+                    state.entries.edit().entry(id.clone()).or_insert_with(|| entry.clone());
+                }
+                state.recount();
             }
         }
     }
@@ -82,30 +93,21 @@ impl Inventory {
         state.cleaned
     }
 
+    /// A person wants everything gone that one scope brought. False if the scope is looked at and shows something: then
+    /// its workloads would be back with the next report.
+    pub fn clean_scope(&mut self, source: &Ident, scope: &Scope) -> bool {
+        let Some(state) = self.sources.get_mut(source) else { return false };
+        let may = state.may_clean(scope);
+        let Some(scope) = state.scopes.get_mut(scope) else { return false };
+        scope.cleaned |= may;
+        scope.cleaned
+    }
+
     /// Forgets what has been gone for longer than every provider's grace, unless `keep` still needs it: as long as
     /// something is ours because of a workload, the evidence that it went stays.
     pub fn prune(&mut self, longest: Span, now: Now, keep: impl Fn(&Ident, &Key) -> bool) {
         for (name, state) in &mut self.sources {
-            let settled = state.settled();
-            state.entries.retain(|id, entry| {
-                let gone = match &entry.presence {
-                    _ if state.cleaned => true,
-                    Presence::Present => false,
-                    Presence::Absent(absence) => settled && absence.passed(longest),
-                    Presence::Ended { since } => now.since(*since) >= longest,
-                    Presence::Asked => true,
-                };
-                !gone || keep(name, id)
-            });
-            for entry in state.entries.values_mut() {
-                let mut surplus = entry.former.len().saturating_sub(MOST_FORMER);
-                entry.former.retain(|former| {
-                    let old = former.absence.passed(longest)
-                        && (surplus > 0 || now.since(former.absence.since) >= Span::from_secs(86_400));
-                    surplus -= usize::from(old && surplus > 0);
-                    !old
-                });
-            }
+            state.prune(longest, now, |id| keep(name, id));
         }
         self.sources.retain(|_, state| !(state.detached && state.entries.is_empty()));
     }

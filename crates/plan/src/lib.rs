@@ -48,8 +48,9 @@ pub use digest::Digest;
 pub use domains::{DomainRule, Domains, Network};
 pub use guard::{Approval, ApproveError, Counted, Guard, Offer};
 pub use inventory::{
-    Absence, Alive, Entry, Grace, Inventory, Presence, ReportArrival, ReportOutcome, SourceConfig,
-    SourceState, Suspicion, WaitingForGrace, grace_passed_between,
+    Absence, Alive, Clock, Entries, Entry, Grace, Inventory, Presence, ReportArrival, ReportOutcome,
+    RetiredBy, ScopeState, SourceConfig, SourceState, Standing, Suspicion, WaitingForGrace,
+    grace_passed_between,
 };
 pub use kept_reason::KeptReason;
 pub use name_template::Template;

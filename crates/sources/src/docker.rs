@@ -278,8 +278,7 @@ impl Source for Docker {
         let looked = timeout(PATIENCE, self.list_workloads()).await;
         let failed = |reason: String, ended| {
             self.watch().failed(ended);
-            let (source, view) = (self.name.clone(), View::Failed { reason });
-            Report { source, view, begun, workloads: Vec::new(), ended: Vec::new() }
+            Report::whole(self.name.clone(), begun, View::Failed { reason }, Vec::new())
         };
         let (workloads, doubts) = match looked {
             Ok(Ok(seen)) => seen,
@@ -294,7 +293,7 @@ impl Source for Docker {
         // What came back under the same name did not end.
         let here = |id: &Key| workloads.binary_search_by(|workload| workload.id.cmp(id)).is_ok();
         let ended = ended.into_iter().filter(|id| !here(id)).map(|id| Ended { id, asked: false }).collect();
-        Report { source: self.name.clone(), view, begun, workloads, ended }
+        Report::whole(self.name.clone(), begun, view, workloads).with_ended(ended)
     }
 
     async fn diagnose(&self) -> Vec<Diagnosis> {

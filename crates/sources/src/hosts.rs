@@ -4,7 +4,7 @@ mod etc_hosts;
 mod toml_hosts;
 mod watch;
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use netstead_model::{Clock, Diagnosis, Ident, Key, Report, Source, View, Wish, Workload};
@@ -129,7 +129,7 @@ impl Source for Hosts {
             Err(_) => (View::Failed { reason: "the file keeps changing".into() }, Vec::new()),
         };
         let workloads = hosts.into_iter().filter_map(|host| self.workload(host)).collect();
-        Report { source: self.name.clone(), view, begun, workloads, ended: Vec::new() }
+        Report::whole(self.name.clone(), begun, view, workloads)
     }
 
     async fn diagnose(&self) -> Vec<Diagnosis> {
@@ -146,20 +146,9 @@ impl Source for Hosts {
 
 impl Hosts {
     fn workload(&self, host: Host) -> Option<Workload> {
-        Some(Workload {
-            id: host.name.parse::<Key>().ok()?,
-            source: self.name.clone(),
-            kind: "host".into(),
-            hostname: host.wishes.first().map(|wish| wish.name.clone()),
-            name: host.name,
-            owner: None,
-            labels: BTreeMap::new(),
-            tags: Vec::new(),
-            interfaces: Vec::new(),
-            wishes: host.wishes,
-            why_not: Vec::new(),
-            unclear: false,
-            pool: None,
-        })
+        let id = host.name.parse::<Key>().ok()?;
+        let hostname = host.wishes.first().map(|wish| wish.name.clone());
+        let workload = Workload::new(self.name.clone(), id, "host", host.name);
+        Some(Workload { hostname, wishes: host.wishes, ..workload })
     }
 }

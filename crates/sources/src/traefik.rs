@@ -132,21 +132,9 @@ impl TraefikFiles {
         let mut by_id: BTreeMap<Key, Workload> = BTreeMap::new();
         for router in routers {
             let id = router.id;
-            let workload = by_id.entry(id.clone()).or_insert_with(|| Workload {
-                id,
-                source: self.name.clone(),
-                kind: "router".into(),
-                name: router.name.clone(),
-                owner: None,
-                hostname: None,
-                labels: BTreeMap::new(),
-                tags: Vec::new(),
-                interfaces: Vec::new(),
-                wishes: Vec::new(),
-                why_not: Vec::new(),
-                unclear: false,
-                pool: None,
-            });
+            let workload = by_id
+                .entry(id.clone())
+                .or_insert_with(|| Workload::new(self.name.clone(), id, "router", router.name.clone()));
             workload.unclear |= router.reading.unclear;
             let (mut wishes, why_not) = self.pointed(router.reading).wishes(|_| at.clone());
             // Where Traefik listens, which is nothing of the router's own.
@@ -226,7 +214,7 @@ impl Source for TraefikFiles {
             Err(_) => (View::Failed { reason: "the files keep changing".into() }, Vec::new()),
         };
         let workloads = self.workloads(routers, &self.addresses().await);
-        Report { source: self.name.clone(), view, begun, workloads, ended: Vec::new() }
+        Report::whole(self.name.clone(), begun, view, workloads)
     }
 
     async fn diagnose(&self) -> Vec<Diagnosis> {

@@ -150,7 +150,7 @@ impl Source for Seen {
     async fn report(&self) -> Report {
         let (view, workloads) = self.says.lock().unwrap().clone();
         let begun: Timestamp = SystemClock.wall();
-        Report { source: self.name.clone(), view, begun, workloads, ended: Vec::new() }
+        Report::whole(self.name.clone(), begun, view, workloads)
     }
 
     async fn changed(&self) {
@@ -173,19 +173,7 @@ pub fn workload(source: &str, name: &str, address: &str) -> Workload {
         moves: false,
         proxied: None,
     };
-    Workload {
-        id: name.parse().unwrap(),
-        source: source.parse().unwrap(),
-        kind: "vm".into(),
-        name: name.split('.').next().unwrap().into(),
-        owner: None,
-        hostname: None,
-        labels: BTreeMap::new(),
-        tags: Vec::new(),
-        interfaces: Vec::new(),
-        wishes: vec![wish],
-        why_not: vec![format!("{name} has no second name")],
-        unclear: false,
-        pool: None,
-    }
+    let short = name.split('.').next().unwrap();
+    let workload = Workload::new(source.parse().unwrap(), name.parse().unwrap(), "vm", short);
+    Workload { wishes: vec![wish], why_not: vec![format!("{name} has no second name")], ..workload }
 }

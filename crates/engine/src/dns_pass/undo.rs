@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use netstead_model::{Ident, Name};
+use netstead_model::{Ident, Key, Name, Scope};
 use netstead_plan::{Desired, DesiredSet, Input, Mode, Past, Plan, Step, diff, rollback};
 
 use super::{DnsPass, Undoing};
@@ -19,6 +19,8 @@ pub(crate) enum Undo {
     All,
     /// What is ours because of a source that is no longer configured.
     Source(Ident),
+    /// What is ours because of one scope of a source.
+    Scope(Ident, Scope),
     /// Everything since this generation.
     To(u64),
 }
@@ -70,6 +72,15 @@ impl Worker<DnsPass> {
                 let (plan, _) = self.diff(wanted).await.map_err(stopped)?;
                 Ok(limit_to_names(plan, &self.names_brought_by(source), self.guard.generation))
             }
+            Undo::Scope(source, scope) => {
+                let mut inventory = (*self.shared.inventory.borrow().inventory).clone();
+                inventory.clean_scope(source, scope);
+                let names = self.names_of_scope(source, scope);
+                let wanted = self.desired(Arc::new(inventory)).await.map_err(stopped)?;
+                report.zone_errors = self.refresh_zones_between_passes(&wanted).await.map_err(refused)?;
+                let (plan, _) = self.diff(wanted).await.map_err(stopped)?;
+                Ok(limit_to_names(plan, &names, self.guard.generation))
+            }
             Undo::To(generation) => {
                 let past = self.load_past(*generation).await?;
                 report.zone_errors =
@@ -83,6 +94,17 @@ impl Worker<DnsPass> {
     /// The names at which something is ours because of a source.
     fn names_brought_by(&self, source: &Ident) -> BTreeSet<Name> {
         let of_it = |value: &netstead_plan::OwnedValue| value.reasons.iter().any(|one| one.source == *source);
+        let names = self.state.owned.iter().filter(|(_, values)| values.iter().any(of_it));
+        names.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// The names at which something is ours because of a scope of a source.
+    fn names_of_scope(&self, source: &Ident, scope: &Scope) -> BTreeSet<Name> {
+        let inventory = self.shared.inventory.borrow().inventory.clone();
+        let in_scope = |id: &Key| inventory.entry(source, id).is_some_and(|entry| entry.scope == *scope);
+        let of_it = |value: &netstead_plan::OwnedValue| {
+            value.reasons.iter().any(|one| one.source == *source && in_scope(&one.workload))
+        };
         let names = self.state.owned.iter().filter(|(_, values)| values.iter().any(of_it));
         names.map(|(name, _)| name.clone()).collect()
     }

@@ -63,7 +63,8 @@ async fn configure_inventory(shared: &EngineState, sources: &[SourceSetup]) {
         .iter()
         .map(|setup| {
             let (config, commanded, rules) = (setup.config, setup.commanded, setup.rules.clone());
-            let config = SourceConfig { config, commanded, rules };
+            let movable = setup.source.flags().movable;
+            let config = SourceConfig { config, commanded, movable, rules };
             (setup.source.name().clone(), config)
         })
         .collect();

@@ -22,6 +22,8 @@ use crate::{
 pub enum Cleaning {
     /// What a source brought that is no longer configured, everywhere.
     Source(Ident),
+    /// What one scope of a source brought, if it is retired or cannot be seen.
+    Scope(Ident, netstead_model::Scope),
     /// Everything of ours on a provider.
     Provider(Ident),
 }
@@ -98,7 +100,8 @@ impl Engine {
         Ok(taken)
     }
 
-    /// Removes what a detached source brought, or everything of ours on a provider, and pauses what it touches. With
+    /// Removes what a detached source or a retired scope brought, or everything of ours on a provider, and pauses what it
+    /// touches. With
     /// `expect`, only if that is still what would be done.
     pub async fn clean(
         &self,
@@ -115,6 +118,9 @@ impl Engine {
                 (vec![self.provider(name)?], Undo::All)
             }
             Cleaning::Source(name) => (self.providers_with_values_of(name)?, Undo::Source(name.clone())),
+            Cleaning::Scope(name, scope) => {
+                (self.providers_with_values_of_scope(name, scope)?, Undo::Scope(name.clone(), scope.clone()))
+            }
         };
         let mut undone = self.undo(&handles, &undo, dry, expect, by).await?;
         if let Cleaning::Source(name) = what {
@@ -129,6 +135,9 @@ impl Engine {
                     }
                     Cleaning::Source(name) => {
                         told(format!("everything that {name} brought was to go")).of_source(name)
+                    }
+                    Cleaning::Scope(name, scope) => {
+                        told(format!("everything that {scope} of {name} brought was to go")).of_source(name)
                     }
                 })
                 .await;
@@ -210,16 +219,18 @@ impl Engine {
             let reason = match undo {
                 Undo::All => "it was cleaned".to_owned(),
                 Undo::Source(source) => format!("what {source} brought was cleaned"),
+                Undo::Scope(source, scope) => format!("what {scope} of {source} brought was cleaned"),
                 Undo::To(to) => format!("it was brought back to generation {to}"),
             };
             self.pause(Scope::Provider(plan.provider().clone()), None, Some(reason), by).await?;
             undone.paused.push(plan.provider().clone());
         }
-        if let Undo::Source(source) = undo {
-            let clean = |inventory: &mut netstead_plan::Inventory, _| {
-                inventory.clean(source);
-            };
-            self.shared.change_inventory(clean).await;
+        match undo {
+            Undo::Source(source) => self.shared.change_inventory(|all, _| _ = all.clean(source)).await,
+            Undo::Scope(source, scope) => {
+                self.shared.change_inventory(|all, _| _ = all.clean_scope(source, scope)).await;
+            }
+            Undo::All | Undo::To(_) => {}
         }
         let done = join_all(handles.iter().map(|handle| handle.undo(undo.clone(), false))).await;
         undone.plans.clear();

@@ -24,6 +24,7 @@ use crate::{
     inventory_store::InventoryStore,
     keys,
     ledger_sync::LedgerSync,
+    name_news::NameNews,
     pause::Pauses,
 };
 
@@ -62,6 +63,7 @@ pub(super) async fn open(
         detached: Mutex::new(Vec::new()),
         renames: RwLock::default(),
         ledger_sync: LedgerSync::default(),
+        name_news: NameNews::default(),
         stop: CancellationToken::new(),
         store,
         clock,

@@ -61,13 +61,13 @@ impl SourceClaims {
         Ok(held)
     }
 
-    /// Makes what is missing, and ends what nothing alive asks for if the source shows `all`. Returns what cannot be,
+    /// Makes what is missing, and ends the claims that nothing alive asks for if they `may_end`. Returns what cannot be,
     /// by workload.
     pub(super) async fn sync_claims(
         &mut self,
         ledger: &Ledger,
         alive: &[Alive<'_>],
-        all: bool,
+        may_end: impl Fn(&Key) -> bool,
     ) -> Result<Vec<(Key, String)>, LedgerError> {
         let asks = |one: &&Alive<'_>| one.workload.pool.is_some();
         if self.keys.is_empty() && !alive.iter().any(|one| asks(&one)) {
@@ -87,9 +87,7 @@ impl SourceClaims {
                 troubles.push((one.id.clone(), why));
             }
         }
-        if all {
-            self.release(ledger, &wanted).await?;
-        }
+        self.release(ledger, &wanted, may_end).await?;
         Ok(troubles)
     }
 
@@ -168,9 +166,14 @@ impl SourceClaims {
     }
 
     /// Ends the claims that nothing alive asks for.
-    async fn release(&mut self, ledger: &Ledger, wanted: &[WantedAddress<'_>]) -> Result<(), LedgerError> {
+    async fn release(
+        &mut self,
+        ledger: &Ledger,
+        wanted: &[WantedAddress<'_>],
+        may_end: impl Fn(&Key) -> bool,
+    ) -> Result<(), LedgerError> {
         let mine = owner(&self.source);
-        for (pool, key) in self.keys.clone() {
+        for (pool, key) in self.keys.clone().into_iter().filter(|(_, key)| may_end(key)) {
             let kept = wanted
                 .iter()
                 .any(|one| *one.pool == pool && self.keys_of(one).is_some_and(|(a, b)| a == key || b == key));
@@ -208,7 +211,7 @@ fn collect_wanted<'a>(
     wanted: &mut Vec<WantedAddress<'a>>,
     troubles: &mut Vec<(Key, String)>,
 ) {
-    let Alive { id, workload, present } = one;
+    let Alive { id, workload, present, .. } = one;
     let Some(pool) = &workload.pool else { return };
     let mut trouble = |why: String| {
         if present {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use netstead_model::{Ident, Name, RecordData};
-use netstead_plan::{DriftKind, Line, Plan, Reason, Sign};
+use netstead_plan::{Desired, DriftKind, Line, Plan, Reason, Sign};
 
 use super::{RecordState, RecordView, reason_text};
 use crate::dns_pass::{ProviderHandle, ProviderSnapshot};
@@ -75,6 +75,10 @@ impl ProviderRecords {
 
     pub(super) fn provider(&self) -> &Ident {
         &self.provider
+    }
+
+    pub(super) fn desired(&self) -> &Desired {
+        &self.seen.desired
     }
 
     /// The next name about which there is something to say.

@@ -17,6 +17,7 @@ mod operator_commands;
 mod pauses;
 mod read_by_name;
 mod record_listing;
+mod scopes;
 mod server;
 mod slow_servers;
 mod staleness;

@@ -1,7 +1,6 @@
 //! A world to run the engine in: a store, a clock, sources that say what a test wants.
 
 use std::{
-    collections::BTreeMap,
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -75,7 +74,7 @@ impl Source for Fake {
         let mut says = self.says.lock().unwrap();
         let ended = std::mem::take(&mut says.2);
         let (view, workloads) = (says.0.clone(), says.1.clone());
-        Report { source: self.name.clone(), view, begun: self.clock.wall(), workloads, ended }
+        Report::whole(self.name.clone(), self.clock.wall(), view, workloads).with_ended(ended)
     }
 
     async fn changed(&self) {
@@ -192,21 +191,8 @@ pub fn vm(id: &str, address: &str) -> Workload {
         moves: false,
         proxied: None,
     };
-    Workload {
-        id: id.parse().unwrap(),
-        source: "pve".parse().unwrap(),
-        kind: "vm".into(),
-        name: id.into(),
-        owner: None,
-        hostname: None,
-        labels: BTreeMap::new(),
-        tags: Vec::new(),
-        interfaces: Vec::new(),
-        wishes: vec![wish],
-        why_not: Vec::new(),
-        unclear: false,
-        pool: None,
-    }
+    let workload = Workload::new("pve".parse().unwrap(), id.parse().unwrap(), "vm", id);
+    Workload { wishes: vec![wish], ..workload }
 }
 
 /// Machines `w0` to `wN` at 10.0.0.N.

@@ -15,13 +15,13 @@ const SOON: Duration = Duration::from_secs(10);
 /// What is reported: each claim with its names, or why it has none, and which ended.
 async fn reported(source: &LedgerSource) -> String {
     let report = source.report().await;
-    let workloads = report.workloads.iter().map(|one| {
+    let workloads = report.workloads().into_iter().map(|one| {
         let names: Vec<&str> = one.wishes.iter().map(|wish| wish.name.as_str()).collect();
         format!("{}: {}\n", one.id, [names.join(" "), one.why_not.join(" ")].concat())
     });
     let mut ended: Vec<String> = report
-        .ended
-        .iter()
+        .ended()
+        .into_iter()
         .map(|one| format!("{} {}\n", one.id, if one.asked { "ended" } else { "ended by itself" }))
         .collect();
     ended.sort();

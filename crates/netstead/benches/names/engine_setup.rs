@@ -1,7 +1,6 @@
 //! An engine with one source that says what the bench wants, and one provider.
 
 use std::{
-    collections::BTreeMap,
     net::Ipv4Addr,
     path::Path,
     sync::{Arc, Mutex},
@@ -46,7 +45,7 @@ impl Source for BenchSource {
     async fn report(&self) -> Report {
         let workloads = self.workloads.lock().expect("no panic").clone();
         let (source, begun) = (self.name.clone(), SystemClock.wall());
-        Report { source, view: View::Complete, begun, workloads, ended: Vec::new() }
+        Report::whole(source, begun, View::Complete, workloads)
     }
 
     async fn changed(&self) {
@@ -103,19 +102,6 @@ pub fn workload(number: u32) -> Workload {
         moves: false,
         proxied: None,
     };
-    Workload {
-        id: name.parse().expect("a key"),
-        source: "bench".parse().expect("a name"),
-        kind: "vm".into(),
-        name,
-        owner: None,
-        hostname: None,
-        labels: BTreeMap::new(),
-        tags: Vec::new(),
-        interfaces: Vec::new(),
-        wishes: vec![wish],
-        why_not: Vec::new(),
-        unclear: false,
-        pool: None,
-    }
+    let id = name.parse().expect("a key");
+    Workload { wishes: vec![wish], ..Workload::new("bench".parse().expect("a name"), id, "vm", name) }
 }

@@ -93,7 +93,7 @@ impl World {
 
     fn ingest(&mut self, workloads: Vec<Workload>) {
         let (source, begun) = ("bench".parse().expect("a name"), self.now.at);
-        let report = Said { source, view: View::Complete, begun, workloads, ended: Vec::new() };
+        let report = Said::whole(source, begun, View::Complete, workloads);
         self.inventory.ingest(report, ReportArrival { now: self.now, began: self.now.millis, session: 1 });
     }
 

@@ -1,6 +1,6 @@
 //! The workloads that may still exist, for callers that hold something for them.
 
-use netstead_model::{Ident, Key, Span, Workload};
+use netstead_model::{Ident, Key, Scope, Span, Workload};
 
 use super::{GraceVerdict, Inventory};
 use crate::{Now, SourceState};
@@ -32,6 +32,8 @@ impl Grace {
 #[derive(Debug, Clone, Copy)]
 pub struct Alive<'a> {
     pub id: &'a Key,
+    /// The part of its source that it belongs to.
+    pub scope: &'a Scope,
     pub workload: &'a Workload,
     /// It exists; otherwise it is missing, but not for long enough to count as gone.
     pub present: bool,
@@ -41,6 +43,11 @@ impl SourceState {
     /// Whether what it does not show is not there: all it brought may be given up that is not alive.
     pub fn says_all(&self) -> bool {
         self.cleaned || (!self.detached && self.settled())
+    }
+
+    /// The same for what one scope brought.
+    pub fn says_all_of(&self, scope: &Scope) -> bool {
+        self.is_cleaned(scope) || (!self.detached && self.settled_in(scope))
     }
 }
 
@@ -54,12 +61,12 @@ impl Inventory {
             for former in entry.former.iter().rev() {
                 let stands = GraceVerdict::of_former(source, state, entry, former, &standing, grace);
                 if !matches!(stands, GraceVerdict::Gone(..)) {
-                    older.push(Alive { id, workload: &former.workload, present: false });
+                    older.push(Alive { id, scope: &entry.scope, workload: &former.workload, present: false });
                 }
             }
             if !matches!(standing, GraceVerdict::Gone(..)) {
                 let present = standing == GraceVerdict::Present;
-                newest.push(Alive { id, workload: &entry.workload, present });
+                newest.push(Alive { id, scope: &entry.scope, workload: &entry.workload, present });
             }
         }
         newest.append(&mut older);

@@ -1,32 +1,38 @@
 //! When another look at a source can change something by itself.
 
-use netstead_model::{Span, View};
+use netstead_model::Span;
 
-use super::{
-    Absence, Entry, Grace, Presence, SourceState,
-    ingest::{DOUBT, POLLS},
-};
+use super::{Absence, Entry, Grace, Presence, ScopeState, SourceState};
 use crate::Now;
 
 impl SourceState {
     /// The engine time at which another Complete report would let something go under one of `graces`, or say once more
     /// that much is gone. None if no report is waited for.
     pub fn next_look(&self, graces: &[Span]) -> Option<u64> {
-        if self.detached || self.view != View::Complete || !self.fresh {
+        if self.detached {
             return None;
         }
-        if let Some(suspect) = self.suspect {
-            // Spread over the time of doubt, so that the last of them ends it.
-            let steps = u64::from(POLLS.saturating_sub(1).max(1));
-            let part = DOUBT.as_millis().saturating_mul(u64::from(suspect.polls).min(steps)) / steps;
-            return Some(suspect.since.saturating_add(part));
+        let seen = |scope: &&ScopeState| scope.view.is_complete() && scope.fresh;
+        let suspects = self.scopes.values().filter(seen).filter_map(|scope| scope.suspect);
+        let together = self.together.filter(|_| self.scopes.values().any(|scope| seen(&scope)));
+        let suspicion = suspects.chain(together).map(|suspicion| suspicion.next_look()).min();
+        if self.together.is_some() {
+            return suspicion;
         }
         // A change that a person commands takes effect at once, so no earlier version waits.
-        let absences =
-            self.entries.values().flat_map(absences).filter(|(_, former)| !former || !self.commanded);
-        let absences = absences.map(|(absence, _)| absence);
-        let waits = absences.flat_map(|absence| graces.iter().filter_map(|grace| left(absence, *grace)));
-        waits.min().map(|left| self.last.saturating_add(left))
+        let waits =
+            self.tombstones().filter(|(_, entry)| self.settled_in(&entry.scope)).flat_map(|(_, entry)| {
+                let scope = self.scope_of(entry);
+                let absences = absences(entry).filter(|(_, former)| !former || !self.commanded);
+                absences.flat_map(move |(absence, _)| {
+                    let scope = scope.into_iter();
+                    scope.flat_map(|scope| {
+                        let lefts = graces.iter().filter_map(|grace| left(scope, absence, *grace));
+                        lefts.map(|left| scope.last.saturating_add(left))
+                    })
+                })
+            });
+        waits.chain(suspicion).min()
     }
 }
 
@@ -42,19 +48,22 @@ pub struct WaitingForGrace {
 impl SourceState {
     /// The workloads that wait for one of `graces`; none if there are none, or the source is not believed now.
     pub fn waiting(&self, graces: &[Grace], now: Now) -> Option<WaitingForGrace> {
-        if self.detached || !self.settled() {
+        if self.detached {
             return None;
         }
-        let dues = self.entries.values().filter_map(|entry| match &entry.presence {
-            Presence::Ended { since } => {
-                let ends = graces.iter().map(|grace| since.saturating_add(grace.ended.as_millis()));
-                ends.filter(|end| *end > now.millis).min()
+        let dues = self.tombstones().filter_map(|(_, entry)| {
+            let scope = self.scope_of(entry).filter(|_| self.settled_in(&entry.scope))?;
+            match &entry.presence {
+                Presence::Ended { since } => {
+                    let ends = graces.iter().map(|grace| since.saturating_add(grace.ended.as_millis()));
+                    ends.filter(|end| *end > now.millis).min()
+                }
+                Presence::Absent(absence) => {
+                    let lefts = graces.iter().filter_map(|grace| left(scope, absence, grace.absent));
+                    lefts.min().map(|left| scope.last.saturating_add(left))
+                }
+                Presence::Present | Presence::Asked => None,
             }
-            Presence::Absent(absence) => {
-                let lefts = graces.iter().filter_map(|grace| left(absence, grace.absent));
-                lefts.min().map(|left| self.last.saturating_add(left))
-            }
-            Presence::Present | Presence::Asked => None,
         });
         let (workloads, next) = dues.fold((0, u64::MAX), |(count, next), due| (count + 1, next.min(due)));
         (workloads > 0).then_some(WaitingForGrace { workloads, next })
@@ -70,13 +79,20 @@ fn absences(entry: &Entry) -> impl Iterator<Item = (&Absence, bool)> {
 }
 
 /// For how many milliseconds after the newest report the absence must go on.
-fn left(absence: &Absence, grace: Span) -> Option<u64> {
-    (!absence.passed(grace)).then(|| grace.as_millis().saturating_sub(absence.waited.as_millis()))
+fn left(scope: &ScopeState, absence: &Absence, grace: Span) -> Option<u64> {
+    let waited = scope.waited(absence).as_millis();
+    (!scope.passed(absence, grace)).then(|| grace.as_millis().saturating_sub(waited))
 }
 
-/// Whether one of `graces` passed for one of the two and not for the other.
-pub fn grace_passed_between(old: &Entry, new: &Entry, graces: &[Span]) -> bool {
-    let passed =
-        |entry: &Entry, grace: Span| absences(entry).filter(|(absence, _)| absence.passed(grace)).count();
-    graces.iter().any(|grace| passed(old, *grace) != passed(new, *grace))
+/// Whether one of `graces` passed for something in one of the two and not in the other.
+pub fn grace_passed_between(old: &SourceState, new: &SourceState, graces: &[Span]) -> bool {
+    let passed = |state: &SourceState, entry: &Entry, grace: Span| {
+        let scope = state.scope_of(entry);
+        let of_scope = |absence: &Absence| scope.is_some_and(|scope| scope.passed(absence, grace));
+        absences(entry).filter(|(absence, _)| of_scope(absence)).count()
+    };
+    new.tombstones().any(|(id, entry)| {
+        let Some(known) = old.entries.get(id) else { return true };
+        graces.iter().any(|grace| passed(old, known, *grace) != passed(new, entry, *grace))
+    })
 }

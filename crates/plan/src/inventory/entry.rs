@@ -6,18 +6,23 @@ use std::{
 };
 
 use jiff::Timestamp;
-use netstead_model::{Name, Span, Workload};
+use netstead_model::{Name, Scope, Span, Workload};
 use serde::{Deserialize, Serialize};
 
+use super::{Clock, ScopeState};
 use crate::{Digest, Grace, Now};
 
 /// A workload, when it was seen, and what it was before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     pub workload: Arc<Workload>,
-    /// Engine time of the first sight: who came first has the name.
+    /// The part of its source that showed it last, and that alone can remove it.
+    #[serde(default, skip_serializing_if = "Scope::is_whole")]
+    pub scope: Scope,
+    /// Engine time of the first sight: the workload that came first has the name.
     pub first: u64,
     pub first_at: Timestamp,
+    /// When it was last seen, unless its scope was Complete later: [`SourceState::last_seen`](super::SourceState::last_seen).
     pub last_at: Timestamp,
     /// The source's configuration when it was last seen.
     pub config: Digest,
@@ -39,10 +44,10 @@ impl Entry {
 
     /// Takes a new version in: names that neither the present version nor one within grace asked for are asked for from
     /// now on. A claim of another owner begins anew with all of its names.
-    pub(super) fn note_names(&mut self, new: &Workload, now: Now) {
+    pub(super) fn note_names(&mut self, new: &Workload, scope: &ScopeState, now: Now) {
         let another = self.workload.owner.is_some() && self.workload.owner != new.owner;
         let grace = Grace::default().absent;
-        let recent = self.former.iter().filter(|former| !former.absence.passed(grace));
+        let recent = self.former.iter().filter(|former| !scope.passed(&former.absence, grace));
         let versions = recent.map(|former| &former.workload).chain([&self.workload]).filter(|_| !another);
         let known: BTreeSet<&Name> =
             versions.flat_map(|version| version.wishes.iter().map(|wish| &wish.name)).collect();
@@ -73,40 +78,20 @@ pub enum Presence {
     Asked,
 }
 
-/// A tombstone.
+/// A tombstone. How long it lasted is told by the clocks of the scope: [`ScopeState::passed`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Absence {
     /// Engine time of the first report without it.
     pub since: u64,
-    /// For how long, counting only while the source was Complete.
-    pub waited: Span,
-    /// How many Complete reports lacked it.
-    pub reports: u32,
+    /// The clocks of the scope when it began.
+    #[serde(default)]
+    pub from: Clock,
     /// The source was Suspect because of it and said so again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub confirmed: bool,
-}
-
-impl Absence {
-    pub(super) fn begin(now: Now, complete: bool) -> Self {
-        Self { since: now.millis, waited: Span::ZERO, reports: u32::from(complete), confirmed: false }
-    }
-
-    /// One more Complete report lacked it, `step` after the last.
-    pub(super) fn tick(&mut self, step: Span) {
-        self.reports = self.reports.saturating_add(1);
-        self.waited = Span::from_millis(self.waited.as_millis().saturating_add(step.as_millis()));
-    }
-
-    pub(super) fn restart(&mut self) {
-        self.waited = Span::ZERO;
-        self.reports = 0;
-    }
-
-    /// Whether it was absent for long enough and often enough.
-    pub fn passed(&self, grace: Span) -> bool {
-        self.waited >= grace && self.reports >= 2
-    }
+    /// As version 0.1.0 counted, which reads no clocks. A new leader counts anew, so it is zero when it is written.
+    pub(super) waited: Span,
+    pub(super) reports: u32,
 }
 
 /// An earlier version of a workload.

@@ -1,4 +1,6 @@
-//! Puts a report into the inventory: what is present, what is absent, and whether the source is suspect.
+//! Puts a report into the inventory: what is present and what is absent, scope by scope.
+
+mod scope_looks;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -6,18 +8,12 @@ use std::{
 };
 
 use jiff::Timestamp;
-use netstead_model::{Ident, Key, Report, Span, View, Workload};
+use netstead_model::{Key, Report, Scope, Workload};
 use serde::{Deserialize, Serialize};
 
-use super::{Absence, Entry, Former, Inventory, Presence, SourceState, Suspicion, entry::asks_the_same};
+use self::scope_looks::{Listed, ScopeLook};
+use super::{Entry, Former, Inventory, Presence, ScopeState, SourceState, entry::asks_the_same};
 use crate::Now;
-
-/// A source is suspect from this many workloads on, when half are missing…
-const FEWEST: usize = 5;
-/// …until it said so this often…
-pub(super) const POLLS: u32 = 3;
-/// …over this time.
-pub(super) const DOUBT: Span = Span::from_secs(300);
 
 /// When a report came, when it was begun, and through which connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,155 +31,198 @@ pub enum ReportOutcome {
     /// Begun before the present leader, the present configuration or the newest report: not looked at.
     Stale,
     Accepted,
+    /// Accepted, but a scope sent changes to something that is not known here: it must show everything.
+    Unbased,
 }
 
 impl Inventory {
-    /// Takes what a source saw. Only a Complete report makes anything absent, and only of its own source.
+    /// Takes what a source saw. Only a Complete scope makes anything absent, and only of itself.
     pub fn ingest(&mut self, report: Report, look: ReportArrival) -> ReportOutcome {
         let known = self.sources.get(&report.source);
-        let newest = known.map_or(0, |state| state.began.max(state.configured_at)).max(self.led_since);
-        if look.began < newest {
+        let floor = known.map_or(0, |state| state.configured_at).max(self.led_since);
+        if look.began < known.map_or(0, |state| state.began).max(floor) {
             return ReportOutcome::Stale;
         }
-        self.sources.entry(report.source.clone()).or_default().apply_report(report, look);
-        ReportOutcome::Accepted
+        self.sources.entry(report.source.clone()).or_default().apply_report(report, look, floor)
     }
 }
+
+/// The workloads that a report shows, each with the scope that shows it.
+type Shown = BTreeMap<Key, (Scope, Arc<Workload>)>;
 
 impl SourceState {
-    fn apply_report(&mut self, report: Report, look: ReportArrival) {
+    fn apply_report(&mut self, report: Report, look: ReportArrival, floor: u64) -> ReportOutcome {
         let now = look.now;
-        let mut step = Span::ZERO;
-        if self.session != look.session {
-            self.restart(now);
-        } else if self.settled() {
-            step = now.since(self.last);
+        let settled: BTreeSet<Scope> =
+            self.scopes.keys().filter(|scope| self.settled_in(scope)).cloned().collect();
+        let (mut looks, unbased) = self.scope_looks(report, look, floor);
+        let shown = self.shown(&mut looks);
+        self.tick(&looks, &settled, now);
+        for (id, (scope, workload)) in &shown {
+            let Some(seen) = looks.get(scope) else { continue };
+            self.mark_present(id, scope, workload, seen.begun, seen.counts, now);
         }
-        let complete = report.view == View::Complete;
-        let mut listed: BTreeSet<&Key> = BTreeSet::new();
-        if !matches!(report.view, View::Failed { .. }) {
-            let seen = by_id(report.workloads, &report.source);
-            listed = report.ended.iter().map(|ended| &ended.id).filter(|id| seen.contains_key(*id)).collect();
-            if complete {
-                self.mark_absent(&seen, step, now);
+        self.mark_absent(&looks, &shown, now);
+        self.mark_ended(&looks, &shown, now);
+        let mut complete = Vec::new();
+        for (name, seen) in looks {
+            let Some(scope) = self.scopes.get_mut(&name) else { continue };
+            if seen.view.is_complete() {
+                scope.fresh = true;
+                scope.last_complete = Some(seen.last);
+                scope.complete_at = Some(seen.begun);
+                complete.push(name);
             }
-            for (id, workload) in seen {
-                self.mark_present(id, workload, report.begun, complete, now);
-            }
+            (scope.view, scope.begun, scope.began) = (seen.view, seen.begun, seen.began);
+            (scope.last, scope.session) = (seen.last, seen.session);
+            (scope.version, scope.based) = (seen.version, seen.based);
         }
-        for ended in &report.ended {
-            let Some(entry) = self.entries.get_mut(&ended.id) else { continue };
-            match (&entry.presence, ended.asked) {
-                // It ended and is back.
-                _ if listed.contains(&ended.id) => {}
-                (_, true) => entry.presence = Presence::Asked,
-                (Presence::Ended { .. } | Presence::Asked, false) => {}
-                (_, false) => entry.presence = Presence::Ended { since: now.millis },
-            }
-        }
-        if complete {
-            self.fresh = true;
-            self.last_complete = Some(now.millis);
-            self.update_suspicion(now);
-        }
-        (self.view, self.begun, self.began) = (report.view, report.begun, look.began);
-        (self.last, self.session) = (now.millis, look.session);
+        self.update_suspicion(&complete, now);
+        (self.began, self.session) = (look.began, look.session);
+        self.summarise();
+        if unbased { ReportOutcome::Unbased } else { ReportOutcome::Accepted }
     }
 
-    /// What a Complete report does not have.
-    fn mark_absent(&mut self, seen: &BTreeMap<Key, Workload>, step: Span, now: Now) {
-        for (id, entry) in &mut self.entries {
-            let now_seen = seen.get(id);
-            // What it asks for cannot be told, so it cannot be told either what it no longer asks for.
-            if now_seen.is_none_or(|workload| !workload.unclear) {
-                entry.former.iter_mut().for_each(|former| former.absence.tick(step));
+    /// The workloads by id. Of two with one id the choice does not depend on their order, and one that its own scope still
+    /// shows stays there.
+    fn shown(&self, looks: &mut BTreeMap<Scope, ScopeLook>) -> Shown {
+        let mut shown = Shown::new();
+        for (scope, look) in looks {
+            let own = |id: &Key| self.entries.get(id).is_some_and(|entry| entry.scope == *scope);
+            for workload in std::mem::take(&mut look.workloads) {
+                match shown.get(&workload.id) {
+                    Some((at, other)) if at == scope && format!("{other:?}") <= format!("{workload:?}") => {}
+                    Some((at, _)) if at != scope && !own(&workload.id) => {}
+                    _ => drop(shown.insert(workload.id.clone(), (scope.clone(), workload))),
+                }
             }
-            if now_seen.is_some() {
-                continue;
+        }
+        shown
+    }
+
+    /// Lets the clocks run on, before anything begins to be absent. Time counts for scopes that were `settled` until now.
+    fn tick(&mut self, looks: &BTreeMap<Scope, ScopeLook>, settled: &BTreeSet<Scope>, now: Now) {
+        for (name, look) in looks {
+            let Some(scope) = self.scopes.get_mut(name) else { continue };
+            if scope.session != look.session {
+                let based = look.based;
+                scope.restart(now);
+                scope.based = based;
+            } else if look.counts && settled.contains(name) {
+                let step = look.last.saturating_sub(scope.last);
+                scope.clock.time = scope.clock.time.saturating_add(step);
             }
-            match &mut entry.presence {
-                Presence::Present => entry.presence = Presence::Absent(Absence::begin(now, true)),
-                Presence::Absent(absence) => absence.tick(step),
-                Presence::Ended { .. } | Presence::Asked => {}
-            }
+            scope.clock.reports = scope.clock.reports.saturating_add(u64::from(look.counts));
         }
     }
 
-    fn mark_present(&mut self, id: Key, workload: Workload, begun: Timestamp, complete: bool, now: Now) {
+    fn mark_present(
+        &mut self,
+        id: &Key,
+        scope: &Scope,
+        workload: &Arc<Workload>,
+        begun: Timestamp,
+        counts: bool,
+        now: Now,
+    ) {
         let config = self.config;
-        let Some(entry) = self.entries.get_mut(&id) else {
-            let (first, first_at, last_at) = (now.millis, begun, begun);
-            let workload = Arc::new(workload);
-            let (presence, former, asked) = (Presence::Present, Vec::new(), BTreeMap::new());
-            let entry = Entry { workload, first, first_at, last_at, config, presence, former, asked };
-            self.entries.insert(id, entry);
-            return;
+        let Some(entry) = self.entries.get(id) else {
+            let entry = Entry {
+                workload: Arc::clone(workload),
+                scope: scope.clone(),
+                first: now.millis,
+                first_at: begun,
+                last_at: begun,
+                config,
+                presence: Presence::Present,
+                former: Vec::new(),
+                asked: BTreeMap::new(),
+            };
+            return self.insert(id.clone(), entry);
         };
-        if *entry.workload != workload {
-            replace(entry, workload, complete, now);
-        }
-        entry.presence = Presence::Present;
-        entry.last_at = begun;
-        entry.config = config;
-    }
-
-    /// Whether so much vanished, unseen, that the source must say so again.
-    fn update_suspicion(&mut self, now: Now) {
-        let mut present = 0usize;
-        let mut missing = 0usize;
-        for entry in self.entries.values() {
-            match &entry.presence {
-                Presence::Present => present += 1,
-                Presence::Absent(absence) if !absence.confirmed => missing += 1,
-                _ => {}
-            }
-        }
-        let of = present + missing;
-        if of < FEWEST || missing * 2 < of {
-            self.suspect = None;
+        let changed = *entry.workload != **workload;
+        let stays = entry.presence == Presence::Present && entry.config == config && entry.scope == *scope;
+        // A scope that is not Complete says of what it lists that it was seen; a Complete one says so of all.
+        let seen_alone = !counts && entry.last_at != begun;
+        if stays && !changed && !seen_alone {
             return;
         }
-        let before = self.suspect.unwrap_or(Suspicion { since: now.millis, polls: 0, missing: 0, of: 0 });
-        let polls = before.polls.saturating_add(1);
-        if polls < POLLS || now.since(before.since) < DOUBT {
-            let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-            self.suspect =
-                Some(Suspicion { since: before.since, polls, missing: count(missing), of: count(of) });
-            return;
-        }
-        self.suspect = None;
-        for entry in self.entries.values_mut() {
-            if let Presence::Absent(absence) = &mut entry.presence {
-                absence.confirmed = true;
+        self.change(id, |entry, scopes| {
+            let Some(state) = scopes.get(scope) else { return };
+            if entry.scope != *scope {
+                // Its earlier versions are counted by the clocks of another scope now.
+                entry.scope.clone_from(scope);
+                entry.former.iter_mut().for_each(|former| former.absence.from = state.clock);
             }
-        }
+            if changed {
+                replace(entry, Arc::clone(workload), state, counts, now);
+            }
+            entry.presence = Presence::Present;
+            (entry.last_at, entry.config) = (begun, config);
+        });
     }
-}
 
-/// The workloads of a report by id. Of two with one id the choice does not depend on their order.
-fn by_id(workloads: Vec<Workload>, source: &Ident) -> BTreeMap<Key, Workload> {
-    let mut seen: BTreeMap<Key, Workload> = BTreeMap::new();
-    for mut workload in workloads {
-        workload.source.clone_from(source);
-        match seen.get(&workload.id) {
-            Some(other) if format!("{other:?}") <= format!("{workload:?}") => {}
-            _ => {
-                seen.insert(workload.id.clone(), workload);
+    /// Marks what Complete scopes do not show, and what scopes say is no longer there.
+    fn mark_absent(&mut self, looks: &BTreeMap<Scope, ScopeLook>, shown: &Shown, now: Now) {
+        let mut absent: Vec<Key> = Vec::new();
+        let whole = |entry: &Entry| looks.get(&entry.scope).is_some_and(|look| look.listed == Listed::All);
+        if looks.values().any(|look| look.listed == Listed::All) {
+            let missed = self.entries.iter().filter(|(id, entry)| {
+                entry.presence == Presence::Present && !shown.contains_key(*id) && whole(entry)
+            });
+            absent.extend(missed.map(|(id, _)| id.clone()));
+        }
+        for (scope, look) in looks {
+            let own = |id: &&Key| self.entries.get(*id).is_some_and(|entry| entry.scope == *scope);
+            absent.extend(look.removed.iter().filter(|id| !shown.contains_key(*id)).filter(own).cloned());
+        }
+        for id in absent {
+            self.change(&id, |entry, scopes| {
+                let Some(scope) = scopes.get(&entry.scope) else { return };
+                if entry.presence != Presence::Present {
+                    return;
+                }
+                let counts = looks.get(&entry.scope).is_some_and(|look| look.counts);
+                entry.last_at = scope.complete_at.map_or(entry.last_at, |at| at.max(entry.last_at));
+                entry.presence = Presence::Absent(scope.absence(now, counts));
+            });
+        }
+    }
+
+    /// Marks the workloads whose end their own scope saw.
+    fn mark_ended(&mut self, looks: &BTreeMap<Scope, ScopeLook>, shown: &Shown, now: Now) {
+        for (scope, look) in looks {
+            for ended in &look.ended {
+                let Some(entry) = self.entries.get(&ended.id) else { continue };
+                // It ended and is back, or runs in another scope now.
+                let elsewhere = entry.scope != *scope && !self.is_unassigned(&entry.scope);
+                if shown.contains_key(&ended.id) || elsewhere {
+                    continue;
+                }
+                let presence = match (&entry.presence, ended.asked) {
+                    (Presence::Asked, _) | (Presence::Ended { .. }, false) => continue,
+                    (_, true) => Presence::Asked,
+                    (_, false) => Presence::Ended { since: now.millis },
+                };
+                self.change(&ended.id, |entry, _| entry.presence = presence);
             }
         }
     }
-    seen
 }
 
 /// A new version; the old one becomes a tombstone if it asked for something else.
-fn replace(entry: &mut Entry, workload: Workload, complete: bool, now: Now) {
-    entry.note_names(&workload, now);
-    let old = std::mem::replace(&mut entry.workload, Arc::new(workload));
+fn replace(entry: &mut Entry, workload: Arc<Workload>, scope: &ScopeState, counts: bool, now: Now) {
+    entry.note_names(&workload, scope, now);
+    let old = std::mem::replace(&mut entry.workload, workload);
     let new = &entry.workload;
     entry.former.retain(|former| !asks_the_same(&former.workload, new));
+    if old.unclear && !new.unclear {
+        // Meanwhile it was unknown what it no longer asks for: that counts from now on.
+        entry.former.iter_mut().for_each(|former| former.absence.from = scope.clock);
+    }
     if !asks_the_same(&old, new) {
         // Under another configuration of its source it may well ask for something else by itself.
-        let (absence, config) = (Absence::begin(now, complete), entry.config);
+        let (absence, config) = (scope.absence(now, counts), entry.config);
         entry.former.push(Former { workload: old, absence, config });
     }
 }

@@ -174,13 +174,7 @@ fn a_new_leader_plans_only_from_reports_begun_after_it_took_over() {
     world.wait(60);
     let now = world.now();
     world.inventory.take_over(now);
-    let late = netstead_model::Report {
-        source: "pve".parse().unwrap(),
-        view: View::Complete,
-        begun: before.at,
-        workloads: Vec::new(),
-        ended: Vec::new(),
-    };
+    let late = netstead_model::Report::whole("pve".parse().unwrap(), before.at, View::Complete, Vec::new());
     let look = netstead_plan::ReportArrival { now, began: before.millis, session: 1 };
     assert_eq!(world.inventory.ingest(late, look), netstead_plan::ReportOutcome::Stale);
     world.wait(3600).pass();
@@ -192,13 +186,12 @@ fn a_clock_that_was_set_back_makes_no_report_stale() {
     let mut world = settled(&fleet(0..8));
     world.wait(60);
     let now = world.now();
-    let report = netstead_model::Report {
-        source: "pve".parse().unwrap(),
-        view: View::Complete,
-        begun: "1999-12-31T23:59:59Z".parse().unwrap(),
-        workloads: fleet(0..9),
-        ended: Vec::new(),
-    };
+    let report = netstead_model::Report::whole(
+        "pve".parse().unwrap(),
+        "1999-12-31T23:59:59Z".parse().unwrap(),
+        View::Complete,
+        fleet(0..9),
+    );
     let look = netstead_plan::ReportArrival { now, began: now.millis, session: 1 };
     assert_eq!(world.inventory.ingest(report, look), netstead_plan::ReportOutcome::Accepted);
     world.pass();

@@ -19,4 +19,6 @@ mod plan_text;
 mod properties;
 mod proxied;
 mod reverse;
+mod scope_properties;
+mod scopes;
 mod world;

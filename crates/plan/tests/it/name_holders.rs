@@ -20,6 +20,7 @@ impl Town {
         let config = |source: &str| SourceConfig {
             config: netstead_plan::Digest::of([source]),
             commanded: source != "docker",
+            movable: false,
             rules: SourceRules::default(),
         };
         let sources = ["docker", "ledger", "manual"].map(|name| (name.parse().unwrap(), config(name)));
@@ -325,6 +326,7 @@ fn a_claim_waits_with_what_a_guard_holds_back() {
     let config = |source: &str, of: &str| SourceConfig {
         config: netstead_plan::Digest::of([of]),
         commanded: source != "docker",
+        movable: false,
         rules: SourceRules::default(),
     };
     let sources = [("docker", "another"), ("ledger", "ledger"), ("manual", "manual")];

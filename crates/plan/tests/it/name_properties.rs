@@ -101,7 +101,7 @@ fn configure(world: &mut World, limited: bool) {
     let config = |source: &str| {
         let rules =
             if limited && source == "docker" { SourceRules::for_labels() } else { SourceRules::default() };
-        SourceConfig { config: Digest::of([source]), commanded: source != "docker", rules }
+        SourceConfig { config: Digest::of([source]), commanded: source != "docker", movable: false, rules }
     };
     let sources = ["docker", "ledger", "manual"].map(|name| (name.parse().unwrap(), config(name)));
     let now = world.now();

@@ -115,7 +115,7 @@ impl World {
         let ended =
             ended.iter().map(|(id, asked)| Ended { id: id.parse().unwrap(), asked: *asked }).collect();
         let (source, begun) = (source.parse().unwrap(), self.now().at);
-        let report = Report { source, view, begun, workloads, ended };
+        let report = Report::whole(source, begun, view, workloads).with_ended(ended);
         self.inventory.ingest(
             report,
             ReportArrival { now: self.now(), began: self.now().millis, session: self.session },
@@ -141,7 +141,7 @@ impl World {
     }
 
     pub fn configure_with(&mut self, source: &str, config: &str, commanded: bool, rules: SourceRules) {
-        let config = SourceConfig { config: Digest::of([config]), commanded, rules };
+        let config = SourceConfig { config: Digest::of([config]), commanded, movable: false, rules };
         let now = self.now();
         self.inventory.configure(&BTreeMap::from([(source.parse().unwrap(), config)]), now);
     }
@@ -190,21 +190,7 @@ pub fn data(text: &str) -> RecordData {
 
 /// A workload without wishes.
 pub fn bare(id: &str) -> Workload {
-    Workload {
-        id: id.parse().unwrap(),
-        source: "pve".parse().unwrap(),
-        kind: "vm".into(),
-        name: id.into(),
-        owner: None,
-        hostname: None,
-        labels: BTreeMap::new(),
-        tags: Vec::new(),
-        interfaces: Vec::new(),
-        wishes: Vec::new(),
-        why_not: Vec::new(),
-        unclear: false,
-        pool: None,
-    }
+    Workload::new("pve".parse().unwrap(), id.parse().unwrap(), "vm", id)
 }
 
 pub fn wish(name: &str, addresses: &[&str]) -> Wish {

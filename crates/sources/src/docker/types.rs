@@ -22,6 +22,9 @@ pub(super) struct Container {
     #[serde(deserialize_with = "or_default")]
     pub(super) labels: BTreeMap<String, String>,
     pub(super) state: String,
+    /// Seconds since 1970.
+    #[serde(deserialize_with = "or_default")]
+    pub(super) created: i64,
     #[serde(deserialize_with = "or_default")]
     pub(super) network_settings: NetworkSettings,
 }
@@ -112,6 +115,8 @@ pub(super) struct Swarm {
 pub(super) struct Service {
     #[serde(rename = "ID")]
     pub(super) id: String,
+    #[serde(rename = "CreatedAt", deserialize_with = "or_default")]
+    pub(super) created_at: String,
     #[serde(rename = "Spec", deserialize_with = "or_default")]
     pub(super) spec: ServiceSpec,
     #[serde(rename = "Endpoint", deserialize_with = "or_default")]

@@ -5,7 +5,8 @@ use std::{
     collections::{BTreeMap, HashMap},
 };
 
-use netstead_model::{Address, Content, Ident, Interface, Key, RecordData, Wish, Workload};
+use jiff::Timestamp;
+use netstead_model::{Address, Content, Facts, Ident, Interface, Key, RecordData, Wish, Workload};
 
 use super::{
     dynamic_targets::ResolvedTargets,
@@ -49,6 +50,9 @@ struct ContainerOrService<'a> {
     on_network: BTreeMap<String, Vec<Address>>,
     /// Its addresses reach further than the host, but it may have none now.
     own: bool,
+    created: Option<Timestamp>,
+    /// The state of a container.
+    status: Option<String>,
 }
 
 /// A container's name, which it keeps when it is made anew; its id would not.
@@ -89,6 +93,8 @@ impl WorkloadBuilder<'_> {
             interfaces,
             on_network,
             own,
+            created: Timestamp::from_second(container.created).ok().filter(|at| *at > Timestamp::UNIX_EPOCH),
+            status: Some(container.state.clone()).filter(|state| !state.is_empty()),
         };
         Some(self.workload(thing))
     }
@@ -135,6 +141,8 @@ impl WorkloadBuilder<'_> {
             interfaces,
             on_network,
             own,
+            created: service.created_at.parse().ok(),
+            status: None,
         }))
     }
 
@@ -168,19 +176,15 @@ impl WorkloadBuilder<'_> {
         let kept = |name: &str, value: &str| self.reader.is_read(name) && value.len() <= LONGEST_LABEL;
         let labels = thing.labels.iter().filter(|(name, value)| kept(name, value));
         Workload {
-            id: thing.id,
-            source: self.source.clone(),
-            kind: thing.kind.into(),
-            name: thing.name.to_owned(),
-            owner: None,
-            hostname: None,
             labels: labels.map(|(name, value)| (name.clone(), value.clone())).collect(),
-            tags: Vec::new(),
             interfaces,
             wishes,
             why_not,
             unclear,
             pool,
+            created: thing.created,
+            facts: Facts { status: thing.status, ..Facts::default() },
+            ..Workload::new(self.source.clone(), thing.id, thing.kind, thing.name)
         }
     }
 

@@ -58,14 +58,11 @@ fn wishes(report: &Report) -> Vec<String> {
         };
         workload.wishes.iter().map(|wish| format!("{}{}", wish.name, of(&wish.content))).collect::<Vec<_>>()
     };
-    report.workloads.iter().flat_map(shown).collect()
+    report.workloads().into_iter().flat_map(shown).collect()
 }
 
-fn reason(report: &Report) -> &str {
-    match &report.view {
-        View::Complete => "",
-        View::Partial { reason } | View::Failed { reason } => reason,
-    }
+fn reason(report: &Report) -> String {
+    report.view().reason().unwrap_or_default().to_owned()
 }
 
 #[tokio::test]
@@ -107,14 +104,14 @@ async fn only_labels_that_a_dialect_reads_are_kept() {
     fake.answers("/containers/json", &json!([container]));
     let every = Config { reader: Reader::default(), ..config(&fake.socket()) };
     let report = docker(every).report().await;
-    let kept: Vec<_> = report.workloads[0].labels.iter().map(|(name, value)| (&**name, &**value)).collect();
+    let kept: Vec<_> = report.workloads()[0].labels.iter().map(|(name, value)| (&**name, &**value)).collect();
     let mut wanted = read.to_vec();
     wanted.sort_unstable();
     assert_eq!(kept, wanted);
     assert!(!format!("{report:?}").contains("LABELSECRET123"), "{report:?}");
     // Of a dialect that is not chosen nothing is kept either.
     let report = docker(config(&fake.socket())).report().await;
-    let kept: Vec<_> = report.workloads[0].labels.keys().collect();
+    let kept: Vec<_> = report.workloads()[0].labels.keys().collect();
     assert_eq!(kept, ["netstead.hostname", "netstead.records.mail.type"]);
 }
 
@@ -154,12 +151,12 @@ async fn a_name_points_at_what_the_network_around_can_reach() {
     assert_eq!(seen[0], "db.home.test 10.0.3.9");
     // It has a place of its own, only not now: never the host's meanwhile.
     assert_eq!(seen[1], "slow.home.test");
-    assert_eq!(report.workloads[1].why_not, ["it has no address: it has no address on its network now"]);
+    assert_eq!(report.workloads()[1].why_not, ["it has no address: it has no address on its network now"]);
     assert!(!seen[2].contains("172.17."), "{seen:?}");
     let local: Vec<bool> =
-        report.workloads.iter().flat_map(|one| &one.interfaces).map(|one| one.local).collect();
+        report.workloads().into_iter().flat_map(|one| &one.interfaces).map(|one| one.local).collect();
     assert_eq!(local, [false, true]);
-    assert_eq!(report.workloads[0].interfaces[0].mac.unwrap().to_string(), "02:42:ac:11:00:02");
+    assert_eq!(report.workloads()[0].interfaces[0].mac.unwrap().to_string(), "02:42:ac:11:00:02");
 
     let fixed = TargetSpec::Addresses(vec!["198.51.100.7".parse().unwrap()]);
     for (target, wanted) in [
@@ -169,7 +166,7 @@ async fn a_name_points_at_what_the_network_around_can_reach() {
     ] {
         let report = docker(Config { target, observe: true, ..config(&fake.socket()) }).report().await;
         assert_eq!(wishes(&report)[2], wanted);
-        assert!(report.workloads.iter().flat_map(|one| &one.interfaces).all(|one| !one.local));
+        assert!(report.workloads().into_iter().flat_map(|one| &one.interfaces).all(|one| !one.local));
     }
 }
 
@@ -181,7 +178,7 @@ async fn five_hundred_containers_cost_four_calls() {
     fake.answers("/containers/json", &json!(many));
     let source = docker(config(&fake.socket()));
     let report = source.report().await;
-    assert_eq!((report.view.clone(), report.workloads.len()), (View::Complete, 500));
+    assert_eq!((report.view(), report.workloads().len()), (View::Complete, 500));
     fake.followed().await;
     let mut calls = fake.calls();
     calls.sort();
@@ -196,20 +193,20 @@ async fn what_a_socket_proxy_keeps_back_is_named() {
     fake.says("/info", 403, no);
     fake.says("/networks", 403, no);
     let report = docker(config(&fake.socket())).report().await;
-    assert!(matches!(report.view, View::Partial { .. }));
+    assert!(matches!(report.view(), View::Partial { .. }));
     assert_eq!(
         reason(&report),
         "GET /info is not allowed (403): allow INFO in the socket proxy, or set `mode = \"standalone\"`; \
          GET /networks is not allowed (403): allow NETWORKS in the socket proxy, or set `target` to something else \
          than `auto`"
     );
-    assert_eq!(report.workloads.len(), 1);
+    assert_eq!(report.workloads().len(), 1);
 
     let target = TargetSpec::Addresses(vec!["198.51.100.7".parse().unwrap()]);
     let mode = Mode::Standalone;
     let enough = docker(Config { target, mode, ..config(&fake.socket()) }).report().await;
     assert_eq!(
-        (enough.view.clone(), wishes(&enough)),
+        (enough.view(), wishes(&enough)),
         (View::Complete, vec!["web.home.test 198.51.100.7".to_owned()])
     );
 
@@ -235,19 +232,20 @@ async fn a_removed_container_ended_unless_it_is_back_under_its_name() {
     tokio::time::sleep(Duration::from_millis(50)).await;
     fake.says("/containers/json", 500, "{}");
     let failed = source.report().await;
-    assert!(failed.ended.is_empty(), "what could not be reported is kept");
+    assert!(failed.ended().is_empty(), "what could not be reported is kept");
     fake.answers("/containers/json", &json!([container("back", ("bridge", "n1"), "172.17.0.2")]));
     let report = source.report().await;
-    let ended: Vec<(String, bool)> = report.ended.iter().map(|end| (end.id.to_string(), end.asked)).collect();
+    let ended: Vec<(String, bool)> =
+        report.ended().into_iter().map(|end| (end.id.to_string(), end.asked)).collect();
     assert_eq!(ended, [("gone".to_owned(), false)]);
-    assert!(source.report().await.ended.is_empty(), "an end is told once");
+    assert!(source.report().await.ended().is_empty(), "an end is told once");
 }
 
 #[tokio::test]
 async fn a_docker_that_comes_back_is_looked_at_again() {
     let mut fake = Fake::start();
     let source = Arc::new(docker(config(&fake.socket())));
-    assert_eq!(source.report().await.view, View::Complete);
+    assert_eq!(source.report().await.view(), View::Complete);
     fake.followed().await;
     source.changed().await;
     fake.stop().await;
@@ -260,7 +258,7 @@ async fn a_docker_that_comes_back_is_looked_at_again() {
     );
     fake.listen();
     tokio::time::timeout(soon, source.changed()).await.expect("its return is news");
-    assert_eq!(source.report().await.view, View::Complete);
+    assert_eq!(source.report().await.view(), View::Complete);
 }
 
 #[tokio::test]
@@ -284,7 +282,8 @@ async fn only_an_address_of_its_own_is_called_after_a_container() {
         (TargetSpec::Host, [("db", true, false), ("fixed", true, false), ("web", true, false)]),
     ] {
         let report = docker(Config { target, ..config(&fake.socket()) }).report().await;
-        let wishes = report.workloads.iter().flat_map(|one| one.wishes.iter().map(move |wish| (one, wish)));
+        let wishes =
+            report.workloads().into_iter().flat_map(|one| one.wishes.iter().map(move |wish| (one, wish)));
         let seen: Vec<(&str, bool, bool)> =
             wishes.clone().map(|(one, wish)| (one.name.as_str(), wish.borrowed, wish.main)).collect();
         assert_eq!(seen, wanted);
@@ -304,12 +303,12 @@ async fn a_label_that_cannot_be_read_is_a_matter_of_its_container_alone() {
     let reader = Reader::default();
     fake.answers("/containers/", &json!({ "Config": { "Env": [] } }));
     let report = docker(Config { reader, ..config(&fake.socket()) }).report().await;
-    assert_eq!(report.view, View::Complete);
+    assert_eq!(report.view(), View::Complete);
     let seen: Vec<_> = report
-        .workloads
-        .iter()
+        .workloads()
+        .into_iter()
         .map(|one| (one.name.as_str(), one.unclear, one.pool.as_ref().map(ToString::to_string)))
         .collect();
     assert_eq!(seen, [("bad", true, None), ("pooled", false, Some("lan".to_owned())), ("web", false, None)]);
-    assert!(report.workloads[0].why_not[0].contains("traefik.http.routers.r.rule"), "{report:?}");
+    assert!(report.workloads()[0].why_not[0].contains("traefik.http.routers.r.rule"), "{report:?}");
 }

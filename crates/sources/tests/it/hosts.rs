@@ -46,7 +46,7 @@ async fn a_file_without_end_is_not_read() {
     ] {
         let report = hosts(&path).report().await;
         let reason = format!("{} cannot be read: {reason}", path.display());
-        assert_eq!((report.view, report.workloads), (View::Failed { reason }, Vec::new()));
+        assert_eq!((report.view(), report.workloads()), (View::Failed { reason }, Vec::new()));
     }
 }
 
@@ -57,8 +57,8 @@ async fn lines_give_names_their_addresses_of_both_families() {
     std::fs::write(&path, LINES).unwrap();
     let report = hosts(&path).report().await;
     let seen: Vec<String> = report
-        .workloads
-        .iter()
+        .workloads()
+        .into_iter()
         .flat_map(|workload| &workload.wishes)
         .map(|wish| match &wish.content {
             Content::Addresses(addresses) => {
@@ -97,9 +97,12 @@ async fn a_half_written_file_never_claims_to_be_whole() {
 /// The names of a report, and what it says of itself.
 async fn seen(source: &Hosts) -> (Vec<String>, View) {
     let report = source.report().await;
-    let names =
-        report.workloads.iter().flat_map(|workload| &workload.wishes).map(|wish| wish.name.to_string());
-    (names.collect(), report.view)
+    let names = report
+        .workloads()
+        .into_iter()
+        .flat_map(|workload| &workload.wishes)
+        .map(|wish| wish.name.to_string());
+    (names.collect(), report.view())
 }
 
 #[tokio::test]
@@ -181,7 +184,7 @@ async fn an_unknown_key_is_an_error_that_says_where() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("hosts.toml");
     std::fs::write(&path, "[hosts.\"a.test\"]\naddress = [\"10.0.0.1\"]\n").unwrap();
-    let View::Failed { reason } = hosts(&path).report().await.view else { panic!("it must fail") };
+    let View::Failed { reason } = hosts(&path).report().await.view() else { panic!("it must fail") };
     assert!(reason.contains("address") && reason.contains("line 2"), "{reason}");
 }
 
@@ -195,7 +198,7 @@ async fn a_change_is_noticed_also_when_the_file_is_replaced() {
     std::fs::write(&replaced, "10.0.3.6 other.home.test\n").unwrap();
     std::fs::rename(&replaced, &path).unwrap();
     tokio::time::timeout(Duration::from_secs(5), source.changed()).await.expect("noticed");
-    assert_eq!(source.report().await.workloads.len(), 1);
+    assert_eq!(source.report().await.workloads().len(), 1);
 }
 
 proptest! {
@@ -222,7 +225,7 @@ async fn a_file_that_cannot_be_read_says_what_to_do() {
     let missing = format!("{shown} cannot be read: No such file or directory (os error 2)");
     let hint = "make it, mount it into the container, or correct `path`";
     assert_eq!(source.diagnose().await, [Diagnosis::problem(&missing, hint)]);
-    assert_eq!(source.report().await.view, View::Failed { reason: missing });
+    assert_eq!(source.report().await.view(), View::Failed { reason: missing });
     std::fs::write(&path, "10.0.3.1 a.home.test\n").unwrap();
     assert_eq!(source.diagnose().await, [Diagnosis::fine(format!("{shown} can be read"))]);
 }

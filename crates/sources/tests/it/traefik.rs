@@ -26,7 +26,7 @@ fn files(path: &Path, target: Option<&str>) -> TraefikFiles {
 
 fn names(report: &Report) -> Vec<String> {
     let mut lines = Vec::new();
-    for workload in &report.workloads {
+    for workload in report.workloads() {
         for wish in &workload.wishes {
             let content = serde_json::to_string(&wish.content).unwrap();
             lines.push(format!("{} {} {content} ({})", workload.id, wish.name, wish.reason));
@@ -80,7 +80,7 @@ async fn a_file_that_may_be_half_written_keeps_its_names() {
     fs::write(&db, TOML).unwrap();
     let source = files(dir.path(), None);
     let whole = source.report().await;
-    assert_eq!(whole.view, View::Complete);
+    assert_eq!(whole.view(), View::Complete);
     for half in [
         "",
         "http:\n  routers:\n    web:\n      rule: Host(`web.te",
@@ -91,17 +91,17 @@ async fn a_file_that_may_be_half_written_keeps_its_names() {
         fs::write(&web, half).unwrap();
         let report = source.report().await;
         assert!(
-            matches!(&report.view, View::Partial { reason } if reason.contains("web.yml")),
+            matches!(&report.view(), View::Partial { reason } if reason.contains("web.yml")),
             "{half}: {:?}",
-            report.view
+            report.view()
         );
-        assert_eq!(report.workloads, whole.workloads, "{half}");
+        assert_eq!(report.workloads(), whole.workloads(), "{half}");
     }
     fs::write(&web, YAML).unwrap();
-    assert_eq!(source.report().await.view, View::Complete);
+    assert_eq!(source.report().await.view(), View::Complete);
     fs::remove_file(&db).unwrap();
     let report = source.report().await;
-    assert_eq!((report.view, report.workloads.len()), (View::Complete, 2));
+    assert_eq!((report.view(), report.workloads().len()), (View::Complete, 2));
 }
 
 #[tokio::test]
@@ -113,9 +113,9 @@ async fn a_rule_that_cannot_be_read_is_a_matter_of_its_router_alone() {
     let text = fs::read_to_string(&path).unwrap().replace("  services: {}\n", "");
     fs::write(&path, text).unwrap();
     let report = files(&path, None).report().await;
-    assert_eq!(report.view, View::Complete);
+    assert_eq!(report.view(), View::Complete);
     let unclear: Vec<(String, bool)> =
-        report.workloads.iter().map(|one| (one.id.to_string(), one.unclear)).collect();
+        report.workloads().into_iter().map(|one| (one.id.to_string(), one.unclear)).collect();
     assert_eq!(
         unclear,
         [("http/any".into(), false), ("http/db".into(), false), ("http/web".into(), true)],
@@ -171,9 +171,12 @@ async fn a_file_whose_last_line_has_no_end_keeps_what_it_said_until_it_stays_as_
     };
     let seen = async || {
         let report = source.report().await;
-        let names =
-            report.workloads.iter().flat_map(|workload| &workload.wishes).map(|wish| wish.name.to_string());
-        (names.collect::<Vec<_>>(), report.view == View::Complete)
+        let names = report
+            .workloads()
+            .into_iter()
+            .flat_map(|workload| &workload.wishes)
+            .map(|wish| wish.name.to_string());
+        (names.collect::<Vec<_>>(), report.view() == View::Complete)
     };
     fs::write(&path, text("a.corp.com\n")).unwrap();
     assert_eq!(seen().await, (vec!["a.corp.com".to_owned()], true));
@@ -202,7 +205,7 @@ async fn files_that_are_replaced_all_the_time_are_read() {
     });
     for _ in 0..3 {
         let report = source.report().await;
-        assert_eq!((report.view, report.workloads.len()), (View::Complete, 2));
+        assert_eq!((report.view(), report.workloads().len()), (View::Complete, 2));
     }
     stop.send(()).unwrap();
     writer.join().unwrap();

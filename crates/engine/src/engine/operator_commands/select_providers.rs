@@ -2,7 +2,7 @@
 
 use std::sync::PoisonError;
 
-use netstead_model::{Ident, Key, Name};
+use netstead_model::{Ident, Key, Name, Scope};
 use netstead_plan::{OwnerId, Step};
 
 use crate::{Engine, EngineError, dns_pass::ProviderHandle, history, keys::Class};
@@ -37,6 +37,39 @@ impl Engine {
             return Err(EngineError::NoSuchSource { name: source.clone() });
         }
         Ok(handles)
+    }
+
+    /// The providers on which something is ours because of a scope that can be ended by hand.
+    pub(super) fn providers_with_values_of_scope(
+        &self,
+        source: &Ident,
+        scope: &Scope,
+    ) -> Result<Vec<ProviderHandle>, EngineError> {
+        let newest = self.shared.inventory.borrow().inventory.clone();
+        let Some(state) = newest.source(source) else {
+            return Err(EngineError::NoSuchSource { name: source.clone() });
+        };
+        let (field, names) = ("scope", || state.scopes.keys().map(ToString::to_string).collect::<Vec<_>>());
+        if !state.scopes.contains_key(scope) {
+            let known = names();
+            let known = if known.iter().all(String::is_empty) { "none".to_owned() } else { known.join(", ") };
+            let reason = format!("source `{source}` has no scope `{scope}`; its scopes: {known}");
+            return Err(EngineError::Invalid { field, reason });
+        }
+        if !state.may_clean(scope) {
+            let reason = format!(
+                "scope `{scope}` of source `{source}` is looked at, so its workloads would be back at once: take it out \
+                 of the configuration first"
+            );
+            return Err(EngineError::Invalid { field, reason });
+        }
+        let of_it = |id: &Key| state.entries.get(id).is_some_and(|entry| entry.scope == *scope);
+        let brought = |handle: &ProviderHandle| {
+            let owned = handle.snapshot.read().owned.clone();
+            owned.workloads().any(|(name, id)| name == source && of_it(id))
+        };
+        let all: Vec<ProviderHandle> = self.shared.providers().values().cloned().collect();
+        Ok(all.into_iter().filter(brought).collect())
     }
 
     /// What a source brought to providers that are no longer configured themselves.

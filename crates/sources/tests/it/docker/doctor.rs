@@ -22,7 +22,7 @@ async fn a_docker_says_its_version_or_why_it_cannot_be_reached() {
     let hint = "start Docker; in a container, mount the socket into it; or correct `host`";
     assert_eq!(docker.diagnose().await, [Diagnosis::problem(&text, hint)]);
     // The last report says the same, so that the doctor shows it once.
-    assert_eq!(docker.report().await.view, View::Failed { reason: text });
+    assert_eq!(docker.report().await.view(), View::Failed { reason: text });
 }
 
 #[derive(Debug, Default)]

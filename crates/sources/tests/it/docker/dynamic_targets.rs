@@ -64,11 +64,11 @@ async fn names_follow_a_target_that_moves() {
     let report = source.report().await;
     assert_eq!(wishes(&report), ["eth.home.test A [A(192.0.2.7)]", "web.home.test 203.0.113.7"]);
     let of_the_place = |report: &Report| {
-        report.workloads.iter().flat_map(|one| &one.wishes).all(|wish| wish.moves && wish.borrowed)
+        report.workloads().into_iter().flat_map(|one| &one.wishes).all(|wish| wish.moves && wish.borrowed)
     };
     assert!(of_the_place(&report));
-    assert_eq!(report.workloads[1].why_not, ["none.home.test: interface:eth8 cannot be found"]);
-    assert!(report.workloads[2].unclear, "{:?}", report.workloads[2].why_not);
+    assert_eq!(report.workloads()[1].why_not, ["none.home.test: interface:eth8 cannot be found"]);
+    assert!(report.workloads()[2].unclear, "{:?}", report.workloads()[2].why_not);
     let asked = std::mem::take(&mut *map.asked.lock().unwrap());
     assert_eq!(asked.len(), 3, "each place is asked for once: {asked:?}");
 

@@ -46,10 +46,11 @@ async fn a_manager_shows_services_with_the_addresses_of_their_tasks() {
     task["Labels"]["com.docker.swarm.service.id"] = json!("s1");
     fake.answers("/containers/json", &json!([container("alone", ("lan", "n2"), "10.0.3.9"), task]));
     let report = docker(config(&fake.socket())).report().await;
-    assert_eq!(report.view, View::Complete);
-    let found: Vec<String> = report.workloads.iter().map(|one| format!("{} {}", one.kind, one.id)).collect();
+    assert_eq!(report.view(), View::Complete);
+    let found: Vec<String> =
+        report.workloads().into_iter().map(|one| format!("{} {}", one.kind, one.id)).collect();
     assert_eq!(found, ["container alone", "service service/db", "service service/web"]);
-    let interfaces: Vec<String> = report.workloads[2]
+    let interfaces: Vec<String> = report.workloads()[2]
         .interfaces
         .iter()
         .map(|one| format!("{} {:?} {}", one.name.as_deref().unwrap(), one.addresses, one.local))
@@ -64,7 +65,7 @@ async fn a_manager_shows_services_with_the_addresses_of_their_tasks() {
     assert!(wishes(&report)[2].contains("10.1.0.2"), "{:?}", wishes(&report));
 
     let only = docker(Config { mode: Mode::Swarm, ..config(&fake.socket()) }).report().await;
-    assert_eq!(only.workloads.len(), 2);
+    assert_eq!(only.workloads().len(), 2);
 }
 
 #[tokio::test]
@@ -73,13 +74,13 @@ async fn a_worker_says_that_only_managers_show_services() {
     swarm(&fake, "active", false);
     fake.answers("/containers/json", &json!([container("alone", ("lan", "n2"), "10.0.3.9")]));
     let auto = docker(config(&fake.socket())).report().await;
-    assert!(matches!(auto.view, View::Partial { .. }), "services that are not shown are not gone");
+    assert!(matches!(auto.view(), View::Partial { .. }), "services that are not shown are not gone");
     assert!(reason(&auto).contains("is a worker of a swarm, and only a manager shows services"));
-    assert_eq!(auto.workloads.len(), 1);
+    assert_eq!(auto.workloads().len(), 1);
     let swarm_only = docker(Config { mode: Mode::Swarm, ..config(&fake.socket()) }).report().await;
-    assert!(matches!(swarm_only.view, View::Failed { .. }));
+    assert!(matches!(swarm_only.view(), View::Failed { .. }));
     let standalone = docker(Config { mode: Mode::Standalone, ..config(&fake.socket()) }).report().await;
-    assert_eq!(standalone.view, View::Complete);
+    assert_eq!(standalone.view(), View::Complete);
 }
 
 #[tokio::test]
@@ -88,10 +89,10 @@ async fn a_swarm_that_has_no_leader_removes_nothing() {
     swarm(&fake, "active", true);
     fake.says("/services", 503, r#"{"message":"The swarm does not have a leader."}"#);
     let report = docker(config(&fake.socket())).report().await;
-    assert!(matches!(report.view, View::Failed { .. }));
+    assert!(matches!(report.view(), View::Failed { .. }));
     assert_eq!(reason(&report), "GET /services answers 503: The swarm does not have a leader.");
     swarm(&fake, "locked", false);
     let locked = docker(config(&fake.socket())).report().await;
-    assert!(matches!(locked.view, View::Partial { .. }));
+    assert!(matches!(locked.view(), View::Partial { .. }));
     assert!(reason(&locked).ends_with(" is locked"));
 }
