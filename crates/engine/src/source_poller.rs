@@ -1,6 +1,6 @@
 //! The loop of one source: ask for a report, put it into the inventory, wait for the next change.
 
-use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{mem, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures::FutureExt;
 use netstead_model::{Report, View};
@@ -63,7 +63,7 @@ struct SourcePoller {
 impl SourcePoller {
     async fn run(mut self, mut inbox: mpsc::Receiver<oneshot::Sender<()>>, stop: CancellationToken) {
         let mut waiting: Vec<oneshot::Sender<()>> = Vec::new();
-        let (mut failed, mut whole) = (false, true);
+        let (mut failed, mut shown) = (false, mem::discriminant(&View::Complete));
         self.send_known_ids();
         loop {
             let began = self.shared.now();
@@ -75,17 +75,20 @@ impl SourcePoller {
             let fails = matches!(report.view, View::Failed { .. });
             // A source that comes back may know less than it did: every grace starts anew.
             self.session += u64::from(failed && !fails);
-            let complete = report.view == View::Complete;
+            let shows = mem::discriminant(&report.view);
             match &report.view {
-                View::Failed { reason } | View::Partial { reason } if whole || fails != failed => {
+                _ if shows == shown => {}
+                View::Failed { reason } => {
+                    tracing::warn!(source = %report.source, reason, "A source shows nothing.");
+                }
+                View::Partial { reason } => {
                     tracing::warn!(source = %report.source, reason, "A source does not show everything.");
                 }
-                View::Complete if !whole => {
+                View::Complete => {
                     tracing::info!(source = %report.source, "A source shows everything again.");
                 }
-                _ => {}
             }
-            (failed, whole) = (fails, complete);
+            (failed, shown) = (fails, shows);
             if self.shared.ingest_report(report, began, self.session).await == ReportOutcome::Stale {
                 self.send_known_ids();
             }
