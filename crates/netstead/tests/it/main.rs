@@ -50,6 +50,7 @@ mod sandbox;
 mod scenarios;
 mod shared_store;
 mod start_and_stop;
+mod systemd_unit;
 mod tls;
 mod tokens;
 mod traefik;
