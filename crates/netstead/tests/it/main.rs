@@ -17,6 +17,7 @@ mod config_file;
 mod confirmation_prompts;
 mod crash_recovery;
 mod damaged_store;
+mod dashboards;
 mod dns_records;
 mod dns_servers;
 #[cfg(feature = "docker")]
