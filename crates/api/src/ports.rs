@@ -33,4 +33,7 @@ pub struct ParsedConfig {
 pub trait HostDoctor: Send + Sync + Debug {
     /// One finding for each thing that was looked at. Bounded in time.
     async fn diagnose(&self) -> Vec<FindingOutput>;
+
+    /// Warnings of the configuration in force, one sentence each, with its place.
+    fn warnings(&self) -> Vec<String>;
 }

@@ -281,9 +281,9 @@ impl Worker<DnsPass> {
     pub(super) fn send_new_drift(&self, plan: &Plan) {
         let before = self.snapshot.read().plan.clone();
         let known: HashSet<_> =
-            before.iter().flat_map(|plan| &plan.drift).map(|one| (&one.name, &one.value)).collect();
+            before.iter().flat_map(|plan| &plan.drift).map(|one| (one.kind, &one.name, &one.value)).collect();
         let at = self.shared.clock.wall();
-        let news = plan.drift.iter().filter(|one| !known.contains(&(&one.name, &one.value)));
+        let news = plan.drift.iter().filter(|one| !known.contains(&(one.kind, &one.name, &one.value)));
         self.shared.history.send(news.map(|one| Change::of_drift(self.name(), one, at)).collect());
     }
 }

@@ -194,41 +194,66 @@ impl EngineState {
     }
 }
 
-/// Whether a source shows everything, and is believed.
-fn source_health(state: &SourceState) -> (bool, bool) {
-    // One that never reported is not known to fail.
-    (state.view == View::Complete || state.begun == Timestamp::MIN, state.suspect.is_none())
+/// How much a source shows, and whether it is believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct SourceHealth {
+    shows: Shows,
+    believed: bool,
+}
+
+/// How much a source shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shows {
+    Everything,
+    Some,
+    Nothing,
+}
+
+fn source_health(state: &SourceState) -> SourceHealth {
+    let shows = match state.view {
+        View::Complete => Shows::Everything,
+        // A source that never reported is not known to fail.
+        _ if state.begun == Timestamp::MIN => Shows::Everything,
+        View::Partial { .. } => Shows::Some,
+        View::Failed { .. } => Shows::Nothing,
+    };
+    SourceHealth { shows, believed: state.suspect.is_none() }
 }
 
 /// What people should know about a source since its last report.
 fn source_events(
     source: &Ident,
-    before: Option<(bool, bool)>,
+    before: Option<SourceHealth>,
     state: Option<&SourceState>,
 ) -> Vec<EngineEvent> {
     let Some(state) = state else { return Vec::new() };
-    let (was_whole, was_believed) = before.unwrap_or((true, true));
-    let (whole, believed) = source_health(state);
+    let before = before.unwrap_or(SourceHealth { shows: Shows::Everything, believed: true });
+    let health = source_health(state);
     let mut events = Vec::new();
     let mut notice = |what, text: String| events.push(EngineEvent::new(what, text).of_source(source));
     match &state.view {
-        View::Partial { reason } | View::Failed { reason } if was_whole => {
-            notice(EngineEventKind::Failing, format!("{source} does not show everything: {reason}"));
+        View::Partial { reason } | View::Failed { reason } if health.shows != before.shows => {
+            let text = match (before.shows, health.shows) {
+                (Shows::Nothing, Shows::Some) => format!("{source} shows a part again: {reason}"),
+                (Shows::Some, Shows::Nothing) => format!("{source} shows nothing any more: {reason}"),
+                _ => format!("{source} does not show everything: {reason}"),
+            };
+            notice(EngineEventKind::Failing, text);
         }
-        View::Complete if !was_whole && whole => {
+        View::Complete if health.shows != before.shows => {
             notice(EngineEventKind::Working, format!("{source} shows everything again"));
         }
         _ => {}
     }
     match state.suspect {
-        Some(suspicion) if was_believed => {
+        Some(suspicion) if before.believed => {
             let (missing, of) = (suspicion.missing, suspicion.of);
             let text = format!(
                 "{missing} of {of} vanished from {source} at once; nothing goes until it says so again"
             );
             notice(EngineEventKind::Suspect, text);
         }
-        None if !was_believed && believed => {
+        None if !before.believed && health.believed => {
             notice(EngineEventKind::Believed, format!("what {source} says is believed again"));
         }
         _ => {}

@@ -43,8 +43,17 @@ impl HostDoctor for HostChecks {
     async fn diagnose(&self) -> Vec<FindingOutput> {
         let in_force = self.in_force.read().unwrap_or_else(PoisonError::into_inner).clone();
         let mut findings = vec![self.file(&in_force)];
+        findings.extend(in_force.warnings.iter().map(|warning| {
+            let hint = warning.hint.as_deref().unwrap_or("`netstead config check` shows it too");
+            FindingOutput::note("config", warning.to_string(), hint)
+        }));
         findings.extend(self.nameserver(&in_force).await);
         findings
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let in_force = self.in_force.read().unwrap_or_else(PoisonError::into_inner);
+        in_force.warnings.iter().map(|warning| format!("{warning}.")).collect()
     }
 }
 

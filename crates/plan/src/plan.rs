@@ -183,7 +183,7 @@ pub struct Drift {
     pub kind: DriftKind,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DriftKind {
     /// Ours, and removed by others: it is put back.

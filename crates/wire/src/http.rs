@@ -28,10 +28,14 @@
 //!
 //! - `http/request.rs`: one request, its repetitions, its outcome. `http/reply.rs`: an answer. `http/error.rs`: one variant
 //!   per thing the caller does next; converts into [`netstead_model::ProviderError`].
+//! - `http/client.rs`: makes the client under [`Http`], and under the two callers that judge answers by rules of their own: the
+//!   client of Netstead's API and the forwarding between nodes. `http/endpoint.rs`: one URL instead of an API.
 //! - `http/base_url.rs`: addresses, also `unix:///run/server.sock`. `http/retry_after.rs`: how long a busy server asks to wait.
 //! - [`Tls`]: the keys of TLS for the table of a kind: `tls: Tls, all;`.
 
 mod base_url;
+mod client;
+mod endpoint;
 mod error;
 mod reply;
 mod request;
@@ -47,10 +51,12 @@ use reqwest::{
 };
 
 use self::base_url::BaseUrl;
-use crate::{MOST_OF_ANSWER, Redactor, Tls, tls::ALPN_HTTP};
+use crate::{MOST_OF_ANSWER, Redactor, Tls};
 
 pub use self::{
     base_url::{check_url, path},
+    client::ClientSettings,
+    endpoint::Endpoint,
     error::HttpError,
     reply::Reply,
     request::{Effect, Request},
@@ -58,8 +64,6 @@ pub use self::{
 };
 pub use reqwest::{Method, StatusCode};
 
-/// How long a connection may take.
-const CONNECT: Duration = Duration::from_secs(5);
 /// How long one request may take, from connecting to the last byte of its answer.
 const WHOLE: Duration = Duration::from_secs(30);
 
@@ -83,24 +87,8 @@ impl Http {
     /// Reads the files of `tls`. The server itself is asked later.
     pub fn open(url: &str, tls: &Tls, context: &BuildContext) -> Result<Self, SettingsError> {
         let BaseUrl { base, server, socket } = base_url::parse(url)?;
-        let mut builder = reqwest::Client::builder()
-            .user_agent(concat!("netstead/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(CONNECT)
-            .tcp_nodelay(true)
-            // A secret follows no redirect.
-            .redirect(reqwest::redirect::Policy::none());
-        if let Some(socket) = socket {
-            builder = builder.unix_socket(socket);
-        }
-        builder = if base.scheme() == "https" {
-            builder.tls_backend_preconfigured(tls.client_config(ALPN_HTTP)?)
-        } else {
-            // Without this a machine that has no certificates at all could not even speak plain HTTP.
-            builder.tls_certs_only([])
-        };
-        let client = builder
-            .build()
-            .map_err(|error| SettingsError::new("url", format!("the HTTP client cannot start: {error}")))?;
+        let tls = (base.scheme() == "https").then_some(tls);
+        let client = ClientSettings { socket, tls, ..ClientSettings::default() }.build()?;
         Ok(Self {
             client,
             base,
@@ -176,13 +164,17 @@ impl Http {
     }
 
     /// Sends user and password with every request.
-    pub fn basic_auth(mut self, user: &str, password: &SecretValue) -> Result<Self, SettingsError> {
-        let pair = data_encoding::BASE64.encode(format!("{user}:{}", password.expose()).as_bytes());
+    pub fn basic_auth(self, user: &str, password: &SecretValue) -> Result<Self, SettingsError> {
+        self.credentials(user, password.expose())
+    }
+
+    fn credentials(mut self, user: &str, password: &str) -> Result<Self, SettingsError> {
+        let pair = data_encoding::BASE64.encode(format!("{user}:{password}").as_bytes());
         let mut value = header_value("password", &format!("Basic {pair}"))?;
         value.set_sensitive(true);
         self.headers.insert(AUTHORIZATION, value);
-        self.redactor = self.redactor.and(&pair);
-        Ok(self.redacting(password))
+        self.redactor = self.redactor.and(&pair).and(password);
+        Ok(self)
     }
 
     /// Removes `secret` from everything the server says. For secrets that are sent in a form or a query.

@@ -1,9 +1,12 @@
 //! [`Peers`]: the HTTP client for other nodes.
+//!
+//! The client comes from `wire`, where redirects and TLS are set. Requests are not sent through `wire::http::Http`: they are a
+//! caller's own, go once, to whichever node leads, and their answers are passed on while they arrive.
 
 use std::{path::PathBuf, time::Duration};
 
-use netstead_wire::files;
-use reqwest::{Certificate, Client, redirect::Policy};
+use netstead_wire::{Tls, http::ClientSettings};
+use reqwest::Client;
 
 use crate::http::forward::root_cause;
 
@@ -16,10 +19,10 @@ const KEEP_ALIVE: Duration = Duration::from_secs(5);
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PeerError {
-    #[error("{} of `[api] peer_ca_file` holds no certificate: {reason}", path.display())]
-    Certificates { path: PathBuf, reason: String },
-    #[error("the client for the other nodes cannot start")]
-    Client(#[from] reqwest::Error),
+    #[error("`[api] peer_ca_file`: {reason}")]
+    Certificates { reason: String },
+    #[error("the client for the other nodes cannot start: {reason}")]
+    Client { reason: String },
 }
 
 /// The client with which requests are sent on. Cheap to clone.
@@ -31,25 +34,21 @@ pub struct Peers {
 impl Peers {
     /// Trusts those that `ca_file` (PEM) signed, or whom the machine trusts.
     pub fn new(ca_file: Option<PathBuf>) -> Result<Self, PeerError> {
-        let mut builder = Client::builder()
-            .user_agent(concat!("netstead-node/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(CONNECT)
-            .tcp_keepalive(KEEP_ALIVE)
-            .tcp_nodelay(true)
-            // A token follows no redirect, and no variable of the environment leads it elsewhere.
-            .redirect(Policy::none())
-            .no_proxy();
-        if let Some(path) = ca_file {
-            let wrong = |reason: String| PeerError::Certificates { path: path.clone(), reason };
-            let pem = files::read(&path, files::MOST_OF_PEM).map_err(|error| wrong(error.to_string()))?;
-            let certificates =
-                Certificate::from_pem_bundle(&pem).map_err(|error| wrong(error.to_string()))?;
-            if certificates.is_empty() {
-                return Err(wrong("there is no `BEGIN CERTIFICATE` in it".into()));
-            }
-            builder = builder.tls_certs_only(certificates);
-        }
-        Ok(Self { http: builder.build()? })
+        let tls = Tls { ca_file, ..Tls::default() };
+        let settings = ClientSettings {
+            user_agent: concat!("netstead-node/", env!("CARGO_PKG_VERSION")),
+            connect_timeout: CONNECT,
+            keep_alive: Some(KEEP_ALIVE),
+            // No variable of the environment leads a token elsewhere.
+            proxy: false,
+            socket: None,
+            tls: Some(&tls),
+        };
+        let http = settings.build().map_err(|error| match error.key {
+            "ca_file" => PeerError::Certificates { reason: error.problem },
+            _ => PeerError::Client { reason: error.problem },
+        })?;
+        Ok(Self { http })
     }
 
     /// Whether a node answers at `url`; or why it does not.

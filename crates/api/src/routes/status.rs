@@ -63,6 +63,9 @@ pub(crate) async fn get(
     let backups = app.daily_backups.as_ref().map(DailyBackups::state);
     // The keys of damaged entries name pools, claims and names of all kinds.
     let damaged: &[Damage] = if scopes.is_all() { &health.damage } else { &[] };
+    // A warning names servers and domains, so a token for a part does not get it.
+    let warnings =
+        app.examiner.as_ref().filter(|_| scopes.is_all()).map_or_else(Vec::new, |host| host.warnings());
     let output = |(pools, waiting): (Vec<PoolStatus>, usize)| StatusOutput {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         state: state(&health, unchangeable.as_deref()),
@@ -74,6 +77,7 @@ pub(crate) async fn get(
             Vec::from_iter(unasked),
         ]
         .concat(),
+        warnings: warnings.clone(),
         waiting: dns_todo::waiting(&sources),
         damage: damaged.iter().map(damage).collect(),
         backup: backups.as_ref().map(backup),

@@ -35,11 +35,16 @@ impl DnsServer {
         Arc::new(Self { zones: Mutex::new(zones), fails: Mutex::default() })
     }
 
-    /// Adds an address that Netstead did not write.
+    /// Replaces what a name has by an address that Netstead did not write.
     pub fn add(&self, name: &str, address: &str) {
+        self.replace(name, &[address]);
+    }
+
+    /// Replaces the addresses of a name, as others do.
+    pub fn replace(&self, name: &str, addresses: &[&str]) {
         let name: Name = name.parse().unwrap();
-        let value = RecordData::parse(RecordType::A, address).unwrap();
-        let set = RecordSet::new(name.clone(), RecordType::A, 300, [value]);
+        let values = addresses.iter().map(|address| RecordData::parse(RecordType::A, address).unwrap());
+        let set = RecordSet::new(name.clone(), RecordType::A, 300, values);
         let mut zones = self.zones.lock().unwrap();
         let held = zones.iter_mut().find(|(zone, _)| name.is_subdomain_of(zone)).unwrap().1;
         held.sets.insert((name, RecordType::A), set);

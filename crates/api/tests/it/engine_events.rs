@@ -58,6 +58,33 @@ async fn the_stream_sends_what_the_engine_does_and_notices() {
 }
 
 #[tokio::test]
+async fn a_value_that_others_put_beside_ours_or_change_there_is_an_event_each_time() {
+    let tenants = Tenants::open().await;
+    let apply = async || {
+        tenants.house.post("/apply").json(&json!({})).go().await.fine();
+    };
+    let mut stream = Stream::open(tenants.house.get("/events/stream?engine=true")).await;
+    set(&tenants, "new.a.test", "10.1.0.33").await;
+    until(&mut stream, "engine-applied", "new.a.test").await;
+    for (values, foreign) in [
+        (&["10.1.0.33", "192.0.2.77"], "192.0.2.77"),
+        (&["10.1.0.33", "192.0.2.78"], "192.0.2.78"),
+        // As it was before: that is news again.
+        (&["10.1.0.33", "192.0.2.77"], "192.0.2.77"),
+    ] {
+        tenants.shared.replace("new.a.test", values);
+        apply().await;
+        // Another pass over the same value sends nothing.
+        apply().await;
+        let drift = until(&mut stream, "engine-drift", "new.a.test").await;
+        assert_eq!(drift["text"], format!("A {foreign} was added by others"));
+    }
+    set(&tenants, "last.a.test", "10.1.0.34").await;
+    let (event, data) = next(&mut stream).await;
+    assert_ne!(event, "engine-drift", "{data}");
+}
+
+#[tokio::test]
 async fn the_stream_sends_when_a_source_or_a_server_fails_and_works_again() {
     let seen = Seen::new("vms", vec![workload("vms", "vm.a.test", "10.1.0.77")]);
     let server = DnsServer::new(&["a.test"]);
@@ -83,6 +110,12 @@ async fn the_stream_sends_when_a_source_or_a_server_fails_and_works_again() {
     seen.says.lock().unwrap().0 = View::Partial { reason: "one host is down".into() };
     apply().await;
     assert_eq!(told().await, "engine-failing vms: \"vms does not show everything: one host is down\"");
+    seen.says.lock().unwrap().0 = View::Failed { reason: "refused".into() };
+    apply().await;
+    assert_eq!(told().await, "engine-failing vms: \"vms shows nothing any more: refused\"");
+    seen.says.lock().unwrap().0 = View::Partial { reason: "one host is down".into() };
+    apply().await;
+    assert_eq!(told().await, "engine-failing vms: \"vms shows a part again: one host is down\"");
     seen.says.lock().unwrap().0 = View::Complete;
     apply().await;
     assert_eq!(told().await, "engine-working vms: \"vms shows everything again\"");

@@ -2,9 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use netstead_wire::{Redactor, files};
+use netstead_wire::{Redactor, Tls, http::ClientSettings};
 use reqwest::{
-    Certificate, Method, Url,
+    Method, Url,
     header::{HeaderMap, HeaderValue},
 };
 
@@ -93,31 +93,21 @@ fn base(text: &str) -> Result<Url, ClientError> {
     Ok(url)
 }
 
+/// The client comes from `wire`, where timeouts, redirects and TLS are set. What is sent with it is not [`Http`]'s business:
+/// a call moves between several nodes, carries its deadline and its id, may stream its answer, and says whether a claim was made.
+///
+/// [`Http`]: netstead_wire::http::Http
 fn http(bases: &[Url], options: &Options) -> Result<reqwest::Client, ClientError> {
-    let mut builder = reqwest::Client::builder()
-        .user_agent(&options.user_agent)
-        .connect_timeout(options.connect_timeout)
-        .tcp_nodelay(true)
-        // A token follows no redirect.
-        .redirect(reqwest::redirect::Policy::none());
-    if let Some(file) = &options.ca_file {
-        let wrong = |reason: String| {
-            ClientError::unusable(format!("{} holds no certificate: {reason}", file.display()))
-        };
-        let pem = files::read(file, files::MOST_OF_PEM).map_err(|error| wrong(error.to_string()))?;
-        let certificates = Certificate::from_pem_bundle(&pem).map_err(|error| wrong(error.to_string()))?;
-        if certificates.is_empty() {
-            return Err(wrong("there is no `BEGIN CERTIFICATE` in it".into()));
-        }
-        builder = builder.tls_certs_only(certificates);
-    } else if bases.iter().all(|base| base.scheme() == "http") {
-        // Without this a machine that has no certificates at all could not even speak plain HTTP.
-        builder = builder.tls_certs_only([]);
-    }
-    if options.insecure {
-        builder = builder.tls_danger_accept_invalid_certs(true);
-    }
-    builder.build().map_err(|error| ClientError::unusable(format!("the HTTP client cannot start: {error}")))
+    let tls = Tls { ca_file: options.ca_file.clone(), insecure: options.insecure, ..Tls::default() };
+    let plain = bases.iter().all(|base| base.scheme() == "http");
+    let settings = ClientSettings {
+        user_agent: &options.user_agent,
+        connect_timeout: options.connect_timeout,
+        // A file that was named is read even if no server needs it.
+        tls: (!plain || options.ca_file.is_some()).then_some(&tls),
+        ..ClientSettings::default()
+    };
+    settings.build().map_err(|error| ClientError::unusable(error.problem))
 }
 
 fn bearer(token: &str) -> Result<HeaderValue, ClientError> {

@@ -39,6 +39,9 @@ pub struct StatusOutput {
     /// How the daily backups stand; missing where none are written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backup: Option<BackupOutput>,
+    /// What the configuration of this node allows and probably does not mean, one sentence each, with its place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// Changes that happen by themselves later, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<String>,

@@ -45,9 +45,10 @@ impl Connection {
     fn log(&mut self, source: &netstead_model::Ident, scope: &Scope, view: &View) {
         let fails = view.is_failed();
         match view {
-            View::Failed { reason } | View::Partial { reason }
-                if !self.incomplete || fails != self.failed =>
-            {
+            View::Failed { reason } if !self.failed => {
+                tracing::warn!(%source, %scope, reason, "A source shows nothing.");
+            }
+            View::Partial { reason } if !self.incomplete || self.failed => {
                 tracing::warn!(%source, %scope, reason, "A source does not show everything.");
             }
             View::Complete if self.incomplete => {

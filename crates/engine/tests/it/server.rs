@@ -53,6 +53,8 @@ pub struct Server {
     pub tells_moves: bool,
     /// It takes one unit after the other, each in this time on the clock of the engine.
     pub one_by_one: Option<(ManualClock, Duration)>,
+    /// The next request for this name is sent and stays on its way until `goes_on`. Then it takes effect, whatever is there.
+    pub stalls: Mutex<Option<Name>>,
     /// So many more units are taken before it asks to slow down.
     pub patience: Mutex<Option<usize>>,
     /// It says nothing about changes.
@@ -94,6 +96,7 @@ impl Server {
             moved: Mutex::default(),
             tells_moves: true,
             one_by_one: None,
+            stalls: Mutex::default(),
             patience: Mutex::default(),
             signless: false,
             loses: Mutex::default(),
@@ -163,7 +166,13 @@ impl Server {
             if let Some((clock, takes)) = &self.one_by_one {
                 clock.advance(*takes);
             }
-            let outcome = apply_unit(self.lock().get_mut(zone).unwrap(), unit);
+            let stalled = self.stalls.lock().unwrap().take_if(|name| *name == unit.name).is_some();
+            let outcome = if stalled {
+                self.goes_on.notified().await;
+                overwrite(self.lock().get_mut(zone).unwrap(), unit)
+            } else {
+                apply_unit(self.lock().get_mut(zone).unwrap(), unit)
+            };
             let lost = self.loses.lock().unwrap().remove(&unit.name);
             outcomes.push(if lost { UnitOutcome::Unknown } else { outcome });
         }
@@ -181,6 +190,20 @@ impl Server {
             None => Ok(()),
         }
     }
+}
+
+/// Applies a unit as a server does that looks at nothing before it.
+fn overwrite(zone: &mut HeldZone, unit: &Unit) -> UnitOutcome {
+    for change in &unit.changes {
+        if let Some(set) = change.before.as_ref().or(change.after.as_ref()) {
+            zone.sets.remove(&(set.name.clone(), set.kind));
+        }
+        if let Some(set) = &change.after {
+            zone.sets.insert((set.name.clone(), set.kind), set.clone());
+        }
+    }
+    zone.serial += 1;
+    UnitOutcome::Applied
 }
 
 fn put(zones: &mut BTreeMap<Name, HeldZone>, at: &Name, value: RecordData) {

@@ -145,3 +145,35 @@ async fn a_slow_write_ends_with_the_lead() {
     );
     next.close().await;
 }
+
+/// The schedule of the outage at AWS in 2025, on a server that takes one record per call for twenty minutes:
+///
+/// 1. Node A writes its plan. Its request for `w3` passes the guard and stays on its way.
+/// 2. Node B takes the lead and writes a newer plan, with another address for `w3`.
+/// 3. The request of A arrives and takes effect.
+/// 4. A sends nothing more and says that the zone is doubtful. B reads it and puts its own value back.
+#[tokio::test]
+async fn a_request_that_arrives_after_a_newer_plan_is_taken_back_on_a_slow_server() {
+    let world = world_with(Duration::from_secs(5), |_| {});
+    let old = without_reverse(&world).await;
+    old.apply(None).await.unwrap();
+    *world.server().stalls.lock().unwrap() = Some(name("w3.example.com"));
+    world.source.sees(fleet(0..240));
+    world.source.announces_change();
+    soon(|| world.server().stalls.lock().unwrap().is_none()).await;
+    world.store.lead().await.unwrap();
+
+    let mut newer = fleet(0..240);
+    newer[3] = vm("w3", "10.0.9.3");
+    world.source.sees(newer);
+    let new = without_reverse(&world).await;
+    soon(|| world.server().has("w3.example.com", "A 10.0.9.3")).await;
+    world.server().goes_on.notify_waiters();
+    soon(|| old.status().deposed).await;
+    soon(|| standing(&world) == 239).await;
+    soon(|| new.status().providers[0].pending == 0).await;
+    soon(|| world.server().has("w3.example.com", "A 10.0.9.3")).await;
+    assert!(!world.server().has("w3.example.com", "A 10.0.0.3"));
+    old.close().await;
+    new.close().await;
+}

@@ -78,7 +78,7 @@ Examples:
 Example:
   netstead get reservations --pool lan"
     )]
-    Reservations(Reservations),
+    Reservations(OfPool),
     /// What stands at each name, on each DNS server
     #[command(
         visible_alias = "record",
@@ -156,43 +156,67 @@ Example:
     Tokens,
 }
 
+/// A list of which each thing is of one pool.
 #[derive(Debug, Default, Args)]
-pub(crate) struct Pools {
-    /// Only those whose labels match
-    #[arg(long, value_name = "LABELS")]
-    pub(crate) selector: Option<Selector>,
+pub(crate) struct OfPool {
+    /// Only those of this pool
+    #[arg(long)]
+    pub(crate) pool: Option<Ident>,
+}
+
+/// A list of which each thing is of one VRF.
+#[derive(Debug, Default, Args)]
+pub(crate) struct OfVrf {
     /// Only those of this VRF
     #[arg(long)]
     pub(crate) vrf: Option<Ident>,
+}
+
+/// A list of which each thing is of one key.
+#[derive(Debug, Default, Args)]
+pub(crate) struct OfKey {
+    /// Only those of this key
+    #[arg(long)]
+    pub(crate) key: Option<Key>,
+}
+
+/// A list of things with labels.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Labelled {
+    /// Only those whose labels match
+    #[arg(long, value_name = "LABELS")]
+    pub(crate) selector: Option<Selector>,
+}
+
+#[derive(Debug, Default, Args)]
+pub(crate) struct Pools {
+    #[command(flatten)]
+    pub(crate) labelled: Labelled,
+    #[command(flatten)]
+    pub(crate) of_vrf: OfVrf,
 }
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct Claims {
-    /// Only those of this pool
-    #[arg(long)]
-    pub(crate) pool: Option<Ident>,
+    #[command(flatten)]
+    pub(crate) of_pool: OfPool,
     /// Only those of this owner
     #[arg(long)]
     pub(crate) owner: Option<String>,
-    /// Only those of this key
-    #[arg(long)]
-    pub(crate) key: Option<Key>,
-    /// Only those whose labels match
-    #[arg(long, value_name = "LABELS")]
-    pub(crate) selector: Option<Selector>,
-    /// Only those of this VRF
-    #[arg(long)]
-    pub(crate) vrf: Option<Ident>,
+    #[command(flatten)]
+    pub(crate) of_key: OfKey,
+    #[command(flatten)]
+    pub(crate) labelled: Labelled,
+    #[command(flatten)]
+    pub(crate) of_vrf: OfVrf,
 }
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct Addresses {
-    /// Only those of this pool
-    #[arg(long)]
-    pub(crate) pool: Option<Ident>,
-    /// Only those of this VRF
-    #[arg(long)]
-    pub(crate) vrf: Option<Ident>,
+    #[command(flatten)]
+    pub(crate) of_pool: OfPool,
+    #[command(flatten)]
+    pub(crate) of_vrf: OfVrf,
     /// Only those in this state: held, resting, reserved, observed, …
     #[arg(long)]
     pub(crate) state: Option<AddressState>,
@@ -206,12 +230,10 @@ pub(crate) struct Events {
     /// Only those of this address
     #[arg(long)]
     pub(crate) address: Option<super::claim::Held>,
-    /// Only those of this key
-    #[arg(long)]
-    pub(crate) key: Option<Key>,
-    /// Only those of this pool
-    #[arg(long)]
-    pub(crate) pool: Option<Ident>,
+    #[command(flatten)]
+    pub(crate) of_key: OfKey,
+    #[command(flatten)]
+    pub(crate) of_pool: OfPool,
     /// Only this kind: claimed, released, expired, moved, pool-created, …
     #[arg(long)]
     pub(crate) what: Option<EventKind>,
@@ -227,13 +249,6 @@ pub(crate) struct Newest {
     /// At most this many, the newest; 0 for all
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub(crate) limit: usize,
-}
-
-#[derive(Debug, Default, Args)]
-pub(crate) struct Reservations {
-    /// Only those of this pool
-    #[arg(long)]
-    pub(crate) pool: Option<Ident>,
 }
 
 /// Show who had an address, or what a key held, and when

@@ -18,9 +18,9 @@ use crate::{
 pub(crate) async fn get(context: &Context, args: &Changes, watched: bool) -> anyhow::Result<()> {
     let resolve = |moment: Moment| moment.resolve(&*context.clock);
     let query = ChangeQuery {
-        provider: args.provider.as_ref().map(ToString::to_string),
-        zone: args.zone.as_ref().map(ToString::to_string),
-        name: args.name.as_ref().map(ToString::to_string),
+        provider: args.of_provider.provider.as_ref().map(ToString::to_string),
+        zone: args.at.zone.as_ref().map(ToString::to_string),
+        name: args.at.name.as_ref().map(ToString::to_string),
         what: args.what.clone(),
         since: args.newest.period.since.map(resolve),
         until: args.newest.period.until.map(resolve),

@@ -23,8 +23,8 @@ use crate::{
 pub(crate) async fn get(context: &Context, args: &Events, watched: bool) -> anyhow::Result<()> {
     let query = EventQuery {
         address: args.address.as_ref().map(|address| address.0.clone()),
-        key: args.key.as_ref().map(ToString::to_string),
-        pool: args.pool.as_ref().map(ToString::to_string),
+        key: args.of_key.key.as_ref().map(ToString::to_string),
+        pool: args.of_pool.pool.as_ref().map(ToString::to_string),
         what: args.what.clone(),
         ..within(context, &args.newest.period)
     };

@@ -7,7 +7,7 @@ use netstead_client::{
 
 use super::{Context, changes, events, token, watch};
 use crate::{
-    cli::get::{Addresses, Claims, Get, OfProvider, Pools, Records, Reservations, What},
+    cli::get::{Addresses, Claims, Get, OfPool, OfProvider, Pools, Records, What},
     failure::Failure,
     output::{self, Row},
 };
@@ -68,42 +68,42 @@ fn text<T: ToString>(value: Option<&T>) -> Option<String> {
 
 fn pools(filter: &Pools) -> PoolQuery {
     PoolQuery {
-        selector: text(filter.selector.as_ref()),
-        vrf: text(filter.vrf.as_ref()),
+        selector: text(filter.labelled.selector.as_ref()),
+        vrf: text(filter.of_vrf.vrf.as_ref()),
         ..PoolQuery::default()
     }
 }
 
 fn claims(filter: &Claims) -> ClaimQuery {
     ClaimQuery {
-        pool: text(filter.pool.as_ref()),
+        pool: text(filter.of_pool.pool.as_ref()),
         owner: filter.owner.clone(),
-        key: text(filter.key.as_ref()),
-        selector: text(filter.selector.as_ref()),
-        vrf: text(filter.vrf.as_ref()),
+        key: text(filter.of_key.key.as_ref()),
+        selector: text(filter.labelled.selector.as_ref()),
+        vrf: text(filter.of_vrf.vrf.as_ref()),
         ..ClaimQuery::default()
     }
 }
 
 fn addresses(filter: &Addresses) -> AddressQuery {
     AddressQuery {
-        pool: text(filter.pool.as_ref()),
-        vrf: text(filter.vrf.as_ref()),
+        pool: text(filter.of_pool.pool.as_ref()),
+        vrf: text(filter.of_vrf.vrf.as_ref()),
         state: filter.state.clone(),
         within: text(filter.within.as_ref()),
         ..AddressQuery::default()
     }
 }
 
-fn reservations(filter: &Reservations) -> ReservationQuery {
+fn reservations(filter: &OfPool) -> ReservationQuery {
     ReservationQuery { pool: text(filter.pool.as_ref()), ..ReservationQuery::default() }
 }
 
 fn records(filter: &Records) -> RecordQuery {
     RecordQuery {
-        zone: text(filter.zone.as_ref()),
-        name: text(filter.name.as_ref()),
-        provider: text(filter.provider.as_ref()),
+        zone: text(filter.at.zone.as_ref()),
+        name: text(filter.at.name.as_ref()),
+        provider: text(filter.of_provider.provider.as_ref()),
         state: filter.state.map(Into::into),
         ..RecordQuery::default()
     }

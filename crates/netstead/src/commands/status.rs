@@ -131,6 +131,7 @@ fn screen(client: &Client, status: &StatusOutput, age: Option<Span>, mut printer
         text.push('\n');
         text += &part;
     }
+    text += &sentences("Warnings of the configuration", &status.warnings);
     text += &sentences("Waiting", &status.waiting);
     text += &sentences("To do", &status.todo);
     text

@@ -97,13 +97,17 @@ impl DnsProvider for ProviderWithoutTarget {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use netstead_model::{Fence, RecordType, WriteGuard};
 
     use super::*;
 
     /// A provider that answers every method otherwise than its default.
-    #[derive(Debug)]
-    struct NoDefaults;
+    #[derive(Debug, Default)]
+    struct NoDefaults {
+        closed: AtomicBool,
+    }
 
     #[async_trait]
     impl DnsProvider for NoDefaults {
@@ -144,6 +148,10 @@ mod tests {
             set
         }
 
+        async fn close(&self) {
+            self.closed.store(true, Ordering::SeqCst);
+        }
+
         fn moved_alone(&self, _: &Name, _: &ChangeSign, _: &ChangeSign) -> bool {
             true
         }
@@ -175,14 +183,14 @@ mod tests {
 
     #[tokio::test]
     async fn every_method_is_forwarded_or_fails_with_the_reason() {
-        let inner: Arc<dyn DnsProvider> = Arc::new(NoDefaults);
-        let outer =
-            ProviderWithoutTarget { provider: inner, target: "public".into(), reason: "no answer".into() };
+        let inner = Arc::new(NoDefaults::default());
+        let provider: Arc<dyn DnsProvider> = inner.clone();
+        let outer = ProviderWithoutTarget { provider, target: "public".into(), reason: "no answer".into() };
         let name: Name = "a.test".parse().unwrap();
         let set = RecordSet::new(name.clone(), RecordType::A, 300, []);
         assert_eq!((outer.kind(), outer.server().as_str()), ("no-defaults", "its server"));
-        assert_eq!(outer.capabilities(), NoDefaults.capabilities());
-        assert_eq!(outer.prepare().await, NoDefaults.prepare().await);
+        assert_eq!(outer.capabilities(), inner.capabilities());
+        assert_eq!(outer.prepare().await, inner.prepare().await);
         assert_eq!(outer.zone_of(&name), Some(name.clone()));
         assert!(outer.makes_zones() && outer.can_read_names() && !outer.reads_by_name());
         assert!(outer.moved_alone(&name, &1.into(), &2.into()));
@@ -197,5 +205,30 @@ mod tests {
         assert_eq!(outer.may_write(&name).await.unwrap_err(), wanted);
         assert_eq!(outer.fence(&name, "it").await.unwrap_err(), wanted);
         assert_eq!(outer.write(&name, &request).await.unwrap_err(), wanted);
+        outer.close().await;
+        assert!(inner.closed.load(Ordering::SeqCst));
+    }
+
+    /// The names of the methods in the first block of `source` that begins with `head`.
+    fn methods(source: &str, head: &str) -> BTreeSet<String> {
+        let (_, block) = source.split_once(head).unwrap();
+        let (block, _) = block.split_once("\n}\n").unwrap();
+        let named = |line: &str| {
+            let line = line.strip_prefix("    ")?;
+            let signature = line.strip_prefix("async ").unwrap_or(line).strip_prefix("fn ")?;
+            Some(signature.split('(').next()?.to_owned())
+        };
+        block.lines().filter_map(named).collect()
+    }
+
+    /// A method with a default would not be missed by the compiler.
+    #[test]
+    fn the_wrapper_has_every_method_of_the_trait() {
+        let model = include_str!("../../../model/src/dns.rs");
+        let all = methods(model, "pub trait DnsProvider");
+        assert!(all.contains("close") && all.contains("write"), "{all:?}");
+        let own =
+            methods(include_str!("provider_without_target.rs"), "impl DnsProvider for ProviderWithoutTarget");
+        assert_eq!(own, all);
     }
 }

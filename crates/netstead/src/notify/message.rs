@@ -2,6 +2,12 @@
 
 use std::time::Duration;
 
+use netstead_model::Ident;
+use netstead_settings::BuildContext;
+use netstead_wire::{
+    Tls,
+    http::{Endpoint, HttpError, Method, StatusCode},
+};
 use reqwest::Url;
 use serde_json::json;
 
@@ -27,9 +33,7 @@ enum Shape {
 /// One place to send to.
 #[derive(Debug)]
 pub(super) struct Messenger {
-    client: reqwest::Client,
-    url: Url,
-    token: Option<String>,
+    endpoint: Endpoint,
     shape: Shape,
 }
 
@@ -37,43 +41,49 @@ impl Messenger {
     /// With its secrets, read now: a file may have been replaced. An error names no secret.
     pub(super) fn new(config: &NotifyConfig) -> Result<Self, String> {
         let reveal = |key: &str, secret: &crate::config::Secret| {
-            let value =
-                secret.reveal_with(&variable).map_err(|problem| format!("notify.{key}: {problem}"))?;
-            Ok::<_, String>(value.expose().to_owned())
+            secret.reveal_with(&variable).map_err(|problem| format!("notify.{key}: {problem}"))
         };
-        let url = Url::parse(&reveal("url", &config.url)?).map_err(|error| format!("notify.url: {error}"))?;
+        let url = reveal("url", &config.url)?;
         let token = config.token.as_ref().map(|token| reveal("token", token)).transpose()?;
-        let mut builder = reqwest::Client::builder()
-            .user_agent(concat!("netstead/", env!("CARGO_PKG_VERSION")))
-            .timeout(PATIENCE)
-            .redirect(reqwest::redirect::Policy::none());
-        if url.scheme() == "http" {
-            builder = builder.tls_certs_only([]);
-        }
-        let client = builder.build().map_err(|error| format!("the HTTP client cannot start: {error}"))?;
-        let shape = shape(&url, config.format);
-        Ok(Self { client, url, token, shape })
+        let parsed = Url::parse(url.expose()).map_err(|error| format!("notify.url: {error}"))?;
+        let context = BuildContext::new(Ident::from_static("notify"));
+        let endpoint = Endpoint::open(url.expose(), &Tls::default(), &context)
+            .and_then(|endpoint| {
+                endpoint.with(|http| match &token {
+                    Some(token) => http.timeout(PATIENCE).bearer("token", token),
+                    None => Ok(http.timeout(PATIENCE)),
+                })
+            })
+            .map_err(|error| format!("notify.{error}"))?;
+        Ok(Self { endpoint, shape: shape(&parsed, config.format) })
     }
 
     pub(super) async fn send(&self, matter: &Alert) -> Result<(), String> {
-        let mut request = self.client.post(self.url.clone());
-        if let Some(token) = &self.token {
-            request = request.bearer_auth(token);
-        }
-        request = match self.shape {
+        let request = self.endpoint.request(Method::POST);
+        let request = match self.shape {
             Shape::Json => {
                 let Alert { id, text, command, .. } = matter;
                 request.json(&json!({ "from": "netstead", "matter": id, "text": text, "command": command }))
             }
-            Shape::Plain => request.header("Content-Type", "text/plain; charset=utf-8").body(line(matter)),
+            Shape::Plain => request.body("text/plain; charset=utf-8", line(matter)),
             Shape::Keyed(key) => request.json(&json!({ key: line(matter) })),
         };
-        // The URL may be the secret.
-        let response = request.send().await.map_err(|error| error.without_url().to_string())?;
-        match response.status() {
-            status if status.is_success() => Ok(()),
-            status => Err(format!("it answers {status}")),
+        let reply = request.send().await.map_err(reason)?;
+        if reply.is_success() { Ok(()) } else { Err(format!("it answers {}", reply.status)) }
+    }
+}
+
+/// Why a service did not take an alert, without its address, which may be the secret.
+fn reason(error: HttpError) -> String {
+    match error {
+        HttpError::Denied { status, .. } => {
+            StatusCode::from_u16(status).map_or_else(|_| status.to_string(), |s| format!("it answers {s}"))
         }
+        HttpError::Busy { .. } => "it asks to slow down".to_owned(),
+        HttpError::Unreachable { reason, .. }
+        | HttpError::Unknown { reason, .. }
+        | HttpError::Malformed { reason, .. } => reason,
+        other => other.to_string(),
     }
 }
 

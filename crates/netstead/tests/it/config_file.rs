@@ -38,7 +38,7 @@ fn pools_of_the_file_are_read_only_elsewhere() {
 
 /// One server by two kinds is allowed, and probably not meant.
 #[test]
-fn warnings_of_the_file_are_logged_at_the_start_and_after_a_reload() {
+fn warnings_of_the_file_are_logged_at_the_start_and_shown_while_they_last() {
     let mut sandbox = Sandbox::empty();
     let one = "[dns.api]\ntype = \"powerdns\"\nurl = \"http://127.0.0.1:9\"\napi_key = \"a\"\ndomains = [\"home.test\"]\n";
     let both = format!(
@@ -55,15 +55,30 @@ fn warnings_of_the_file_are_logged_at_the_start_and_after_a_reload() {
     assert!(warned[0].contains("WARN") && warned[0].contains("netstead.toml:6:6"), "{log}");
     assert!(warned[0].contains("give them other `domains`"), "{log}");
     assert!(log.contains("netstead.toml, with a warning: `netstead config check` shows it"), "{log}");
+    let screen = sandbox.netstead(["status"]).out;
+    assert!(
+        screen.contains("Warnings of the configuration:") && screen.contains("netstead.toml:6:6"),
+        "{screen}"
+    );
+    let warnings = |sandbox: &Sandbox| {
+        let said = sandbox.netstead(["status", "-o", "json"]).out;
+        let status: serde_json::Value = serde_json::from_str(&said).unwrap();
+        status["warnings"].as_array().map_or(0, Vec::len)
+    };
+    assert_eq!(warnings(&sandbox), 1);
+    let doctor = sandbox.netstead(["doctor"]).out;
+    assert!(doctor.contains("they undo each other's work") && doctor.contains("give them other"), "{doctor}");
 
     sandbox.stop();
     write(&sandbox, one);
     sandbox.start(&[]);
+    assert_eq!(warnings(&sandbox), 0);
     let log = sandbox.server().log();
     assert!(!log.contains("undo each other") && !log.contains("with a warning"), "{log}");
     write(&sandbox, &both);
     sandbox.server().wait_for_line("they undo each other's work", SOON).unwrap();
     sandbox.server().wait_for_line("Configuration read again", SOON).unwrap();
+    assert_eq!(warnings(&sandbox), 1);
 }
 
 #[test]

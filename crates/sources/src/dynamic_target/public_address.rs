@@ -3,7 +3,12 @@
 use std::{net::IpAddr, time::Duration};
 
 use async_trait::async_trait;
-use netstead_wire::{BodyError, read_body};
+use netstead_model::Ident;
+use netstead_settings::BuildContext;
+use netstead_wire::{
+    Tls,
+    http::{Endpoint, HttpError, Method, StatusCode},
+};
 
 use super::AddressLookup;
 
@@ -24,43 +29,19 @@ const LONGEST: usize = 64;
 /// Asks several servers. A new address is taken only if all that answer agree on it, so one that lies changes nothing.
 #[derive(Debug)]
 pub struct PublicAddressLookup {
-    client: reqwest::Client,
-    endpoints: Vec<String>,
+    endpoints: Vec<(String, Endpoint)>,
 }
 
 impl PublicAddressLookup {
     /// Asks these, in this order.
     pub fn new(endpoints: impl IntoIterator<Item = impl Into<String>>) -> Result<Self, String> {
-        let endpoints: Vec<String> = endpoints.into_iter().map(Into::into).collect();
-        let mut builder = reqwest::Client::builder()
-            .user_agent(concat!("netstead/", env!("CARGO_PKG_VERSION")))
-            .timeout(PATIENCE)
-            .redirect(reqwest::redirect::Policy::none());
-        if !endpoints.iter().any(|endpoint| endpoint.starts_with("https:")) {
-            // Without this a machine that has no certificates at all could not even speak plain HTTP.
-            builder = builder.tls_certs_only([]);
-        }
-        let client = builder.build().map_err(|error| format!("the HTTP client cannot start: {error}"))?;
-        Ok(Self { client, endpoints })
-    }
-
-    async fn ask(&self, endpoint: &str) -> Result<IpAddr, String> {
-        let failed = |error: reqwest::Error| format!("{endpoint}: {}", error.without_url());
-        let response = self.client.get(endpoint).send().await.map_err(failed)?;
-        if !response.status().is_success() {
-            return Err(format!("{endpoint}: it answers {}", response.status()));
-        }
-        let body = match read_body(reqwest::Body::from(response), LONGEST).await {
-            Ok(body) => body,
-            Err(BodyError::Broken(error)) => return Err(failed(error)),
-            Err(_) => return Err(format!("{endpoint}: its answer is no address")),
+        let context = BuildContext::new(Ident::from_static("public"));
+        let open = |url: String| match Endpoint::open(&url, &Tls::default(), &context) {
+            Ok(endpoint) => Ok((url, endpoint)),
+            Err(error) => Err(format!("{url}: {}", error.problem)),
         };
-        let address = std::str::from_utf8(&body).ok().and_then(|text| text.trim().parse().ok());
-        let address = address.ok_or_else(|| format!("{endpoint}: its answer is no address"))?;
-        if is_public(address) {
-            return Ok(address);
-        }
-        Err(format!("{endpoint}: it answers {address}, which is not public"))
+        let endpoints = endpoints.into_iter().map(Into::into).map(open).collect::<Result<_, _>>()?;
+        Ok(Self { endpoints })
     }
 }
 
@@ -72,9 +53,10 @@ impl AddressLookup for PublicAddressLookup {
             if [true, false].into_iter().all(|v4| is_settled(&said, known, v4)) {
                 break;
             }
-            match self.ask(endpoint).await {
+            let (url, endpoint) = endpoint;
+            match ask(endpoint).await {
                 Ok(address) => said.push(address),
-                Err(error) => errors.push(error),
+                Err(error) => errors.push(format!("{url}: {error}")),
             }
         }
         let mut found = Vec::new();
@@ -97,6 +79,26 @@ impl AddressLookup for PublicAddressLookup {
         }
         Ok(found)
     }
+}
+
+async fn ask(endpoint: &Endpoint) -> Result<IpAddr, String> {
+    // The next server is a better second attempt than the same one.
+    let asked = endpoint.request(Method::GET).timeout(PATIENCE).limit(LONGEST).once().send().await;
+    let reply = asked.map_err(|error| match error {
+        HttpError::Unreachable { reason, .. } => reason,
+        HttpError::Denied { status, .. } => {
+            StatusCode::from_u16(status).map_or_else(|_| status.to_string(), |s| format!("it answers {s}"))
+        }
+        HttpError::Busy { .. } => "it asks to slow down".to_owned(),
+        // Too long, or a page that points elsewhere.
+        _ => "its answer is no address".to_owned(),
+    })?;
+    if !reply.is_success() {
+        return Err(format!("it answers {}", reply.status));
+    }
+    let address = std::str::from_utf8(&reply.body).ok().and_then(|text| text.trim().parse().ok());
+    let address = address.ok_or("its answer is no address")?;
+    if is_public(address) { Ok(address) } else { Err(format!("it answers {address}, which is not public")) }
 }
 
 /// Whether no more answers are needed for one family: the known address was confirmed, or two say the same.

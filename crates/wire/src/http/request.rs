@@ -39,6 +39,7 @@ pub struct Request<'h> {
     headers: HeaderMap,
     body: Option<Bytes>,
     effect: Effect,
+    attempts: u32,
     operation: &'static str,
     timeout: Duration,
     limit: usize,
@@ -57,6 +58,7 @@ impl<'h> Request<'h> {
             headers: HeaderMap::new(),
             body: None,
             effect: if reads { Effect::Read } else { Effect::Once },
+            attempts: ATTEMPTS,
             operation: operation(&method),
             method,
             timeout: http.timeout,
@@ -74,6 +76,23 @@ impl<'h> Request<'h> {
             self.url.query_pairs_mut().extend_pairs(pairs);
         }
         self
+    }
+
+    /// Sets the query as it is written.
+    pub(super) fn raw_query(mut self, query: &str) -> Self {
+        self.url.set_query(Some(query));
+        self
+    }
+
+    #[cfg(test)]
+    pub(super) fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// Sends it at most once, even if it may be repeated: the caller has another server to ask.
+    #[must_use]
+    pub fn once(self) -> Self {
+        Self { attempts: 1, ..self }
     }
 
     #[must_use]
@@ -158,7 +177,7 @@ impl<'h> Request<'h> {
                 Ok(reply) => return Ok(reply),
                 Err(error) => error,
             };
-            let wait = self.wait_before_repeating(&error, pause).filter(|_| attempt < ATTEMPTS);
+            let wait = self.wait_before_repeating(&error, pause).filter(|_| attempt < self.attempts);
             if matches!(error, HttpError::Unknown { .. }) {
                 doubt.get_or_insert_with(|| error.clone());
             }

@@ -8,15 +8,10 @@ use super::Newest;
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct Records {
-    /// Only those of this zone
-    #[arg(long)]
-    pub(crate) zone: Option<Name>,
-    /// Only those at this name
-    #[arg(long)]
-    pub(crate) name: Option<Name>,
-    /// Only those of this provider
-    #[arg(long)]
-    pub(crate) provider: Option<Ident>,
+    #[command(flatten)]
+    pub(crate) at: AtName,
+    #[command(flatten)]
+    pub(crate) of_provider: OfProvider,
     /// Only those in this state
     #[arg(long)]
     pub(crate) state: Option<RecordState>,
@@ -54,20 +49,26 @@ impl From<RecordState> for types::RecordState {
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct Changes {
-    /// Only those on this provider
-    #[arg(long)]
-    pub(crate) provider: Option<Ident>,
-    /// Only those in this zone
-    #[arg(long)]
-    pub(crate) zone: Option<Name>,
-    /// Only those at this name
-    #[arg(long)]
-    pub(crate) name: Option<Name>,
+    #[command(flatten)]
+    pub(crate) of_provider: OfProvider,
+    #[command(flatten)]
+    pub(crate) at: AtName,
     /// Only this: applied, changed, rejected, unknown, parked, late, paused, …
     #[arg(long)]
     pub(crate) what: Option<ChangeKind>,
     #[command(flatten)]
     pub(crate) newest: Newest,
+}
+
+/// A list of which each thing is at one name.
+#[derive(Debug, Default, Args)]
+pub(crate) struct AtName {
+    /// Only those of this zone
+    #[arg(long)]
+    pub(crate) zone: Option<Name>,
+    /// Only those at this name
+    #[arg(long)]
+    pub(crate) name: Option<Name>,
 }
 
 /// A list of which each thing is of one provider.

@@ -71,8 +71,8 @@ fn generated(what: &str) -> String {
 
 fn capabilities() -> String {
     let mut text = String::from(
-        "| type | ownership is marked | late writes | a name while it changes | times to live | values of one type | zones | values \
-         that others add meanwhile | record types |\n|---|---|---|---|---|---|---|---|---|\n",
+        "| type | ownership is marked | late writes | a name while it changes | times to live | values of one type | wildcards | zones | values \
+         that others add meanwhile | record types |\n|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for kind in crate::config::dns::kinds().kinds {
         let can = (kind.capabilities)();
@@ -98,6 +98,7 @@ fn capabilities() -> String {
             TtlSupport::None(_) => "none".to_owned(),
         };
         let values = if can.one_value { "one" } else { "many" };
+        let wildcards = if can.wildcards { "yes" } else { "no" };
         let zones = match can.zones {
             ZoneSource::Listed => "its own",
             ZoneSource::Domains => "none; each configured domain counts as one",
@@ -105,7 +106,7 @@ fn capabilities() -> String {
         let foreign = if can.keeps_foreign { "stay" } else { "may be lost" };
         let _ = writeln!(
             text,
-            "| `{}` | {marks} | {late} | {order} | {ttl} | {values} | {zones} | {foreign} | {types} |",
+            "| `{}` | {marks} | {late} | {order} | {ttl} | {values} | {wildcards} | {zones} | {foreign} | {types} |",
             kind.name,
         );
     }

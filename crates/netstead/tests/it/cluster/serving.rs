@@ -1,6 +1,6 @@
 //! What any node does.
 
-use netstead_testkit::wait_until;
+use netstead_testkit::{Process, wait_until};
 use reqwest::Method;
 use serde_json::json;
 
@@ -173,4 +173,29 @@ fn several_urls_are_tried_in_turn() {
     }
     let said = sandbox.netstead(["get", "claims", "--url", "http://127.0.0.1:1,http://127.0.0.1:2"]);
     assert!(said.code == 1 && said.err.contains("nothing answers"), "{}", said.err);
+}
+
+#[test]
+fn a_node_that_follows_passes_on_the_events_of_the_leaders_engine() {
+    let Some(nodes) =
+        Nodes::start("[dns.own]\ntype = \"builtin\"\ndomains = [\"home.test\"]\nreverse = false\n")
+    else {
+        return;
+    };
+    let [one, other] = nodes.followers();
+    let write = |line: &str| nodes.sandboxes[other].does(line);
+    write("pool create lan --range 10.0.3.50-10.0.3.200 --domain home.test");
+    let watch = ["events", "watch", "-o", "json"];
+    let mut shown = Process::start("watch", nodes.sandboxes[one].command().args(watch)).unwrap();
+    // The stream is open once it shows a claim.
+    let open = wait_until(SOON, || {
+        write("claim lan probe");
+        write("release lan probe");
+        shown.log().contains(r#""of":"ledger""#).then_some(())
+    });
+    assert!(open.is_some(), "{}", shown.log());
+    write("record set www.home.test A 10.0.3.9");
+    let line = shown.wait_for_line(r#""name":"www.home.test""#, SOON).unwrap();
+    assert!(line.contains(r#""of":"engine""#), "{line}");
+    shown.kill().unwrap();
 }
