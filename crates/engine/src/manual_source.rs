@@ -177,6 +177,7 @@ impl Manual {
             borrowed: false,
             moves: false,
             proxied: None,
+            entrypoints: Vec::new(),
         };
         Some(Workload {
             id: id_of(name, *kind)?,

@@ -172,6 +172,7 @@ pub fn workload(source: &str, name: &str, address: &str) -> Workload {
         borrowed: false,
         moves: false,
         proxied: None,
+        entrypoints: Vec::new(),
     };
     Workload {
         id: name.parse().unwrap(),

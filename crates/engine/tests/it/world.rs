@@ -191,6 +191,7 @@ pub fn vm(id: &str, address: &str) -> Workload {
         borrowed: false,
         moves: false,
         proxied: None,
+        entrypoints: Vec::new(),
     };
     Workload {
         id: id.parse().unwrap(),

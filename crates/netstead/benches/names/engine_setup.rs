@@ -102,6 +102,7 @@ pub fn workload(number: u32) -> Workload {
         borrowed: false,
         moves: false,
         proxied: None,
+        entrypoints: Vec::new(),
     };
     Workload {
         id: name.parse().expect("a key"),
