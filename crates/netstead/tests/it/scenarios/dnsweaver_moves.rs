@@ -121,7 +121,7 @@ const MARK: &str = "heritage=dnsweaver,instance=home";
 
 #[test]
 fn rewrites_of_adguard_home_move() {
-    let server = FakeAdGuard::start(AdGuardVersion::V0_107_79).unwrap();
+    let server = FakeAdGuard::start(AdGuardVersion::V0_107_79);
     NAMES.iter().for_each(|name| server.add(name, "10.0.3.9", true));
     server.add("hand.w.test", "192.0.2.3", true);
     let before = server.rewrites();
@@ -138,7 +138,7 @@ fn rewrites_of_adguard_home_move() {
 #[test]
 fn hosts_of_pihole_move() {
     for version in [5, 6] {
-        let server = FakePiHole::start(version).unwrap();
+        let server = FakePiHole::start(version);
         let mut hosts: Vec<String> = NAMES.iter().map(|name| format!("10.0.3.9 {name}")).collect();
         hosts.push("192.0.2.3 hand.w.test".to_owned());
         server.change(|state| state.hosts.clone_from(&hosts));
