@@ -124,10 +124,7 @@ impl State {
     }
 
     fn answer(&self, request: &HttpRequest) -> HttpResponse {
-        let locked = {
-            let mut held = self.held();
-            held.locked
-        };
+        let locked = self.held().locked;
         #[expect(clippy::disallowed_methods, reason = "a receiver has a clock of its own")]
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
         let now = i64::try_from(now).unwrap_or(i64::MAX);
