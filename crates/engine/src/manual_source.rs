@@ -178,6 +178,7 @@ impl Manual {
             borrowed: false,
             moves: false,
             proxied: None,
+            entrypoints: Vec::new(),
         };
         let id = id_of(name, *kind)?;
         let workload = Workload::new(self.0.source.clone(), id, "record", name.as_str());

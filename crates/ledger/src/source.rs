@@ -130,6 +130,7 @@ impl LedgerSource {
                 borrowed: false,
                 moves: false,
                 proxied: None,
+                entrypoints: Vec::new(),
             })
             .collect();
         let why_not = if wishes.is_empty() { vec![found.reason.to_owned()] } else { Vec::new() };

@@ -155,6 +155,9 @@ pub struct Wish {
     /// Whether a provider that can stand in front of the target shall do so; none leaves that to the provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxied: Option<bool>,
+    /// The entry points of a proxy under which the name is reached; empty means all. A provider may want only some of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub entrypoints: Vec<String>,
 }
 
 /// What shall stand at a wished name.

@@ -9,11 +9,22 @@ mod yaml;
 pub(crate) use self::dnsweaver::kinds as dnsweaver_kinds;
 pub(crate) use self::{dnsweaver::convert, variables::Variables, yaml::variables as from_yaml};
 
+use crate::config::Problem;
+
 /// Set when the environment is dnsweaver's.
 pub(crate) const DNSWEAVER: &str = "DNSWEAVER_INSTANCES";
 
+/// Another tool's settings as a configuration.
+#[derive(Debug)]
+pub(crate) struct Converted {
+    /// The configuration, with comments.
+    pub(crate) text: String,
+    /// Settings that are not carried over as they are; each has its comment, too.
+    pub(crate) warnings: Vec<Problem>,
+}
+
 /// The configuration that dnsweaver's variables in our own environment mean; none when there are none.
-pub(crate) fn from_environment() -> Option<String> {
+pub(crate) fn from_environment() -> Option<Converted> {
     let variables = Variables::of_environment();
     variables.is_set(DNSWEAVER).then(|| convert(&variables))
 }

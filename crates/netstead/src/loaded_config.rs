@@ -49,10 +49,13 @@ impl LoadedConfig {
     /// What a file and the environment say together, or everything that is wrong with it.
     pub(crate) fn understand(found: FoundConfig) -> Result<Self, Vec<Problem>> {
         let file = match &found {
-            FoundConfig::File { path, text } => Some((path.as_path(), text.as_str())),
+            FoundConfig::File { path, text, .. } => Some((path.as_path(), text.as_str())),
             FoundConfig::Nothing { .. } => None,
         };
         let mut config = config::read(file, environment(), &own_variables())?;
+        if let FoundConfig::File { warnings, .. } = &found {
+            config.warnings.splice(0..0, warnings.iter().cloned());
+        }
         let discovery = match &found {
             FoundConfig::Nothing { .. } if config.sources.is_empty() => Discovery::detect(variable),
             _ => Discovery::Off,

@@ -23,6 +23,9 @@ pub struct Settings {
     /// Names it never touches; looked at first.
     #[serde(default)]
     pub exclude_domains: Vec<DomainMatch>,
+    /// Of names that a proxy answers for, only those on one of these entry points; empty means all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub entrypoints: Vec<String>,
     #[serde(default)]
     pub mode: Mode,
     /// Where names point, instead of the workload's own addresses.
@@ -90,6 +93,7 @@ impl Settings {
             owner,
             domains,
             exclude_domains: Vec::new(),
+            entrypoints: Vec::new(),
             mode: Mode::default(),
             target: None,
             target_moves: false,
@@ -127,6 +131,13 @@ impl Settings {
     pub fn answers_for(&self, name: &Name) -> bool {
         !self.exclude_domains.iter().any(|domain| domain.matches(name))
             && self.domains.iter().any(|domain| domain.matches(name))
+    }
+
+    /// Whether a name on these entry points of a proxy is this provider's. A name that is on all of them always is.
+    pub fn is_reached_by(&self, entrypoints: &[String]) -> bool {
+        self.entrypoints.is_empty()
+            || entrypoints.is_empty()
+            || entrypoints.iter().any(|entrypoint| self.entrypoints.contains(entrypoint))
     }
 
     /// Whether records of this type are written there.

@@ -10,6 +10,7 @@ use std::{
     thread,
 };
 
+pub(crate) use self::message::decoded;
 pub use self::message::{HttpRequest, HttpResponse};
 
 /// A failure of one request.
@@ -23,6 +24,17 @@ pub enum HttpFault {
     Lost,
     /// The request is carried out, and half of the answer is written.
     Half,
+}
+
+impl HttpFault {
+    /// This status instead of the answer; with `wait`, the client is asked to come back after so many seconds.
+    pub fn status(status: u16, wait: Option<u64>) -> Self {
+        let response = HttpResponse::new(status, "it was told to fail");
+        Self::Answer(match wait {
+            Some(seconds) => response.header("retry-after", &seconds.to_string()),
+            None => response,
+        })
+    }
 }
 
 /// A running server. It ends with its value.
@@ -42,6 +54,7 @@ struct State {
     open: Vec<TcpStream>,
     faults: Vec<PlannedFault>,
     requests: Vec<HttpRequest>,
+    count: usize,
 }
 
 struct PlannedFault {
@@ -86,6 +99,20 @@ impl FakeHttp {
     ) {
         let applies = Box::new(applies);
         self.shared.state().faults.push(PlannedFault { applies, after, times, fault });
+    }
+
+    /// Lets the request after `passing` others fail, once, among those that begin with `METHOD /path`.
+    pub fn fail_at(&self, beginning: &str, passing: usize, fault: HttpFault) {
+        let beginning = beginning.to_owned();
+        let applies = move |request: &HttpRequest| {
+            format!("{} {}", request.method, request.path).starts_with(&beginning)
+        };
+        self.fail(passing, 1, fault, applies);
+    }
+
+    /// How many requests there were in all.
+    pub fn count(&self) -> usize {
+        self.shared.state().count
     }
 
     /// All requests since this was last called.
@@ -159,6 +186,7 @@ impl Shared {
     fn fault(&self, request: &HttpRequest) -> Option<HttpFault> {
         let mut state = self.state();
         state.requests.push(request.clone());
+        state.count += 1;
         for planned in &mut state.faults {
             if planned.times == 0 || !(planned.applies)(request) {
                 continue;

@@ -3,9 +3,8 @@
 //! - [`Process`]: a server that runs as long as its value lives. On top of it: [`Etcd`], [`Bind`], [`Knot`], [`PowerDns`],
 //!   [`Dnsmasq`], [`Dockerd`], [`Sshd`], [`AdGuardHome`].
 //! - [`WebhookReceiver`] and [`DnsweaverReceiver`]: receivers of webhooks that only pretend, and can be told to fail.
-//! - [`faulty_http`]: a server for fakes that fail on demand: [`FakeAdGuard`], [`FakePiHole`].
-//! - [`FakeHttp`]: an HTTP server whose answers a test writes. On top of it: [`FakeCloudflare`],
-//!   [`FakeTechnitium`].
+//! - [`FakeHttp`]: an HTTP server whose answers a test writes, and that fails on demand. On top of it: [`FakeAdGuard`],
+//!   [`FakeCloudflare`], [`FakePiHole`], [`FakeTechnitium`] and the receivers of webhooks.
 //! - [`VirtualNetwork`] and [`Machine`]: machines in network namespaces, whose links can be cut. [`Tmpfs`]: a disk small enough
 //!   to fill.
 //! - [`LossyProxy`], [`DelayingProxy`], [`RecordingProxy`]: proxies that lose answers, hold requests back, or record them.
@@ -23,9 +22,7 @@ mod dns;
 mod dockerd;
 mod etcd;
 mod fake_http;
-pub mod faulty_http;
 pub mod history;
-mod http_fake;
 mod lossy_proxy;
 mod process;
 mod recording_proxy;

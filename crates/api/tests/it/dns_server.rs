@@ -177,6 +177,7 @@ pub fn workload(source: &str, name: &str, address: &str) -> Workload {
         borrowed: false,
         moves: false,
         proxied: None,
+        entrypoints: Vec::new(),
     };
     let short = name.split('.').next().unwrap();
     let workload = Workload::new(source.parse().unwrap(), name.parse().unwrap(), "vm", short);

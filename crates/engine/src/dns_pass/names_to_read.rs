@@ -2,11 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use netstead_model::{Name, Zone};
-use netstead_plan::{Desired, Owned, Settings, marks};
+use netstead_model::{Name, ProviderError, RecordSet, RecordType, Zone};
+use netstead_plan::{
+    Desired, Owned, Settings,
+    marks::{self, Tool},
+};
 
-use super::DnsPass;
+use super::{DnsPass, zone_cache::with_timeout};
 use crate::provider_loop::Worker;
+
+/// The most lists of names that are read; each has up to a hundred.
+const MOST_CATALOGUES: usize = 1000;
 
 impl Worker<DnsPass> {
     /// Per zone every name that is wanted or ours; nothing where whole zones can be read.
@@ -15,6 +21,45 @@ impl Worker<DnsPass> {
             return BTreeMap::new();
         }
         names_by_zone(zones, desired, &self.state.owned, &self.state.settings)
+    }
+
+    /// The names to ask for when the values of another tool are looked for: those that are known here, those the tool says it
+    /// has, and the places of its marks. None if there is nothing to ask for, or no way to know the places of its marks.
+    pub(super) async fn names_of_tool(
+        &self,
+        zone: &Name,
+        mut names: BTreeSet<Name>,
+        tool: Tool,
+    ) -> Result<Option<BTreeSet<Name>>, ProviderError> {
+        if tool != Tool::Dnsweaver {
+            return Ok(None);
+        }
+        let catalogues = self.read_catalogues(zone).await?;
+        for set in &catalogues {
+            names.extend(set.values.iter().flat_map(|data| marks::dnsweaver::catalogued(data, zone)));
+        }
+        let marks: Vec<Name> = names.iter().filter_map(marks::dnsweaver::mark_name).collect();
+        names.extend(marks);
+        names.extend(catalogues.into_iter().map(|set| set.name));
+        Ok(Some(names).filter(|names| !names.is_empty()))
+    }
+
+    /// dnsweaver's lists of its names: it numbers them, and the first that is missing ends them.
+    async fn read_catalogues(&self, zone: &Name) -> Result<Vec<RecordSet>, ProviderError> {
+        let provider = &self.setup.provider;
+        let server = provider.server();
+        let mut found = Vec::new();
+        for number in 0..MOST_CATALOGUES {
+            let Some(at) = marks::dnsweaver::catalogue_name(number, zone) else { break };
+            let asked = BTreeSet::from([at.clone()]);
+            let read = with_timeout(&server, provider.read_names(zone, &asked)).await?;
+            let before = found.len();
+            found.extend(read.sets.into_iter().filter(|set| set.name == at && set.kind == RecordType::Txt));
+            if found.len() == before {
+                break;
+            }
+        }
+        Ok(found)
     }
 }
 

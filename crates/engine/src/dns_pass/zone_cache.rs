@@ -14,11 +14,11 @@ use std::{
 };
 
 use netstead_model::{ChangeSign, Name, ProviderError, RecordSet, SetChange, Zone};
-use netstead_plan::{Actual, ActualZone, Desired, DomainMatch, Owned, Settings};
+use netstead_plan::{Actual, ActualZone, Desired, DomainMatch, Owned, Settings, marks::Tool};
 use netstead_store::Write;
 use tokio::time::timeout;
 
-use super::DnsPass;
+use super::{DnsPass, names_to_read::names_by_zone};
 use crate::{
     history::{EngineEvent, EngineEventKind},
     keys,
@@ -262,10 +262,12 @@ impl Worker<DnsPass> {
     }
 
     /// Reads zones for a person, all that matter here and are `wanted`, whatever passes need. `near` is a name that may
-    /// lie outside of what is configured. Also the zones that could not be read, and why.
+    /// lie outside of what is configured. Where only single names can be read, `tool` is the one whose names and marks are
+    /// asked for; without it that is an error. Also the zones that could not be read, and why.
     pub(super) async fn read_zones(
         &self,
         near: Option<&Name>,
+        tool: Option<Tool>,
         wanted: impl Fn(&Name) -> bool,
     ) -> Result<(Actual, ZoneErrors), ProviderError> {
         let server = self.setup.provider.server();
@@ -274,8 +276,20 @@ impl Worker<DnsPass> {
         asked.extend(near.cloned());
         let listed = with_timeout(&server, self.setup.provider.zones(&asked)).await?;
         let (mut zones, mut errors) = (Vec::new(), Vec::new());
+        let settings = &self.state.settings;
+        let mut names = names_by_zone(&listed, &desired, &self.state.owned, settings);
         for Zone { name, .. } in listed.into_iter().filter(|zone| wanted(&zone.name)) {
-            match with_timeout(&server, self.setup.provider.read(&name)).await {
+            let mut read = with_timeout(&server, self.setup.provider.read(&name)).await;
+            if let (Err(ProviderError::Denied { .. } | ProviderError::Malformed { .. }), Some(tool)) =
+                (&read, tool)
+                && self.setup.provider.reads_by_name()
+            {
+                let known = names.remove(&name).unwrap_or_default();
+                if let Some(names) = self.names_of_tool(&name, known, tool).await? {
+                    read = with_timeout(&server, self.setup.provider.read_names(&name, &names)).await;
+                }
+            }
+            match read {
                 Ok(read) => zones.push(ActualZone { name, sign: read.sign, sets: Some(read.sets) }),
                 Err(error @ (ProviderError::Unreachable { .. } | ProviderError::Denied { .. })) => {
                     return Err(error);

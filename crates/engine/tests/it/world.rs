@@ -190,6 +190,7 @@ pub fn vm(id: &str, address: &str) -> Workload {
         borrowed: false,
         moves: false,
         proxied: None,
+        entrypoints: Vec::new(),
     };
     let workload = Workload::new("pve".parse().unwrap(), id.parse().unwrap(), "vm", id);
     Workload { wishes: vec![wish], ..workload }

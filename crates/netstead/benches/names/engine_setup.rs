@@ -101,6 +101,7 @@ pub fn workload(number: u32) -> Workload {
         borrowed: false,
         moves: false,
         proxied: None,
+        entrypoints: Vec::new(),
     };
     let id = name.parse().expect("a key");
     Workload { wishes: vec![wish], ..Workload::new("bench".parse().expect("a name"), id, "vm", name) }

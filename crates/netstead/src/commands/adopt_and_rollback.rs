@@ -85,7 +85,9 @@ fn report_takeover(context: &Context, output: &TakeOutput, dry: bool) -> anyhow:
     for failed in &output.failed {
         say!("error: {}: {}", failed.provider, failed.reason);
     }
-    let fine = output.failed.is_empty() && output.passes.iter().all(|pass| pass.ok);
+    // Something was there, and none of it could be had.
+    let in_vain = output.taken.is_empty() && !output.left.is_empty();
+    let fine = output.failed.is_empty() && output.passes.iter().all(|pass| pass.ok) && !in_vain;
     Ok(if fine { Exit::Fine } else { Exit::Error })
 }
 

@@ -25,7 +25,7 @@ pub(crate) fn dnsweaver(args: &Dnsweaver) -> anyhow::Result<()> {
     if !variables.is_set(DNSWEAVER) && !variables.is_set("PROVIDERS") {
         bail!("there is no {DNSWEAVER}: name dnsweaver's settings with --env-file or --file");
     }
-    let text = convert(&variables);
+    let text = convert(&variables).text;
     let Some(path) = &args.out else { return output::emit(&text) };
     // A secret may stand in it.
     let file = files::private().write(true).create_new(true).open(path);

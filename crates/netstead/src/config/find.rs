@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use netstead_wire::files;
 
-use crate::import::{self, DNSWEAVER};
+use super::Problem;
+use crate::import::{self, Converted, DNSWEAVER};
 
 /// The outcome of the search.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,11 +14,11 @@ pub(crate) enum FoundConfig {
     File {
         path: PathBuf,
         text: String,
+        /// Settings of another tool that this text does not carry over as they are.
+        warnings: Vec<Problem>,
     },
     /// None of these is there.
-    Nothing {
-        looked: Vec<PathBuf>,
-    },
+    Nothing { looked: Vec<PathBuf> },
 }
 
 /// The file that was `named`, which must be there, or the first of the usual places.
@@ -28,20 +29,20 @@ pub(crate) fn find(
     if let Some(path) = named {
         let text = files::read_named_text(path, files::MOST_OF_CONFIG)
             .with_context(|| format!("cannot read {}", path.display()))?;
-        return Ok(FoundConfig::File { path: path.to_owned(), text });
+        return Ok(FoundConfig::File { path: path.to_owned(), text, warnings: Vec::new() });
     }
     let looked = default_paths(&variable);
     for path in &looked {
         match files::read_text(path, files::MOST_OF_CONFIG) {
-            Ok(text) => return Ok(FoundConfig::File { path: path.clone(), text }),
+            Ok(text) => return Ok(FoundConfig::File { path: path.clone(), text, warnings: Vec::new() }),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {}
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
         }
     }
     // Changing the image's name shall be the whole move from dnsweaver.
-    if let Some(text) = variable(DNSWEAVER).and_then(|_| import::from_environment()) {
-        return Ok(FoundConfig::File { path: PathBuf::from("the variables DNSWEAVER_*"), text });
+    if let Some(Converted { text, warnings }) = variable(DNSWEAVER).and_then(|_| import::from_environment()) {
+        return Ok(FoundConfig::File { path: PathBuf::from("the variables DNSWEAVER_*"), text, warnings });
     }
     Ok(FoundConfig::Nothing { looked })
 }

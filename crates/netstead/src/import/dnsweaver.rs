@@ -5,7 +5,7 @@ mod sources;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use super::{Variables, draft::Draft};
+use super::{Converted, Variables, draft::Draft};
 
 /// Where dnsweaver answers probes unless it is told otherwise.
 const HEALTH_PORT: u16 = 8080;
@@ -36,7 +36,7 @@ pub(crate) fn kinds() -> Vec<&'static str> {
 
 /// A configuration that means the same, as far as there is one, with a comment for everything else. It is always
 /// valid: `netstead config check` accepts it.
-pub(crate) fn convert(variables: &Variables) -> String {
+pub(crate) fn convert(variables: &Variables) -> Converted {
     let mut draft = Draft::default();
     draft.remark(
         "Made by `netstead import dnsweaver`. What could not be carried over stands here as a comment.",
@@ -48,7 +48,7 @@ pub(crate) fn convert(variables: &Variables) -> String {
     instances.extend(variables.list("PROVIDERS"));
     if instances.is_empty() {
         draft.space();
-        draft.remark("dnsweaver has no instances here (DNSWEAVER_INSTANCES), so there is no DNS server.");
+        draft.warn("DNSWEAVER_INSTANCES", "dnsweaver has no instances here, so there is no DNS server", None);
     }
     for instance in instances {
         provider::add(&mut draft, variables, instance);
@@ -58,8 +58,11 @@ pub(crate) fn convert(variables: &Variables) -> String {
         let _ = variables.get(shared);
     }
     remain(&mut draft, variables);
-    draft.into_text()
+    draft.finish()
 }
+
+/// All variables of dnsweaver, for people.
+const ALL: &str = "DNSWEAVER_*";
 
 /// The beginning of the variables of one instance.
 fn prefix_of(instance: &str) -> String {
@@ -72,25 +75,25 @@ fn instance_list<'a>(variables: &'a Variables, instance: &str, suffix: &str) -> 
 }
 
 fn log(draft: &mut Draft, variables: &Variables) {
-    let mut table = super::draft::Table::top("log");
+    let mut table = super::draft::Table::top("log", ALL);
     match variables.get("LOG_LEVEL").map(str::to_ascii_lowercase).as_deref() {
         Some(level @ ("debug" | "info" | "warn" | "error")) => table.text("level", level),
-        Some(level) => table.remark(&format!("DNSWEAVER_LOG_LEVEL={level} is not known")),
+        Some(level) => table.warn(&format!("DNSWEAVER_LOG_LEVEL={level} is not known")),
         None => {}
     }
     let format = variables.get("LOG_FORMAT").unwrap_or("json");
     table.text("format", if format == "text" { "text" } else { "json" });
-    draft.table(&table);
+    draft.table(table);
 }
 
 /// dnsweaver answers probes always, and other machines only if it is told to.
 fn probes(draft: &mut Draft, variables: &Variables) {
-    let mut table = super::draft::Table::top("api");
+    let mut table = super::draft::Table::top("api", ALL);
     table.remark("/health and /ready as dnsweaver has them; our own are /healthz and /readyz of the API.");
     let port = match variables.get("HEALTH_PORT").map(str::parse::<u16>) {
         Some(Ok(port)) => port,
         Some(Err(_)) => {
-            table.remark("DNSWEAVER_HEALTH_PORT is no port; this is dnsweaver's usual one.");
+            table.warn("DNSWEAVER_HEALTH_PORT is no port; this is dnsweaver's usual one.");
             HEALTH_PORT
         }
         None => HEALTH_PORT,
@@ -99,39 +102,38 @@ fn probes(draft: &mut Draft, variables: &Variables) {
     let address = match variables.get("HEALTH_ADDRESS").map(|address| (address, address.parse::<IpAddr>())) {
         Some((_, Ok(address))) if open || address.is_loopback() => address,
         Some((address, Ok(_))) => {
-            table.remark(&format!(
+            table.warn(&format!(
                 "DNSWEAVER_HEALTH_ADDRESS={address} needs DNSWEAVER_HEALTH_ALLOW_NETWORK=true"
             ));
             Ipv4Addr::LOCALHOST.into()
         }
         Some((address, Err(_))) => {
-            table.remark(&format!("DNSWEAVER_HEALTH_ADDRESS={address} is no address"));
+            table.warn(&format!("DNSWEAVER_HEALTH_ADDRESS={address} is no address"));
             Ipv4Addr::LOCALHOST.into()
         }
         None if open => Ipv4Addr::UNSPECIFIED.into(),
         None => Ipv4Addr::LOCALHOST.into(),
     };
     table.text("probes", &SocketAddr::new(address, port).to_string());
-    draft.table(&table);
+    draft.table(table);
 }
 
 fn remain(draft: &mut Draft, variables: &Variables) {
     let mut told = Vec::new();
     for (name, instead) in INSTEAD {
         if variables.is_set(name) {
-            told.extend(variables.below(name).into_iter().map(|line| format!("{line}: {instead}")));
+            told.extend(variables.below(name).into_iter().map(|line| (line, instead)));
         }
     }
-    let left = variables.left();
-    if told.is_empty() && left.is_empty() {
+    let unknown = "it has no meaning here, or dnsweaver did not know it either";
+    told.extend(variables.left().into_iter().map(|line| (line, unknown)));
+    if told.is_empty() {
         return;
     }
     draft.space();
     draft.remark("Not carried over:");
-    for line in told {
-        draft.remark(&format!("  {line}"));
-    }
-    for line in left {
-        draft.remark(&format!("  {line}: it has no meaning here, or dnsweaver did not know it either"));
+    for (line, why) in told {
+        draft.remark(&format!("  {line}: {why}"));
+        draft.warn_silently(line.split('=').next().unwrap_or(ALL), &format!("it is not carried over: {why}"));
     }
 }

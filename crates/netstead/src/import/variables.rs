@@ -112,6 +112,13 @@ impl Variables {
         left.map(|(name, value)| Self::shown(name, value)).collect()
     }
 
+    /// The names that begin with `prefix` and were not used.
+    pub(super) fn left_below(&self, prefix: &str) -> Vec<String> {
+        let used = self.used.borrow();
+        let left = self.all.keys().filter(|name| name.starts_with(prefix) && !used.contains(*name));
+        left.map(|name| format!("{PREFIX}{name}")).collect()
+    }
+
     /// All that begin with `prefix`, made use of or not, as lines for people.
     pub(super) fn below(&self, prefix: &str) -> Vec<String> {
         let below: Vec<_> = self.all.iter().filter(|(name, _)| name.starts_with(prefix)).collect();

@@ -71,13 +71,14 @@ fn an_env_file_of_dnsweavers_becomes_a_configuration_that_is_valid() {
         "dialects = [\"netstead\", \"dnsweaver\", \"traefik\", \"caddy\"]\napex = true",
         "[dns.internal-dns]\ntype = \"powerdns\"\nurl = \"http://pdns:8081\"\napi_key = { env = \"DNSWEAVER_INTERNAL_DNS_API_KEY\" }\ndomains = [\"home.test\"]",
         "target = \"10.0.3.9\"\nttl = 120\nmode = \"managed\"\nreverse = false",
-        "[dns.update]\ntype = \"rfc2136\"\nservers = [\"ns1:53\"]\ntsig_name = \"weave.\"\ntsig_secret = { file = \"/run/secrets/tsig\" }\nzones = [\"lab.test\"]",
+        "[dns.update]\ntype = \"rfc2136\"\nservers = [\"ns1:53\"]\ntsig_name = \"weave.\"\ntsig_secret = { file = \"/run/secrets/tsig\" }\nzones = [\"lab.test\"]\ndomains",
         "record_type = \"CNAME\"\ntarget = \"lb.lab.test\"\nttl = 120\nmode = \"additive\"",
     ] {
         assert!(powerdns.contains(line), "{line}\n is not in\n{text}");
     }
     for comment in [
-        "# The instance `cloud` is left out: Netstead has no provider of type `ovh` yet.",
+        "# The instance `cloud` is left out: Netstead has no provider of type `ovh`.",
+        "# Hint: reach it through a program of your own (`type = \"webhook\"`), or through one of the many webhook",
         "#   DNSWEAVER_CLOUD_APPLICATION_SECRET=(a secret)",
         "#   DNSWEAVER_LOG_FILE=/var/log/dnsweaver.log: logs go to stderr",
         "#   DNSWEAVER_TYPO_SETTING=1: it has no meaning here",
@@ -283,6 +284,105 @@ DNSWEAVER_PLAIN_AUTO_HTTPS_RECORDS=false
         "[dns.by-id]\ntype = \"cloudflare\"\ntoken = { file = \"/run/secrets/cloudflare\" }\nzone_id = \"0123456789abcdef0123456789abcdef\"\nproxied = false\ndomains",
         "[dns.home]\ntype = \"technitium\"\nurl = \"http://ns1:5380\"\ntoken = { env = \"DNSWEAVER_HOME_TOKEN\" }\nhttps_alpn = \"h2,h3\"\ninsecure = true\ndomains",
         "[dns.plain]\ntype = \"technitium\"\nurl = \"http://ns2:5380\"\ntoken = { file = \"/run/secrets/technitium\" }\nhttps_records = false\ndomains",
+    ] {
+        assert!(settings.contains(part), "{part}\n is not in\n{text}");
+    }
+}
+
+#[test]
+fn in_dnsweavers_place_nothing_is_dropped_in_silence() {
+    let mut sandbox = Sandbox::empty();
+    for (name, value) in [
+        ("DNSWEAVER_INSTANCES", "lan,cloud,narrow,public"),
+        ("DNSWEAVER_SOURCES", "traefik,kubernetes,consul"),
+        ("DNSWEAVER_PLATFORM", "none"),
+        ("DNSWEAVER_LOG_FILE", "/var/log/dnsweaver.log"),
+        ("DNSWEAVER_TYPO_SETTING", "1"),
+        ("DNSWEAVER_LAN_TYPE", "webhook"),
+        ("DNSWEAVER_LAN_URL", "http://127.0.0.1:9"),
+        ("DNSWEAVER_LAN_RETRIES", "3"),
+        ("DNSWEAVER_LAN_TARGET", "10.0.3.9"),
+        ("DNSWEAVER_LAN_DOMAINS", "*.home.test"),
+        ("DNSWEAVER_LAN_ENTRYPOINTS", "websecure,lan"),
+        ("DNSWEAVER_CLOUD_TYPE", "ovh"),
+        ("DNSWEAVER_NARROW_TYPE", "webhook"),
+        ("DNSWEAVER_NARROW_URL", "http://127.0.0.1:9"),
+        ("DNSWEAVER_NARROW_TARGET", "10.0.3.9"),
+        ("DNSWEAVER_NARROW_DOMAINS", "*.home.test"),
+        ("DNSWEAVER_NARROW_EXCLUDE_DOMAINS_REGEX", "(?!x)"),
+        ("DNSWEAVER_PUBLIC_TYPE", "webhook"),
+        ("DNSWEAVER_PUBLIC_URL", "http://127.0.0.1:9/public"),
+        ("DNSWEAVER_PUBLIC_TARGET_MODE", "public"),
+        ("DNSWEAVER_PUBLIC_TARGET_REFRESH_INTERVAL", "10m"),
+        ("DNSWEAVER_PUBLIC_TARGET_PUBLIC_ENDPOINTS", "http://127.0.0.1:9/ip"),
+        ("DNSWEAVER_PUBLIC_DOMAINS", "*.example.test"),
+        ("DNSWEAVER_PUBLIC_EXCLUDE_LABELS", "private"),
+    ] {
+        sandbox.set(name, value);
+    }
+    let warnings = [
+        "DNSWEAVER_SOURCES: Netstead has no source `consul`, so none of its names is published",
+        "DNSWEAVER_K8S_*: Netstead has no source for Kubernetes yet, so none of its names is published",
+        "DNSWEAVER_LAN_*: RETRIES=3: how often something is repeated is not set here",
+        "DNSWEAVER_CLOUD_*: The instance `cloud` is left out: Netstead has no provider of type `ovh`",
+        "DNSWEAVER_NARROW_*: [dns.narrow] is left out: ",
+        "DNSWEAVER_PUBLIC_*: [dns.public] is left out: DNSWEAVER_PUBLIC_EXCLUDE_LABELS narrows what is published",
+        "DNSWEAVER_LOG_FILE: it is not carried over: logs go to stderr",
+        "DNSWEAVER_TYPO_SETTING: it is not carried over: it has no meaning here",
+    ];
+    let checked = sandbox.netstead(["config", "check"]);
+    assert_eq!(checked.code, 0, "{}", checked.err);
+    for warning in warnings {
+        assert!(
+            checked.err.contains(&format!("warning: {warning}")),
+            "{warning}\n is not in\n{}",
+            checked.err
+        );
+    }
+    assert!(
+        checked.err.contains("`type = \"webhook\"`") && checked.err.contains("`type = \"external-dns\"`")
+    );
+    let shown = sandbox.does("config check -o json");
+    assert!(shown.contains("\"websecure\"") && !shown.contains("dns.public"), "{shown}");
+
+    sandbox.start(&["--log-format", "json"]);
+    let log = sandbox.server().log();
+    for warning in warnings {
+        let (at, message) = warning.split_once(": ").unwrap();
+        assert!(
+            log.contains(at) && log.contains(&message.replace('"', "\\\"")),
+            "{warning}\n is not in\n{log}"
+        );
+    }
+    sandbox.stop();
+}
+
+#[test]
+fn settings_that_have_an_equal_here_are_carried_over() {
+    let sandbox = Sandbox::empty();
+    let (env, out) = (sandbox.path().join("dnsweaver.env"), sandbox.path().join("netstead.toml"));
+    let text = "\
+DNSWEAVER_INSTANCES=lan
+DNSWEAVER_SOURCE_TRAEFIK_DEFAULT_ENTRYPOINTS=web
+DNSWEAVER_LAN_TYPE=powerdns
+DNSWEAVER_LAN_URL=http://pdns:8081
+DNSWEAVER_LAN_API_KEY=hunter2
+DNSWEAVER_LAN_DOMAINS=*.home.test
+DNSWEAVER_LAN_ENTRYPOINTS=websecure,lan
+DNSWEAVER_LAN_TARGET_MODE=public
+DNSWEAVER_LAN_TARGET_REFRESH_INTERVAL=1m30s
+DNSWEAVER_LAN_TARGET_PUBLIC_ENDPOINTS=https://api.ipify.org,ifconfig.me/ip
+";
+    std::fs::write(&env, text).unwrap();
+    sandbox.does(&format!("import dnsweaver --env-file {} --out {}", env.display(), out.display()));
+    let told = sandbox.netstead(["config", "check", out.to_str().unwrap()]);
+    let text = std::fs::read_to_string(&out).unwrap();
+    assert!(!text.contains("Not carried over") && !told.err.contains("warning"), "{text}\n{}", told.err);
+    let settings = settings(&text);
+    for part in [
+        "default_entrypoints = [\"web\"]",
+        "target = \"public\"\ntarget_interval = \"1m30s\"\ntarget_endpoints = [\"https://api.ipify.org\", \"https://ifconfig.me/ip\"]",
+        "entrypoints = [\"websecure\", \"lan\"]",
     ] {
         assert!(settings.contains(part), "{part}\n is not in\n{text}");
     }

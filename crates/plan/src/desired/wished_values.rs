@@ -87,6 +87,10 @@ fn values_of_wish(
     if !settings.answers_for(name) && !is_reverse(wish) {
         return Err(format!("it matches no domain of `{provider}`"));
     }
+    if !settings.is_reached_by(&wish.entrypoints) {
+        let own = wish.entrypoints.join(", ");
+        return Err(format!("it is on {own}, and `entrypoints` in [dns.{provider}] has none of these"));
+    }
     let (values, target) = match &wish.content {
         Content::Records { kind, values } => {
             (values.iter().filter(|value| value.kind() == *kind).cloned().collect(), false)
@@ -207,8 +211,21 @@ fn wishes_from_networks(
         let content = Content::Addresses(addresses);
         let (ttl, providers, adopt, share, main) = (None, Vec::new(), false, false, rank.is_some());
         let (borrowed, moves, proxied) = (false, false, None);
-        let wish =
-            Wish { name, content, ttl, providers, reason, adopt, share, main, borrowed, moves, proxied };
+        let entrypoints = Vec::new();
+        let wish = Wish {
+            name,
+            content,
+            ttl,
+            providers,
+            reason,
+            adopt,
+            share,
+            main,
+            borrowed,
+            moves,
+            proxied,
+            entrypoints,
+        };
         (wish, rank)
     };
     own.into_iter().map(wish).collect()

@@ -17,6 +17,28 @@ pub fn is_catalogue(name: &Name, zone: &Name) -> bool {
     })
 }
 
+/// Where dnsweaver keeps its list of names with this number.
+pub fn catalogue_name(number: usize, zone: &Name) -> Option<Name> {
+    format!("{CATALOGUE}{number}.{zone}").parse().ok()
+}
+
+/// The names that a list of dnsweaver has. It writes them in full or without the zone.
+pub fn catalogued(data: &RecordData, zone: &Name) -> Vec<Name> {
+    let RecordData::Txt(strings) = data else { return Vec::new() };
+    let words = strings.iter().filter_map(|string| std::str::from_utf8(string).ok());
+    let name = |word: &str| -> Option<Name> {
+        let full: Option<Name> = word.trim_matches('"').parse().ok();
+        full.filter(|name| name.is_subdomain_of(zone))
+            .or_else(|| Name::join(word.trim_matches('"'), zone).ok())
+    };
+    words.flat_map(str::split_whitespace).filter_map(name).collect()
+}
+
+/// Where the marks of a name stand.
+pub fn mark_name(name: &Name) -> Option<Name> {
+    if name.as_str().starts_with(PREFIX) { None } else { format!("{PREFIX}{name}").parse().ok() }
+}
+
 /// One mark of dnsweaver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mark {
@@ -126,6 +148,18 @@ mod tests {
         assert_eq!(mark.target.as_deref(), Some("192.0.2.1"));
         assert!(mark.covers(&RecordData::A([192, 0, 2, 1].into())));
         assert!(!mark.covers(&RecordData::A([192, 0, 2, 2].into())));
+    }
+
+    #[test]
+    fn a_catalogue_has_names_with_and_without_the_zone() {
+        let zone: Name = "w.test".parse().unwrap();
+        let list = RecordData::Txt(vec![b"app".to_vec(), b"web.w.test api".to_vec()]);
+        let names: Vec<String> = catalogued(&list, &zone).iter().map(ToString::to_string).collect();
+        assert_eq!(names, ["app.w.test", "web.w.test", "api.w.test"]);
+        let at = catalogue_name(3, &zone).unwrap();
+        assert!(
+            is_catalogue(&at, &zone) && catalogued(&RecordData::A([192, 0, 2, 1].into()), &zone).is_empty()
+        );
     }
 
     #[test]

@@ -275,3 +275,26 @@ fn rules_of_an_old_store_are_none_and_new_ones_are_kept() {
     assert_eq!(state.rules, SourceRules::default());
     assert_eq!(state.entries["app"].presence, Presence::Present);
 }
+
+#[test]
+fn a_provider_publishes_only_what_is_on_its_entry_points() {
+    let mut world = World::new();
+    world.settings.reverse = false;
+    world.settings.entrypoints = vec!["websecure".to_owned(), "lan".to_owned()];
+    let on = |name: &str, entrypoints: &[&str]| netstead_model::Wish {
+        entrypoints: entrypoints.iter().map(|one| (*one).to_owned()).collect(),
+        ..wish(name, &["10.0.0.1"])
+    };
+    let app = asking(vec![
+        on("out.example.com", &["web", "admin"]),
+        on("both.example.com", &["web", "lan"]),
+        on("all.example.com", &[]),
+    ]);
+    world.sees([app]).pass();
+    assert_eq!(
+        told(&world.desired().why_not),
+        "out.example.com: it is on web, admin, and `entrypoints` in [dns.lan] has none of these (no rule)"
+    );
+    let names: Vec<String> = world.desired().sets.iter().map(|set| set.name.to_string()).collect();
+    assert_eq!(names, ["all.example.com", "both.example.com"]);
+}

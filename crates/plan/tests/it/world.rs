@@ -206,6 +206,7 @@ pub fn wish(name: &str, addresses: &[&str]) -> Wish {
         borrowed: false,
         moves: false,
         proxied: None,
+        entrypoints: Vec::new(),
     }
 }
 

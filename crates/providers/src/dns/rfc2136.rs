@@ -4,13 +4,14 @@
 //! transfer ends with its second SOA or it is an error. Each update says what it expects to find, and names the old
 //! value of a fence record that it also replaces, so a server refuses an update that comes too late.
 //!
-//! `read = "transfer"` reads by AXFR. Where no transfer is allowed, `read = "query"` asks for each name that matters,
-//! one type after the other.
+//! A zone is read by AXFR. Where no transfer is allowed, each name that matters is asked for, one type after the other.
+//! `read` chooses one of the two; without it a transfer is tried first, and again every hour.
 
 mod answer;
 mod client;
 mod query;
 mod rdata;
+mod reading;
 mod transfer;
 mod tsig;
 mod update;
@@ -30,7 +31,10 @@ use netstead_model::{
 use netstead_settings::{Configured, Identity, Kind, SecretValue, choice, table};
 use netstead_wire::Redactor;
 
-use self::client::{Client, Server};
+use self::{
+    client::{Client, Server},
+    reading::KnownWays,
+};
 use super::{DnsKind, serial_steps::SerialSteps, tidy};
 use crate::{BuildContext, Secret, SettingsError};
 
@@ -58,9 +62,9 @@ table! {
         tsig_algorithm: String, default "hmac-sha256";
         /// the key itself in base64, a secret
         tsig_secret: Option<Secret>, unset;
-        /// `transfer`: by AXFR. `query`: where no transfer is allowed, each name that is wanted or ours is asked for alone;
-        /// other names, and so marks of other tools, stay unseen
-        read: Read, default "transfer";
+        /// `transfer`: by AXFR. `query`: each name that is wanted or ours is asked for alone, and other names stay unseen.
+        /// `auto`: by AXFR, and by query where the server refuses a transfer
+        read: Read, default "auto";
         /// zones below a domain, which DNS has no way to ask for
         zones: Vec<Name>, unset;
     }
@@ -70,8 +74,10 @@ choice! {
     /// How a zone is read.
     #[derive(Default)]
     pub enum Read {
-        /// AXFR: the whole zone at one serial.
+        /// By AXFR where the server allows it, else by query.
         #[default]
+        Auto = "auto",
+        /// AXFR: the whole zone at one serial.
         Transfer = "transfer",
         /// Each known name is asked for. Values at other names stay unknown.
         Query = "query",
@@ -153,6 +159,7 @@ pub struct Rfc2136 {
     read: Read,
     zones: Vec<Name>,
     steps: SerialSteps,
+    ways: KnownWays,
 }
 
 impl Rfc2136 {
@@ -185,7 +192,8 @@ impl Rfc2136 {
         let (observer, clock) = (Arc::clone(&context.calls), Arc::clone(&context.clock));
         let client = Client { key, redactor, observer, clock, connect, answer };
         let steps = SerialSteps::default();
-        Ok(Self { servers, client, read: config.read, zones: config.zones, steps })
+        let ways = KnownWays::default();
+        Ok(Self { servers, client, read: config.read, zones: config.zones, steps, ways })
     }
 
     async fn zones_of(&self, server: &Server, domains: &[Name]) -> Result<Vec<Zone>, ProviderError> {
@@ -200,27 +208,6 @@ impl Rfc2136 {
             }
         }
         Ok(found.into_values().collect())
-    }
-
-    async fn read_from(
-        &self,
-        server: &Server,
-        zone: &Name,
-        names: Option<&BTreeSet<Name>>,
-    ) -> Result<ZoneContent, ProviderError> {
-        let mut connection = self.client.connect(server).await?;
-        let (serial, found) = match (self.read, names) {
-            (Read::Transfer, _) => connection.transfer(zone).await?,
-            (Read::Query, Some(names)) => connection.query_names(zone, names).await?,
-            // A short list would read as names gone.
-            (Read::Query, None) => {
-                let reason = format!("no names of `{zone}` are known to ask it for");
-                return Err(ProviderError::Malformed { server: server.to_string(), reason });
-            }
-        };
-        let mut sets = found.into_sets();
-        sets.retain(|set| !update::is_fence(set, zone));
-        Ok(ZoneContent { sign: Some(serial.into()), sets })
     }
 }
 
@@ -254,7 +241,7 @@ impl DnsProvider for Rfc2136 {
     }
 
     fn reads_by_name(&self) -> bool {
-        self.read == Read::Query
+        self.may_read_by_name()
     }
 
     async fn read_names(&self, zone: &Name, names: &BTreeSet<Name>) -> Result<ZoneContent, ProviderError> {
@@ -307,22 +294,6 @@ impl DnsProvider for Rfc2136 {
 }
 
 impl Rfc2136 {
-    async fn read_anywhere(
-        &self,
-        zone: &Name,
-        names: Option<&BTreeSet<Name>>,
-    ) -> Result<ZoneContent, ProviderError> {
-        self.steps.forget(zone);
-        let mut first = None;
-        for server in &self.servers {
-            match self.read_from(server, zone, names).await {
-                Ok(content) => return Ok(content),
-                Err(error) => first = first.or(Some(error)),
-            }
-        }
-        Err(first.unwrap_or_else(|| self.no_server_error()))
-    }
-
     fn no_server_error(&self) -> ProviderError {
         ProviderError::Unreachable { server: self.server(), reason: "there is no server to ask".into() }
     }

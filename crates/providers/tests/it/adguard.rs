@@ -10,7 +10,7 @@ use netstead_providers::{
     contract::{self, Subject},
     dns::adguard::{AdGuard, Config},
 };
-use netstead_testkit::{AdGuardHome, AdGuardVersion, FakeAdGuard, faulty_http::HttpFault};
+use netstead_testkit::{AdGuardHome, AdGuardVersion, FakeAdGuard, HttpFault};
 
 use crate::support::{Counter, a, change, context, request, set, zone};
 
@@ -23,7 +23,7 @@ fn open(url: &str, password: &str, context: &BuildContext) -> Arc<dyn DnsProvide
 }
 
 fn fake() -> (FakeAdGuard, Arc<dyn DnsProvider>) {
-    let server = FakeAdGuard::start(AdGuardVersion::V0_107_79).unwrap();
+    let server = FakeAdGuard::start(AdGuardVersion::V0_107_79);
     let provider = open(&server.http().url(), "netstead-test", &context());
     (server, provider)
 }
@@ -54,7 +54,7 @@ async fn the_real_adguard_home_keeps_the_contract() {
 #[tokio::test]
 async fn every_version_of_adguard_home_keeps_the_contract() {
     for version in VERSIONS {
-        let server = FakeAdGuard::start(version).unwrap();
+        let server = FakeAdGuard::start(version);
         contract::all(&subject(&server.http().url())).await;
         assert_eq!(server.rewrites(), [], "{version:?}");
     }
@@ -179,7 +179,7 @@ async fn an_exception_is_left_alone() {
 /// The server locks an address out after five failures, also for people who know the password.
 #[tokio::test]
 async fn refused_credentials_are_sent_once_a_minute() {
-    let server = FakeAdGuard::start(AdGuardVersion::V0_107_79).unwrap();
+    let server = FakeAdGuard::start(AdGuardVersion::V0_107_79);
     let clock = ManualClock::default();
     let provider = open(&server.http().url(), "netstead-test", &context().with_clock(clock.shared()));
     provider.read(&zone()).await.unwrap();
@@ -203,7 +203,7 @@ async fn refused_credentials_are_sent_once_a_minute() {
 #[tokio::test]
 async fn credentials_that_are_revoked_half_way_end_the_write() {
     let (server, provider) = fake();
-    server.http().fail("POST /control/rewrite/add", 2, HttpFault::Status(401, None));
+    server.http().fail_at("POST /control/rewrite/add", 2, HttpFault::status(401, None));
     let unit = |n: usize| change(None, Some(a(&format!("x{n}.example.test"), &["192.0.2.1"])));
     let done = provider.write(&zone(), &request(1, (0..4).map(unit).collect())).await.unwrap();
     let (yes, no) = (UnitOutcome::Applied, UnitOutcome::NotTried);
@@ -215,7 +215,7 @@ async fn credentials_that_are_revoked_half_way_end_the_write() {
 #[tokio::test]
 async fn a_busy_server_is_heeded_in_the_middle_of_a_batch() {
     let (server, provider) = fake();
-    server.http().fail("POST /control/rewrite/add", 1, HttpFault::Status(429, Some(7)));
+    server.http().fail_at("POST /control/rewrite/add", 1, HttpFault::status(429, Some(7)));
     let unit = |n: usize| change(None, Some(a(&format!("x{n}.example.test"), &["192.0.2.1"])));
     let units: Vec<_> = (0..3).map(unit).collect();
     let done = provider.write(&zone(), &request(1, units.clone())).await.unwrap();
@@ -230,9 +230,9 @@ async fn a_busy_server_is_heeded_in_the_middle_of_a_batch() {
 /// A rewrite that was added without an answer is not added once more.
 #[tokio::test]
 async fn a_lost_answer_makes_no_twin() {
-    for fault in [HttpFault::Lost, HttpFault::Cut, HttpFault::Dropped, HttpFault::Status(500, None)] {
+    for fault in [HttpFault::Lost, HttpFault::Half, HttpFault::Dropped, HttpFault::status(500, None)] {
         let (server, provider) = fake();
-        server.http().fail("POST /control/rewrite/add", 0, fault);
+        server.http().fail_at("POST /control/rewrite/add", 0, fault.clone());
         let units = vec![change(None, Some(a("x.example.test", &["192.0.2.1"])))];
         let done = provider.write(&zone(), &request(1, units.clone())).await.unwrap();
         // Of half an answer without a body the first line is all there is to know.
@@ -251,7 +251,7 @@ async fn half_a_listing_is_an_error() {
     let (server, provider) = fake();
     server.add("x.example.test", "192.0.2.1", true);
     for _ in 0..3 {
-        server.http().fail("GET /control/rewrite/list", 0, HttpFault::Cut);
+        server.http().fail_at("GET /control/rewrite/list", 0, HttpFault::Half);
     }
     let read = provider.read(&zone()).await;
     assert!(matches!(read, Err(ProviderError::Unreachable { .. })), "{read:?}");
@@ -266,7 +266,7 @@ async fn a_server_that_went_away_comes_back() {
     let unit = change(None, Some(a("x.example.test", &["192.0.2.1"])));
     let gone = provider.write(&zone(), &request(1, vec![unit.clone()])).await;
     assert!(matches!(gone, Err(ProviderError::Unreachable { .. })), "{gone:?}");
-    server.http().resume().unwrap();
+    server.http().restart();
     let done = provider.write(&zone(), &request(2, vec![unit])).await;
     assert_eq!(done, Ok(vec![UnitOutcome::Applied].into()));
 }

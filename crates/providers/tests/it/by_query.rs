@@ -2,7 +2,7 @@ use std::net::SocketAddr;
 
 use netstead_model::{DnsProvider as _, ProviderError, UnitOutcome};
 use netstead_providers::dns::rfc2136::{Read, Rfc2136};
-use netstead_testkit::{Bind, Knot, PowerDns, TsigKey};
+use netstead_testkit::{Bind, Knot, PowerDns, SecretiveBind, TsigKey};
 
 use crate::support::{ZONE, a, change, config, name, request, zone};
 
@@ -60,4 +60,36 @@ async fn knot_can_be_read_without_transfer() {
 async fn powerdns_can_be_read_without_transfer() {
     let Some(powerdns) = PowerDns::start(&[ZONE]) else { return };
     check(by_query(powerdns.address(), powerdns.key())).await;
+}
+
+#[tokio::test]
+async fn without_a_choice_a_transfer_is_tried_and_names_are_asked_for_where_it_is_refused() {
+    let Some(open) = Bind::start(&[ZONE]) else { return };
+    let Some(secretive) = SecretiveBind::start(&[ZONE]) else { return };
+    let (www, other) = (a("www.example.test", &["192.0.2.1"]), a("other.example.test", &["192.0.2.2"]));
+    let names = [name("www.example.test")].into();
+    let filled = async |server, key: &TsigKey| {
+        let provider = Rfc2136::new(config(server, key)).unwrap();
+        assert!(provider.reads_by_name(), "nothing is known yet");
+        let units = vec![change(None, Some(www.clone())), change(None, Some(other.clone()))];
+        provider.write(&zone(), &request(1, units)).await.unwrap();
+        provider
+    };
+    let by_transfer = filled(open.address(), open.key()).await;
+    let whole = by_transfer.read_names(&zone(), &names).await.unwrap().sets;
+    assert!(whole.contains(&www) && whole.contains(&other), "{whole:?}");
+    assert!(!by_transfer.reads_by_name());
+
+    let by_query = filled(secretive.address(), secretive.key()).await;
+    let refused = by_query.read(&zone()).await;
+    assert!(matches!(refused, Err(ProviderError::Denied { .. })), "a short list is an error: {refused:?}");
+    let none = by_query.read_names(&zone(), &[].into()).await;
+    assert!(
+        matches!(none, Err(ProviderError::Denied { .. })),
+        "nothing asked is not nothing there: {none:?}"
+    );
+    for _ in 0..2 {
+        assert_eq!(by_query.read_names(&zone(), &names).await.unwrap().sets, [www.clone()]);
+        assert!(by_query.reads_by_name());
+    }
 }

@@ -11,7 +11,7 @@ use netstead_providers::{
     contract::{self, Subject},
     dns::pihole::{Config, PiHole},
 };
-use netstead_testkit::{FakePiHole, faulty_http::HttpFault};
+use netstead_testkit::{FakePiHole, HttpFault};
 
 use crate::support::{Counter, a, change, context, request, set, zone};
 
@@ -21,7 +21,7 @@ fn open(server: &FakePiHole, password: &str, context: &BuildContext) -> Arc<dyn 
 }
 
 fn fake(version: u8) -> (FakePiHole, Arc<dyn DnsProvider>) {
-    let server = FakePiHole::start(version).unwrap();
+    let server = FakePiHole::start(version);
     let provider = open(&server, server.password(), &context());
     (server, provider)
 }
@@ -50,7 +50,7 @@ fn applied(units: usize) -> Result<WriteReply, ProviderError> {
 #[tokio::test]
 async fn both_versions_of_pihole_keep_the_contract() {
     for version in [5, 6] {
-        let server = FakePiHole::start(version).unwrap();
+        let server = FakePiHole::start(version);
         let counter = Counter::default();
         let context_with = context().with_calls(Arc::new(counter.clone()));
         let provider = open(&server, server.password(), &context_with);
@@ -109,10 +109,10 @@ async fn a_server_without_a_free_session_is_busy_until_it_has_one() {
 
 #[tokio::test]
 async fn a_login_whose_answer_is_lost_is_not_repeated_for_a_minute() {
-    let server = FakePiHole::start(6).unwrap();
+    let server = FakePiHole::start(6);
     let clock = ManualClock::default();
     let provider = open(&server, server.password(), &context().with_clock(clock.shared()));
-    server.http().fail("POST /api/auth", 0, HttpFault::Lost);
+    server.http().fail_at("POST /api/auth", 0, HttpFault::Lost);
     for _ in 0..20 {
         let lost = provider.read(&zone()).await;
         assert!(matches!(lost, Err(ProviderError::Unreachable { .. })), "{lost:?}");
@@ -126,7 +126,7 @@ async fn a_login_whose_answer_is_lost_is_not_repeated_for_a_minute() {
 #[tokio::test]
 async fn credentials_that_are_revoked_are_tried_once_a_minute() {
     for version in [5, 6] {
-        let server = FakePiHole::start(version).unwrap();
+        let server = FakePiHole::start(version);
         let clock = ManualClock::default();
         let provider = open(&server, server.password(), &context().with_clock(clock.shared()));
         assert_eq!(provider.write(&zone(), &request(1, vec![host(0)])).await, applied(1));
@@ -161,7 +161,7 @@ async fn many_aliases_take_one_restart() {
 async fn a_restart_that_failed_is_made_before_the_next_look() {
     let (server, provider) = fake(6);
     for _ in 0..3 {
-        server.http().fail("POST /api/action/restartdns", 0, HttpFault::Dropped);
+        server.http().fail_at("POST /api/action/restartdns", 0, HttpFault::Dropped);
     }
     let reply = provider.write(&zone(), &request(1, vec![alias(1)])).await.unwrap();
     assert_eq!(reply.outcomes, [UnitOutcome::Applied]);
@@ -183,7 +183,7 @@ async fn a_server_that_lets_nobody_restart_it_does_so_by_itself() {
 
 #[tokio::test]
 async fn an_app_password_needs_the_right_to_write() {
-    let server = FakePiHole::start(6).unwrap();
+    let server = FakePiHole::start(6);
     let provider = open(&server, server.app_password(), &context());
     provider.read(&zone()).await.unwrap();
     let reason = "an app password may only read; set `webserver.api.app_sudo` on the server".to_owned();
@@ -212,7 +212,7 @@ async fn a_second_factor_needs_an_app_password() {
 #[tokio::test]
 async fn a_server_without_a_password_needs_none() {
     for version in [5, 6] {
-        let server = FakePiHole::start(version).unwrap();
+        let server = FakePiHole::start(version);
         server.change(|state| state.without_password = true);
         let provider = PiHole::open(&Config::new(server.http().url(), None), &context()).unwrap();
         assert_eq!(
@@ -287,7 +287,7 @@ async fn a_pihole_that_is_updated_is_asked_for_its_version_again() {
 
 #[tokio::test]
 async fn another_program_is_no_pihole() {
-    let server = FakePiHole::start(4).unwrap();
+    let server = FakePiHole::start(4);
     let error = open(&server, "x", &context()).read(&zone()).await.unwrap_err();
     let reason =
         "it has the API of neither Pi-hole 5 nor 6; is the address that of its web interface?".to_owned();
@@ -297,7 +297,7 @@ async fn another_program_is_no_pihole() {
 #[tokio::test]
 async fn a_busy_server_is_heeded_in_the_middle_of_a_batch() {
     let (server, provider) = fake(6);
-    server.http().fail("PUT /api/config/dns/hosts", 1, HttpFault::Status(429, Some(7)));
+    server.http().fail_at("PUT /api/config/dns/hosts", 1, HttpFault::status(429, Some(7)));
     let units: Vec<Unit> = (0..3).map(host).collect();
     let reply = provider.write(&zone(), &request(1, units.clone())).await.unwrap();
     assert_eq!(reply.outcomes, [UnitOutcome::Applied, UnitOutcome::NotTried, UnitOutcome::NotTried]);
@@ -308,16 +308,16 @@ async fn a_busy_server_is_heeded_in_the_middle_of_a_batch() {
 
 #[tokio::test]
 async fn a_lost_answer_changes_nothing_else() {
-    for fault in [HttpFault::Lost, HttpFault::Cut, HttpFault::Dropped, HttpFault::Status(500, None)] {
+    for fault in [HttpFault::Lost, HttpFault::Half, HttpFault::Dropped, HttpFault::status(500, None)] {
         let (server, provider) = fake(6);
         for beginning in ["PUT /api/config/dns/hosts", "DELETE /api/config/dns/hosts"] {
-            server.http().fail(beginning, 0, fault);
+            server.http().fail_at(beginning, 0, fault.clone());
         }
         assert_eq!(provider.write(&zone(), &request(1, vec![host(1)])).await, applied(1), "{fault:?}");
         let gone = change(Some(a("x1.example.test", &["192.0.2.1"])), None);
         assert_eq!(provider.write(&zone(), &request(2, vec![gone])).await, applied(1), "{fault:?}");
         let (server, provider) = fake(5);
-        server.http().fail("GET /admin/api.php", 3, fault);
+        server.http().fail_at("GET /admin/api.php", 3, fault.clone());
         let reply = provider.write(&zone(), &request(1, vec![host(1)])).await.unwrap();
         assert_eq!(reply.outcomes, [UnitOutcome::Unknown], "{fault:?}");
         assert_eq!(provider.write(&zone(), &request(2, vec![host(1)])).await, applied(1), "{fault:?}");
@@ -333,7 +333,7 @@ async fn a_server_that_went_away_comes_back() {
         server.http().stop();
         let gone = provider.write(&zone(), &request(1, vec![host(1)])).await;
         assert!(matches!(gone, Err(ProviderError::Unreachable { .. })), "{gone:?}");
-        server.http().resume().unwrap();
+        server.http().restart();
         assert_eq!(provider.write(&zone(), &request(2, vec![host(1)])).await, applied(1));
     }
 }
@@ -343,7 +343,7 @@ async fn half_a_listing_is_an_error() {
     let (server, provider) = fake(6);
     server.change(|state| state.hosts = vec!["192.0.2.1 x.example.test".into()]);
     for _ in 0..3 {
-        server.http().fail("GET /api/config/dns", 0, HttpFault::Cut);
+        server.http().fail_at("GET /api/config/dns", 0, HttpFault::Half);
     }
     let read = provider.read(&zone()).await;
     assert!(matches!(read, Err(ProviderError::Unreachable { .. })), "{read:?}");

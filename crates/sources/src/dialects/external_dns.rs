@@ -61,6 +61,7 @@ fn of(fields: &Fields<'_>, other: Option<&Fields<'_>>, notes: &mut Diagnostics) 
         content: content.clone(),
         ttl,
         proxied,
+        entrypoints: Vec::new(),
         ..NameRequest::new(name, label)
     };
     names.into_iter().map(ask).collect()

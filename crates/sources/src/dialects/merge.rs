@@ -24,7 +24,7 @@ impl RequestMerger {
             let same_name = fresh.entry(ask.name.clone()).or_default();
             let full = same_name.len() >= MOST;
             match same_name.iter_mut().find(|other| other.same_as(&ask)) {
-                Some(other) => add_reason(other, &ask.reason),
+                Some(other) => join(other, &ask),
                 None if !full => same_name.push(ask),
                 None => notes.add(format!("{} is asked for more than {MOST} times", ask.name)),
             }
@@ -34,11 +34,9 @@ impl RequestMerger {
             let decided = here.iter().any(NameRequest::is_pointer);
             for ask in asks {
                 if decided && ask.is_pointer() {
-                    here.iter_mut()
-                        .filter(|other| other.is_pointer())
-                        .for_each(|other| add_reason(other, &ask.reason));
+                    here.iter_mut().filter(|other| other.is_pointer()).for_each(|other| join(other, &ask));
                 } else if let Some(other) = here.iter_mut().find(|other| other.same_as(&ask)) {
-                    add_reason(other, &ask.reason);
+                    join(other, &ask);
                 } else {
                     here.push(ask);
                 }
@@ -54,7 +52,16 @@ impl RequestMerger {
 /// How long the reasons of one name may get.
 const LONGEST: usize = 400;
 
-fn add_reason(ask: &mut NameRequest, reason: &str) {
+/// Two requests as one: it is reached wherever one of them is.
+fn join(ask: &mut NameRequest, other: &NameRequest) {
+    if ask.entrypoints.is_empty() || other.entrypoints.is_empty() {
+        ask.entrypoints.clear();
+    } else {
+        ask.entrypoints.extend(other.entrypoints.iter().cloned());
+        ask.entrypoints.sort_unstable();
+        ask.entrypoints.dedup();
+    }
+    let reason = &other.reason;
     if ask.reason.split(", ").all(|known| known != reason) && ask.reason.len() + reason.len() < LONGEST {
         ask.reason.push_str(", ");
         ask.reason.push_str(reason);

@@ -20,6 +20,8 @@ pub struct NameRequest {
     pub share: Option<bool>,
     /// Whether a provider that can stand in front of the target shall do so.
     pub proxied: Option<bool>,
+    /// The entry points of the proxy that it is reached under; empty means all.
+    pub entrypoints: Vec<String>,
     /// The labels it comes from.
     pub reason: String,
 }
@@ -44,6 +46,7 @@ impl NameRequest {
             adopt: None,
             share: None,
             proxied: None,
+            entrypoints: Vec::new(),
             reason: reason.into(),
         }
     }
@@ -58,7 +61,7 @@ impl NameRequest {
         }
     }
 
-    /// Everything but the reason is the same.
+    /// Everything but the reason and the entry points is the same.
     pub(super) fn same_as(&self, other: &Self) -> bool {
         self.content == other.content
             && self.ttl == other.ttl
@@ -87,6 +90,7 @@ impl NameRequest {
             borrowed: false,
             moves,
             proxied: self.proxied,
+            entrypoints: self.entrypoints.clone(),
         };
         Ok(contents.into_iter().map(wish).collect())
     }

@@ -39,6 +39,7 @@ pub(super) fn read(fields: &Fields<'_>, notes: &mut Diagnostics) -> Vec<NameRequ
         adopt,
         share,
         proxied,
+        entrypoints: Vec::new(),
         reason,
     };
     names.into_iter().map(ask).collect()

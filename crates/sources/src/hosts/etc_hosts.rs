@@ -71,6 +71,7 @@ pub(super) fn read(text: &str, whole: bool) -> Content {
                 borrowed: false,
                 moves: false,
                 proxied: None,
+                entrypoints: Vec::new(),
             }],
         })
         .collect();

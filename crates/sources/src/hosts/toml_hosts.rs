@@ -51,6 +51,7 @@ pub(super) fn read(text: &str) -> Result<Content, String> {
             borrowed: false,
             moves: false,
             proxied: None,
+            entrypoints: Vec::new(),
         };
         let mut wishes = Vec::new();
         if !entry.addresses.is_empty() {

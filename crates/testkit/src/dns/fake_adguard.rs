@@ -1,13 +1,10 @@
 //! [`FakeAdGuard`]: the rewrites of AdGuard Home as its API has them, for faults that the real one cannot be told to have.
 
-use std::{
-    io,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
-use crate::faulty_http::{FakeReply, FakeRequest, FaultyHttp};
+use crate::fake_http::{FakeHttp, HttpRequest, HttpResponse};
 
 /// `netstead:netstead-test` as HTTP sends it.
 const BASIC: &str = "Basic bmV0c3RlYWQ6bmV0c3RlYWQtdGVzdA==";
@@ -28,7 +25,7 @@ pub enum AdGuardVersion {
 /// An AdGuard Home that only has rewrites.
 #[derive(Debug)]
 pub struct FakeAdGuard {
-    http: FaultyHttp,
+    http: FakeHttp,
     held: Arc<Mutex<Held>>,
 }
 
@@ -41,15 +38,15 @@ struct Held {
 }
 
 impl FakeAdGuard {
-    pub fn start(version: AdGuardVersion) -> io::Result<Self> {
+    pub fn start(version: AdGuardVersion) -> Self {
         let held: Arc<Mutex<Held>> = Arc::default();
         let inside = Arc::clone(&held);
-        let http = FaultyHttp::start(move |request| answer(request, version, &mut lock(&inside)))?;
-        Ok(Self { http, held })
+        let http = FakeHttp::start(move |request| answer(request, version, &mut lock(&inside)));
+        Self { http, held }
     }
 
     /// The server itself: its address, and the faults that it is told to have.
-    pub fn http(&self) -> &FaultyHttp {
+    pub fn http(&self) -> &FakeHttp {
         &self.http
     }
 
@@ -78,46 +75,44 @@ fn lock(held: &Mutex<Held>) -> MutexGuard<'_, Held> {
     held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn answer(request: &FakeRequest, version: AdGuardVersion, held: &mut Held) -> FakeReply {
-    let login = request.headers.get("authorization").is_some_and(|login| login == BASIC);
+fn answer(request: &HttpRequest, version: AdGuardVersion, held: &mut Held) -> HttpResponse {
+    let login = request.header("authorization").is_some_and(|login| login == BASIC);
     if !login || held.revoked || held.failures >= MOST_FAILURES {
         held.failures += 1;
-        return FakeReply::new(401, "");
+        return HttpResponse::new(401, "");
     }
     held.failures = 0;
     let changes = request.method != "GET";
-    if changes && request.headers.get("content-type").is_none_or(|kind| kind != "application/json") {
-        return FakeReply::new(415, "only content-type application/json is allowed\n");
+    if changes && request.header("content-type").is_none_or(|kind| kind != "application/json") {
+        return HttpResponse::new(415, "only content-type application/json is allowed\n");
     }
     match (request.method.as_str(), request.path.as_str()) {
-        ("GET", "/control/rewrite/list") => {
-            FakeReply::new(200, list(version, held).to_string()).header("Content-Type", "application/json")
-        }
-        ("POST", "/control/rewrite/add") => match entry(&request.body, "") {
+        ("GET", "/control/rewrite/list") => HttpResponse::json(200, list(version, held).to_string()),
+        ("POST", "/control/rewrite/add") => match entry(&request.text(), "") {
             Ok((domain, answer, enabled)) => {
                 if !valid(&answer) {
-                    return FakeReply::new(400, format!("normalizing: invalid CNAME target {answer:?}\n"));
+                    return HttpResponse::new(400, format!("normalizing: invalid CNAME target {answer:?}\n"));
                 }
                 let enabled = enabled.unwrap_or(true) || version < AdGuardVersion::V0_107_79;
                 held.rewrites.push((domain.to_lowercase(), answer, enabled));
-                FakeReply::new(200, "")
+                HttpResponse::new(200, "")
             }
-            Err(problem) => FakeReply::new(400, problem),
+            Err(problem) => HttpResponse::new(400, problem),
         },
-        ("POST", "/control/rewrite/delete") => match entry(&request.body, "") {
+        ("POST", "/control/rewrite/delete") => match entry(&request.text(), "") {
             Ok((domain, answer, _)) => {
                 held.rewrites.retain(|one| (&one.0, &one.1) != (&domain, &answer));
-                FakeReply::new(200, "")
+                HttpResponse::new(200, "")
             }
-            Err(problem) => FakeReply::new(400, problem),
+            Err(problem) => HttpResponse::new(400, problem),
         },
         ("PUT", "/control/rewrite/update") if version > AdGuardVersion::V0_107_20 => {
-            update(&request.body, held)
+            update(&request.text(), held)
         }
         (_, "/control/rewrite/add" | "/control/rewrite/delete" | "/control/rewrite/list") => {
-            FakeReply::new(405, "only the right method is allowed\n")
+            HttpResponse::new(405, "only the right method is allowed\n")
         }
-        _ => FakeReply::new(404, "404 page not found\n"),
+        _ => HttpResponse::new(404, "404 page not found\n"),
     }
 }
 
@@ -132,20 +127,20 @@ fn list(version: AdGuardVersion, held: &Held) -> Value {
     held.rewrites.iter().map(one).collect()
 }
 
-fn update(body: &str, held: &mut Held) -> FakeReply {
+fn update(body: &str, held: &mut Held) -> HttpResponse {
     let (old, new) = match (entry(body, "/target"), entry(body, "/update")) {
         (Ok(old), Ok(new)) => (old, new),
-        (Err(problem), _) | (_, Err(problem)) => return FakeReply::new(400, problem),
+        (Err(problem), _) | (_, Err(problem)) => return HttpResponse::new(400, problem),
     };
     if !valid(&new.1) {
-        return FakeReply::new(400, format!("normalizing: invalid CNAME target {:?}\n", new.1));
+        return HttpResponse::new(400, format!("normalizing: invalid CNAME target {:?}\n", new.1));
     }
     match held.rewrites.iter_mut().find(|one| (&one.0, &one.1) == (&old.0, &old.1)) {
         Some(one) => {
             *one = (new.0.to_lowercase(), new.1, new.2.unwrap_or(one.2));
-            FakeReply::new(200, "")
+            HttpResponse::new(200, "")
         }
-        None => FakeReply::new(400, "target rule not found\n"),
+        None => HttpResponse::new(400, "target rule not found\n"),
     }
 }
 

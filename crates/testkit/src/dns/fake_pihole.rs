@@ -3,12 +3,9 @@
 mod five;
 mod six;
 
-use std::{
-    io,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::faulty_http::{FakeReply, FaultyHttp};
+use crate::fake_http::{FakeHttp, HttpResponse};
 
 /// The password of the web interface.
 const PASSWORD: &str = "netstead-test";
@@ -22,7 +19,7 @@ const SEATS: usize = 16;
 /// A Pi-hole that only has local DNS records.
 #[derive(Debug)]
 pub struct FakePiHole {
-    http: FaultyHttp,
+    http: FakeHttp,
     held: Arc<Mutex<PiHoleState>>,
 }
 
@@ -54,7 +51,7 @@ pub struct PiHoleState {
 }
 
 impl FakePiHole {
-    pub fn start(version: u8) -> io::Result<Self> {
+    pub fn start(version: u8) -> Self {
         let state = PiHoleState {
             version,
             hosts: Vec::new(),
@@ -73,19 +70,19 @@ impl FakePiHole {
         };
         let held = Arc::new(Mutex::new(state));
         let inside = Arc::clone(&held);
-        let http = FaultyHttp::start(move |request| {
+        let http = FakeHttp::start(move |request| {
             let mut held = inside.lock().unwrap_or_else(PoisonError::into_inner);
             match (held.version, request.path.starts_with("/api/")) {
                 (6, true) => six::answer(request, &mut held),
                 (5, false) if request.path == "/admin/api.php" => five::answer(request, &mut held),
-                _ => FakeReply::new(404, "<html>404 Not Found</html>"),
+                _ => HttpResponse::new(404, "<html>404 Not Found</html>"),
             }
-        })?;
-        Ok(Self { http, held })
+        });
+        Self { http, held }
     }
 
     /// The server itself: its address, and the faults that it is told to have.
-    pub fn http(&self) -> &FaultyHttp {
+    pub fn http(&self) -> &FakeHttp {
         &self.http
     }
 

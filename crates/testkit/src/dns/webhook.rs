@@ -5,13 +5,8 @@ mod dnsweaver;
 mod netstead;
 mod signature;
 
-use std::{
-    collections::VecDeque,
-    sync::{Mutex, PoisonError},
-};
-
 pub use self::{dnsweaver::DnsweaverReceiver, netstead::WebhookReceiver};
-use crate::http_fake::{HttpAnswer, HttpRequest, Sent};
+use crate::fake_http::{FakeHttp, HttpFault};
 
 /// A fault for one of the next changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,26 +23,20 @@ pub enum WebhookFault {
     HalfAnswer,
 }
 
-/// Faults in the order in which changes meet them.
-#[derive(Debug, Default)]
-struct Faults(Mutex<VecDeque<WebhookFault>>);
-
-impl Faults {
-    fn plan(&self, faults: &[WebhookFault]) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(faults);
-    }
-
-    /// Answers a change, with the next fault if there is one.
-    fn around(&self, request: &HttpRequest, answer: impl FnOnce(&HttpRequest) -> HttpAnswer) -> HttpAnswer {
-        let fault = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-        match fault.unwrap_or(WebhookFault::None) {
-            WebhookFault::None => answer(request),
-            WebhookFault::Busy(seconds) => {
-                HttpAnswer { headers: vec![("retry-after", seconds.to_string())], ..HttpAnswer::empty(429) }
+/// Plans faults for the next changes, in this order.
+fn plan(http: &FakeHttp, faults: &[WebhookFault]) {
+    let mut passing = 0;
+    for fault in faults {
+        let fault = match fault {
+            WebhookFault::None => {
+                passing += 1;
+                continue;
             }
-            WebhookFault::Broken => HttpAnswer::empty(500),
-            WebhookFault::LostAnswer => HttpAnswer { sent: Sent::Nothing, ..answer(request) },
-            WebhookFault::HalfAnswer => HttpAnswer { sent: Sent::Half, ..answer(request) },
-        }
+            WebhookFault::Busy(seconds) => HttpFault::status(429, Some(*seconds)),
+            WebhookFault::Broken => HttpFault::status(500, None),
+            WebhookFault::LostAnswer => HttpFault::Lost,
+            WebhookFault::HalfAnswer => HttpFault::Half,
+        };
+        http.fail(passing, 1, fault, |request| request.method != "GET");
     }
 }

@@ -38,7 +38,8 @@ fn written(response: &HttpResponse) -> String {
     let HttpResponse { status, headers, body } = response;
     let headers =
         headers.iter().fold(String::new(), |text, (name, value)| text + name + ": " + value + "\r\n");
-    format!("HTTP/1.1 {status} .\r\ncontent-length: {}\r\n{headers}\r\n{body}", body.len())
+    let length = if *status == 204 { String::new() } else { format!("content-length: {}\r\n", body.len()) };
+    format!("HTTP/1.1 {status} .\r\n{length}{headers}\r\n{body}")
 }
 
 /// The next request; none at the end of the connection.
@@ -57,8 +58,9 @@ fn read(reader: &mut BufReader<&TcpStream>) -> io::Result<Option<HttpRequest>> {
         let Some((name, value)) = line.trim_end().split_once(':') else { break };
         headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
     }
-    let (method, path, query) = (method.to_owned(), decoded(path), pairs(query));
-    let mut request = HttpRequest { method, path, query, headers, body: Vec::new() };
+    let (method, target) = (method.to_owned(), target.to_owned());
+    let (path, query) = (decoded(path), pairs(query));
+    let mut request = HttpRequest { method, path, target, query, headers, body: Vec::new() };
     let length = request.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
     request.body = vec![0; length];
     reader.read_exact(&mut request.body)?;

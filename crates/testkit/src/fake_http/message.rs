@@ -4,8 +4,10 @@
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpRequest {
     pub method: String,
-    /// Without the query.
+    /// Decoded, without the query.
     pub path: String,
+    /// With the query, as it was sent.
+    pub target: String,
     pub query: Vec<(String, String)>,
     /// Names are in lower case.
     pub headers: Vec<(String, String)>,
@@ -29,6 +31,11 @@ impl HttpRequest {
         self.query.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
     }
 
+    /// The body as text; what is not UTF-8 is replaced.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
     /// The pairs of a form in the body; none if the body is no form.
     pub fn form(&self) -> Vec<(String, String)> {
         let is_form =
@@ -38,9 +45,18 @@ impl HttpRequest {
 }
 
 impl HttpResponse {
+    pub fn new(status: u16, body: impl Into<String>) -> Self {
+        Self { status, headers: Vec::new(), body: body.into() }
+    }
+
     pub fn json(status: u16, body: impl Into<String>) -> Self {
         let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
         Self { status, headers, body: body.into() }
+    }
+
+    /// JSON that is no text yet.
+    pub fn value(status: u16, body: &serde_json::Value) -> Self {
+        Self::json(status, body.to_string())
     }
 
     #[must_use]
@@ -61,7 +77,7 @@ pub(super) fn pairs(text: &str) -> Vec<(String, String)> {
 }
 
 /// Without `%` escapes.
-pub(super) fn decoded(text: &str) -> String {
+pub(crate) fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&byte, after)) = rest.split_first() {

@@ -2,7 +2,7 @@
 
 use netstead_model::{Name, ProviderError, RecordData, RecordType};
 use netstead_plan::{
-    ActualZone, Origin, OwnedValue, OwnerId,
+    Actual, ActualZone, Origin, OwnedValue, OwnerId,
     marks::{
         Mark, Tool, adoptable, catalogues, external_dns::Naming, is_mark, mark_name, recover, superseded,
     },
@@ -27,7 +27,7 @@ impl Worker<DnsPass> {
         name: &Name,
         kind: Option<RecordType>,
     ) -> Result<AdoptionCandidates, ProviderError> {
-        let (actual, errors) = self.read_zones(Some(name), |zone| name.is_subdomain_of(zone)).await?;
+        let (actual, errors) = self.read_zones(Some(name), None, |zone| name.is_subdomain_of(zone)).await?;
         let mut found = AdoptionCandidates { left: unread(errors), ..AdoptionCandidates::default() };
         let zone = actual.zones.iter().max_by_key(|zone| zone.name.as_str().len());
         // What could not be read may be nearer to the name.
@@ -58,7 +58,7 @@ impl Worker<DnsPass> {
         zone: Option<&Name>,
     ) -> Result<AdoptionCandidates, ProviderError> {
         let wanted = |name: &Name| zone.is_none_or(|zone| zone == name);
-        let (actual, errors) = self.read_zones(zone, wanted).await?;
+        let (actual, errors) = self.read_zones(zone, Some(tool), wanted).await?;
         let mut found = AdoptionCandidates { left: unread(errors), ..AdoptionCandidates::default() };
         let mut all = adoptable(&actual, naming);
         all.retain(|one| one.tool == tool && id.is_none_or(|id| one.id.as_deref() == Some(id)));
@@ -79,12 +79,30 @@ impl Worker<DnsPass> {
         }
         if tool == Tool::Dnsweaver {
             found.puts.extend(catalogues(&actual, &all));
+            // Where a server holds no marks, dnsweaver takes what is equal to its wishes for its own.
+            if !self.state.settings.marks && id.is_none() {
+                self.add_equal_values(&actual, &mut found);
+            }
         }
         Ok(found)
     }
 
+    /// Adds the values that are exactly what is asked for here.
+    fn add_equal_values(&self, actual: &Actual, found: &mut AdoptionCandidates) {
+        let desired = self.snapshot.read().desired.clone();
+        for set in actual.zones.iter().filter_map(|zone| zone.sets.as_ref()).flatten() {
+            let wanted = desired.of(&set.name).iter().find(|wanted| wanted.kind == set.kind);
+            let equal = |data: &&RecordData| wanted.is_some_and(|wanted| wanted.has(data));
+            for data in set.values.iter().filter(equal) {
+                if self.state.owned.get(&set.name, data).is_none() {
+                    found.add_value(&set.name, data, Some("dnsweaver, which has no marks there".to_owned()));
+                }
+            }
+        }
+    }
+
     async fn adoptable_by_marks(&self, owner: &OwnerId) -> Result<AdoptionCandidates, ProviderError> {
-        let (actual, errors) = self.read_zones(None, |_| true).await?;
+        let (actual, errors) = self.read_zones(None, None, |_| true).await?;
         let mut found = AdoptionCandidates { left: unread(errors), ..AdoptionCandidates::default() };
         let recovered = recover(owner, &actual);
         for (name, values) in recovered.owned.iter() {

@@ -15,6 +15,9 @@ table! {
         domains: Option<Vec<Parsed<DomainMatch>>>, unset "all for `builtin`, else needed";
         /// names it never touches; looked at first
         exclude_domains: Vec<Parsed<DomainMatch>>, unset "none";
+        /// of the names of a proxy only those whose router is on one of these entry points, as Traefik's labels and files name
+        /// them; names that no router has, and routers that name none, always count
+        entrypoints: OneOrMore<String>, unset "all";
         /// `managed`; `additive` never deletes; `create-only`; `authoritative` replaces what others have at names that are
         /// asked for; `observe` plans and never writes
         mode: ModeWord, default "managed";
@@ -110,6 +113,8 @@ impl Setting for Breaker {
 pub(crate) struct Common {
     pub(crate) domains: Vec<DomainMatch>,
     pub(crate) exclude_domains: Vec<DomainMatch>,
+    /// Entry points of proxies whose names are written there; empty means all.
+    pub(crate) entrypoints: Vec<String>,
     pub(crate) mode: Mode,
     pub(crate) target: Option<ProviderTarget>,
     /// The target is found while the server runs.
@@ -148,6 +153,7 @@ impl Common {
         let owner = self.owner.as_ref().unwrap_or(owner).clone();
         let mut settings = Settings::new(name.clone(), owner, self.domains.clone());
         settings.exclude_domains.clone_from(&self.exclude_domains);
+        settings.entrypoints.clone_from(&self.entrypoints);
         settings.mode = self.mode;
         settings.target.clone_from(&self.target);
         settings.kind = self.record_type;
@@ -212,6 +218,7 @@ pub(super) fn read(section: &mut Section<'_, '_>, every: bool) -> Option<Common>
             None => vec!["*".parse().ok()?],
         },
         exclude_domains: matches(keys.exclude_domains),
+        entrypoints: keys.entrypoints.to_vec(),
         mode: match keys.mode {
             ModeWord::Managed => Mode::Managed,
             ModeWord::Additive => Mode::Additive,

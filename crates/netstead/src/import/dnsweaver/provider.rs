@@ -56,28 +56,55 @@ pub(super) fn add(draft: &mut Draft, variables: &Variables, name: &str) {
     let prefix = super::prefix_of(name);
     let instance = Instance { variables, prefix };
     let kind = instance.get("TYPE").unwrap_or_default().to_ascii_lowercase();
-    let mut table = Table::new("dns", &name.to_ascii_lowercase());
+    let mut table = Table::new("dns", &name.to_ascii_lowercase(), &subject(&instance));
     match KINDS.iter().find(|(known, _)| *known == kind) {
         Some(("pihole", _)) if pihole_access(&instance) == Some("file") => {
             let why =
                 "Netstead changes a Pi-hole over its API, not its files: write `type`, `url` and `password`";
-            return absent(draft, &instance, name, why);
+            return absent(draft, &instance, name, why, None);
         }
         Some((_, carry_over)) => carry_over(&mut table, &instance),
-        None if kind.is_empty() => return absent(draft, &instance, name, "it has no type"),
+        None if kind.is_empty() => {
+            let hint = format!("set DNSWEAVER_{}TYPE", instance.prefix);
+            return absent(draft, &instance, name, "it has no type", Some(&hint));
+        }
         None => {
-            let why = format!("Netstead has no provider of type `{kind}` yet");
-            return absent(draft, &instance, name, &why);
+            let why = format!("Netstead has no provider of type `{kind}`");
+            return absent(draft, &instance, name, &why, Some(ELSEWHERE));
         }
     }
     domains(&mut table, &instance);
     shared(&mut table, &instance);
-    draft.table(&table);
+    refuse_unknown_filters(&mut table, &instance);
+    draft.table(table);
 }
 
-fn absent(draft: &mut Draft, instance: &Instance<'_>, name: &str, why: &str) {
+/// The ways to a server that has no provider here.
+const ELSEWHERE: &str = "reach it through a program of your own (`type = \"webhook\"`), or through one of the many \
+                         webhook providers of external-dns (`type = \"external-dns\"`)";
+
+/// The beginnings of settings that say what is not published.
+const FILTERS: [&str; 4] = ["EXCLUDE", "ENTRYPOINT", "INCLUDE", "MATCH_LABELED_ONLY"];
+
+fn subject(instance: &Instance<'_>) -> String {
+    format!("DNSWEAVER_{}*", instance.prefix)
+}
+
+/// Leaves an instance out whose names would be published more widely than a setting of it says.
+fn refuse_unknown_filters(table: &mut Table, instance: &Instance<'_>) {
+    for filter in FILTERS {
+        let unknown = instance.variables.left_below(&instance.name(filter));
+        for variable in unknown {
+            table.refuse(format!(
+                "{variable} narrows what is published, and Netstead does not know this setting"
+            ));
+        }
+    }
+}
+
+fn absent(draft: &mut Draft, instance: &Instance<'_>, name: &str, why: &str, hint: Option<&str>) {
     draft.space();
-    draft.remark(&format!("The instance `{name}` is left out: {why}."));
+    draft.warn(&subject(instance), &format!("The instance `{name}` is left out: {why}"), hint);
     for line in instance.variables.below(&instance.prefix) {
         draft.remark(&format!("  {line}"));
     }
@@ -129,7 +156,7 @@ fn pihole(table: &mut Table, instance: &Instance<'_>) {
     }
     for suffix in ["CONFIG_DIR", "CONFIG_FILE", "RELOAD_COMMAND"] {
         if let Some(value) = instance.get(suffix) {
-            table.remark(&format!("{suffix}={value}: not needed with its API"));
+            table.warn(&format!("{suffix}={value}: not needed with its API"));
         }
     }
     tls(table, instance);
@@ -196,7 +223,7 @@ fn tls(table: &mut Table, instance: &Instance<'_>) {
         table.raw("insecure", "true");
     }
     if let Some(version) = instance.get("TLS_MIN_VERSION") {
-        table.remark(&format!("TLS_MIN_VERSION={version}: it is 1.2 here"));
+        table.warn(&format!("TLS_MIN_VERSION={version}: it is 1.2 here"));
     }
 }
 
@@ -215,11 +242,9 @@ fn rfc2136(table: &mut Table, instance: &Instance<'_>) {
     if let Some(zone) = instance.get("ZONE") {
         table.list("zones", &[zone.trim_end_matches('.')]);
     }
-    // As dnsweaver does; `transfer` is quicker where the server allows it.
-    table.text("read", "query");
     for suffix in ["TIMEOUT", "USE_TCP"] {
         if let Some(value) = instance.get(suffix) {
-            table.remark(&format!("{suffix}={value}: not needed here"));
+            table.warn(&format!("{suffix}={value}: not needed here"));
         }
     }
 }
@@ -237,7 +262,7 @@ fn webhook(table: &mut Table, instance: &Instance<'_>) {
             table.text("auth_header", header);
             table.raw("auth_token", token);
         }
-        (None, Some(_)) => table.remark("AUTH_TOKEN without AUTH_HEADER is not sent, by dnsweaver neither"),
+        (None, Some(_)) => table.warn("AUTH_TOKEN without AUTH_HEADER is not sent, by dnsweaver neither"),
         _ => {}
     }
     if let Some(timeout) = instance.get("TIMEOUT") {
@@ -245,7 +270,7 @@ fn webhook(table: &mut Table, instance: &Instance<'_>) {
     }
     for suffix in ["RETRIES", "RETRY_DELAY"] {
         if let Some(value) = instance.get(suffix) {
-            table.remark(&format!("{suffix}={value}: how often something is repeated is not set here"));
+            table.warn(&format!("{suffix}={value}: how often something is repeated is not set here"));
         }
     }
     tls(table, instance);
@@ -275,7 +300,13 @@ fn domains(table: &mut Table, instance: &Instance<'_>) {
     domains.retain(|domain| {
         domain.strip_prefix("*.").is_none_or(|plain| !whole.iter().any(|other| other == plain))
     });
-    domains.extend(instance.get("DOMAINS_REGEX").map(|regex| format!("/{regex}/")));
+    let regex = instance.get("DOMAINS_REGEX");
+    if let (Some(_), false) = (regex, written.is_empty()) {
+        table.refuse(
+            "DOMAINS and DOMAINS_REGEX are both set, and dnsweaver takes only one of them".to_owned(),
+        );
+    }
+    domains.extend(regex.map(|regex| format!("/{regex}/")));
     table.list("domains", &domains);
     for domain in instance.list("EXCLUDE_DOMAINS") {
         let domain = domain.trim_end_matches('.').to_ascii_lowercase();
@@ -314,14 +345,10 @@ fn shared(table: &mut Table, instance: &Instance<'_>) {
         (_, Some(mode)) => table.text("target", mode),
         (Some(target), None) => table.text("target", target),
         (None, None) => {
-            table.remark("dnsweaver needs TARGET here; without it names point at what they belong to");
+            table.warn("dnsweaver needs TARGET here; without it names point at what they belong to");
         }
     }
-    for suffix in ["TARGET_REFRESH_INTERVAL", "TARGET_PUBLIC_ENDPOINTS"] {
-        if let Some(value) = instance.get(suffix) {
-            table.remark(&format!("{suffix}={value} is not carried over"));
-        }
-    }
+    target_lookup(table, instance);
     table.raw("ttl", instance.get("TTL").or(variables.get("DEFAULT_TTL")).unwrap_or(TTL));
     let mode = if variables.flag("DRY_RUN") == Some(true) {
         "observe"
@@ -336,15 +363,39 @@ fn shared(table: &mut Table, instance: &Instance<'_>) {
     if adopt == Some(true) {
         table.raw("adopt", "true");
     }
-    let _ = instance.get("ADOPT_EXISTING_ALLOW_OVERRIDES");
+    if instance.flag("ADOPT_EXISTING_ALLOW_OVERRIDES") == Some(false) {
+        table.warn("ADOPT_EXISTING_ALLOW_OVERRIDES=false: labels may always ask for adoption here");
+    }
     // dnsweaver makes no PTR.
     table.raw("reverse", "false");
     if let Some(interval) = variables.get("RECONCILE_INTERVAL") {
         table.text("interval", interval);
     }
-    if let Some(entrypoints) = instance.get("ENTRYPOINTS") {
-        table.remark(&format!(
-            "ENTRYPOINTS={entrypoints}: which routers count is a matter of the source here, not of the server"
-        ));
+    let entrypoints = instance.list("ENTRYPOINTS");
+    if !entrypoints.is_empty() {
+        table.list("entrypoints", &entrypoints);
     }
+}
+
+/// How a target that moves is found.
+fn target_lookup(table: &mut Table, instance: &Instance<'_>) {
+    let mode = instance.get("TARGET_MODE").unwrap_or_default();
+    if let Some(interval) = instance.get("TARGET_REFRESH_INTERVAL") {
+        if mode.is_empty() {
+            table.warn(&format!("TARGET_REFRESH_INTERVAL={interval} means nothing without TARGET_MODE"));
+        } else {
+            table.text("target_interval", interval);
+        }
+    }
+    let endpoints = instance.list("TARGET_PUBLIC_ENDPOINTS");
+    if endpoints.is_empty() {
+        return;
+    }
+    if mode != "public" {
+        return table.warn("TARGET_PUBLIC_ENDPOINTS means nothing without TARGET_MODE=public");
+    }
+    let url = |endpoint: &&str| {
+        if endpoint.contains("://") { (*endpoint).to_owned() } else { format!("https://{endpoint}") }
+    };
+    table.list("target_endpoints", &endpoints.iter().map(url).collect::<Vec<_>>());
 }

@@ -5,6 +5,9 @@ use crate::import::{
     draft::{Draft, Table},
 };
 
+/// What `DNSWEAVER_SOURCES` may name.
+const KNOWN: [&str; 7] = ["traefik", "caddy", "nginx-proxy", "dnsweaver", "kubernetes", "proxmox", "incus"];
+
 pub(super) fn add(draft: &mut Draft, variables: &Variables) {
     let mut sources = variables.list("SOURCES");
     sources.extend(variables.list("SOURCE"));
@@ -16,6 +19,16 @@ pub(super) fn add(draft: &mut Draft, variables: &Variables) {
         docker(draft, variables, &sources);
     }
     files(draft, variables);
+    if !matches!(platform, "docker" | "kubernetes" | "both" | "none" | "standalone") {
+        draft.space();
+        let remark = format!("the platform `{platform}` is not known, so nothing is looked at there");
+        draft.warn("DNSWEAVER_PLATFORM", &remark, None);
+    }
+    for source in sources.iter().filter(|source| !KNOWN.contains(source)) {
+        draft.space();
+        let remark = format!("Netstead has no source `{source}`, so none of its names is published");
+        draft.warn("DNSWEAVER_SOURCES", &remark, None);
+    }
     if matches!(platform, "kubernetes" | "both") || sources.contains(&"kubernetes") {
         beyond(draft, variables, "Kubernetes", "K8S_");
     }
@@ -27,7 +40,7 @@ pub(super) fn add(draft: &mut Draft, variables: &Variables) {
 }
 
 fn docker(draft: &mut Draft, variables: &Variables, sources: &[&str]) {
-    let mut table = Table::new("source", "docker");
+    let mut table = Table::new("source", "docker", super::ALL);
     table.text("type", "docker");
     if let Some(host) = variables.get("DOCKER_HOST") {
         table.text("host", host);
@@ -43,14 +56,18 @@ fn docker(draft: &mut Draft, variables: &Variables, sources: &[&str]) {
         }
     }
     table.list("dialects", &dialects);
+    let entrypoints = variables.list("SOURCE_TRAEFIK_DEFAULT_ENTRYPOINTS");
+    if !entrypoints.is_empty() && dialects.contains(&"traefik") {
+        table.list("default_entrypoints", &entrypoints);
+    }
     if variables.flag("CLEANUP_ON_STOP") == Some(false) {
         table.raw("keep_stopped", "true");
     }
     consent(&mut table, variables);
     if variables.get("DOCKER_CONNECT_TIMEOUT").is_some() {
-        table.remark("DNSWEAVER_DOCKER_CONNECT_TIMEOUT: a Docker that is not there yet is waited for");
+        table.warn("DNSWEAVER_DOCKER_CONNECT_TIMEOUT: a Docker that is not there yet is waited for");
     }
-    draft.table(&table);
+    draft.table(table);
 }
 
 fn files(draft: &mut Draft, variables: &Variables) {
@@ -63,7 +80,7 @@ fn files(draft: &mut Draft, variables: &Variables) {
     if paths.is_empty() {
         return;
     }
-    let mut table = Table::new("source", "traefik");
+    let mut table = Table::new("source", "traefik", "DNSWEAVER_SOURCE_TRAEFIK_*");
     table.text("type", "traefik");
     table.list("paths", &paths);
     if !pattern.is_empty() {
@@ -76,7 +93,7 @@ fn files(draft: &mut Draft, variables: &Variables) {
         table.list("default_entrypoints", &entrypoints);
     }
     consent(&mut table, variables);
-    draft.table(&table);
+    draft.table(table);
 }
 
 /// A domain that an instance names by itself may be asked for by labels, as dnsweaver allows it.
@@ -94,7 +111,8 @@ fn consent(table: &mut Table, variables: &Variables) {
 /// What Netstead does not look at yet.
 fn beyond(draft: &mut Draft, variables: &Variables, name: &str, prefix: &str) {
     draft.space();
-    draft.remark(&format!("Netstead has no source for {name} yet:"));
+    let remark = format!("Netstead has no source for {name} yet, so none of its names is published");
+    draft.warn(&format!("DNSWEAVER_{prefix}*"), &remark, None);
     for line in variables.below(prefix) {
         draft.remark(&format!("  {line}"));
     }

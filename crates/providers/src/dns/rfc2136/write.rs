@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use netstead_model::{Name, ProviderError, UnitOutcome, WriteReply, WriteRequest};
 
 use super::{
-    Read, Rfc2136,
+    Rfc2136,
     client::{Connection, Server, code_name},
     update::{Mark, Update, fence_name},
 };
@@ -262,7 +262,7 @@ impl Job<'_> {
     /// What stands at the names of `batch`, over a connection of its own: some servers close one after a transfer.
     async fn current(&self, batch: &[usize]) -> Result<ServerRecords, ProviderError> {
         let mut connection = self.provider.client.connect(self.server).await?;
-        if batch.len() > FEW && self.provider.read == Read::Transfer {
+        if batch.len() > FEW && self.provider.transfers(self.zone) {
             return Ok(connection.transfer(self.zone).await?.1);
         }
         let units = batch.iter().filter_map(|index| self.request.units.get(*index));

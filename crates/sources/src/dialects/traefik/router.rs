@@ -38,14 +38,15 @@ impl<'a> Router<'a> {
             return Ok(Vec::new());
         };
         let rule = rule::read(text)?;
+        let entrypoints: Vec<String> = self.entrypoints(settings).into_iter().map(str::to_owned).collect();
         let mut asks = Vec::new();
         for host in &rule.hosts {
-            push(&mut asks, host, label, notes);
+            push(&mut asks, host, label, &entrypoints, notes);
         }
         // A router that answers for more hosts than it names says in its certificates which.
         if rule.hosts.is_empty() && rule.open && !self.domains.is_empty() {
             for domain in &self.domains {
-                push(&mut asks, domain, &format!("{label} (tls.domains)"), notes);
+                push(&mut asks, domain, &format!("{label} (tls.domains)"), &entrypoints, notes);
             }
             return Ok(asks);
         }
@@ -59,21 +60,34 @@ impl<'a> Router<'a> {
         Ok(asks)
     }
 
-    fn is_wanted(&self, settings: &TraefikSettings) -> bool {
-        let own: Vec<&str> = if self.entrypoints.is_empty() {
+    /// Where it is reached; empty means everywhere.
+    fn entrypoints<'s>(&'s self, settings: &'s TraefikSettings) -> Vec<&'s str> {
+        if self.entrypoints.is_empty() {
             settings.default_entrypoints.iter().map(String::as_str).collect()
         } else {
             self.entrypoints.clone()
-        };
+        }
+    }
+
+    fn is_wanted(&self, settings: &TraefikSettings) -> bool {
+        let own = self.entrypoints(settings);
         settings.entrypoints.is_empty()
             || own.is_empty()
             || own.iter().any(|entrypoint| settings.entrypoints.iter().any(|wanted| wanted == entrypoint))
     }
 }
 
-fn push(asks: &mut Vec<NameRequest>, host: &str, label: &str, notes: &mut Diagnostics) {
+fn push(
+    asks: &mut Vec<NameRequest>,
+    host: &str,
+    label: &str,
+    entrypoints: &[String],
+    notes: &mut Diagnostics,
+) {
     match host.parse::<Name>() {
-        Ok(name) => asks.push(NameRequest::new(name, label)),
+        Ok(name) => {
+            asks.push(NameRequest { entrypoints: entrypoints.to_vec(), ..NameRequest::new(name, label) });
+        }
         Err(error) => notes.add(format!("{label}: {error}")),
     }
 }

@@ -228,3 +228,29 @@ fn a_default_rule_that_cannot_work_is_refused_when_it_is_written() {
     let pipes = format!("{{{{ .Name {} }}}}", "| lower".repeat(1000));
     assert!(pipes.parse::<DefaultRule>().is_err());
 }
+
+#[test]
+fn a_name_knows_the_entry_points_of_all_its_routers() {
+    let settings =
+        TraefikSettings { default_entrypoints: vec!["web".to_owned()], ..TraefikSettings::default() };
+    let entrypoints = |labels: &[(&str, &str)]| {
+        let found = reading(
+            &Reader::new([Dialect::Netstead, Dialect::Traefik]).with_traefik(settings.clone()),
+            labels,
+        );
+        found.requests.iter().map(|ask| ask.entrypoints.clone()).collect::<Vec<_>>()
+    };
+    let (rule, on) = ("traefik.http.routers.r.rule", "traefik.http.routers.r.entrypoints");
+    let (other, other_on) = ("traefik.http.routers.s.rule", "traefik.http.routers.s.entrypoints");
+    assert_eq!(
+        entrypoints(&[(rule, "Host(`a.test`)"), (on, "websecure,internal")]),
+        [["websecure", "internal"]]
+    );
+    assert_eq!(entrypoints(&[(rule, "Host(`a.test`)")]), [["web"]]);
+    let both =
+        [(rule, "Host(`a.test`)"), (on, "websecure"), (other, "Host(`a.test`)"), (other_on, "internal")];
+    assert_eq!(entrypoints(&both), [["internal", "websecure"]]);
+    // A name that a label asks for by itself is on no entry point, and so on all.
+    let named = [(rule, "Host(`a.test`)"), (on, "websecure"), ("netstead.hostname", "a.test")];
+    assert_eq!(entrypoints(&named), [Vec::<String>::new()]);
+}

@@ -5,16 +5,16 @@ use std::net::IpAddr;
 use serde_json::{Value, json};
 
 use super::{PiHoleState, TOKEN, valid_name};
-use crate::faulty_http::{FakeReply, FakeRequest};
+use crate::fake_http::{HttpRequest, HttpResponse};
 
-pub(super) fn answer(request: &FakeRequest, held: &mut PiHoleState) -> FakeReply {
-    let get = |key: &str| request.query.get(key).map(String::as_str);
+pub(super) fn answer(request: &HttpRequest, held: &mut PiHoleState) -> HttpResponse {
+    let get = |key: &str| request.parameter(key);
     if get("version").is_some() {
-        return FakeReply::new(200, r#"{"version":3}"#);
+        return HttpResponse::new(200, r#"{"version":3}"#);
     }
     if !held.without_password && (get("auth") != Some(TOKEN) || held.revoked) {
         held.failures += 1;
-        return FakeReply::new(200, "[]");
+        return HttpResponse::new(200, "[]");
     }
     let (name, address, target) =
         (get("domain").unwrap_or_default(), get("ip").unwrap_or_default(), get("target").unwrap_or_default());
@@ -28,12 +28,12 @@ pub(super) fn answer(request: &FakeRequest, held: &mut PiHoleState) -> FakeReply
         (true, Some("delete")) => delete(&mut held.hosts, &format!("{address} {name}")),
         (false, Some("add")) => add_alias(held, name, target),
         (false, Some("delete")) => delete(&mut held.aliases, &format!("{name},{target}")),
-        _ => return FakeReply::new(200, "Wrong action"),
+        _ => return HttpResponse::new(200, "Wrong action"),
     };
     if data.get("success").and_then(Value::as_bool) == Some(true) {
         held.restart();
     }
-    FakeReply::new(200, data.to_string())
+    HttpResponse::new(200, data.to_string())
 }
 
 /// The two parts of each line, the name first.

@@ -5,26 +5,27 @@ use std::net::IpAddr;
 use serde_json::{Value, json};
 
 use super::{APP_PASSWORD, PASSWORD, PiHoleState, SEATS, valid_name};
-use crate::faulty_http::{FakeReply, FakeRequest, percent_decoded};
+use crate::fake_http::{HttpRequest, HttpResponse, decoded};
 
-pub(super) fn answer(request: &FakeRequest, held: &mut PiHoleState) -> FakeReply {
-    let session =
-        request.headers.get("x-ftl-sid").and_then(|id| held.sessions.iter().position(|one| one.0 == *id));
+pub(super) fn answer(request: &HttpRequest, held: &mut PiHoleState) -> HttpResponse {
+    let session = request.header("x-ftl-sid").and_then(|id| held.sessions.iter().position(|one| one.0 == id));
     match (request.method.as_str(), request.path.as_str()) {
         ("GET", "/api/info/login") => {
             return reply(200, &json!({ "https_port": 443, "dns": true, "took": 0.1 }));
         }
-        ("POST", "/api/auth") => return log_in(&request.body, held),
+        ("POST", "/api/auth") => return log_in(&request.text(), held),
         _ => {}
     }
     if session.is_none() && !held.without_password {
         return error(401, "unauthorized", "Unauthorized", None);
     }
     let app = session.and_then(|at| held.sessions.get(at)).is_some_and(|one| one.1);
-    match (request.method.as_str(), request.path.as_str()) {
+    // Still encoded: an item may have a slash.
+    let path = request.target.split('?').next().unwrap_or_default();
+    match (request.method.as_str(), path) {
         ("DELETE", "/api/auth") => {
             session.map(|at| held.sessions.remove(at));
-            FakeReply::new(204, "")
+            HttpResponse::new(204, "")
         }
         ("GET", "/api/auth/sessions") => {
             let one = |(at, one): (usize, &(String, bool))| json!({ "id": at, "current_session": Some(at) == session, "app": one.1 });
@@ -55,8 +56,8 @@ pub(super) fn answer(request: &FakeRequest, held: &mut PiHoleState) -> FakeReply
                     error(403, "forbidden", "Unable to change configuration (read-only)", Some(hint))
                 }
                 Some((list @ ("hosts" | "cnameRecords"), item)) if !item.contains('/') => {
-                    let restart = request.query.get("restart").is_none_or(|value| value != "false");
-                    change(method == "PUT", list == "hosts", &percent_decoded(item), restart, held)
+                    let restart = request.parameter("restart").is_none_or(|value| value != "false");
+                    change(method == "PUT", list == "hosts", &decoded(item), restart, held)
                 }
                 _ => error(400, "bad_request", "Invalid path depth", None),
             }
@@ -65,7 +66,7 @@ pub(super) fn answer(request: &FakeRequest, held: &mut PiHoleState) -> FakeReply
     }
 }
 
-fn log_in(body: &str, held: &mut PiHoleState) -> FakeReply {
+fn log_in(body: &str, held: &mut PiHoleState) -> HttpResponse {
     held.logins += 1;
     let session = |valid: bool, sid: Option<&str>, message: &str| {
         let validity = if sid.is_some() { 1800 } else { -1 };
@@ -101,7 +102,7 @@ fn log_in(body: &str, held: &mut PiHoleState) -> FakeReply {
     reply(200, &session(true, Some(&id), "password correct"))
 }
 
-fn change(adds: bool, hosts: bool, item: &str, restart: bool, held: &mut PiHoleState) -> FakeReply {
+fn change(adds: bool, hosts: bool, item: &str, restart: bool, held: &mut PiHoleState) -> HttpResponse {
     let list = if hosts { &mut held.hosts } else { &mut held.aliases };
     let at = list.iter().position(|other| other == item);
     match (adds, at) {
@@ -125,7 +126,7 @@ fn change(adds: bool, hosts: bool, item: &str, restart: bool, held: &mut PiHoleS
     if !hosts && restart {
         held.restart();
     }
-    if adds { reply(201, &json!({ "took": 0.1 })) } else { FakeReply::new(204, "") }
+    if adds { reply(201, &json!({ "took": 0.1 })) } else { HttpResponse::new(204, "") }
 }
 
 fn check_host(item: &str) -> Result<(), String> {
@@ -152,10 +153,10 @@ fn check_alias(item: &str, list: &[String]) -> Result<(), String> {
     if names.split(',').any(taken) { Err("duplicate CNAME".into()) } else { Ok(()) }
 }
 
-fn reply(status: u16, body: &Value) -> FakeReply {
-    FakeReply::new(status, body.to_string()).header("Content-Type", "application/json; charset=utf-8")
+fn reply(status: u16, body: &Value) -> HttpResponse {
+    HttpResponse::new(status, body.to_string()).header("content-type", "application/json; charset=utf-8")
 }
 
-fn error(status: u16, key: &str, message: &str, hint: Option<&str>) -> FakeReply {
+fn error(status: u16, key: &str, message: &str, hint: Option<&str>) -> HttpResponse {
     reply(status, &json!({ "error": { "key": key, "message": message, "hint": hint }, "took": 0.1 }))
 }

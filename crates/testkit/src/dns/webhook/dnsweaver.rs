@@ -4,19 +4,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
-use super::{Faults, WebhookFault};
-use crate::http_fake::{HttpAnswer, HttpFake, HttpRequest};
+use super::{WebhookFault, plan};
+use crate::fake_http::{FakeHttp, HttpRequest, HttpResponse};
 
 /// A running receiver, which deletes by host and type as old ones do.
 pub struct DnsweaverReceiver {
-    server: HttpFake,
+    http: FakeHttp,
     state: Arc<State>,
 }
 
 struct State {
     /// The header and its value that a client must send.
     token: (&'static str, &'static str),
-    faults: Faults,
     held: Mutex<Held>,
 }
 
@@ -24,38 +23,28 @@ struct State {
 struct Held {
     records: Vec<Value>,
     next: u64,
-    requests: usize,
     locked: bool,
 }
 
 impl DnsweaverReceiver {
     /// Starts one that wants this header with this value.
-    ///
-    /// # Panics
-    ///
-    /// If loopback cannot be listened on.
-    #[expect(clippy::panic, reason = "this is how a test fails")]
     pub fn start(header: &'static str, token: &'static str) -> Self {
-        let state =
-            Arc::new(State { token: (header, token), faults: Faults::default(), held: Mutex::default() });
+        let state = Arc::new(State { token: (header, token), held: Mutex::default() });
         let inside = Arc::clone(&state);
-        match HttpFake::start(move |request| inside.answer(request)) {
-            Ok(server) => Self { server, state },
-            Err(error) => panic!("the receiver does not start: {error}"),
-        }
+        Self { http: FakeHttp::start(move |request| inside.answer(request)), state }
     }
 
     pub fn url(&self) -> String {
-        format!("http://{}", self.server.address())
+        self.http.url()
     }
 
     /// Plans faults for the next changes.
     pub fn fail(&self, faults: &[WebhookFault]) {
-        self.state.faults.plan(faults);
+        plan(&self.http, faults);
     }
 
     pub fn requests(&self) -> usize {
-        self.state.held().requests
+        self.http.count()
     }
 
     /// Refuses every client from now on, or trusts the secret again.
@@ -80,8 +69,8 @@ impl std::fmt::Debug for DnsweaverReceiver {
     }
 }
 
-fn complaint(status: u16, message: &str) -> HttpAnswer {
-    HttpAnswer::json(status, &json!({ "error": "refused", "message": message, "code": "x" }))
+fn complaint(status: u16, message: &str) -> HttpResponse {
+    HttpResponse::value(status, &json!({ "error": "refused", "message": message, "code": "x" }))
 }
 
 impl State {
@@ -89,21 +78,21 @@ impl State {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn answer(&self, request: &HttpRequest) -> HttpAnswer {
+    fn answer(&self, request: &HttpRequest) -> HttpResponse {
         let mut held = self.held();
-        held.requests += 1;
-        if held.locked || request.header(self.token.0) != self.token.1 {
+        if held.locked || request.header(self.token.0) != Some(self.token.1) {
             return complaint(401, "who are you?");
         }
-        let change = |answer: fn(&mut Held, &Value) -> HttpAnswer, held: &mut Held| {
-            self.faults.around(request, |request| match serde_json::from_slice(&request.body) {
+        let change =
+            |answer: fn(&mut Held, &Value) -> HttpResponse, held: &mut Held| match serde_json::from_slice(
+                &request.body,
+            ) {
                 Ok(body) => answer(held, &body),
                 Err(_) => complaint(400, "no JSON"),
-            })
-        };
+            };
         match (request.method.as_str(), request.path.as_str()) {
-            ("GET", "/ping") => HttpAnswer::empty(200),
-            ("GET", "/list") => HttpAnswer::json(200, &Value::Array(held.records.clone())),
+            ("GET", "/ping") => HttpResponse::new(200, ""),
+            ("GET", "/list") => HttpResponse::value(200, &Value::Array(held.records.clone())),
             ("POST", "/create") => change(Held::create, &mut held),
             ("PUT", "/update") => change(Held::update, &mut held),
             ("DELETE", "/delete") => change(Held::delete, &mut held),
@@ -117,7 +106,7 @@ fn same(a: &Value, b: &Value, keys: &[&str]) -> bool {
 }
 
 impl Held {
-    fn create(&mut self, body: &Value) -> HttpAnswer {
+    fn create(&mut self, body: &Value) -> HttpResponse {
         let kind = body.get("type").and_then(Value::as_str).unwrap_or_default();
         if !["A", "AAAA", "CNAME", "SRV", "TXT"].contains(&kind) || !body["value"].is_string() {
             return complaint(400, "what is that?");
@@ -137,10 +126,10 @@ impl Held {
             fields.insert("id".into(), json!(self.next.to_string()));
         }
         self.records.push(record);
-        HttpAnswer::json(201, &json!({ "id": self.next.to_string() }))
+        HttpResponse::value(201, &json!({ "id": self.next.to_string() }))
     }
 
-    fn update(&mut self, body: &Value) -> HttpAnswer {
+    fn update(&mut self, body: &Value) -> HttpResponse {
         let found = self.records.iter_mut().find(|record| {
             same(record, body, &["hostname", "type"])
                 && record.get("value") == body.get("old_value")
@@ -152,12 +141,16 @@ impl Held {
         if body["srv"].is_object() {
             record["srv"] = body["srv"].clone();
         }
-        HttpAnswer::empty(204)
+        HttpResponse::new(204, "")
     }
 
-    fn delete(&mut self, body: &Value) -> HttpAnswer {
+    fn delete(&mut self, body: &Value) -> HttpResponse {
         let before = self.records.len();
         self.records.retain(|record| !same(record, body, &["hostname", "type"]));
-        if before == self.records.len() { complaint(404, "it is not there") } else { HttpAnswer::empty(204) }
+        if before == self.records.len() {
+            complaint(404, "it is not there")
+        } else {
+            HttpResponse::new(204, "")
+        }
     }
 }

@@ -8,8 +8,8 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{Faults, WebhookFault, signature};
-use crate::http_fake::{HttpAnswer, HttpFake, HttpRequest};
+use super::{WebhookFault, plan, signature};
+use crate::fake_http::{FakeHttp, HttpRequest, HttpResponse};
 
 /// The path that the receiver lies below.
 const BASE: &str = "/hook";
@@ -19,13 +19,12 @@ type Set = (u64, BTreeSet<String>);
 
 /// A running receiver with some zones.
 pub struct WebhookReceiver {
-    server: HttpFake,
+    http: FakeHttp,
     state: Arc<State>,
 }
 
 struct State {
     secret: String,
-    faults: Faults,
     held: Mutex<Held>,
 }
 
@@ -33,9 +32,8 @@ struct State {
 struct Held {
     zones: BTreeMap<String, Zone>,
     /// Answers by idempotency key, with the body they are for.
-    answered: BTreeMap<String, (Vec<u8>, HttpAnswer)>,
+    answered: BTreeMap<String, (Vec<u8>, HttpResponse)>,
     fences: BTreeMap<(String, String), (u64, u64)>,
-    requests: usize,
     /// Requests with changes that were carried out.
     carried_out: usize,
     /// Requests with changes that were recognised as repetitions.
@@ -52,36 +50,27 @@ struct Zone {
 
 impl WebhookReceiver {
     /// Starts one that trusts `secret` and holds these zones.
-    ///
-    /// # Panics
-    ///
-    /// If loopback cannot be listened on.
-    #[expect(clippy::panic, reason = "this is how a test fails")]
     pub fn start(secret: &str, zones: &[&str]) -> Self {
         let held = Held {
             zones: zones.iter().map(|zone| ((*zone).to_owned(), Zone::default())).collect(),
             ..Held::default()
         };
-        let state =
-            Arc::new(State { secret: secret.into(), faults: Faults::default(), held: Mutex::new(held) });
+        let state = Arc::new(State { secret: secret.into(), held: Mutex::new(held) });
         let inside = Arc::clone(&state);
-        match HttpFake::start(move |request| inside.answer(request)) {
-            Ok(server) => Self { server, state },
-            Err(error) => panic!("the receiver does not start: {error}"),
-        }
+        Self { http: FakeHttp::start(move |request| inside.answer(request)), state }
     }
 
     pub fn url(&self) -> String {
-        format!("http://{}{BASE}", self.server.address())
+        format!("{}{BASE}", self.http.url())
     }
 
     /// Plans faults for the next changes.
     pub fn fail(&self, faults: &[WebhookFault]) {
-        self.state.faults.plan(faults);
+        plan(&self.http, faults);
     }
 
     pub fn requests(&self) -> usize {
-        self.state.held().requests
+        self.http.count()
     }
 
     /// Requests with changes: carried out, and recognised as repetitions.
@@ -111,17 +100,11 @@ impl WebhookReceiver {
     }
 
     pub fn stop(&self) {
-        self.server.stop();
+        self.http.stop();
     }
 
-    /// # Panics
-    ///
-    /// If its address was taken meanwhile.
-    #[expect(clippy::panic, reason = "this is how a test fails")]
     pub fn restart(&self) {
-        if let Err(error) = self.server.restart() {
-            panic!("the receiver does not start again: {error}");
-        }
+        self.http.restart();
     }
 }
 
@@ -131,8 +114,8 @@ impl std::fmt::Debug for WebhookReceiver {
     }
 }
 
-fn error(status: u16, word: &str) -> HttpAnswer {
-    HttpAnswer::json(status, &json!({ "error": word }))
+fn error(status: u16, word: &str) -> HttpResponse {
+    HttpResponse::value(status, &json!({ "error": word }))
 }
 
 impl State {
@@ -140,12 +123,8 @@ impl State {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn answer(&self, request: &HttpRequest) -> HttpAnswer {
-        let locked = {
-            let mut held = self.held();
-            held.requests += 1;
-            held.locked
-        };
+    fn answer(&self, request: &HttpRequest) -> HttpResponse {
+        let locked = self.held().locked;
         #[expect(clippy::disallowed_methods, reason = "a receiver has a clock of its own")]
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
         let now = i64::try_from(now).unwrap_or(i64::MAX);
@@ -160,35 +139,33 @@ impl State {
         match (request.method.as_str(), parts.as_slice()) {
             ("GET", ["v1", "zones"]) => self.zones(),
             ("GET", ["v1", "zones", zone]) => self.zone(zone),
-            ("POST", ["v1", "zones", zone, "changes"]) => {
-                self.faults.around(request, |request| self.held().changes(zone, request))
-            }
+            ("POST", ["v1", "zones", zone, "changes"]) => self.held().changes(zone, request),
             _ => error(404, "no such path"),
         }
     }
 
-    fn zones(&self) -> HttpAnswer {
+    fn zones(&self) -> HttpResponse {
         let held = self.held();
         let zones = held.zones.iter().map(|(name, zone)| {
             json!({ "name": name, "sign": zone.serial.to_string(), "writable": !zone.read_only })
         });
-        HttpAnswer::json(200, &json!({ "zones": zones.collect::<Vec<Value>>() }))
+        HttpResponse::value(200, &json!({ "zones": zones.collect::<Vec<Value>>() }))
     }
 
-    fn zone(&self, name: &str) -> HttpAnswer {
+    fn zone(&self, name: &str) -> HttpResponse {
         let held = self.held();
         let Some(zone) = held.zones.get(name) else { return error(404, "no such zone") };
         let sets = zone.sets.iter().map(|((name, kind), (ttl, values))| {
             json!({ "name": name, "type": kind, "ttl": ttl, "values": values })
         });
         let sets: Vec<Value> = sets.collect();
-        HttpAnswer::json(200, &json!({ "name": name, "sign": zone.serial.to_string(), "sets": sets }))
+        HttpResponse::value(200, &json!({ "name": name, "sign": zone.serial.to_string(), "sets": sets }))
     }
 }
 
 impl Held {
-    fn changes(&mut self, name: &str, request: &HttpRequest) -> HttpAnswer {
-        let key = request.header("idempotency-key").to_owned();
+    fn changes(&mut self, name: &str, request: &HttpRequest) -> HttpResponse {
+        let key = request.header("idempotency-key").unwrap_or_default().to_owned();
         if key.is_empty() {
             return error(400, "there is no idempotency key");
         }
@@ -201,7 +178,7 @@ impl Held {
         answer
     }
 
-    fn carry_out(&mut self, name: &str, body: &[u8]) -> HttpAnswer {
+    fn carry_out(&mut self, name: &str, body: &[u8]) -> HttpResponse {
         let Ok(body) = serde_json::from_slice::<Value>(body) else { return error(400, "no JSON") };
         let Some(zone) = self.zones.get_mut(name) else { return error(404, "no such zone") };
         let (Some(owner), Some(epoch), Some(generation), Some(units)) = (
@@ -220,7 +197,7 @@ impl Held {
         *fence = (epoch, generation);
         self.carried_out += 1;
         let outcomes: Vec<Value> = units.iter().map(|unit| zone.apply(name, unit)).collect();
-        HttpAnswer::json(200, &json!({ "outcomes": outcomes }))
+        HttpResponse::value(200, &json!({ "outcomes": outcomes }))
     }
 }
 

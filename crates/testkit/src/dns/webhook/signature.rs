@@ -2,7 +2,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-use crate::http_fake::HttpRequest;
+use crate::fake_http::HttpRequest;
 
 /// The size of SHA-256's block.
 const BLOCK: usize = 64;
@@ -11,20 +11,20 @@ const MOST_AGE: i64 = 300;
 
 /// Why a request is not to be trusted; none if it is.
 pub(super) fn problem(secret: &str, request: &HttpRequest, base: &str, now: i64) -> Option<&'static str> {
-    let time = request.header("netstead-timestamp");
+    let time = request.header("netstead-timestamp").unwrap_or_default();
     let Ok(seconds) = time.parse::<i64>() else { return Some("there is no timestamp") };
     if (now - seconds).abs() > MOST_AGE {
         return Some("the timestamp is too old or too new");
     }
-    let path = request.path.strip_prefix(base).unwrap_or(&request.path);
+    let path = request.target.strip_prefix(base).unwrap_or(&request.target);
     let head = format!(
         "netstead-webhook-1\n{}\n{path}\n{time}\n{}\n",
         request.method,
-        request.header("idempotency-key")
+        request.header("idempotency-key").unwrap_or_default()
     );
     let wanted = hmac(secret.as_bytes(), &[head.as_bytes(), &request.body].concat());
     let hex = wanted.iter().fold("sha256=".to_owned(), |text, byte| text + &format!("{byte:02x}"));
-    (request.header("netstead-signature") != hex).then_some("the signature is wrong")
+    (request.header("netstead-signature") != Some(hex.as_str())).then_some("the signature is wrong")
 }
 
 /// HMAC with SHA-256 (RFC 2104).

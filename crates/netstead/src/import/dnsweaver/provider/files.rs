@@ -20,7 +20,7 @@ pub(super) fn dnsmasq(table: &mut Table, instance: &Instance<'_>) {
     let restart: Vec<&str> =
         words.iter().map(|word| if *word == "reload" { "restart" } else { word }).collect();
     if restart != words {
-        table.remark(&format!("`{written}` does not make dnsmasq read this directory; a restart does"));
+        table.warn(&format!("`{written}` does not make dnsmasq read this directory; a restart does"));
     }
     table.list("reload", &restart);
     ssh(table, instance);
@@ -45,9 +45,9 @@ fn ssh(table: &mut Table, instance: &Instance<'_>) {
         table.text("ssh_known_hosts", known);
     }
     if strict == Some(false) {
-        table.remark("SSH_STRICT_HOST_KEY_CHECKING=false: the host's key must be known here");
+        table.warn("SSH_STRICT_HOST_KEY_CHECKING=false: the host's key must be known here");
     }
     if password {
-        table.remark("SSH_PASSWORD is not carried over: ssh logs in with a key");
+        table.warn("SSH_PASSWORD is not carried over: ssh logs in with a key");
     }
 }
