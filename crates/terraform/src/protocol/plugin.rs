@@ -3,9 +3,12 @@
 mod apply;
 mod plan;
 
-use std::sync::{
-    Arc, OnceLock,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc, Mutex, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use super::{
@@ -33,6 +36,8 @@ pub struct Plugin<S: Sync> {
     provider: Provider<S>,
     session: OnceLock<Arc<S>>,
     stopped: AtomicBool,
+    /// Type and configuration of resources that this plan replaces. Each is planned once more, as a creation.
+    replaced: Mutex<HashSet<(String, Vec<u8>)>>,
 }
 
 impl<S: Sync> std::fmt::Debug for Plugin<S> {
@@ -43,7 +48,12 @@ impl<S: Sync> std::fmt::Debug for Plugin<S> {
 
 impl<S: Send + Sync> Plugin<S> {
     pub fn new(provider: Provider<S>) -> Self {
-        Self { provider, session: OnceLock::new(), stopped: AtomicBool::new(false) }
+        Self {
+            provider,
+            session: OnceLock::new(),
+            stopped: AtomicBool::new(false),
+            replaced: Mutex::default(),
+        }
     }
 
     pub(super) fn metadata(&self) -> MetadataAnswer {

@@ -10,6 +10,7 @@ use std::{
     io::{self, Write as _},
     pin::Pin,
     sync::Arc,
+    time::Duration,
 };
 
 use hyper::body::Incoming;
@@ -23,6 +24,7 @@ use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::UnixListener,
     signal::unix::{SignalKind, signal},
+    time::interval,
 };
 use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -43,6 +45,10 @@ use super::{
 
 /// The largest message either side may send. A plan of one resource with many thousand addresses fits.
 const MAX_MESSAGE: usize = 256 << 20;
+
+/// Seconds without a connection after which Terraform is gone: after it had one, and before.
+const AFTER_LAST: u32 = 5;
+const BEFORE_FIRST: u32 = 60;
 
 /// Serves `plugin` until Terraform ends it.
 pub async fn serve<S: Send + Sync + 'static>(
@@ -68,9 +74,12 @@ pub async fn serve<S: Send + Sync + 'static>(
     // Ctrl-C reaches the whole group of processes. Terraform itself says what it means for us.
     let mut interrupts = signal(SignalKind::interrupt()).map_err(HandshakeError::Socket)?;
     let mut terminations = signal(SignalKind::terminate()).map_err(HandshakeError::Socket)?;
+    let mut seconds = interval(Duration::from_secs(1));
+    let mut idle = Idle::default();
     loop {
         let accepted = tokio::select! {
             () = end.cancelled() => break,
+            _ = seconds.tick() => if idle.is_over(tasks.len()) { break } else { continue },
             _ = interrupts.recv() => continue,
             _ = terminations.recv() => break,
             accepted = listener.accept() => accepted,
@@ -91,6 +100,25 @@ pub async fn serve<S: Send + Sync + 'static>(
     tasks.close();
     tasks.wait().await;
     Ok(())
+}
+
+/// A Terraform that was killed sends no Shutdown. It has one connection, so the end of that is the end of it.
+#[derive(Debug, Default)]
+struct Idle {
+    connected: bool,
+    seconds: u32,
+}
+
+impl Idle {
+    /// Asked once a second with the number of connections.
+    fn is_over(&mut self, connections: usize) -> bool {
+        if connections > 0 {
+            *self = Self { connected: true, seconds: 0 };
+            return false;
+        }
+        self.seconds += 1;
+        self.seconds > if self.connected { AFTER_LAST } else { BEFORE_FIRST }
+    }
 }
 
 async fn connection<S: Send + Sync + 'static>(
@@ -240,5 +268,20 @@ where
                 .map(Response::new)
                 .map_err(|error| Status::internal(format!("the provider failed: {error}")))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_provider_ends_a_few_seconds_after_its_last_connection() {
+        let mut idle = Idle::default();
+        assert!((0..BEFORE_FIRST).all(|_| !idle.is_over(0)));
+        assert!(idle.is_over(0));
+        assert!(!idle.is_over(1));
+        assert!((0..AFTER_LAST).all(|_| !idle.is_over(0)));
+        assert!(idle.is_over(0));
     }
 }

@@ -35,11 +35,11 @@ fn an_address_is_planned_applied_changed_in_place_replaced_and_destroyed() {
         bench.apply(&address("hostname = \"www\"\nlabels = { role = \"web\" }\ndescription = \"a note\""));
     assert!(said.contains("0 added, 1 changed, 0 destroyed"), "{said}");
     assert!(bench.plan(0).contains("No changes."));
-    assert!(bench.does("get claims --output json").contains("\"role\": \"web\""));
+    assert!(bench.claims().contains("\"role\":\"web\""));
     // What is no longer configured is removed.
     bench.apply(&address(""));
     bench.plan(0);
-    assert!(!bench.does("get claims --output json").contains("\"role\""));
+    assert!(!bench.claims().contains("\"role\""));
     let said = bench.apply(&address("address = \"10.0.3.55\""));
     assert!(said.contains("1 added, 0 changed, 1 destroyed"), "{said}");
     assert_eq!(bench.output("web"), "10.0.3.55/24");
@@ -122,7 +122,7 @@ output "mac" {{
     let wrong = bench.terraform.run(&["import", "-no-color", "netstead_address.web", "lan"]).unwrap();
     assert_ne!(wrong.code, 0);
     bench.ran(&["destroy", "-auto-approve", "-no-color"], 0);
-    assert_eq!(bench.does("get claims --output json").trim(), "[]");
+    assert_eq!(bench.claims(), "[]");
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn a_full_pool_fails_one_resource_each_and_applies_the_others() {
     assert_eq!(said.matches("gets no address from pool `lan`").count(), 2, "{said}");
     let listed = bench.ran(&["state", "list"], 0);
     assert_eq!(listed.matches("netstead_address.all[").count(), 11, "{listed}");
-    assert_eq!(bench.does("get claims --output json").matches("\"key\"").count(), 11);
+    assert_eq!(bench.claims().matches("\"key\"").count(), 11);
 }
 
 #[test]
@@ -204,12 +204,10 @@ fn ctrl_c_in_the_middle_leaves_everything_that_was_made_in_the_state_and_a_kill_
         many(300).replace("10.0.3.0/24", "10.0.0.0/16").replace("10.0.3.50-10.0.3.60", "10.0.4.0-10.0.9.255");
     bench.terraform.write(&wide).unwrap();
     for (signal, complete) in [("INT", true), ("KILL", false)] {
-        let before = bench.does("get claims --output json").matches("\"key\"").count();
+        let before = bench.claims().matches("\"key\"").count();
         let mut command = bench.terraform.command(&["apply", "-auto-approve", "-no-color", "-lock=false"]);
         let mut apply = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let more = || {
-            (bench.does("get claims --output json").matches("\"key\"").count() > before + 20).then_some(())
-        };
+        let more = || (bench.claims().matches("\"key\"").count() > before + 20).then_some(());
         wait_until(Duration::from_mins(1), more).unwrap();
         let kill = std::process::Command::new("sh")
             .args(["-c", &format!("kill -s {signal} {}", apply.id())])
@@ -220,7 +218,7 @@ fn ctrl_c_in_the_middle_leaves_everything_that_was_made_in_the_state_and_a_kill_
         // A provider whose Terraform was killed ends what it has begun.
         thread::sleep(Duration::from_millis(500));
         if complete {
-            let made = bench.does("get claims --output json").matches("\"key\"").count();
+            let made = bench.claims().matches("\"key\"").count();
             let known = bench.ran(&["state", "list"], 0).matches("netstead_address.all[").count();
             assert_eq!(made, known);
             assert!(known < 300, "the apply was not interrupted in the middle");
@@ -228,5 +226,5 @@ fn ctrl_c_in_the_middle_leaves_everything_that_was_made_in_the_state_and_a_kill_
     }
     bench.apply(&wide);
     bench.plan(0);
-    assert_eq!(bench.does("get claims --output json").matches("\"key\"").count(), 300);
+    assert_eq!(bench.claims().matches("\"key\"").count(), 300);
 }

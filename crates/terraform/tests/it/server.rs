@@ -79,6 +79,11 @@ impl Bench {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    /// All claims as JSON without spaces.
+    pub(crate) fn claims(&self) -> String {
+        self.does("get claims --output json").split_whitespace().collect()
+    }
+
     /// `terraform apply`, which must end well.
     pub(crate) fn apply(&self, configuration: &str) -> String {
         self.terraform.write(configuration).unwrap();

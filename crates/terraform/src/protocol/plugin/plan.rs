@@ -1,5 +1,7 @@
 //! Plans: which values will be there, which are known only after apply, and what needs a new resource.
 
+use std::sync::PoisonError;
+
 use super::{Plugin, identity_of, messages, object};
 use crate::protocol::{
     diagnostic::{Diagnostic, Step, path_of},
@@ -30,11 +32,24 @@ impl<S: Send + Sync> Plugin<S> {
         fill(&schema, prior.as_ref(), &config, &mut planned);
         let session = self.session.get().map(AsRef::as_ref);
         let change = Change { prior: prior.as_ref(), config: &config, planned: &mut planned };
-        let diagnostics = messages(resource.plan(session, change).await);
+        let mut found = resource.plan(session, change).await;
         let requires_replace = match &prior {
             Some(prior) => replacing(resource, &schema, session, prior, &planned).await,
             None => Vec::new(),
         };
+        let this = (
+            asked.type_name.clone(),
+            asked.config.as_ref().map(|one| one.msgpack.clone()).unwrap_or_default(),
+        );
+        let mut replaced = self.replaced.lock().unwrap_or_else(PoisonError::into_inner);
+        if !requires_replace.is_empty() {
+            replaced.insert(this);
+        } else if prior.is_none() && replaced.contains(&this) {
+            // A warning would be about the resource that this one takes the place of.
+            found.retain(|one| !one.warning);
+        }
+        drop(replaced);
+        let diagnostics = messages(found);
         // The identity of a resource that is replaced is that of the one that is there.
         let named = prior.as_ref().filter(|_| requires_replace.is_empty()).unwrap_or(&planned);
         let identity = identity_of(resource, named);
