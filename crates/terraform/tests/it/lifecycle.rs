@@ -158,7 +158,7 @@ fn a_wrong_configuration_names_the_attribute_and_a_server_that_is_down_loses_not
     bench.terraform.set("NETSTEAD_RETRIES", "0");
     bench.kill_server();
     let said = bench.ran(&["plan", "-no-color"], 1);
-    assert!(said.contains("nothing answers at http://127.0.0.1:"), "{said}");
+    assert!(said.contains("Nothing answers at http://127.0.0.1:"), "{said}");
     assert_eq!(fs::read_to_string(bench.terraform.path().join("terraform.tfstate")).unwrap(), before);
     bench.serve();
     bench.plan(0);
