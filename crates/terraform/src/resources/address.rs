@@ -214,7 +214,7 @@ fn object(state: &Object, claim: &ClaimOutput) -> Object {
     found.insert("hostname".into(), claim.hostnames.first().cloned().into());
     let aliases: Vec<String> = claim.hostnames.iter().skip(1).cloned().collect();
     found.insert("aliases".into(), if aliases.is_empty() { Value::Null } else { aliases.into() });
-    claims::with_stated(state, found, &["pool", "pools", "selector", "prefer", "wait"])
+    claims::with_choice(state, found, &["prefer", "wait"])
 }
 
 fn texts_agree(one: &Object, name: &str, other: &Object, other_name: &str) -> bool {

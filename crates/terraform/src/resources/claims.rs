@@ -272,6 +272,18 @@ pub(super) fn with_stated(state: &Object, mut found: Object, only_stated: &[&str
     found
 }
 
+/// As [`with_stated`], for what is claimed from a choice of pools. After an import no choice is stated, and the pool is that of the
+/// claim.
+pub(super) fn with_choice(state: &Object, found: Object, only_stated: &[&str]) -> Object {
+    let choice = ["pool", "pools", "selector"];
+    let none = choice.iter().all(|one| state.value(one).is_null());
+    let mut found = with_stated(state, found, &[&choice, only_stated].concat());
+    if none {
+        found.insert("pool".into(), found.value("found_in_pool").clone());
+    }
+    found
+}
+
 /// An empty text, list or map, which the server does not tell from none.
 fn is_empty(value: &Value) -> bool {
     match value {

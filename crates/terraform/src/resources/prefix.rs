@@ -156,7 +156,7 @@ fn values(claim: &ClaimOutput) -> Object {
 }
 
 fn object(state: &Object, claim: &ClaimOutput) -> Object {
-    claims::with_stated(state, values(claim), &["pool", "pools", "selector"])
+    claims::with_choice(state, values(claim), &[])
 }
 
 pub(super) struct Lookup;

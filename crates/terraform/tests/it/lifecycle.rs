@@ -2,7 +2,7 @@
 
 use std::{fs, process::Stdio, thread, time::Duration};
 
-use netstead_testkit::wait_until;
+use netstead_testkit::{skip_without, wait_until};
 
 use crate::server::Bench;
 
@@ -227,4 +227,35 @@ fn ctrl_c_in_the_middle_leaves_everything_that_was_made_in_the_state_and_a_kill_
     bench.apply(&wide);
     bench.plan(0);
     assert_eq!(bench.claims().matches("\"key\"").count(), 300);
+}
+
+#[test]
+fn an_address_is_imported_by_its_identity_without_a_change() {
+    let Some(bench) = Bench::start() else { return };
+    let version: serde_json::Value =
+        serde_json::from_str(&bench.terraform.run(&["version", "-json"]).unwrap().out).unwrap();
+    let version = version["terraform_version"].as_str().unwrap_or_default().to_owned();
+    let minor: u32 = version.split('.').nth(1).unwrap_or_default().parse().unwrap_or_default();
+    if minor < 12 {
+        skip_without(&format!("Terraform {version} has no resource identity; 1.12 has it"));
+        return;
+    }
+    bench.does("pool create lan --network 10.0.3.0/24");
+    bench.does("claim lan web-1");
+    let configuration = r#"
+resource "netstead_address" "web" {
+  pool = "lan"
+  key  = "web-1"
+}
+import {
+  to = netstead_address.web
+  identity = {
+    found_in_pool = "lan"
+    key           = "web-1"
+  }
+}
+"#;
+    let said = bench.apply(configuration);
+    assert!(said.contains("1 imported, 0 added, 0 changed, 0 destroyed"), "{said}");
+    bench.plan(0);
 }

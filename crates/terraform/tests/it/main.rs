@@ -11,3 +11,4 @@
 mod docs;
 mod lifecycle;
 mod server;
+mod socket;
