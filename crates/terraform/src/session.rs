@@ -156,7 +156,7 @@ fn token(config: &Object, variable: impl Fn(&str) -> Option<String>) -> Result<O
     Ok(Some(token.trim().to_owned()))
 }
 
-/// What a person reads about a call that failed. `what` is the sentence about the resource, and names it.
+/// The message about a call that failed. `what` is the sentence about the resource, and names it.
 pub fn told(what: impl Into<String>, error: &ClientError) -> Diagnostic {
     let mut detail = sentence(&error.to_string());
     let mut cause = std::error::Error::source(error);

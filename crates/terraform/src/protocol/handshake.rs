@@ -36,7 +36,7 @@ pub enum HandshakeError {
     Socket(#[source] io::Error),
 }
 
-/// What Terraform said in the environment.
+/// The part of the environment that Terraform sets for a plugin.
 #[derive(Debug)]
 pub struct Handshake {
     /// The only certificate a client may show. Without one the socket is plain, as Terraform asks with

@@ -40,7 +40,7 @@ pub struct Change<'a> {
 #[derive(Debug)]
 pub struct Failed {
     pub diagnostics: Vec<Diagnostic>,
-    /// What is there now, if it is not what was there before.
+    /// The state after a change that was made in part.
     pub state: Option<Object>,
 }
 
@@ -64,7 +64,7 @@ pub trait Resource<S: Sync>: Send + Sync {
     /// An example of its use, for the documents.
     fn example(&self) -> &'static str;
 
-    /// What is wrong with attributes together. Values may be unknown.
+    /// Finds attributes that do not fit together. Values may be unknown.
     fn validate(&self, _config: &Object) -> Vec<Diagnostic> {
         Vec::new()
     }

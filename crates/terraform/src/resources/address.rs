@@ -198,7 +198,7 @@ async fn change_data(client: &Client, prior: &Object, config: &Object) -> Result
     place.claim(client, data(config)).await
 }
 
-/// What can be changed in place. All of it is said, so that what is no longer configured is removed.
+/// The data that can be changed in place. All of it is said, so that what is no longer configured is removed.
 fn data(config: &Object) -> ClaimInput {
     let names = config.owned("hostname").into_iter().chain(config.texts("aliases").unwrap_or_default());
     ClaimInput {
@@ -292,7 +292,7 @@ impl DataSource<Session> for Lookup {
             Attribute::computed("labels", Kind::map_of(Kind::Text), "Labels of the claim."),
             Attribute::computed("description", Kind::Text, "A note for people."),
         ]);
-        Schema::new("An address that a key holds, whoever claimed it.", attributes)
+        Schema::new("An address that a key holds, of any owner.", attributes)
     }
 
     fn example(&self) -> &'static str {

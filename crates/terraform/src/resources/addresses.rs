@@ -90,7 +90,7 @@ impl Resource<Session> for Addresses {
         let state = object(planned, &held);
         match failed {
             None => Ok(state),
-            // What was claimed is in the state, so that nothing is left behind unseen.
+            // Claims that were made are in the state, so that nothing is left behind unseen.
             Some(said) => Err(Failed { diagnostics: vec![said], state: (!held.is_empty()).then_some(state) }),
         }
     }

@@ -49,7 +49,7 @@ pub(super) fn note_attributes() -> Vec<Attribute> {
     ]
 }
 
-/// What the ledger says of a claim.
+/// Attributes that the ledger sets.
 pub(super) fn computed_attributes() -> Vec<Attribute> {
     vec![
         Attribute::computed("id", Kind::Text, "`POOL/KEY`, the id of an import."),

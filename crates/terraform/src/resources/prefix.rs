@@ -179,7 +179,7 @@ impl DataSource<Session> for Lookup {
             Attribute::computed("labels", Kind::map_of(Kind::Text), "Labels of the claim."),
             Attribute::computed("description", Kind::Text, "A note for people."),
         ]);
-        Schema::new("A prefix that a key holds, whoever claimed it.", attributes)
+        Schema::new("A prefix that a key holds, of any owner.", attributes)
     }
 
     fn example(&self) -> &'static str {

@@ -36,7 +36,7 @@ fn an_address_is_planned_applied_changed_in_place_replaced_and_destroyed() {
     assert!(said.contains("0 added, 1 changed, 0 destroyed"), "{said}");
     assert!(bench.plan(0).contains("No changes."));
     assert!(bench.claims().contains("\"role\":\"web\""));
-    // What is no longer configured is removed.
+    // Data that is no longer configured is removed.
     bench.apply(&address(""));
     bench.plan(0);
     assert!(!bench.claims().contains("\"role\""));
