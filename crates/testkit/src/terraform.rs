@@ -27,7 +27,7 @@ pub struct Terraform {
     variables: Vec<(String, String)>,
 }
 
-/// What a run left behind.
+/// The outcome of a run.
 #[derive(Debug)]
 pub struct TerraformRun {
     pub code: i32,
