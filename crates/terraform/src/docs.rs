@@ -74,9 +74,12 @@ fn index<S: Sync>(provider: &Provider<S>) -> String {
     page
 }
 
+/// A heading, and the attributes below it.
+type Group = (&'static str, fn(&Attribute) -> bool);
+
 fn attributes(schema: &Schema) -> String {
     let mut text = "## Schema\n".to_owned();
-    let groups: [(&str, fn(&Attribute) -> bool); 3] = [
+    let groups: [Group; 3] = [
         ("Required", |one| one.mode == Mode::Required),
         ("Optional", |one| matches!(one.mode, Mode::Optional | Mode::OptionalComputed)),
         ("Read-Only", |one| one.mode == Mode::Computed),

@@ -1,9 +1,14 @@
 //! The provider's own configuration: where the server is, and how patiently it is asked.
 
-use std::{env, path::PathBuf, time::Duration};
+use std::{
+    env,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use netstead_client::{Client, ClientError, Options};
 use netstead_model::Span;
+use netstead_wire::files;
 
 use crate::protocol::{Attribute, Diagnostic, Fields as _, Kind, Object, Schema, Value, sentence};
 
@@ -101,9 +106,11 @@ pub fn configure(config: &Object) -> Result<Session, Vec<Diagnostic>> {
 fn open(config: &Object, variable: impl Fn(&str) -> Option<String>) -> Result<Session, Diagnostic> {
     let setting = |attribute: &str, name: &str| config.owned(attribute).or_else(|| variable(name));
     let Some(endpoint) = setting("endpoint", "NETSTEAD_URL") else { return Ok(Session { client: None }) };
-    let mut options = Options::default();
-    options.user_agent = concat!("terraform-provider-netstead/", env!("CARGO_PKG_VERSION")).to_owned();
-    options.ca_file = setting("ca_file", "NETSTEAD_CA_FILE").map(PathBuf::from);
+    let mut options = Options {
+        user_agent: concat!("terraform-provider-netstead/", env!("CARGO_PKG_VERSION")).to_owned(),
+        ca_file: setting("ca_file", "NETSTEAD_CA_FILE").map(PathBuf::from),
+        ..Options::default()
+    };
     let patience = |attribute: &str, name: &str, otherwise: Duration| match setting(attribute, name) {
         None => Ok(otherwise),
         Some(text) => text.parse::<Span>().map(Duration::from).map_err(|error| {
@@ -149,7 +156,8 @@ fn token(config: &Object, variable: impl Fn(&str) -> Option<String>) -> Result<O
         let detail = format!("{file}, from `token_file` or NETSTEAD_TOKEN_FILE: {reason}.");
         Diagnostic::error("the file with the token cannot be used", detail).at("token_file")
     };
-    let token = std::fs::read_to_string(&file).map_err(|error| wrong(error.to_string()))?;
+    let token = files::read_text(Path::new(&file), files::MOST_OF_SECRET)
+        .map_err(|error| wrong(error.to_string()))?;
     if token.trim().is_empty() {
         return Err(wrong("it is empty".into()));
     }

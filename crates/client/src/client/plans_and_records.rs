@@ -51,7 +51,7 @@ impl Client {
         self.send(self.put(&["records", name, kind], record)?).await
     }
 
-    /// What was set by hand of one type at one name; `None` if nothing was.
+    /// The record of one type at one name that was set by hand; `None` if there is none.
     pub async fn record(&self, name: &str, kind: &str) -> Result<Option<ManualOutput>, ClientError> {
         match self.get(&["records", name, kind], &()).await {
             Ok(record) => Ok(Some(record)),

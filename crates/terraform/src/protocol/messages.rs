@@ -4,6 +4,7 @@
 //! reads is left out: prost skips it.
 
 #![allow(clippy::trivially_copy_pass_by_ref, reason = "prost's derive writes its getters this way")]
+#![allow(clippy::struct_excessive_bools, reason = "the protocol has them")]
 
 use std::collections::HashMap;
 

@@ -125,6 +125,9 @@ pub trait DataSource<S: Sync>: Send + Sync {
     async fn read(&self, session: &S, config: &Object) -> Result<Object, Failed>;
 }
 
+/// Answers a call. An error has the place of the argument it is about.
+pub type Call = fn(&[Value]) -> Result<Value, (usize, String)>;
+
 /// A function that needs no configuration.
 #[derive(Debug, Clone)]
 pub struct Function {
@@ -134,6 +137,6 @@ pub struct Function {
     pub parameters: Vec<(&'static str, Kind, &'static str)>,
     pub returns: Kind,
     /// The error names the argument it is about.
-    pub call: fn(&[Value]) -> Result<Value, (usize, String)>,
+    pub call: Call,
     pub example: &'static str,
 }

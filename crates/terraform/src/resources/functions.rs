@@ -76,7 +76,10 @@ fn reverse(address: IpAddr) -> String {
         }
         IpAddr::V6(address) => {
             let digits = address.octets().into_iter().rev().flat_map(|byte| [byte & 15, byte >> 4]);
-            digits.map(|digit| format!("{digit:x}.")).collect::<String>() + "ip6.arpa"
+            digits
+                .flat_map(|digit| [char::from_digit(digit.into(), 16).unwrap_or('0'), '.'])
+                .collect::<String>()
+                + "ip6.arpa"
         }
     }
 }

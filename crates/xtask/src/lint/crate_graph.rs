@@ -35,7 +35,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "api",
         ],
     ),
-    ("terraform", &["model", "client"]),
+    ("terraform", &["model", "wire", "client"]),
     ("testkit", &[]),
     ("xtask", &[]),
 ];

@@ -32,7 +32,7 @@ impl<S: Send + Sync> Plugin<S> {
         let state = object(&schema, asked.state.as_ref())?.unwrap_or_default();
         let private = asked.private.clone();
         if let Some(found) = resource.read(self.session()?, &state).await? {
-            let found = complete(&schema, found);
+            let found = complete(&schema, &found);
             let identity = identity_of(resource, &found);
             let state = Some(encode(&Value::Map(found)));
             return Ok(ReadAnswer { state, diagnostics: Vec::new(), private, identity });
@@ -85,7 +85,9 @@ impl<S: Send + Sync> Plugin<S> {
         let done = self.change(resource, &schema, prior.as_ref(), planned.as_ref(), &config).await;
         let (state, diagnostics) = match done {
             Ok(state) => (state, Vec::new()),
-            Err(failed) => (failed.state.map(|state| complete(&schema, state)).or(prior), failed.diagnostics),
+            Err(failed) => {
+                (failed.state.map(|state| complete(&schema, &state)).or(prior), failed.diagnostics)
+            }
         };
         Ok(ApplyAnswer {
             identity: state.as_ref().and_then(|state| identity_of(resource, state)),
@@ -113,12 +115,12 @@ impl<S: Send + Sync> Plugin<S> {
             }
         };
         let (found, planned) = done;
-        Ok(Some(as_planned(schema, planned, found)))
+        Ok(Some(as_planned(schema, planned, &found)))
     }
 }
 
 /// Terraform wants what it was promised: a server's own spelling of a value comes with the next read, which knows both.
-fn as_planned(schema: &Schema, planned: &Object, found: Object) -> Object {
+fn as_planned(schema: &Schema, planned: &Object, found: &Object) -> Object {
     let attributes = schema.attributes.iter().map(|one| {
         let promised = planned.value(one.name);
         let value = if promised.is_known() { promised } else { found.value(one.name) };
@@ -128,6 +130,6 @@ fn as_planned(schema: &Schema, planned: &Object, found: Object) -> Object {
 }
 
 /// All attributes of the schema, and no others.
-fn complete(schema: &Schema, found: Object) -> Object {
+fn complete(schema: &Schema, found: &Object) -> Object {
     schema.attributes.iter().map(|one| (one.name.to_owned(), found.value(one.name).clone())).collect()
 }
