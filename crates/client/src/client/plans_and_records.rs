@@ -51,6 +51,15 @@ impl Client {
         self.send(self.put(&["records", name, kind], record)?).await
     }
 
+    /// The record of one type at one name that was set by hand; `None` if there is none.
+    pub async fn record(&self, name: &str, kind: &str) -> Result<Option<ManualOutput>, ClientError> {
+        match self.get(&["records", name, kind], &()).await {
+            Ok(record) => Ok(Some(record)),
+            Err(error) if error.is("no-such-record") => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Takes away what was set by hand; nothing there is fine. Says whether there was something.
     pub async fn delete_record(&self, name: &str, kind: Option<&str>) -> Result<bool, ClientError> {
         let path = ["records", name].into_iter().chain(kind).collect::<Vec<_>>();

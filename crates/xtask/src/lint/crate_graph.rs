@@ -35,6 +35,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "api",
         ],
     ),
+    ("terraform", &["model", "wire", "client"]),
     ("testkit", &[]),
     ("xtask", &[]),
 ];

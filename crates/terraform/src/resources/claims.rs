@@ -1,0 +1,358 @@
+//! The parts that `netstead_address`, `netstead_addresses`, `netstead_prefix` and `netstead_host` share: each is a claim of
+//! the ledger.
+
+use netstead_client::{
+    Client, ClientError, PoolQuery,
+    types::{ClaimFrom, ClaimInput, ClaimOutput, ClaimState},
+};
+use netstead_model::{Address, Cidr, Ident, Key, Labels, Name, Selector, Span};
+
+use crate::{
+    protocol::{Attribute, Diagnostic, Failed, Fields as _, Kind, Object, Value},
+    session::{Session, keep, told},
+};
+
+/// `pool`, `pools` and `selector`.
+pub(super) fn pool_attributes() -> Vec<Attribute> {
+    vec![
+        Attribute::optional("pool", Kind::Text, "The pool. One of `pool`, `pools` and `selector` is needed.")
+            .replaces()
+            .check(ident),
+        Attribute::optional(
+            "pools",
+            Kind::list_of(Kind::Text),
+            "Pools in order: the first with room gives the address. The key is unique over all of them. A change that still \
+             has the pool the address is from needs no new address.",
+        )
+        .replaces()
+        .check(ident),
+        Attribute::optional(
+            "selector",
+            Kind::Text,
+            "The pools whose labels match, in order of name: `site=ams,env!=dev`. As with `pools`, the first with room gives \
+             the address.",
+        )
+        .replaces()
+        .check(selector),
+    ]
+}
+
+/// Attributes of the user's own data.
+pub(super) fn note_attributes() -> Vec<Attribute> {
+    vec![
+        Attribute::optional(
+            "labels",
+            Kind::map_of(Kind::Text),
+            "Labels, which lists and selectors can ask for.",
+        ),
+        Attribute::optional("description", Kind::Text, "A note for people."),
+    ]
+}
+
+/// Attributes that the ledger sets.
+pub(super) fn computed_attributes() -> Vec<Attribute> {
+    vec![
+        Attribute::computed("id", Kind::Text, "`POOL/KEY`, the id of an import."),
+        Attribute::computed("found_in_pool", Kind::Text, "The pool it is from."),
+        Attribute::computed(
+            "claim_id",
+            Kind::Text,
+            "The id of this claim; a later one of the same key has another.",
+        ),
+        Attribute::computed("owner", Kind::Text, "The owner of the claim: the name of the token."),
+        Attribute::computed("family", Kind::Text, "`ipv4`, `ipv6`, `mac` or `prefix`."),
+        Attribute::computed("network", Kind::Text, "The network of the pool."),
+        Attribute::computed("gateway", Kind::Text, "The gateway of the pool."),
+    ]
+}
+
+pub(super) fn ident(text: &str) -> Result<(), String> {
+    text.parse::<Ident>().map(drop).map_err(|error| error.to_string())
+}
+
+pub(super) fn key(text: &str) -> Result<(), String> {
+    text.parse::<Key>().map(drop).map_err(|error| error.to_string())
+}
+
+pub(super) fn address(text: &str) -> Result<(), String> {
+    text.parse::<Address>().map(drop).map_err(|error| error.to_string())
+}
+
+pub(super) fn name(text: &str) -> Result<(), String> {
+    text.parse::<Name>().map(drop).map_err(|error| error.to_string())
+}
+
+pub(super) fn span(text: &str) -> Result<(), String> {
+    text.parse::<Span>().map(drop).map_err(|error| error.to_string())
+}
+
+pub(super) fn selector(text: &str) -> Result<(), String> {
+    text.parse::<Selector>().map(drop).map_err(|error| error.to_string())
+}
+
+/// Exactly one of `pool`, `pools` and `selector`.
+pub(super) fn validate_choice(config: &Object) -> Vec<Diagnostic> {
+    let all = ["pool", "pools", "selector"];
+    let said: Vec<&str> = all.into_iter().filter(|one| !config.value(one).is_null()).collect();
+    match said.as_slice() {
+        [_] => Vec::new(),
+        [] => vec![
+            Diagnostic::error("the pool is missing", "Set one of `pool`, `pools` and `selector`.").at("pool"),
+        ],
+        [_, more, ..] => vec![
+            Diagnostic::error(
+                "there is more than one choice of pools",
+                format!("Set one of `pool`, `pools` and `selector`, not {}.", said.join(" and ")),
+            )
+            .at(more),
+        ],
+    }
+}
+
+/// Whether the pool that the claim is in is still among those asked for.
+pub(super) async fn leaves_its_pool(session: Option<&Session>, prior: &Object, planned: &Object) -> bool {
+    let Some(there) = prior.text("found_in_pool") else { return true };
+    if let Some(pool) = planned.text("pool") {
+        return pool != there;
+    }
+    if let Some(pools) = planned.texts("pools") {
+        return !pools.iter().any(|pool| pool == there);
+    }
+    let Some(Ok(selector)) = planned.text("selector").map(str::parse::<Selector>) else { return true };
+    let Some(Ok(client)) = session.map(Session::client) else { return true };
+    match client.pool(there).await {
+        Ok(pool) => Labels::new(pool.value.labels).map_or(true, |labels| !selector.matches(&labels)),
+        Err(_) => true,
+    }
+}
+
+/// Where a claim is made, and how it is called in messages.
+pub(super) struct Place {
+    pub(super) key: String,
+    pub(super) pool: Option<String>,
+    pub(super) pools: Vec<String>,
+    pub(super) selector: Option<String>,
+}
+
+impl Place {
+    pub(super) fn of(object: &Object) -> Self {
+        Self {
+            key: object.owned("key").unwrap_or_default(),
+            pool: object.owned("pool"),
+            pools: object.texts("pools").unwrap_or_default(),
+            selector: object.owned("selector"),
+        }
+    }
+
+    /// `pool lan`, `pools lan, lab`.
+    pub(super) fn words(&self) -> String {
+        match (&self.pool, &self.selector) {
+            (Some(pool), _) => format!("pool `{pool}`"),
+            (None, Some(selector)) => format!("the pools with {selector}"),
+            (None, None) => format!("the pools {}", self.pools.join(", ")),
+        }
+    }
+
+    pub(super) fn request(&self, claim: ClaimInput) -> ClaimFrom {
+        let pools = self.pool.clone().map_or_else(|| self.pools.clone(), |pool| vec![pool]);
+        ClaimFrom {
+            key: self.key.clone(),
+            any: pools,
+            select: self.selector.clone(),
+            claim,
+            ..ClaimFrom::default()
+        }
+    }
+
+    /// Claims, and waits as long as `claim` says. A claim that still waits then is given up.
+    pub(super) async fn claim(&self, client: &Client, claim: ClaimInput) -> Result<ClaimOutput, Failed> {
+        let failed = |error: &ClientError| -> Failed {
+            let said = told(format!("`{}` gets no address from {}", self.key, self.words()), error);
+            let at = match error.problem().map(netstead_client::types::Problem::slug) {
+                Some("exhausted" | "no-such-pool" | "quota-reached" | "pool-closing") => Some("pool"),
+                Some("address-held" | "not-in-pool" | "withheld" | "reserved" | "observed" | "resting") => {
+                    Some("address")
+                }
+                Some("key-held" | "holds-another") => Some("key"),
+                Some("nothing-selected") => Some("selector"),
+                _ => None,
+            };
+            at.map_or_else(|| said.clone(), |at| said.clone().at(at)).into()
+        };
+        let claimed = match &self.pool {
+            Some(pool) => client.claim(pool, &self.key, &claim).await.map(|(claim, _)| Some(claim)),
+            None => client.claim_from(&self.request(claim)).await.map(|claims| claims.into_iter().next()),
+        };
+        let Some(claimed) = claimed.map_err(|error| failed(&error))? else {
+            let detail = "The server answered without a claim. Apply again.";
+            return Err(Diagnostic::error(
+                format!("`{}` gets no address from {}", self.key, self.words()),
+                detail,
+            )
+            .into());
+        };
+        if claimed.state != ClaimState::Waiting && claimed.address.is_some() {
+            return Ok(claimed);
+        }
+        // Nothing of it stays behind: the next apply asks again.
+        let _ = client.leave_queue(&claimed.pool, &self.key).await;
+        let detail = "It waited as long as `wait` says, and no address became free. Make the pool larger, or release what is not needed.";
+        Err(Diagnostic::error(format!("`{}` gets no address from {}", self.key, self.words()), detail)
+            .at("pool")
+            .into())
+    }
+}
+
+/// The claim that `state` names; `None` if it holds nothing.
+pub(super) async fn find(client: &Client, state: &Object) -> Result<Option<ClaimOutput>, Failed> {
+    let (Some(pool), Some(key)) = (state.text("found_in_pool").or(state.text("pool")), state.text("key"))
+    else {
+        return Ok(None);
+    };
+    look_up(client, pool, key).await
+}
+
+pub(super) async fn look_up(client: &Client, pool: &str, key: &str) -> Result<Option<ClaimOutput>, Failed> {
+    match client.look_up(pool, key).await {
+        Ok(claim) => Ok(claim.filter(|claim| claim.state != ClaimState::Waiting)),
+        Err(error) if error.is("no-such-pool") => Ok(None),
+        Err(error) => Err(told(format!("`{key}` of pool `{pool}` cannot be read"), &error).into()),
+    }
+}
+
+/// Ends the claim in `state`, and no later one of the same key.
+pub(super) async fn release(client: &Client, state: &Object) -> Result<(), Failed> {
+    let (Some(pool), Some(key)) = (state.text("found_in_pool"), state.text("key")) else { return Ok(()) };
+    let Some(id) = state.text("claim_id") else { return Ok(()) };
+    match client.release(pool, key, id).await {
+        Ok(_) => Ok(()),
+        Err(error) if error.is("no-such-pool") || error.is("already-gone") || error.is("no-such-claim") => {
+            Ok(())
+        }
+        Err(error) => Err(told(format!("`{key}` of pool `{pool}` cannot be released"), &error).into()),
+    }
+}
+
+/// The values that all claims have.
+pub(super) fn values(claim: &ClaimOutput) -> Object {
+    let mut object = Object::new();
+    let mut set = |name: &str, value: Value| object.insert(name.to_owned(), value);
+    set("id", format!("{}/{}", claim.pool, claim.key).into());
+    set("key", claim.key.as_str().into());
+    set("found_in_pool", claim.pool.as_str().into());
+    set("claim_id", claim.id.clone().into());
+    set("owner", claim.owner.as_str().into());
+    set("family", claim.family.to_string().into());
+    set("network", claim.network.clone().into());
+    set("gateway", claim.gateway.clone().into());
+    set("address", claim.address.clone().into());
+    set("description", claim.description.clone().filter(|text| !text.is_empty()).into());
+    set("labels", if claim.labels.is_empty() { Value::Null } else { claim.labels.clone().into() });
+    set("names", claim.names.clone().into());
+    set("fqdn", claim.names.first().cloned().into());
+    let length =
+        claim.network.as_deref().and_then(|network| network.parse::<Cidr>().ok()).map(|cidr| cidr.len());
+    set("prefix_length", length.into());
+    object
+}
+
+/// `found` with the user's own spelling, and with what only the configuration knows, from `state`.
+pub(super) fn with_stated(state: &Object, mut found: Object, only_stated: &[&str]) -> Object {
+    for name in only_stated {
+        found.insert((*name).to_owned(), state.value(name).clone());
+    }
+    for (name, value) in &mut found {
+        let stated = state.value(name);
+        if value.is_null() && is_empty(stated) {
+            *value = stated.clone();
+        } else {
+            *value = keep(stated, value.clone(), same);
+        }
+    }
+    found
+}
+
+/// As [`with_stated`], for what is claimed from a choice of pools. After an import no choice is stated, and the pool is that of the
+/// claim.
+pub(super) fn with_choice(state: &Object, found: Object, only_stated: &[&str]) -> Object {
+    let choice = ["pool", "pools", "selector"];
+    let none = choice.iter().all(|one| state.value(one).is_null());
+    let mut found = with_stated(state, found, &[&choice, only_stated].concat());
+    if none {
+        found.insert("pool".into(), found.value("found_in_pool").clone());
+    }
+    found
+}
+
+/// An empty text, list or map, which the server does not tell from none.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Text(text) => text.is_empty(),
+        Value::List(items) => items.is_empty(),
+        Value::Map(items) => items.is_empty(),
+        _ => false,
+    }
+}
+
+/// Whether two texts are the same address, name, range or time.
+pub(super) fn same(one: &str, other: &str) -> bool {
+    fn equal<T: std::str::FromStr + PartialEq>(one: &str, other: &str) -> bool {
+        matches!((one.parse::<T>(), other.parse::<T>()), (Ok(one), Ok(other)) if one == other)
+    }
+    one == other
+        || equal::<Address>(one, other)
+        || equal::<netstead_model::Range>(one, other)
+        || equal::<Span>(one, other)
+        || equal::<Name>(one, other)
+}
+
+/// Warns where the pools have nothing left. It is no error: the same apply may make room.
+pub(super) async fn warn_if_full(
+    session: Option<&Session>,
+    planned: &Object,
+    wanted: usize,
+) -> Vec<Diagnostic> {
+    let Some(Ok(client)) = session.map(Session::client) else { return Vec::new() };
+    let place = Place::of(planned);
+    let pools = match (&place.pool, &place.selector) {
+        (Some(pool), _) => match client.pool(pool).await {
+            Ok(pool) => vec![pool.value],
+            Err(_) => return Vec::new(),
+        },
+        (None, Some(selector)) => {
+            let query = PoolQuery { selector: Some(selector.clone()), ..PoolQuery::default() };
+            client.all(query).await.unwrap_or_default()
+        }
+        (None, None) => {
+            let all = client.all(PoolQuery::default()).await.unwrap_or_default();
+            all.into_iter().filter(|pool| place.pools.contains(&pool.name)).collect()
+        }
+    };
+    let free = |text: &str| text.parse::<u128>().unwrap_or(u128::MAX);
+    let left = pools.iter().fold(0_u128, |sum, pool| sum.saturating_add(free(&pool.usage.free)));
+    if pools.is_empty() || left >= wanted as u128 {
+        return Vec::new();
+    }
+    let said = format!(
+        "{left} {} free in {}",
+        if left == 1 { "address is" } else { "addresses are" },
+        place.words()
+    );
+    let detail = format!(
+        "This needs {wanted}. Unless the same apply makes room, it will fail: make the pool larger, or release what is not needed."
+    );
+    vec![Diagnostic::warning(said, detail).at(if place.pool.is_some() { "pool" } else { "pools" })]
+}
+
+/// `POOL/KEY`. A key may have a slash, a pool has none.
+pub(super) fn import(id: &str) -> Option<Object> {
+    let (pool, key) = id.split_once('/').filter(|(pool, key)| !pool.is_empty() && !key.is_empty())?;
+    Some(
+        [
+            ("pool".to_owned(), pool.into()),
+            ("found_in_pool".to_owned(), pool.into()),
+            ("key".to_owned(), key.into()),
+        ]
+        .into(),
+    )
+}

@@ -1,0 +1,14 @@
+//! The provider as Terraform uses it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "these are tests"
+)]
+
+mod docs;
+mod lifecycle;
+mod server;
+mod socket;
