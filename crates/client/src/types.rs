@@ -34,7 +34,8 @@ pub use self::{
     cluster::{ClusterOutput, LeaderOutput, MemberOutput, NodeInput, NodeOutput},
     dns::{
         ManualOutput, NameOutput, ParkedOutput, PassOutput, PauseInput, PauseOutput, ProviderOutput,
-        RecordInput, RecordOutput, RejectionOutput, ResumeInput, SourceOutput, WorkloadOutput, ZoneOutput,
+        RecordInput, RecordOutput, RejectionOutput, ResumeInput, ScopeOutput, SourceOutput, WorkloadOutput,
+        ZoneOutput,
     },
     doctor::{DoctorOutput, FindingOutput},
     event::EventOutput,

@@ -109,6 +109,13 @@ open_enum! {
         Failed = "failed",
         None = "none",
     }
+    /// Whether a source still looks after one of its scopes.
+    ScopeStanding {
+        Listed = "listed",
+        RetiredByConfiguration = "retired-by-configuration",
+        RetiredByPlatform = "retired-by-platform",
+        Unassigned = "unassigned",
+    }
     /// Type of a DNS provider.
     ProviderKind {
         Builtin = "builtin",
