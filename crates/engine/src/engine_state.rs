@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Options,
+    dns_pass::ProviderHandle,
     engine_time::EngineTime,
     fenced_store::{FencedStore, LeaderEpoch},
     history::{EngineEvent, EngineEventKind, History},
@@ -23,7 +24,6 @@ use crate::{
     manual_source::Manual,
     name_news::NameNews,
     pause::Pauses,
-    provider::ProviderHandle,
     source_poller::SourceHandle,
     status::DetachedStatus,
 };

@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use netstead_ledger::Ledger;
-use netstead_model::{DnsProvider, Ident, Marks, Source};
+use netstead_model::{DnsProvider, Ident, Marks, RecordData, Source};
 use netstead_plan::{Digest, Domains, Settings, SourceRules};
 
 use crate::Observer;
@@ -104,6 +104,7 @@ impl ProviderSetup {
         settings.marks &= can.marks != Marks::None;
         settings.proxies = can.proxies;
         settings.one_value = can.one_value;
+        settings.companion = can.companion.map(RecordData::Https);
         settings.lone_zones |= self.provider.makes_zones();
         let both: Vec<_> = settings.types.iter().copied().filter(|kind| can.types.contains(kind)).collect();
         if settings.types.is_empty() {

@@ -1,6 +1,7 @@
 //! [`desired`]: the record sets that should exist on one provider, each value with its reasons.
 
 mod candidate;
+mod companion;
 mod conflict;
 mod name_holder;
 mod name_rules;
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use self::candidate::Candidate;
 pub(crate) use self::{
+    companion::is_companion,
     name_holder::BlockedClaim,
     removal_decision::{RemovalDecision, UndesiredValue},
 };
@@ -166,18 +168,22 @@ pub fn desired(
             group.push(next);
         }
         let live = conflict::resolve_conflicts(group, owned.of(&name), settings, &mut gone, &mut desired);
-        let live = if settings.one_value {
+        let mut live = if settings.one_value {
             one_value::keep_one_value(live, owned.of(&name), &mut gone, &mut desired.why_not)
         } else {
             live
         };
         pointers.extend(live.iter().filter_map(|candidate| reverse::pointer(candidate, settings)));
+        companion::add_companions(&mut live, &mut gone, settings);
         conflict::group_into_sets(live, settings, &mut desired);
     }
+    let companions: Vec<_> =
+        gone.iter().filter_map(|candidate| companion::companion(candidate, settings)).collect();
     let lost = gone.iter().filter_map(|candidate| reverse::pointer(candidate, settings));
     let (lost, waiting): (Vec<_>, Vec<_>) =
         lost.partition(|pointer| matches!(pointer.verdict, GraceVerdict::Gone(..)));
     gone.extend(lost);
+    gone.extend(companions);
     pointers.extend(waiting);
     reverse::choose_pointers(pointers, owned, settings, &mut gone, &mut desired);
     desired.sets.sort_by(|one, other| (&one.name, one.kind).cmp(&(&other.name, other.kind)));

@@ -3,7 +3,7 @@
 mod domain_match;
 mod owner;
 
-use netstead_model::{Address, Ident, Name, RecordType, Span};
+use netstead_model::{Address, Ident, Name, RecordData, RecordType, Span};
 use serde::{Deserialize, Serialize};
 
 pub use self::{domain_match::DomainMatch, owner::OwnerId};
@@ -77,6 +77,9 @@ pub struct Settings {
     /// The server holds one value of each type at a name.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub one_value: bool,
+    /// The HTTPS record that stands beside every A and AAAA, unless another one is asked for or there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub companion: Option<RecordData>,
 }
 
 impl Settings {
@@ -106,6 +109,7 @@ impl Settings {
             proxies: false,
             group: None,
             one_value: false,
+            companion: None,
         }
     }
 

@@ -1,6 +1,8 @@
 //! DNS servers.
 
 pub mod adguard;
+pub mod cloudflare;
+mod denial;
 pub mod dnsmasq;
 mod login_pause;
 pub mod per_record;
@@ -10,22 +12,31 @@ mod preconditions;
 mod refused_login;
 pub mod rfc2136;
 mod serial_steps;
+pub mod technitium;
 pub mod webhook;
 
 use netstead_model::{Capabilities, DnsProvider, Ident, RecordData, RecordSet};
 use netstead_settings::{BuildContext, Kind};
 
 pub use self::{
-    adguard::AdGuard, dnsmasq::Dnsmasq, pihole::PiHole, powerdns::PowerDns, rfc2136::Rfc2136,
-    webhook::Webhook,
+    adguard::AdGuard, cloudflare::Cloudflare, dnsmasq::Dnsmasq, pihole::PiHole, powerdns::PowerDns,
+    rfc2136::Rfc2136, technitium::Technitium, webhook::Webhook,
 };
 
 /// A kind of DNS server.
 pub type DnsKind = Kind<dyn DnsProvider, Capabilities>;
 
 /// All kinds of DNS server that this crate speaks to. A new one is a file beside this one and a line here.
-pub const KINDS: &[&DnsKind] =
-    &[&adguard::KIND, &dnsmasq::KIND, &pihole::KIND, &powerdns::KIND, &rfc2136::KIND, &webhook::KIND];
+pub const KINDS: &[&DnsKind] = &[
+    &adguard::KIND,
+    &cloudflare::KIND,
+    &dnsmasq::KIND,
+    &pihole::KIND,
+    &powerdns::KIND,
+    &rfc2136::KIND,
+    &technitium::KIND,
+    &webhook::KIND,
+];
 
 /// The longest time to live there is (RFC 2181, section 8).
 const LONGEST_TTL: u32 = 0x7fff_ffff;

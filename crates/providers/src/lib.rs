@@ -7,6 +7,8 @@
 //!                           ├─► dns::webhook    a program of the user's: signed batches, or dnsweaver's protocol
 //!                           ├─► dns::adguard    AdGuard Home: one rewrite per call
 //!                           ├─► dns::pihole     Pi-hole 6 and 5: one entry per call, in one session
+//!                           ├─► dns::cloudflare HTTP API: batches, within a rate limit
+//!                           ├─► dns::technitium HTTP API: one record per call, through dns::per_record
 //!                           └─► builtin         in the crate `nameserver`
 //! ```
 //!

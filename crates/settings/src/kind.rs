@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use netstead_model::{CallObserver, Clock, Ident, NoopObserver, SystemClock};
+use netstead_model::{CallObserver, Clock, Ident, NoopObserver, Service, SystemClock};
 use serde_json::{Map, Value as Json};
 use sha2::{Digest as _, Sha256};
 
@@ -52,6 +52,11 @@ pub trait Configured<B: ?Sized>: fmt::Debug + Send + Sync {
     /// Sockets of this machine that it uses: a process that gives up root joins their groups first.
     fn local_sockets(&self) -> Vec<PathBuf> {
         Vec::new()
+    }
+
+    /// The HTTPS record that a DNS server gets beside every address, by these settings.
+    fn companion(&self) -> Option<Service> {
+        None
     }
 
     /// Opens files and secrets, and makes the thing. Sockets are opened later, by using it.

@@ -256,6 +256,11 @@ impl Setting for Paths {
 pub struct Number<const MIN: i64, const MAX: i64>(i64);
 
 impl<const MIN: i64, const MAX: i64> Number<MIN, MAX> {
+    /// The value, or the nearest one that is allowed.
+    pub fn nearest(value: i64) -> Self {
+        Self(value.clamp(MIN, MAX))
+    }
+
     /// As any type that `MAX` fits into; a type that is too small gets its own largest value.
     pub fn get<T: TryFrom<i64> + Bounds>(self) -> T {
         T::try_from(self.0).unwrap_or(T::LARGEST)

@@ -2,12 +2,14 @@
 
 mod adguard;
 mod bind;
+mod cloudflare;
 mod dnsmasq;
 mod fake_adguard;
 mod fake_pihole;
 mod knot;
 mod powerdns;
 mod primary;
+mod technitium;
 mod webhook;
 
 use std::{fs, io, path::Path, process::Command, time::Duration};
@@ -15,12 +17,14 @@ use std::{fs, io, path::Path, process::Command, time::Duration};
 pub use self::{
     adguard::AdGuardHome,
     bind::{Bind, Named, SecretiveBind, SecretiveNamed},
+    cloudflare::FakeCloudflare,
     dnsmasq::Dnsmasq,
     fake_adguard::{AdGuardVersion, FakeAdGuard},
     fake_pihole::{FakePiHole, PiHoleState},
     knot::{Knot, Knotd},
     powerdns::PowerDns,
     primary::{Primary, PrimaryKind},
+    technitium::{FakeTechnitium, TechnitiumRights},
     webhook::{DnsweaverReceiver, WebhookFault, WebhookReceiver},
 };
 

@@ -4,6 +4,8 @@
 //!   [`Dnsmasq`], [`Dockerd`], [`Sshd`], [`AdGuardHome`].
 //! - [`WebhookReceiver`] and [`DnsweaverReceiver`]: receivers of webhooks that only pretend, and can be told to fail.
 //! - [`faulty_http`]: a server for fakes that fail on demand: [`FakeAdGuard`], [`FakePiHole`].
+//! - [`FakeHttp`]: an HTTP server whose answers a test writes. On top of it: [`FakeCloudflare`],
+//!   [`FakeTechnitium`].
 //! - [`VirtualNetwork`] and [`Machine`]: machines in network namespaces, whose links can be cut. [`Tmpfs`]: a disk small enough
 //!   to fill.
 //! - [`LossyProxy`], [`DelayingProxy`], [`RecordingProxy`]: proxies that lose answers, hold requests back, or record them.
@@ -20,6 +22,7 @@ mod delaying_proxy;
 mod dns;
 mod dockerd;
 mod etcd;
+mod fake_http;
 pub mod faulty_http;
 pub mod history;
 mod http_fake;
@@ -44,12 +47,13 @@ use std::{
 pub use self::{
     delaying_proxy::{DelayingProxy, RequestFilter},
     dns::{
-        AdGuardHome, AdGuardVersion, Bind, Dnsmasq, DnsweaverReceiver, FakeAdGuard, FakePiHole, Knot, Knotd,
-        Named, PiHoleState, PowerDns, Primary, PrimaryKind, SecretiveBind, SecretiveNamed, TsigKey,
-        WebhookFault, WebhookReceiver,
+        AdGuardHome, AdGuardVersion, Bind, Dnsmasq, DnsweaverReceiver, FakeAdGuard, FakeCloudflare,
+        FakePiHole, FakeTechnitium, Knot, Knotd, Named, PiHoleState, PowerDns, Primary, PrimaryKind,
+        SecretiveBind, SecretiveNamed, TechnitiumRights, TsigKey, WebhookFault, WebhookReceiver,
     },
     dockerd::Dockerd,
     etcd::{Etcd, EtcdHost},
+    fake_http::{FakeHttp, HttpFault, HttpRequest, HttpResponse},
     lossy_proxy::LossyProxy,
     process::Process,
     recording_proxy::RecordingProxy,

@@ -92,7 +92,6 @@ pub(crate) async fn recover(
     session.check_unscoped()?;
     let owner: OwnerId = convert::parse("owner", &input.owner)?;
     let provider: Option<Ident> = convert::maybe("provider", input.provider.as_ref())?;
-    let scope: Option<Scope> = convert::maybe("scope", input.scope.as_ref())?;
     let (engine, by, dry) = (session.engine()?, session.grant.subject().to_owned(), input.dry_run);
     let recovering = async move { engine.recover(owner, provider.as_ref(), dry, &by).await };
     let taken = finish(&session, recovering).await?;
@@ -111,6 +110,7 @@ pub(crate) async fn clean(
     session.check_unscoped()?;
     let source: Option<Ident> = convert::maybe("source", input.source.as_ref())?;
     let provider: Option<Ident> = convert::maybe("provider", input.provider.as_ref())?;
+    let scope: Option<Scope> = convert::maybe("scope", input.scope.as_ref())?;
     let (engine, by, dry) = (session.engine()?, session.grant.subject().to_owned(), input.dry_run);
     let what = match (source, provider) {
         (None, _) if scope.is_some() => {

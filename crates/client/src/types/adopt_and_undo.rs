@@ -109,7 +109,7 @@ pub struct FailedOutput {
     pub reason: String,
 }
 
-/// What to remove: what a `source` brought that is no longer configured, what one `scope` of a source brought that is retired
+/// Names to remove: what a `source` brought that is no longer configured, what one `scope` of a source brought that is retired
 /// or cannot be seen, or everything of ours on a `provider`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

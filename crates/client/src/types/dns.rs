@@ -228,7 +228,7 @@ pub struct WorkloadOutput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = "date-time")]
     pub created: Option<Timestamp>,
-    /// What the platform says about it, by name: `node`, `cluster`, `cpus`, `memory`, `disk`, `status`, `comments`.
+    /// Facts of the platform about it, by name: `node`, `cluster`, `cpus`, `memory`, `disk`, `status`, `comments`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: BTreeMap<String, String>,
 }

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use crate::RecordType;
+use crate::{RecordType, Service};
 
 /// What a server can do; one row of the capability table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub struct Capabilities {
     pub keeps_foreign: bool,
     /// It can stand in front of what a name leads to, and says of every set whether it does.
     pub proxies: bool,
+    /// The HTTPS record that stands beside every A and AAAA, unless another HTTPS record is asked for or there.
+    pub companion: Option<Service>,
 }
 
 /// Where a server can hold the marks that mirror ownership.
@@ -91,6 +93,7 @@ impl Capabilities {
             signs_changes: true,
             keeps_foreign: true,
             proxies: false,
+            companion: None,
         }
     }
 }

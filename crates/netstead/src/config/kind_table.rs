@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc};
 
-use netstead_model::Ident;
+use netstead_model::{Ident, Service};
 use netstead_settings::{
     BuildContext, Configured, KeyInfo, Kind, Problem, Problems, ReadTable, Section, Table, ValueOrigin,
     written_form,
@@ -68,6 +68,11 @@ impl<B: ?Sized + 'static, C: 'static> KindTable<B, C> {
     /// Sockets of this machine that it uses.
     pub(crate) fn local_sockets(&self) -> Vec<PathBuf> {
         self.configured.local_sockets()
+    }
+
+    /// The HTTPS record that a DNS server gets beside every address.
+    pub(crate) fn companion(&self) -> Option<Service> {
+        self.configured.companion()
     }
 
     pub(crate) fn is_same_server(&self, other: &Self) -> bool {

@@ -28,8 +28,8 @@ DNSWEAVER_UPDATE_RECORD_TYPE=CNAME
 DNSWEAVER_UPDATE_TARGET=lb.lab.test
 DNSWEAVER_UPDATE_DOMAINS=*.lab.test
 DNSWEAVER_UPDATE_MODE=additive
-DNSWEAVER_CLOUD_TYPE=cloudflare
-DNSWEAVER_CLOUD_TOKEN=hunter3
+DNSWEAVER_CLOUD_TYPE=ovh
+DNSWEAVER_CLOUD_APPLICATION_SECRET=hunter3
 DNSWEAVER_CLOUD_DOMAINS=*.example.test
 ";
 
@@ -77,8 +77,8 @@ fn an_env_file_of_dnsweavers_becomes_a_configuration_that_is_valid() {
         assert!(powerdns.contains(line), "{line}\n is not in\n{text}");
     }
     for comment in [
-        "# The instance `cloud` is left out: Netstead has no provider of type `cloudflare` yet.",
-        "#   DNSWEAVER_CLOUD_TOKEN=(a secret)",
+        "# The instance `cloud` is left out: Netstead has no provider of type `ovh` yet.",
+        "#   DNSWEAVER_CLOUD_APPLICATION_SECRET=(a secret)",
         "#   DNSWEAVER_LOG_FILE=/var/log/dnsweaver.log: logs go to stderr",
         "#   DNSWEAVER_TYPO_SETTING=1: it has no meaning here",
     ] {
@@ -237,4 +237,53 @@ fn without_a_file_the_server_runs_on_dnsweavers_environment() {
     // dnsweaver logs JSON unless told otherwise, and so do we in its place.
     sandbox.start(&["--log-format", "json"]);
     resolve::until(&["10.0.3.9"], || resolve::a(sandbox.dns(), "web.home.test"));
+}
+
+#[test]
+fn instances_of_cloudflare_and_technitium_are_carried_over() {
+    let sandbox = Sandbox::empty();
+    let (env, out) = (sandbox.path().join("dnsweaver.env"), sandbox.path().join("netstead.toml"));
+    let text = "\
+DNSWEAVER_INSTANCES=public,by-id,home,plain
+DNSWEAVER_PUBLIC_TYPE=cloudflare
+DNSWEAVER_PUBLIC_TOKEN=hunter2
+DNSWEAVER_PUBLIC_ZONE=example.test.
+DNSWEAVER_PUBLIC_TARGET=192.0.2.1
+DNSWEAVER_PUBLIC_DOMAINS=*.example.test
+DNSWEAVER_BY_ID_TYPE=cloudflare
+DNSWEAVER_BY_ID_TOKEN_FILE=/run/secrets/cloudflare
+DNSWEAVER_BY_ID_ZONE_ID=0123456789abcdef0123456789abcdef
+DNSWEAVER_BY_ID_PROXIED=false
+DNSWEAVER_BY_ID_TARGET=192.0.2.1
+DNSWEAVER_BY_ID_DOMAINS=*.other.test
+DNSWEAVER_HOME_TYPE=technitium
+DNSWEAVER_HOME_URL=http://ns1:5380
+DNSWEAVER_HOME_TOKEN=hunter3
+DNSWEAVER_HOME_ZONE=home.test
+DNSWEAVER_HOME_TARGET=10.0.3.9
+DNSWEAVER_HOME_DOMAINS=*.home.test
+DNSWEAVER_HOME_AUTO_HTTPS_ALPN=h2,h3
+DNSWEAVER_HOME_INSECURE_SKIP_VERIFY=true
+DNSWEAVER_PLAIN_TYPE=technitium
+DNSWEAVER_PLAIN_URL=http://ns2:5380
+DNSWEAVER_PLAIN_TOKEN_FILE=/run/secrets/technitium
+DNSWEAVER_PLAIN_TARGET=10.0.3.9
+DNSWEAVER_PLAIN_DOMAINS=*.lab.test
+DNSWEAVER_PLAIN_AUTO_HTTPS_RECORDS=false
+";
+    std::fs::write(&env, text).unwrap();
+    sandbox.does(&format!("import dnsweaver --env-file {} --out {}", env.display(), out.display()));
+    let text = std::fs::read_to_string(&out).unwrap();
+    let told = sandbox.does(&format!("config check {}", out.display()));
+    assert!(told.contains("technitium at http://ns1:5380"), "{told}");
+    assert!(!text.contains("hunter") && !text.contains("left out"), "{text}");
+    let settings = settings(&text);
+    for part in [
+        "[dns.public]\ntype = \"cloudflare\"\ntoken = { env = \"DNSWEAVER_PUBLIC_TOKEN\" }\nzone = \"example.test\"\nproxied = true\ndomains",
+        "[dns.by-id]\ntype = \"cloudflare\"\ntoken = { file = \"/run/secrets/cloudflare\" }\nzone_id = \"0123456789abcdef0123456789abcdef\"\nproxied = false\ndomains",
+        "[dns.home]\ntype = \"technitium\"\nurl = \"http://ns1:5380\"\ntoken = { env = \"DNSWEAVER_HOME_TOKEN\" }\nhttps_alpn = \"h2,h3\"\ninsecure = true\ndomains",
+        "[dns.plain]\ntype = \"technitium\"\nurl = \"http://ns2:5380\"\ntoken = { file = \"/run/secrets/technitium\" }\nhttps_records = false\ndomains",
+    ] {
+        assert!(settings.contains(part), "{part}\n is not in\n{text}");
+    }
 }

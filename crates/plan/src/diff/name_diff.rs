@@ -9,7 +9,7 @@ use netstead_model::{Name, RecordData, RecordSet, RecordType};
 use super::{Input, Notes, ZoneIndex};
 use crate::{
     Cause, DesiredSet, DesiredValue, Digest, Drift, DriftKind, Kept, KeptReason, Mode, Origin, OwnedValue,
-    desired::{RemovalDecision, UndesiredValue},
+    desired::{RemovalDecision, UndesiredValue, is_companion},
 };
 
 /// Where a name is.
@@ -170,6 +170,9 @@ pub(super) fn compare<'a>(
             let there = before.is_some_and(|before| before.values.contains(&value.data));
             let own = ours.binary_search_by(|own| own.data.cmp(&value.data)).ok().and_then(|at| ours.get(at));
             let adopts = wanted.is_some_and(|set| set.adopt) || input.settings.mode == Mode::Authoritative;
+            if gives_way(input, value, ours, before, adopts) {
+                continue;
+            }
             compare_wanted(&mut name, &mut set, adopts, value, own, there, &mut equal, notes);
         }
         for own in ours.iter().filter(|own| own.data.kind() == kind) {
@@ -206,6 +209,20 @@ fn is_settled(sets: &[DesiredSet], ours: &[OwnedValue], found: &[&RecordSet]) ->
             && set.values.iter().map(|value| &value.data).eq(&found.values)
     };
     wanted.zip(ours).all(is_ours) && sets.iter().zip(found).all(is_there)
+}
+
+/// Whether a value is the HTTPS record beside an address, and foreign ones are there: they are right by themselves.
+fn gives_way(
+    input: &Input<'_>,
+    value: &DesiredValue,
+    ours: &[OwnedValue],
+    before: Option<&RecordSet>,
+    adopts: bool,
+) -> bool {
+    let is_foreign = |data: &RecordData| ours.iter().all(|own| own.data != *data);
+    let in_its_place = |data: &RecordData| is_foreign(data) && !(adopts && *data == value.data);
+    is_companion(&value.data, input.settings)
+        && before.is_some_and(|before| before.values.iter().any(in_its_place))
 }
 
 /// A value that should stand there.

@@ -105,7 +105,7 @@ fn of_workloads_that_ask_for_a_free_name_the_one_that_was_created_first_gets_it(
     world.sees([young.clone()]);
     world.wait(60).sees([young.clone(), old.clone()]).pass();
     assert!(world.has("app.example.com", "CNAME b.example.net."), "neither had it");
-    // What stands stays, whatever is older.
+    // A value that is there stays, whatever is older.
     let older = alias("c", "c", Some(1));
     world.wait(60).sees([young.clone(), old, older]).pass();
     assert!(world.has("app.example.com", "CNAME b.example.net."));

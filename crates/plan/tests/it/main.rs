@@ -5,6 +5,7 @@ mod absence;
 mod approval;
 mod breaker;
 mod cases;
+mod companion;
 mod conflicts;
 mod foreign;
 mod marks;

@@ -6,6 +6,11 @@ use netstead_model::{Marks, RecordType, SetChange, Unit, UnitOutcome, ZoneSource
 
 use super::{Subject, name, ok, set, typed, unit};
 
+/// A TXT with an empty string.
+pub const EMPTY_TEXT: &str = r#""""#;
+/// A TXT with bytes that are no ASCII.
+pub const BINARY_TEXT: &str = r#""\195\188\000\255""#;
+
 pub async fn the_zone_is_found(subject: &Subject) {
     let below = subject.at("zone-found");
     let domains = if subject.can().zones == ZoneSource::Domains {
@@ -59,9 +64,9 @@ pub async fn all_types_come_back_as_adjusted(subject: &Subject) {
         (
             "type-txt",
             RecordType::Txt,
-            &[r#""plain""#, r#""with \"quotes\" and \\ and ; inside""#, &long, r#""""#],
+            &[r#""plain""#, r#""with \"quotes\" and \\ and ; inside""#, &long, EMPTY_TEXT],
         ),
-        ("_netstead-x.type-txt", RecordType::Txt, &[r#""v=1" "two strings""#, r#""\195\188\000\255""#]),
+        ("_netstead-x.type-txt", RecordType::Txt, &[r#""v=1" "two strings""#, BINARY_TEXT]),
         ("type-mx", RecordType::Mx, &["10 mail.example.net."]),
         ("type-null-mx", RecordType::Mx, &["0 ."]),
         (

@@ -11,7 +11,7 @@
 //!    are taken back, so that a rejected unit leaves nothing behind.
 
 mod record;
-mod unit_calls;
+pub(super) mod unit_calls;
 mod unit_writer;
 
 use std::{
@@ -152,41 +152,42 @@ impl<T: RecordApi> PerRecord<T> {
         let held = held.as_mut()?;
         held.unread.remove(zone).then(|| held.clone())
     }
+}
 
-    /// The unit as the server would hold it.
-    fn adjusted(&self, unit: &Unit) -> Unit {
-        let adjust = |set: &RecordSet| self.adjust(set.clone());
-        let change = |change: &SetChange| SetChange {
-            before: change.before.as_ref().map(adjust),
-            after: change.after.as_ref().map(adjust),
-        };
-        Unit { name: unit.name.clone(), changes: unit.changes.iter().map(change).collect() }
-    }
+/// A unit as the server would hold it.
+pub(super) fn adjusted(unit: &Unit, adjust: impl Fn(RecordSet) -> RecordSet) -> Unit {
+    let adjust = |set: &RecordSet| adjust(set.clone());
+    let change = |change: &SetChange| SetChange {
+        before: change.before.as_ref().map(adjust),
+        after: change.after.as_ref().map(adjust),
+    };
+    Unit { name: unit.name.clone(), changes: unit.changes.iter().map(change).collect() }
+}
 
-    /// Decides a unit that needs no call; none if it is to be written.
-    fn judge(&self, zone: &Name, unit: &Unit, found: &ServerRecords) -> Option<UnitOutcome> {
-        let rejected = |reason: String| Some(UnitOutcome::Rejected { reason });
-        if let Some(outside) = unit.names().into_iter().find(|name| !name.is_subdomain_of(zone)) {
-            return rejected(format!("`{outside}` is not in the zone `{zone}`"));
-        }
-        let can = self.api.capabilities();
-        if !can.wildcards
-            && unit.name.is_wildcard()
-            && unit.changes.iter().any(|change| change.after.is_some())
-        {
-            return rejected("the server knows no wildcards".to_owned());
-        }
-        let sets = unit.changes.iter().filter_map(|change| change.after.as_ref());
-        for set in sets {
-            if !can.types.contains(&set.kind) {
-                return rejected(format!("the server holds no records of type {}", set.kind));
-            }
-            if can.one_value && set.values.len() > 1 {
-                return rejected(format!("the server holds one {} at a name", set.kind));
-            }
-        }
-        found.outcome(unit).or_else(|| found.cname_conflict(unit).and_then(rejected))
+/// The outcome of a unit that needs no call; none if it is to be written.
+pub(super) fn judge(
+    can: &Capabilities,
+    zone: &Name,
+    unit: &Unit,
+    found: &ServerRecords,
+) -> Option<UnitOutcome> {
+    let rejected = |reason: String| Some(UnitOutcome::Rejected { reason });
+    if let Some(outside) = unit.names().into_iter().find(|name| !name.is_subdomain_of(zone)) {
+        return rejected(format!("`{outside}` is not in the zone `{zone}`"));
     }
+    if !can.wildcards && unit.name.is_wildcard() && unit.changes.iter().any(|change| change.after.is_some()) {
+        return rejected("the server knows no wildcards".to_owned());
+    }
+    let sets = unit.changes.iter().filter_map(|change| change.after.as_ref());
+    for set in sets {
+        if !can.types.contains(&set.kind) {
+            return rejected(format!("the server holds no records of type {}", set.kind));
+        }
+        if can.one_value && set.values.len() > 1 {
+            return rejected(format!("the server holds one {} at a name", set.kind));
+        }
+    }
+    found.outcome(unit).or_else(|| found.cname_conflict(unit).and_then(rejected))
 }
 
 impl SharedListing {
@@ -272,13 +273,16 @@ impl<T: RecordApi> DnsProvider for PerRecord<T> {
     async fn write(&self, zone: &Name, request: &WriteRequest) -> Result<WriteReply, ProviderError> {
         let _alone = self.writing.lock().await;
         *self.shared.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        let units: Vec<Unit> = request.units.iter().map(|unit| self.adjusted(unit)).collect();
+        let units: Vec<Unit> =
+            request.units.iter().map(|unit| adjusted(unit, |set| self.adjust(set))).collect();
         let names: BTreeSet<Name> = units.iter().flat_map(Unit::names).cloned().collect();
         let listing = self.api.list_names(zone, &names).await?;
+        // Only now: some servers must be asked before it is known which version they are.
+        let can = self.api.capabilities();
         let mut writer = UnitWriter::new(&self.api, zone, request, listing);
         let (mut outcomes, mut unknown) = (Vec::with_capacity(units.len()), 0);
         for unit in &units {
-            if let Some(outcome) = self.judge(zone, unit, writer.found()) {
+            if let Some(outcome) = judge(&can, zone, unit, writer.found()) {
                 outcomes.push(outcome);
                 continue;
             }

@@ -6,15 +6,13 @@ use netstead_model::{
     DnsProvider, ManualClock, ProviderError, RecordSet, RecordType, SetChange, Unit, UnitOutcome,
 };
 use netstead_providers::{
-    contract::{self, Subject},
+    contract::{self, Subject, basics::BINARY_TEXT},
     dns::dnsmasq::{Config, Dnsmasq},
 };
 use netstead_settings::{Configured as _, Parsed};
 use netstead_testkit::{Dnsmasq as Server, Sshd};
 
 use crate::support::{a, change, context, request, set, zone};
-
-const CANNOT: &str = r#""\195\188\000\255""#;
 
 fn config(server: &Server) -> Config {
     Config {
@@ -60,7 +58,7 @@ async fn dnsmasq_keeps_the_contract_with_either_directory_and_with_both() {
     let conf = Config { hostsdir: None, ..both.clone() };
     for config in [both, conf, hosts.clone()] {
         let mut subject = Subject::inside(Arc::new(provider(config.clone())), zone());
-        subject.impossible = vec![(RecordType::Txt, CANNOT)];
+        subject.impossible = vec![(RecordType::Txt, BINARY_TEXT)];
         if config.conf_dir.is_none() {
             subject.impossible.push((RecordType::A, "192.0.2.9"));
         }

@@ -4,6 +4,7 @@
 mod adding_a_provider;
 mod adguard;
 mod by_query;
+mod cloudflare;
 mod dnsmasq;
 mod failover;
 mod http;
@@ -15,4 +16,5 @@ mod pihole;
 mod powerdns;
 mod rfc2136;
 mod support;
+mod technitium;
 mod webhook;

@@ -7,7 +7,7 @@ use netstead_model::{
 };
 use netstead_providers::{
     Secret,
-    contract::{self, Subject},
+    contract::{self, Subject, basics::BINARY_TEXT},
     dns::webhook::{Config, Protocol},
 };
 use netstead_testkit::{DnsweaverReceiver, WebhookFault, WebhookReceiver};
@@ -52,7 +52,7 @@ async fn a_receiver_made_for_dnsweaver_keeps_the_contract() {
     let receiver = Arc::new(DnsweaverReceiver::start("authorization", TOKEN));
     let stranger = open(&weaver(&receiver, "Bearer wrong"));
     let mut subject = Subject::new(open(&weaver(&receiver, TOKEN)), stranger, zone());
-    subject.impossible = vec![(RecordType::Txt, r#""\195\188\000\255""#)];
+    subject.impossible = vec![(RecordType::Txt, BINARY_TEXT)];
     let counted = Arc::clone(&receiver);
     subject.requests = Some(Box::new(move || counted.requests()));
     contract::all(&subject).await;

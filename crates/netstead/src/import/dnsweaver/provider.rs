@@ -41,12 +41,14 @@ impl<'a> Instance<'a> {
 type CarryOver = fn(&mut Table, &Instance<'_>);
 
 /// The types of instance that are carried over.
-pub(super) const KINDS: [(&str, CarryOver); 6] = [
+pub(super) const KINDS: [(&str, CarryOver); 8] = [
     ("adguard", adguard),
+    ("cloudflare", cloudflare),
     ("dnsmasq", files::dnsmasq),
     ("pihole", pihole),
     ("powerdns", powerdns),
     ("rfc2136", rfc2136),
+    ("technitium", technitium),
     ("webhook", webhook),
 ];
 
@@ -129,6 +131,41 @@ fn pihole(table: &mut Table, instance: &Instance<'_>) {
         if let Some(value) = instance.get(suffix) {
             table.remark(&format!("{suffix}={value}: not needed with its API"));
         }
+    }
+    tls(table, instance);
+}
+
+fn cloudflare(table: &mut Table, instance: &Instance<'_>) {
+    table.text("type", "cloudflare");
+    if let Some(token) = instance.secret("TOKEN") {
+        table.raw("token", token);
+    }
+    if let Some(zone) = instance.get("ZONE") {
+        table.text("zone", zone.trim_end_matches('.'));
+    }
+    if let Some(id) = instance.get("ZONE_ID") {
+        table.text("zone_id", id);
+    }
+    // Written in any case: dnsweaver's default is another one.
+    let proxied = instance.flag("PROXIED") != Some(false);
+    table.raw("proxied", proxied.to_string());
+}
+
+fn technitium(table: &mut Table, instance: &Instance<'_>) {
+    table.text("type", "technitium");
+    if let Some(url) = instance.get("URL") {
+        table.text("url", url);
+    }
+    if let Some(token) = instance.secret("TOKEN") {
+        table.raw("token", token);
+    }
+    // The zones of the domains are found by themselves.
+    let _ = instance.get("ZONE");
+    if instance.flag("AUTO_HTTPS_RECORDS") == Some(false) {
+        table.raw("https_records", "false");
+    }
+    if let Some(alpn) = instance.get("AUTO_HTTPS_ALPN") {
+        table.text("https_alpn", alpn);
     }
     tls(table, instance);
 }

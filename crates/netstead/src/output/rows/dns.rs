@@ -47,6 +47,7 @@ impl Row for SourceOutput {
 fn scope_cells(source: &SourceOutput, scope: &ScopeOutput, look: Audience) -> Vec<String> {
     let standing = match (&scope.suspect, &scope.standing) {
         (Some(suspect), _) => suspect.clone(),
+        (None, ScopeStanding::Listed) if scope.reason.is_some() => "nothing of it goes".to_owned(),
         (None, ScopeStanding::Listed) if scope.absent > 0 => format!("{} absent", scope.absent),
         (None, ScopeStanding::Listed) => "believed".to_owned(),
         (None, standing) => standing.to_string(),

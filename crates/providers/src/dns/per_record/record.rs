@@ -77,7 +77,7 @@ impl Listing {
     }
 
     /// The records as sets.
-    pub(super) fn found(&self) -> ServerRecords {
+    pub(in crate::dns) fn found(&self) -> ServerRecords {
         let mut found = ServerRecords::default();
         for record in &self.records {
             found.add(record.name.clone(), record.data.kind(), record.ttl, record.data.clone());

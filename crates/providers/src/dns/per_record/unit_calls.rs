@@ -7,7 +7,7 @@ use crate::dns::preconditions::{kind_of, removals_first, wanted};
 
 /// One call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum RecordCall {
+pub(in crate::dns) enum RecordCall {
     Create(NewRecord),
     Update(Record, NewRecord),
     Delete(Record),
@@ -17,7 +17,7 @@ pub(super) enum RecordCall {
 ///
 /// New records come before old ones go, so that a name is never without a value. Only where they cannot stand together, an
 /// alias and anything else or two values on a server with one, the old goes first.
-pub(super) fn unit_calls(unit: &Unit, records: &[Record], order: WriteOrder) -> Vec<RecordCall> {
+pub(in crate::dns) fn unit_calls(unit: &Unit, records: &[Record], order: WriteOrder) -> Vec<RecordCall> {
     let changes: Vec<&SetChange> = if switches_alias(unit) {
         removals_first(unit).collect()
     } else {

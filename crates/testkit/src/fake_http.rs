@@ -1,0 +1,175 @@
+//! [`FakeHttp`]: a small HTTP server on loopback whose answers a test writes, and that fails when the test wants it to.
+
+mod connection;
+mod message;
+
+use std::{
+    fmt, io,
+    net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
+};
+
+pub use self::message::{HttpRequest, HttpResponse};
+
+/// A failure of one request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HttpFault {
+    /// This answer instead; the request is not carried out.
+    Answer(HttpResponse),
+    /// The connection ends before the request is carried out.
+    Dropped,
+    /// The request is carried out, and the connection ends without an answer.
+    Lost,
+    /// The request is carried out, and half of the answer is written.
+    Half,
+}
+
+/// A running server. It ends with its value.
+pub struct FakeHttp {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+}
+
+struct Shared {
+    answer: Box<dyn Fn(&HttpRequest) -> HttpResponse + Send + Sync>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    down: bool,
+    open: Vec<TcpStream>,
+    faults: Vec<PlannedFault>,
+    requests: Vec<HttpRequest>,
+}
+
+struct PlannedFault {
+    applies: Box<dyn Fn(&HttpRequest) -> bool + Send>,
+    /// So many requests it applies to pass first.
+    after: usize,
+    times: usize,
+    fault: HttpFault,
+}
+
+impl FakeHttp {
+    /// Starts a server that answers every request with what `answer` makes of it.
+    ///
+    /// # Panics
+    ///
+    /// If loopback has no free port.
+    #[expect(clippy::panic, reason = "this is how a test fails")]
+    pub fn start(answer: impl Fn(&HttpRequest) -> HttpResponse + Send + Sync + 'static) -> Self {
+        let shared = Arc::new(Shared { answer: Box::new(answer), state: Mutex::default() });
+        let listen = || -> io::Result<(TcpListener, SocketAddr)> {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+            let address = listener.local_addr()?;
+            Ok((listener, address))
+        };
+        let (listener, address) =
+            listen().unwrap_or_else(|error| panic!("the fake server does not start: {error}"));
+        shared.accept(listener);
+        Self { shared, address }
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The next `times` requests that `applies` accepts fail, after the first `after` of them.
+    pub fn fail(
+        &self,
+        after: usize,
+        times: usize,
+        fault: HttpFault,
+        applies: impl Fn(&HttpRequest) -> bool + Send + 'static,
+    ) {
+        let applies = Box::new(applies);
+        self.shared.state().faults.push(PlannedFault { applies, after, times, fault });
+    }
+
+    /// All requests since this was last called.
+    pub fn requests(&self) -> Vec<HttpRequest> {
+        std::mem::take(&mut self.shared.state().requests)
+    }
+
+    /// Refuses connections and ends those that are open.
+    pub fn stop(&self) {
+        let mut state = self.shared.state();
+        state.down = true;
+        for stream in state.open.drain(..) {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+        drop(state);
+        // Wakes the thread that accepts, which then drops its listener.
+        let _ = TcpStream::connect(self.address);
+        while TcpStream::connect(self.address).is_ok() {
+            thread::yield_now();
+        }
+    }
+
+    /// Listens again on the port it had.
+    ///
+    /// # Panics
+    ///
+    /// If another process has the port now.
+    #[expect(clippy::panic, reason = "this is how a test fails")]
+    pub fn restart(&self) {
+        let listener = TcpListener::bind(self.address)
+            .unwrap_or_else(|error| panic!("the fake server does not come back: {error}"));
+        self.shared.state().down = false;
+        self.shared.accept(listener);
+    }
+}
+
+impl Drop for FakeHttp {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl fmt::Debug for FakeHttp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FakeHttp").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn accept(self: &Arc<Self>, listener: TcpListener) {
+        let shared = Arc::clone(self);
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let mut state = shared.state();
+                if state.down {
+                    break;
+                }
+                state.open.extend(stream.try_clone());
+                drop(state);
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || connection::serve(&stream, &shared));
+            }
+        });
+    }
+
+    /// The failure that is planned for `request`.
+    fn fault(&self, request: &HttpRequest) -> Option<HttpFault> {
+        let mut state = self.state();
+        state.requests.push(request.clone());
+        for planned in &mut state.faults {
+            if planned.times == 0 || !(planned.applies)(request) {
+                continue;
+            }
+            if planned.after > 0 {
+                planned.after -= 1;
+                continue;
+            }
+            planned.times -= 1;
+            return Some(planned.fault.clone());
+        }
+        None
+    }
+}

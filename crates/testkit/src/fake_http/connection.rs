@@ -1,0 +1,66 @@
+//! One connection: HTTP/1.1 with bodies of a known length.
+
+use std::{
+    io::{self, BufRead as _, BufReader, Read as _, Write as _},
+    net::{Shutdown, TcpStream},
+};
+
+use super::{
+    HttpFault, HttpRequest, HttpResponse, Shared,
+    message::{decoded, pairs},
+};
+
+pub(super) fn serve(stream: &TcpStream, shared: &Shared) {
+    let mut reader = BufReader::new(stream);
+    while let Ok(Some(request)) = read(&mut reader) {
+        let fault = shared.fault(&request);
+        let text = match &fault {
+            Some(HttpFault::Dropped) => break,
+            Some(HttpFault::Answer(response)) => written(response),
+            Some(HttpFault::Lost) => {
+                (shared.answer)(&request);
+                break;
+            }
+            Some(HttpFault::Half) | None => written(&(shared.answer)(&request)),
+        };
+        let half = fault == Some(HttpFault::Half);
+        let end = if half { text.len() / 2 } else { text.len() };
+        let mut writer = stream;
+        let sent = writer.write_all(text.as_bytes().get(..end).unwrap_or_default());
+        if half || sent.is_err() {
+            break;
+        }
+    }
+    let _ = stream.shutdown(Shutdown::Both);
+}
+
+fn written(response: &HttpResponse) -> String {
+    let HttpResponse { status, headers, body } = response;
+    let headers =
+        headers.iter().fold(String::new(), |text, (name, value)| text + name + ": " + value + "\r\n");
+    format!("HTTP/1.1 {status} .\r\ncontent-length: {}\r\n{headers}\r\n{body}", body.len())
+}
+
+/// The next request; none at the end of the connection.
+fn read(reader: &mut BufReader<&TcpStream>) -> io::Result<Option<HttpRequest>> {
+    let mut line = String::new();
+    if reader.read_line(&mut line)? == 0 {
+        return Ok(None);
+    }
+    let mut words = line.split_whitespace();
+    let (Some(method), Some(target)) = (words.next(), words.next()) else { return Ok(None) };
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let mut headers = Vec::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line)?;
+        let Some((name, value)) = line.trim_end().split_once(':') else { break };
+        headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+    }
+    let (method, path, query) = (method.to_owned(), decoded(path), pairs(query));
+    let mut request = HttpRequest { method, path, query, headers, body: Vec::new() };
+    let length = request.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+    request.body = vec![0; length];
+    reader.read_exact(&mut request.body)?;
+    Ok(Some(request))
+}
