@@ -35,7 +35,8 @@ pub use self::{
     cluster::{ClusterOutput, LeaderOutput, MemberOutput, NodeInput, NodeOutput},
     dns::{
         ManualOutput, NameOutput, ParkedOutput, PassOutput, PauseInput, PauseOutput, ProviderOutput,
-        RecordInput, RecordOutput, RejectionOutput, ResumeInput, SourceOutput, WorkloadOutput, ZoneOutput,
+        RecordInput, RecordOutput, RejectionOutput, ResumeInput, ScopeOutput, SourceOutput, WorkloadOutput,
+        ZoneOutput,
     },
     doctor::{DoctorOutput, FindingOutput},
     event::EventOutput,
@@ -52,8 +53,8 @@ pub use self::{
     vocabulary::{
         AddressState, AdoptTool, ChangeAction, ChangeKind, ClaimState, DriftKind, EngineEventKind, EventKind,
         Family, FindingState, ListOrder, ListedAddressState, Mode, NodeRole, PoolOrder, PoolOrigin,
-        RecordState, RecordType, ReleaseOutcome, ServerRole, ServerState, SourceView, Stale, TokenRole,
-        WorkloadKind,
+        RecordState, RecordType, ReleaseOutcome, ScopeStanding, ServerRole, ServerState, SourceView, Stale,
+        TokenRole, WorkloadKind,
     },
 };
 

@@ -60,7 +60,7 @@ pub(crate) fn start(shared: &Arc<EngineState>) {
     let _ = shared.name_news.running.set(BackgroundTask::start(stop, work));
 }
 
-/// What each workload's source was told last.
+/// News that each workload's source got last.
 #[derive(Debug, Default)]
 struct ToldNames(BTreeMap<Ident, ToldOfSource>);
 
@@ -99,7 +99,7 @@ async fn pass(shared: &EngineState, told: &mut ToldNames) {
 }
 
 impl ToldOfSource {
-    /// What is to be told now; workloads that are no longer `known` are forgotten.
+    /// News that are due now; workloads that are no longer `known` are forgotten.
     fn news(
         &mut self,
         mut names: BTreeMap<Key, Vec<NameState>>,

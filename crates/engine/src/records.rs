@@ -176,7 +176,7 @@ fn provider_records(shared: &EngineState, provider: Option<&Ident>) -> Vec<Provi
     wanted.map(ProviderRecords::new).collect()
 }
 
-/// What became of the names that the workloads of a source ask for, by workload. PTR records follow their names and are left
+/// States of the names that the workloads of a source ask for, by workload. PTR records follow their names and are left
 /// out.
 pub(crate) fn names_of_source(shared: &EngineState, source: &Ident) -> BTreeMap<Key, Vec<NameState>> {
     let mut found: BTreeMap<Key, BTreeMap<(Name, Option<Ident>), (WrittenState, Option<String>)>> =

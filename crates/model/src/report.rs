@@ -37,7 +37,7 @@ impl View {
         matches!(self, Self::Failed { .. })
     }
 
-    /// What is missing; none if nothing is.
+    /// Words for what is missing; none if nothing is.
     pub fn reason(&self) -> Option<&str> {
         match self {
             Self::Complete => None,
@@ -54,7 +54,7 @@ impl View {
     }
 }
 
-/// What one source saw in one look. Each scope has a view of its own, and only its own scope can remove a workload.
+/// One look of one source. Each scope has a view of its own, and only its own scope can remove a workload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "WrittenReport")]
 pub struct Report {
@@ -75,7 +75,7 @@ pub enum Roster {
     Partial { reason: String },
 }
 
-/// What a source saw of one scope.
+/// One look at one scope.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScopeReport {
     pub view: View,
@@ -201,6 +201,7 @@ impl Seen {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(span: &Span) -> bool {
     *span == Span::ZERO
 }

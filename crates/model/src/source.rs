@@ -57,7 +57,7 @@ pub struct SourceFlags {
     pub hears_names: bool,
 }
 
-/// What became of the names of one workload.
+/// The names of one workload, each with its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkloadNames {
     pub id: Key,
@@ -65,7 +65,7 @@ pub struct WorkloadNames {
     pub names: Vec<NameState>,
 }
 
-/// What became of a name at one provider.
+/// The state of a name at one provider.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NameState {
     pub name: Name,

@@ -27,6 +27,11 @@ pub(crate) trait Row: Serialize {
     /// One cell per column, narrow ones first.
     fn cells(&self, look: Audience) -> Vec<String>;
 
+    /// Rows of its parts, which stand below it.
+    fn parts(&self, _look: Audience) -> Vec<Vec<String>> {
+        Vec::new()
+    }
+
     /// What it is called, for `-o name`.
     fn name(&self) -> String;
 

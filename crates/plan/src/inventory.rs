@@ -11,6 +11,7 @@ mod redacted;
 mod scope;
 mod source;
 mod suspicion;
+mod upgrade;
 
 use std::collections::BTreeMap;
 

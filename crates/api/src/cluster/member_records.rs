@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use super::ClusterError;
 
 /// The highest format of the store that this program understands.
-pub const FORMAT: u32 = 1;
+///
+/// Format 2 brings: scopes of sources (`scopes` of a source, `scope` of a workload).
+pub const FORMAT: u32 = 2;
 /// The format in which a store is written, as decimal text.
 pub const FORMAT_KEY: &str = "meta/format";
 /// The current leader.

@@ -1,18 +1,18 @@
 //! Sources, providers, records and workloads.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 use netstead_client::types::{
     self, ManualOutput, ParkedOutput, PassOutput, PauseOutput, ProviderOutput, RecordOutput, RejectionOutput,
-    SourceKind, SourceOutput, SourceView, WorkloadOutput,
+    ScopeOutput, ScopeStanding, SourceKind, SourceOutput, SourceView, WorkloadOutput,
 };
 use netstead_engine::{
     DetachedStatus, EngineStatus, ManualRecord, PassReport, Pause, ProviderPlan, ProviderStatus, RecordState,
-    RecordView, Scope, SourceStatus, WaitingSource, WorkloadView,
+    RecordView, Scope, ScopeStatus, SourceStatus, WaitingSource, WorkloadView,
 };
-use netstead_model::{Content, Name, Span, View};
-use netstead_plan::{Mode, Presence};
+use netstead_model::{Content, Facts, Name, Span, View};
+use netstead_plan::{Mode, Presence, RetiredBy, Standing, Suspicion};
 
 /// So many rejections are told one by one.
 const MOST_REJECTIONS: usize = 10;
@@ -39,13 +39,10 @@ pub(crate) fn source(status: &SourceStatus) -> SourceOutput {
         View::Partial { reason } => (SourceView::Partial, Some(reason.clone())),
         View::Failed { reason } => (SourceView::Failed, Some(reason.clone())),
     };
-    let suspect = status.suspect.map(|suspicion| {
-        format!(
-            "{} of {} vanished at once; it is believed once it says so again",
-            suspicion.missing, suspicion.of
-        )
-    });
+    let suspect = status.suspect.map(suspect);
+    let scopes = status.scopes.iter().map(scope).collect();
     SourceOutput {
+        scopes,
         name: status.name.to_string(),
         kind: status.kind.map_or_else(SourceKind::detached, SourceKind::from),
         view,
@@ -55,6 +52,38 @@ pub(crate) fn source(status: &SourceStatus) -> SourceOutput {
         suspect,
         waiting: status.waiting.map(waiting),
         detached: status.detached,
+    }
+}
+
+fn suspect(suspicion: Suspicion) -> String {
+    format!(
+        "{} of {} vanished at once; it is believed once it says so again",
+        suspicion.missing, suspicion.of
+    )
+}
+
+fn scope(status: &ScopeStatus) -> ScopeOutput {
+    let view = match &status.view {
+        _ if status.begun.is_none() => SourceView::None,
+        View::Complete => SourceView::Complete,
+        View::Partial { .. } => SourceView::Partial,
+        View::Failed { .. } => SourceView::Failed,
+    };
+    let standing = match status.standing {
+        Standing::Listed => ScopeStanding::Listed,
+        Standing::Unassigned => ScopeStanding::Unassigned,
+        Standing::Retired { by: RetiredBy::Configuration, .. } => ScopeStanding::RetiredByConfiguration,
+        Standing::Retired { by: RetiredBy::Platform, .. } => ScopeStanding::RetiredByPlatform,
+    };
+    ScopeOutput {
+        name: status.name.to_string(),
+        view,
+        reason: status.view.reason().filter(|_| status.begun.is_some()).map(str::to_owned),
+        begun: status.begun,
+        workloads: count(status.workloads),
+        absent: count(status.absent),
+        standing,
+        suspect: status.suspect.map(suspect),
     }
 }
 
@@ -252,7 +281,26 @@ pub(crate) fn workload(view: &WorkloadView) -> WorkloadOutput {
         addresses: addresses.iter().map(ToString::to_string).collect(),
         names: workload.wishes.iter().map(|wish| wish.name.to_string()).collect(),
         why_not: workload.why_not.clone(),
+        scope: Some(view.scope.to_string()).filter(|scope| !scope.is_empty()),
+        namespace: workload.namespace.clone(),
+        created: workload.created,
+        facts: facts(&workload.facts),
     }
+}
+
+fn facts(facts: &Facts) -> BTreeMap<String, String> {
+    let Facts { node, cluster, cpus, memory, disk, status, comments } = facts;
+    let number = |number: Option<u64>| number.map(|number| number.to_string());
+    let all = [
+        ("node", node.clone()),
+        ("cluster", cluster.clone()),
+        ("cpus", number(cpus.map(u64::from))),
+        ("memory", number(*memory)),
+        ("disk", number(*disk)),
+        ("status", status.clone()),
+        ("comments", comments.clone()),
+    ];
+    all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
 pub(crate) fn manual(record: &ManualRecord) -> ManualOutput {

@@ -3,7 +3,7 @@
 use netstead_client::types::{AdoptInput, CleanInput, RecoverInput, RollbackInput, TakeOutput, UndoOutput};
 use netstead_engine::{Adoption, Cleaning, EngineError};
 use netstead_ledger::Freshness;
-use netstead_model::{Ident, Name, RecordType};
+use netstead_model::{Ident, Name, RecordType, Scope};
 use netstead_plan::{
     OwnerId,
     marks::{Tool, external_dns::Naming},
@@ -98,8 +98,8 @@ pub(crate) async fn recover(
     Ok(Answer::ok(convert::adopt_and_undo::adopted(&taken, session.app.clock.wall())))
 }
 
-/// Removes what a source brought that is no longer configured, or everything of ours on a provider, and pauses the
-/// providers it touches. Or forgets what is ours on a provider that is no longer configured.
+/// Removes what a source brought that is no longer configured, what a scope brought that is retired or cannot be seen, or
+/// everything of ours on a provider, and pauses the providers it touches. Or forgets what is ours on a provider that is no longer configured.
 #[utoipa::path(post, path = "/clean", tag = "names", operation_id = "clean", request_body = CleanInput,
     responses((status = 200, description = "What is gone", body = UndoOutput), Changing))]
 pub(crate) async fn clean(
@@ -110,8 +110,12 @@ pub(crate) async fn clean(
     session.check_unscoped()?;
     let source: Option<Ident> = convert::maybe("source", input.source.as_ref())?;
     let provider: Option<Ident> = convert::maybe("provider", input.provider.as_ref())?;
+    let scope: Option<Scope> = convert::maybe("scope", input.scope.as_ref())?;
     let (engine, by, dry) = (session.engine()?, session.grant.subject().to_owned(), input.dry_run);
     let what = match (source, provider) {
+        (None, _) if scope.is_some() => {
+            return Err(Failure::impossible("scope", "a scope is part of a source: `source` is needed, too"));
+        }
         (Some(_), None) if input.forget => {
             return Err(Failure::impossible("forget", "only what is on a provider can be forgotten"));
         }
@@ -125,7 +129,10 @@ pub(crate) async fn clean(
             output.forgotten = convert::dns::count(count);
             return Ok(Answer::ok(output));
         }
-        (Some(source), None) => Cleaning::Source(source),
+        (Some(source), None) => match scope {
+            Some(scope) => Cleaning::Scope(source, scope),
+            None => Cleaning::Source(source),
+        },
         (None, Some(provider)) => Cleaning::Provider(provider),
         _ => return Err(Failure::impossible("source", "either a source or a provider is needed, not both")),
     };

@@ -136,6 +136,7 @@ fn sources(engine: &Engine, sources: &[SourceStatus], names: &NameSet) -> Vec<So
             workloads: *workloads,
             absent: *absent,
             suspect: None,
+            scopes: Vec::new(),
             view: match &one.view {
                 View::Complete => View::Complete,
                 View::Partial { .. } => View::Partial { reason: UNTOLD.to_owned() },

@@ -109,13 +109,17 @@ pub struct FailedOutput {
     pub reason: String,
 }
 
-/// What to remove: what a `source` brought that is no longer configured, or everything of ours on a `provider`.
+/// Names to remove: what a `source` brought that is no longer configured, what one `scope` of a source brought that is retired
+/// or cannot be seen, or everything of ours on a `provider`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CleanInput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(format = "identifier")]
     pub source: Option<String>,
+    /// One part of the source, which may still be configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(format = "identifier")]
     pub provider: Option<String>,

@@ -1,10 +1,15 @@
 //! Sources, providers, workloads, zones and records.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Mode, ProviderKind, RecordState, RecordType, SourceKind, SourceView, WorkloadKind, text_format};
+use super::{
+    Mode, ProviderKind, RecordState, RecordType, ScopeStanding, SourceKind, SourceView, WorkloadKind,
+    text_format,
+};
 
 /// A place names come from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -31,6 +36,32 @@ pub struct SourceOutput {
     /// It is no longer in the configuration; what it brought stays.
     #[serde(default)]
     pub detached: bool,
+    /// The parts it looks at, each seen or not seen by itself; empty for a source without parts. `view` and `reason` of the
+    /// source are those of the worst.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scopes: Vec<ScopeOutput>,
+}
+
+/// A part of a source: a Kubernetes kind, a host, a cluster. Only its own scope can remove a workload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ScopeOutput {
+    /// Empty for workloads that no scope has shown yet.
+    pub name: String,
+    pub view: SourceView,
+    /// Why it does not say all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// When what it shows was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = "date-time")]
+    pub begun: Option<Timestamp>,
+    pub workloads: u64,
+    /// Workloads that are no longer seen.
+    pub absent: u64,
+    pub standing: ScopeStanding,
+    /// So much vanished at once that it is not believed yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspect: Option<String>,
 }
 
 /// A DNS server that is kept in line.
@@ -187,6 +218,19 @@ pub struct WorkloadOutput {
     /// Why something about it gave no name.
     #[serde(default)]
     pub why_not: Vec<String>,
+    /// The part of its source that shows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
+    /// Where the platform has such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// When the platform made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = "date-time")]
+    pub created: Option<Timestamp>,
+    /// Facts of the platform about it, by name: `node`, `cluster`, `cpus`, `memory`, `disk`, `status`, `comments`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub facts: BTreeMap<String, String>,
 }
 
 /// A record set by hand: all values of one type at one name.

@@ -99,6 +99,13 @@ open_enum! {
         Failed = "failed",
         None = "none",
     }
+    /// Whether a source still looks after one of its scopes.
+    ScopeStanding {
+        Listed = "listed",
+        RetiredByConfiguration = "retired-by-configuration",
+        RetiredByPlatform = "retired-by-platform",
+        Unassigned = "unassigned",
+    }
     /// Changes that Netstead may make on a provider.
     Mode {
         Managed = "managed",

@@ -19,7 +19,7 @@ pub(crate) enum Undo {
     All,
     /// What is ours because of a source that is no longer configured.
     Source(Ident),
-    /// What is ours because of one scope of a source.
+    /// Values that are ours because of one scope of a source.
     Scope(Ident, Scope),
     /// Everything since this generation.
     To(u64),

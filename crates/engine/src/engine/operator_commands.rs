@@ -22,7 +22,7 @@ use crate::{
 pub enum Cleaning {
     /// What a source brought that is no longer configured, everywhere.
     Source(Ident),
-    /// What one scope of a source brought, if it is retired or cannot be seen.
+    /// Everything one scope of a source brought, if it is retired or cannot be seen.
     Scope(Ident, netstead_model::Scope),
     /// Everything of ours on a provider.
     Provider(Ident),

@@ -27,7 +27,7 @@ impl SentSightings {
         Self { seen: BTreeMap::new(), scopes: BTreeMap::new(), all: true }
     }
 
-    /// What is to be told, if that is not what was told last. With `unsure`, some scopes show everything: then all ends
+    /// Sightings to send, if they are not those that were sent last. With `unsure`, some scopes show everything: then all ends
     /// that is neither alive nor unsure.
     pub(super) fn if_changed(
         source: &Ident,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use netstead_model::{Report, Roster, Scope, View};
 
-/// What was last seen of each scope.
+/// The last state of each scope.
 #[derive(Debug, Default)]
 pub(super) struct ScopeConnections(BTreeMap<Scope, Connection>);
 

@@ -171,7 +171,7 @@ async fn the_status_lists_scopes_and_one_is_cleaned_by_hand() {
     assert_eq!(status.scopes[1].complete_age, Some(Duration::from_mins(2)));
     assert_eq!(status.view, View::Failed { reason: "two: forbidden".into() });
     let seen = engine.clean(&clean("two"), true, None, "ann").await.unwrap();
-    assert_eq!(seen.plans[0].steps(), 4, "two names and their PTR records");
+    assert_eq!(seen.plans[0].steps().len(), 4, "two names and their PTR records");
     let done = engine.clean(&clean("two"), false, Some(&seen.hash), "ann").await.unwrap();
     assert_eq!((done.reports[0].applied, done.paused), (4, vec![ident("lan")]));
     assert!(world.server().has("w1.example.com", "A 10.0.0.1"));
@@ -224,8 +224,8 @@ async fn scopes_are_stored_once_every_member_reads_them_and_survive_a_restart() 
 async fn a_source_hears_what_became_of_its_names() {
     let world = World::new();
     let platform = Platform::new(&world);
-    let refused = Workload { wishes: vm("x", "10.0.0.9").wishes, ..vm("a", "10.0.0.1") };
-    platform.says([shows("one", [vm("web", "10.0.0.1"), refused])]);
+    let other = Workload { wishes: vm("x", "10.0.0.9").wishes, ..vm("a", "10.0.0.1") };
+    platform.says([shows("one", [vm("web", "10.0.0.1"), other])]);
     let engine = platform.start(&world).await;
     let of = |id: &str| {
         let heard = platform.heard.lock().unwrap().clone();

@@ -1,7 +1,7 @@
 //! `netstead adopt`, `recover`, `clean` and `rollback`.
 
 use clap::{ArgGroup, Args};
-use netstead_model::{Ident, Name, RecordType};
+use netstead_model::{Ident, Name, RecordType, Scope};
 use netstead_plan::{OwnerId, marks::Tool};
 
 /// Take over records that somebody else made
@@ -86,12 +86,16 @@ pub(crate) struct Recover {
 Examples:
   netstead clean --source office --dry-run
   netstead clean --source office           after it was taken out of the configuration
+  netstead clean --source k8s --scope pods one part of it, which is gone or cannot be seen any more
   netstead clean --provider lan --yes      before it is taken out of the configuration
   netstead clean --provider lan --forget   after that: its records stay, as somebody else's")]
 pub(crate) struct Clean {
     /// What this source brought; it must no longer be configured
     #[arg(long, value_name = "SOURCE")]
     pub(crate) source: Option<Ident>,
+    /// Only what this scope of the source brought, retired or failed; `netstead get sources` lists scopes
+    #[arg(long, value_name = "SCOPE", requires = "source")]
+    pub(crate) scope: Option<Scope>,
     /// Everything of ours on this provider
     #[arg(long, value_name = "PROVIDER")]
     pub(crate) provider: Option<Ident>,

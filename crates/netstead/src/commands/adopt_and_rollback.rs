@@ -105,6 +105,7 @@ fn report_left(output: &TakeOutput) {
 pub(crate) async fn clean(context: &Context, args: &Clean) -> anyhow::Result<Exit> {
     let input = CleanInput {
         source: args.source.as_ref().map(ToString::to_string),
+        scope: args.scope.as_ref().map(ToString::to_string),
         provider: args.provider.as_ref().map(ToString::to_string),
         forget: args.forget,
         dry_run: true,
@@ -112,6 +113,10 @@ pub(crate) async fn clean(context: &Context, args: &Clean) -> anyhow::Result<Exi
     };
     let seen = context.client.clean(&input).await?;
     let question = match (&args.source, &args.provider) {
+        (Some(source), _) if args.scope.is_some() => {
+            let scope = args.scope.as_ref().map(ToString::to_string).unwrap_or_default();
+            format!("remove what scope {scope} of {source} brought?")
+        }
         (Some(source), _) => format!("remove what {source} brought?"),
         (None, provider) => {
             let provider = provider.as_ref().map(ToString::to_string).unwrap_or_default();

@@ -13,7 +13,9 @@ pub(super) fn csv<T: Row>(items: &[T]) -> String {
     });
     let mut text = line(head);
     for item in items {
-        text += &line(item.cells(Audience::Programs));
+        for cells in std::iter::once(item.cells(Audience::Programs)).chain(item.parts(Audience::Programs)) {
+            text += &line(cells);
+        }
     }
     text
 }

@@ -27,7 +27,7 @@ impl Printer {
     /// A table with its head, or a sentence if it would be empty.
     pub(crate) fn table<T: Row>(&mut self, items: &[T]) -> String {
         let head = self.head::<T>();
-        let rows = items.iter().map(|item| self.cells(item)).collect();
+        let rows = items.iter().flat_map(|item| self.rows(item)).collect();
         self.render(Some(head), rows)
     }
 
@@ -41,7 +41,7 @@ impl Printer {
 
     /// Rows under a head that is printed already.
     pub(crate) fn more<T: Row>(&mut self, items: &[T]) -> String {
-        let rows = items.iter().map(|item| self.cells(item)).collect();
+        let rows = items.iter().flat_map(|item| self.rows(item)).collect();
         self.render(None, rows)
     }
 
@@ -54,8 +54,17 @@ impl Printer {
         narrow.iter().chain(wide.iter().filter(|_| self.wide)).map(|&column| column.to_owned()).collect()
     }
 
+    /// The row of an item, and those of its parts.
+    fn rows<T: Row>(&self, item: &T) -> Vec<Vec<String>> {
+        let parts = item.parts(self.look).into_iter().map(|cells| self.shown::<T>(cells));
+        std::iter::once(self.cells(item)).chain(parts).collect()
+    }
+
     fn cells<T: Row>(&self, item: &T) -> Vec<String> {
-        let mut cells = item.cells(self.look);
+        self.shown::<T>(item.cells(self.look))
+    }
+
+    fn shown<T: Row>(&self, mut cells: Vec<String>) -> Vec<String> {
         if !self.wide {
             cells.truncate(T::COLUMNS.0.len());
         }

@@ -1,6 +1,6 @@
 use insta::assert_snapshot;
 use jiff::SignedDuration;
-use netstead_client::types::{ClaimOutput, EventOutput, PoolOutput, Usage};
+use netstead_client::types::{ClaimOutput, EventOutput, PoolOutput, SourceOutput, Usage};
 use serde_json::json;
 
 use super::*;
@@ -94,4 +94,31 @@ fn ages_have_two_units_at_most() {
     let lengths = [0, 5, 119, 120, 330, 3600, 11_400, 86_400, 356_400, 900_000, -5];
     let shown: Vec<_> = lengths.map(|s| short(SignedDuration::from_secs(s))).into();
     assert_eq!(shown.join(" "), "0s 5s 119s 2m 5m30s 1h 3h10m 1d 4d3h 10d 0s");
+}
+
+#[test]
+fn scopes_stand_below_their_source() {
+    let source: SourceOutput = serde_json::from_value(json!({
+        "name": "k8s", "type": "fake", "view": "failed", "reason": "services: forbidden", "workloads": 3,
+        "begun": "2026-11-15T11:59:00Z",
+        "scopes": [
+            {"name": "nodes", "view": "complete", "workloads": 0, "absent": 6, "standing": "retired-by-platform",
+                "begun": "2026-11-15T12:00:00Z", "suspect": "6 of 6 vanished at once"},
+            {"name": "pods", "view": "complete", "workloads": 2, "absent": 1, "standing": "listed",
+                "begun": "2026-11-15T12:00:00Z"},
+            {"name": "services", "view": "failed", "reason": "forbidden", "workloads": 1, "absent": 0,
+                "standing": "listed", "begun": "2026-11-15T11:59:00Z"},
+        ],
+    }))
+    .unwrap();
+    let rows: Vec<String> =
+        source.parts(Audience::People { now: now() }).iter().map(|cells| cells.join(" | ")).collect();
+    assert_eq!(
+        rows,
+        [
+            "k8s/nodes |  | retired | 0s | 0 | 6 of 6 vanished at once | ",
+            "k8s/pods |  | complete | 0s | 2 | 1 absent | ",
+            "k8s/services |  | failed | 1m | 1 | nothing of it goes | forbidden",
+        ]
+    );
 }

@@ -2,10 +2,13 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use jiff::Timestamp;
 use netstead_model::{Ident, Key, Name, RecordData, Workload};
 
 use super::{Reason, WhyNot, name_rules::NameRules, wished_values};
-use crate::{Cause, Domains, Inventory, KeptReason, Now, Owned, Settings, inventory::GraceVerdict};
+use crate::{
+    Cause, Domains, Inventory, KeptReason, Now, Owned, OwnedValue, Settings, inventory::GraceVerdict,
+};
 
 /// One value one version of a workload asks for.
 #[derive(Debug, Clone)]
@@ -57,6 +60,11 @@ impl Candidate<'_> {
         self.source == other.source && self.id == other.id
     }
 
+    /// A key by which the oldest comes first.
+    pub(super) fn seniority(&self, by_creation: bool) -> (Option<Timestamp>, u64) {
+        (self.workload.created.filter(|_| by_creation), self.first)
+    }
+
     pub(super) fn waits(&self) -> bool {
         self.verdict != GraceVerdict::Present
     }
@@ -65,6 +73,13 @@ impl Candidate<'_> {
         let (source, workload, name) = (self.source.clone(), self.id.clone(), Some(self.name.clone()));
         WhyNot { source, workload, name, why, refused }
     }
+}
+
+/// Whether the time at which platforms made these workloads decides which is the oldest: all of them tell it, and none of
+/// them has the name yet. Otherwise the one that asked first is the oldest.
+pub(super) fn creation_decides(group: &[Candidate<'_>], ours: &[OwnedValue]) -> bool {
+    let held = || group.iter().any(|one| ours.iter().any(|own| own.data == one.data));
+    group.iter().all(|one| one.workload.created.is_some()) && !held()
 }
 
 /// The candidates by their places. The first bytes of the names decide nearly always, so those are compared side by

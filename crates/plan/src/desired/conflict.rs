@@ -2,7 +2,11 @@
 
 use netstead_model::{RecordData, RecordType};
 
-use super::{Desired, DesiredSet, DesiredValue, WhyNot, candidate::Candidate, name_holder};
+use super::{
+    Desired, DesiredSet, DesiredValue, WhyNot,
+    candidate::{Candidate, creation_decides},
+    name_holder,
+};
 use crate::{Cause, KeptReason, OwnedValue, Settings, inventory::GraceVerdict};
 
 /// Sorts out the candidates of one name: those left can all stand there together. The others go to `gone`, with the
@@ -29,9 +33,12 @@ pub(super) fn resolve_conflicts<'a>(
         return live;
     }
     let incumbent = |data: &RecordData| ours.iter().any(|value| value.data == *data);
+    let by_creation = creation_decides(&live, ours);
     let winner = live
         .iter()
-        .min_by_key(|one| (one.waits(), !incumbent(&one.data), one.first, one.source, one.id, &one.data))
+        .min_by_key(|one| {
+            (one.waits(), !incumbent(&one.data), one.seniority(by_creation), one.source, one.id, &one.data)
+        })
         .cloned();
     let Some(winner) = winner else { return live };
     let fits = |candidate: &Candidate<'_>| match winner.data.kind() {

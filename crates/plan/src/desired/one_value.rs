@@ -2,7 +2,10 @@
 
 use netstead_model::RecordData;
 
-use super::{WhyNot, candidate::Candidate};
+use super::{
+    WhyNot,
+    candidate::{Candidate, creation_decides},
+};
 use crate::{Cause, OwnedValue, inventory::GraceVerdict};
 
 /// Leaves one value of each type, the one that stands already or else the one that came first. The others go to `gone`.
@@ -22,8 +25,14 @@ pub(super) fn keep_one_value<'a>(
         while let Some(next) = rest.next_if(|next| next.data.kind() == kind) {
             group.push(next);
         }
-        let rank = |one: &&Candidate<'a>| (one.waits(), !incumbent(&one.data), one.first, one.source, one.id);
-        let Some(winner) = group.iter().min_by_key(rank).cloned() else { continue };
+        let by_creation = creation_decides(&group, ours);
+        let winner = group
+            .iter()
+            .min_by_key(|one| {
+                (one.waits(), !incumbent(&one.data), one.seniority(by_creation), one.source, one.id)
+            })
+            .cloned();
+        let Some(winner) = winner else { continue };
         let (kept, lost): (Vec<_>, Vec<_>) = group.into_iter().partition(|one| one.data == winner.data);
         stay.extend(kept);
         for mut candidate in lost {

@@ -25,7 +25,7 @@ pub struct ReportArrival {
     pub session: u64,
 }
 
-/// What became of a report.
+/// The outcome of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReportOutcome {
     /// Begun before the present leader, the present configuration or the newest report: not looked at.
@@ -52,7 +52,7 @@ type Shown = BTreeMap<Key, (Scope, Arc<Workload>)>;
 
 impl SourceState {
     fn apply_report(&mut self, report: Report, look: ReportArrival, floor: u64) -> ReportOutcome {
-        let now = look.now;
+        let (now, begun) = (look.now, report.begun);
         let settled: BTreeSet<Scope> =
             self.scopes.keys().filter(|scope| self.settled_in(scope)).cloned().collect();
         let (mut looks, unbased) = self.scope_looks(report, look, floor);
@@ -79,6 +79,8 @@ impl SourceState {
         }
         self.update_suspicion(&complete, now);
         (self.began, self.session) = (look.began, look.session);
+        // Those of its worst scope, if it has any.
+        (self.begun, self.last) = (begun, now.millis);
         self.summarise();
         if unbased { ReportOutcome::Unbased } else { ReportOutcome::Accepted }
     }

@@ -93,3 +93,25 @@ fn why_not_says_what_led_to_no_record() {
     );
     assert!(desired.sets.is_empty());
 }
+
+#[test]
+fn of_workloads_that_ask_for_a_free_name_the_one_that_was_created_first_gets_it() {
+    let alias = |id: &str, to: &str, created: Option<i64>| Workload {
+        created: created.map(|at| jiff::Timestamp::from_second(at).unwrap()),
+        ..asks(id, &[&format!("CNAME {to}.example.net.")])
+    };
+    let (young, old) = (alias("a", "a", Some(200)), alias("b", "b", Some(100)));
+    let mut world = World::new();
+    world.sees([young.clone()]);
+    world.wait(60).sees([young.clone(), old.clone()]).pass();
+    assert!(world.has("app.example.com", "CNAME b.example.net."), "neither had it");
+    // A value that is there stays, whatever is older.
+    let older = alias("c", "c", Some(1));
+    world.wait(60).sees([young.clone(), old, older]).pass();
+    assert!(world.has("app.example.com", "CNAME b.example.net."));
+    // One that does not tell leaves it to the first that asked.
+    let mut world = World::new();
+    world.sees([young.clone()]);
+    world.wait(60).sees([young, alias("b", "b", None)]).pass();
+    assert!(world.has("app.example.com", "CNAME a.example.net."));
+}

@@ -14,7 +14,7 @@ use crate::{scopes::scope, world::*};
 const SCOPES: usize = 3;
 const GRACE: u64 = 300_000;
 
-/// What a report says of one scope.
+/// The word of a report about one scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Says {
     Complete,

@@ -198,7 +198,7 @@ fn where_workloads_move_absence_counts_only_while_all_scopes_are_complete() {
     let entry = world.inventory.entry(&k8s(), &"w0".parse().unwrap()).unwrap();
     assert_eq!((&entry.scope, &entry.presence), (&scope("services"), &Presence::Present));
     assert_eq!((world.of_scope("pods").present(), world.of_scope("services").present()), (4, 6));
-    // What the old scope says no longer counts.
+    // The old scope has no say any more.
     let ended = vec![Ended { id: "w0".parse().unwrap(), asked: false }];
     let pods = ScopeReport { ended, ..ScopeReport::all(View::Complete, all[1..5].to_vec()) };
     world.scopes_go_on(20, &[(scope("pods"), pods), fails("services")]);
@@ -369,4 +369,19 @@ fn scopes_survive_the_store_and_an_inventory_of_version_0_1_0_becomes_one() {
     assert!(matches!(whole.view, View::Failed { .. }), "the worst view of all");
     let Presence::Absent(absence) = &state.entries["w0"].presence else { panic!("it is absent") };
     assert_eq!((whole.waited(absence), whole.reports(absence)), (Span::from_secs(240), 5));
+}
+
+#[test]
+fn a_source_that_never_reported_is_not_complete_under_a_new_leader() {
+    let mut world = World::new();
+    world.configured("one", false);
+    let now = world.now();
+    world.inventory.take_over(now);
+    assert_eq!(
+        (&world.state().view, world.state().fresh),
+        (&View::Failed { reason: "no report yet".into() }, false)
+    );
+    // A source that looks after nothing now has said so.
+    assert_eq!(world.scopes([]), ReportOutcome::Accepted);
+    assert_eq!((&world.state().view, world.state().begun), (&View::Complete, world.now().at));
 }

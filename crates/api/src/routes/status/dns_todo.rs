@@ -23,7 +23,13 @@ fn of_source(source: &SourceOutput) -> Option<String> {
     }
     let reason = source.reason.as_deref().filter(|_| !source.detached)?;
     let what = if source.view == SourceView::Failed { "sees nothing" } else { "does not see everything" };
-    Some(format!("Source `{name}` {what}: {reason}. Until it does, no name of it goes."))
+    let retained = if source.scopes.is_empty() {
+        "Until it does, no name of it goes."
+    } else {
+        "Until it does, no name of what it cannot see goes; `netstead get sources` lists its scopes."
+    };
+    let what = if source.scopes.is_empty() { what } else { "does not see everything" };
+    Some(format!("Source `{name}` {what}: {reason}. {retained}"))
 }
 
 fn of_provider(provider: &ProviderOutput) -> Vec<String> {
@@ -81,6 +87,7 @@ mod tests {
             suspect: suspect.map(str::to_owned),
             waiting: None,
             detached: false,
+            scopes: Vec::new(),
         };
         let provider = ProviderOutput {
             name: "lan".into(),

@@ -1,8 +1,8 @@
 //! The rows of tables about names, sources and providers.
 
 use netstead_client::types::{
-    DriftOutput, HistoryOutput, PlanOutput, ProviderOutput, RecordOutput, SourceOutput, WorkloadOutput,
-    ZoneOutput,
+    DriftOutput, HistoryOutput, PlanOutput, ProviderOutput, RecordOutput, ScopeOutput, ScopeStanding,
+    SourceOutput, WorkloadOutput, ZoneOutput,
 };
 
 use super::{Audience, Row, text};
@@ -34,9 +34,38 @@ impl Row for SourceOutput {
         ]
     }
 
+    fn parts(&self, look: Audience) -> Vec<Vec<String>> {
+        self.scopes.iter().map(|scope| scope_cells(self, scope, look)).collect()
+    }
+
     fn name(&self) -> String {
         self.name.clone()
     }
+}
+
+/// The row of one scope below its source.
+fn scope_cells(source: &SourceOutput, scope: &ScopeOutput, look: Audience) -> Vec<String> {
+    let standing = match (&scope.suspect, &scope.standing) {
+        (Some(suspect), _) => suspect.clone(),
+        (None, ScopeStanding::Listed) if scope.reason.is_some() => "nothing of it goes".to_owned(),
+        (None, ScopeStanding::Listed) if scope.absent > 0 => format!("{} absent", scope.absent),
+        (None, ScopeStanding::Listed) => "believed".to_owned(),
+        (None, standing) => standing.to_string(),
+    };
+    let view = match (&scope.standing, &scope.suspect) {
+        (ScopeStanding::Listed | ScopeStanding::Unassigned, None) => scope.view.to_string(),
+        (ScopeStanding::Listed | ScopeStanding::Unassigned, Some(_)) => format!("{}, suspect", scope.view),
+        _ => "retired".to_owned(),
+    };
+    vec![
+        format!("{}/{}", source.name, scope.name),
+        String::new(),
+        view,
+        scope.begun.map(|begun| look.since(begun)).unwrap_or_default(),
+        scope.workloads.to_string(),
+        standing,
+        text(scope.reason.as_ref()),
+    ]
 }
 
 impl Row for ProviderOutput {
@@ -158,7 +187,8 @@ impl Row for ZoneOutput {
 }
 
 impl Row for WorkloadOutput {
-    const COLUMNS: Columns = (&["SOURCE", "NAME", "KIND", "STATE", "ADDRESSES", "NAMES"], &["ID", "WHY NOT"]);
+    const COLUMNS: Columns =
+        (&["SOURCE", "NAME", "KIND", "STATE", "ADDRESSES", "NAMES"], &["ID", "SCOPE", "FACTS", "WHY NOT"]);
 
     fn cells(&self, _: Audience) -> Vec<String> {
         vec![
@@ -169,6 +199,8 @@ impl Row for WorkloadOutput {
             self.addresses.join(" "),
             self.names.join(" "),
             self.id.clone(),
+            text(self.scope.as_ref()),
+            self.facts.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" "),
             self.why_not.join("; "),
         ]
     }

@@ -95,7 +95,7 @@ impl SourceState {
                 if self.scopes.is_empty() && scopes.is_empty() {
                     scopes.insert(Scope::WHOLE, ScopeReport::failed(reason.clone()));
                 }
-                // What is not a list of scopes at all is no news about that list.
+                // A failure of a source without parts is no news about its list of scopes.
                 let whole_alone = scopes.keys().all(Scope::is_whole);
                 self.unread_roster = (!whole_alone).then_some(reason);
             }
@@ -230,7 +230,7 @@ impl SourceState {
     }
 }
 
-/// What was seen so long before.
+/// The moment so long before.
 fn earlier(begun: Timestamp, age: Span) -> Timestamp {
     let age = SignedDuration::from_millis(i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
     begun.checked_sub(age).unwrap_or(begun)
