@@ -5,7 +5,7 @@
 //! - [`WebhookReceiver`] and [`DnsweaverReceiver`]: receivers of webhooks that only pretend, and can be told to fail.
 //! - [`faulty_http`]: a server for fakes that fail on demand: [`FakeAdGuard`], [`FakePiHole`].
 //! - [`FakeHttp`]: an HTTP server whose answers a test writes. On top of it: [`FakeCloudflare`],
-//!   [`FakeTechnitium`].
+//!   [`FakeTechnitium`], [`FakeWebhookProvider`].
 //! - [`VirtualNetwork`] and [`Machine`]: machines in network namespaces, whose links can be cut. [`Tmpfs`]: a disk small enough
 //!   to fill.
 //! - [`LossyProxy`], [`DelayingProxy`], [`RecordingProxy`]: proxies that lose answers, hold requests back, or record them.
@@ -48,8 +48,9 @@ pub use self::{
     delaying_proxy::{DelayingProxy, RequestFilter},
     dns::{
         AdGuardHome, AdGuardVersion, Bind, Dnsmasq, DnsweaverReceiver, FakeAdGuard, FakeCloudflare,
-        FakePiHole, FakeTechnitium, Knot, Knotd, Named, PiHoleState, PowerDns, Primary, PrimaryKind,
-        SecretiveBind, SecretiveNamed, TechnitiumRights, TsigKey, WebhookFault, WebhookReceiver,
+        FakePiHole, FakeTechnitium, FakeWebhookProvider, Knot, Knotd, Named, PiHoleState, PowerDns, Primary,
+        PrimaryKind, SecretiveBind, SecretiveNamed, TechnitiumRights, TsigKey, WebhookFault, WebhookHabits,
+        WebhookReceiver,
     },
     dockerd::Dockerd,
     etcd::{Etcd, EtcdHost},

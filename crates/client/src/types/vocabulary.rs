@@ -117,6 +117,7 @@ open_enum! {
         Dnsmasq = "dnsmasq",
         Pihole = "pihole",
         Powerdns = "powerdns",
+        ExternalDns = "external-dns",
         Technitium = "technitium",
         Webhook = "webhook",
         Rfc2136 = "rfc2136",

@@ -8,7 +8,10 @@ use netstead_model::{
 };
 use netstead_providers::{
     Secret,
-    contract::{self, Subject, basics::{BINARY_TEXT, EMPTY_TEXT}},
+    contract::{
+        self, Subject,
+        basics::{BINARY_TEXT, EMPTY_TEXT},
+    },
     dns::technitium::{Config, TokenIn},
 };
 use netstead_settings::Configured as _;

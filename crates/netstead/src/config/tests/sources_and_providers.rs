@@ -118,7 +118,7 @@ fn the_same_server_is_known_however_it_is_written() {
 /// A kind is carried over by each importer, or listed here as one that the other tool does not have.
 #[test]
 fn every_kind_is_known_to_the_importers_or_has_no_counterpart() {
-    let none = ["builtin", "hosts"];
+    let none = ["builtin", "external-dns", "hosts"];
     let kinds = crate::config::dns::kinds().names().into_iter().chain(crate::config::source::kinds().names());
     for kind in kinds {
         let mapped = crate::import::dnsweaver_kinds().contains(&kind);
