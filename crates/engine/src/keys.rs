@@ -37,6 +37,8 @@ pub(crate) const LATELY: &str = "engine/lately/";
 pub(crate) const PAUSE: &str = "engine/pause/";
 /// `engine/manual/<name>/<type>`.
 pub(crate) const MANUAL: &str = "engine/manual/";
+/// `engine/pushed/<source>/<name>/<type>`: records that another program sent.
+pub(crate) const PUSHED: &str = "engine/pushed/";
 
 const FORMAT: u8 = b'1';
 
@@ -54,6 +56,10 @@ pub(crate) fn plan(provider: &Ident, generation: u64, part: usize) -> Vec<u8> {
 
 pub(crate) fn manual(name: &Name, kind: RecordType) -> Vec<u8> {
     format!("{MANUAL}{name}/{kind}").into_bytes()
+}
+
+pub(crate) fn pushed(source: &Ident, place: &str) -> String {
+    format!("{PUSHED}{source}/{place}")
 }
 
 pub(crate) fn encode<T: Serialize>(value: &T) -> Vec<u8> {

@@ -37,6 +37,7 @@ mod manual_source;
 mod metrics;
 mod pause;
 mod provider;
+mod pushed_source;
 mod records;
 mod refusals;
 mod setup;
@@ -59,8 +60,9 @@ pub use self::{
     metrics::{Observer, Tally},
     pause::{Pause, Scope},
     provider::{AdoptedValue, Adoption, AdoptionReport, LeftValue, PassReport},
+    pushed_source::{Pushed, PushedRecord},
     records::{RecordQuery, RecordState, RecordView},
-    setup::{Options, ProviderSetup, Setup, SourceSetup},
+    setup::{Options, ProviderSetup, PushedSetup, Setup, SourceSetup},
     standby::poll_on_standby,
     status::{
         DetachedStatus, EngineStatus, LastPass, ParkedStatus, ProviderStatus, SourceStatus, WaitingSource,

@@ -99,6 +99,8 @@ open_enum! {
         Hosts = "hosts",
         Docker = "docker",
         Traefik = "traefik",
+        /// The program external-dns writes into it.
+        ExternalDns = "external-dns",
         /// The source is no longer configured.
         Detached = "unknown",
     }
@@ -138,6 +140,7 @@ open_enum! {
         Container = "container",
         Service = "service",
         Router = "router",
+        Endpoint = "endpoint",
     }
     /// Type of a DNS record.
     RecordType {

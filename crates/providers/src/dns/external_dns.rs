@@ -4,7 +4,7 @@
 //! no conditions and no reason but the text beside a 500. What is about to change is read again right before, and after a
 //! refusal the records are read once more: they say which units stand, and the refused one is found by halving.
 //!
-//! - `external_dns/endpoint.rs`: the JSON of record sets. `external_dns/domain_filter.rs`: names that the provider takes.
+//! - `external_dns/listed.rs`: all endpoints of a provider. `external_dns/domain_filter.rs`: names that the provider takes.
 //! - `external_dns/client.rs`: the four calls. `external_dns/apply.rs`: turns units into calls.
 //! - `external_dns/adjustments.rs`: remembers what the provider makes of a set.
 
@@ -12,7 +12,7 @@ mod adjustments;
 mod apply;
 mod client;
 mod domain_filter;
-mod endpoint;
+mod listed;
 
 use std::{
     num::NonZeroUsize,
@@ -25,27 +25,13 @@ use netstead_model::{
     WriteReply, WriteRequest, Zone, ZoneContent, ZoneSource,
 };
 use netstead_settings::{Configured, Identity, Kind, table};
-use netstead_wire::http::check_url;
+use netstead_wire::{external_dns::TYPES, http::check_url};
 
+pub use self::domain_filter::DomainFilter;
 use self::{adjustments::Adjustments, client::Client};
-pub use self::{
-    domain_filter::DomainFilter,
-    endpoint::{Changes, Endpoint, MEDIA_TYPE, ProviderSpecific},
-};
 use super::{DnsKind, per_record::SharedListing, tidy};
 use crate::{BuildContext, Secret, SettingsError, Tls};
 
-/// Types that external-dns has a text form for.
-pub(crate) const TYPES: [RecordType; 8] = [
-    RecordType::A,
-    RecordType::Aaaa,
-    RecordType::Cname,
-    RecordType::Txt,
-    RecordType::Srv,
-    RecordType::Mx,
-    RecordType::Ns,
-    RecordType::Ptr,
-];
 /// Units in one call of `write`: a few requests.
 const MOST_UNITS: NonZeroUsize = NonZeroUsize::new(1_000).unwrap();
 

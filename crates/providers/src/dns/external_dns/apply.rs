@@ -6,10 +6,11 @@ use netstead_model::{
     DnsProvider as _, Name, ProviderError, RecordSet, RecordType, SetChange, Unit, UnitOutcome, WriteReply,
     WriteRequest,
 };
+use netstead_wire::external_dns::{Changes, Endpoint};
 
 use super::{
-    Changes, DomainFilter, Endpoint, ExternalDns,
-    endpoint::{Listed, by_key},
+    DomainFilter, ExternalDns,
+    listed::{Listed, by_key},
 };
 use crate::dns::{
     per_record::judge,

@@ -6,10 +6,13 @@ use std::{
 };
 
 use netstead_model::ProviderError;
-use netstead_wire::http::{Effect, Http, Reply, Request, StatusCode};
+use netstead_wire::{
+    external_dns::{Changes, Endpoint, MEDIA_TYPE},
+    http::{Effect, Http, Reply, Request, StatusCode},
+};
 use serde::de::DeserializeOwned;
 
-use super::{Changes, Config, DomainFilter, Endpoint, MEDIA_TYPE, domain_filter::Written, endpoint::Listed};
+use super::{Config, DomainFilter, domain_filter::Written, listed::Listed};
 use crate::{BuildContext, SettingsError, dns::denial::Denial};
 
 /// Endpoints in one call of `adjustendpoints`.

@@ -1,12 +1,21 @@
-//! The protocol's JSON: an endpoint is a set of records.
+//! The webhook protocol of external-dns: its JSON, which both sides use. An endpoint is a set of records.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use netstead_model::{Name, RecordData, RecordSet, RecordType};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::TYPES;
-use crate::dns::per_record::{Listing, Record};
+/// Types that external-dns has a text form for, of those that Netstead knows.
+pub const TYPES: [RecordType; 8] = [
+    RecordType::A,
+    RecordType::Aaaa,
+    RecordType::Cname,
+    RecordType::Txt,
+    RecordType::Srv,
+    RecordType::Mx,
+    RecordType::Ns,
+    RecordType::Ptr,
+];
 
 /// The exact media type of requests and answers.
 pub const MEDIA_TYPE: &str = "application/external.dns.webhook+json;version=1";
@@ -90,6 +99,50 @@ impl Endpoint {
         Some(RecordSet::new(name, kind, self.ttl(), values))
     }
 
+    /// The endpoint in the one form that Netstead gives back, and its set. The error says why it cannot be held.
+    ///
+    /// Texts stay as they were written: the registry of external-dns reads its own again.
+    pub fn normalised(&self) -> Result<(Self, RecordSet), String> {
+        let Self { dns_name, record_type, .. } = self;
+        let refused = |reason: String| Err(format!("`{dns_name}` {record_type}: {reason}"));
+        if !self.set_identifier.is_empty() {
+            return refused("sets with a set identifier are not held".into());
+        }
+        let Some((name, kind)) = self.key() else {
+            return refused("the name cannot be read, or records of this type are not held".into());
+        };
+        let Some(set) = self.to_set() else {
+            return refused(format!("the targets `{}` cannot be read", self.targets.join("`, `")));
+        };
+        if kind == RecordType::Cname && set.values.len() > 1 {
+            return refused("a name can have only one CNAME".into());
+        }
+        let targets = if kind == RecordType::Txt {
+            let mut targets = self.targets.clone();
+            targets.sort();
+            targets.dedup();
+            targets
+        } else {
+            set.values.iter().map(target).collect()
+        };
+        let held = Self {
+            dns_name: name.to_string(),
+            record_type: kind.to_string(),
+            targets,
+            record_ttl: i64::from(set.ttl),
+            ..self.clone()
+        };
+        Ok((held, set))
+    }
+
+    /// Whether it is a record of ownership that external-dns keeps for itself.
+    pub fn is_of_registry(&self) -> bool {
+        let heritage = |target: &String| target.trim_start_matches('"').starts_with("heritage=external-dns");
+        // An encrypted one is known by its label alone.
+        self.record_type == "TXT"
+            && (self.targets.iter().any(heritage) || self.labels.contains_key("ownedRecord"))
+    }
+
     fn ttl(&self) -> u32 {
         u32::try_from(self.record_ttl.max(0)).unwrap_or(u32::MAX)
     }
@@ -118,64 +171,6 @@ fn data(kind: RecordType, text: &str) -> Option<RecordData> {
         _ if named && !text.ends_with('.') => RecordData::parse(kind, &format!("{text}.")).ok(),
         _ => RecordData::parse(kind, text).ok(),
     }
-}
-
-/// All endpoints of a provider.
-#[derive(Debug, Default)]
-pub(super) struct Listed {
-    /// By name and type; some providers list each value by itself.
-    known: BTreeMap<(Name, RecordType), Vec<Endpoint>>,
-    /// Names with endpoints of other types.
-    others: Vec<Name>,
-}
-
-impl Listed {
-    pub(super) fn new(endpoints: Vec<Endpoint>) -> Self {
-        let mut listed = Self::default();
-        for endpoint in endpoints {
-            match endpoint.key() {
-                Some(key) => listed.known.entry(key).or_default().push(endpoint),
-                None => listed.others.extend(endpoint.dns_name.parse::<Name>()),
-            }
-        }
-        listed
-    }
-
-    pub(super) fn listing(&self) -> Listing {
-        let mut listing = Listing { others: self.others.clone(), ..Listing::default() };
-        for ((name, kind), endpoints) in &self.known {
-            let sets: Option<Vec<RecordSet>> = endpoints.iter().map(Endpoint::to_set).collect();
-            let Some(sets) = sets else {
-                listing.opaque.push((name.clone(), *kind));
-                continue;
-            };
-            for set in &sets {
-                listing.records.extend(set.values.iter().map(|data| Record {
-                    id: String::new(),
-                    name: name.clone(),
-                    ttl: set.ttl,
-                    data: data.clone(),
-                    proxied: None,
-                }));
-            }
-        }
-        listing
-    }
-
-    /// The endpoint of a set as it was listed, with everything that its provider added.
-    pub(super) fn endpoint(&self, key: &(Name, RecordType)) -> Option<Endpoint> {
-        let mut all = self.known.get(key)?.iter().cloned();
-        let first = all.next()?;
-        Some(all.fold(first, |mut whole, next| {
-            whole.targets.extend(next.targets);
-            whole
-        }))
-    }
-}
-
-/// Endpoints by name and type.
-pub(super) fn by_key(endpoints: Vec<Endpoint>) -> HashMap<(Name, RecordType), Endpoint> {
-    endpoints.into_iter().filter_map(|endpoint| Some((endpoint.key()?, endpoint))).collect()
 }
 
 #[cfg(test)]
@@ -209,5 +204,51 @@ mod tests {
         let written = serde_json::to_string(&endpoint).unwrap();
         assert_eq!(written, r#"{"dnsName":"a.example.test","recordType":"A"}"#);
         assert_eq!(serde_json::from_str::<Changes>(r#"{"create":null}"#).unwrap(), Changes::default());
+    }
+
+    #[test]
+    fn an_endpoint_has_one_form_and_keeps_what_is_not_understood() {
+        let text = r#"{"dnsName":"A.Example.test.","targets":["192.0.2.2","192.0.2.1","192.0.2.2"],"recordType":"A",
+            "recordTTL":60,"labels":{"owner":"k8s"},"providerSpecific":[{"name":"webhook/x","value":"1"}]}"#;
+        let endpoint: Endpoint = serde_json::from_str(text).unwrap();
+        let (held, _) = endpoint.normalised().unwrap();
+        assert_eq!(
+            serde_json::to_string(&held).unwrap(),
+            r#"{"dnsName":"a.example.test","targets":["192.0.2.1","192.0.2.2"],"recordType":"A","recordTTL":60,"#.to_owned()
+                + r#""labels":{"owner":"k8s"},"providerSpecific":[{"name":"webhook/x","value":"1"}]}"#
+        );
+        assert_eq!(held.normalised().unwrap().0, held);
+        let refused = |change: fn(&mut Endpoint)| {
+            let mut endpoint = endpoint.clone();
+            change(&mut endpoint);
+            endpoint.normalised().unwrap_err()
+        };
+        let start = "`A.Example.test.` ";
+        let cases: [(fn(&mut Endpoint), &str); 3] = [
+            (|one| one.set_identifier = "blue".into(), "A: sets with a set identifier are not held"),
+            (
+                |one| one.record_type = "NAPTR".into(),
+                "NAPTR: the name cannot be read, or records of this type are not held",
+            ),
+            (|one| one.targets = vec!["x y".into()], "A: the targets `x y` cannot be read"),
+        ];
+        for (change, reason) in cases {
+            assert_eq!(refused(change), format!("{start}{reason}"));
+        }
+    }
+
+    #[test]
+    fn records_of_the_registry_are_known_plain_and_encrypted() {
+        let text = |target: &str| Endpoint {
+            dns_name: "a-www.example.test".into(),
+            record_type: "TXT".into(),
+            targets: vec![target.into()],
+            ..Endpoint::default()
+        };
+        assert!(text(r#""heritage=external-dns,external-dns/owner=k8s""#).is_of_registry());
+        assert!(!text(r#""v=spf1 -all""#).is_of_registry());
+        let mut secret = text(r#""bm90IHJlYWRhYmxl""#);
+        secret.labels.insert("ownedRecord".into(), "www.example.test".into());
+        assert!(secret.is_of_registry());
     }
 }
