@@ -56,7 +56,7 @@ pub use self::{
     daily_backups::{BackupFailure, BackupState, DailyBackups},
     external_dns::ExternalDnsOptions,
     metrics::Meter,
-    ports::{ConfigReader, HostDoctor, ParsedConfig},
+    ports::{ConfigReader, HostDoctor, KindNames, ParsedConfig},
 };
 
 /// Everything the API serves. Cheap to clone; several listeners may share one.
@@ -66,6 +66,7 @@ pub struct Api {
     engine_slot: EngineSlot,
     cluster: Option<(Cluster, Peers)>,
     nameserver: Arc<[String]>,
+    kinds: Arc<KindNames>,
     reader: Option<Arc<dyn ConfigReader>>,
     what_if_turn: Arc<Semaphore>,
     examiner: Option<Arc<dyn HostDoctor>>,
@@ -88,6 +89,7 @@ impl Api {
             engine_slot,
             cluster,
             nameserver,
+            kinds: Arc::default(),
             reader,
             what_if_turn: Arc::new(Semaphore::new(1)),
             examiner,
@@ -118,6 +120,13 @@ impl Api {
     #[must_use]
     pub fn with_cluster(mut self, cluster: &Cluster, peers: &Peers) -> Self {
         self.cluster = Some((cluster.clone(), peers.clone()));
+        self
+    }
+
+    /// Names the kinds of sources and providers in the `OpenAPI` document. Without it they are any text there.
+    #[must_use]
+    pub fn with_kinds(mut self, kinds: KindNames) -> Self {
+        self.kinds = Arc::new(kinds);
         self
     }
 
@@ -158,7 +167,7 @@ impl Api {
 
     /// All routes as one listener sees them. Once `stopping` is cancelled `/readyz` fails and streams end.
     fn router(&self, host_check: HostCheck, max_body: usize, stopping: CancellationToken) -> axum::Router {
-        routes::router(&self.app(host_check, max_body, stopping))
+        routes::router(&self.app(host_check, max_body, stopping), &self.kinds)
     }
 
     /// The few routes of a listener for probes.

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use netstead_client::types::Problem;
+use netstead_client::types::{Problem, ProviderKind, SourceKind};
 use utoipa::{
-    IntoResponses, Modify, OpenApi,
+    IntoResponses, Modify, OpenApi, ToSchema as _,
     openapi::{
-        Content, Ref, RefOr, Required, Response, ResponseBuilder,
+        Content, Ref, RefOr, Required, Response, ResponseBuilder, Schema,
         security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
     },
 };
 
-use crate::problem::CONTENT_TYPE;
+use crate::{KindNames, problem::CONTENT_TYPE};
 
 /// What all paths share.
 #[derive(Debug, OpenApi)]
@@ -64,6 +64,27 @@ pub(crate) fn mark_optional_bodies(document: &mut utoipa::openapi::OpenApi) {
         if let Some(RefOr::T(body)) = &mut operation.request_body {
             body.required = Some(if optional { Required::False } else { Required::True });
         }
+    }
+}
+
+/// Writes the names of the kinds into their types. The lists of kinds are the only place that has them.
+pub(crate) fn name_kinds(document: &mut utoipa::openapi::OpenApi, kinds: &KindNames) {
+    let sources = kinds.sources.iter().copied().chain([SourceKind::DETACHED]);
+    set_enum(document, &SourceKind::name(), sources.filter(|_| !kinds.sources.is_empty()));
+    set_enum(document, &ProviderKind::name(), kinds.providers.iter().copied());
+}
+
+fn set_enum(
+    document: &mut utoipa::openapi::OpenApi,
+    name: &str,
+    texts: impl IntoIterator<Item = &'static str>,
+) {
+    let texts: Vec<_> = texts.into_iter().map(Into::into).collect();
+    let schemas = document.components.as_mut().map(|components| &mut components.schemas);
+    if let Some(RefOr::T(Schema::Object(schema))) = schemas.and_then(|schemas| schemas.get_mut(name))
+        && !texts.is_empty()
+    {
+        schema.enum_values = Some(texts);
     }
 }
 
@@ -134,4 +155,39 @@ problem_sets! {
         415 "The body is not JSON",
         422 "It can be read, but never done; `field` says where"
     ];
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn kinds(names: &KindNames) -> Value {
+        let (_, mut document) = crate::routes::documented().split_for_parts();
+        name_kinds(&mut document, names);
+        let all = serde_json::to_value(document).unwrap();
+        let schemas = &all["components"]["schemas"];
+        json!([schemas["SourceKind"], schemas["ProviderKind"]])
+    }
+
+    #[test]
+    fn the_document_has_the_kinds_of_the_lists_that_it_is_given() {
+        let names = KindNames { sources: vec!["ledger", "hosts"], providers: vec!["builtin", "jsonfile"] };
+        let source = "Type of a source of names; `unknown` if the source is no longer configured.";
+        assert_eq!(
+            kinds(&names),
+            json!([
+                {"type": "string", "enum": ["ledger", "hosts", "unknown"], "description": source},
+                {"type": "string", "enum": ["builtin", "jsonfile"], "description": "Type of a DNS provider."},
+            ])
+        );
+        assert_eq!(
+            kinds(&KindNames::default()),
+            json!([
+                {"type": "string", "description": source},
+                {"type": "string", "description": "Type of a DNS provider."},
+            ])
+        );
+    }
 }

@@ -13,6 +13,13 @@ pub trait ConfigReader: Send + Sync + Debug {
     fn read_config(&self, name: &str, text: &str) -> Result<ParsedConfig, Vec<ConfigProblem>>;
 }
 
+/// Names of the kinds that this build has, in its own list of them. The `OpenAPI` document names them.
+#[derive(Debug, Clone, Default)]
+pub struct KindNames {
+    pub sources: Vec<&'static str>,
+    pub providers: Vec<&'static str>,
+}
+
 /// A file that would be taken.
 #[derive(Debug, Clone, Default)]
 pub struct ParsedConfig {

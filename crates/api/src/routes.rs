@@ -37,6 +37,7 @@ use utoipa::OpenApi as _;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
+    KindNames,
     access::Scopes,
     app::AppState,
     http::{answer::Answer, auth, envelope, forward, host_check, query::limit, session::RequestContext},
@@ -45,8 +46,9 @@ use crate::{
 };
 
 /// All routes with everything around them.
-pub(crate) fn router(app: &AppState) -> Router {
-    let (api, document) = documented().split_for_parts();
+pub(crate) fn router(app: &AppState, kinds: &KindNames) -> Router {
+    let (api, mut document) = documented().split_for_parts();
+    openapi::name_kinds(&mut document, kinds);
     // The last one is the first to see a request.
     let api = api
         .route_layer(middleware::from_fn_with_state(Arc::clone(app), forward::to_leader))

@@ -9,6 +9,7 @@ mod dns;
 mod doctor;
 mod event;
 mod history;
+mod kind_name;
 mod open_enum;
 mod plan;
 mod pool;
@@ -39,6 +40,7 @@ pub use self::{
     doctor::{DoctorOutput, FindingOutput},
     event::EventOutput,
     history::{EngineEventOutput, HistoryOutput},
+    kind_name::{ProviderKind, SourceKind},
     plan::{
         ApplyInput, ApplyOutput, BlockedOutput, ChangeOutput, ConfigProblem, DriftOutput, KeptOutput,
         PlanOutput, WhatIfInput, WhatIfOutput,
@@ -50,8 +52,8 @@ pub use self::{
     vocabulary::{
         AddressState, AdoptTool, ChangeAction, ChangeKind, ClaimState, DriftKind, EngineEventKind, EventKind,
         Family, FindingState, ListOrder, ListedAddressState, Mode, NodeRole, PoolOrder, PoolOrigin,
-        ProviderKind, RecordState, RecordType, ReleaseOutcome, ServerRole, ServerState, SourceKind,
-        SourceView, Stale, TokenRole, WorkloadKind,
+        RecordState, RecordType, ReleaseOutcome, ServerRole, ServerState, SourceView, Stale, TokenRole,
+        WorkloadKind,
     },
 };
 

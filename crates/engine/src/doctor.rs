@@ -6,7 +6,7 @@ mod source;
 use futures::future::join_all;
 pub use netstead_model::Grade;
 
-use crate::{Engine, EngineStatus, provider::ProviderHandle, source_poller::SourceHandle};
+use crate::{Engine, EngineStatus, dns_pass::ProviderHandle, source_poller::SourceHandle};
 
 /// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -19,11 +19,11 @@ pub use self::operator_commands::{Cleaning, Undone};
 use crate::{
     EngineError, EngineStatus, Manual, Options, PassReport, Pushed, RecordQuery, RecordView, Scope, Setup,
     WorkloadView,
+    dns_pass::ProviderHandle,
     engine_state::EngineState,
     explain::{self, ExplainLimits},
     history::{self, Applied, ChangePage, ChangeQuery, EngineEvent, EngineEventKind, LiveChanges},
-    keys,
-    provider::ProviderHandle,
+    keys::{self, Class},
     records, status,
 };
 
@@ -151,7 +151,7 @@ impl Engine {
     /// The plans of a provider that were carried out, the newest last.
     pub async fn applied(&self, provider: &Ident) -> Result<Vec<Applied>, EngineError> {
         let fenced_store = self.shared.fenced_store("reader");
-        Ok(history::plans(&fenced_store, provider).await?.into_values().collect())
+        Ok(history::plans(Class::Dns, &fenced_store, provider).await?.into_values().collect())
     }
 
     /// Looks at the sources and runs a pass now, and waits for it.

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Options, Pushed,
+    dns_pass::ProviderHandle,
     engine_time::EngineTime,
     fenced_store::{FencedStore, LeaderEpoch},
     history::{EngineEvent, EngineEventKind, History},
@@ -22,7 +23,6 @@ use crate::{
     ledger_sync::LedgerSync,
     manual_source::Manual,
     pause::Pauses,
-    provider::ProviderHandle,
     source_poller::SourceHandle,
     status::DetachedStatus,
 };

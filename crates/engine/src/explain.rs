@@ -4,7 +4,7 @@ use netstead_ledger::{Book, Freshness};
 use netstead_model::{Ident, Key, Kind, Name};
 use netstead_plan::WhyNot;
 
-use crate::{engine_state::EngineState, provider::ProviderHandle, records::reason_text};
+use crate::{dns_pass::ProviderHandle, engine_state::EngineState, records::reason_text};
 
 /// Limits of an explanation for a caller that may see the name, but not everything else.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -138,14 +138,17 @@ fn of_provider(
             said.push(format!("{provider}: parked because {}.", change.guard));
         }
     }
-    for (_, _, why) in seen.rejected.iter().filter(|(_, other, _)| other == name) {
+    for (_, why) in seen.rejected.iter().filter(|((_, other), _)| other == name) {
         said.push(format!("{provider}: the server rejects it: {why}."));
     }
     let asked = said.len() > known;
     if !asked && !handle.setup.settings.answers_for(name) {
         said.push(format!("{provider}: it does not answer for {name}."));
     }
-    if asked && let Some(pause) = shared.pauses.of(&handle.setup.settings, shared.now()) {
+    if asked
+        && let Some(pause) =
+            shared.pauses.of(handle.setup.name(), handle.setup.settings.group.as_ref(), shared.now())
+    {
         said.push(format!("{provider}: paused by {}.", pause.by));
     }
     if asked

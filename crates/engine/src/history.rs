@@ -19,7 +19,7 @@ pub use self::{
     changes::{Change, ChangePage, ChangePosition, ChangeQuery, LiveChanges},
     plans::{Applied, AppliedStep},
 };
-use crate::{EngineError, fenced_store::FencedStore, keys};
+use crate::{EngineError, fenced_store::FencedStore, keys, provider_loop::LoopStep};
 
 /// So many events are kept.
 const MOST_EVENTS: u64 = 10_000;
@@ -56,6 +56,9 @@ pub struct EngineEvent {
 pub struct StoredPlanRef {
     pub generation: u64,
     pub parts: u32,
+    /// It is the plan of an IPAM provider.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ipam: bool,
 }
 
 impl EngineEvent {
@@ -202,7 +205,7 @@ impl History {
     }
 
     /// Stores the event of a plan that was carried out, and sends its changes name by name.
-    pub(crate) async fn add_applied(&self, event: EngineEvent, plan: &Applied) {
+    pub(crate) async fn add_applied<S: LoopStep>(&self, event: EngineEvent, plan: &Applied<S>) {
         let event = self.store(event).await;
         let place = |step| ChangePosition { event, part: 0, step: u32::try_from(step).unwrap_or(u32::MAX) };
         let steps = plan.steps.iter().enumerate();

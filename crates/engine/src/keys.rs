@@ -40,6 +40,26 @@ pub(crate) const MANUAL: &str = "engine/manual/";
 /// `engine/pushed/<source>/<name>/<type>`: records that another program sent.
 pub(crate) const PUSHED: &str = "engine/pushed/";
 
+/// Everything of IPAM providers is below this, so that a release that does not know them never reads it.
+const IPAM: &str = "engine/ipam/";
+
+/// The kind of server that a provider writes to. Each has its own keys; names are shared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Class {
+    Dns,
+    Ipam,
+}
+
+impl Class {
+    /// A key of this class: `prefix` is one of the above.
+    pub(crate) fn key(self, prefix: &str, rest: &(impl std::fmt::Display + ?Sized)) -> String {
+        match self {
+            Self::Dns => format!("{prefix}{rest}"),
+            Self::Ipam => format!("{IPAM}{}{rest}", prefix.strip_prefix(PREFIX).unwrap_or(prefix)),
+        }
+    }
+}
+
 const FORMAT: u8 = b'1';
 
 pub(crate) fn owned(provider: &Ident, name: &Name) -> Vec<u8> {
@@ -50,8 +70,8 @@ pub(crate) fn lately(provider: &Ident, name: &Name) -> Vec<u8> {
     format!("{LATELY}{provider}/{name}").into_bytes()
 }
 
-pub(crate) fn plan(provider: &Ident, generation: u64, part: usize) -> Vec<u8> {
-    format!("{PLAN}{provider}/{generation:016x}/{part:04x}").into_bytes()
+pub(crate) fn plan(class: Class, provider: &Ident, generation: u64, part: usize) -> Vec<u8> {
+    class.key(PLAN, &format!("{provider}/{generation:016x}/{part:04x}")).into_bytes()
 }
 
 pub(crate) fn manual(name: &Name, kind: RecordType) -> Vec<u8> {

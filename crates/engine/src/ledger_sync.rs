@@ -22,7 +22,7 @@ use tokio::{
 };
 
 use self::{sightings::SentSightings, workload_claims::SourceClaims};
-use crate::{background_task::BackgroundTask, engine_state::EngineState, provider::ProviderHandle};
+use crate::{background_task::BackgroundTask, dns_pass::ProviderHandle, engine_state::EngineState};
 
 /// How often the ledger is told anyway: grace runs out without anything changing.
 const INTERVAL: Duration = Duration::from_secs(5);

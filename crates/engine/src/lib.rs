@@ -9,8 +9,9 @@
 //! ```
 //!
 //! - `SourcePoller` (`source_poller.rs`): one task per source. It asks for a report when the source changed, or regularly.
-//! - `Worker` (`provider.rs`, `provider/pass.rs`): one task per provider. A *pass* reads the zones, plans, stores the intent,
-//!   writes, and stores the outcome. A pass takes no hint about what changed, so there is one path to test.
+//! - `Worker` (`provider_loop.rs`): one task per provider. A *pass* reads, plans, stores the intent, writes, and stores the
+//!   outcome. A pass takes no hint about what changed, so there is one path to test. The loop knows nothing of DNS: `DnsPass`
+//!   (`dns_pass.rs`) does.
 //! - `FencedStore` (`fenced_store.rs`): all commits of the engine, conditional on the leader's epoch.
 //! - `EngineState` (`engine_state.rs`): what all loops share.
 //! - [`Engine`]: the handle. It answers status, plans and records, and carries out what operators ask: apply, approve, pause,
@@ -19,9 +20,10 @@
 //! A value is in the store as ours before a server hears of it. So a crash at any moment leaves nothing on a server that the
 //! next leader does not know.
 //!
-//! Start with `provider/pass.rs`: `try_pass` and `carry_out` are the whole loop.
+//! Start with `provider_loop/pass.rs` and `provider_loop/carry_out.rs`: `try_pass` and `carry_out` are the whole loop.
 
 mod background_task;
+mod dns_pass;
 mod doctor;
 mod engine;
 mod engine_state;
@@ -36,7 +38,7 @@ mod ledger_sync;
 mod manual_source;
 mod metrics;
 mod pause;
-mod provider;
+mod provider_loop;
 mod pushed_source;
 mod records;
 mod refusals;
@@ -47,6 +49,7 @@ mod status;
 mod what_if;
 
 pub use self::{
+    dns_pass::{AdoptedValue, Adoption, AdoptionReport, LeftValue},
     doctor::{Finding, Grade},
     engine::{Cleaning, Engine, Undone},
     error::EngineError,
@@ -59,7 +62,7 @@ pub use self::{
     manual_source::{Manual, ManualRecord},
     metrics::{Observer, Tally},
     pause::{Pause, Scope},
-    provider::{AdoptedValue, Adoption, AdoptionReport, LeftValue, PassReport},
+    provider_loop::{PassReport, ProviderPlan},
     pushed_source::{Pushed, PushedRecord},
     records::{RecordQuery, RecordState, RecordView},
     setup::{Options, ProviderSetup, PushedSetup, Setup, SourceSetup},

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use netstead_model::{Ident, Name, UnitOutcome};
-use netstead_plan::{DomainMatch, Sign, Step};
+use netstead_plan::{DomainMatch, Line, Sign};
 
 use crate::{PassReport, ProviderSetup};
 
@@ -28,8 +28,8 @@ pub struct Tally {
 }
 
 /// Action of a step on its name: `create` only adds values, `delete` only removes values, all else is `update`.
-fn action(step: &Step) -> &'static str {
-    let all = |sign| step.lines.iter().all(|line| line.sign == sign);
+fn action(lines: &[Line]) -> &'static str {
+    let all = |sign| lines.iter().all(|line| line.sign == sign);
     match () {
         () if all(Sign::Add) => "create",
         () if all(Sign::Remove) => "delete",
@@ -38,8 +38,8 @@ fn action(step: &Step) -> &'static str {
 }
 
 /// Adds one change of `zone`.
-pub(crate) fn count_outcome(tallies: &mut Vec<Tally>, zone: String, step: &Step, outcome: &UnitOutcome) {
-    let action = action(step);
+pub(crate) fn count_outcome(tallies: &mut Vec<Tally>, zone: String, lines: &[Line], outcome: &UnitOutcome) {
+    let action = action(lines);
     let outcome = match outcome {
         UnitOutcome::Applied => "applied",
         UnitOutcome::Changed => "changed",

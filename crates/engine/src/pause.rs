@@ -8,7 +8,7 @@ use std::{
 
 use jiff::Timestamp;
 use netstead_model::{Ident, Name, Span};
-use netstead_plan::{Now, Settings};
+use netstead_plan::Now;
 use netstead_store::Write;
 use serde::{Deserialize, Serialize};
 
@@ -95,25 +95,25 @@ impl Pauses {
     }
 
     /// The pause that holds back the whole provider.
-    pub(crate) fn of(&self, provider: &Settings, now: Now) -> Option<Pause> {
+    pub(crate) fn of(&self, provider: &Ident, group: Option<&Ident>, now: Now) -> Option<Pause> {
         let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
-        let named = names_of(provider).map(|name| Scope::Provider(name.clone()));
+        let named = names_of(provider, group).map(|name| Scope::Provider(name.clone()));
         let scopes: Vec<Scope> = std::iter::once(Scope::All).chain(named).collect();
         scopes.iter().filter_map(|scope| all.get(scope)).find(|pause| lasts(pause, now)).cloned()
     }
 
-    pub(crate) fn holds_zone(&self, provider: &Settings, zone: &Name, now: Now) -> bool {
+    pub(crate) fn holds_zone(&self, provider: &Ident, group: Option<&Ident>, zone: &Name, now: Now) -> bool {
         let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
         let holds = |name: &Ident| {
             all.get(&Scope::Zone(name.clone(), zone.clone())).is_some_and(|pause| lasts(pause, now))
         };
-        names_of(provider).any(holds)
+        names_of(provider, group).any(holds)
     }
 }
 
 /// The names that mean a provider.
-fn names_of(provider: &Settings) -> impl Iterator<Item = &Ident> {
-    std::iter::once(&provider.provider).chain(&provider.group)
+fn names_of<'a>(provider: &'a Ident, group: Option<&'a Ident>) -> impl Iterator<Item = &'a Ident> {
+    std::iter::once(provider).chain(group)
 }
 
 fn key(scope: &Scope) -> Vec<u8> {

@@ -9,7 +9,7 @@ use netstead_plan::Reason;
 
 pub(crate) use self::plan_index::PlanIndex;
 use self::plan_index::ProviderRecords;
-use crate::{engine_state::EngineState, provider::ProviderHandle};
+use crate::{dns_pass::ProviderHandle, engine_state::EngineState};
 
 /// One value on one provider.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use netstead_model::{Ident, Key, Name};
 
-use crate::{engine_state::EngineState, provider::ProviderHandle};
+use crate::{dns_pass::ProviderHandle, engine_state::EngineState};
 
 /// Sentences without their full stop, by workload.
 pub(crate) type Refusals = BTreeMap<(Ident, Key), Vec<String>>;

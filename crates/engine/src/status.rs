@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use netstead_model::{Ident, Key, Name, View, Workload};
 use netstead_plan::{Mode, Plan, Presence, Suspicion};
 
-use crate::{engine_state::EngineState, pause::Pause, provider::ProviderHandle, refusals::refusals};
+use crate::{dns_pass::ProviderHandle, engine_state::EngineState, pause::Pause, refusals::refusals};
 
 /// How everything stands.
 #[derive(Debug, Clone)]
@@ -180,6 +180,8 @@ fn provider(shared: &EngineState, handle: &ProviderHandle) -> ProviderStatus {
         age: now.since(parked.since).into(),
     });
     let count = |count: fn(&Plan) -> usize| plan.map(count).unwrap_or_default();
+    let rejected =
+        seen.rejected.iter().map(|((zone, name), reason)| (zone.clone(), name.clone(), reason.clone()));
     let clean = seen.error.is_none() && seen.rejected.is_empty() && parked.is_none();
     ProviderStatus {
         name: handle.setup.name().clone(),
@@ -197,8 +199,8 @@ fn provider(shared: &EngineState, handle: &ProviderHandle) -> ProviderStatus {
         parked,
         blocked: count(|plan| plan.blocked.len()),
         drift: count(|plan| plan.drift.len()),
-        rejected: (*seen.rejected).clone(),
-        paused: shared.pauses.of(&handle.setup.settings, now),
+        rejected: rejected.collect(),
+        paused: shared.pauses.of(handle.setup.name(), handle.setup.settings.group.as_ref(), now),
         doubtful: handle.doubtful(),
         last: seen.last,
         error: seen.error,

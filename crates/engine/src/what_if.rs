@@ -13,8 +13,8 @@ use netstead_plan::{
 
 use crate::{
     Engine, EngineError,
+    dns_pass::{Overrides, ProviderHandle},
     engine_state::EngineState,
-    provider::{Overrides, ProviderHandle},
 };
 
 /// Another configuration, as far as plans are made of it.

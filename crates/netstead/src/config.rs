@@ -23,6 +23,7 @@ mod tests;
 
 use std::path::Path;
 
+use netstead_api::KindNames;
 use netstead_model::{PoolSpec, Span};
 use netstead_plan::Domains;
 use netstead_settings::{
@@ -151,6 +152,16 @@ impl Config {
 impl Default for LedgerConfig {
     fn default() -> Self {
         Self { retention: RETENTION, max_events: MAX_EVENTS }
+    }
+}
+
+/// Names of all kinds of sources and providers, for the API.
+pub(crate) fn kind_names() -> KindNames {
+    let sources = source::kinds();
+    let named = sources.kinds.iter().map(|kind| kind.name).chain(sources.absent.iter().copied());
+    KindNames {
+        sources: source::OWN.into_iter().chain([external_dns::KIND]).chain(named).collect(),
+        providers: dns::kinds().kinds.iter().map(|kind| kind.name).collect(),
     }
 }
 

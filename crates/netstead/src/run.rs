@@ -23,7 +23,7 @@ use tracing::{info, warn};
 use crate::{
     admin_token,
     cli::{Global, Run},
-    config::{ApiConfig, FoundConfig},
+    config::{self, ApiConfig, FoundConfig},
     credentials::Credentials,
     daily_backup::DailyBackup,
     dns_service::{DnsService, Reload},
@@ -244,6 +244,7 @@ impl RunContext<'_> {
         let tokens = Tokens::open(Arc::clone(store), SystemClock::shared()).await?;
         let mut api = Api::new(ledger.clone(), tokens.clone(), SystemClock::shared(), &self.data)
             .with_meter(&self.meter)
+            .with_kinds(config::kind_names())
             .with_config_reader(Arc::new(names.reader()))
             .with_host_doctor(Arc::new(HostChecks {
                 named: self.named.clone(),

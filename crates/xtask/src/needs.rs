@@ -47,6 +47,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("pdnsutil", "pdns-backend-sqlite3"),
     ("ssh", "openssh-client"),
     ("sshd", "openssh-server"),
+    ("systemd-analyze", "systemd"),
     ("update-ca-certificates", "ca-certificates"),
     ("xz", "xz-utils"),
 ];
@@ -81,6 +82,7 @@ pub(crate) const TESTS: &[Need] = &[
     need("busybox", "the whole of a container in tests"),
     need("nsenter", "a Docker of its own for the tests"),
     need("mount", "a disk small enough to fill is a tmpfs"),
+    need("systemd-analyze", "finds the faults of the unit"),
     need("tar", "unpacks the stores of earlier releases"),
     need("xz", "unpacks the stores of earlier releases"),
 ];

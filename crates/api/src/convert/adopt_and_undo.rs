@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use netstead_client::types::{FailedOutput, LeftOutput, TakeOutput, TakenOutput, UndoOutput, UndoneOutput};
-use netstead_engine::{AdoptionReport, Undone};
+use netstead_engine::{AdoptionReport, ProviderPlan, Undone};
 
 use super::{dns, plan};
 
@@ -43,7 +43,8 @@ pub(crate) fn adopted(all: &[AdoptionReport], now: Timestamp) -> TakeOutput {
 }
 
 pub(crate) fn undone(undone: &Undone, now: Timestamp) -> UndoOutput {
-    let steps = undone.plans.iter().flat_map(|plan| plan.steps.iter().map(move |step| (plan, step)));
+    let plans = undone.plans.iter().filter_map(ProviderPlan::as_dns);
+    let steps = plans.clone().flat_map(|plan| plan.steps.iter().map(move |step| (plan, step)));
     let changes = steps.flat_map(|(of, step)| {
         step.lines.iter().map(|line| UndoneOutput {
             provider: of.provider.to_string(),
@@ -57,6 +58,6 @@ pub(crate) fn undone(undone: &Undone, now: Timestamp) -> UndoOutput {
         paused: undone.paused.iter().map(ToString::to_string).collect(),
         forgotten: 0,
         notes: undone.notes.clone(),
-        text: undone.plans.iter().flat_map(|plan| [plan.to_string(), "\n".to_owned()]).collect(),
+        text: plans.flat_map(|plan| [plan.to_string(), "\n".to_owned()]).collect(),
     }
 }

@@ -8,8 +8,8 @@ use netstead_client::types::{
     SourceKind, SourceOutput, SourceView, WorkloadOutput,
 };
 use netstead_engine::{
-    DetachedStatus, EngineStatus, ManualRecord, PassReport, Pause, ProviderStatus, RecordState, RecordView,
-    Scope, SourceStatus, WaitingSource, WorkloadView,
+    DetachedStatus, EngineStatus, ManualRecord, PassReport, Pause, ProviderPlan, ProviderStatus, RecordState,
+    RecordView, Scope, SourceStatus, WaitingSource, WorkloadView,
 };
 use netstead_model::{Content, Name, Span, View};
 use netstead_plan::{Mode, Presence};
@@ -47,7 +47,7 @@ pub(crate) fn source(status: &SourceStatus) -> SourceOutput {
     });
     SourceOutput {
         name: status.name.to_string(),
-        kind: status.kind.map_or(SourceKind::Detached, SourceKind::from),
+        kind: status.kind.map_or_else(SourceKind::detached, SourceKind::from),
         view,
         reason,
         begun: status.begun,
@@ -169,8 +169,8 @@ pub(crate) fn pass(report: &PassReport, at: Timestamp) -> PassOutput {
         report
             .plan
             .iter()
-            .filter_map(|plan| plan.parked.as_ref())
-            .map(|parked| format!("{} parked, until `netstead apply {}`", parked.changes.len(), parked.hash)),
+            .filter_map(ProviderPlan::parked)
+            .map(|(hash, changes)| format!("{changes} parked, until `netstead apply {hash}`")),
     );
     let outcome = match &report.error {
         Some(error) => format!("failed: {error}"),

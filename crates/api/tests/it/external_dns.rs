@@ -24,7 +24,7 @@ struct Webhook {
     address: std::net::SocketAddr,
     slot: EngineSlot,
     store: Arc<dyn Store>,
-    server: DnsServer,
+    server: Arc<DnsServer>,
     _stop: tokio_util::sync::DropGuard,
 }
 
@@ -140,7 +140,7 @@ async fn external_dns_writes_its_endpoints_and_reads_them_as_adjusted() {
     assert_eq!(published(&engine).await, ["www.a.test 192.0.2.1", "www.a.test 192.0.2.2"]);
     let status = engine.status();
     let source = status.sources.iter().find(|source| source.name.as_str() == "k8s").unwrap();
-    assert_eq!(source.kind, "external-dns");
+    assert_eq!(source.kind, Some("external-dns"));
     let why = engine.explain(&"www.a.test".parse().unwrap(), None).await.join("\n");
     assert!(why.contains("endpoint of external-dns for service/default/web"), "{why}");
     let new = webhook.adjust(json!([www(json!(["192.0.2.3"]))])).await;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use netstead_api::{
-    Api, ConfigReader, DailyBackups, ServeOptions, Server,
+    Api, ConfigReader, DailyBackups, KindNames, ServeOptions, Server,
     access::{NewToken, Role, Tokens},
     serve,
 };
@@ -94,8 +94,10 @@ impl House {
         let scheme = if options.tls.is_some() { "https" } else { "http" };
         let shutdown = CancellationToken::new();
         let backups = DailyBackups::default();
-        let api =
-            Api::new(ledger.clone(), tokens.clone(), clock.clone(), "memory").with_daily_backups(&backups);
+        let kinds = KindNames { sources: vec!["ledger"], providers: vec!["builtin"] };
+        let api = Api::new(ledger.clone(), tokens.clone(), clock.clone(), "memory")
+            .with_daily_backups(&backups)
+            .with_kinds(kinds);
         let api = equip(api, store.clone(), clock, ledger.clone()).await;
         let server = serve(options, api, shutdown.clone()).await.unwrap();
         let url = format!("{scheme}://{}", server.address());

@@ -103,8 +103,9 @@ impl<T> Visitor<'_> for TextVisitor<T> {
     }
 }
 
-/// A string that is one of `texts`.
+/// A string that is one of `texts`, or any string if there are none.
 pub(super) fn schema(texts: &[&'static str], doc: &str) -> RefOr<Schema> {
-    let one_of = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(texts.iter().copied()));
+    let known = (!texts.is_empty()).then(|| texts.iter().copied());
+    let one_of = ObjectBuilder::new().schema_type(Type::String).enum_values(known);
     one_of.description(Some(doc.trim())).build().into()
 }

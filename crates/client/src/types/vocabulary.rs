@@ -1,4 +1,4 @@
-//! The enums of the API: states, families, orders, modes, outcomes, roles and kinds.
+//! The enums of the API: states, families, orders, modes, outcomes and roles.
 
 use netstead_model as model;
 
@@ -92,37 +92,12 @@ open_enum! {
         /// A person must act.
         Problem = "problem",
     }
-    /// Type of a source of names.
-    SourceKind {
-        Ledger = "ledger",
-        Manual = "manual",
-        Hosts = "hosts",
-        Docker = "docker",
-        Traefik = "traefik",
-        /// The program external-dns writes into it.
-        ExternalDns = "external-dns",
-        /// The source is no longer configured.
-        Detached = "unknown",
-    }
     /// How much the newest report of a source says; `none` before the first.
     SourceView {
         Complete = "complete",
         Partial = "partial",
         Failed = "failed",
         None = "none",
-    }
-    /// Type of a DNS provider.
-    ProviderKind {
-        Builtin = "builtin",
-        Adguard = "adguard",
-        Cloudflare = "cloudflare",
-        Dnsmasq = "dnsmasq",
-        Pihole = "pihole",
-        Powerdns = "powerdns",
-        ExternalDns = "external-dns",
-        Technitium = "technitium",
-        Webhook = "webhook",
-        Rfc2136 = "rfc2136",
     }
     /// Changes that Netstead may make on a provider.
     Mode {

@@ -7,7 +7,7 @@ use netstead_plan::{DomainMatch, Mode};
 use tokio::time::timeout;
 
 use super::{Finding, Grade, many};
-use crate::{EngineStatus, ProviderStatus, provider::ProviderHandle};
+use crate::{EngineStatus, ProviderStatus, dns_pass::ProviderHandle};
 
 /// A server that is asked by hand has this long.
 const PATIENCE: Duration = Duration::from_secs(15);

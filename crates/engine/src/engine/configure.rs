@@ -12,9 +12,10 @@ use netstead_plan::{Digest, SourceConfig};
 use super::{first_duplicate, start::MANUAL};
 use crate::{
     DetachedStatus, EngineError, Pushed, PushedSetup, Setup, SourceSetup,
+    dns_pass::{ProviderHandle, load_owned},
     engine_state::EngineState,
     keys,
-    provider::{ProviderHandle, StoredProvider, load_owned},
+    provider_loop::StoredProvider,
     source_poller::SourceHandle,
 };
 

@@ -2,21 +2,19 @@
 
 mod select_providers;
 
-use std::sync::Arc;
-
 use futures::future::join_all;
 use netstead_model::Ident;
-use netstead_plan::{Digest, OwnerId, Plan};
+use netstead_plan::{Digest, OwnerId};
 use netstead_store::Write;
 
 use self::select_providers::{answers_for, cannot_recover};
 use super::{Engine, configure};
 use crate::{
-    Adoption, AdoptionReport, EngineError, PassReport, Scope,
+    Adoption, AdoptionReport, EngineError, PassReport, ProviderPlan, Scope,
+    dns_pass::{ProviderHandle, Undo},
     fenced_store::entries,
     history::{EngineEvent, EngineEventKind},
     keys,
-    provider::{ProviderHandle, Undo},
 };
 
 /// What is to be given up.
@@ -33,7 +31,7 @@ pub enum Cleaning {
 pub struct Undone {
     /// The hash over everything that is done: a caller that saw it can ask for exactly that.
     pub hash: String,
-    pub plans: Vec<Arc<Plan>>,
+    pub plans: Vec<ProviderPlan>,
     /// What came of it; empty if nothing was done.
     pub reports: Vec<PassReport>,
     /// Providers to which nothing is written until they are resumed.
@@ -208,14 +206,14 @@ impl Engine {
         if expect.is_some_and(|expect| expect != undone.hash) {
             return Err(EngineError::NotAsShown);
         }
-        for plan in undone.plans.iter().filter(|plan| !plan.is_empty()) {
+        for plan in undone.plans.iter().filter(|plan| plan.steps() > 0) {
             let reason = match undo {
                 Undo::All => "it was cleaned".to_owned(),
                 Undo::Source(source) => format!("what {source} brought was cleaned"),
                 Undo::To(to) => format!("it was brought back to generation {to}"),
             };
-            self.pause(Scope::Provider(plan.provider.clone()), None, Some(reason), by).await?;
-            undone.paused.push(plan.provider.clone());
+            self.pause(Scope::Provider(plan.provider().clone()), None, Some(reason), by).await?;
+            undone.paused.push(plan.provider().clone());
         }
         if let Undo::Source(source) = undo {
             let clean = |inventory: &mut netstead_plan::Inventory, _| {
@@ -260,10 +258,10 @@ impl Engine {
     }
 }
 
-fn hash(plans: &[Arc<Plan>]) -> Digest {
-    let step = |plan: &Plan, step: &netstead_plan::Step| {
-        let text = serde_json::to_string(&(&step.zone, &step.unit)).unwrap_or_default();
-        format!("{} {text}", plan.provider)
+fn hash(plans: &[ProviderPlan]) -> Digest {
+    let texts = |plan: &ProviderPlan| {
+        let provider = plan.provider().clone();
+        plan.step_texts().into_iter().map(move |text| format!("{provider} {text}"))
     };
-    Digest::of(plans.iter().flat_map(|plan| plan.steps.iter().map(|one| step(plan, one))))
+    Digest::of(plans.iter().flat_map(texts))
 }

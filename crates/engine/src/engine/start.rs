@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use netstead_model::{Clock, Ident, Name};
+use netstead_model::{Clock, Ident};
 use netstead_store::{Store, WatchItem, Write};
 use tokio::{
     sync::{Mutex as AsyncMutex, watch},
@@ -112,9 +112,9 @@ pub(super) async fn watch_doubts(shared: &Arc<EngineState>) -> Result<(), Engine
 fn mark_doubtful_zone(shared: &EngineState, key: &[u8]) {
     let place = std::str::from_utf8(key).ok().and_then(|key| key.strip_prefix(keys::DOUBT));
     let Some((provider, zone)) = place.and_then(|place| place.split_once('/')) else { return };
-    let (Ok(provider), Ok(zone)) = (provider.parse::<Ident>(), zone.parse::<Name>()) else { return };
+    let Ok(provider) = provider.parse::<Ident>() else { return };
     let handle = shared.providers().get(&provider).cloned();
     if let Some(handle) = handle {
-        handle.mark_zone_doubtful(zone);
+        handle.mark_doubtful(zone);
     }
 }

@@ -4,10 +4,15 @@ use std::{fmt, str::FromStr, sync::Arc};
 
 use jiff::Timestamp;
 use netstead_model::{Ident, Name, NameSet};
-use netstead_plan::{Drift, DriftKind, Line};
+use netstead_plan::{Drift, DriftKind, Line, Step};
 
 use super::{Applied, AppliedStep, EngineEvent, EngineEventKind, StoredPlanRef};
-use crate::{EngineError, engine_state::EngineState, keys};
+use crate::{
+    EngineError,
+    engine_state::EngineState,
+    keys::{self, Class},
+    provider_loop::LoopStep,
+};
 
 /// So many events are looked at before the history is let go for a moment.
 const SOME: usize = 256;
@@ -100,11 +105,19 @@ impl Change {
         Self { position: place, at, what, provider, source, zone, name, generation, by, lines, text }
     }
 
-    pub(crate) fn of_step(place: ChangePosition, plan: &Applied, applied: &AppliedStep) -> Self {
-        let AppliedStep { step, outcome } = applied;
+    pub(crate) fn of_step<S: LoopStep>(
+        place: ChangePosition,
+        plan: &Applied<S>,
+        applied: &AppliedStep<S>,
+    ) -> Self {
+        S::change(place, plan, &applied.step, &applied.outcome)
+    }
+
+    /// A change of a plan as far as it does not depend on what it is about.
+    pub(crate) fn of_outcome<S>(place: ChangePosition, plan: &Applied<S>, outcome: &str) -> Self {
         let (outcome, reason) = match outcome.split_once(": ") {
             Some((outcome, reason)) => (outcome, Some(reason.to_owned())),
-            None => (outcome.as_str(), None),
+            None => (outcome, None),
         };
         Self {
             position: place,
@@ -112,11 +125,11 @@ impl Change {
             what: Self::OUTCOMES.into_iter().find(|known| *known == outcome).unwrap_or("unknown"),
             provider: Some(plan.provider.clone()),
             source: None,
-            zone: Some(step.zone.clone()),
-            name: Some(step.unit.name.clone()),
+            zone: None,
+            name: None,
             generation: Some(plan.generation),
             by: None,
-            lines: step.lines.clone(),
+            lines: Vec::new(),
             text: reason,
         }
     }
@@ -251,9 +264,22 @@ async fn add_event(
     event: &EngineEvent,
     page: &mut ChangePage,
 ) -> Result<bool, EngineError> {
-    let (Some(StoredPlanRef { generation, parts }), Some(provider)) = (event.plan, &event.provider) else {
+    let (Some(plan), Some(provider)) = (event.plan, &event.provider) else {
         return Ok(page.push_if_wanted(query, Change::of_event(number, event)));
     };
+    add_steps::<Step>(shared, Class::Dns, query, (number, event), provider, plan, page).await
+}
+
+/// Adds the steps of a stored plan; whether the page is full.
+async fn add_steps<S: LoopStep>(
+    shared: &EngineState,
+    class: Class,
+    query: &ChangeQuery,
+    (number, event): (u64, &EngineEvent),
+    provider: &Ident,
+    StoredPlanRef { generation, parts, .. }: StoredPlanRef,
+    page: &mut ChangePage,
+) -> Result<bool, EngineError> {
     let begun = query.after.filter(|after| after.event == number).map(|after| after.part);
     let mut order: Vec<u32> = match (begun, query.oldest_first) {
         (Some(begun), true) => (begun..parts).collect(),
@@ -265,14 +291,14 @@ async fn add_event(
     }
     let fenced_store = shared.fenced_store("reader");
     for part in order {
-        let key = keys::plan(provider, generation, usize::try_from(part).unwrap_or(usize::MAX));
-        let stored: Option<Applied> = fenced_store.get(&String::from_utf8_lossy(&key)).await?;
+        let key = keys::plan(class, provider, generation, usize::try_from(part).unwrap_or(usize::MAX));
+        let stored: Option<Applied<S>> = fenced_store.get(&String::from_utf8_lossy(&key)).await?;
         // The number may have been given again since, after a provider was forgotten.
         let Some(plan) = stored.filter(|plan| plan.at == event.at) else {
             // Too old: how it ended is all that is left.
             return Ok(page.push_if_wanted(query, Change::of_event(number, event)));
         };
-        let mut steps: Vec<(u32, &AppliedStep)> = (0..).zip(&plan.steps).collect();
+        let mut steps: Vec<(u32, &AppliedStep<S>)> = (0..).zip(&plan.steps).collect();
         if !query.oldest_first {
             steps.reverse();
         }

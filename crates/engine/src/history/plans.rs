@@ -4,11 +4,16 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use netstead_model::{Ident, UnitOutcome};
-use netstead_plan::{Digest, Plan, Step};
+use netstead_plan::{Digest, Step};
 use netstead_store::Write;
 use serde::{Deserialize, Serialize};
 
-use crate::{EngineError, fenced_store::FencedStore, keys};
+use crate::{
+    EngineError,
+    fenced_store::FencedStore,
+    keys::{self, Class},
+    provider_loop::{LoopPlan, LoopStep},
+};
 
 /// So many plans of a provider are kept whatever their size…
 const FEWEST_PLANS: usize = 10;
@@ -23,26 +28,31 @@ pub(crate) type Stored = BTreeMap<u64, usize>;
 
 /// A plan that was carried out. A large one is stored in several parts, each with some of its steps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Applied {
+pub struct Applied<S = Step> {
     pub provider: Ident,
     pub generation: u64,
     pub hash: Digest,
     pub at: Timestamp,
-    pub steps: Vec<AppliedStep>,
+    pub steps: Vec<AppliedStep<S>>,
 }
 
 /// One name's changes and what became of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AppliedStep {
+pub struct AppliedStep<S = Step> {
     #[serde(flatten)]
-    pub step: Step,
+    pub step: S,
     /// `applied`, `changed`, `unknown`, or `rejected: ` and the server's reason.
     pub outcome: String,
 }
 
 /// A plan that was carried out, with the outcome of each step. Those that were not tried are no part of it.
-pub(crate) fn applied_plan(plan: &Plan, outcomes: &[UnitOutcome], at: Timestamp) -> Applied {
-    let step = |(step, outcome): (&Step, &UnitOutcome)| {
+pub(crate) fn applied_plan<P: LoopPlan>(
+    provider: &Ident,
+    plan: &P,
+    outcomes: &[UnitOutcome],
+    at: Timestamp,
+) -> Applied<P::Step> {
+    let step = |(step, outcome): (&P::Step, &UnitOutcome)| {
         let outcome = match outcome {
             UnitOutcome::Applied => "applied".into(),
             UnitOutcome::Changed => "changed".into(),
@@ -52,14 +62,14 @@ pub(crate) fn applied_plan(plan: &Plan, outcomes: &[UnitOutcome], at: Timestamp)
         };
         Some(AppliedStep { step: step.clone(), outcome })
     };
-    let Plan { provider, generation, hash, .. } = plan;
-    let steps = plan.steps.iter().zip(outcomes).filter_map(step).collect();
-    Applied { provider: provider.clone(), generation: *generation, hash: *hash, at, steps }
+    let (generation, hash) = (plan.generation(), plan.hash());
+    let steps = plan.steps().iter().zip(outcomes).filter_map(step).collect();
+    Applied { provider: provider.clone(), generation, hash, at, steps }
 }
 
 /// A plan that was carried out, as the store keeps it: one write per part.
-pub(crate) fn plan_writes(plan: &Applied) -> Vec<Write> {
-    let mut parts: Vec<Vec<AppliedStep>> = vec![Vec::new()];
+pub(crate) fn plan_writes<S: LoopStep>(class: Class, plan: &Applied<S>) -> Vec<Write> {
+    let mut parts: Vec<Vec<AppliedStep<S>>> = vec![Vec::new()];
     let mut bytes = 0;
     for step in &plan.steps {
         bytes += serde_json::to_vec(step).map_or(0, |json| json.len());
@@ -73,7 +83,7 @@ pub(crate) fn plan_writes(plan: &Applied) -> Vec<Write> {
     }
     let Applied { provider, generation, hash, at, .. } = plan;
     let part = |(number, steps)| {
-        let key = keys::plan(provider, *generation, number);
+        let key = keys::plan(class, provider, *generation, number);
         let (provider, generation, hash, at) = (provider.clone(), *generation, *hash, *at);
         Write::Put(key, keys::encode(&Applied { provider, generation, hash, at, steps }))
     };
@@ -81,23 +91,25 @@ pub(crate) fn plan_writes(plan: &Applied) -> Vec<Write> {
 }
 
 /// The plans of a provider in the store.
-pub(crate) async fn plans(
+pub(crate) async fn plans<S: LoopStep>(
+    class: Class,
     fenced_store: &FencedStore,
     provider: &Ident,
-) -> Result<BTreeMap<u64, Applied>, EngineError> {
-    Ok(joined(fenced_store.all(&format!("{}{provider}/", keys::PLAN)).await?))
+) -> Result<BTreeMap<u64, Applied<S>>, EngineError> {
+    Ok(joined(fenced_store.all(&class.key(keys::PLAN, &format!("{provider}/"))).await?))
 }
 
 /// As [`plans`], without what is damaged: enough to know how many there are, and not to take one back.
-pub(crate) async fn readable_plans(
+pub(crate) async fn readable_plans<S: LoopStep>(
+    class: Class,
     fenced_store: &FencedStore,
     provider: &Ident,
-) -> Result<BTreeMap<u64, Applied>, EngineError> {
-    Ok(joined(fenced_store.all_readable(&format!("{}{provider}/", keys::PLAN)).await?))
+) -> Result<BTreeMap<u64, Applied<S>>, EngineError> {
+    Ok(joined(fenced_store.all_readable(&class.key(keys::PLAN, &format!("{provider}/"))).await?))
 }
 
-fn joined(parts: Vec<(String, Applied)>) -> BTreeMap<u64, Applied> {
-    let mut found: BTreeMap<u64, Applied> = BTreeMap::new();
+fn joined<S>(parts: Vec<(String, Applied<S>)>) -> BTreeMap<u64, Applied<S>> {
+    let mut found: BTreeMap<u64, Applied<S>> = BTreeMap::new();
     for (_, part) in parts {
         match found.get_mut(&part.generation) {
             Some(plan) => plan.steps.extend(part.steps),

@@ -10,7 +10,7 @@ use netstead_model::{Ident, Name, RecordData};
 use netstead_plan::{DriftKind, Line, Plan, Reason, Sign};
 
 use super::{RecordState, RecordView, reason_text};
-use crate::provider::{ProviderHandle, ProviderSnapshot};
+use crate::dns_pass::{ProviderHandle, ProviderSnapshot};
 
 /// The names that are not as they should be, with their positions in the newest plan. Built once for every plan that is
 /// asked about.
@@ -126,8 +126,8 @@ impl ProviderRecords {
         if let (Some(plan), Some(places)) = (&self.seen.plan, self.plan_index.0.get(name)) {
             apply_plan_states(plan, places, &mut found);
         }
-        let rejected = self.seen.rejected.iter().filter(|(_, at, _)| at == name);
-        let reasons: BTreeSet<&String> = rejected.map(|(_, _, why)| why).collect();
+        let rejected = self.seen.rejected.iter().filter(|((_, at), _)| at == name);
+        let reasons: BTreeSet<&String> = rejected.map(|(_, why)| why).collect();
         for (state, whys) in found.values_mut().filter(|(state, _)| *state == RecordState::Pending) {
             for why in &reasons {
                 *state = RecordState::Blocked;

@@ -112,7 +112,8 @@ async fn a_lost_store_is_recovered_from_marks_and_its_first_plan_waits() {
     assert_eq!(engine.status().providers[0].owned, 2);
     let taken = engine.recover(blue(), None, false, "ann").await.unwrap();
     assert_eq!(texts(&taken).len(), 10);
-    let parked = taken[0].report.as_ref().unwrap().plan.as_ref().unwrap().parked.clone().unwrap();
+    let parked =
+        taken[0].report.as_ref().unwrap().plan.as_ref().unwrap().as_dns().unwrap().parked.clone().unwrap();
     // All of it waits: what is new, what nobody asks for, and marks under the former id.
     assert!(world.server().has("w5.example.com", "A 10.0.0.5"));
     assert!(!world.server().has("w1.example.com", "A 10.0.0.99"));
@@ -183,7 +184,7 @@ async fn what_a_detached_source_brought_goes_when_a_person_says_so() {
     world.minutes(&engine, 20).await;
     assert!(world.server().has("w1.example.com", "A 10.0.0.1"));
     let seen = engine.clean(&pve, true, None, "ann").await.unwrap();
-    assert_eq!(seen.plans[0].steps.len(), 6);
+    assert_eq!(seen.plans[0].steps(), 6);
     assert!(world.server().has("w1.example.com", "A 10.0.0.1") && engine.status().pauses.is_empty());
     let moved = engine.clean(&pve, false, Some("0123456789abcdef"), "ann").await;
     assert!(matches!(moved, Err(EngineError::NotAsShown)), "{moved:?}");

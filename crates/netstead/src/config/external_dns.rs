@@ -8,6 +8,9 @@ use serde::Serialize;
 
 use super::{Listen, SourceConfig, api::TlsConfig, shown};
 
+/// The kind of source that such a listener is.
+pub(super) const KIND: &str = "external-dns";
+
 table! {
     pub(super) struct ExternalDnsKeys {
         /// address or name, and port

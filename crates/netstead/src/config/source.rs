@@ -20,7 +20,7 @@ pub(crate) fn kinds() -> SourceKinds {
 }
 
 /// These are there without being configured.
-const OWN: [&str; 2] = ["ledger", "manual"];
+pub(super) const OWN: [&str; 2] = ["ledger", "manual"];
 
 table! {
     /// Keys that `[source.NAME]` has for every kind.

@@ -17,6 +17,7 @@ mod config_file;
 mod confirmation_prompts;
 mod crash_recovery;
 mod damaged_store;
+mod dashboards;
 mod dns_records;
 mod dns_servers;
 #[cfg(feature = "docker")]
@@ -51,6 +52,7 @@ mod sandbox;
 mod scenarios;
 mod shared_store;
 mod start_and_stop;
+mod systemd_unit;
 mod tls;
 mod tokens;
 mod traefik;

@@ -3,9 +3,9 @@
 use std::sync::PoisonError;
 
 use netstead_model::{Ident, Key, Name};
-use netstead_plan::OwnerId;
+use netstead_plan::{OwnerId, Step};
 
-use crate::{Engine, EngineError, history, provider::ProviderHandle};
+use crate::{Engine, EngineError, dns_pass::ProviderHandle, history, keys::Class};
 
 impl Engine {
     pub(super) fn selected_providers(
@@ -63,7 +63,7 @@ impl Engine {
         let all: Vec<ProviderHandle> = self.shared.providers().values().cloned().collect();
         let mut with_past = Vec::new();
         for handle in all {
-            if !history::plans(&fenced_store, handle.setup.name()).await?.is_empty() {
+            if !history::plans::<Step>(Class::Dns, &fenced_store, handle.setup.name()).await?.is_empty() {
                 with_past.push(handle);
             }
         }

@@ -164,15 +164,12 @@ fn names_are_understood_and_secrets_are_not_told() {
 }
 
 #[test]
-fn the_api_has_a_name_for_every_kind_of_source_and_provider() {
-    use netstead_client::types::{ProviderKind, SourceKind};
-
-    let sources = super::super::source::kinds();
-    let all = sources.kinds.iter().map(|kind| kind.name).chain(sources.absent.iter().copied());
-    let unnamed: Vec<_> = all.filter(|name| !SourceKind::KNOWN.contains(&(*name).into())).collect();
-    assert_eq!(unnamed, Vec::<&str>::new(), "add them to `SourceKind` in the client");
-    let providers = super::super::dns::kinds();
-    let all = providers.kinds.iter().map(|kind| kind.name);
-    let unnamed: Vec<_> = all.filter(|name| !ProviderKind::KNOWN.contains(&(*name).into())).collect();
-    assert_eq!(unnamed, Vec::<&str>::new(), "add them to `ProviderKind` in the client");
+fn the_api_names_every_kind_of_the_lists_and_our_own_sources() {
+    let named = super::super::kind_names();
+    let sources = netstead_sources::KINDS.iter().map(|kind| kind.name);
+    let all: Vec<&str> = ["ledger", "manual", "external-dns"].into_iter().chain(sources).collect();
+    let absent = netstead_sources::ABSENT.to_vec();
+    assert_eq!(named.sources, [all, absent].concat());
+    let providers = netstead_providers::dns::KINDS.iter().map(|kind| kind.name);
+    assert_eq!(named.providers, ["builtin"].into_iter().chain(providers).collect::<Vec<_>>());
 }

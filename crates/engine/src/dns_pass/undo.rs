@@ -3,10 +3,14 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use netstead_model::{Ident, Name};
-use netstead_plan::{Desired, DesiredSet, Input, Mode, Past, Plan, diff, rollback};
+use netstead_plan::{Desired, DesiredSet, Input, Mode, Past, Plan, Step, diff, rollback};
 
-use super::{PassReport, Undoing, Worker, pass::Stopped};
-use crate::{EngineError, history};
+use super::{DnsPass, Undoing};
+use crate::{
+    EngineError, history,
+    keys::Class,
+    provider_loop::{LoopPlan, PassReport, Stopped, Worker},
+};
 
 /// What is taken back.
 #[derive(Debug, Clone)]
@@ -19,7 +23,7 @@ pub(crate) enum Undo {
     To(u64),
 }
 
-impl Worker {
+impl Worker<DnsPass> {
     /// Plans it from what stands there now, and unless only that is wanted carries it out, whatever is paused.
     pub(super) async fn undo(&mut self, undo: &Undo, dry: bool) -> Result<Undoing, EngineError> {
         let name = self.name().clone();
@@ -32,11 +36,11 @@ impl Worker {
             let reason = format!("{zone} could not be read, so nothing is done: {error}");
             return Err(EngineError::Server { name: name.clone(), reason });
         }
-        let shown = Arc::new(plan.clone());
+        let shown = Plan::shared(Arc::new(plan.clone()));
         if dry {
             return Ok((shown, None));
         }
-        if self.shared.options.dry_run || self.settings.mode == Mode::Observe {
+        if self.shared.options.dry_run || self.state.settings.mode == Mode::Observe {
             let reason = format!("`{name}` only observes: nothing is written to it");
             return Err(EngineError::Invalid { field: "provider", reason });
         }
@@ -53,8 +57,8 @@ impl Worker {
             Undo::All => {
                 report.zone_errors =
                     self.refresh_zones_between_passes(&Desired::default()).await.map_err(refused)?;
-                let (desired, actual) = (&Desired::default(), &*self.zone_cache.actual);
-                let (owned, guard, settings) = (&*self.owned, &self.guard, &*self.settings);
+                let (desired, actual) = (&Desired::default(), &*self.state.zone_cache.actual);
+                let (owned, guard, settings) = (&*self.state.owned, &self.guard, &*self.state.settings);
                 let now = self.shared.now();
                 Ok(diff(&Input { desired, actual, owned, guard, settings, now, clean: true }))
             }
@@ -63,15 +67,15 @@ impl Worker {
                 inventory.clean(source);
                 let wanted = self.desired(Arc::new(inventory)).await.map_err(stopped)?;
                 report.zone_errors = self.refresh_zones_between_passes(&wanted).await.map_err(refused)?;
-                let (plan, _) = self.plan(wanted).await.map_err(stopped)?;
+                let (plan, _) = self.diff(wanted).await.map_err(stopped)?;
                 Ok(limit_to_names(plan, &self.names_brought_by(source), self.guard.generation))
             }
             Undo::To(generation) => {
                 let past = self.load_past(*generation).await?;
                 report.zone_errors =
                     self.refresh_zones_between_passes(&desired_at(past.names())).await.map_err(refused)?;
-                let (actual, now) = (&self.zone_cache.actual, self.shared.now());
-                Ok(rollback(&past, actual, &self.owned, &self.guard, &self.settings, now))
+                let (actual, now) = (&self.state.zone_cache.actual, self.shared.now());
+                Ok(rollback(&past, actual, &self.state.owned, &self.guard, &self.state.settings, now))
             }
         }
     }
@@ -79,13 +83,13 @@ impl Worker {
     /// The names at which something is ours because of a source.
     fn names_brought_by(&self, source: &Ident) -> BTreeSet<Name> {
         let of_it = |value: &netstead_plan::OwnedValue| value.reasons.iter().any(|one| one.source == *source);
-        let names = self.owned.iter().filter(|(_, values)| values.iter().any(of_it));
+        let names = self.state.owned.iter().filter(|(_, values)| values.iter().any(of_it));
         names.map(|(name, _)| name.clone()).collect()
     }
 
     /// What was carried out since a generation. What never took effect for sure is left out.
     async fn load_past(&self, to: u64) -> Result<Past, EngineError> {
-        let plans = history::plans(&self.fenced_store, self.name()).await?;
+        let plans = history::plans::<Step>(Class::Dns, &self.fenced_store, self.name()).await?;
         let refused = |kept: String| {
             let provider = self.name().clone();
             Err(EngineError::NoSuchGeneration { provider, to, kept })

@@ -5,15 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use netstead_model::{Name, Zone};
 use netstead_plan::{Desired, Owned, Settings, marks};
 
-use super::Worker;
+use super::DnsPass;
+use crate::provider_loop::Worker;
 
-impl Worker {
+impl Worker<DnsPass> {
     /// Per zone every name that is wanted or ours; nothing where whole zones can be read.
     pub(super) fn names_to_read(&self, zones: &[Zone], desired: &Desired) -> BTreeMap<Name, BTreeSet<Name>> {
         if !self.setup.provider.reads_by_name() {
             return BTreeMap::new();
         }
-        names_by_zone(zones, desired, &self.owned, &self.settings)
+        names_by_zone(zones, desired, &self.state.owned, &self.state.settings)
     }
 }
 

@@ -11,11 +11,12 @@ use netstead_plan::{
 };
 use netstead_store::Write;
 
-use super::{PassReport, StoredProvider, Worker, pass::Stopped};
+use super::DnsPass;
 use crate::{
     EngineError,
     history::{EngineEvent, EngineEventKind},
     keys,
+    provider_loop::{PassReport, Stopped, StoredProvider, Worker},
 };
 
 /// What is taken over.
@@ -84,7 +85,7 @@ impl AdoptionReport {
     }
 }
 
-impl Worker {
+impl Worker<DnsPass> {
     pub(super) async fn adopt_values(
         &mut self,
         take: &Adoption,
@@ -97,15 +98,18 @@ impl Worker {
         self.persist().await?;
         let AdoptionCandidates { values, left, puts } =
             self.find_adoptable(take).await.map_err(|error| stopped(error.into()))?;
-        let before =
-            Before { owned: self.owned.clone(), settings: self.settings.clone(), guard: self.guard.clone() };
+        let before = Before {
+            owned: self.state.owned.clone(),
+            settings: self.state.settings.clone(),
+            guard: self.guard.clone(),
+        };
         let mut taken =
             AdoptionReport { provider: name.clone(), values, left, plan: None, report: None, error: None };
         for (at, value) in &puts {
-            Arc::make_mut(&mut self.owned).put(at, value.clone());
+            Arc::make_mut(&mut self.state.owned).put(at, value.clone());
         }
         if let Adoption::Marks(owner) = take {
-            Arc::make_mut(&mut self.settings).owner = owner.clone();
+            Arc::make_mut(&mut self.state.settings).owner = owner.clone();
             self.guard.recovered = true;
         }
         if dry {
@@ -114,7 +118,7 @@ impl Worker {
             taken.plan = Some(Arc::new(plan.map_err(stopped)?));
             return Ok(taken);
         }
-        self.dirty.extend(puts.into_iter().map(|(at, _)| at));
+        self.state.dirty.extend(puts.into_iter().map(|(at, _)| at));
         self.guard_dirty |= self.guard != before.guard;
         let kept = match take {
             Adoption::Marks(owner) => self.persist_owner(owner).await,
@@ -126,7 +130,7 @@ impl Worker {
         };
         if let Err(error) = kept {
             self.restore(before);
-            self.dirty.clear();
+            self.state.dirty.clear();
             return Err(error);
         }
         self.record_adoption_event(take, &taken, by).await;
@@ -135,7 +139,7 @@ impl Worker {
 
     fn restore(&mut self, before: Before) {
         let Before { owned, settings, guard } = before;
-        (self.owned, self.settings, self.guard) = (owned, settings, guard);
+        (self.state.owned, self.state.settings, self.guard) = (owned, settings, guard);
     }
 
     /// The plan as it would be.
@@ -143,7 +147,7 @@ impl Worker {
         let inventory = self.shared.inventory.borrow().inventory.clone();
         let wanted = self.desired(inventory).await?;
         self.refresh_zones_between_passes(&wanted).await?;
-        Ok(self.plan(wanted).await?.0)
+        Ok(self.diff(wanted).await?.0)
     }
 
     /// The store learns whose marks these are before it learns of the values.

@@ -9,9 +9,9 @@ use netstead_plan::{
 };
 
 use super::{AdoptedValue, Adoption, AdoptionCandidates, LeftValue};
-use crate::provider::Worker;
+use crate::{dns_pass::DnsPass, provider_loop::Worker};
 
-impl Worker {
+impl Worker<DnsPass> {
     pub(super) async fn find_adoptable(&self, take: &Adoption) -> Result<AdoptionCandidates, ProviderError> {
         match take {
             Adoption::Name { name, kind } => self.adoptable_at_name(name, *kind).await,
@@ -36,10 +36,10 @@ impl Worker {
         let sets = sets.filter(|set| kind.is_none_or(|kind| set.kind == kind));
         let sets = sets.filter(|set| !(set.kind == RecordType::Ns && zone.name == *name));
         for data in sets.flat_map(|set| &set.values) {
-            if self.owned.get(name, data).is_some() {
+            if self.state.owned.get(name, data).is_some() {
                 continue;
             }
-            match other_owner(zone, name, data, &self.settings.owner) {
+            match other_owner(zone, name, data, &self.state.settings.owner) {
                 Some(owner) => {
                     let why = format!("it belongs to the Netstead installation `{owner}`");
                     found.left.push(LeftValue { name: name.clone(), data: Some(data.clone()), why });
@@ -63,7 +63,7 @@ impl Worker {
         let mut all = adoptable(&actual, naming);
         all.retain(|one| one.tool == tool && id.is_none_or(|id| one.id.as_deref() == Some(id)));
         all.retain(|one| {
-            let ours = self.settings.answers_for(&one.name);
+            let ours = self.state.settings.answers_for(&one.name);
             if !ours {
                 let (name, data) = (one.name.clone(), Some(one.data.clone()));
                 let why = format!("{} does not answer for it", self.name());
@@ -72,7 +72,7 @@ impl Worker {
             ours
         });
         for one in &all {
-            if self.owned.get(&one.name, &one.data).is_none() {
+            if self.state.owned.get(&one.name, &one.data).is_none() {
                 found.add_value(&one.name, &one.data, Some(one.by()));
             }
             found.puts.push(one.discarded());
@@ -88,14 +88,14 @@ impl Worker {
         let mut found = AdoptionCandidates { left: unread(errors), ..AdoptionCandidates::default() };
         let recovered = recover(owner, &actual);
         for (name, values) in recovered.owned.iter() {
-            for value in values.iter().filter(|value| self.owned.get(name, &value.data).is_none()) {
+            for value in values.iter().filter(|value| self.state.owned.get(name, &value.data).is_none()) {
                 let by = Some(format!("netstead {owner}"));
                 found.values.push(AdoptedValue { name: name.clone(), data: value.data.clone(), by });
                 found.puts.push((name.clone(), value.clone()));
             }
         }
-        if *owner != self.settings.owner {
-            found.puts.extend(superseded(&self.settings.owner, &self.owned, &actual));
+        if *owner != self.state.settings.owner {
+            found.puts.extend(superseded(&self.state.settings.owner, &self.state.owned, &actual));
         }
         let why = "a mark that fits nothing that stands there";
         let loose = |name| LeftValue { name, data: None, why: why.into() };

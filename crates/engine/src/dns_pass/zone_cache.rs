@@ -18,10 +18,11 @@ use netstead_plan::{Actual, ActualZone, Desired, DomainMatch, Owned, Settings};
 use netstead_store::Write;
 use tokio::time::timeout;
 
-use super::Worker;
+use super::DnsPass;
 use crate::{
     history::{EngineEvent, EngineEventKind},
     keys,
+    provider_loop::{self, Worker},
     status::ZoneStatus,
 };
 
@@ -122,7 +123,7 @@ impl ZoneCache {
     }
 }
 
-impl Worker {
+impl Worker<DnsPass> {
     /// Reads the zones that may have changed. Returns the errors of single zones, for which nothing is planned, and the zones
     /// that a former leader wrote to late.
     pub(super) async fn refresh_zones(
@@ -132,12 +133,12 @@ impl Worker {
         let server = self.setup.provider.server();
         let clock = self.shared.clock.clone();
         self.check_pause()?;
-        let asked = domains_to_list(&self.settings, &self.owned, desired);
+        let asked = domains_to_list(&self.state.settings, &self.state.owned, desired);
         let listed = with_timeout(&server, self.setup.provider.zones(&asked)).await?;
         let (listed, fresh) = self.with_new_zones(listed, desired);
-        let needed = needed_zones(&listed, desired, &self.owned);
+        let needed = needed_zones(&listed, desired, &self.state.owned);
         let doubts = self.collect_doubts();
-        let mut before: BTreeMap<Name, ActualZone> = Arc::make_mut(&mut self.zone_cache.actual)
+        let mut before: BTreeMap<Name, ActualZone> = Arc::make_mut(&mut self.state.zone_cache.actual)
             .zones
             .drain(..)
             .map(|zone| (zone.name.clone(), zone))
@@ -149,7 +150,7 @@ impl Worker {
         let mut expected = self.names_to_read(&listed, desired);
         for Zone { name, sign } in listed {
             let old = before.remove(&name).and_then(|zone| Some((zone.sign, zone.sets?)));
-            let mut read = self.zone_cache.reads.remove(&name).unwrap_or_default();
+            let mut read = self.state.zone_cache.reads.remove(&name).unwrap_or_default();
             let now = clock.monotonic();
             let (mut known, mut sets) = (sign.clone(), None);
             let names = expected.remove(&name).unwrap_or_default();
@@ -213,8 +214,8 @@ impl Worker {
             reads.insert(name.clone(), read);
             zones.push(ActualZone::new(name, known, sets));
         }
-        self.zone_cache.reads = reads;
-        self.zone_cache.actual = Arc::new(Actual { zones });
+        self.state.zone_cache.reads = reads;
+        self.state.zone_cache.actual = Arc::new(Actual { zones });
         self.clear_doubts(&doubts, &errors).await;
         self.publish_zones();
         Ok((errors, doubts))
@@ -231,27 +232,32 @@ impl Worker {
 
     /// Marks the zones that a former leader may have written to, and returns those that it reported.
     fn collect_doubts(&mut self) -> BTreeSet<Name> {
-        let doubts = std::mem::take(&mut *self.nudges.doubts.lock().unwrap_or_else(PoisonError::into_inner));
+        let told = std::mem::take(&mut *self.nudges.doubts.lock().unwrap_or_else(PoisonError::into_inner));
+        let doubts: BTreeSet<Name> = told.iter().filter_map(|zone| zone.parse().ok()).collect();
         for zone in &doubts {
-            self.zone_cache.mark_doubtful(zone);
+            self.state.zone_cache.mark_doubtful(zone);
         }
-        let led = self.shared.clock.monotonic().saturating_sub(self.zone_cache.begun);
-        if !self.zone_cache.reread && led > super::write::PATIENCE {
-            self.zone_cache.reread = true;
+        let led = self.shared.clock.monotonic().saturating_sub(self.state.zone_cache.begun);
+        if !self.state.zone_cache.reread && led > provider_loop::PATIENCE {
+            self.state.zone_cache.reread = true;
             if !self.setup.provider.capabilities().fenced {
-                self.zone_cache.reads.values_mut().for_each(|read| read.doubt = Doubt::Zone);
+                self.state.zone_cache.reads.values_mut().for_each(|read| read.doubt = Doubt::Zone);
             }
         }
         doubts
     }
 
-    /// As [`Worker::refresh_zones`], between passes: doubtful zones stay doubtful, so that the next pass handles them.
+    /// As `refresh_zones`, between passes: doubtful zones stay doubtful, so that the next pass handles them.
     pub(super) async fn refresh_zones_between_passes(
         &mut self,
         desired: &Desired,
     ) -> Result<ZoneErrors, ProviderError> {
         let (errors, doubts) = self.refresh_zones(desired).await?;
-        self.nudges.doubts.lock().unwrap_or_else(PoisonError::into_inner).extend(doubts);
+        self.nudges
+            .doubts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(doubts.iter().map(ToString::to_string));
         Ok(errors)
     }
 
@@ -264,7 +270,7 @@ impl Worker {
     ) -> Result<(Actual, ZoneErrors), ProviderError> {
         let server = self.setup.provider.server();
         let desired = self.snapshot.read().desired.clone();
-        let mut asked = domains_to_list(&self.settings, &self.owned, &desired);
+        let mut asked = domains_to_list(&self.state.settings, &self.state.owned, &desired);
         asked.extend(near.cloned());
         let listed = with_timeout(&server, self.setup.provider.zones(&asked)).await?;
         let (mut zones, mut errors) = (Vec::new(), Vec::new());
@@ -304,7 +310,7 @@ impl Worker {
     async fn clear_doubts(&mut self, doubts: &BTreeSet<Name>, errors: &[(Name, String)]) {
         for zone in doubts {
             if errors.iter().any(|(name, _)| name == zone) {
-                self.nudges.doubts.lock().unwrap_or_else(PoisonError::into_inner).insert(zone.clone());
+                self.nudges.doubts.lock().unwrap_or_else(PoisonError::into_inner).insert(zone.to_string());
                 continue;
             }
             let key = format!("{}{}/{zone}", keys::DOUBT, self.name()).into_bytes();
@@ -319,14 +325,14 @@ impl Worker {
     }
 
     fn publish_zones(&self) {
-        let zones = self.zone_cache.actual.zones.iter().map(|zone| ZoneStatus {
+        let zones = self.state.zone_cache.actual.zones.iter().map(|zone| ZoneStatus {
             name: zone.name.clone(),
             serial: zone.sign.as_ref().and_then(ChangeSign::serial),
             sets: zone.sets.as_ref().map(Vec::len),
-            error: self.zone_cache.reads.get(&zone.name).and_then(|read| read.error.clone()),
+            error: self.state.zone_cache.reads.get(&zone.name).and_then(|read| read.error.clone()),
         });
         let zones = Arc::new(zones.collect());
-        self.snapshot.update(|seen| seen.zones = zones);
+        self.snapshot.update(|seen| seen.view.zones = zones);
     }
 }
 

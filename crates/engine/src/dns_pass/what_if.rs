@@ -7,15 +7,15 @@ use std::{
 
 use netstead_model::{Ident, Name, ProviderError, Zone};
 use netstead_plan::{Actual, ActualZone, Case, Desired, Domains, Inventory, Settings, desired};
-use tokio::sync::oneshot;
 
 use super::{
-    ProviderHandle, Worker, WorkerRequest,
+    DnsPass, DnsRequest, ProviderHandle,
     names_to_read::names_by_zone,
     zone_cache::{domains_to_list, needed_zones, with_timeout},
 };
 use crate::{
     EngineError, ProviderSetup,
+    provider_loop::Worker,
     what_if::{blocking, empty_zones},
 };
 
@@ -34,26 +34,21 @@ pub(crate) struct Overrides {
 impl ProviderHandle {
     /// Asks the loop, between its passes, what a plan in this world would be made of.
     pub(crate) async fn request_case(&self, world: Overrides) -> Result<Result<Case, String>, EngineError> {
-        let (done, case) = oneshot::channel();
-        self.asks
-            .send(WorkerRequest::WhatIf(Box::new(world), done))
-            .await
-            .map_err(|_| EngineError::Closed)?;
-        case.await.map_err(|_| EngineError::Closed)
+        self.ask(|done| DnsRequest::WhatIf(Box::new(world), done)).await
     }
 }
 
-impl Worker {
+impl Worker<DnsPass> {
     /// Looks at the server as a pass would, and changes nothing, here or there.
     pub(super) async fn assemble_case(&self, world: Overrides) -> Result<Case, String> {
         let settings = match world.settings {
             Some(settings) => ProviderSetup { settings, ..self.setup.clone() }.effective(),
-            None => (*self.settings).clone(),
+            None => (*self.state.settings).clone(),
         };
         let inventory = world.inventory.unwrap_or_else(|| self.shared.inventory.borrow().inventory.clone());
         let rules = world.domains.unwrap_or_else(|| self.shared.domains());
         let now = self.shared.now();
-        let mut owned = (*self.owned).clone();
+        let mut owned = (*self.state.owned).clone();
         for (was, name) in world.renames.iter() {
             owned.rename_source(was, name);
         }
@@ -83,11 +78,12 @@ impl Worker {
         let provider = &self.setup.provider;
         let server = provider.server();
         let listed =
-            with_timeout(&server, provider.zones(&domains_to_list(settings, &self.owned, wanted))).await?;
+            with_timeout(&server, provider.zones(&domains_to_list(settings, &self.state.owned, wanted)))
+                .await?;
         let (listed, fresh) = self.with_new_zones(listed, wanted);
-        let needed: BTreeSet<Name> = needed_zones(&listed, wanted, &self.owned);
+        let needed: BTreeSet<Name> = needed_zones(&listed, wanted, &self.state.owned);
         let mut names = if provider.reads_by_name() {
-            names_by_zone(&listed, wanted, &self.owned, settings)
+            names_by_zone(&listed, wanted, &self.state.owned, settings)
         } else {
             BTreeMap::default()
         };

@@ -31,12 +31,13 @@ use netstead_plan::{Origin, Owned, OwnedValue, Plan};
 use netstead_store::Write;
 use serde::{Deserialize, Serialize};
 
-use super::{Worker, write::PATIENCE};
+use super::DnsPass;
 use crate::{
     EngineError,
     fenced_store::FencedStore,
     history::{EngineEvent, EngineEventKind},
     keys,
+    provider_loop::{PATIENCE, Worker},
 };
 
 /// Values that were ours within the last `PATIENCE`, by name.
@@ -133,17 +134,17 @@ impl RecentlyRemoved {
     }
 }
 
-impl Worker {
+impl Worker<DnsPass> {
     /// Call before applying: remembers values the plan disowns without deleting them on the server.
     pub(super) fn remember_forgotten(&mut self, plan: &Plan) {
         if self.setup.provider.capabilities().fenced {
             return;
         }
         let now = self.shared.now().millis;
-        self.recently_removed.forget_old(now);
+        self.state.recently_removed.forget_old(now);
         for (name, data) in &plan.forgotten {
-            let sent = self.owned.get(name, data).is_some_and(|own| own.pending);
-            self.recently_removed.remember(name, data, sent, now);
+            let sent = self.state.owned.get(name, data).is_some_and(|own| own.pending);
+            self.state.recently_removed.remember(name, data, sent, now);
         }
     }
 
@@ -159,10 +160,12 @@ impl Worker {
                 UnitOutcome::Applied => {
                     step.forgets
                         .iter()
-                        .for_each(|data| self.recently_removed.remember(name, data, false, now));
+                        .for_each(|data| self.state.recently_removed.remember(name, data, false, now));
                 }
                 UnitOutcome::Changed | UnitOutcome::Rejected { .. } | UnitOutcome::NotTried => {}
-                UnitOutcome::Unknown => self.recently_removed.remember_sent(name, self.owned.of(name), now),
+                UnitOutcome::Unknown => {
+                    self.state.recently_removed.remember_sent(name, self.state.owned.of(name), now);
+                }
             }
         }
     }
@@ -171,17 +174,19 @@ impl Worker {
     /// which a former leader wrote to late, that is every remembered value; elsewhere only those that were sent without an
     /// answer. Returns whether there are any.
     pub(super) async fn reclaim_late_values(&mut self, doubted: &BTreeSet<Name>) -> bool {
-        if self.recently_removed.values.values().flatten().all(|known| !known.sent) && doubted.is_empty() {
+        if self.state.recently_removed.values.values().flatten().all(|known| !known.sent)
+            && doubted.is_empty()
+        {
             return false;
         }
-        let actual = Arc::clone(&self.zone_cache.actual);
+        let actual = Arc::clone(&self.state.zone_cache.actual);
         let mut zones = BTreeSet::new();
         for zone in &actual.zones {
             for set in zone.sets.iter().flatten() {
                 for data in &set.values {
                     let suspect = |known: &FormerValue| known.sent || doubted.contains(&zone.name);
-                    if !self.recently_removed.get(&set.name, data).is_some_and(suspect)
-                        || self.owned.get(&set.name, data).is_some()
+                    if !self.state.recently_removed.get(&set.name, data).is_some_and(suspect)
+                        || self.state.owned.get(&set.name, data).is_some()
                     {
                         continue;
                     }
@@ -191,8 +196,8 @@ impl Worker {
                         origin: Origin::Late,
                         pending: false,
                     };
-                    Arc::make_mut(&mut self.owned).put(&set.name, value);
-                    self.dirty.insert(set.name.clone());
+                    Arc::make_mut(&mut self.state.owned).put(&set.name, value);
+                    self.state.dirty.insert(set.name.clone());
                     zones.insert(zone.name.clone());
                 }
             }

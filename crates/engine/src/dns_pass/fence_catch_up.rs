@@ -16,10 +16,13 @@
 use netstead_model::Name;
 use tokio::time::timeout;
 
-use super::{Worker, zone_cache::PATIENCE};
-use crate::history::{EngineEvent, EngineEventKind};
+use super::{DnsPass, zone_cache::PATIENCE};
+use crate::{
+    history::{EngineEvent, EngineEventKind},
+    provider_loop::Worker,
+};
 
-impl Worker {
+impl Worker<DnsPass> {
     /// The epoch used in fences: that of the store plus the stored lift.
     pub(super) fn fence_epoch(&self) -> u64 {
         self.shared.lead.epoch.saturating_add(self.guard.lift)
@@ -28,10 +31,10 @@ impl Worker {
     /// Call after a write was refused as late. Returns true if the store was behind the server's fence and was lifted above
     /// it; false if this node no longer leads, or another process with the same owner id is ahead.
     pub(super) async fn catch_up_with_fence(&mut self, zone: &Name, generation: u64) -> bool {
-        if self.written.contains(zone) || self.check_leadership(zone).await.is_err() {
+        if self.state.written.contains(zone) || self.check_leadership(zone).await.is_err() {
             return false;
         }
-        let asked = self.setup.provider.fence(zone, self.settings.owner.as_str());
+        let asked = self.setup.provider.fence(zone, self.state.settings.owner.as_str());
         let Ok(Ok(Some((epoch, newest)))) = timeout(PATIENCE, asked).await else { return false };
         if (epoch, newest) <= (self.fence_epoch(), generation) {
             return false;
