@@ -69,12 +69,11 @@ async fn pushed_sources(
     let mut setups = Vec::with_capacity(wanted.len());
     for PushedSetup { name, rules } in wanted {
         let running = known().get(name).cloned();
-        let pushed = match running {
-            Some(pushed) => pushed,
-            None => {
-                let fenced_store = shared.fenced_store(&format!("pushed/{name}"));
-                Pushed::load(name.clone(), fenced_store, shared.clock.clone()).await?
-            }
+        let pushed = if let Some(pushed) = running {
+            pushed
+        } else {
+            let fenced_store = shared.fenced_store(&format!("pushed/{name}"));
+            Pushed::load(name.clone(), fenced_store, shared.clock.clone()).await?
         };
         known().insert(name.clone(), pushed.clone());
         let mut setup = SourceSetup::new(Arc::new(pushed), Digest::of(["pushed"]));
