@@ -61,6 +61,9 @@ struct Webhook {
 
 type WebhookState = Arc<Webhook>;
 
+/// A status and a line for the log of external-dns.
+type Refusal = (StatusCode, String);
+
 /// All routes of one listener.
 pub(crate) fn router(options: ExternalDnsOptions, engine_slot: EngineSlot) -> Router {
     let state = Arc::new(Webhook { options, engine_slot });
@@ -111,14 +114,14 @@ async fn records(State(webhook): State<WebhookState>) -> Response {
             let documents: Vec<_> = pushed.list().into_iter().map(|record| record.document).collect();
             answer(&documents)
         }
-        Err(refusal) => refusal,
+        Err(refusal) => refusal.into_response(),
     }
 }
 
 async fn adjust(State(webhook): State<WebhookState>, headers: HeaderMap, body: Bytes) -> Response {
     let endpoints: Option<Vec<Endpoint>> = match read(&headers, &body) {
         Ok(endpoints) => endpoints,
-        Err(refusal) => return refusal,
+        Err(refusal) => return refusal.into_response(),
     };
     let source = &webhook.options.source;
     let held = |endpoint: Endpoint| match endpoint.normalised() {
@@ -135,7 +138,7 @@ async fn adjust(State(webhook): State<WebhookState>, headers: HeaderMap, body: B
 async fn change(State(webhook): State<WebhookState>, headers: HeaderMap, body: Bytes) -> Response {
     let changes: Changes = match read(&headers, &body) {
         Ok(changes) => changes,
-        Err(refusal) => return refusal,
+        Err(refusal) => return refusal.into_response(),
     };
     let Changes { create, update_old, update_new, delete } = changes;
     if update_old.len() != update_new.len() {
@@ -143,7 +146,7 @@ async fn change(State(webhook): State<WebhookState>, headers: HeaderMap, body: B
     }
     let pushed = match webhook.pushed().await {
         Ok(pushed) => pushed,
-        Err(refusal) => return refusal,
+        Err(refusal) => return refusal.into_response(),
     };
     let (mut removed, mut held, mut refused) = (Vec::new(), Vec::new(), Vec::new());
     removed.extend(delete.iter().chain(&update_old).filter_map(place));
@@ -171,11 +174,11 @@ async fn change(State(webhook): State<WebhookState>, headers: HeaderMap, body: B
 
 impl Webhook {
     /// The endpoints, if this node leads.
-    async fn pushed(&self) -> Result<Pushed, Response> {
+    async fn pushed(&self) -> Result<Pushed, Refusal> {
         let engine = self.engine_slot.await_engine(PATIENCE).await;
         engine.and_then(|engine| engine.pushed(&self.options.source)).ok_or_else(|| {
             let reason = "this node does not lead; another one takes the records\n";
-            (StatusCode::SERVICE_UNAVAILABLE, reason).into_response()
+            (StatusCode::SERVICE_UNAVAILABLE, reason.to_owned())
         })
     }
 
@@ -209,13 +212,13 @@ fn place(endpoint: &Endpoint) -> Option<String> {
 }
 
 /// The JSON of a request with the right media type.
-fn read<T: serde::de::DeserializeOwned>(headers: &HeaderMap, body: &[u8]) -> Result<T, Response> {
+fn read<T: serde::de::DeserializeOwned>(headers: &HeaderMap, body: &[u8]) -> Result<T, Refusal> {
     if headers.get(header::CONTENT_TYPE).is_none_or(|value| value.as_bytes() != MEDIA_TYPE.as_bytes()) {
         let wanted = format!("the content type must be {MEDIA_TYPE}\n");
-        return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, wanted).into_response());
+        return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, wanted));
     }
     serde_json::from_slice(body)
-        .map_err(|error| (StatusCode::BAD_REQUEST, format!("not its JSON: {error}\n")).into_response())
+        .map_err(|error| (StatusCode::BAD_REQUEST, format!("not its JSON: {error}\n")))
 }
 
 /// An answer with the exact media type: the stock client refuses any other, also one with more parameters.
