@@ -110,7 +110,7 @@ async fn published(engine: &Engine) -> Vec<String> {
     records.map(|record| format!("{} {}", record.name, record.value)).collect()
 }
 
-fn www(targets: Value) -> Value {
+fn www(targets: &[&str]) -> Value {
     json!({ "dnsName": "WWW.a.test", "targets": targets, "recordType": "A",
         "labels": { "owner": "k8s", "resource": "service/default/web" } })
 }
@@ -128,7 +128,7 @@ async fn external_dns_writes_its_endpoints_and_reads_them_as_adjusted() {
     let filter = json!({ "include": ["a.test"], "exclude": ["kept.a.test"] });
     assert_eq!(webhook.get("/").await, (200, MEDIA.to_owned(), filter));
     assert_eq!(webhook.get("/records").await, (200, MEDIA.to_owned(), json!([])));
-    let desired = webhook.adjust(json!([www(json!(["192.0.2.2", "192.0.2.1"])), registry()])).await;
+    let desired = webhook.adjust(json!([www(&["192.0.2.2", "192.0.2.1"]), registry()])).await;
     assert_eq!(webhook.change(json!({ "create": desired })).await, (204, String::new()));
     let mut held = webhook.get("/records").await.2;
     held.as_array_mut().unwrap().reverse();
@@ -143,7 +143,7 @@ async fn external_dns_writes_its_endpoints_and_reads_them_as_adjusted() {
     assert_eq!(source.kind, Some("external-dns"));
     let why = engine.explain(&"www.a.test".parse().unwrap(), None).await.join("\n");
     assert!(why.contains("endpoint of external-dns for service/default/web"), "{why}");
-    let new = webhook.adjust(json!([www(json!(["192.0.2.3"]))])).await;
+    let new = webhook.adjust(json!([www(&["192.0.2.3"])])).await;
     let update = json!({ "updateOld": [desired[0]], "updateNew": new });
     assert_eq!(webhook.change(update.clone()).await.0, 204);
     assert_eq!(webhook.change(update).await.0, 204, "a repeat changes nothing");
@@ -157,7 +157,7 @@ async fn external_dns_writes_its_endpoints_and_reads_them_as_adjusted() {
 async fn endpoints_survive_a_restart_and_a_node_that_does_not_lead_answers_503() {
     let webhook = Webhook::open().await;
     let engine = webhook.lead().await;
-    let desired = webhook.adjust(json!([www(json!(["192.0.2.1"])), registry()])).await;
+    let desired = webhook.adjust(json!([www(&["192.0.2.1"]), registry()])).await;
     assert_eq!(webhook.change(json!({ "create": desired })).await.0, 204);
     assert_eq!(published(&engine).await, ["www.a.test 192.0.2.1"]);
     let held = webhook.get("/records").await;
@@ -181,7 +181,7 @@ async fn one_endpoint_that_cannot_be_held_does_not_stop_the_others() {
     let weighted = json!({ "dnsName": "w.a.test", "targets": ["192.0.2.9"], "recordType": "A",
         "setIdentifier": "blue" });
     let (status, reason) =
-        webhook.change(json!({ "create": [outside, weighted, www(json!(["192.0.2.1"]))] })).await;
+        webhook.change(json!({ "create": [outside, weighted, www(&["192.0.2.1"])] })).await;
     // A soft error: external-dns logs it and tries again, and its process goes on.
     assert_eq!(status, 500);
     assert_eq!(
