@@ -15,6 +15,7 @@
 //! - [`access`]: tokens, roles and scopes.
 //! - [`cluster`]: the nodes that share a store, the current leader, and the format that all of them understand.
 //! - `ports.rs`: traits that the binary implements: [`ConfigReader`], [`HostDoctor`].
+//! - `external_dns.rs`: a listener that external-dns writes to.
 //! - `metrics`: Prometheus. `event_feed.rs`: events for streams. `openapi.rs`: the document, made from the handlers.
 //!
 //! Start with `routes.rs`, then follow one handler: `routes/claiming.rs`.
@@ -25,6 +26,7 @@ pub mod cluster;
 mod convert;
 mod daily_backups;
 mod event_feed;
+mod external_dns;
 mod http;
 mod metrics;
 mod openapi;
@@ -52,6 +54,7 @@ use self::{
 };
 pub use self::{
     daily_backups::{BackupFailure, BackupState, DailyBackups},
+    external_dns::ExternalDnsOptions,
     metrics::Meter,
     ports::{ConfigReader, HostDoctor, KindNames, ParsedConfig},
 };

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use self::{listener::Listener, tls::ServerTls};
-use crate::{Api, http::host_check::HostCheck};
+use crate::{Api, ExternalDnsOptions, cluster::EngineSlot, external_dns, http::host_check::HostCheck};
 
 /// Connections at one time, unless the number of files is smaller than such a number needs.
 pub const CONNECTIONS: usize = 4096;
@@ -171,6 +171,17 @@ impl Bound {
     /// Answers those who ask as they asked dnsweaver: `/health`, `/ready` and `/metrics`, and nothing else.
     pub fn serve_probes(self, api: &Api, shutdown: CancellationToken) -> Server {
         let router = api.probes(self.host_check(), shutdown.clone());
+        self.answer(router, shutdown)
+    }
+
+    /// Answers external-dns, which writes its endpoints into a source of the engine.
+    pub fn serve_external_dns(
+        self,
+        options: ExternalDnsOptions,
+        engine_slot: &EngineSlot,
+        shutdown: CancellationToken,
+    ) -> Server {
+        let router = external_dns::router(options, engine_slot.clone());
         self.answer(router, shutdown)
     }
 

@@ -6,7 +6,7 @@ mod start;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
+    sync::{Arc, PoisonError},
     time::Duration,
 };
 
@@ -17,7 +17,7 @@ use netstead_store::{Commit, Condition, Store, StoreError};
 
 pub use self::operator_commands::{Cleaning, Undone};
 use crate::{
-    EngineError, EngineStatus, Manual, Options, PassReport, RecordQuery, RecordView, Scope, Setup,
+    EngineError, EngineStatus, Manual, Options, PassReport, Pushed, RecordQuery, RecordView, Scope, Setup,
     WorkloadView,
     dns_pass::ProviderHandle,
     engine_state::EngineState,
@@ -220,6 +220,11 @@ impl Engine {
     /// The records that people set by hand.
     pub fn manual(&self) -> &Manual {
         &self.shared.manual
+    }
+
+    /// The records that another program sends, if there is such a source.
+    pub fn pushed(&self, source: &Ident) -> Option<Pushed> {
+        self.shared.pushed.lock().unwrap_or_else(PoisonError::into_inner).get(source).cloned()
     }
 
     /// Ends all loops. What runs is given a moment; the store stays open.

@@ -14,7 +14,7 @@ use tokio::sync::{Mutex as AsyncMutex, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Options,
+    Options, Pushed,
     dns_pass::ProviderHandle,
     engine_time::EngineTime,
     fenced_store::{FencedStore, LeaderEpoch},
@@ -56,6 +56,8 @@ pub(crate) struct EngineState {
     pub(crate) pauses: Pauses,
     pub(crate) history: Arc<History>,
     pub(crate) manual: Manual,
+    /// Sources that other programs write into.
+    pub(crate) pushed: Mutex<BTreeMap<Ident, Pushed>>,
     pub(crate) sources: Mutex<BTreeMap<Ident, SourceHandle>>,
     pub(crate) providers: Mutex<BTreeMap<Ident, ProviderHandle>>,
     /// Providers that are no longer configured, with what is still ours there.

@@ -37,6 +37,8 @@ pub(crate) const LATELY: &str = "engine/lately/";
 pub(crate) const PAUSE: &str = "engine/pause/";
 /// `engine/manual/<name>/<type>`.
 pub(crate) const MANUAL: &str = "engine/manual/";
+/// `engine/pushed/<source>/<name>/<type>`: records that another program sent.
+pub(crate) const PUSHED: &str = "engine/pushed/";
 
 /// The format of the store, which the cluster raises once every member understands the next.
 pub(crate) const STORE_FORMAT: &str = "meta/format";
@@ -79,6 +81,10 @@ pub(crate) fn plan(class: Class, provider: &Ident, generation: u64, part: usize)
 
 pub(crate) fn manual(name: &Name, kind: RecordType) -> Vec<u8> {
     format!("{MANUAL}{name}/{kind}").into_bytes()
+}
+
+pub(crate) fn pushed(source: &Ident, place: &str) -> String {
+    format!("{PUSHED}{source}/{place}")
 }
 
 pub(crate) fn encode<T: Serialize>(value: &T) -> Vec<u8> {

@@ -40,6 +40,7 @@ mod metrics;
 mod name_news;
 mod pause;
 mod provider_loop;
+mod pushed_source;
 mod records;
 mod refusals;
 mod setup;
@@ -63,8 +64,9 @@ pub use self::{
     metrics::{Observer, Tally},
     pause::{Pause, Scope},
     provider_loop::{PassReport, ProviderPlan},
+    pushed_source::{Pushed, PushedRecord},
     records::{RecordQuery, RecordState, RecordView},
-    setup::{Options, ProviderSetup, Setup, SourceSetup},
+    setup::{Options, ProviderSetup, PushedSetup, Setup, SourceSetup},
     standby::poll_on_standby,
     status::{
         DetachedStatus, EngineStatus, LastPass, ParkedStatus, ProviderStatus, ScopeStatus, SourceStatus,

@@ -12,8 +12,17 @@ use crate::Observer;
 #[derive(Debug, Clone, Default)]
 pub struct Setup {
     pub sources: Vec<SourceSetup>,
+    /// Sources that other programs write into.
+    pub pushed: Vec<PushedSetup>,
     pub providers: Vec<ProviderSetup>,
     pub domains: Domains,
+}
+
+/// A source that another program writes into: the engine keeps it in the store.
+#[derive(Debug, Clone)]
+pub struct PushedSetup {
+    pub name: Ident,
+    pub rules: SourceRules,
 }
 
 /// One source and how to treat it.

@@ -6,6 +6,7 @@
 mod api;
 mod dns;
 mod domain;
+mod external_dns;
 mod find;
 mod kind_table;
 pub(crate) mod layout;
@@ -34,6 +35,7 @@ use serde::{Serialize, Serializer};
 pub(crate) use self::{
     api::ApiConfig,
     dns::DnsConfig,
+    external_dns::ExternalDnsConfig,
     find::{FoundConfig, find},
     listen::Listen,
     nameserver::NameserverConfig,
@@ -68,6 +70,8 @@ pub(crate) struct Config {
     pub(crate) providers: Vec<DnsConfig>,
     #[serde(rename = "domain")]
     pub(crate) domains: Domains,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) external_dns: Vec<ExternalDnsConfig>,
     /// Allowed, and probably not meant; in the order of the file.
     #[serde(skip)]
     pub(crate) warnings: Vec<Problem>,
@@ -156,7 +160,7 @@ pub(crate) fn kind_names() -> KindNames {
     let sources = source::kinds();
     let named = sources.kinds.iter().map(|kind| kind.name).chain(sources.absent.iter().copied());
     KindNames {
-        sources: source::OWN.into_iter().chain(named).collect(),
+        sources: source::OWN.into_iter().chain([external_dns::KIND]).chain(named).collect(),
         providers: dns::kinds().kinds.iter().map(|kind| kind.name).collect(),
     }
 }
@@ -189,8 +193,8 @@ fn understand(root: &Table, problems: &mut Problems) -> Config {
     let names: Vec<_> =
         plain.iter().map(|section| section.name).chain(named.iter().map(|section| section.name)).collect();
     let mut top = Section::new("", Some(root), &names, problems);
-    let [pools, sources, providers, domains] =
-        ["pool", "source", "dns", "domain"].map(|name| top.tables(name));
+    let [pools, sources, providers, domains, listeners] =
+        ["pool", "source", "dns", "domain", "external_dns"].map(|name| top.tables(name));
     let known = |name: &str| -> Vec<&'static str> {
         let section = plain.iter().find(|section| section.name == name);
         section.into_iter().flat_map(|section| &section.keys).map(|key| key.name).collect()
@@ -218,11 +222,14 @@ fn understand(root: &Table, problems: &mut Problems) -> Config {
     dns::check_together(&providers, problems);
     let domains = each(domains, |name, place, table| domain::read(name, place, table, problems));
     domain::check_together(&domains, problems);
+    let listeners = each(listeners, |name, place, table| external_dns::read(name, place, table, problems));
+    external_dns::check_together(&listeners, &sources, problems);
     Config {
         pools: without_places(pools),
         sources: without_places(sources),
         providers: without_places(providers),
         domains: Domains(without_places(domains)),
+        external_dns: without_places(listeners),
         ..config
     }
 }

@@ -7,8 +7,9 @@ use std::{
     time::Duration,
 };
 
+use anyhow::Context as _;
 use netstead_api::{
-    Api, Bound, DailyBackups, Meter, ServeError, ServeOptions, Server, TlsFiles,
+    Api, Bound, DailyBackups, ExternalDnsOptions, Meter, ServeError, ServeOptions, Server, TlsFiles,
     access::Tokens,
     cluster::{Cluster, NodeRole},
 };
@@ -265,6 +266,7 @@ impl RunContext<'_> {
         }
         let server = bound.serve(&api, self.stop.clone());
         let probes = self.answer_probes(&api).await;
+        let webhooks = self.answer_external_dns(names).await?;
         if self.shared {
             self.wait_until_leading(cluster).await;
         }
@@ -284,6 +286,9 @@ impl RunContext<'_> {
         if let Some(probes) = probes {
             probes.ended().await?;
         }
+        for webhook in webhooks {
+            webhook.ended().await?;
+        }
         info!("Stopped.");
         Ok(())
     }
@@ -293,6 +298,32 @@ impl RunContext<'_> {
         let mut stands = cluster.role_changes();
         let leads = stands.wait_for(|stand| matches!(stand, NodeRole::Leading { .. }));
         let _ = self.stop.run_until_cancelled(tokio::time::timeout(SETTLE, leads)).await;
+    }
+
+    /// Listens for external-dns, wherever the file says.
+    async fn answer_external_dns(&self, names: &DnsService) -> anyhow::Result<Vec<Server>> {
+        let mut servers = Vec::new();
+        for config in &self.settings.config.external_dns {
+            let path = format!("external_dns.{}", config.name);
+            let token = config.token.as_ref().map(|token| token.reveal_with(&variable)).transpose();
+            let token = token.map_err(|problem| Failure::new(format!("{path}.token: {problem}")))?;
+            let options = ServeOptions {
+                tls: config.tls.as_ref().map(|tls| TlsFiles::new(&tls.cert, &tls.key)),
+                grace: PROBES,
+                connections: self.api_connections.clone(),
+                ..ServeOptions::new(config.listen.to_string())
+            };
+            let bound = netstead_api::bind(options).await;
+            let bound = bound.with_context(|| format!("[{path}] cannot be served"))?;
+            let webhook = ExternalDnsOptions {
+                source: config.name.clone(),
+                token: token.map(|token| token.expose().to_owned()),
+                domains: config.domains.clone(),
+                exclude: config.exclude_domains.clone(),
+            };
+            servers.push(bound.serve_external_dns(webhook, names.engine_slot(), self.stop.clone()));
+        }
+        Ok(servers)
     }
 
     /// Where dnsweaver's probes come, if anywhere. Names are worth more than probes: without the port all else goes on.

@@ -4,6 +4,7 @@ pub mod adguard;
 pub mod cloudflare;
 mod denial;
 pub mod dnsmasq;
+pub mod external_dns;
 mod login_pause;
 pub mod per_record;
 pub mod pihole;
@@ -19,8 +20,8 @@ use netstead_model::{Capabilities, DnsProvider, Ident, RecordData, RecordSet};
 use netstead_settings::{BuildContext, Kind};
 
 pub use self::{
-    adguard::AdGuard, cloudflare::Cloudflare, dnsmasq::Dnsmasq, pihole::PiHole, powerdns::PowerDns,
-    rfc2136::Rfc2136, technitium::Technitium, webhook::Webhook,
+    adguard::AdGuard, cloudflare::Cloudflare, dnsmasq::Dnsmasq, external_dns::ExternalDns, pihole::PiHole,
+    powerdns::PowerDns, rfc2136::Rfc2136, technitium::Technitium, webhook::Webhook,
 };
 
 /// A kind of DNS server.
@@ -31,6 +32,7 @@ pub const KINDS: &[&DnsKind] = &[
     &adguard::KIND,
     &cloudflare::KIND,
     &dnsmasq::KIND,
+    &external_dns::KIND,
     &pihole::KIND,
     &powerdns::KIND,
     &rfc2136::KIND,

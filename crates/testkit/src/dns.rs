@@ -4,6 +4,7 @@ mod adguard;
 mod bind;
 mod cloudflare;
 mod dnsmasq;
+mod external_dns;
 mod fake_adguard;
 mod fake_pihole;
 mod knot;
@@ -19,6 +20,7 @@ pub use self::{
     bind::{Bind, Named, SecretiveBind, SecretiveNamed},
     cloudflare::FakeCloudflare,
     dnsmasq::Dnsmasq,
+    external_dns::{FakeWebhookProvider, WebhookHabits},
     fake_adguard::{AdGuardVersion, FakeAdGuard},
     fake_pihole::{FakePiHole, PiHoleState},
     knot::{Knot, Knotd},

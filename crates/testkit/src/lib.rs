@@ -4,7 +4,7 @@
 //!   [`Dnsmasq`], [`Dockerd`], [`Sshd`], [`AdGuardHome`].
 //! - [`WebhookReceiver`] and [`DnsweaverReceiver`]: receivers of webhooks that only pretend, and can be told to fail.
 //! - [`FakeHttp`]: an HTTP server whose answers a test writes, and that fails on demand. On top of it: [`FakeAdGuard`],
-//!   [`FakeCloudflare`], [`FakePiHole`], [`FakeTechnitium`] and the receivers of webhooks.
+//!   [`FakeCloudflare`], [`FakePiHole`], [`FakeTechnitium`], [`FakeWebhookProvider`] and the receivers of webhooks.
 //! - [`VirtualNetwork`] and [`Machine`]: machines in network namespaces, whose links can be cut. [`Tmpfs`]: a disk small enough
 //!   to fill.
 //! - [`LossyProxy`], [`DelayingProxy`], [`RecordingProxy`]: proxies that lose answers, hold requests back, or record them.
@@ -47,8 +47,9 @@ pub use self::{
     delaying_proxy::{DelayingProxy, RequestFilter},
     dns::{
         AdGuardHome, AdGuardVersion, Bind, Dnsmasq, DnsweaverReceiver, FakeAdGuard, FakeCloudflare,
-        FakePiHole, FakeTechnitium, Knot, Knotd, Named, PiHoleState, PowerDns, Primary, PrimaryKind,
-        SecretiveBind, SecretiveNamed, TechnitiumRights, TsigKey, WebhookFault, WebhookReceiver,
+        FakePiHole, FakeTechnitium, FakeWebhookProvider, Knot, Knotd, Named, PiHoleState, PowerDns, Primary,
+        PrimaryKind, SecretiveBind, SecretiveNamed, TechnitiumRights, TsigKey, WebhookFault, WebhookHabits,
+        WebhookReceiver,
     },
     dockerd::Dockerd,
     etcd::{Etcd, EtcdHost},

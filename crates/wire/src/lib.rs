@@ -5,12 +5,15 @@
 //!
 //! - [`http`]: a server's HTTP API, with retries, limits, redaction and call metrics. [`Tls`]: its TLS settings.
 //! - [`connect_tcp`], [`connect_unix`]: other connections. [`ssh`]: commands on another machine.
+//! - [`external_dns`]: the JSON of external-dns's webhook protocol, for both sides.
 //! - [`Acceptor`], [`Connections`]: listeners, and how many connections they have.
 //! - [`read_body`], [`files`]: bodies and files, up to a limit. [`Redactor`]: removes secrets from text. [`LogLimit`].
 
 mod accept;
 mod body;
 mod connections;
+#[cfg(feature = "external-dns")]
+pub mod external_dns;
 pub mod files;
 mod host_port;
 #[cfg(feature = "http")]

@@ -17,6 +17,7 @@ mod dns;
 mod dns_server;
 mod engine_events;
 mod events;
+mod external_dns;
 mod forwarding;
 mod health;
 mod host_check;

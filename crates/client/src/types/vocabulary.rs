@@ -122,6 +122,7 @@ open_enum! {
         Container = "container",
         Service = "service",
         Router = "router",
+        Endpoint = "endpoint",
     }
     /// Type of a DNS record.
     RecordType {

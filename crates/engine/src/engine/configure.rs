@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, HashSet},
     sync::{Arc, PoisonError},
+    time::Duration,
 };
 
 use netstead_model::{Ident, Source};
@@ -10,7 +11,7 @@ use netstead_plan::{Digest, SourceConfig};
 
 use super::{first_duplicate, start::MANUAL};
 use crate::{
-    DetachedStatus, EngineError, Setup, SourceSetup,
+    DetachedStatus, EngineError, Pushed, PushedSetup, Setup, SourceSetup,
     dns_pass::{ProviderHandle, load_owned},
     engine_state::EngineState,
     keys,
@@ -18,9 +19,13 @@ use crate::{
     source_poller::SourceHandle,
 };
 
+/// How long a source that another program writes into must be quiet: that program sends all it has at once.
+const QUIET: Duration = Duration::from_millis(5);
+
 /// What is wrong with a configuration before anything of it is done.
 pub(super) fn check(setup: &Setup) -> Result<(), EngineError> {
-    let sources = || setup.sources.iter().map(|source| source.source.name());
+    let looked = || setup.sources.iter().map(|source| source.source.name());
+    let sources = || looked().chain(setup.pushed.iter().map(|pushed| &pushed.name));
     let invalid = |field, reason| Err(EngineError::Invalid { field, reason });
     if let Some(name) = first_duplicate(sources()) {
         return invalid("source", format!("two sources are called `{name}`"));
@@ -44,6 +49,7 @@ pub(super) fn check(setup: &Setup) -> Result<(), EngineError> {
 pub(super) async fn configure(shared: &Arc<EngineState>, mut setup: Setup) -> Result<(), EngineError> {
     let manual = Arc::new(shared.manual.clone()) as Arc<dyn Source>;
     setup.sources.push(SourceSetup::new(manual, Digest::of([MANUAL])));
+    setup.sources.extend(pushed_sources(shared, &setup.pushed).await?);
     *shared.domains.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(setup.domains);
     configure_inventory(shared, &setup.sources).await;
     // Providers first, so that none of them misses what a source has to say at its start.
@@ -52,6 +58,31 @@ pub(super) async fn configure(shared: &Arc<EngineState>, mut setup: Setup) -> Re
     configure_sources(shared, setup.sources).await;
     shared.providers().values().for_each(ProviderHandle::wake);
     Ok(())
+}
+
+/// The sources that other programs write into, each loaded once.
+async fn pushed_sources(
+    shared: &EngineState,
+    wanted: &[PushedSetup],
+) -> Result<Vec<SourceSetup>, EngineError> {
+    let known = || shared.pushed.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut setups = Vec::with_capacity(wanted.len());
+    for PushedSetup { name, rules } in wanted {
+        let running = known().get(name).cloned();
+        let pushed = if let Some(pushed) = running {
+            pushed
+        } else {
+            let fenced_store = shared.fenced_store(&format!("pushed/{name}"));
+            Pushed::load(name.clone(), fenced_store, shared.clock.clone()).await?
+        };
+        known().insert(name.clone(), pushed.clone());
+        let mut setup = SourceSetup::new(Arc::new(pushed), Digest::of(["pushed"]));
+        setup.rules = rules.clone();
+        (setup.debounce_quiet, setup.debounce_most) = (Some(QUIET), Some(QUIET * 4));
+        setups.push(setup);
+    }
+    known().retain(|name, _| wanted.iter().any(|setup| setup.name == *name));
+    Ok(setups)
 }
 
 async fn configure_inventory(shared: &EngineState, sources: &[SourceSetup]) {

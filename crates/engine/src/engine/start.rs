@@ -58,6 +58,7 @@ pub(super) async fn open(
         inventory: watch::Sender::new(newest),
         inventory_store: AsyncMutex::new(keeper),
         domains: RwLock::new(Arc::new(setup.domains.clone())),
+        pushed: Mutex::new(BTreeMap::new()),
         sources: Mutex::new(BTreeMap::new()),
         providers: Mutex::new(BTreeMap::new()),
         detached: Mutex::new(Vec::new()),

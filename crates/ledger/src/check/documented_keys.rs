@@ -4,7 +4,7 @@ use crate::record;
 
 /// Every key there may be, as `docs/reference/store.md` writes it: a test compares the two. `<…>` stands for one part
 /// of a key; at its end, for all that follows.
-pub const KEYS: [&str; 34] = [
+pub const KEYS: [&str; 35] = [
     "meta/epoch",
     "meta/format",
     "meta/restoring",
@@ -39,6 +39,7 @@ pub const KEYS: [&str; 34] = [
     "engine/target/<provider>",
     "engine/target/source/<source>/<place>",
     "engine/manual/<name>/<TYPE>",
+    "engine/pushed/<source>/<name>/<TYPE>",
 ];
 
 /// Whether the page has this key, and neither the ledger nor the store itself writes it.

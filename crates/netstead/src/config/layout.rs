@@ -5,7 +5,7 @@ use netstead_settings::{
 };
 use serde_json::{Map, Value as Json, json};
 
-use super::{api::ApiKeys, dns, domain, nameserver, notify, pool, source, store};
+use super::{api::ApiKeys, dns, domain, external_dns, nameserver, notify, pool, source, store};
 
 /// A section whose keys stand in it: `[api]`.
 pub(crate) struct PlainSection {
@@ -59,6 +59,11 @@ pub(crate) fn named_sections() -> Vec<NamedSection> {
         ),
         kinds_section(&dns::kinds(), dns::CommonKeys::keys(), "the table's name, if it is one of these"),
         NamedSection { name: "domain", shared: domain::keys(), kinds: Vec::new() },
+        NamedSection {
+            name: "external_dns",
+            shared: external_dns::ExternalDnsKeys::keys(),
+            kinds: Vec::new(),
+        },
     ]
 }
 

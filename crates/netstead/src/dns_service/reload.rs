@@ -147,6 +147,7 @@ impl Reload {
             ("log", old.log != new.log),
             ("ledger", old.ledger != new.ledger),
             ("nameserver", old.nameserver != new.nameserver),
+            ("external_dns", old.external_dns != new.external_dns),
         ];
         let waiting: Vec<_> = parts.iter().filter(|(_, differs)| *differs).map(|(name, _)| *name).collect();
         if waiting.is_empty() {

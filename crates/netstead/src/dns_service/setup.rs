@@ -9,10 +9,10 @@ use std::{
 
 use anyhow::Context as _;
 use netstead_api::Meter;
-use netstead_engine::{ProviderSetup, Setup, SourceSetup};
+use netstead_engine::{ProviderSetup, PushedSetup, Setup, SourceSetup};
 use netstead_model::{Address, Ident, Name, Source};
 use netstead_nameserver::builtin::OwnDomains;
-use netstead_plan::{Digest, DomainMatch, OwnerId, ProviderTarget};
+use netstead_plan::{Digest, DomainMatch, OwnerId, ProviderTarget, SourceRules};
 use netstead_settings::BuildContext;
 use netstead_sources::dynamic_target::TargetResolvers;
 use netstead_store::Store;
@@ -24,7 +24,7 @@ use super::{
     target_follower::{TargetFollower, TargetOwner},
 };
 use crate::{
-    config::{Config, DnsConfig, Problem, SourceConfig},
+    config::{Config, DnsConfig, ExternalDnsConfig, Problem, SourceConfig},
     state_dir::variable,
 };
 
@@ -70,6 +70,7 @@ impl Parts {
         let mut setup = Setup { domains: config.domains.clone(), ..Setup::default() };
         setup.sources.push(SourceSetup::new(Arc::clone(&self.ledger), domains_of_claims(config)));
         setup.sources.extend(self.sources(config)?);
+        setup.pushed.extend(config.external_dns.iter().map(pushed_setup));
         self.targets.retain(|whose| match whose {
             TargetOwner::Provider(name) => {
                 config.providers.iter().any(|one| one.name == *name && one.common.moving.is_some())
@@ -166,6 +167,12 @@ impl Parts {
 }
 
 /// The context in which the table `name` is built.
+/// The source that external-dns writes into.
+fn pushed_setup(config: &ExternalDnsConfig) -> PushedSetup {
+    let domains = config.domains.iter().cloned().map(DomainMatch::Domain).collect();
+    PushedSetup { name: config.name.clone(), rules: SourceRules { domains, ..SourceRules::default() } }
+}
+
 fn context(name: &Ident) -> BuildContext {
     BuildContext::new(name.clone()).with_variables(Arc::new(variable))
 }

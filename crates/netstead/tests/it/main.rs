@@ -26,6 +26,7 @@ mod doctor;
 mod documents;
 mod dynamic_targets;
 mod earlier_releases;
+mod external_dns;
 mod faults;
 mod file_limits;
 mod file_modes;

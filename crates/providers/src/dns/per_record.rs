@@ -11,22 +11,23 @@
 //!    are taken back, so that a rejected unit leaves nothing behind.
 
 mod record;
+mod shared_listing;
 pub(super) mod unit_calls;
 mod unit_writer;
 
 use std::{
     collections::BTreeSet,
-    hash::{DefaultHasher, Hash as _, Hasher as _},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Mutex, PoisonError},
 };
 
 use async_trait::async_trait;
 use netstead_model::{
-    Capabilities, ChangeSign, DnsProvider, Name, ProviderError, RecordSet, SetChange, Unit, UnitOutcome,
-    WriteReply, WriteRequest, Zone, ZoneContent, ZoneSource,
+    Capabilities, DnsProvider, Name, ProviderError, RecordSet, SetChange, Unit, UnitOutcome, WriteReply,
+    WriteRequest, Zone, ZoneContent, ZoneSource,
 };
 
 pub use self::record::{Listing, NewRecord, Record, RecordError};
+pub(super) use self::shared_listing::SharedListing;
 use self::unit_writer::UnitWriter;
 use super::{preconditions::ServerRecords, tidy};
 
@@ -103,14 +104,6 @@ pub struct PerRecord<T> {
     writing: tokio::sync::Mutex<()>,
 }
 
-/// A listing that `zones` made. It serves one read of each zone, because a pass asks for the zones before it reads them.
-#[derive(Debug, Clone)]
-struct SharedListing {
-    domains: Vec<Name>,
-    unread: BTreeSet<Name>,
-    listing: Arc<Listing>,
-}
-
 impl<T: RecordApi> PerRecord<T> {
     pub fn new(api: T) -> Self {
         Self { api, shared: Mutex::default(), writing: tokio::sync::Mutex::default() }
@@ -123,14 +116,9 @@ impl<T: RecordApi> PerRecord<T> {
     /// Lists everything of a server without zones, once for all domains.
     async fn list_all(&self, domains: &[Name]) -> Result<SharedListing, ProviderError> {
         let Some(any) = domains.first() else {
-            return Ok(SharedListing {
-                domains: Vec::new(),
-                unread: BTreeSet::new(),
-                listing: Arc::default(),
-            });
+            return Ok(SharedListing::default());
         };
-        let listing = Arc::new(self.api.list(any).await?);
-        Ok(SharedListing { domains: domains.to_vec(), unread: domains.iter().cloned().collect(), listing })
+        Ok(SharedListing::new(domains, self.api.list(any).await?))
     }
 
     async fn content(&self, zone: &Name) -> Result<ZoneContent, ProviderError> {
@@ -142,15 +130,13 @@ impl<T: RecordApi> PerRecord<T> {
             Some(held) => held,
             None => self.list_all(std::slice::from_ref(zone)).await?,
         };
-        let part = held.part(zone);
-        Ok(ZoneContent { sign: Some(sign_of(&part)), sets: part.found().into_sets() })
+        Ok(held.content(zone))
     }
 
     /// The listing that `zones` made, unless the zone was read from it before.
     fn unread(&self, zone: &Name) -> Option<SharedListing> {
         let mut held = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-        let held = held.as_mut()?;
-        held.unread.remove(zone).then(|| held.clone())
+        held.as_mut()?.unread(zone)
     }
 }
 
@@ -190,31 +176,6 @@ pub(super) fn judge(
     found.outcome(unit).or_else(|| found.cname_conflict(unit).and_then(rejected))
 }
 
-impl SharedListing {
-    /// The records that belong to `zone` and to no domain below it.
-    fn part(&self, zone: &Name) -> Listing {
-        let zone_of = |name: &Name| {
-            let above = std::iter::successors(Some(name.clone()), Name::parent);
-            above.into_iter().find(|above| self.domains.contains(above))
-        };
-        self.listing.filter(|name| zone_of(name).as_ref() == Some(zone))
-    }
-}
-
-/// A digest over the records, whatever their order.
-fn sign_of(listing: &Listing) -> ChangeSign {
-    let mut digests: Vec<u64> = Vec::with_capacity(listing.records.len());
-    for record in &listing.records {
-        let mut hasher = DefaultHasher::new();
-        (record.name.as_str(), record.ttl, record.data.to_string(), record.proxied).hash(&mut hasher);
-        digests.push(hasher.finish());
-    }
-    digests.sort_unstable();
-    let mut hasher = DefaultHasher::new();
-    digests.hash(&mut hasher);
-    ChangeSign::Opaque(format!("{:016x}", hasher.finish()))
-}
-
 #[async_trait]
 impl<T: RecordApi> DnsProvider for PerRecord<T> {
     fn kind(&self) -> &'static str {
@@ -234,8 +195,7 @@ impl<T: RecordApi> DnsProvider for PerRecord<T> {
             return self.api.zones(domains).await;
         }
         let held = self.list_all(domains).await?;
-        let zone = |name: &Name| Zone { name: name.clone(), sign: Some(sign_of(&held.part(name))) };
-        let zones = held.domains.iter().map(zone).collect();
+        let zones = held.zones();
         *self.shared.lock().unwrap_or_else(PoisonError::into_inner) = Some(held);
         Ok(zones)
     }

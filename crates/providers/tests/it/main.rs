@@ -6,6 +6,7 @@ mod adguard;
 mod by_query;
 mod cloudflare;
 mod dnsmasq;
+mod external_dns;
 mod failover;
 mod http;
 mod late_writes;

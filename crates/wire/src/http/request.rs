@@ -44,6 +44,8 @@ pub struct Request<'h> {
     timeout: Duration,
     limit: usize,
     redactor: Cow<'h, Redactor>,
+    /// Whether the caller judges 5xx.
+    own_errors: bool,
     /// Why it cannot be sent at all.
     unusable: Option<String>,
 }
@@ -64,6 +66,7 @@ impl<'h> Request<'h> {
             timeout: http.timeout,
             limit: http.limit,
             redactor: Cow::Borrowed(&http.redactor),
+            own_errors: false,
             unusable: has_dot_segment(path).then(|| format!("`{path}` has `.` or `..` for a name")),
             http,
         }
@@ -164,6 +167,12 @@ impl<'h> Request<'h> {
     #[must_use]
     pub fn limit(self, limit: usize) -> Self {
         Self { limit, ..self }
+    }
+
+    /// Leaves 5xx to the caller, but 503: for servers whose only answer to what they do not want is 500.
+    #[must_use]
+    pub fn judging_errors(self) -> Self {
+        Self { own_errors: true, ..self }
     }
 
     /// Sends it. The caller judges every status but 401 and 403 (`Denied`), 429 and 503 (`Busy`), 5xx (`Unreachable`, or
@@ -296,6 +305,7 @@ impl<'h> Request<'h> {
                 let retry_after = retry_after(&reply.headers, self.http.clock.wall());
                 Err(HttpError::Busy { server, retry_after })
             }
+            status if status.is_server_error() && self.own_errors => Ok(reply),
             status if status.is_server_error() && self.writes() => Err(self.unknown(&reason())),
             status if status.is_server_error() => Err(self.unreachable(&reason())),
             status if status.is_redirection() => Err(self.malformed(&format!(

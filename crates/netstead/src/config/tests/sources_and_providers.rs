@@ -118,7 +118,7 @@ fn the_same_server_is_known_however_it_is_written() {
 /// A kind is carried over by each importer, or listed here as one that the other tool does not have.
 #[test]
 fn every_kind_is_known_to_the_importers_or_has_no_counterpart() {
-    let none = ["builtin", "hosts"];
+    let none = ["builtin", "external-dns", "hosts"];
     let kinds = crate::config::dns::kinds().names().into_iter().chain(crate::config::source::kinds().names());
     for kind in kinds {
         let mapped = crate::import::dnsweaver_kinds().contains(&kind);
@@ -167,7 +167,7 @@ fn names_are_understood_and_secrets_are_not_told() {
 fn the_api_names_every_kind_of_the_lists_and_our_own_sources() {
     let named = super::super::kind_names();
     let sources = netstead_sources::KINDS.iter().map(|kind| kind.name);
-    let all: Vec<&str> = ["ledger", "manual"].into_iter().chain(sources).collect();
+    let all: Vec<&str> = ["ledger", "manual", "external-dns"].into_iter().chain(sources).collect();
     let absent = netstead_sources::ABSENT.to_vec();
     assert_eq!(named.sources, [all, absent].concat());
     let providers = netstead_providers::dns::KINDS.iter().map(|kind| kind.name);
