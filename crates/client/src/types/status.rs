@@ -39,7 +39,7 @@ pub struct StatusOutput {
     /// How the daily backups stand; missing where none are written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backup: Option<BackupOutput>,
-    /// What the configuration of this node allows and probably does not mean, one sentence each, with its place.
+    /// Settings of this node that are allowed and probably not meant, one sentence each, with its place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// Changes that happen by themselves later, one sentence each.

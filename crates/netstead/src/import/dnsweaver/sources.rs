@@ -5,7 +5,7 @@ use crate::import::{
     draft::{Draft, Table},
 };
 
-/// What `DNSWEAVER_SOURCES` may name.
+/// The names that `DNSWEAVER_SOURCES` may hold.
 const KNOWN: [&str; 7] = ["traefik", "caddy", "nginx-proxy", "dnsweaver", "kubernetes", "proxmox", "incus"];
 
 pub(super) fn add(draft: &mut Draft, variables: &Variables) {
