@@ -213,7 +213,7 @@ impl FencedStore {
 
     /// The bytes of a key that another part of the program writes.
     pub(crate) async fn get_bytes(&self, key: &str) -> Result<Option<Vec<u8>>, EngineError> {
-        Ok(self.store.get(key.as_bytes()).await?.map(|entry| entry.value.to_vec()))
+        Ok(self.store.get(key.as_bytes()).await?.map(|entry| entry.value))
     }
 
     pub(crate) async fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, EngineError> {

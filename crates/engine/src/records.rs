@@ -176,11 +176,13 @@ fn provider_records(shared: &EngineState, provider: Option<&Ident>) -> Vec<Provi
     wanted.map(ProviderRecords::new).collect()
 }
 
+/// States of names by name and provider, each with the reason of one that is not written.
+type NameStates = BTreeMap<(Name, Option<Ident>), (WrittenState, Option<String>)>;
+
 /// States of the names that the workloads of a source ask for, by workload. PTR records follow their names and are left
 /// out.
 pub(crate) fn names_of_source(shared: &EngineState, source: &Ident) -> BTreeMap<Key, Vec<NameState>> {
-    let mut found: BTreeMap<Key, BTreeMap<(Name, Option<Ident>), (WrittenState, Option<String>)>> =
-        BTreeMap::new();
+    let mut found: BTreeMap<Key, NameStates> = BTreeMap::new();
     let mut note = |id: &Key, name: &Name, provider: &Ident, state: WrittenState, why: Option<String>| {
         let slot = found.entry(id.clone()).or_default().entry((name.clone(), Some(provider.clone())));
         let slot = slot.or_insert((state, why.clone()));
@@ -211,7 +213,7 @@ pub(crate) fn names_of_source(shared: &EngineState, source: &Ident) -> BTreeMap<
             }
         }
     }
-    let states = |names: BTreeMap<(Name, Option<Ident>), (WrittenState, Option<String>)>| {
+    let states = |names: NameStates| {
         let state = |((name, provider), (state, why))| NameState { name, provider, state, why };
         names.into_iter().map(state).collect()
     };

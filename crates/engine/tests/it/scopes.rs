@@ -76,7 +76,7 @@ impl Source for Platform {
     }
 
     async fn changed(&self) {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 
@@ -167,7 +167,7 @@ async fn the_status_lists_scopes_and_one_is_cleaned_by_hand() {
         .iter()
         .map(|scope| format!("{} {:?} {} {:?}", scope.name, scope.view, scope.workloads, scope.standing))
         .collect();
-    assert_eq!(shown, [r#"one Complete 2 Listed"#, r#"two Failed { reason: "forbidden" } 2 Listed"#]);
+    assert_eq!(shown, ["one Complete 2 Listed", r#"two Failed { reason: "forbidden" } 2 Listed"#]);
     assert_eq!(status.scopes[1].complete_age, Some(Duration::from_mins(2)));
     assert_eq!(status.view, View::Failed { reason: "two: forbidden".into() });
     let seen = engine.clean(&clean("two"), true, None, "ann").await.unwrap();

@@ -85,10 +85,10 @@ pub(crate) struct Recover {
 #[command(after_help = "\
 Examples:
   netstead clean --source office --dry-run
-  netstead clean --source office           after it was taken out of the configuration
-  netstead clean --source k8s --scope pods one part of it, which is gone or cannot be seen any more
-  netstead clean --provider lan --yes      before it is taken out of the configuration
-  netstead clean --provider lan --forget   after that: its records stay, as somebody else's")]
+  netstead clean --source office              after it was taken out of the configuration
+  netstead clean --source k8s --scope pods    one part of it, which is gone or cannot be seen any more
+  netstead clean --provider lan --yes         before it is taken out of the configuration
+  netstead clean --provider lan --forget      after that: its records stay, as somebody else's")]
 pub(crate) struct Clean {
     /// What this source brought; it must no longer be configured
     #[arg(long, value_name = "SOURCE")]

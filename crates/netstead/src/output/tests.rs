@@ -118,7 +118,7 @@ fn scopes_stand_below_their_source() {
         [
             "k8s/nodes |  | retired | 0s | 0 | 6 of 6 vanished at once | ",
             "k8s/pods |  | complete | 0s | 2 | 1 absent | ",
-            "k8s/services |  | failed | 1m | 1 | nothing of it goes | forbidden",
+            "k8s/services |  | failed | 60s | 1 | nothing of it goes | forbidden",
         ]
     );
 }

@@ -29,7 +29,9 @@ impl SourceState {
             looked_at.into_iter().filter(|id| self.is_gone(id, longest, now) && !keep(id)).collect();
         if !gone.is_empty() {
             let entries = self.entries.edit();
-            gone.iter().for_each(|id| drop(entries.remove(id)));
+            for id in &gone {
+                entries.remove(id);
+            }
             self.recount();
         }
         for id in self.tombstones.clone() {

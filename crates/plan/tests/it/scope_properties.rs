@@ -66,6 +66,7 @@ struct Naive {
 }
 
 #[derive(Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 struct NaiveScope {
     known: bool,
     listed: bool,
@@ -178,10 +179,10 @@ impl Model {
             (scope.complete, scope.fresh) = (complete, scope.fresh || complete);
             (scope.last, scope.session) = (now, session);
         }
-        self.suspect(&complete, now);
+        self.suspect(complete, now);
     }
 
-    fn suspect(&mut self, complete: &[Option<bool>; SCOPES], now: u64) {
+    fn suspect(&mut self, complete: [Option<bool>; SCOPES], now: u64) {
         let judge = |before: Option<(u64, u32)>, present: usize, missing: usize| {
             let of = present + missing;
             if of < 5 || missing * 2 < of {
