@@ -206,6 +206,8 @@ mod tests {
         assert_eq!(serde_json::from_str::<Changes>(r#"{"create":null}"#).unwrap(), Changes::default());
     }
 
+    type Damage = fn(&mut Endpoint);
+
     #[test]
     fn an_endpoint_has_one_form_and_keeps_what_is_not_understood() {
         let text = r#"{"dnsName":"A.Example.test.","targets":["192.0.2.2","192.0.2.1","192.0.2.2"],"recordType":"A",
@@ -224,7 +226,7 @@ mod tests {
             endpoint.normalised().unwrap_err()
         };
         let start = "`A.Example.test.` ";
-        let cases: [(fn(&mut Endpoint), &str); 3] = [
+        let cases: [(Damage, &str); 3] = [
             (|one| one.set_identifier = "blue".into(), "A: sets with a set identifier are not held"),
             (
                 |one| one.record_type = "NAPTR".into(),

@@ -122,7 +122,9 @@ const MARK: &str = "heritage=dnsweaver,instance=home";
 #[test]
 fn rewrites_of_adguard_home_move() {
     let server = FakeAdGuard::start(AdGuardVersion::V0_107_79);
-    NAMES.iter().for_each(|name| server.add(name, "10.0.3.9", true));
+    for name in NAMES {
+        server.add(name, "10.0.3.9", true);
+    }
     server.add("hand.w.test", "192.0.2.3", true);
     let before = server.rewrites();
     let mut sandbox = in_dnsweavers_place(&[

@@ -12,7 +12,7 @@ use super::{Read, Rfc2136, client::Server, update};
 use crate::dns::preconditions::ServerRecords;
 
 /// After so long a transfer that was refused is tried again.
-const RETRY: Duration = Duration::from_secs(3600);
+const RETRY: Duration = Duration::from_hours(1);
 
 /// How each zone was read last, where `read = "auto"` leaves that open.
 #[derive(Debug, Default)]
