@@ -75,6 +75,7 @@ fn routes() -> Vec<Route> {
     add("DELETE /pools/lan/reservations/r", Write, none.clone(), 200);
     add("PUT /observations/scan", Write, json!({"seen": []}), 200);
     add("PUT /records/www.home.test/A", Write, json!({"values": ["10.0.3.9"]}), 200);
+    add("GET /records/www.home.test/TXT", Read, none.clone(), 404);
     add("DELETE /records/www.home.test/A", Write, none.clone(), 200);
     add("DELETE /records/www.home.test", Write, none.clone(), 200);
     add("POST /adopt", Write, json!({"name": "www.home.test", "provider": "nowhere"}), 404);

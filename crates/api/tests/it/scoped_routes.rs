@@ -139,6 +139,7 @@ fn routes() -> Vec<Route> {
     let records =
         vec![("/records/www.hidden.test/A", values()), ("/records/3.0.2.10.in-addr.arpa/A", values())];
     add("PUT /records/new.a.test/A", Write, values(), Named(200, records));
+    add("GET /records/new.a.test/TXT", Read, none(), Named(404, outside("/records/www.hidden.test/A")));
     add("DELETE /records/new.a.test/A", Write, none(), Named(200, outside("/records/www.hidden.test/A")));
     add("DELETE /records/new.a.test", Write, none(), Named(200, outside("/records/www.hidden.test")));
     let zone = |zone: &str| json!({"provider": "shared", "zone": zone});
