@@ -47,6 +47,7 @@ mod setup;
 mod source_poller;
 mod standby;
 mod status;
+mod stored_records;
 mod what_if;
 
 pub use self::{

@@ -1,17 +1,16 @@
 //! The source `manual`: records that people set by hand.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use async_trait::async_trait;
 use jiff::Timestamp;
 use netstead_model::{
-    Clock, Content, Ended, Ident, Key, Name, RecordData, RecordType, Report, Source, SourceFlags, View, Wish,
-    Workload,
+    Clock, Ident, Key, Name, RecordData, RecordType, Report, Source, SourceFlags, Workload,
 };
-use netstead_plan::{Digest, marks::is_mark};
+use netstead_plan::marks::is_mark;
 use netstead_store::Write;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex as AsyncMutex, Notify};
@@ -21,6 +20,7 @@ use crate::{
     fenced_store::FencedStore,
     history::{EngineEvent, EngineEventKind, History},
     keys,
+    stored_records::{Reported, id_of, wish},
 };
 
 /// A record set that a person set.
@@ -55,8 +55,7 @@ struct Inner {
 #[derive(Debug, Default)]
 struct Records {
     all: BTreeMap<(Name, RecordType), ManualRecord>,
-    /// What was reported before: what of it is not there any more was deleted.
-    reported: BTreeSet<Key>,
+    reported: Reported,
 }
 
 const MOST_TTL: u32 = i32::MAX.cast_unsigned();
@@ -71,7 +70,7 @@ impl Manual {
         let stored = fenced_store.all::<ManualRecord>(keys::MANUAL).await?;
         let all =
             stored.into_iter().map(|(_, record)| ((record.name.clone(), record.kind), record)).collect();
-        let records = Mutex::new(Records { all, reported: BTreeSet::new() });
+        let records = Mutex::new(Records { all, reported: Reported::default() });
         let (turn, changed) = (AsyncMutex::new(()), Notify::new());
         Ok(Self(Arc::new(Inner { source, fenced_store, clock, history, records, write_lock: turn, changed })))
     }
@@ -166,30 +165,11 @@ impl Manual {
 
     fn workload(&self, record: &ManualRecord) -> Option<Workload> {
         let ManualRecord { name, kind, values, ttl, by, .. } = record;
-        let wish = Wish {
-            name: name.clone(),
-            content: Content::Records { kind: *kind, values: values.clone() },
-            ttl: *ttl,
-            providers: Vec::new(),
-            reason: format!("record set by {by}"),
-            adopt: false,
-            share: false,
-            main: matches!(kind, RecordType::A | RecordType::Aaaa) && !name.is_wildcard(),
-            borrowed: false,
-            moves: false,
-            proxied: None,
-            entrypoints: Vec::new(),
-        };
-        let id = id_of(name, *kind)?;
+        let wish = wish(name, *kind, values.clone(), *ttl, format!("record set by {by}"));
+        let id = id_of(name, kind.as_str())?;
         let workload = Workload::new(self.0.source.clone(), id, "record", name.as_str());
         Some(Workload { wishes: vec![wish], ..workload })
     }
-}
-
-/// Name and type; the longest names by their digest.
-fn id_of(name: &Name, kind: RecordType) -> Option<Key> {
-    let plain = format!("{name}/{kind}").parse();
-    plain.or_else(|_| format!("{}/{kind}", Digest::of([name.as_str()])).parse()).ok()
 }
 
 #[async_trait]
@@ -211,12 +191,7 @@ impl Source for Manual {
         let mut records = self.lock();
         let workloads: Vec<Workload> =
             records.all.values().filter_map(|record| self.workload(record)).collect();
-        let there: BTreeSet<Key> = workloads.iter().map(|workload| workload.id.clone()).collect();
-        let gone = records.reported.difference(&there).cloned();
-        let ended = gone.map(|id| Ended { id, asked: true }).collect();
-        records.reported = there;
-        drop(records);
-        Report::whole(self.0.source.clone(), begun, View::Complete, workloads).with_ended(ended)
+        records.reported.report(&self.0.source, begun, workloads)
     }
 
     fn remember(&self, reported: Vec<Key>) {

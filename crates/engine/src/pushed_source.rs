@@ -1,21 +1,23 @@
 //! A source that another program writes into: records that are sent to Netstead, kept in the store.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use async_trait::async_trait;
-use netstead_model::{
-    Clock, Content, Ended, Ident, Key, Name, RecordSet, RecordType, Report, Source, View, Wish, Workload,
-};
-use netstead_plan::Digest;
+use netstead_model::{Clock, Ident, Key, Name, RecordSet, Report, Source, Workload};
 use netstead_store::Write;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 
-use crate::{EngineError, fenced_store::FencedStore, keys};
+use crate::{
+    EngineError,
+    fenced_store::FencedStore,
+    keys,
+    stored_records::{Reported, id_of, wish},
+};
 
 /// A record set that another program sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,8 +60,7 @@ struct Inner {
 #[derive(Debug, Default)]
 struct Records {
     all: BTreeMap<String, PushedRecord>,
-    /// What was reported before: what of it is not there any more was deleted.
-    reported: BTreeSet<Key>,
+    reported: Reported,
 }
 
 impl Pushed {
@@ -69,7 +70,8 @@ impl Pushed {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, EngineError> {
         let stored = fenced_store.all::<PushedRecord>(&keys::pushed(&source, "")).await?;
-        let records = Mutex::new(Records { all: stored.into_iter().collect(), reported: BTreeSet::new() });
+        let records =
+            Mutex::new(Records { all: stored.into_iter().collect(), reported: Reported::default() });
         let (write_lock, changed) = (AsyncMutex::new(()), Notify::new());
         Ok(Self(Arc::new(Inner { source, fenced_store, clock, records, write_lock, changed })))
     }
@@ -84,27 +86,32 @@ impl Pushed {
     pub async fn change(&self, removed: &[String], records: Vec<PushedRecord>) -> Result<(), EngineError> {
         let _turn = self.0.write_lock.lock().await;
         let key = |place: &str| keys::pushed(&self.0.source, place).into_bytes();
-        let mut all = self.lock().all.clone();
-        let mut writes = Vec::new();
-        let mut put = BTreeSet::new();
-        for record in records {
-            let place = PushedRecord::place(&record.name, &record.kind);
-            if all.get(&place) != Some(&record) {
-                writes.push(Write::Put(key(&place), keys::encode(&record)));
-                all.insert(place.clone(), record);
-            }
-            put.insert(place);
+        let mut after: BTreeMap<String, Option<PushedRecord>> =
+            removed.iter().map(|place| (place.clone(), None)).collect();
+        after.extend(
+            records.into_iter().map(|record| (PushedRecord::place(&record.name, &record.kind), Some(record))),
+        );
+        {
+            let held = self.lock();
+            after.retain(|place, record| held.all.get(place) != record.as_ref());
         }
-        for place in removed.iter().filter(|place| !put.contains(*place)) {
-            if all.remove(place).is_some() {
-                writes.push(Write::Delete(key(place)));
-            }
-        }
-        if writes.is_empty() {
+        if after.is_empty() {
             return Ok(());
         }
-        self.0.fenced_store.put(writes).await?;
-        self.lock().all = all;
+        let writes = after.iter().map(|(place, record)| match record {
+            Some(record) => Write::Put(key(place), keys::encode(record)),
+            None => Write::Delete(key(place)),
+        });
+        self.0.fenced_store.put(writes.collect()).await?;
+        {
+            let mut held = self.lock();
+            for (place, record) in after {
+                match record {
+                    Some(record) => held.all.insert(place, record),
+                    None => held.all.remove(&place),
+                };
+            }
+        }
         self.0.changed.notify_one();
         Ok(())
     }
@@ -115,30 +122,13 @@ impl Pushed {
 
     fn workload(&self, record: &PushedRecord) -> Option<Workload> {
         let RecordSet { name, kind, ttl, values, .. } = record.set.as_ref()?;
-        let wish = Wish {
-            name: name.clone(),
-            content: Content::Records { kind: *kind, values: values.iter().cloned().collect() },
-            ttl: Some(*ttl).filter(|ttl| *ttl > 0),
-            providers: Vec::new(),
-            reason: record.reason.clone(),
-            adopt: false,
-            share: false,
-            main: matches!(kind, RecordType::A | RecordType::Aaaa) && !name.is_wildcard(),
-            borrowed: false,
-            moves: false,
-            proxied: None,
-            entrypoints: Vec::new(),
-        };
+        let values = values.iter().cloned().collect();
+        let ttl = Some(*ttl).filter(|ttl| *ttl > 0);
+        let wish = wish(name, *kind, values, ttl, record.reason.clone());
         let id = id_of(&record.name, &record.kind)?;
         let workload = Workload::new(self.0.source.clone(), id, "endpoint", record.name.as_str());
         Some(Workload { wishes: vec![wish], ..workload })
     }
-}
-
-/// Name and type; the longest names by their digest.
-fn id_of(name: &Name, kind: &str) -> Option<Key> {
-    let plain = PushedRecord::place(name, kind).parse();
-    plain.or_else(|_| format!("{}/{kind}", Digest::of([name.as_str()])).parse()).ok()
 }
 
 #[async_trait]
@@ -156,12 +146,7 @@ impl Source for Pushed {
         let mut records = self.lock();
         let workloads: Vec<Workload> =
             records.all.values().filter_map(|record| self.workload(record)).collect();
-        let there: BTreeSet<Key> = workloads.iter().map(|workload| workload.id.clone()).collect();
-        let gone = records.reported.difference(&there).cloned();
-        let ended = gone.map(|id| Ended { id, asked: true }).collect();
-        records.reported = there;
-        drop(records);
-        Report::whole(self.0.source.clone(), begun, View::Complete, workloads).with_ended(ended)
+        records.reported.report(&self.0.source, begun, workloads)
     }
 
     fn remember(&self, reported: Vec<Key>) {

@@ -2,10 +2,8 @@
 
 pub mod adguard;
 pub mod cloudflare;
-mod denial;
 pub mod dnsmasq;
 pub mod external_dns;
-mod login_pause;
 pub mod per_record;
 pub mod pihole;
 pub mod powerdns;

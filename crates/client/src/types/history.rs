@@ -33,7 +33,7 @@ pub struct HistoryOutput {
     /// Who asked for it, if somebody did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// What changed, or what happened.
+    /// The change, or the event, for people.
     pub text: String,
     /// Why the server rejected it, in its own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -68,7 +68,7 @@ pub struct EngineEventOutput {
     /// The subject that asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// What changed, or what happened.
+    /// The change, or the event, for people.
     pub text: String,
     /// Why the server rejected it, in its own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -7,11 +7,11 @@ use netstead_model::{Ident, Name};
 use super::ProviderPlan;
 use crate::metrics::Tally;
 
-/// What one pass did.
+/// The result of one pass.
 #[derive(Debug, Clone)]
 pub struct PassReport {
     pub provider: Ident,
-    /// What was planned; none if it did not come that far.
+    /// The plan; none if the pass did not come that far.
     pub plan: Option<ProviderPlan>,
     /// Names that were changed, were found otherwise than expected, were rejected, or may or may not be changed.
     pub applied: usize,

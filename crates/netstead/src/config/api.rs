@@ -65,20 +65,30 @@ pub(crate) struct TlsConfig {
     pub(crate) key: PathBuf,
 }
 
+impl TlsConfig {
+    /// Of `tls_cert` and `tls_key`, which belong together.
+    pub(super) fn of(
+        cert: Option<PathBuf>,
+        key: Option<PathBuf>,
+        section: &mut Section<'_, '_>,
+    ) -> Option<Self> {
+        match (cert, key) {
+            (Some(cert), Some(key)) => return Some(Self { cert, key }),
+            (Some(_), None) => {
+                section.wrong("tls_cert", "a certificate without its key", Some("set `tls_key` too"));
+            }
+            (None, Some(_)) => {
+                section.wrong("tls_key", "a key without its certificate", Some("set `tls_cert` too"));
+            }
+            (None, None) => {}
+        }
+        None
+    }
+}
+
 pub(super) fn read(mut section: Section<'_, '_>) -> ApiConfig {
     let Some(keys) = ApiKeys::read(&mut section) else { return ApiConfig::default() };
-    let tls = match (keys.tls_cert, keys.tls_key) {
-        (Some(cert), Some(key)) => Some(TlsConfig { cert, key }),
-        (Some(_), None) => {
-            section.wrong("tls_cert", "a certificate without its key", Some("set `tls_key` too"));
-            None
-        }
-        (None, Some(_)) => {
-            section.wrong("tls_key", "a key without its certificate", Some("set `tls_cert` too"));
-            None
-        }
-        (None, None) => None,
-    };
+    let tls = TlsConfig::of(keys.tls_cert, keys.tls_key, &mut section);
     let (max_connections, max_connections_per_peer) =
         super::connection_limits(&mut section, keys.max_connections, keys.max_connections_per_peer);
     let advertise = keys.advertise.map(|url| url.trim_end_matches('/').to_owned());

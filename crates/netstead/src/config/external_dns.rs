@@ -58,18 +58,7 @@ pub(super) fn read(
     if keys.domains.is_empty() {
         section.wrong("domains", "it names none", Some("write `domains = [\"apps.example.com\"]`"));
     }
-    let tls = match (keys.tls_cert, keys.tls_key) {
-        (Some(cert), Some(key)) => Some(TlsConfig { cert, key }),
-        (Some(_), None) => {
-            section.wrong("tls_cert", "a certificate without its key", Some("set `tls_key` too"));
-            None
-        }
-        (None, Some(_)) => {
-            section.wrong("tls_key", "a key without its certificate", Some("set `tls_cert` too"));
-            None
-        }
-        (None, None) => None,
-    };
+    let tls = TlsConfig::of(keys.tls_cert, keys.tls_key, &mut section);
     let listen = keys.listen.0;
     if keys.token.is_none() && !is_loopback(&listen) {
         let hint = "write `token = { file = \"/run/secrets/external-dns\" }`, and the same token in the URL of external-dns";

@@ -25,7 +25,7 @@ pub struct ScopeState {
     pub session: u64,
     /// The source's number of what it showed last.
     pub version: u64,
-    /// It was shown in full in this session, so changes to `version` can be applied.
+    /// It was shown in full since the last reconnect, so changes to `version` can be applied.
     pub based: bool,
     /// The source's configuration when the scope was last in the roster.
     pub config: Digest,

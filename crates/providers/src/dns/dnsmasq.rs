@@ -41,7 +41,7 @@ use self::{
     records::{Records, TTL, sign_of},
     write::PENDING,
 };
-use super::{DnsKind, login_pause::LoginPause, tidy};
+use super::{DnsKind, refused_login::RefusedLogin, tidy};
 use crate::{BuildContext, SettingsError};
 
 /// Restarts are at least so far apart: systemd refuses a service that starts five times within ten seconds.
@@ -220,7 +220,7 @@ impl Dnsmasq {
                 if let Some(file) = &config.ssh_known_hosts {
                     ssh = ssh.known_hosts_file(file);
                 }
-                Machine::Remote { ssh: Box::new(ssh), pause: LoginPause::new(Arc::clone(&context.clock)) }
+                Machine::Remote { ssh: Box::new(ssh), refused: RefusedLogin::new(Arc::clone(&context.clock)) }
             }
         };
         Ok(Self {

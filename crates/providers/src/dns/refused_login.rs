@@ -35,16 +35,43 @@ impl RefusedLogin {
 
     /// Remembers a refusal, and passes the outcome on.
     pub(super) fn note<T, E: Into<ProviderError>>(&self, outcome: Result<T, E>) -> Result<T, ProviderError> {
-        let outcome = outcome.map_err(Into::into);
-        if let Err(error @ ProviderError::Denied { .. }) = &outcome {
+        outcome.map_err(|error| self.remember(error.into()))
+    }
+
+    /// Remembers an error if it is a refusal, and passes it on.
+    pub(super) fn remember(&self, error: ProviderError) -> ProviderError {
+        if let ProviderError::Denied { .. } = &error {
             self.pause(error.clone());
         }
-        outcome
+        error
     }
 
     /// Lets no login happen for a minute, because of `error`.
     pub(super) fn pause(&self, error: ProviderError) {
         let refused = Some((self.clock.monotonic(), error));
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = refused;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use netstead_model::ManualClock;
+
+    use super::*;
+
+    #[test]
+    fn refused_credentials_are_tried_again_after_more_than_a_minute() {
+        let clock = ManualClock::default();
+        let refused = RefusedLogin::new(clock.shared());
+        let refusal = ProviderError::Denied { server: "here".into(), reason: "no".into() };
+        assert_eq!(refused.check(), Ok(()));
+        assert_eq!(refused.note::<(), _>(Err(refusal.clone())), Err(refusal.clone()));
+        clock.advance(Duration::from_secs(64));
+        assert_eq!(refused.check(), Err(refusal.clone()));
+        clock.advance(Duration::from_secs(1));
+        assert_eq!(refused.check(), Ok(()));
+        let lost = ProviderError::Unreachable { server: "here".into(), reason: "gone".into() };
+        assert_eq!(refused.remember(lost.clone()), lost);
+        assert_eq!(refused.check(), Ok(()));
     }
 }

@@ -291,7 +291,7 @@ async fn refused_credentials_are_sent_once_a_minute() {
     }
     assert_eq!(server.http().requests().len(), 1);
     server.revoke(false);
-    clock.advance(Duration::from_secs(61));
+    clock.advance(Duration::from_secs(65));
     let done = provider.write(&zone(), &request(2, vec![unit])).await;
     assert_eq!(done, Ok(vec![UnitOutcome::Applied].into()));
 }

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     BuildContext, SettingsError,
-    dns::{denial::Denial, per_record::Listing},
+    dns::{per_record::Listing, refused_login::RefusedLogin},
 };
 
 /// The most records and zones in one page.
@@ -80,7 +80,7 @@ pub(super) struct Client {
     http: Http,
     budget: Arc<Budget>,
     limit: usize,
-    denial: Denial,
+    refused: RefusedLogin,
 }
 
 impl fmt::Debug for Client {
@@ -104,7 +104,7 @@ impl Client {
             http: http.bearer("token", &token)?,
             budget,
             limit: config.rate_limit.get(),
-            denial: Denial::new(Arc::clone(&context.clock)),
+            refused: RefusedLogin::new(Arc::clone(&context.clock)),
         })
     }
 
@@ -118,7 +118,7 @@ impl Client {
 
     /// Sends a request if the budget allows it.
     async fn send(&self, request: Request<'_>) -> Result<Reply, ProviderError> {
-        self.denial.check()?;
+        self.refused.check()?;
         let busy = |wait| ProviderError::Busy { server: self.server(), retry_after: Some(wait) };
         self.budget.check(self.limit).map_err(busy)?;
         let reply = match request.send().await {
@@ -128,7 +128,7 @@ impl Client {
                 self.budget.rest(wait);
                 return Err(busy(wait));
             }
-            Err(error) => return Err(self.denial.note(error.into())),
+            Err(error) => return Err(self.refused.remember(error.into())),
         };
         if let Some(wait) = reply.header("ratelimit").and_then(none_left) {
             self.budget.rest(wait);
@@ -173,7 +173,7 @@ impl Client {
             return Err(unclear("it gives no reason".into()));
         };
         if codes.iter().any(|code| DENIED.contains(code)) {
-            return Err(self.denial.note(ProviderError::Denied { server: self.server(), reason }));
+            return Err(self.refused.remember(ProviderError::Denied { server: self.server(), reason }));
         }
         if reply.status == StatusCode::NOT_FOUND && codes.is_empty() {
             codes.push(7003);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use netstead_model::ProviderError;
 use netstead_wire::ssh::Ssh;
 
-use crate::dns::login_pause::LoginPause;
+use crate::dns::refused_login::RefusedLogin;
 
 /// The most bytes of all files of a directory.
 const MOST_OF_FILES: usize = 32 << 20;
@@ -23,7 +23,7 @@ pub(super) struct File {
 #[derive(Debug)]
 pub(super) enum Machine {
     Local,
-    Remote { ssh: Box<Ssh>, pause: LoginPause },
+    Remote { ssh: Box<Ssh>, refused: RefusedLogin },
 }
 
 /// Why something on the machine did not work.
@@ -60,9 +60,9 @@ impl Machine {
                 let read = move || owned.iter().map(|dir| local::read(dir)).collect();
                 blocking(read).await.map_err(|reason| self.unreachable(reason))
             }
-            Self::Remote { ssh, pause } => {
-                pause.check()?;
-                pause.note(remote::read(ssh, dirs).await)
+            Self::Remote { ssh, refused } => {
+                refused.check()?;
+                refused.note(remote::read(ssh, dirs).await)
             }
         }
     }
@@ -80,9 +80,9 @@ impl Machine {
                 let write = move || local::write(&dir, &name, bytes.as_deref());
                 blocking(write).await.map_err(|reason| MachineError::Failed(self.unreachable(reason)))
             }
-            Self::Remote { ssh, pause } => {
-                pause.check().map_err(MachineError::Failed)?;
-                note(pause, remote::write(ssh, dir, name, bytes).await)
+            Self::Remote { ssh, refused } => {
+                refused.check().map_err(MachineError::Failed)?;
+                note(refused, remote::write(ssh, dir, name, bytes).await)
             }
         }
     }
@@ -95,9 +95,9 @@ impl Machine {
                 let asked = blocking(move || local::may_write(&dir)).await;
                 asked.map_err(|reason| ProviderError::Denied { server: self.server(), reason })
             }
-            Self::Remote { ssh, pause } => {
-                pause.check()?;
-                pause.note(remote::may_write(ssh, dir).await)
+            Self::Remote { ssh, refused } => {
+                refused.check()?;
+                refused.note(remote::may_write(ssh, dir).await)
             }
         }
     }
@@ -106,9 +106,9 @@ impl Machine {
     pub(super) async fn has(&self, dir: &Path, name: &str) -> Result<bool, ProviderError> {
         match self {
             Self::Local => Ok(tokio::fs::try_exists(dir.join(name)).await.unwrap_or(false)),
-            Self::Remote { ssh, pause } => {
-                pause.check()?;
-                pause.note(remote::has(ssh, dir, name).await)
+            Self::Remote { ssh, refused } => {
+                refused.check()?;
+                refused.note(remote::has(ssh, dir, name).await)
             }
         }
     }
@@ -119,9 +119,9 @@ impl Machine {
             Self::Local => {
                 local::run(words).await.map_err(|reason| MachineError::Failed(self.unreachable(reason)))
             }
-            Self::Remote { ssh, pause } => {
-                pause.check().map_err(MachineError::Failed)?;
-                note(pause, remote::run(ssh, words).await)
+            Self::Remote { ssh, refused } => {
+                refused.check().map_err(MachineError::Failed)?;
+                note(refused, remote::run(ssh, words).await)
             }
         }
     }
@@ -132,9 +132,9 @@ impl Machine {
 }
 
 /// Notes a refused login.
-fn note(pause: &LoginPause, outcome: Result<(), MachineError>) -> Result<(), MachineError> {
+fn note(refused: &RefusedLogin, outcome: Result<(), MachineError>) -> Result<(), MachineError> {
     if let Err(MachineError::Failed(error @ ProviderError::Denied { .. })) = &outcome {
-        let _ = pause.note::<()>(Err(error.clone()));
+        refused.remember(error.clone());
     }
     outcome
 }

@@ -13,14 +13,14 @@ use netstead_wire::{
 use serde::de::DeserializeOwned;
 
 use super::{Config, DomainFilter, domain_filter::Written, listed::Listed};
-use crate::{BuildContext, SettingsError, dns::denial::Denial};
+use crate::{BuildContext, SettingsError, dns::refused_login::RefusedLogin};
 
 /// Endpoints in one call of `adjustendpoints`.
 const MOST_ADJUSTED: usize = 1_000;
 
 pub(super) struct Client {
     http: Http,
-    denial: Denial,
+    refused: RefusedLogin,
     /// From the negotiation. Asked for again after any failure: the provider may be another one then.
     filter: Mutex<Option<Arc<DomainFilter>>>,
 }
@@ -33,8 +33,8 @@ impl Client {
                 password.reveal(context).map_err(|problem| SettingsError::new("password", problem))?;
             http = http.basic_auth(user, &password)?;
         }
-        let denial = Denial::new(Arc::clone(&context.clock));
-        Ok(Self { http, denial, filter: Mutex::default() })
+        let refused = RefusedLogin::new(Arc::clone(&context.clock));
+        Ok(Self { http, refused, filter: Mutex::default() })
     }
 
     pub(super) fn server(&self) -> String {
@@ -46,10 +46,10 @@ impl Client {
     }
 
     async fn send(&self, request: Request<'_>) -> Result<Reply, ProviderError> {
-        self.denial.check()?;
+        self.refused.check()?;
         request.send().await.map_err(|error| {
             *self.known_filter() = None;
-            self.denial.note(error.into())
+            self.refused.remember(error.into())
         })
     }
 

@@ -15,7 +15,7 @@ use super::{
     Config, TokenIn,
     wire::{Envelope, Session},
 };
-use crate::{BuildContext, SettingsError, dns::denial::Denial};
+use crate::{BuildContext, SettingsError, dns::refused_login::RefusedLogin};
 
 /// An answer of the API.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub(super) struct Client {
     /// Where the token is sent; `Auto` until that is known.
     token_in: Mutex<TokenIn>,
     configured: TokenIn,
-    denial: Denial,
+    refused: RefusedLogin,
 }
 
 impl fmt::Debug for Client {
@@ -56,7 +56,7 @@ impl Client {
             token,
             token_in: Mutex::new(config.token_in),
             configured: config.token_in,
-            denial: Denial::new(context.clock.clone()),
+            refused: RefusedLogin::new(context.clock.clone()),
         })
     }
 
@@ -88,7 +88,7 @@ impl Client {
         parameters: &[(&str, &str)],
         effect: Effect,
     ) -> Result<Answer, ProviderError> {
-        self.denial.check()?;
+        self.refused.check()?;
         let token_in = match self.token_in() {
             TokenIn::Auto => self.find_token_in().await?,
             known => known,
@@ -111,7 +111,7 @@ impl Client {
 
     fn denied(&self) -> ProviderError {
         let reason = "the token is not valid, or was revoked".to_owned();
-        self.denial.note(ProviderError::Denied { server: self.server(), reason })
+        self.refused.remember(ProviderError::Denied { server: self.server(), reason })
     }
 
     /// Tries the header first: a query is seen by every proxy on the way.
@@ -148,7 +148,7 @@ impl Client {
             Ok(Err(reply)) => {
                 return Err(self.malformed(format!("it answers {}: {}", reply.status, reply.text())));
             }
-            Err(error) => return Err(self.denial.note(error.into())),
+            Err(error) => return Err(self.refused.remember(error.into())),
         };
         let envelope: Envelope = self.read(&reply)?;
         let message = || self.http.malformed(&envelope.error_message);

@@ -13,15 +13,15 @@ use serde::{Deserialize, Serialize};
 use crate::{
     BuildContext,
     dns::{
-        login_pause::LoginPause,
         per_record::{Listing, NewRecord, Record, RecordApi, RecordError},
+        refused_login::RefusedLogin,
     },
 };
 
 #[derive(Debug)]
 pub(super) struct Dnsweaver {
     http: Http,
-    pause: LoginPause,
+    refused: RefusedLogin,
 }
 
 #[derive(Debug, Deserialize)]
@@ -84,13 +84,13 @@ struct Complaint {
 
 impl Dnsweaver {
     pub(super) fn new(http: Http, context: &BuildContext) -> Self {
-        Self { http, pause: LoginPause::new(std::sync::Arc::clone(&context.clock)) }
+        Self { http, refused: RefusedLogin::new(std::sync::Arc::clone(&context.clock)) }
     }
 
     /// Sends a change and gives the reply, unless it is a failure that no record is to blame for.
     async fn change(&self, request: Request<'_>) -> Result<Reply, RecordError> {
-        self.pause.check()?;
-        Ok(self.pause.note(request.send().await.map_err(ProviderError::from))?)
+        self.refused.check()?;
+        Ok(self.refused.note(request.send().await.map_err(ProviderError::from))?)
     }
 }
 
@@ -162,9 +162,9 @@ impl RecordApi for Dnsweaver {
     }
 
     async fn list(&self, _zone: &Name) -> Result<Listing, ProviderError> {
-        self.pause.check()?;
+        self.refused.check()?;
         let listed = self.http.get("/list").read::<Option<Vec<Listed>>>().await;
-        let listed = self.pause.note(listed.map_err(ProviderError::from))?;
+        let listed = self.refused.note(listed.map_err(ProviderError::from))?;
         let mut listing = Listing::default();
         for one in listed.unwrap_or_default() {
             // A receiver may hold names that no DNS server could.
@@ -188,8 +188,8 @@ impl RecordApi for Dnsweaver {
     }
 
     async fn may_write(&self, _zone: &Name) -> Result<(), ProviderError> {
-        self.pause.check()?;
-        self.pause.note(self.http.get("/ping").done().await.map_err(ProviderError::from))
+        self.refused.check()?;
+        self.refused.note(self.http.get("/ping").done().await.map_err(ProviderError::from))
     }
 
     /// The protocol has one text where DNS has several strings.

@@ -11,7 +11,7 @@ use netstead_model::{Clock, ProviderError};
 use netstead_settings::SecretValue;
 use netstead_wire::http::{Effect, Http, HttpError, Method, Reply};
 
-use crate::{BuildContext, dns::login_pause::LoginPause};
+use crate::{BuildContext, dns::refused_login::RefusedLogin};
 
 /// The first line of what is signed.
 const VERSION: &str = "netstead-webhook-1";
@@ -20,14 +20,14 @@ pub(super) struct SignedHttp {
     http: Http,
     key: hmac::Key,
     clock: Arc<dyn Clock>,
-    pause: LoginPause,
+    refused: RefusedLogin,
 }
 
 impl SignedHttp {
     pub(super) fn new(http: Http, secret: &SecretValue, context: &BuildContext) -> Self {
         let key = hmac::Key::new(hmac::HMAC_SHA256, secret.expose().as_bytes());
         let clock = Arc::clone(&context.clock);
-        Self { http, key, pause: LoginPause::new(Arc::clone(&clock)), clock }
+        Self { http, key, refused: RefusedLogin::new(Arc::clone(&clock)), clock }
     }
 
     pub(super) fn server(&self) -> &str {
@@ -45,7 +45,7 @@ impl SignedHttp {
     }
 
     async fn send(&self, method: Method, path: &str, body: Option<Vec<u8>>) -> Result<Reply, ProviderError> {
-        self.pause.check()?;
+        self.refused.check()?;
         let time = self.clock.wall().as_second().to_string();
         let repeat_key = body.as_ref().map(|_| new_key()).unwrap_or_default();
         let content = body.as_deref().unwrap_or_default();
@@ -61,7 +61,7 @@ impl SignedHttp {
                 // The receiver carries out one key once.
                 .effect(Effect::Idempotent);
         }
-        self.pause.note(request.send().await.map_err(ProviderError::from))
+        self.refused.note(request.send().await.map_err(ProviderError::from))
     }
 
     pub(super) fn malformed(&self, reason: &str) -> ProviderError {
