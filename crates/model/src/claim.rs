@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr, sync::Arc};
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::{Address, Cidr, Ident, Key, Labels, Name, ParseError, Selector, Span, serde_arc};
+use crate::{Address, Cidr, Drawn, Ident, Key, Labels, Name, ParseError, Selector, Span, serde_arc};
 
 /// The id of one claim. No later claim ever shares it, not even after a restore: it is made of the id of the ledger
 /// that gave it, which a restore draws anew, and of a sequence number.
@@ -37,6 +37,9 @@ pub struct Claim {
     /// Behind a pointer because most claims have none, and there may be millions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Box<Details>>,
+    /// The backend's object, when the pool has a backend.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drawn: Option<Box<Drawn>>,
 }
 
 /// What a claim says beside its address.
@@ -114,7 +117,8 @@ pub enum PoolChoice {
 }
 
 /// Which address is asked for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Want {
     #[default]
     Any,
@@ -165,6 +169,14 @@ impl ClaimRequest {
             keep: false,
         }
     }
+}
+
+/// The outcome of a release.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Released {
+    Done(Arc<Claim>),
+    /// The named claim ended earlier, or never was. Nothing was touched.
+    AlreadyGone,
 }
 
 /// A claim by its key, and by its id when the caller wants no other.

@@ -1,5 +1,6 @@
 //! [`DnsProvider`]: a DNS server as the engine sees it.
 
+mod budget;
 mod capabilities;
 mod change_sign;
 mod error;
@@ -11,12 +12,13 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 pub use self::{
+    budget::RequestBudget,
     capabilities::{Capabilities, Marks, TtlSupport, WriteOrder, ZoneSource},
     change_sign::ChangeSign,
     error::ProviderError,
     write::{Fence, UnitOutcome, WriteGuard, WriteReply, WriteRequest},
 };
-use crate::{Name, RecordSet};
+use crate::{Name, RecordData, RecordSet};
 
 /// A zone the server holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,6 +148,30 @@ pub trait DnsProvider: Send + Sync + std::fmt::Debug {
     /// An error means that nothing of the request was done, or, if [`ProviderError::may_have_acted`], that it is unknown.
     /// One that is met half way is [`WriteReply::stopped`].
     async fn write(&self, zone: &Name, request: &WriteRequest) -> Result<WriteReply, ProviderError>;
+
+    /// The values that another tool keeps in a place of its own on this server, a file for example, which says whose they are
+    /// without marks.
+    async fn left_by(&self, tool: &str) -> Result<Vec<(Name, RecordData)>, ProviderError> {
+        let _ = tool;
+        Ok(Vec::new())
+    }
+
+    /// Moves values that were adopted from the place of another tool to ours, and removes what is empty then. Repeating it
+    /// changes nothing.
+    async fn move_from(
+        &self,
+        tool: &str,
+        values: &[(Name, RecordData)],
+        guard: &WriteGuard,
+    ) -> Result<(), ProviderError> {
+        let _ = (tool, values, guard);
+        Ok(())
+    }
+
+    /// The requests that may still be made, on a server that limits them.
+    fn budget(&self) -> Option<RequestBudget> {
+        None
+    }
 
     /// Gives back what the server keeps for us, such as a session. Called when the loop of the provider ends. A later call is
     /// no error: it opens what it needs again.

@@ -34,10 +34,12 @@ pub enum EventKind {
     /// The ledger came out of a backup and hands out nothing by itself until it is resumed.
     Restored,
     Resumed,
+    /// A backend has an address again that a claim had drawn from it.
+    GivenBack,
 }
 
 impl EventKind {
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::PoolCreated,
         Self::PoolUpdated,
         Self::PoolDeleted,
@@ -54,6 +56,7 @@ impl EventKind {
         Self::Trimmed,
         Self::Restored,
         Self::Resumed,
+        Self::GivenBack,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -74,6 +77,7 @@ impl EventKind {
             Self::Trimmed => "trimmed",
             Self::Restored => "restored",
             Self::Resumed => "resumed",
+            Self::GivenBack => "given-back",
         }
     }
 }
@@ -126,6 +130,9 @@ pub struct Waiting {
     /// It stays in the queue without its caller.
     #[serde(default)]
     pub keep: bool,
+    /// In a pool with a backend: how the backend is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draw: Option<Box<crate::Draw>>,
 }
 
 /// An address that was seen in use.

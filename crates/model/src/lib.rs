@@ -12,7 +12,8 @@
 //!
 //!  traits:  Source        sources and the ledger implement it, the engine asks it for a Report
 //!           DnsProvider   one per kind of DNS server; the engine reads and writes zones through it
-//!           PoolBackend   where the addresses of a pool come from
+//!           IpamProvider  one per kind of IPAM system; the engine reads and writes objects through it
+//!           PoolBackend   another system that the addresses of a pool come from
 //!           Clock         the only place that reads the time
 //! ```
 //!
@@ -29,15 +30,20 @@ mod claim;
 mod clock;
 mod count;
 mod diagnosis;
+mod digest;
 mod dns;
+mod draw;
 mod event;
 mod ident;
+mod ipam;
 mod key;
 mod label;
 pub mod mac;
+pub mod mark;
 mod name;
 mod name_set;
 mod overlap;
+mod owner;
 mod parse;
 mod pool;
 mod range;
@@ -50,24 +56,35 @@ mod span;
 mod workload;
 
 pub use address::{Address, Kind};
-pub use backend::{BackendError, PoolBackend, PoolStatus, Released, Usage};
+pub use backend::{
+    BackendClaim, BackendError, BackendErrorKind, BackendObject, BackendPoolInfo, GivenBack, ObjectPage,
+    PoolBackend, PoolStatus, Usage,
+};
 pub use call::{Call, CallObserver, NoopObserver, Outcome};
 pub use cidr::Cidr;
-pub use claim::{Claim, ClaimId, ClaimNames, ClaimRef, ClaimRequest, Details, PoolChoice, Want};
+pub use claim::{Claim, ClaimId, ClaimNames, ClaimRef, ClaimRequest, Details, PoolChoice, Released, Want};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use count::readable_count;
 pub use diagnosis::{Diagnosis, Grade};
+pub use digest::Digest;
 pub use dns::{
-    Capabilities, ChangeSign, DnsProvider, Fence, Marks, ProviderError, SetChange, TtlSupport, Unit,
-    UnitOutcome, WriteGuard, WriteOrder, WriteReply, WriteRequest, Zone, ZoneContent, ZoneSource,
+    Capabilities, ChangeSign, DnsProvider, Fence, Marks, ProviderError, RequestBudget, SetChange, TtlSupport,
+    Unit, UnitOutcome, WriteGuard, WriteOrder, WriteReply, WriteRequest, Zone, ZoneContent, ZoneSource,
 };
+pub use draw::{Draw, DrawFailure, DrawState, Drawn, Upstream};
 pub use event::{Event, EventKind, Observation, Reservation, Subject, Waiting};
 pub use ident::Ident;
+pub use ipam::{
+    FieldValue, Fields, IpamAddress, IpamCapabilities, IpamInterface, IpamObject, IpamProvider, IpamSubject,
+    ObjectChange, ObjectDraft, ObjectKey, ObjectKind, ObjectMark, ObjectRole, ObjectType, ObjectUnit,
+    ObjectWrite, standard_kinds, standard_objects,
+};
 pub use key::Key;
 pub use label::{Labels, Selector};
 pub use name::{Name, is_host_label};
 pub use name_set::NameSet;
 pub use overlap::overlapping_pairs;
+pub use owner::OwnerId;
 pub use parse::ParseError;
 pub use pool::{
     DEFAULT_COOLDOWN, DEFAULT_COOLDOWN_MIN, Family, MOST_RANGES, Order, Origin, Pool, PoolError, PoolSpec,

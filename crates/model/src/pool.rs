@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{Address, Cidr, ClaimId, Ident, Kind, Labels, Name, ParseError, Range, Span};
+use crate::{Address, Cidr, ClaimId, Ident, Kind, Labels, Name, ParseError, Range, Span, Upstream};
 
 /// What a pool hands out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -80,6 +80,9 @@ pub struct PoolSpec {
     pub labels: Labels,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    /// The backend that the addresses come from; without one the ledger hands them out itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upstream: Option<Box<Upstream>>,
 }
 
 /// A pool as the ledger keeps it.
@@ -152,6 +155,7 @@ impl PoolSpec {
             max_per_owner: None,
             labels: Labels::default(),
             description: None,
+            upstream: None,
         }
     }
 

@@ -47,8 +47,9 @@ pub struct Workload {
     /// The namespace it lives in, where the platform has such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    #[serde(default, skip_serializing_if = "Facts::is_empty")]
-    pub facts: Facts,
+    /// Boxed: most workloads of a large house are claims and records, which have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub facts: Option<Box<Facts>>,
 }
 
 impl Workload {
@@ -70,8 +71,13 @@ impl Workload {
             pool: None,
             created: None,
             namespace: None,
-            facts: Facts::default(),
+            facts: None,
         }
+    }
+
+    /// Its facts; all unknown where it has none.
+    pub fn facts(&self) -> &Facts {
+        self.facts.as_deref().unwrap_or(&Facts::UNKNOWN)
     }
 }
 
@@ -101,8 +107,19 @@ pub struct Facts {
 }
 
 impl Facts {
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
+    const UNKNOWN: Self = Self {
+        node: None,
+        cluster: None,
+        cpus: None,
+        memory: None,
+        disk: None,
+        status: None,
+        comments: None,
+    };
+
+    /// As a workload keeps them: nothing if none is known.
+    pub fn known(self) -> Option<Box<Self>> {
+        (self != Self::UNKNOWN).then(|| Box::new(self))
     }
 }
 
@@ -120,6 +137,9 @@ pub struct Interface {
     /// Its addresses mean something on the workload's own machine alone: they are shown, and nothing is made of them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub local: bool,
+    /// The workload says itself how its addresses are called: `[domain]` tables make no name for them, except shared ones.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mapped: bool,
 }
 
 /// A name a workload asks for.

@@ -38,6 +38,10 @@ pub struct Capabilities {
 pub enum Marks {
     /// As TXT records.
     Txt,
+    /// As comments on the records themselves.
+    Comment,
+    /// As TXT records or as comments, as the table of the provider says. Only the description of a kind has this.
+    TxtOrComment,
     /// Nowhere: ownership is in the store alone.
     None,
 }

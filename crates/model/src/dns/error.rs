@@ -21,6 +21,9 @@ pub enum ProviderError {
     /// A newer write was there before, or another node leads.
     #[error("{server} refuses a late write to `{zone}`")]
     Late { server: String, zone: Name },
+    /// Another node leads, so nothing more is sent.
+    #[error("{server} gets no more changes from this node: another node leads")]
+    Deposed { server: String },
     /// The time that one pass may write is over. The next pass plans anew and goes on.
     #[error("{server} has not taken all changes within the time of one pass")]
     OutOfTime { server: String },
