@@ -5,6 +5,7 @@
 //!
 //! - [`http`]: a server's HTTP API, with retries, limits, redaction and call metrics. [`Tls`]: its TLS settings.
 //! - [`connect_tcp`], [`connect_unix`]: other connections. [`ssh`]: commands on another machine.
+//! - [`kubernetes`]: the API server of a cluster: lists, watches, credentials.
 //! - [`external_dns`]: the JSON of external-dns's webhook protocol, for both sides.
 //! - [`Acceptor`], [`Connections`]: listeners, and how many connections they have.
 //! - [`read_body`], [`files`]: bodies and files, up to a limit. [`Redactor`]: removes secrets from text. [`LogLimit`].
@@ -18,6 +19,8 @@ pub mod files;
 mod host_port;
 #[cfg(feature = "http")]
 pub mod http;
+#[cfg(feature = "kubernetes")]
+pub mod kubernetes;
 mod log_limit;
 mod query_counts;
 mod redact;

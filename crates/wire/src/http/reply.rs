@@ -13,13 +13,15 @@ const SHOWN: usize = 300;
 pub struct Reply {
     pub status: StatusCode,
     pub body: Vec<u8>,
+    /// The text after the status, of an answer that is no success: some servers say only there what is wrong.
+    pub reason: Option<String>,
     pub(super) headers: HeaderMap,
 }
 
 impl Reply {
     /// A reply as a test needs it.
     pub fn new(status: StatusCode, body: impl Into<Vec<u8>>) -> Self {
-        Self { status, body: body.into(), headers: HeaderMap::new() }
+        Self { status, body: body.into(), reason: None, headers: HeaderMap::new() }
     }
 
     pub fn is_success(&self) -> bool {

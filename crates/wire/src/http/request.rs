@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt, time::Duration};
 
-use hyper::body::Bytes;
+use hyper::{body::Bytes, ext::ReasonPhrase};
 use netstead_model::{Call, Outcome};
 use reqwest::{
     Method, StatusCode, Url,
@@ -31,6 +31,16 @@ pub enum Effect {
     Once,
 }
 
+/// The statuses that the caller of a request judges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Judges {
+    /// Those with no meaning that all servers share.
+    Plain,
+    /// 5xx too, but 503.
+    Errors,
+    All,
+}
+
 /// A request that is not sent yet. GET and HEAD are [`Effect::Read`], everything else is [`Effect::Once`] unless said.
 pub struct Request<'h> {
     http: &'h Http,
@@ -44,8 +54,8 @@ pub struct Request<'h> {
     timeout: Duration,
     limit: usize,
     redactor: Cow<'h, Redactor>,
-    /// Whether the caller judges 5xx.
-    own_errors: bool,
+    /// The statuses that the caller judges.
+    judges: Judges,
     /// Why it cannot be sent at all.
     unusable: Option<String>,
 }
@@ -66,7 +76,7 @@ impl<'h> Request<'h> {
             timeout: http.timeout,
             limit: http.limit,
             redactor: Cow::Borrowed(&http.redactor),
-            own_errors: false,
+            judges: Judges::Plain,
             unusable: has_dot_segment(path).then(|| format!("`{path}` has `.` or `..` for a name")),
             http,
         }
@@ -157,6 +167,13 @@ impl<'h> Request<'h> {
         Self { operation, ..self }
     }
 
+    /// Leaves every status to the caller, also 401, 403 and 5xx: for servers that mean something of their own by them. A
+    /// status is never a cause to send the request again.
+    #[must_use]
+    pub fn any_status(self) -> Self {
+        Self { judges: Judges::All, ..self }
+    }
+
     /// How long each attempt may take.
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> Self {
@@ -172,7 +189,7 @@ impl<'h> Request<'h> {
     /// Leaves 5xx to the caller, but 503: for servers whose only answer to what they do not want is 500.
     #[must_use]
     pub fn judging_errors(self) -> Self {
-        Self { own_errors: true, ..self }
+        Self { judges: Judges::Errors, ..self }
     }
 
     /// Sends it. The caller judges every status but 401 and 403 (`Denied`), 429 and 503 (`Busy`), 5xx (`Unreachable`, or
@@ -283,6 +300,8 @@ impl<'h> Request<'h> {
         }
         let response = request.send().await.map_err(|error| self.lost(error))?;
         let (status, headers) = (response.status(), response.headers().clone());
+        let reason = response.extensions().get::<ReasonPhrase>().filter(|_| !status.is_success());
+        let reason = reason.map(|reason| self.shown(&String::from_utf8_lossy(reason.as_bytes())));
         let body = match read_body(reqwest::Body::from(response), self.limit).await {
             Ok(body) if status.is_success() => body,
             Ok(body) => self.redactor.redact_bytes(body),
@@ -290,7 +309,8 @@ impl<'h> Request<'h> {
             Err(error) if self.writes() => return Err(self.unknown(&error.to_string())),
             Err(error) => return Err(self.malformed(&error.to_string())),
         };
-        self.judge(Reply { status, body, headers })
+        let reply = Reply { status, body, reason, headers };
+        if self.judges == Judges::All { Ok(reply) } else { self.judge(reply) }
     }
 
     /// Turns a status that every server means alike into an error.
@@ -305,7 +325,7 @@ impl<'h> Request<'h> {
                 let retry_after = retry_after(&reply.headers, self.http.clock.wall());
                 Err(HttpError::Busy { server, retry_after })
             }
-            status if status.is_server_error() && self.own_errors => Ok(reply),
+            status if status.is_server_error() && self.judges == Judges::Errors => Ok(reply),
             status if status.is_server_error() && self.writes() => Err(self.unknown(&reason())),
             status if status.is_server_error() => Err(self.unreachable(&reason())),
             status if status.is_redirection() => Err(self.malformed(&format!(
