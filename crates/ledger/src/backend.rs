@@ -4,11 +4,12 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use netstead_model::{
-    BackendError, Claim, ClaimRef, ClaimRequest, Ident, Key, PoolBackend, PoolStatus, Released,
+    Address, BackendClaim, BackendError, BackendErrorKind, BackendObject, BackendPoolInfo, Claim, ClaimRef,
+    ClaimRequest, GivenBack, Ident, Key, ObjectPage, PoolBackend, PoolStatus, Released,
 };
 
 use crate::{
-    book::{ClaimCursor, ClaimFilter, ClaimView},
+    book::{Book, ClaimCursor, ClaimFilter},
     command::{Caller, Command, Reply},
     ledger::{Freshness, Ledger},
     refusal::{LedgerError, Refusal},
@@ -25,85 +26,142 @@ pub struct LedgerBackend {
     pub patience: Duration,
 }
 
-#[async_trait]
-impl PoolBackend for LedgerBackend {
-    async fn claim(&self, request: ClaimRequest) -> Result<Claim, BackendError> {
-        let command = Command::Claim(Box::new(request));
-        match self.ledger.submit(self.caller.clone(), command, self.patience).await?.reply {
-            Reply::Claimed { claim, .. } => Ok(Arc::unwrap_or_clone(claim)),
-            Reply::Queued(_) => {
-                Err(BackendError::Exhausted { message: "the claim waits in the queue".into() })
-            }
-            _ => Err(odd_answer()),
-        }
-    }
-
-    async fn release(&self, target: ClaimRef) -> Result<Released, BackendError> {
-        match self.ledger.submit(self.caller.clone(), Command::Release(target), self.patience).await?.reply {
-            Reply::Released(released) => Ok(released),
-            Reply::Gone(_) => Ok(Released::AlreadyGone),
-            _ => Err(odd_answer()),
-        }
-    }
-
-    async fn look_up(&self, pool: &Ident, key: &Key) -> Result<Option<Claim>, BackendError> {
-        let seen =
-            self.ledger.read(Freshness::Fresh, |book| book.pool(pool).map(|_| book.claim(pool, key))).await?;
-        let found = seen.value.ok_or_else(|| BackendError::NoSuchPool { pool: pool.clone() })?;
-        Ok(found.map(|view| Arc::unwrap_or_clone(view.claim)))
-    }
-
-    async fn list(&self, pool: &Ident) -> Result<Vec<Claim>, BackendError> {
-        let filter = ClaimFilter { pool: Some(pool.clone()), ..ClaimFilter::default() };
-        let mut claims: Vec<Claim> = Vec::new();
-        loop {
-            let after = claims.last().map(|last| ClaimCursor { pool: pool.clone(), address: last.address });
-            let look =
-                |book: &crate::Book| book.pool(pool).map(|_| book.claims(&filter, after.as_ref(), PAGE));
-            let page: Option<Vec<ClaimView>> = self.ledger.read(Freshness::Fresh, look).await?.value;
-            let page = page.ok_or_else(|| BackendError::NoSuchPool { pool: pool.clone() })?;
-            let full = page.len() == PAGE;
-            claims.extend(page.into_iter().map(|view| Arc::unwrap_or_clone(view.claim)));
-            if !full {
-                return Ok(claims);
-            }
-        }
-    }
-
-    async fn describe(&self, pool: &Ident) -> Result<PoolStatus, BackendError> {
-        let seen = self.ledger.read(Freshness::Fresh, |book| book.pool(pool)).await?;
-        seen.value.ok_or_else(|| BackendError::NoSuchPool { pool: pool.clone() })
+impl LedgerBackend {
+    async fn look<T>(&self, pool: &str, look: impl Fn(&Book, &Ident) -> T) -> Result<T, BackendError> {
+        let name = ident(pool)?;
+        let seen = self.ledger.read(Freshness::Fresh, |book| book.pool(&name).map(|_| look(book, &name)));
+        seen.await?.value.ok_or_else(|| no_such_pool(pool))
     }
 }
 
+#[async_trait]
+impl PoolBackend for LedgerBackend {
+    async fn claim(&self, claim: &BackendClaim) -> Result<BackendObject, BackendError> {
+        let request = ClaimRequest {
+            want: claim.want,
+            length: claim.length,
+            description: Some(claim.note.clone()).filter(|note| !note.is_empty()),
+            ..ClaimRequest::any(ident(&claim.pool)?, key(&claim.key)?)
+        };
+        let command = Command::Claim(Box::new(request));
+        match self.ledger.submit(self.caller.clone(), command, self.patience).await?.reply {
+            Reply::Claimed { claim, .. } => Ok(object(&claim)),
+            Reply::Queued(_) => Err(BackendError::unknown("the claim waits for a backend of its own")),
+            _ => Err(odd_answer()),
+        }
+    }
+
+    async fn release(&self, pool: &str, object: &BackendObject) -> Result<GivenBack, BackendError> {
+        let id = object.reference.parse().map_err(|_| refused("the object is not one of this ledger"))?;
+        let target = ClaimRef { pool: ident(pool)?, key: key(&object.key)?, id: Some(id) };
+        match self.ledger.submit(self.caller.clone(), Command::Release(target), self.patience).await?.reply {
+            Reply::Released(Released::Done(_)) => Ok(GivenBack::Done),
+            Reply::Released(Released::AlreadyGone) | Reply::Gone(_) => Ok(GivenBack::AlreadyGone),
+            _ => Err(odd_answer()),
+        }
+    }
+
+    async fn look_up(&self, pool: &str, of: &str) -> Result<Vec<BackendObject>, BackendError> {
+        let key = key(of)?;
+        let found = self.look(pool, |book, name| book.claim(name, &key)).await?;
+        Ok(found.map(|view| object(&view.claim)).into_iter().collect())
+    }
+
+    async fn list(&self, pool: &str, prefix: &str, after: Option<&str>) -> Result<ObjectPage, BackendError> {
+        let after: Option<Address> =
+            after.map(str::parse).transpose().map_err(|_| refused("the cursor is not of this ledger"))?;
+        let page = self.look(pool, |book, name| {
+            let filter = ClaimFilter { pool: Some(name.clone()), ..ClaimFilter::default() };
+            let cursor = after.map(|address| ClaimCursor { pool: name.clone(), address });
+            book.claims(&filter, cursor.as_ref(), PAGE)
+        });
+        let page = page.await?;
+        let next = page.last().filter(|_| page.len() == PAGE).map(|last| last.claim.address.to_string());
+        let ours = page.iter().filter(|view| view.claim.key.as_str().starts_with(prefix));
+        Ok(ObjectPage { objects: ours.map(|view| object(&view.claim)).collect(), next })
+    }
+
+    async fn describe(&self, pool: &str) -> Result<BackendPoolInfo, BackendError> {
+        self.look(pool, Book::pool).await?.map(info).ok_or_else(|| no_such_pool(pool))
+    }
+
+    async fn changed(&self, pool: &str) -> Result<Option<String>, BackendError> {
+        // Counters would not do: one claim may take the place of another.
+        self.look(pool, |book, _| Some(book.seq().to_string())).await
+    }
+}
+
+fn info(status: PoolStatus) -> BackendPoolInfo {
+    let spec = status.pool.spec;
+    BackendPoolInfo {
+        family: spec.family,
+        network: spec.network,
+        ranges: spec.ranges,
+        exclude: spec.exclude,
+        gateway: spec.gateway,
+        use_reserved: spec.use_reserved,
+        length: spec.length,
+        size: status.usage.size,
+        free: status.usage.free,
+        installations: Vec::new(),
+    }
+}
+
+fn object(claim: &Arc<Claim>) -> BackendObject {
+    BackendObject {
+        reference: claim.id.to_string(),
+        key: claim.key.to_string(),
+        holder: Some(claim.owner.to_string()),
+        address: claim.address,
+        length: claim.length,
+        since: Some(claim.since),
+    }
+}
+
+fn ident(pool: &str) -> Result<Ident, BackendError> {
+    pool.parse().map_err(|_| no_such_pool(pool))
+}
+
+fn key(text: &str) -> Result<Key, BackendError> {
+    text.parse().map_err(|error: netstead_model::ParseError| refused(error.to_string()))
+}
+
+fn no_such_pool(pool: &str) -> BackendError {
+    BackendError::new(BackendErrorKind::NoSuchPool, format!("there is no pool `{pool}`")).fact("pool", pool)
+}
+
+fn refused(message: impl Into<String>) -> BackendError {
+    BackendError::new(BackendErrorKind::Refused, message)
+}
+
 fn odd_answer() -> BackendError {
-    BackendError::Unavailable { message: "the ledger gave an answer to another question".into() }
+    BackendError::unavailable("the ledger gave an answer to another question")
 }
 
 impl From<LedgerError> for BackendError {
     fn from(error: LedgerError) -> Self {
-        let message = error.to_string();
-        match error {
-            LedgerError::Refused(Refusal::NoSuchPool { pool }) => Self::NoSuchPool { pool },
-            LedgerError::Refused(Refusal::Exhausted { .. }) => Self::Exhausted { message },
-            LedgerError::Refused(
-                Refusal::AddressHeld { .. }
-                | Refusal::KeyHeld { .. }
-                | Refusal::NotYours { .. }
-                | Refusal::Reserved { .. }
-                | Refusal::Resting { .. }
-                | Refusal::Observed { .. }
-                | Refusal::WaitingForOther { .. },
-            ) => Self::Held { message },
-            LedgerError::Refused(_) => Self::Refused { message },
-            LedgerError::Unknown { .. } => Self::Unknown { message },
-            LedgerError::Unavailable { .. }
-            | LedgerError::NotLeading
-            | LedgerError::TooLate
-            | LedgerError::Gone { .. }
-            | LedgerError::Moved { .. }
-            | LedgerError::Unfinished { .. }
-            | LedgerError::Damaged { .. } => Self::Unavailable { message },
-        }
+        let kind = match &error {
+            LedgerError::Refused(refusal) => kind_of(refusal),
+            LedgerError::Unknown { .. } => BackendErrorKind::Unknown,
+            _ => BackendErrorKind::Unavailable,
+        };
+        Self::new(kind, error.to_string())
+    }
+}
+
+fn kind_of(refusal: &Refusal) -> BackendErrorKind {
+    match refusal {
+        Refusal::NoSuchPool { .. } => BackendErrorKind::NoSuchPool,
+        Refusal::Exhausted { .. } | Refusal::Paused => BackendErrorKind::Exhausted,
+        Refusal::AddressHeld { .. }
+        | Refusal::KeyHeld { .. }
+        | Refusal::NotYours { .. }
+        | Refusal::Reserved { .. }
+        | Refusal::Resting { .. }
+        | Refusal::Observed { .. }
+        | Refusal::WaitingForOther { .. } => BackendErrorKind::Held,
+        Refusal::NotInPool { .. } | Refusal::Withheld { .. } => BackendErrorKind::NotHere,
+        Refusal::Backend { kind, .. } => *kind,
+        _ => BackendErrorKind::Refused,
     }
 }

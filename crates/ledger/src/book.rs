@@ -6,12 +6,17 @@
 //! - `transaction`: one command after another, each all or nothing, with a way back.
 //! - `claiming`, `releasing`, `reserving`, `observing`, `pool_changes`: the commands.
 //! - `wait_queue`, `housekeeping`: claims that wait, and what ends by itself.
+//! - `drawing`, `draw_steps`, `draw_accounts`, `draw_view`: claims whose address comes out of a pool backend.
 //! - `pool_state`: one pool with its indexes. `free_addresses`, `free_prefixes`: its free space.
 //! - `slot_placement`: which pool a stored slot belongs to.
 //! - `view`, `block_view`, `pool_rows`: reading.
 
 mod block_view;
 mod claiming;
+mod draw_accounts;
+mod draw_steps;
+mod draw_view;
+mod drawing;
 mod free_addresses;
 mod free_prefixes;
 mod free_space;
@@ -39,6 +44,7 @@ use netstead_model::{Address, ClaimId, Ident, Kind, Observation, Pool, Reservati
 pub(crate) use self::transaction::MOST_RECORDS;
 pub use self::{
     block_view::BlockView,
+    draw_view::{DrawJob, DrawTask, OwnedObject},
     housekeeping::Served,
     transaction::{Batch, Savepoint},
     view::{AddressCursor, AddressFilter, AddressState, AddressView, ClaimCursor, ClaimFilter, ClaimView},
@@ -229,8 +235,15 @@ impl Book {
             slots.extend(own);
             self.add_orphans(&space, lost);
         } else {
-            state.waiting =
-                self.waiting.iter().filter(|(_, w)| w.pools.contains(name)).map(|(seq, _)| *seq).collect();
+            state.waiting = self
+                .waiting
+                .iter()
+                .filter(|(_, w)| w.draw.is_none() && w.pools.contains(name))
+                .map(|(seq, _)| *seq)
+                .collect();
+        }
+        for waiting in self.waiting.values().filter(|waiting| waiting.pools.first() == Some(name)) {
+            state.add_draw(waiting);
         }
         slots.extend(self.remove_orphans_in(&state));
         state.observed = self.observed_in(&state);
@@ -347,12 +360,19 @@ impl Book {
         for name in before.iter().flat_map(|waiting| &waiting.pools) {
             if let Some(state) = self.pools.get_mut(name) {
                 state.waiting.remove(&seq);
+                if let Some(before) = &before {
+                    state.remove_draw(before);
+                }
             }
         }
         if let Some(value) = value {
             for name in &value.pools {
                 if let Some(state) = self.pools.get_mut(name) {
-                    state.waiting.insert(seq);
+                    if value.draw.is_some() {
+                        state.add_draw(&value);
+                    } else {
+                        state.waiting.insert(seq);
+                    }
                 }
             }
             self.heard.entry(seq).or_insert(self.now);

@@ -1,11 +1,15 @@
 //! [`Command`] and [`Reply`]: what can be asked of the ledger, and what it answers.
 
+mod draw_step;
+
 use std::{sync::Arc, time::Duration};
 
 use netstead_model::{
     Address, Claim, ClaimRef, ClaimRequest, Ident, Key, Pool, PoolSpec, Range, Released, Reservation, Span,
     Waiting,
 };
+
+pub use self::draw_step::{DrawReply, DrawStep, OwedPlace};
 
 /// Who asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,6 +57,12 @@ pub enum Command {
         force: Option<String>,
         if_version: Option<u64>,
     },
+    /// Removes a pool with a backend and forgets what the backend still holds for it.
+    AbandonPool {
+        name: Ident,
+        reason: String,
+        if_version: Option<u64>,
+    },
     Claim(Box<ClaimRequest>),
     Release(ClaimRef),
     /// Gives the claim its full time again, or a new one.
@@ -88,12 +98,17 @@ pub enum Command {
     SyncFilePools(Vec<PoolSpec>),
     /// Ends the pause after a restore.
     Resume,
+    /// A step of the worker that asks pool backends.
+    Draw(Box<DrawStep>),
 }
 
 impl Command {
     /// Whether it may be too much for one commit; it is sent again then until nothing is left to do.
     pub(crate) fn may_take_several_commits(&self) -> bool {
-        matches!(self, Self::DeletePool { .. } | Self::Observe(_) | Self::SyncFilePools(_))
+        matches!(
+            self,
+            Self::DeletePool { .. } | Self::AbandonPool { .. } | Self::Observe(_) | Self::SyncFilePools(_)
+        )
     }
 }
 
@@ -124,9 +139,12 @@ pub struct Sighting {
 pub enum Reply {
     Pool(Arc<Pool>),
     /// `left` claims are still to go, which takes more commits; the facade goes on until none is.
+    ///
+    /// `owed` addresses of its backend are still to be given back; the pool is removed when they are.
     PoolDeleted {
         released: u64,
         left: u64,
+        owed: u64,
     },
     Claimed {
         claim: Arc<Claim>,
@@ -159,6 +177,7 @@ pub enum Reply {
         more: bool,
     },
     Resumed,
+    Drawn(DrawReply),
 }
 
 /// How a claim came by its address.
@@ -174,8 +193,8 @@ pub enum Outcome {
 /// Long work takes several commits: adds the answers up, and says whether there is more to do.
 pub(crate) fn add_up(sum: Option<Reply>, reply: Reply) -> (Reply, bool) {
     match (sum, reply) {
-        (Some(Reply::PoolDeleted { released: before, .. }), Reply::PoolDeleted { released, left }) => {
-            (Reply::PoolDeleted { released: before + released, left }, left > 0)
+        (Some(Reply::PoolDeleted { released: before, .. }), Reply::PoolDeleted { released, left, owed }) => {
+            (Reply::PoolDeleted { released: before + released, left, owed }, left > 0)
         }
         (_, reply @ Reply::PoolDeleted { left, .. }) => (reply, left > 0),
         (Some(first @ Reply::Observed { .. }), Reply::Observed { more, .. }) => (first, more),

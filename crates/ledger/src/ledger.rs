@@ -157,6 +157,10 @@ impl Ledger {
         self.shared.book()
     }
 
+    pub(crate) fn omits(&self, what: Sabotage) -> bool {
+        self.shared.options.omits(what)
+    }
+
     /// Whether this process leads; changes wake.
     pub fn role(&self) -> watch::Receiver<Role> {
         self.shared.role.subscribe()

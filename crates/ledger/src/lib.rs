@@ -28,7 +28,10 @@ pub mod book;
 mod bulk_load;
 pub mod check;
 pub mod command;
+#[cfg(feature = "testing")]
+pub mod contract;
 pub mod damage;
+mod draw_worker;
 mod events;
 mod fencing;
 mod follower;
@@ -50,9 +53,15 @@ pub use self::{
     backend::LedgerBackend,
     book::{
         AddressCursor, AddressFilter, AddressState, AddressView, BlockView, Book, ClaimCursor, ClaimFilter,
-        ClaimView, Moment,
+        ClaimView, DrawJob, DrawTask, Moment, OwnedObject,
     },
-    command::{Caller, Command, MOST_ENTRIES, Outcome, Reply, Report, Sighting},
+    command::{
+        Caller, Command, DrawReply, DrawStep, MOST_ENTRIES, Outcome, OwedPlace, Reply, Report, Sighting,
+    },
+    draw_worker::{
+        BackendHealth, Backends, Described, DrawOptions, DrawStatus, DrawWorker, Drift, DriftKind,
+        RestoreError, UpstreamError, complete_from,
+    },
     events::{EventPage, EventQuery},
     ledger::{Done, Freshness, Ledger, ReadAnswer, Role},
     options::{Counters, Health, Options},

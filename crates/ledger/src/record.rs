@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use netstead_model::{
-    Address, Claim, ClaimId, Event, Family, Ident, Key, Kind, Observation, Pool, Reservation, Waiting,
+    Address, Claim, ClaimId, Drawn, Event, Family, Ident, Key, Kind, Observation, Pool, Reservation, Waiting,
     serde_arc,
 };
 use netstead_store::Write;
@@ -134,6 +134,9 @@ pub struct Rest {
     /// Ledger time of the release, in milliseconds.
     pub freed: u64,
     pub at: Timestamp,
+    /// The backend's object, until the backend has it back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drawn: Option<Box<Drawn>>,
 }
 
 impl Slot {

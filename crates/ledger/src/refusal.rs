@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use netstead_model::{Address, ClaimId, Ident, Key, Span};
+use netstead_model::{Address, BackendErrorKind, ClaimId, Ident, Key, Span};
 
 /// A decision against a request: nothing changed. One variant per thing the caller does next.
 ///
@@ -73,6 +73,9 @@ pub enum Refusal {
         "this ledger was restored from a backup and hands out no address by itself until `netstead resume`; exact claims work"
     )]
     Paused,
+    /// A backend refused the claim.
+    #[error("backend `{backend}` of pool `{pool}`: {message}")]
+    Backend { pool: Ident, backend: Ident, kind: BackendErrorKind, message: String },
     /// One of several commands that were sent as one; nothing of them was done.
     #[error("entry {place}, `{key}`: {refusal}")]
     Entry {

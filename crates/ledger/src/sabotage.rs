@@ -26,6 +26,20 @@ pub enum Sabotage {
     ConfirmingRefusals,
     /// A follower that missed a commit notices.
     Gaps,
+    /// A backend is always asked for a claim with the same key.
+    DrawKey,
+    /// A request to a backend is stored before it is sent.
+    DrawAsked,
+    /// A backend is asked by the leader only.
+    DrawEpoch,
+    /// A key that may have been asked for is looked up before it is asked for again.
+    DrawLookUp,
+    /// A given-back address stays taken until the backend confirms.
+    DrawGiveBack,
+    /// An ended claim is remembered until the backend holds nothing for it.
+    DrawWithdrawn,
+    /// A backend's answer is bound only if nothing speaks against it.
+    DrawBindable,
 }
 
 impl Sabotage {
@@ -40,6 +54,17 @@ impl Sabotage {
         Self::Confirming,
         Self::ConfirmingRefusals,
         Self::Gaps,
+    ];
+
+    /// Those that concern pool backends; the simulation of backends looks for them.
+    pub const BACKENDS: [Self; 7] = [
+        Self::DrawKey,
+        Self::DrawAsked,
+        Self::DrawEpoch,
+        Self::DrawLookUp,
+        Self::DrawGiveBack,
+        Self::DrawWithdrawn,
+        Self::DrawBindable,
     ];
 }
 

@@ -33,6 +33,7 @@ use std::{
     time::Duration,
 };
 
+use netstead_model::Waiting;
 use netstead_store::Version;
 use tokio::{
     sync::{mpsc, oneshot},
@@ -215,10 +216,25 @@ impl Writer {
     }
 }
 
+impl Request {
+    /// Whether a backend is to answer while the caller, who did not ask to wait, is kept.
+    fn wants_backend_at_once(&self, waiting: &Waiting) -> bool {
+        let asks_to_wait = match &self.command {
+            Command::Claim(request) => request.wait.is_some() || request.keep,
+            _ => true,
+        };
+        waiting.draw.is_some() && !asks_to_wait
+    }
+}
+
 impl Waiter {
     /// The refusal for a caller whose claim got no address in time.
     fn refusal(&self, book: &Book) -> Option<Refusal> {
         let Reply::Queued(waiting) = &self.queued else { return None };
+        let now = book.waiting_at(waiting.seq).unwrap_or(waiting);
+        if let Some(refusal) = book.draw_refusal(now) {
+            return Some(refusal);
+        }
         waiting.pools.first().map(|pool| book.exhausted(pool))
     }
 }

@@ -3,8 +3,8 @@
 use std::{borrow::Cow, sync::Arc};
 
 use netstead_model::{
-    Address, Claim, ClaimId, ClaimRequest, Details, EventKind, Family, Ident, Key, PoolChoice, Span, Subject,
-    Want,
+    Address, Claim, ClaimId, ClaimRequest, Details, Drawn, EventKind, Family, Ident, Key, PoolChoice, Span,
+    Subject, Want,
 };
 
 use super::{
@@ -34,6 +34,11 @@ impl Transaction<'_> {
             if let Some(claim) = self.pool(name)?.held_by(&request.key).cloned() {
                 return self.claim_again(&claim, request);
             }
+        }
+        if let [name] = &*pools
+            && self.pool(name)?.pool.spec.upstream.is_some()
+        {
+            return self.draw(name, request);
         }
         let queued = self.queued(&pools, &request.key);
         if let Some(other) = queued.iter().find(|waiting| waiting.owner != *self.caller.owner()) {
@@ -67,14 +72,26 @@ impl Transaction<'_> {
             PoolChoice::Pools(names) if names.len() == 1 => Ok(Cow::Borrowed(names)),
             PoolChoice::Pools(names) => {
                 for name in names {
-                    self.pool(name)?;
+                    if self.pool(name)?.pool.spec.upstream.is_some() {
+                        let reason = format!("pool `{name}` has a backend: claim from it alone");
+                        return Err(Refusal::invalid("pools", reason));
+                    }
                 }
                 Ok(Cow::Borrowed(names))
             }
             PoolChoice::Select(selector) => {
                 let matching =
                     self.book.pools.values().filter(|state| selector.matches(&state.pool.spec.labels));
-                let names: Vec<Ident> = matching.map(|state| state.pool.name().clone()).collect();
+                let (drawn, own): (Vec<_>, Vec<_>) =
+                    matching.partition(|state| state.pool.spec.upstream.is_some());
+                let names: Vec<Ident> = own.iter().map(|state| state.pool.name().clone()).collect();
+                if let (true, Some(drawn)) = (names.is_empty(), drawn.first()) {
+                    let reason = format!(
+                        "only pools with a backend match, and a selector skips them: claim from `{}` by name",
+                        drawn.pool.name()
+                    );
+                    return Err(Refusal::invalid("select", reason));
+                }
                 if names.is_empty() {
                     return Err(Refusal::NothingSelected { selector: selector.to_string() });
                 }
@@ -193,6 +210,19 @@ impl Transaction<'_> {
             return Err(Refusal::NotInPool { address: address.to_string(), pool: pools_first(pools) });
         };
         let state = self.open_pool(name)?;
+        let found = self.check_address(state, address, request)?;
+        self.check_quota(state)?;
+        Ok((name, found.0, found.1))
+    }
+
+    /// Whether the address can be given to the caller, its quota aside.
+    pub(super) fn check_address(
+        &self,
+        state: &PoolState,
+        address: Address,
+        request: &ClaimRequest,
+    ) -> Result<(u128, Option<u8>), Refusal> {
+        let name = state.pool.name();
         let length = self.book.length_for(state, request.length)?;
         let stored = state.stored_length(length);
         let shown = Refusal::shown(address, stored);
@@ -221,8 +251,7 @@ impl Transaction<'_> {
         {
             return Err(self.observed_refusal(state, number, shown));
         }
-        self.check_quota(state)?;
-        Ok((name, first, stored))
+        Ok((first, stored))
     }
 
     fn check_slots(
@@ -272,13 +301,13 @@ impl Transaction<'_> {
         }
     }
 
-    fn open_pool(&self, name: &Ident) -> Result<&PoolState, Refusal> {
+    pub(super) fn open_pool(&self, name: &Ident) -> Result<&PoolState, Refusal> {
         let state = self.pool(name)?;
         if state.pool.closing { Err(Refusal::PoolClosing { pool: name.clone() }) } else { Ok(state) }
     }
 
-    fn check_quota(&self, state: &PoolState) -> Result<(), Refusal> {
-        let held = state.held_count(self.caller.owner());
+    pub(super) fn check_quota(&self, state: &PoolState) -> Result<(), Refusal> {
+        let held = self.book.counted_for(state, self.caller.owner());
         match state.pool.spec.max_per_owner {
             Some(most) if held >= most => Err(Refusal::QuotaReached {
                 pool: state.pool.name().clone(),
@@ -297,6 +326,17 @@ impl Transaction<'_> {
         number: u128,
         length: Option<u8>,
         request: &ClaimRequest,
+    ) -> Result<Arc<Claim>, Refusal> {
+        self.bind_drawn(pool, (number, length), request, None)
+    }
+
+    /// As [`Self::bind`], of an address that a backend holds for us.
+    pub(super) fn bind_drawn(
+        &mut self,
+        pool: &Ident,
+        (number, length): (u128, Option<u8>),
+        request: &ClaimRequest,
+        drawn: Option<Box<Drawn>>,
     ) -> Result<Arc<Claim>, Refusal> {
         let state = self.pool(pool)?;
         let address =
@@ -326,6 +366,7 @@ impl Transaction<'_> {
             since: self.moment.wall,
             ttl: new_ttl(None, request.ttl),
             details: new_details(&Details::default(), request),
+            drawn,
         });
         self.put(Record::Slot(SlotKey { space, number, length }, Some(Slot::Held(claim.clone()))));
         self.event(EventKind::Claimed, None, Some(Subject::Claim(claim.clone())), None);

@@ -8,7 +8,7 @@ use super::{
     Batch, Book, Moment,
     pool_state::PoolState,
     transaction::{MOST_RECORDS, Transaction},
-    wait_queue::{SILENCE_MS, request_of},
+    wait_queue::{SILENCE_MS, may_lapse, request_of},
 };
 use crate::{
     command::Caller,
@@ -33,7 +33,11 @@ impl Book {
         let rests =
             self.pools.values().filter(|s| !s.waiting.is_empty()).filter_map(|s| s.next_rest_end(self.now));
         let sightings = self.sighting_ends.first().map(|(end, ..)| *end);
-        let silence = self.heard.iter().filter(|(seq, _)| self.waiting.get(seq).is_some_and(|w| !w.keep));
+        if self.next_emptied_pool().is_some() {
+            return Some(self.now);
+        }
+        let silence =
+            self.heard.iter().filter(|(seq, _)| self.waiting.get(seq).is_some_and(|w| may_lapse(w)));
         let silence = silence.map(|(_, heard)| heard.saturating_add(SILENCE_MS)).min();
         leases.chain(rests).chain(sightings).chain(silence).min()
     }
@@ -59,6 +63,7 @@ impl Book {
             let mut turn = Transaction { book: self, batch, moment, caller: &system };
             turn.leave_queue(&waiting, "its caller went away");
         }
+        self.remove_emptied_pools(most, batch, moment, &system);
         self.serve_queue(most, batch, moment)
     }
 

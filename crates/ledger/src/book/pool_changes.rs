@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Claims, places in the queue and reservations that one commit ends when a pool is forced out.
-const EVICTED_AT_ONCE: usize = 48;
+pub(super) const EVICTED_AT_ONCE: usize = 48;
 /// How large they may be, with all their labels and names: each stands in the event of its end.
 const EVICTED_BYTES: usize = MAX_BYTES / 2;
 /// Pools of the configuration file changed by one commit.
@@ -61,7 +61,7 @@ impl Transaction<'_> {
         self.change_pool(&before, spec, Origin::Api)
     }
 
-    fn changeable(&self, name: &Ident, if_version: Option<u64>) -> Result<Arc<Pool>, Refusal> {
+    pub(super) fn changeable(&self, name: &Ident, if_version: Option<u64>) -> Result<Arc<Pool>, Refusal> {
         let pool = self.pool(name)?.pool.clone();
         if pool.origin == Origin::File {
             return Err(Refusal::ReadOnly { pool: name.clone() });
@@ -89,6 +89,7 @@ impl Transaction<'_> {
         if before.spec.kind() != spec.kind() {
             return Err(Refusal::invalid("ranges", "the kind of address cannot change: make a new pool"));
         }
+        self.check_upstream(before, spec)?;
         let within = self.book.enclosing_prefix(spec)?;
         self.check_stranded(spec)?;
         let version = self.next_seq();
@@ -141,7 +142,7 @@ impl Transaction<'_> {
     ) -> Result<Reply, Refusal> {
         if if_version.is_some() && !self.book.pools.contains_key(name) {
             // Who names a version has seen the pool: it is gone already, perhaps by this very request.
-            return Ok(Reply::PoolDeleted { released: 0, left: 0 });
+            return Ok(Reply::PoolDeleted { released: 0, left: 0, owed: 0 });
         }
         let before = self.changeable(name, if_version)?;
         let state = self.pool(name)?;
@@ -152,8 +153,10 @@ impl Transaction<'_> {
         let reason = force.unwrap_or("the pool was deleted").to_owned();
         let released = self.evict(name, &reason)?;
         let state = self.pool(name)?;
-        let left = state.claims() + state.waiting.len() as u64 + state.reservations.len() as u64;
-        if left > 0 {
+        let left =
+            state.claims() + (state.waiting.len() + state.drawing.len() + state.reservations.len()) as u64;
+        let owed = state.owes();
+        if left + owed > 0 {
             if !before.closing {
                 // The version stays, so that a caller that named it may go on deleting.
                 let closing = Arc::new(Pool { closing: true, ..Pool::clone(&before) });
@@ -161,11 +164,11 @@ impl Transaction<'_> {
                 let (was, is) = (Subject::Pool(before), Subject::Pool(closing));
                 self.event(EventKind::PoolUpdated, Some(was), Some(is), Some(&reason));
             }
-            return Ok(Reply::PoolDeleted { released, left });
+            return Ok(Reply::PoolDeleted { released, left, owed });
         }
         self.put(Record::Pool(name.clone(), None));
         self.event(EventKind::PoolDeleted, Some(Subject::Pool(before)), None, force);
-        Ok(Reply::PoolDeleted { released, left: 0 })
+        Ok(Reply::PoolDeleted { released, left: 0, owed: 0 })
     }
 
     /// Ends claims, places in the queue and reservations of a pool, as many as one commit takes.
@@ -177,7 +180,8 @@ impl Transaction<'_> {
             .filter_map(|slot| if let Slot::Held(claim) = slot { Some(claim) } else { None });
         let mut room = EvictionBudget::new(reason);
         let claims: Vec<Arc<Claim>> = held.take_while(|claim| room.has_room_for(*claim)).cloned().collect();
-        let queue = state.waiting.iter().filter_map(|seq| self.book.waiting.get(seq));
+        let queue = state.waiting.iter().chain(state.drawing.values());
+        let queue = queue.filter_map(|seq| self.book.waiting.get(seq));
         let waiting: Vec<Arc<Waiting>> =
             queue.take_while(|waiting| room.has_room_for(*waiting)).cloned().collect();
         let reserved = state.reservations.values();

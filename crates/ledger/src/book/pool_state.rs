@@ -28,6 +28,14 @@ pub struct PoolState {
     pub(super) observed: BTreeSet<u128>,
     /// Places in the queue.
     pub(super) waiting: BTreeSet<u64>,
+    /// In a pool with a backend: claims that wait for it, and those that ended and may hold something there.
+    pub(super) draws: BTreeSet<u64>,
+    /// Of those, the ones that still want an address.
+    pub(super) drawing: HashMap<Key, u64>,
+    /// Resting addresses that the backend has not got back.
+    pub(super) owed: BTreeSet<u128>,
+    /// How often each key at the backend is in use.
+    pub(super) remote_keys: HashMap<Arc<str>, u32>,
     keys: HashSet<ByKey>,
     /// Claims with hostnames of their own.
     hostnamed: u64,
@@ -79,6 +87,10 @@ impl PoolState {
             reservations: BTreeMap::new(),
             observed: BTreeSet::new(),
             waiting: BTreeSet::new(),
+            draws: BTreeSet::new(),
+            drawing: HashMap::default(),
+            owed: BTreeSet::new(),
+            remote_keys: HashMap::default(),
             keys: HashSet::default(),
             hostnamed: 0,
             owners: HashMap::default(),
@@ -137,7 +149,11 @@ impl PoolState {
     /// What `key` of `owner` gave back last, if it still rests and could be handed out but for that.
     pub fn resting_for(&self, key: &Key, owner: &str, length: u8, now: u64) -> Option<u128> {
         let rests = self.resting_keys.get(key)?.iter().filter_map(|number| match self.slots.get(number) {
-            Some(Slot::Rested(rest)) if *rest.owner == *owner && self.rest_left(rest, now) > 0 => Some(rest),
+            Some(Slot::Rested(rest))
+                if *rest.owner == *owner && self.rest_left(rest, now) > 0 && self.may_return(rest) =>
+            {
+                Some(rest)
+            }
             _ => None,
         });
         let whole = rests.filter(|rest| self.only_rests(rest.address.number(), length, now));
@@ -175,7 +191,8 @@ impl PoolState {
     fn is_busy(&self, slot: &Slot, now: u64) -> bool {
         match slot {
             Slot::Held(_) => true,
-            Slot::Rested(rest) => self.rest_left(rest, now) > 0,
+            // A backend that has not got it back counts it as held.
+            Slot::Rested(rest) => rest.drawn.is_some() || self.rest_left(rest, now) > 0,
         }
     }
 
@@ -225,7 +242,7 @@ impl PoolState {
             observed,
             free: self.free.count(),
             claims: self.claims(),
-            waiting: self.waiting.len() as u64,
+            waiting: (self.waiting.len() + self.drawing.len()) as u64,
         }
     }
 

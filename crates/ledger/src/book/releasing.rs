@@ -55,6 +55,7 @@ impl Transaction<'_> {
             fixed: claim.fixed,
             freed: self.moment.now,
             at: self.moment.wall,
+            drawn: claim.drawn.clone(),
         });
         let place = SlotKey { space, number: claim.address.number(), length: claim.length };
         self.put(Record::Slot(place, Some(Slot::Rested(rest))));
@@ -130,7 +131,8 @@ impl Transaction<'_> {
         }
         let owner = owner.unwrap_or(&claim.owner).clone();
         let state = self.pool(&target.pool)?;
-        let (held, most) = (state.held_count(&owner), state.pool.spec.max_per_owner.unwrap_or(u32::MAX));
+        let (held, most) =
+            (self.book.counted_for(state, &owner), state.pool.spec.max_per_owner.unwrap_or(u32::MAX));
         if owner != claim.owner && held >= most {
             return Err(Refusal::QuotaReached { pool: target.pool.clone(), owner, held, most });
         }

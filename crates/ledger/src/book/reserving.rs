@@ -31,6 +31,13 @@ impl Transaction<'_> {
             return self.reserve_again(existing, range, description);
         }
         check_new_key(key)?;
+        if let Some(upstream) = &state.pool.spec.upstream {
+            let reason = format!(
+                "pool `{pool}` has a backend, which knows no reservation of ours: set it aside at `{}`",
+                upstream.backend
+            );
+            return Err(Refusal::invalid("pool", reason));
+        }
         if state.pool.closing {
             return Err(Refusal::PoolClosing { pool: pool.clone() });
         }

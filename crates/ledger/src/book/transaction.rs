@@ -159,6 +159,7 @@ impl Transaction<'_> {
             Command::DeletePool { name, force, if_version } => {
                 self.delete_pool(name, force.as_deref(), *if_version)
             }
+            Command::AbandonPool { name, reason, if_version } => self.abandon_pool(name, reason, *if_version),
             Command::Claim(request) => self.claim(request),
             Command::Release(target) => self.release(target),
             Command::Renew { target, ttl } => self.renew(target, *ttl),
@@ -172,6 +173,7 @@ impl Transaction<'_> {
             Command::Abandon { pool, key } => self.abandon(pool, key),
             Command::SyncFilePools(specs) => self.sync_file_pools(specs),
             Command::Resume => Ok(self.resume()),
+            Command::Draw(step) => self.draw_step(step),
         }
     }
 
@@ -186,6 +188,10 @@ impl Transaction<'_> {
                 Command::Claim(request) if request.wait.is_some() => {
                     let alone = Refusal::invalid("wait", "only a single claim can wait, not one of several");
                     (&request.key, Err(alone))
+                }
+                Command::Claim(request) if self.draws_from_backend(&request.from) => {
+                    let reason = "a pool with a backend serves single claims only, not one of several";
+                    (&request.key, Err(Refusal::invalid("pools", reason)))
                 }
                 Command::Claim(request) => (&request.key, self.decide(entry)),
                 Command::Release(target) | Command::Renew { target, .. } | Command::Move { target, .. } => {

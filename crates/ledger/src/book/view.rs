@@ -60,6 +60,12 @@ pub enum AddressState {
         left: Duration,
         last_claim: ClaimId,
     },
+    /// Its rest is over, and the backend it came from has not got it back yet.
+    GivingBack {
+        key: Key,
+        owner: Arc<str>,
+        last_claim: ClaimId,
+    },
     Reserved(Arc<Reservation>),
     Observed,
     Withheld(&'static str),
@@ -90,6 +96,7 @@ impl AddressState {
         match self {
             Self::Held(_) => "held",
             Self::Resting { .. } => "resting",
+            Self::GivingBack { .. } => "giving-back",
             Self::Reserved(_) => "reserved",
             Self::Observed => "observed",
             Self::Withheld(reason) if reason.contains("gateway") => "gateway",
@@ -132,6 +139,9 @@ impl Book {
 
     pub fn waiting_claim(&self, pool: &Ident, key: &Key) -> Option<Arc<Waiting>> {
         let state = self.pools.get(pool)?;
+        if let Some(drawing) = state.drawing.get(key).and_then(|seq| self.waiting.get(seq)) {
+            return Some(drawing.clone());
+        }
         state
             .waiting
             .iter()
@@ -269,6 +279,11 @@ impl Book {
     pub(super) fn slot_view(&self, state: &PoolState, slot: &Slot) -> Option<AddressView> {
         let shows = match slot {
             Slot::Held(claim) => AddressState::Held(self.claim_view(state, claim)),
+            Slot::Rested(rest) if state.gives_back(rest, self.now) => AddressState::GivingBack {
+                key: rest.key.clone(),
+                owner: rest.owner.clone(),
+                last_claim: rest.claim,
+            },
             Slot::Rested(rest) => AddressState::Resting {
                 key: rest.key.clone(),
                 owner: rest.owner.clone(),

@@ -32,7 +32,9 @@ impl Transaction<'_> {
             return Vec::new();
         }
         let seqs = pools.iter().filter_map(|name| self.book.pools.get(name)).flat_map(|state| &state.waiting);
-        let waiting = seqs.filter_map(|seq| self.book.waiting.get(seq)).filter(|waiting| waiting.key == *key);
+        let drawing = pools.iter().filter_map(|name| self.book.pools.get(name)?.drawing.get(key));
+        let waiting = seqs.chain(drawing).filter_map(|seq| self.book.waiting.get(seq));
+        let waiting = waiting.filter(|waiting| waiting.key == *key);
         let mut found: Vec<Arc<Waiting>> = waiting.cloned().collect();
         found.sort_by_key(|waiting| waiting.seq);
         found.dedup_by_key(|waiting| waiting.seq);
@@ -52,7 +54,8 @@ impl Transaction<'_> {
             self.book.note_caller_present(waiting.seq);
             return Ok(Reply::Queued(self.queue_up_again(waiting, request)));
         }
-        if self.book.waiting.len() >= MOST_WAITING {
+        let in_line = self.book.waiting.values().filter(|waiting| waiting.draw.is_none()).count();
+        if in_line >= MOST_WAITING {
             return Err(full);
         }
         if pools.len() > MOST_POOLS {
@@ -72,6 +75,7 @@ impl Transaction<'_> {
             ttl: new_ttl(None, request.ttl),
             details: waiting_details(&Details::default(), request),
             keep: request.keep,
+            draw: None,
         });
         self.put(Record::Waiting(waiting.seq, Some(waiting.clone())));
         self.event(EventKind::Waiting, None, Some(Subject::Waiting(waiting.clone())), None);
@@ -79,13 +83,16 @@ impl Transaction<'_> {
     }
 
     /// Confirms a place in the queue, with other details if other ones are given. Where and for what it waits stays.
-    fn queue_up_again(&mut self, waiting: Arc<Waiting>, request: &ClaimRequest) -> Arc<Waiting> {
+    pub fn queue_up_again(&mut self, waiting: Arc<Waiting>, request: &ClaimRequest) -> Arc<Waiting> {
         let mut changed = Waiting {
             ttl: new_ttl(waiting.ttl, request.ttl),
             details: waiting_details(&waiting.details, request),
             keep: request.keep,
             ..Waiting::clone(&waiting)
         };
+        if let Some(draw) = &mut changed.draw {
+            draw.waits |= request.wait.is_some() || request.keep;
+        }
         if changed == *waiting {
             return waiting;
         }
@@ -128,7 +135,11 @@ impl Transaction<'_> {
         Ok(Reply::Gone(!queued.is_empty()))
     }
 
+    /// Ends a waiting claim. One that a backend may have been asked for stays, as withdrawn.
     pub fn leave_queue(&mut self, waiting: &Arc<Waiting>, reason: &str) {
+        if waiting.draw.as_ref().is_some_and(|draw| draw.asked) {
+            return self.withdraw(waiting, None, reason);
+        }
         self.put(Record::Waiting(waiting.seq, None));
         self.event(EventKind::Abandoned, Some(Subject::Waiting(waiting.clone())), None, Some(reason));
     }
@@ -183,13 +194,18 @@ impl Book {
     pub(super) fn silent(&self, most: usize) -> Vec<Arc<Waiting>> {
         let silent = |waiting: &&Arc<Waiting>| {
             let heard = self.heard.get(&waiting.seq).copied().unwrap_or(self.now);
-            !waiting.keep && heard.saturating_add(SILENCE_MS) <= self.now
+            may_lapse(waiting) && heard.saturating_add(SILENCE_MS) <= self.now
         };
         self.waiting.values().filter(silent).take(most).cloned().collect()
     }
 }
 
-fn waiting_details(was: &Details, request: &ClaimRequest) -> Details {
+/// Whether it ends when its caller is silent.
+pub(super) fn may_lapse(waiting: &Waiting) -> bool {
+    !waiting.keep && waiting.draw.as_ref().is_none_or(|draw| draw.is_live())
+}
+
+pub(super) fn waiting_details(was: &Details, request: &ClaimRequest) -> Details {
     new_details(was, request).map_or_else(Details::default, |details| *details)
 }
 

@@ -4,7 +4,7 @@ use crate::record;
 
 /// Every key there may be, as `docs/reference/store.md` writes it: a test compares the two. `<…>` stands for one part
 /// of a key; at its end, for all that follows.
-pub const KEYS: [&str; 35] = [
+pub const KEYS: [&str; 39] = [
     "meta/epoch",
     "meta/format",
     "meta/restoring",
@@ -34,6 +34,10 @@ pub const KEYS: [&str; 35] = [
     "engine/history/<number>",
     "engine/lately/<provider>/<name>",
     "engine/doubt/<provider>/<zone>",
+    "engine/ipam/provider/<name>",
+    "engine/ipam/guard/<provider>",
+    "engine/ipam/plan/<provider>/<generation>/<part>",
+    "engine/ipam/owned/<provider>/<object>",
     "engine/pause/<scope>",
     "engine/told",
     "engine/target/<provider>",

@@ -1,6 +1,6 @@
 //! Answers callers, readers and subscribers once a group is durable, or has failed.
 
-use std::sync::atomic::Ordering::Relaxed;
+use std::{sync::atomic::Ordering::Relaxed, time::Duration};
 
 use super::{Waiter, Writer, commit_group::Group};
 use crate::{
@@ -10,6 +10,9 @@ use crate::{
     refusal::LedgerError,
     shared_state::State,
 };
+
+/// How long a caller that does not wait is kept for the answer of a backend.
+const BACKEND_PATIENCE: Duration = Duration::from_secs(10);
 
 impl Writer {
     /// A commit of ours is durable: notes its head.
@@ -42,12 +45,16 @@ impl Writer {
         let now = self.shared.clock.monotonic();
         for (request, result) in group.answers {
             match result {
-                Ok(queued @ Reply::Queued(_)) if !request.wait.is_zero() => {
-                    if let Reply::Queued(waiting) = &queued {
-                        let until = now.saturating_add(request.wait);
-                        let waiter = Waiter { until, queued: queued.clone(), request };
-                        self.waiters.entry(waiting.seq).or_default().push(waiter);
-                    }
+                Ok(Reply::Queued(waiting))
+                    if !request.wait.is_zero() || request.wants_backend_at_once(&waiting) =>
+                {
+                    let seq = waiting.seq;
+                    // A backend is given a moment to answer, also where the caller did not ask to wait.
+                    let patience = request.deadline.saturating_sub(now).min(BACKEND_PATIENCE);
+                    let wait = if request.wait.is_zero() { patience } else { request.wait };
+                    let until = now.saturating_add(wait);
+                    let waiter = Waiter { until, queued: Reply::Queued(waiting), request };
+                    self.waiters.entry(seq).or_default().push(waiter);
                 }
                 result => {
                     // A caller that is gone will ask again.
@@ -67,14 +74,20 @@ impl Writer {
             return;
         }
         let book = self.shared.book();
-        let gone = self.waiters.extract_if(.., |place, _| book.waiting_at(*place).is_none());
+        let ended = |place: &u64, _: &mut Vec<Waiter>| {
+            let waiting = book.waiting_at(*place);
+            waiting.is_none_or(|waiting| waiting.draw.as_ref().is_some_and(|draw| !draw.is_live()))
+        };
+        let gone = self.waiters.extract_if(.., ended);
         for waiter in gone.flat_map(|(_, waiters)| waiters) {
             let Reply::Queued(waiting) = &waiter.queued else { continue };
             let claims = waiting.pools.iter().filter_map(|pool| book.claim(pool, &waiting.key));
             let claim = claims.map(|view| view.claim).find(|claim| claim.owner == waiting.owner);
             let result = match (claim, waiter.refusal(&book)) {
                 (Some(claim), _) => {
-                    Ok(Done { reply: Reply::Claimed { claim, outcome: Outcome::Repeated }, seq })
+                    let new = claim.drawn.is_some();
+                    let outcome = if new { Outcome::Created } else { Outcome::Repeated };
+                    Ok(Done { reply: Reply::Claimed { claim, outcome }, seq })
                 }
                 (None, Some(refusal)) => Err(refusal.into()),
                 (None, None) => continue,

@@ -84,7 +84,8 @@ impl Writer {
             let (late, early): (Vec<_>, Vec<_>) = waiters.into_iter().partition(|waiter| waiter.until <= now);
             let (mark, size) = (book.savepoint(&group.batch), group.size());
             let waiting = book.waiting_at(seq).cloned();
-            let kept = waiting.clone().filter(|waiting| waiting.keep);
+            // A claim at a backend goes on: it lapses only when its caller stays away.
+            let kept = waiting.clone().filter(|waiting| waiting.keep || waiting.draw.is_some());
             let last = late.last().filter(|_| early.is_empty() && kept.is_none());
             if let (Some(Waiter { request, .. }), Some(waiting)) = (last, waiting)
                 && let Some(pool) = waiting.pools.first()

@@ -292,7 +292,7 @@ pub(crate) async fn a11_what_is_large_still_goes_in_time() {
     let force = Some("it goes".to_owned());
     let gone = house
         .ask("admin", Command::DeletePool { name: spec("lan", "10.0.0.1").name, force, if_version: None });
-    assert_eq!(gone.await, Ok(Reply::PoolDeleted { released: 100, left: 0 }));
+    assert_eq!(gone.await, Ok(Reply::PoolDeleted { released: 100, left: 0, owed: 0 }));
     assert!(house.say("ann", Command::Release(target("lan", "k1", None))).await.contains("no pool"));
 }
 
@@ -338,7 +338,7 @@ pub(crate) async fn a11_a_pool_goes_whatever_waits_there_or_is_reserved() {
     let force = Some("it goes".to_owned());
     let gone = house
         .ask("admin", Command::DeletePool { name: spec("lan", "10.0.0.1").name, force, if_version: None });
-    assert_eq!(gone.await, Ok(Reply::PoolDeleted { released: 14, left: 0 }));
+    assert_eq!(gone.await, Ok(Reply::PoolDeleted { released: 14, left: 0, owed: 0 }));
     let log = house.log().await;
     let count = |what: &str| log.iter().filter(|kind| **kind == what).count();
     assert_eq!((count("abandoned"), count("unreserved")), (60, 6));

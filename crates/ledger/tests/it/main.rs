@@ -13,6 +13,7 @@ mod commit_pipelining;
 mod concurrent_claims;
 mod damage;
 mod determinism;
+mod drawing;
 mod every_store;
 mod faults;
 mod following;

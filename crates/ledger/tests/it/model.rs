@@ -109,6 +109,7 @@ impl Model {
             Command::Observe(report) => Ok(self.observe(report)),
             Command::Abandon { pool, key } => self.abandon(caller, pool, key),
             Command::SyncFilePools(_) => panic!("the tests of pools have it"),
+            Command::AbandonPool { .. } | Command::Draw(_) => panic!("the tests of backends have it"),
             Command::Resume => {
                 self.seq += u64::from(self.paused);
                 self.paused = false;

@@ -93,7 +93,7 @@ pub(crate) async fn a_pool_in_use_stays_unless_forced_with_a_reason() {
     assert_snapshot!(house.say("admin", delete("lan", None, Some(version))).await, @"refused: pool `lan` has 300 claims and 0 reservations; release them, or force it with a reason");
     // It takes several commits, each of which names the version the caller has seen.
     let gone = house.ask("admin", delete("lan", Some("the lab moves"), Some(version))).await;
-    assert_eq!(gone, Ok(Reply::PoolDeleted { released: 300, left: 0 }));
+    assert_eq!(gone, Ok(Reply::PoolDeleted { released: 300, left: 0, owed: 0 }));
     let events = house.events().await;
     let released = events.iter().filter(|event| event.what.as_str() == "released");
     assert!(released.clone().all(|event| event.reason.as_deref() == Some("the lab moves")));

@@ -128,7 +128,7 @@ pub(crate) async fn every_kind_of_request_may_be_repeated() {
     queued waits | queued waits
     Gone(true) | Gone(false)
     Synced { created: [Ident(file)], updated: [], detached: [], more: false } | Synced { created: [], updated: [], detached: [], more: false }
-    PoolDeleted { released: 3, left: 0 } | PoolDeleted { released: 0, left: 0 }
+    PoolDeleted { released: 3, left: 0, owed: 0 } | PoolDeleted { released: 0, left: 0, owed: 0 }
     ");
 }
 

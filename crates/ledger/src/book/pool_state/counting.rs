@@ -47,7 +47,10 @@ impl PoolState {
     pub(in crate::book) fn occupancy_of(&self, number: u128, slot: &Slot) -> Option<Occupancy> {
         match slot {
             Slot::Held(_) => Some(Occupancy::Held),
-            Slot::Rested(rest) => self.resting.contains(&(rest.freed, number)).then_some(Occupancy::Resting),
+            Slot::Rested(rest) => {
+                let resting = rest.drawn.is_some() || self.resting.contains(&(rest.freed, number));
+                resting.then_some(Occupancy::Resting)
+            }
         }
     }
 

@@ -63,6 +63,7 @@ impl PoolState {
                     self.start_lease(number, now.saturating_add(ttl.as_millis()));
                 }
                 self.note_order(number, claim.id.seq, claim.fixed);
+                self.use_remote_key(claim.drawn.as_deref());
             }
             Slot::Rested(rest) => {
                 if self.rest_left(rest, now) > 0 {
@@ -74,6 +75,10 @@ impl PoolState {
                     self.freed.insert(number);
                 }
                 self.note_order(number, rest.claim.seq, rest.fixed);
+                self.use_remote_key(rest.drawn.as_deref());
+                if rest.drawn.is_some() {
+                    self.owed.insert(number);
+                }
             }
         }
     }
@@ -106,11 +111,14 @@ impl PoolState {
                     }
                 }
                 self.end_lease(number);
+                self.drop_remote_key(claim.drawn.as_deref());
                 claim.id.seq
             }
             Slot::Rested(rest) => {
                 self.end_rest(number, rest);
                 self.freed.remove(&number);
+                self.owed.remove(&number);
+                self.drop_remote_key(rest.drawn.as_deref());
                 rest.claim.seq
             }
         };
@@ -159,7 +167,8 @@ impl PoolState {
                         self.refresh(number, last);
                     } else {
                         self.end_rest(number, &rest);
-                        self.refresh_single(number, Some(Occupancy::Resting), None);
+                        let is = rest.drawn.is_some().then_some(Occupancy::Resting);
+                        self.refresh_single(number, Some(Occupancy::Resting), is);
                     }
                 }
                 _ => drop(self.resting.pop_first()),

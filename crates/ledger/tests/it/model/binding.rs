@@ -30,6 +30,7 @@ impl Model {
             since: self.wall,
             ttl: lifetime(None, request.ttl),
             details: details(&Details::default(), request),
+            drawn: None,
         };
         self.event();
         let held = self.leased(claim.clone());

@@ -107,7 +107,7 @@ impl Model {
         if_version: Option<u64>,
     ) -> Result<Reply, Refusal> {
         if if_version.is_some() && !self.pools.contains_key(name) {
-            return Ok(Reply::PoolDeleted { released: 0, left: 0 });
+            return Ok(Reply::PoolDeleted { released: 0, left: 0, owed: 0 });
         }
         let pool = self.pool(name)?.clone();
         check_version(&pool, if_version)?;
@@ -132,7 +132,7 @@ impl Model {
         self.reservations.retain(|r| r.pool != *name);
         self.pools.remove(name);
         self.seq += (before - self.queue.len()) as u64 + reservations + 1;
-        Ok(Reply::PoolDeleted { released: claims as u64, left: 0 })
+        Ok(Reply::PoolDeleted { released: claims as u64, left: 0, owed: 0 })
     }
 }
 

@@ -46,6 +46,7 @@ impl Model {
             ttl: lifetime(None, request.ttl),
             details: details(&Details::default(), request).map_or_else(Details::default, |d| *d),
             keep: request.keep,
+            draw: None,
         };
         self.event();
         self.queue.push(Queued { waiting: waiting.clone(), heard: now });
