@@ -23,6 +23,7 @@ pub(crate) use self::{
     companion::is_companion,
     name_holder::BlockedClaim,
     removal_decision::{RemovalDecision, UndesiredValue},
+    wished_values::names_of_addresses,
 };
 use crate::{Domains, Inventory, KeptReason, Now, Owned, Settings, inventory::GraceVerdict};
 
@@ -72,7 +73,7 @@ pub struct DesiredValue {
     /// Only claims ask for it, and they join nothing that something else has.
     pub(crate) claim: bool,
     /// Why it would not be made today. It stays, and that is told.
-    pub(crate) joined: Option<KeptReason>,
+    pub(crate) joined: Option<Box<KeptReason>>,
 }
 
 /// Why a value exists.

@@ -1,6 +1,6 @@
 //! Which domain an address belongs to.
 
-use netstead_model::{Address, Cidr, Name};
+use netstead_model::{Address, Cidr, Name, ParseError};
 use serde::{Deserialize, Serialize};
 
 use crate::Template;
@@ -20,6 +20,19 @@ pub struct DomainRule {
     /// How workloads with an address in one of the networks are called.
     #[serde(default)]
     pub template: Template,
+    /// An IPv6 address outside of all networks is called like the IPv4 address of its interface.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ipv6_inherit: bool,
+}
+
+impl DomainRule {
+    /// A shared name: one with a dot at its end stands as it is, another lies in the domain.
+    pub fn shared_name(&self, text: &str) -> Result<Name, ParseError> {
+        match text.strip_suffix('.') {
+            Some(whole) => Name::host(whole),
+            None => Name::join(text, &self.domain),
+        }
+    }
 }
 
 /// A network whose addresses have names in the domain.
@@ -27,7 +40,7 @@ pub struct DomainRule {
 #[serde(deny_unknown_fields)]
 pub struct Network {
     pub cidr: Cidr,
-    /// A name that all addresses of the network share.
+    /// A name that all addresses of the network share: in the domain, or with a dot at its end anywhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared_name: Option<String>,
 }

@@ -24,10 +24,10 @@
 mod actual;
 mod desired;
 mod diff;
-mod digest;
 mod domains;
 mod guard;
 mod inventory;
+pub mod ipam;
 mod kept_reason;
 pub mod marks;
 mod name_template;
@@ -44,7 +44,6 @@ mod source_rules;
 pub use actual::{Actual, ActualZone};
 pub use desired::{Desired, DesiredSet, DesiredValue, Reason, WhyNot, desired};
 pub use diff::{Input, diff};
-pub use digest::Digest;
 pub use domains::{DomainRule, Domains, Network};
 pub use guard::{Approval, ApproveError, Counted, Guard, Offer};
 pub use inventory::{
@@ -54,6 +53,7 @@ pub use inventory::{
 };
 pub use kept_reason::KeptReason;
 pub use name_template::Template;
+pub use netstead_model::{Digest, OwnerId};
 pub use now::Now;
 pub use owned::{Origin, Owned, OwnedValue};
 pub use ownership::{Intent, record_intent, record_outcome};
@@ -63,5 +63,5 @@ pub use plan::{
 pub use removal_cause::Cause;
 pub use rollback::{Past, rollback};
 pub use saved_case::Case;
-pub use settings::{DomainMatch, Limits, Mode, OwnerId, ProviderTarget, Settings};
+pub use settings::{DomainMatch, Limits, Mode, ProviderTarget, Settings};
 pub use source_rules::{MOST_NAMES, SourceRules};

@@ -3,12 +3,12 @@
 mod adoptable;
 pub mod dnsweaver;
 pub mod external_dns;
-mod own;
 mod recover;
 
-pub(crate) use self::own::{is_below, is_mark_of, mark_prefix_len};
+pub use netstead_model::mark::{Mark, digest_of, is_mark, mark_name, render};
+pub(crate) use netstead_model::mark::{is_below, is_mark_of, mark_prefix_len};
+
 pub use self::{
     adoptable::{Adoptable, Tool, adoptable, catalogues},
-    own::{Mark, digest_of, is_mark, mark_name, render},
     recover::{Recovered, recover, superseded},
 };

@@ -1,12 +1,11 @@
 //! [`Settings`]: the configuration of one provider, whatever its type.
 
 mod domain_match;
-mod owner;
 
-use netstead_model::{Address, Ident, Name, RecordData, RecordType, Span};
+use netstead_model::{Address, Ident, Name, OwnerId, RecordData, RecordType, Span};
 use serde::{Deserialize, Serialize};
 
-pub use self::{domain_match::DomainMatch, owner::OwnerId};
+pub use self::domain_match::DomainMatch;
 use crate::Grace;
 
 /// The settings all DNS providers share. No secrets are among them.
@@ -68,7 +67,7 @@ pub struct Settings {
     /// Keep PTR records where the server holds the reverse zone.
     #[serde(default = "yes")]
     pub reverse: bool,
-    /// Mirror ownership as TXT; off where the server cannot hold them.
+    /// Mirror ownership on the server; off where it has no place for marks.
     #[serde(default = "yes")]
     pub marks: bool,
     /// The server can stand in front of what a name leads to.

@@ -22,14 +22,14 @@ pub(super) struct Candidate<'a> {
     pub(super) why: Arc<str>,
     pub(super) verdict: GraceVerdict,
     /// How it stood before its own workload replaced it: the address it was for is only absent.
-    pub(super) replaced: Option<GraceVerdict>,
+    pub(super) replaced: Option<Box<GraceVerdict>>,
     /// Which version of the workload asks: 0 is the newest.
     pub(super) version: usize,
     /// Engine time since which the workload asks for the name.
     pub(super) first: u64,
     pub(super) workload: &'a Workload,
     /// A claim that joined a name before that was refused: the end of a sentence.
-    pub(super) joined: Option<KeptReason>,
+    pub(super) joined: Option<Box<KeptReason>>,
     pub(super) adopt: bool,
     pub(super) share: bool,
     pub(super) proxied: Option<bool>,

@@ -103,7 +103,7 @@ fn superseded<'a>(live: Vec<Candidate<'a>>, gone: &mut Vec<Candidate<'a>>) -> Ve
             } else {
                 GraceVerdict::Gone(Cause::Updated, "replaced by its workload".into())
             };
-            candidate.replaced = Some(std::mem::replace(&mut candidate.verdict, gone_now));
+            candidate.replaced = Some(Box::new(std::mem::replace(&mut candidate.verdict, gone_now)));
             gone.push(candidate);
         } else {
             stay.push(candidate);

@@ -146,10 +146,10 @@ fn tell_joined(stay: &mut [Candidate<'_>], ours: &[OwnedValue]) {
     let first =
         stay.iter().filter(standing).min_by_key(|one| (one.first, one.is_claim(), one.source, one.id));
     let Some(first) = first.cloned() else { return };
-    let why = KeptReason::from(format!(
+    let why = Box::new(KeptReason::from(format!(
         "{}/{} asked for the name first, and claims no longer join it",
         first.source, first.id
-    ));
+    )));
     for one in stay.iter_mut().filter(|one| one.is_claim() && one.party() != first.party()) {
         one.joined = Some(why.clone());
     }

@@ -23,7 +23,7 @@ pub(super) fn pointer<'a>(candidate: &Candidate<'a>, settings: &Settings) -> Opt
         adopt: false,
         share: false,
         proxied: None,
-        verdict: candidate.replaced.clone().unwrap_or_else(|| candidate.verdict.clone()),
+        verdict: candidate.replaced.as_deref().unwrap_or(&candidate.verdict).clone(),
         ..candidate.clone()
     })
 }

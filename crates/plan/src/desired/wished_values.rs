@@ -2,13 +2,13 @@
 
 use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 
-use netstead_model::{Address, Content, Name, RecordData, RecordType, Wish, Workload};
+use netstead_model::{Address, Content, Interface, Name, RecordData, RecordType, Wish, Workload};
 
 use super::{
     WhyNot,
     name_rules::{NameCount, NameRules},
 };
-use crate::{Domains, ProviderTarget, Settings};
+use crate::{DomainRule, Domains, Network, ProviderTarget, Settings};
 
 /// One value at one name.
 #[expect(clippy::struct_excessive_bools, reason = "independent things that workloads say")]
@@ -178,19 +178,27 @@ fn wishes_from_networks(
         return Vec::new();
     }
     let around = workload.interfaces.iter().filter(|interface| !interface.local);
-    for address in around.flat_map(|interface| &interface.addresses).copied() {
+    for (interface, address) in
+        around.flat_map(|one| one.addresses.iter().map(move |address| (one, *address)))
+    {
         if address.to_ip().is_none_or(is_private_to_the_machine) {
             continue;
         }
-        let Some((rule, network)) = domains.of(address) else { continue };
-        if let Some(shared) = &network.shared_name {
-            match Name::join(shared, &rule.domain) {
+        let found = domains.of(address);
+        let Some((rule, network)) = found.or_else(|| inherited(interface, address, domains)) else {
+            continue;
+        };
+        if let Some(shared) = network.shared_name.as_ref().filter(|_| found.is_some()) {
+            match rule.shared_name(shared) {
                 Ok(name) => {
                     let why = format!("shared name of {}", network.cidr);
                     own.entry((name, None)).or_insert((Vec::new(), why)).0.push(address);
                 }
                 Err(error) => no(None, error.to_string()),
             }
+        }
+        if interface.mapped {
+            continue;
         }
         let named = workload.wishes.iter().any(|wish| {
             let asks = matches!(&wish.content, Content::Addresses(wished) if wished.contains(&address));
@@ -229,6 +237,57 @@ fn wishes_from_networks(
         (wish, rank)
     };
     own.into_iter().map(wish).collect()
+}
+
+/// The rule that an address of IPv6 has from the IPv4 address beside it.
+fn inherited<'a>(
+    interface: &Interface,
+    address: Address,
+    domains: &'a Domains,
+) -> Option<(&'a DomainRule, &'a Network)> {
+    let beside = interface.addresses.iter().filter(|other| other.to_ip().is_some_and(|ip| ip.is_ipv4()));
+    let found = beside.filter_map(|other| domains.of(*other)).find(|(rule, _)| rule.ipv6_inherit);
+    found.filter(|_| address.to_ip().is_some_and(|ip| ip.is_ipv6()))
+}
+
+/// The name of each address of the workload's own that has one: the name it asks for as its main one, any other it asks
+/// for, or that of the address's network. A full hostname names the rest.
+pub(crate) fn names_of_addresses(workload: &Workload, domains: &Domains) -> BTreeMap<Address, Name> {
+    let mut names = BTreeMap::new();
+    let mut wishes: Vec<&Wish> = workload.wishes.iter().filter(|wish| !wish.borrowed).collect();
+    wishes.sort_by_key(|wish| !wish.main);
+    for wish in wishes.into_iter().filter(|wish| !wish.name.as_str().starts_with("*.")) {
+        let name = qualified(wish, domains);
+        let addresses: Vec<Address> = match &wish.content {
+            Content::Addresses(addresses) => addresses.clone(),
+            Content::Records { values, .. } => values.iter().filter_map(address_of).collect(),
+        };
+        for address in addresses.into_iter().filter(|_| name.as_str().contains('.')) {
+            names.entry(address).or_insert_with(|| name.clone());
+        }
+    }
+    for (wish, rank) in wishes_from_networks(workload, domains, &mut |_, _| {}) {
+        let Content::Addresses(addresses) = &wish.content else { continue };
+        for address in addresses.iter().filter(|_| rank.is_some()) {
+            names.entry(*address).or_insert_with(|| wish.name.clone());
+        }
+    }
+    let full = workload.hostname.as_ref().filter(|name| name.as_str().contains('.'));
+    let around = workload.interfaces.iter().filter(|interface| !interface.local);
+    for (address, name) in around.flat_map(|interface| &interface.addresses).zip(std::iter::repeat(full)) {
+        if let Some(name) = name {
+            names.entry(*address).or_insert_with(|| name.clone());
+        }
+    }
+    names
+}
+
+fn address_of(data: &RecordData) -> Option<Address> {
+    match data {
+        RecordData::A(address) => Some(IpAddr::V4(*address).into()),
+        RecordData::Aaaa(address) => Some(IpAddr::V6(*address).into()),
+        _ => None,
+    }
 }
 
 fn is_private_to_the_machine(address: IpAddr) -> bool {

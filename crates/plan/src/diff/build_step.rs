@@ -76,7 +76,7 @@ fn adoptions(name: &NameDiff<'_>) -> impl Iterator<Item = Line> {
 }
 
 fn mark_line() -> Line {
-    Line { sign: Sign::Change, kind: None, text: "mark".into(), why: "ownership as TXT".into() }
+    Line { sign: Sign::Change, kind: None, text: "mark".into(), why: "ownership on the server".into() }
 }
 
 fn put(value: &DesiredValue, origin: Origin) -> OwnedValue {

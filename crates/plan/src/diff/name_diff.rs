@@ -242,7 +242,7 @@ fn compare_wanted<'a>(
             if own.reasons != value.reasons || own.pending {
                 notes.restated.push((name.name.clone(), restated(own, value)));
             }
-            if let Some(why) = value.waiting.as_ref().or(value.joined.as_ref()) {
+            if let Some(why) = value.waiting.as_ref().or(value.joined.as_deref()) {
                 let value = Some(value.data.clone());
                 notes.kept.push(Kept { name: name.name.clone(), value, why: why.clone() });
             }

@@ -8,6 +8,7 @@ mod cases;
 mod companion;
 mod conflicts;
 mod foreign;
+mod ipam;
 mod marks;
 mod modes;
 mod mutations;

@@ -15,6 +15,7 @@ fn settled() -> World {
         domain: name("home.example.com"),
         networks: vec![Network { cidr: "10.0.3.0/24".parse().unwrap(), shared_name: Some("nodes".into()) }],
         template: Template::default(),
+        ipv6_inherit: false,
     }];
     let mut workloads = fleet(0..5);
     for n in 1..6 {

@@ -72,6 +72,7 @@ fn domains() -> Domains {
         domain: name(domain),
         networks,
         template: netstead_plan::Template::default(),
+        ipv6_inherit: false,
     };
     Domains(vec![
         rule("home.example.com", vec![network("10.0.0.0/16", None)]),
@@ -95,6 +96,37 @@ fn the_longest_network_gives_the_domain_and_a_shared_name() {
         world.has("nodes.lab.example.com", "A 10.0.3.1") && world.has("nodes.lab.example.com", "A 10.0.3.2")
     );
     assert!(world.has("1.3.0.10.in-addr.arpa", "PTR n1.lab.example.com."), "not the shared name");
+}
+
+#[test]
+fn an_ipv6_address_is_called_like_the_ipv4_address_beside_it() {
+    let mut world = World::new();
+    world.domains = domains();
+    let mut both = machine("n1", "10.0.3.1");
+    both.interfaces[0].addresses.push("fd00::1".parse().unwrap());
+    let mut alone = machine("n2", "10.0.3.2");
+    let addresses = vec!["fd00::2".parse().unwrap()];
+    alone.interfaces.push(Interface { addresses, ..Interface::default() });
+    world.sees([both.clone(), alone.clone()]).pass();
+    assert!(!world.has("n1.lab.example.com", "AAAA fd00::1"));
+    world.domains.0[1].ipv6_inherit = true;
+    world.sees([both, alone]).pass();
+    assert!(world.has("n1.lab.example.com", "AAAA fd00::1"));
+    assert!(!world.has("nodes.lab.example.com", "AAAA fd00::1"), "its own name alone");
+    assert!(!world.has("n2.lab.example.com", "AAAA fd00::2"), "another interface");
+}
+
+#[test]
+fn a_workload_that_names_its_addresses_itself_still_shares_a_name() {
+    let mut world = World::new();
+    world.domains = domains();
+    world.domains.0[1].networks[0].shared_name = Some("all.example.com.".into());
+    let mut own = machine("n1", "10.0.3.1");
+    own.interfaces[0].mapped = true;
+    own.wishes = vec![wish("n1.example.com", &["10.0.3.1"])];
+    world.sees([own]).pass();
+    assert!(world.has("n1.example.com", "A 10.0.3.1") && world.has("all.example.com", "A 10.0.3.1"));
+    assert!(!world.has("n1.lab.example.com", "A 10.0.3.1"));
 }
 
 #[test]
