@@ -30,6 +30,8 @@ pub use self::{
     webhook::{DnsweaverReceiver, WebhookFault, WebhookReceiver},
 };
 
+pub(crate) use self::webhook::{plan as webhook_faults, signature::problem as webhook_signature_problem};
+
 const SOON: Duration = Duration::from_secs(30);
 
 /// The TSIG key that these servers take updates and transfers with.

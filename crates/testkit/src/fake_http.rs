@@ -8,6 +8,7 @@ use std::{
     net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread,
+    time::Duration,
 };
 
 pub(crate) use self::message::decoded;
@@ -55,6 +56,8 @@ struct State {
     faults: Vec<PlannedFault>,
     requests: Vec<HttpRequest>,
     count: usize,
+    /// How long a request that changes something is on its way before it takes effect.
+    delay: Duration,
 }
 
 struct PlannedFault {
@@ -71,11 +74,23 @@ impl FakeHttp {
     /// # Panics
     ///
     /// If loopback has no free port.
-    #[expect(clippy::panic, reason = "this is how a test fails")]
     pub fn start(answer: impl Fn(&HttpRequest) -> HttpResponse + Send + Sync + 'static) -> Self {
+        Self::start_at(Ipv4Addr::LOCALHOST, answer)
+    }
+
+    /// The same at another address of this machine.
+    ///
+    /// # Panics
+    ///
+    /// If the address has no free port.
+    #[expect(clippy::panic, reason = "this is how a test fails")]
+    pub fn start_at(
+        host: Ipv4Addr,
+        answer: impl Fn(&HttpRequest) -> HttpResponse + Send + Sync + 'static,
+    ) -> Self {
         let shared = Arc::new(Shared { answer: Box::new(answer), state: Mutex::default() });
         let listen = || -> io::Result<(TcpListener, SocketAddr)> {
-            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+            let listener = TcpListener::bind((host, 0))?;
             let address = listener.local_addr()?;
             Ok((listener, address))
         };
@@ -108,6 +123,11 @@ impl FakeHttp {
             format!("{} {}", request.method, request.path).starts_with(&beginning)
         };
         self.fail(passing, 1, fault, applies);
+    }
+
+    /// Requests that are no GET take so long from now on.
+    pub fn set_delay(&self, delay: Duration) {
+        self.shared.state().delay = delay;
     }
 
     /// How many requests there were in all.

@@ -1,13 +1,15 @@
 //! Test tools: real servers, networks, small disks, and documents whose commands are run.
 //!
 //! - [`Process`]: a server that runs as long as its value lives. On top of it: [`Etcd`], [`Bind`], [`Knot`], [`PowerDns`],
-//!   [`Dnsmasq`], [`Dockerd`], [`Sshd`], [`AdGuardHome`].
+//!   [`Dnsmasq`], [`Dockerd`], [`Sshd`], [`AdGuardHome`], [`KubeApiServer`].
 //! - [`WebhookReceiver`] and [`DnsweaverReceiver`]: receivers of webhooks that only pretend, and can be told to fail.
 //! - [`FakeHttp`]: an HTTP server whose answers a test writes, and that fails on demand. On top of it: [`FakeAdGuard`],
-//!   [`FakeCloudflare`], [`FakePiHole`], [`FakeTechnitium`], [`FakeWebhookProvider`] and the receivers of webhooks.
+//!   [`FakeCloudflare`], [`FakePiHole`], [`FakePve`], [`FakeTechnitium`], [`FakeWebhookProvider`] and the receivers of webhooks.
 //! - [`VirtualNetwork`] and [`Machine`]: machines in network namespaces, whose links can be cut. [`Tmpfs`]: a disk small enough
 //!   to fill.
-//! - [`LossyProxy`], [`DelayingProxy`], [`RecordingProxy`]: proxies that lose answers, hold requests back, or record them.
+//! - [`RealExternalDns`] with an [`EndpointFeed`], [`start_dnsweaver`]: the real peers, where they were built.
+//! - [`LossyProxy`], [`DelayingProxy`], [`RecordingProxy`], [`Link`]: proxies that lose answers, hold requests back, record them,
+//!   or can be cut.
 //! - [`Terraform`]: the real Terraform, with a provider of this workspace.
 //! - [`Transcript`]: runs the `console` blocks of a Markdown file and compares the output.
 //! - [`history`]: decides whether what many clients saw of a ledger was possible at all (linearizability).
@@ -24,8 +26,13 @@ mod dockerd;
 mod etcd;
 mod fake_http;
 pub mod history;
+mod ipam;
+mod kubernetes;
+mod link;
 mod lossy_proxy;
+mod peers;
 mod process;
+mod proxmox;
 mod recording_proxy;
 mod skip;
 mod sshd;
@@ -54,8 +61,13 @@ pub use self::{
     dockerd::Dockerd,
     etcd::{Etcd, EtcdHost},
     fake_http::{FakeHttp, HttpFault, HttpRequest, HttpResponse},
+    ipam::IpamReceiver,
+    kubernetes::{KubeApiServer, KubeUser},
+    link::Link,
     lossy_proxy::LossyProxy,
+    peers::{EndpointFeed, FedEndpoint, RealExternalDns, real_dnsweaver, start_dnsweaver},
     process::Process,
+    proxmox::{FakePve, PveAgent, PveCluster, PveGuest, PveGuestKind, PveInterface, PveRights, PveVersion},
     recording_proxy::RecordingProxy,
     skip::{full, has_command, has_commands, skip, skip_without},
     sshd::Sshd,

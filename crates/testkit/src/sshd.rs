@@ -61,10 +61,7 @@ impl Sshd {
         fs::write(at("sshd_config"), config)?;
         // sshd separates its privileges there. It refuses to start as root without it.
         let _ = fs::create_dir_all("/run/sshd");
-        let program = ["/usr/sbin/sshd", "/usr/bin/sshd"].into_iter().find(|path| Path::new(path).exists());
-        let mut command = Command::new(program.unwrap_or("sshd"));
-        let mut server = Process::start("sshd", command.args(["-D", "-e", "-f", &at("sshd_config")]))?;
-        server.wait_for_port(([127, 0, 0, 1], port).into(), PATIENCE)?;
+        let server = launch(&at("sshd_config"), port)?;
         fs::write(
             at("ssh_config"),
             format!(
@@ -119,7 +116,26 @@ impl Sshd {
         fs::write(self.dir.path().join("authorized"), "")
     }
 
+    /// Ends it at once, and every session it has.
+    pub fn stop(&mut self) -> io::Result<()> {
+        self.server.kill().map(drop)
+    }
+
+    /// Starts it again, on the same port with the same keys.
+    pub fn restart(&mut self) -> io::Result<()> {
+        self.server = launch(&self.dir.path().join("sshd_config").display().to_string(), self.port)?;
+        Ok(())
+    }
+
     pub fn log(&self) -> String {
         self.server.log()
     }
+}
+
+fn launch(config: &str, port: u16) -> io::Result<Process> {
+    let program = ["/usr/sbin/sshd", "/usr/bin/sshd"].into_iter().find(|path| Path::new(path).exists());
+    let mut command = Command::new(program.unwrap_or("sshd"));
+    let mut server = Process::start("sshd", command.args(["-D", "-e", "-f", config]))?;
+    server.wait_for_port(([127, 0, 0, 1], port).into(), PATIENCE)?;
+    Ok(server)
 }

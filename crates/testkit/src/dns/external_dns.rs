@@ -102,7 +102,7 @@ impl FakeWebhookProvider {
 type Endpoint = Map<String, Value>;
 
 fn empty(status: u16) -> HttpResponse {
-    HttpResponse { status, headers: Vec::new(), body: String::new() }
+    HttpResponse::new(status, "")
 }
 
 fn failed(reason: &str) -> HttpResponse {
@@ -150,6 +150,7 @@ impl State {
         let answer = |value: &Value| {
             let media = self.habits.media_type.to_owned();
             HttpResponse {
+                reason: None,
                 status: 200,
                 headers: vec![("content-type".into(), media)],
                 body: value.to_string(),

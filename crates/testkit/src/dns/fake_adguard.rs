@@ -1,6 +1,9 @@
 //! [`FakeAdGuard`]: the rewrites of AdGuard Home as its API has them, for faults that the real one cannot be told to have.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    net::Ipv4Addr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use serde_json::{Value, json};
 
@@ -39,9 +42,14 @@ struct Held {
 
 impl FakeAdGuard {
     pub fn start(version: AdGuardVersion) -> Self {
+        Self::start_at(Ipv4Addr::LOCALHOST, version)
+    }
+
+    /// The same at another address of this machine.
+    pub fn start_at(host: Ipv4Addr, version: AdGuardVersion) -> Self {
         let held: Arc<Mutex<Held>> = Arc::default();
         let inside = Arc::clone(&held);
-        let http = FakeHttp::start(move |request| answer(request, version, &mut lock(&inside)));
+        let http = FakeHttp::start_at(host, move |request| answer(request, version, &mut lock(&inside)));
         Self { http, held }
     }
 

@@ -125,6 +125,18 @@ impl PowerDns {
         Ok(())
     }
 
+    /// Ends it at once and starts it again: its API takes this key from now on.
+    pub fn restart_with_api_key(&mut self, key: &str) -> io::Result<()> {
+        let file = self.dir.path().join("pdns.conf");
+        let text = fs::read_to_string(&file)?;
+        let lines = text.lines().map(|line| match line.strip_prefix("api-key=") {
+            Some(_) => format!("api-key={key}\n"),
+            None => format!("{line}\n"),
+        });
+        fs::write(&file, lines.collect::<String>())?;
+        self.restart()
+    }
+
     /// Runs SQL in its database: what the API does not do.
     pub fn sql(&self, statement: &str) -> io::Result<()> {
         run(Command::new("sqlite3").arg(self.dir.path().join("p.db")).arg(statement))

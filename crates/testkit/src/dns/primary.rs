@@ -36,6 +36,7 @@ pub struct Primary<M> {
     process: Process,
     address: SocketAddr,
     key: TsigKey,
+    zones: Vec<String>,
     dir: TempDir,
     make: PhantomData<M>,
 }
@@ -80,7 +81,8 @@ impl<M: PrimaryKind> Primary<M> {
         }
         fs::write(dir.path().join(M::FILE), M::configuration(dir.path(), address, key, zones))?;
         let process = launch::<M>(&dir, address)?;
-        Ok(Self { process, address, key: key.clone(), dir, make: PhantomData })
+        let zones = zones.iter().map(ToString::to_string).collect();
+        Ok(Self { process, address, key: key.clone(), zones, dir, make: PhantomData })
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -93,6 +95,15 @@ impl<M: PrimaryKind> Primary<M> {
 
     pub fn process(&mut self) -> &mut Process {
         &mut self.process
+    }
+
+    /// Ends it at once and starts it again: it knows the key by this secret from now on.
+    pub fn restart_with_secret(&mut self, secret: &str) -> io::Result<()> {
+        let key = TsigKey { secret: secret.to_owned(), ..self.key.clone() };
+        let zones: Vec<&str> = self.zones.iter().map(String::as_str).collect();
+        let text = M::configuration(self.dir.path(), self.address, &key, &zones);
+        fs::write(self.dir.path().join(M::FILE), text)?;
+        self.restart()
     }
 
     /// Ends it at once and starts it again, on the same port with the same data.

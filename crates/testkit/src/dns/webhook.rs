@@ -3,7 +3,7 @@
 
 mod dnsweaver;
 mod netstead;
-mod signature;
+pub(crate) mod signature;
 
 pub use self::{dnsweaver::DnsweaverReceiver, netstead::WebhookReceiver};
 use crate::fake_http::{FakeHttp, HttpFault};
@@ -24,7 +24,7 @@ pub enum WebhookFault {
 }
 
 /// Plans faults for the next changes, in this order.
-fn plan(http: &FakeHttp, faults: &[WebhookFault]) {
+pub(crate) fn plan(http: &FakeHttp, faults: &[WebhookFault]) {
     let mut passing = 0;
     for fault in faults {
         let fault = match fault {

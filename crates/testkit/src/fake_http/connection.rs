@@ -3,6 +3,7 @@
 use std::{
     io::{self, BufRead as _, BufReader, Read as _, Write as _},
     net::{Shutdown, TcpStream},
+    thread,
 };
 
 use super::{
@@ -14,20 +15,26 @@ pub(super) fn serve(stream: &TcpStream, shared: &Shared) {
     let mut reader = BufReader::new(stream);
     while let Ok(Some(request)) = read(&mut reader) {
         let fault = shared.fault(&request);
-        let text = match &fault {
+        let delay = shared.state().delay;
+        if !delay.is_zero() && request.method != "GET" {
+            thread::sleep(delay);
+        }
+        let response = match &fault {
             Some(HttpFault::Dropped) => break,
-            Some(HttpFault::Answer(response)) => written(response),
+            Some(HttpFault::Answer(response)) => response.clone(),
             Some(HttpFault::Lost) => {
                 (shared.answer)(&request);
                 break;
             }
-            Some(HttpFault::Half) | None => written(&(shared.answer)(&request)),
+            Some(HttpFault::Half) | None => (shared.answer)(&request),
         };
+        let closes = response.headers.iter().any(|(name, value)| name == "connection" && value == "close");
+        let text = written(&response);
         let half = fault == Some(HttpFault::Half);
         let end = if half { text.len() / 2 } else { text.len() };
         let mut writer = stream;
         let sent = writer.write_all(text.as_bytes().get(..end).unwrap_or_default());
-        if half || sent.is_err() {
+        if half || closes || sent.is_err() {
             break;
         }
     }
@@ -35,11 +42,12 @@ pub(super) fn serve(stream: &TcpStream, shared: &Shared) {
 }
 
 fn written(response: &HttpResponse) -> String {
-    let HttpResponse { status, headers, body } = response;
+    let HttpResponse { status, reason, headers, body } = response;
+    let reason = reason.as_deref().unwrap_or(".");
     let headers =
         headers.iter().fold(String::new(), |text, (name, value)| text + name + ": " + value + "\r\n");
     let length = if *status == 204 { String::new() } else { format!("content-length: {}\r\n", body.len()) };
-    format!("HTTP/1.1 {status} .\r\n{length}{headers}\r\n{body}")
+    format!("HTTP/1.1 {status} {reason}\r\n{length}{headers}\r\n{body}")
 }
 
 /// The next request; none at the end of the connection.

@@ -18,6 +18,8 @@ pub struct HttpRequest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpResponse {
     pub status: u16,
+    /// The text after the status; `.` unless set.
+    pub reason: Option<String>,
     pub headers: Vec<(String, String)>,
     pub body: String,
 }
@@ -46,12 +48,18 @@ impl HttpRequest {
 
 impl HttpResponse {
     pub fn new(status: u16, body: impl Into<String>) -> Self {
-        Self { status, headers: Vec::new(), body: body.into() }
+        Self { status, reason: None, headers: Vec::new(), body: body.into() }
     }
 
     pub fn json(status: u16, body: impl Into<String>) -> Self {
         let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
-        Self { status, headers, body: body.into() }
+        Self { status, reason: None, headers, body: body.into() }
+    }
+
+    /// Says `reason` after the status.
+    #[must_use]
+    pub fn reason(self, reason: &str) -> Self {
+        Self { reason: Some(reason.lines().next().unwrap_or_default().to_owned()), ..self }
     }
 
     /// JSON that is no text yet.
@@ -59,6 +67,7 @@ impl HttpResponse {
         Self::json(status, body.to_string())
     }
 
+    /// Adds a header. The connection ends after an answer with `connection: close`.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));

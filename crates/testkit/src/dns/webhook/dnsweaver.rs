@@ -34,6 +34,10 @@ impl DnsweaverReceiver {
         Self { http: FakeHttp::start(move |request| inside.answer(request)), state }
     }
 
+    pub fn http(&self) -> &FakeHttp {
+        &self.http
+    }
+
     pub fn url(&self) -> String {
         self.http.url()
     }
@@ -50,6 +54,14 @@ impl DnsweaverReceiver {
     /// Refuses every client from now on, or trusts the secret again.
     pub fn lock(&self, locked: bool) {
         self.state.held().locked = locked;
+    }
+
+    pub fn stop(&self) {
+        self.http.stop();
+    }
+
+    pub fn restart(&self) {
+        self.http.restart();
     }
 
     /// Its records, as `/list` gives them.

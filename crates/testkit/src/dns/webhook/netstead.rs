@@ -60,6 +60,10 @@ impl WebhookReceiver {
         Self { http: FakeHttp::start(move |request| inside.answer(request)), state }
     }
 
+    pub fn http(&self) -> &FakeHttp {
+        &self.http
+    }
+
     pub fn url(&self) -> String {
         format!("{}{BASE}", self.http.url())
     }

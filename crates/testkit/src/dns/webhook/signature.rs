@@ -10,7 +10,7 @@ const BLOCK: usize = 64;
 const MOST_AGE: i64 = 300;
 
 /// Why a request is not to be trusted; none if it is.
-pub(super) fn problem(secret: &str, request: &HttpRequest, base: &str, now: i64) -> Option<&'static str> {
+pub(crate) fn problem(secret: &str, request: &HttpRequest, base: &str, now: i64) -> Option<&'static str> {
     let time = request.header("netstead-timestamp").unwrap_or_default();
     let Ok(seconds) = time.parse::<i64>() else { return Some("there is no timestamp") };
     if (now - seconds).abs() > MOST_AGE {
