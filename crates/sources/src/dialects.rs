@@ -4,14 +4,14 @@
 //! a [`Reader`] the [`WorkloadLabels`] of one workload and gets a [`Reading`]: the names, and for every label that looked like
 //! a name and gave none, the reason.
 
-mod boolean;
+pub(crate) mod boolean;
 mod caddy;
 mod defaults;
 pub(crate) mod diagnostics;
 mod dialect;
 mod external_dns;
 mod fields;
-mod list;
+pub(crate) mod list;
 mod merge;
 mod name_request;
 mod native;
@@ -92,7 +92,16 @@ impl Reader {
     /// A name that several dialects ask for is asked for once, as the first of [`Dialect::ALL`] has it, and all their
     /// reasons are kept. `netstead.enabled=false` silences every dialect.
     pub fn read(&self, told: &WorkloadLabels<'_>) -> Reading {
-        let mut notes = Diagnostics::default();
+        self.read_with(told, Vec::new(), Diagnostics::default())
+    }
+
+    /// As [`Reader::read`], for a workload that asks for names in another way too. Labels come before those, and complete them.
+    pub(crate) fn read_with(
+        &self,
+        told: &WorkloadLabels<'_>,
+        own: Vec<NameRequest>,
+        mut notes: Diagnostics,
+    ) -> Reading {
         if let Some(label) = silencer(self, told, &mut notes) {
             let why_not = vec![format!("{label} is false")];
             return Reading { silenced: true, why_not, ..Reading::default() };
@@ -110,6 +119,7 @@ impl Reader {
             pile.add(asks, &mut notes);
             defaults.push(more);
         }
+        pile.add(own, &mut notes);
         let complete = |ask| defaults.iter().try_fold(ask, |ask, defaults| defaults.complete(ask));
         let asks = pile.merged().into_iter().filter_map(complete).collect();
         let pool = defaults.iter_mut().find_map(|defaults| defaults.pool.take());

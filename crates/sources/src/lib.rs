@@ -6,6 +6,8 @@
 //!  hosts file, TOML ──► hosts ────────┘          caddy, external-dns ... ┘         trait Source
 //! ```
 //!
+//! - [`kubernetes`]: objects of a cluster, each kind a scope of its own.
+//! - [`proxmox`]: machines and containers of a Proxmox VE cluster.
 //! - [`docker`]: containers and swarm services of one host. [`traefik`]: routers in Traefik's dynamic configuration files.
 //!   [`hosts`]: names that a person wrote into a file.
 //! - [`dialects`]: turns labels of several tools into the names a workload asks for. What looked like a name and gave none
@@ -24,6 +26,9 @@ pub mod dialects;
 pub mod docker;
 pub mod dynamic_target;
 pub mod hosts;
+#[cfg(feature = "kubernetes")]
+pub mod kubernetes;
+pub mod proxmox;
 mod readable_path;
 mod settled_file;
 mod source_target;
@@ -31,7 +36,9 @@ pub mod traefik;
 
 #[cfg(feature = "docker")]
 pub use self::docker::Docker;
-pub use self::{hosts::Hosts, traefik::TraefikFiles};
+#[cfg(feature = "kubernetes")]
+pub use self::kubernetes::Kubernetes;
+pub use self::{hosts::Hosts, proxmox::Proxmox, traefik::TraefikFiles};
 
 use netstead_model::Source;
 use netstead_settings::Kind;
@@ -51,11 +58,16 @@ pub const KINDS: &[&SourceKind] = &[
     &hosts::KIND,
     #[cfg(feature = "docker")]
     &docker::KIND,
+    #[cfg(feature = "kubernetes")]
+    &kubernetes::KIND,
     &traefik::KIND,
+    &proxmox::KIND,
 ];
 
 /// Kinds that this build leaves out.
 pub const ABSENT: &[&str] = &[
     #[cfg(not(feature = "docker"))]
     "docker",
+    #[cfg(not(feature = "kubernetes"))]
+    "kubernetes",
 ];

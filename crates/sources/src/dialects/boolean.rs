@@ -3,7 +3,7 @@
 use super::diagnostics::excerpt;
 
 /// True and false in any of the spellings the tools themselves take, in any case.
-pub(super) fn read(text: &str) -> Result<bool, String> {
+pub(crate) fn read(text: &str) -> Result<bool, String> {
     let text = text.trim();
     let is = |words: &[&str]| words.iter().any(|word| word.eq_ignore_ascii_case(text));
     if is(&["true", "1", "yes", "on", "t", "y"]) {

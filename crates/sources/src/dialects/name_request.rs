@@ -37,7 +37,7 @@ pub enum RequestedContent {
 
 impl NameRequest {
     /// A name that points wherever names of the source do.
-    pub(super) fn new(name: Name, reason: impl Into<String>) -> Self {
+    pub(crate) fn new(name: Name, reason: impl Into<String>) -> Self {
         Self {
             name,
             content: RequestedContent::Points { target: TargetSpec::Source, kind: None },

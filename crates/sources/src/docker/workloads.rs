@@ -183,7 +183,7 @@ impl WorkloadBuilder<'_> {
             unclear,
             pool,
             created: thing.created,
-            facts: Facts { status: thing.status, ..Facts::default() },
+            facts: Facts { status: thing.status, ..Facts::default() }.known(),
             ..Workload::new(self.source.clone(), thing.id, thing.kind, thing.name)
         }
     }

@@ -7,4 +7,7 @@ mod dialects;
 mod docker;
 mod dynamic_target;
 mod hosts;
+#[cfg(feature = "kubernetes")]
+mod kubernetes;
+mod proxmox;
 mod traefik;

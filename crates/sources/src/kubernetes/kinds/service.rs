@@ -1,0 +1,204 @@
+//! Service: the names in its annotations, at its load balancer, its nodes, its pods or the name it stands for.
+
+use netstead_model::{Address, Interface};
+use serde::Deserialize;
+
+use super::{
+    super::{
+        annotations::external_dns,
+        object::{Object, Stored},
+        surroundings::Surroundings,
+    },
+    asked::{Asked, Points},
+    balancer::{self, addresses},
+};
+use crate::dialects::list;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::kubernetes) struct Service {
+    kind: ServiceType,
+    balancer: Vec<String>,
+    external: Vec<Address>,
+    cluster: Vec<Address>,
+    /// Of `ExternalName`.
+    stands_for: String,
+    /// Ready or not, its pods are published.
+    not_ready_too: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ServiceType {
+    LoadBalancer,
+    NodePort,
+    ClusterIp,
+    Headless,
+    ExternalName,
+}
+
+impl ServiceType {
+    fn word(self) -> &'static str {
+        match self {
+            Self::LoadBalancer => "LoadBalancer",
+            Self::NodePort => "NodePort",
+            Self::ClusterIp => "ClusterIP",
+            Self::Headless => "Headless",
+            Self::ExternalName => "ExternalName",
+        }
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Spec {
+    r#type: String,
+    #[serde(rename = "clusterIP")]
+    cluster_ip: String,
+    #[serde(rename = "clusterIPs")]
+    cluster_ips: Vec<String>,
+    #[serde(rename = "externalIPs")]
+    external_ips: Vec<String>,
+    external_name: String,
+    publish_not_ready_addresses: bool,
+}
+
+pub(super) fn read(object: &Object) -> Result<Service, String> {
+    let spec: Spec = object.spec()?;
+    let texts = |texts: &[String]| addresses(texts.iter().map(String::as_str));
+    let kind = match spec.r#type.as_str() {
+        "LoadBalancer" => ServiceType::LoadBalancer,
+        "NodePort" => ServiceType::NodePort,
+        "ExternalName" => ServiceType::ExternalName,
+        _ if spec.cluster_ip == "None" => ServiceType::Headless,
+        _ => ServiceType::ClusterIp,
+    };
+    Ok(Service {
+        kind,
+        balancer: balancer::points(object.status()?),
+        external: texts(&spec.external_ips),
+        cluster: texts(&spec.cluster_ips),
+        stands_for: spec.external_name,
+        not_ready_too: spec.publish_not_ready_addresses,
+    })
+}
+
+impl Service {
+    /// Whether its names depend on what stands behind it.
+    pub(in crate::kubernetes) fn needs_endpoints(&self, object: &Stored) -> bool {
+        self.kind == ServiceType::Headless && asks_by_annotation(object)
+    }
+
+    /// Whether its names depend on the nodes.
+    pub(in crate::kubernetes) fn needs_nodes(&self, object: &Stored) -> bool {
+        let of_nodes = self.kind == ServiceType::NodePort || external_dns(object, "endpoints-type").is_some();
+        of_nodes && asks_by_annotation(object)
+    }
+}
+
+fn asks_by_annotation(object: &Stored) -> bool {
+    !object.annotations.is_empty() || !object.labels.is_empty()
+}
+
+/// None if its type is not one of those that are wanted.
+pub(in crate::kubernetes) fn ask(
+    object: &Stored,
+    service: &Service,
+    surroundings: &Surroundings<'_>,
+) -> Option<Asked> {
+    let settings = surroundings.settings;
+    if !settings.wants_service(service.kind.word()) {
+        return None;
+    }
+    let mut asked = Asked::default();
+    let mut interface = |name: &str, addresses: Vec<Address>, local| {
+        if !addresses.is_empty() {
+            let name = Some(name.to_owned());
+            asked.interfaces.push(Interface { name, addresses, local, ..Interface::default() });
+        }
+    };
+    interface("cluster", service.cluster.clone(), true);
+    interface("load balancer", addresses(service.balancer.iter().map(String::as_str)), false);
+    interface("external", service.external.clone(), false);
+    if let Some(hosts) = external_dns(object, "internal-hostname") {
+        if service.cluster.is_empty() {
+            asked.notes.add("internal-hostname: it has no address inside of the cluster");
+        } else {
+            asked.ask_at(hosts, &service.cluster, "internal-hostname");
+        }
+    }
+    match service.kind {
+        // Addresses that a person routes to the service stand for its load balancer.
+        ServiceType::LoadBalancer | ServiceType::ClusterIp if !service.external.is_empty() => {
+            asked.points = Points { addresses: service.external.clone(), ..Points::default() };
+        }
+        ServiceType::LoadBalancer => asked.points = balancer::read(&service.balancer, &mut asked.notes),
+        ServiceType::ExternalName => {
+            asked.points = Points::of_texts([service.stands_for.as_str()], &mut asked.notes);
+        }
+        ServiceType::NodePort => of_nodes(object, surroundings, &mut asked),
+        ServiceType::Headless => of_endpoints(object, service, surroundings, &mut asked),
+        ServiceType::ClusterIp if settings.publish_cluster_ips => {
+            asked.points = Points { addresses: service.cluster.clone(), ..Points::default() };
+        }
+        ServiceType::ClusterIp => {
+            asked.points = Points::none(
+                "it is reached inside of the cluster only: set `publish_cluster_ips = true`, or the annotation \
+                 `netstead.io/target`",
+            );
+        }
+    }
+    Some(asked)
+}
+
+/// Every node that is ready answers for a service of type `NodePort`.
+fn of_nodes(object: &Stored, surroundings: &Surroundings<'_>, asked: &mut Asked) {
+    asked.shared = true;
+    match surroundings.all_node_addresses(external_dns(object, "access")) {
+        None => asked.unclear = Some("nodes cannot be read now".into()),
+        Some(addresses) if addresses.is_empty() => asked.points = Points::none("no node has such an address"),
+        Some(addresses) => asked.points = Points { addresses, ..Points::default() },
+    }
+}
+
+/// The pods of a headless service, and a name for each pod that has a host name.
+fn of_endpoints(object: &Stored, service: &Service, surroundings: &Surroundings<'_>, asked: &mut Asked) {
+    if !service.needs_endpoints(object) {
+        return;
+    }
+    let Some(endpoints) = surroundings.endpoints(&object.name) else {
+        asked.unclear = Some("its endpoints cannot be read now".into());
+        return;
+    };
+    let place = external_dns(object, "endpoints-type");
+    let access = match place {
+        Some("NodeExternalIP") => Some("public"),
+        Some("HostIP") => Some("private"),
+        _ => None,
+    };
+    let mut all: Vec<Address> = Vec::new();
+    let hosts = external_dns(object, "hostname").unwrap_or_default();
+    for endpoint in endpoints.iter().filter(|endpoint| endpoint.ready || service.not_ready_too) {
+        let addresses = if access.is_some() {
+            let node = endpoint.node.as_deref().unwrap_or_default();
+            let Some(addresses) = surroundings.node_addresses(node, access) else {
+                asked.unclear = Some("nodes cannot be read now".into());
+                return;
+            };
+            addresses
+        } else {
+            endpoint.addresses.clone()
+        };
+        if let Some(own) = &endpoint.hostname {
+            for host in list::words(hosts) {
+                asked.ask_at(&format!("{own}.{host}"), &addresses, "hostname of a pod");
+            }
+        }
+        all.extend(addresses);
+    }
+    all.sort_unstable();
+    all.dedup();
+    asked.points = if all.is_empty() {
+        Points::none("no pod behind it is ready")
+    } else {
+        Points { addresses: all, ..Points::default() }
+    };
+}
