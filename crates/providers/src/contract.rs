@@ -11,6 +11,7 @@
 pub mod basics;
 pub mod batches;
 pub mod guards;
+pub mod ipam;
 
 use std::{
     collections::BTreeMap,

@@ -2,6 +2,7 @@
 
 pub mod adguard;
 pub mod cloudflare;
+mod config_files;
 pub mod dnsmasq;
 pub mod external_dns;
 pub mod per_record;

@@ -1,4 +1,5 @@
-//! Providers: each speaks to one kind of DNS server and implements the trait `DnsProvider` of `netstead_model`.
+//! Providers: each speaks to one kind of DNS server or IPAM system and implements the trait `DnsProvider` or `IpamProvider`
+//! of `netstead_model`.
 //!
 //! ```text
 //!  engine ──► DnsProvider ──┬─► dns::dnsmasq    files in its directories, here or through ssh
@@ -10,6 +11,7 @@
 //!                           ├─► dns::cloudflare HTTP API: batches, within a rate limit
 //!                           ├─► dns::technitium HTTP API: one record per call, through dns::per_record
 //!                           └─► builtin         in the crate `nameserver`
+//!         IpamProvider ─────► ipam::webhook     a program of the user's: signed batches of objects
 //! ```
 //!
 //! - A provider lists zones, reads one with its serial, and writes *units*. A unit is all changes of one name; it is applied
@@ -25,6 +27,8 @@
 
 pub mod contract;
 pub mod dns;
+pub mod ipam;
+pub mod pool;
 
 pub use netstead_model::{Call, CallObserver, NoopObserver, Outcome};
 pub use netstead_settings::{BuildContext, Secret, SettingsError};

@@ -2,7 +2,7 @@
 
 #![allow(clippy::panic, clippy::missing_panics_doc, reason = "a promise that is broken ends the test")]
 
-use netstead_model::{Marks, RecordType, SetChange, Unit, UnitOutcome, ZoneSource};
+use netstead_model::{Marks, RecordSet, RecordType, SetChange, Unit, UnitOutcome, ZoneSource, mark};
 
 use super::{Subject, name, ok, set, typed, unit};
 
@@ -178,14 +178,15 @@ pub async fn a_type_can_change_in_one_unit(subject: &Subject) {
     subject.change(Some(address), None).await;
 }
 
-/// The mark of a name stands at a name of its own, and a CNAME may stand at the first.
+/// The mark of a name reads as a TXT record at a name of its own, wherever the server keeps it, and a CNAME may stand at the first.
 pub async fn a_name_and_its_mark_are_one_unit(subject: &Subject) {
-    if subject.can().marks != Marks::Txt {
+    if subject.can().marks == Marks::None {
         return;
     }
     let (name, mark) = (subject.at("marked"), subject.at("_netstead-contract.marked"));
     let value = typed(&name, RecordType::Cname, &["target.example.net."]);
-    let proof = typed(&mark, RecordType::Txt, &[r#""CNAME 0123456789""#]);
+    let proof = mark::render(&name, &value.values);
+    let proof = subject.provider.adjust(RecordSet::new(mark.clone(), RecordType::Txt, value.ttl, proof));
     let change = |before: bool, after: bool| {
         let sets = [&value, &proof]
             .map(|set| SetChange { before: before.then(|| set.clone()), after: after.then(|| set.clone()) });
@@ -194,7 +195,9 @@ pub async fn a_name_and_its_mark_are_one_unit(subject: &Subject) {
     for (before, after) in [(false, true), (false, true), (true, false)] {
         let outcomes = subject.write(change(before, after)).await;
         assert_eq!(outcomes, [UnitOutcome::Applied], "a name and its mark should land together");
-        let standing = subject.read(&[&name, &mark]).await.len();
-        assert_eq!(standing, if after { 2 } else { 0 }, "a name and its mark come and go together");
+        let standing = subject.read(&[&name, &mark]).await;
+        assert_eq!(standing.len(), if after { 2 } else { 0 }, "a name and its mark come and go together");
+        let read = standing.values().find(|set| set.name == mark).map(|set| &set.values);
+        assert_eq!(read, after.then_some(&proof.values), "a mark is read as it was written");
     }
 }

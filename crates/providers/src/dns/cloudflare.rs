@@ -6,10 +6,12 @@
 //!
 //! - `cloudflare/client.rs`: calls, pages, errors. `cloudflare/budget.rs`: requests that may still be made.
 //! - `cloudflare/batch.rs`: turns units into batches. `cloudflare/wire.rs`: the JSON of records.
+//! - `cloudflare/marked_zone.rs`: marks as comments on the records.
 
 mod batch;
 mod budget;
 mod client;
+mod marked_zone;
 mod wire;
 
 use std::{
@@ -20,13 +22,16 @@ use std::{
 
 use async_trait::async_trait;
 use netstead_model::{
-    Capabilities, DnsProvider, Name, ProviderError, RecordSet, RecordType, WriteOrder, WriteReply,
-    WriteRequest, Zone, ZoneContent,
+    Capabilities, DnsProvider, Marks, Name, ProviderError, RecordSet, RecordType, RequestBudget, WriteOrder,
+    WriteReply, WriteRequest, Zone, ZoneContent,
 };
-use netstead_settings::{Configured, Identity, Kind, Number, table};
+use netstead_settings::{Configured, Identity, Kind, Number, choice, table};
 use netstead_wire::http::check_url;
 
-use self::client::Client;
+use self::{
+    client::Client,
+    marked_zone::{MarkedZone, is_mark_set},
+};
 use super::{DnsKind, tidy};
 use crate::{BuildContext, Secret, SettingsError, Tls};
 
@@ -49,11 +54,23 @@ table! {
         zone_id: Option<String>, unset;
         /// let Cloudflare stand in front of A, AAAA and CNAME, unless a workload says otherwise
         proxied: bool, default false;
+        /// where records are marked as ours: `txt`, or `comment` on each record
+        marks: MarkForm, default "txt";
         /// requests in five minutes; Cloudflare allows a user 1,200 in all, so leave some to other programs
         rate_limit: Number<10, 1_000_000>, default 1200;
         /// of its API
         url: String, default "https://api.cloudflare.com/client/v4";
         tls: Tls, all;
+    }
+}
+
+choice! {
+    /// Where marks stand.
+    #[derive(Default)]
+    pub enum MarkForm {
+        #[default]
+        Txt = "txt",
+        Comment = "comment",
     }
 }
 
@@ -90,6 +107,7 @@ impl Config {
             zone: None,
             zone_id: None,
             proxied: false,
+            marks: MarkForm::default(),
             rate_limit: Number::nearest(1_200),
             url: "https://api.cloudflare.com/client/v4".to_owned(),
             tls: Tls::default(),
@@ -104,6 +122,7 @@ fn capabilities() -> Capabilities {
         most_units: Some(MOST_UNITS),
         signs_changes: false,
         proxies: true,
+        marks: Marks::TxtOrComment,
         ..Capabilities::all(RecordType::ALL)
     }
 }
@@ -115,6 +134,7 @@ pub struct Cloudflare {
     zone: Option<Name>,
     zone_id: Option<String>,
     proxied: bool,
+    marks: MarkForm,
     /// The ids of zones that were found.
     ids: Mutex<BTreeMap<Name, String>>,
     /// The name of the table, for the comment on each record.
@@ -132,6 +152,7 @@ impl Cloudflare {
             zone: config.zone.clone(),
             zone_id: config.zone_id.clone(),
             proxied: config.proxied,
+            marks: config.marks,
             ids: Mutex::new(ids.into_iter().collect()),
             name: context.name.to_string(),
             writing: tokio::sync::Mutex::default(),
@@ -160,6 +181,12 @@ impl Cloudflare {
         found.ok_or_else(|| self.missing(zone))
     }
 
+    /// The records of a zone, with marks in the form that the engine knows.
+    async fn marked_zone(&self, zone: &Name, id: &str) -> Result<MarkedZone, ProviderError> {
+        let (listing, comments) = self.client.records(zone, id).await?;
+        Ok(MarkedZone::new(zone, self.marks, listing, comments))
+    }
+
     fn missing(&self, zone: &Name) -> ProviderError {
         ProviderError::NoSuchZone { server: self.client.server(), zone: zone.clone() }
     }
@@ -184,7 +211,11 @@ impl DnsProvider for Cloudflare {
     }
 
     fn capabilities(&self) -> Capabilities {
-        capabilities()
+        let marks = match self.marks {
+            MarkForm::Txt => Marks::Txt,
+            MarkForm::Comment => Marks::Comment,
+        };
+        Capabilities { marks, ..capabilities() }
     }
 
     async fn zones(&self, domains: &[Name]) -> Result<Vec<Zone>, ProviderError> {
@@ -197,8 +228,8 @@ impl DnsProvider for Cloudflare {
 
     async fn read(&self, zone: &Name) -> Result<ZoneContent, ProviderError> {
         let id = self.id_of(zone).await?;
-        let listing = self.client.records(zone, &id).await.map_err(|error| self.forget(zone, error))?;
-        Ok(ZoneContent { sign: None, sets: listing.found().into_sets() })
+        let found = self.marked_zone(zone, &id).await.map_err(|error| self.forget(zone, error))?;
+        Ok(ZoneContent { sign: None, sets: found.into_sets() })
     }
 
     /// The permissions that the API shows with the zone. A zone that it shows none of counts as writable.
@@ -222,10 +253,15 @@ impl DnsProvider for Cloudflare {
         set.proxied = can_be.then(|| set.proxied.unwrap_or(self.proxied));
         set.ttl = match set.ttl {
             _ if set.proxied == Some(true) => AUTOMATIC,
+            _ if self.marks == MarkForm::Comment && is_mark_set(&set) => AUTOMATIC,
             AUTOMATIC => AUTOMATIC,
             ttl => ttl.clamp(TTLS.0, TTLS.1),
         };
         set
+    }
+
+    fn budget(&self) -> Option<RequestBudget> {
+        Some(self.client.budget())
     }
 
     async fn write(&self, zone: &Name, request: &WriteRequest) -> Result<WriteReply, ProviderError> {

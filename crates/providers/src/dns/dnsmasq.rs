@@ -5,49 +5,40 @@
 //!   SIGHUP is not enough.
 //!
 //! In each directory Netstead writes one file, always as a whole. Files of others are read, so that their records are known,
-//! and never changed. The one exception is the file of dnsweaver (`dnsweaver_file`): values that were adopted from it lose
-//! their lines when they change, and the file is removed with its last record.
+//! and never changed. The one exception is the file of dnsweaver (`dnsweaver_file`): `adopt --from dnsweaver` moves its records to
+//! our files. Values that were adopted otherwise lose their lines there when they change. The file is removed with its last record.
 //!
-//! - `dnsmasq/machine.rs`: files and commands. `dnsmasq/lines.rs`: the syntax of both kinds of file. `dnsmasq/records.rs`:
-//!   all records with their files. `dnsmasq/unit_plan.rs`, `dnsmasq/write.rs`: a write and its order.
+//! - `config_files.rs`: files, commands and restarts. `dnsmasq/lines.rs`: the syntax of both kinds of file.
+//!   `dnsmasq/records.rs`: all records with their files. `dnsmasq/unit_plan.rs`, `dnsmasq/write.rs`: a write and its order.
 
 mod lines;
-mod machine;
 mod records;
 mod unit_plan;
 mod write;
 
 use std::{
     fmt,
-    future::Future,
     path::{Path, PathBuf},
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use async_trait::async_trait;
 use netstead_model::{
-    Call, Capabilities, DnsProvider, Marks, Name, Outcome, ProviderError, RecordSet, RecordType, TtlSupport,
-    WriteOrder, WriteReply, WriteRequest, Zone, ZoneContent, ZoneSource,
+    Capabilities, DnsProvider, Marks, Name, ProviderError, RecordData, RecordSet, RecordType, TtlSupport,
+    WriteGuard, WriteOrder, WriteReply, WriteRequest, Zone, ZoneContent, ZoneSource,
 };
 use netstead_settings::{Configured, Identity, Kind, Parsed, table};
-use netstead_wire::ssh::{Ssh, SshTarget};
+use netstead_wire::ssh::SshTarget;
 
-use self::{
-    machine::{Machine, MachineError},
-    records::{Records, TTL, sign_of},
-    write::PENDING,
+use self::records::{Records, TTL, sign_of};
+use super::{
+    DnsKind,
+    config_files::{ConfigFiles, SshKeys},
+    tidy,
 };
-use super::{DnsKind, refused_login::RefusedLogin, tidy};
 use crate::{BuildContext, SettingsError};
 
-/// Restarts are at least so far apart: systemd refuses a service that starts five times within ten seconds.
-const RELOAD_PAUSE: Duration = Duration::from_secs(3);
-/// Files with which dnsmasq did not start are not tried again for this long.
-const REFUSED: Duration = Duration::from_mins(15);
 /// How long the files that `zones` read serve the reads that follow it.
 const SHARED: Duration = Duration::from_secs(10);
 
@@ -72,7 +63,7 @@ table! {
         ssh_key: Option<PathBuf>, unset "those that ssh finds";
         /// the only file with host keys to trust
         ssh_known_hosts: Option<PathBuf>, unset "those that ssh finds";
-        /// the file of dnsweaver in `conf_dir`: values adopted from it lose their lines there when they change
+        /// the file of dnsweaver in `conf_dir`: `netstead adopt --from dnsweaver` moves its records to Netstead's own file
         dnsweaver_file: String, default "dnsweaver.conf";
     }
 }
@@ -109,12 +100,7 @@ impl Configured<dyn DnsProvider> for Config {
         if self.conf_dir.is_none() && !self.reload.is_empty() {
             return wrong("reload", "only `conf_dir` needs it", "remove it, or set `conf_dir`");
         }
-        if self.ssh.is_none() && self.ssh_key.is_some() {
-            return wrong("ssh_key", "it needs `ssh`", "write `ssh = \"ssh://USER@HOST\"`");
-        }
-        if self.ssh.is_none() && self.ssh_known_hosts.is_some() {
-            return wrong("ssh_known_hosts", "it needs `ssh`", "write `ssh = \"ssh://USER@HOST\"`");
-        }
+        self.ssh_keys().check()?;
         let file = &self.dnsweaver_file;
         if file.is_empty() || file.contains('/') || file.starts_with('.') || file == records::CONF_FILE {
             return wrong("dnsweaver_file", "it is no name of a file of dnsweaver", "`dnsweaver.conf`");
@@ -138,6 +124,14 @@ impl Config {
             ssh_key: None,
             ssh_known_hosts: None,
             dnsweaver_file: "dnsweaver.conf".to_owned(),
+        }
+    }
+
+    fn ssh_keys(&self) -> SshKeys<'_> {
+        SshKeys {
+            target: self.ssh.as_ref().map(|ssh| &ssh.0),
+            key: self.ssh_key.as_deref(),
+            known_hosts: self.ssh_known_hosts.as_deref(),
         }
     }
 }
@@ -174,16 +168,10 @@ fn capabilities(hosts: bool, conf: bool) -> Capabilities {
 /// One dnsmasq.
 pub struct Dnsmasq {
     config: Config,
-    shown: String,
-    machine: Machine,
+    files: ConfigFiles,
     context: BuildContext,
     writing: tokio::sync::Mutex<()>,
     shared: Mutex<Option<SharedRecords>>,
-    /// dnsmasq has not read its configuration since that changed.
-    reload_due: AtomicBool,
-    reload_pause: Duration,
-    last_reload: tokio::sync::Mutex<Option<Duration>>,
-    refused: Mutex<Option<Refused>>,
 }
 
 /// The records of all domains at one time.
@@ -192,13 +180,6 @@ struct SharedRecords {
     at: Duration,
     domains: Vec<Name>,
     records: Arc<Records>,
-}
-
-/// Files with which dnsmasq did not start.
-struct Refused {
-    at: Duration,
-    texts: Vec<Option<Vec<u8>>>,
-    reason: String,
 }
 
 impl Dnsmasq {
@@ -210,111 +191,31 @@ impl Dnsmasq {
     /// Opens nothing yet: directories are looked at when they are read.
     pub fn open(config: Config, context: &BuildContext) -> Result<Self, SettingsError> {
         config.check()?;
-        let machine = match &config.ssh {
-            None => Machine::Local,
-            Some(target) => {
-                let mut ssh = Ssh::new(target.0.clone());
-                if let Some(file) = &config.ssh_key {
-                    ssh = ssh.identity_file(file);
-                }
-                if let Some(file) = &config.ssh_known_hosts {
-                    ssh = ssh.known_hosts_file(file);
-                }
-                Machine::Remote { ssh: Box::new(ssh), refused: RefusedLogin::new(Arc::clone(&context.clock)) }
-            }
-        };
-        Ok(Self {
-            shown: config.server(),
-            machine,
-            context: context.clone(),
-            writing: tokio::sync::Mutex::default(),
-            shared: Mutex::default(),
-            reload_due: AtomicBool::new(false),
-            reload_pause: RELOAD_PAUSE,
-            last_reload: tokio::sync::Mutex::default(),
-            refused: Mutex::default(),
-            config,
-        })
+        let mut files = ConfigFiles::new("dnsmasq", config.server(), config.ssh_keys(), context);
+        if let Some(dir) = &config.conf_dir {
+            files = files.with_reload(&config.reload, dir);
+        }
+        let (context, writing, shared) = (context.clone(), tokio::sync::Mutex::default(), Mutex::default());
+        Ok(Self { config, files, context, writing, shared })
     }
 
     /// With another pause between restarts: 3 s unless set.
     #[must_use]
     pub fn with_reload_pause(self, reload_pause: Duration) -> Self {
-        Self { reload_pause, ..self }
+        Self { files: self.files.with_reload_pause(reload_pause), ..self }
+    }
+
+    fn directories(&self) -> impl Iterator<Item = &Path> {
+        [&self.config.hostsdir, &self.config.conf_dir].into_iter().flatten().map(PathBuf::as_path)
     }
 
     async fn load(&self) -> Result<Records, ProviderError> {
-        let dirs: Vec<&Path> = [&self.config.hostsdir, &self.config.conf_dir]
-            .into_iter()
-            .flatten()
-            .map(PathBuf::as_path)
-            .collect();
-        let mut files = self.observed("read", self.machine.read(&dirs)).await?.into_iter();
+        let dirs: Vec<&Path> = self.directories().collect();
+        let mut files = self.files.read_directories(&dirs).await?.into_iter();
         let hosts = if self.config.hostsdir.is_some() { files.next() } else { None };
         let conf = if self.config.conf_dir.is_some() { files.next() } else { None };
         let (hosts, conf) = (hosts.unwrap_or_default(), conf.unwrap_or_default());
         Ok(Records::read(&hosts, &conf, &self.config.dnsweaver_file))
-    }
-
-    /// Counts a call for the metrics.
-    async fn observed<T, E>(
-        &self,
-        operation: &'static str,
-        call: impl Future<Output = Result<T, E>>,
-    ) -> Result<T, E> {
-        let begun = self.context.clock.monotonic();
-        let ended = call.await;
-        let took = self.context.clock.monotonic().saturating_sub(begun);
-        let outcome = if ended.is_ok() { Outcome::Answered } else { Outcome::Failed };
-        self.context.calls.called(Call { operation, outcome, took });
-        ended
-    }
-
-    /// Restarts dnsmasq, and notes that it has read its files.
-    async fn reload(&self) -> Result<(), MachineError> {
-        let mut last = self.last_reload.lock().await;
-        if let Some(last) = *last {
-            let since = self.context.clock.monotonic().saturating_sub(last);
-            tokio::time::sleep(self.reload_pause.saturating_sub(since)).await;
-        }
-        let ended = self.observed("reload", self.machine.run(&self.config.reload)).await;
-        *last = Some(self.context.clock.monotonic());
-        ended?;
-        self.reload_due.store(false, Ordering::SeqCst);
-        if let Some(dir) = &self.config.conf_dir {
-            // If it stays, dnsmasq is restarted once too often.
-            let _ = self.machine.write(dir, PENDING, None).await;
-        }
-        Ok(())
-    }
-
-    /// Restarts dnsmasq if its files changed and an earlier restart did not come about.
-    async fn finish_reload(&self) -> Result<(), ProviderError> {
-        if !self.reload_due.load(Ordering::SeqCst) {
-            return Ok(());
-        }
-        self.reload().await.map_err(|error| match error.into_provider_error() {
-            ProviderError::Unreachable { reason, .. } => {
-                self.unreachable(format!("`reload` fails: {reason}"))
-            }
-            error => error,
-        })
-    }
-
-    fn refused_before(&self, texts: &[Option<Vec<u8>>]) -> Option<String> {
-        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = self.context.clock.monotonic();
-        let same = |refused: &&Refused| refused.texts == texts && now.saturating_sub(refused.at) < REFUSED;
-        refused.as_ref().filter(same).map(|refused| refused.reason.clone())
-    }
-
-    fn note_refused(&self, texts: Vec<Option<Vec<u8>>>, reason: &str) {
-        let (at, reason) = (self.context.clock.monotonic(), reason.to_owned());
-        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(Refused { at, texts, reason });
-    }
-
-    fn unreachable(&self, reason: String) -> ProviderError {
-        ProviderError::Unreachable { server: self.shown.clone(), reason }
     }
 
     async fn read_for(&self, domains: &[Name]) -> Result<SharedRecords, ProviderError> {
@@ -325,7 +226,7 @@ impl Dnsmasq {
 
 impl fmt::Debug for Dnsmasq {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Dnsmasq({})", self.shown)
+        write!(f, "Dnsmasq({})", self.files.shown())
     }
 }
 
@@ -353,7 +254,7 @@ impl DnsProvider for Dnsmasq {
     }
 
     fn server(&self) -> String {
-        self.shown.clone()
+        self.files.shown().to_owned()
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -362,15 +263,11 @@ impl DnsProvider for Dnsmasq {
 
     /// Restarts dnsmasq if a node died between a change of its files and the restart.
     async fn prepare(&self) -> Result<(), ProviderError> {
-        let Some(dir) = &self.config.conf_dir else { return Ok(()) };
-        if self.machine.has(dir, PENDING).await? {
-            self.reload_due.store(true, Ordering::SeqCst);
-        }
-        self.finish_reload().await
+        self.files.prepare().await
     }
 
     async fn zones(&self, domains: &[Name]) -> Result<Vec<Zone>, ProviderError> {
-        self.finish_reload().await?;
+        self.files.finish_reload().await?;
         let held = self.read_for(domains).await?;
         let zone = |name: &Name| Zone { name: name.clone(), sign: held.content(name).sign };
         let zones = domains.iter().map(zone).collect();
@@ -390,10 +287,8 @@ impl DnsProvider for Dnsmasq {
     }
 
     async fn may_write(&self, _zone: &Name) -> Result<(), ProviderError> {
-        for dir in [&self.config.hostsdir, &self.config.conf_dir].into_iter().flatten() {
-            self.machine.may_write(dir).await?;
-        }
-        Ok(())
+        let dirs: Vec<&Path> = self.directories().collect();
+        self.files.may_write(&dirs).await
     }
 
     fn adjust(&self, set: RecordSet) -> RecordSet {
@@ -403,8 +298,26 @@ impl DnsProvider for Dnsmasq {
     async fn write(&self, zone: &Name, request: &WriteRequest) -> Result<WriteReply, ProviderError> {
         let _alone = self.writing.lock().await;
         *self.shared.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        self.finish_reload().await?;
+        self.files.finish_reload().await?;
         let records = self.load().await?;
         self.apply(zone, request, records).await
+    }
+
+    async fn left_by(&self, tool: &str) -> Result<Vec<(Name, RecordData)>, ProviderError> {
+        if tool != "dnsweaver" {
+            return Ok(Vec::new());
+        }
+        Ok(self.load().await?.dnsweaver.records())
+    }
+
+    async fn move_from(
+        &self,
+        _tool: &str,
+        values: &[(Name, RecordData)],
+        guard: &WriteGuard,
+    ) -> Result<(), ProviderError> {
+        let _alone = self.writing.lock().await;
+        *self.shared.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.absorb(values, guard).await
     }
 }

@@ -1,9 +1,12 @@
-//! Pi-hole: its local DNS records (hosts and CNAME entries), over the HTTP API of version 6, or of version 5.
+//! Pi-hole: its local DNS records (hosts and CNAME entries), over the HTTP API of version 6 or 5, or by the files of version 5.
 //!
 //! The version is found out by asking. Both take one entry per call; version 6 keeps sessions, of which it has 16 for everyone,
 //! so this holds one, uses it for everything and gives it back at the end.
 
+mod config;
+mod custom_list;
 mod entries;
+mod files;
 mod v5;
 mod v6;
 
@@ -11,68 +14,30 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use netstead_model::{
-    Capabilities, DnsProvider, Marks, Name, ProviderError, RecordType, TtlSupport, WriteOrder, ZoneSource,
+    Capabilities, Marks, Name, ProviderError, RecordType, TtlSupport, WriteOrder, ZoneSource,
 };
-use netstead_settings::{Configured, Identity, Kind, table};
-use netstead_wire::http::{Http, StatusCode, check_url};
+use netstead_settings::{Configured as _, Kind};
+use netstead_wire::http::{Http, StatusCode};
 use serde::Deserialize;
 use tokio::sync::Mutex as AsyncMutex;
 
+pub use self::{config::Config, files::PiHoleFiles};
 use self::{v5::V5, v6::V6};
 use super::{
     DnsKind,
     per_record::{Listing, NewRecord, PerRecord, Record, RecordApi, RecordError},
     refused_login::RefusedLogin,
 };
-use crate::{BuildContext, Secret, SettingsError, Tls};
+use crate::{BuildContext, SettingsError};
 
-pub const KIND: DnsKind =
-    Kind::new::<Config>("pihole", "Pi-hole: local DNS records, over its HTTP API", capabilities);
+pub const KIND: DnsKind = Kind::new::<Config>(
+    "pihole",
+    "Pi-hole: local DNS records, over its HTTP API or by its files",
+    capabilities,
+);
 
 /// The time to live of local answers, unless `dns.blockTTL` of the server says otherwise.
 const TTL: u32 = 2;
-
-table! {
-    /// `[dns.NAME]` with `type = "pihole"`.
-    pub struct Config {
-        /// of its web interface: `http://pi.hole`
-        url: String, required "\"http://pi.hole\"";
-        /// of its web interface, or an app password, a secret
-        password: Option<Secret>, unset "none is needed";
-        tls: Tls, all;
-    }
-}
-
-impl Configured<dyn DnsProvider> for Config {
-    fn identity(&self) -> Identity {
-        Identity::default().and_url(self.root(), "")
-    }
-
-    fn server(&self) -> String {
-        self.url.clone()
-    }
-
-    fn check(&self) -> Result<(), SettingsError> {
-        check_url(self.root())?;
-        self.tls.check()
-    }
-
-    fn build(&self, context: &BuildContext) -> Result<Arc<dyn DnsProvider>, SettingsError> {
-        Ok(Arc::new(PiHole::open(self, context)?))
-    }
-}
-
-impl Config {
-    pub fn new(url: impl Into<String>, password: Option<Secret>) -> Self {
-        Self { url: url.into(), password, tls: Tls::default() }
-    }
-
-    /// The address without the paths of interface and API.
-    fn root(&self) -> &str {
-        let url = self.url.trim_end_matches('/');
-        ["/admin", "/api"].iter().find_map(|path| url.strip_suffix(path)).unwrap_or(url)
-    }
-}
 
 /// Those of version 6.
 fn capabilities() -> Capabilities {

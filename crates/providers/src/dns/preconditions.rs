@@ -74,6 +74,23 @@ impl ServerRecords {
         None
     }
 
+    /// Whether an alias of `name` for `target` would lead back to `name`. dnsmasq does not start with such a loop.
+    pub(super) fn would_loop(&self, name: &Name, target: &Name) -> bool {
+        let mut seen = BTreeSet::from([name.clone()]);
+        let mut next = Some(target.clone());
+        while let Some(at) = next {
+            if !seen.insert(at.clone()) {
+                return true;
+            }
+            let set = self.sets.get(&(at, RecordType::Cname));
+            next = set.and_then(|set| set.values.first()).and_then(|data| match data {
+                RecordData::Cname(target) => Some(target.clone()),
+                _ => None,
+            });
+        }
+        false
+    }
+
     fn is_opaque(&self, change: &SetChange) -> bool {
         key(change).is_some_and(|key| self.opaque.contains(&key))
     }

@@ -8,7 +8,7 @@
 
 mod batches;
 mod dnsweaver;
-mod signed;
+pub(crate) mod signed;
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use super::{DnsKind, per_record::PerRecord};
 use crate::{BuildContext, Secret, SettingsError, Tls};
 
 /// Shorter secrets can be guessed.
-const SHORTEST_SECRET: usize = 16;
+pub(crate) const SHORTEST_SECRET: usize = 16;
 
 pub const KIND: DnsKind = Kind::new::<Config>("webhook", "a program of your own, over HTTP", capabilities);
 

@@ -67,7 +67,7 @@ fn posts(request: &HttpRequest) -> bool {
 }
 
 fn status(status: u16) -> HttpFault {
-    HttpFault::Answer(HttpResponse { status, headers: Vec::new(), body: String::new() })
+    HttpFault::Answer(HttpResponse::new(status, ""))
 }
 
 fn www(address: &str) -> RecordSet {
@@ -300,7 +300,7 @@ async fn refused_credentials_are_sent_once_a_minute() {
 async fn credentials_that_are_revoked_half_way_and_a_busy_server_end_the_write() {
     for (number, retry) in [(401, None), (429, Some("7"))] {
         let (server, provider) = fake(WebhookHabits::default());
-        let mut answer = HttpResponse { status: number, headers: Vec::new(), body: String::new() };
+        let mut answer = HttpResponse::new(number, "");
         if let Some(seconds) = retry {
             answer = answer.header("retry-after", seconds);
         }

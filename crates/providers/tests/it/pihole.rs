@@ -1,4 +1,4 @@
-//! Pi-hole 5 and 6, against fakes: neither can be had as a program for tests.
+//! Pi-hole 5 and 6, against fakes: neither can be had as a program for tests. Its files are read by a real dnsmasq.
 
 use std::{sync::Arc, time::Duration};
 

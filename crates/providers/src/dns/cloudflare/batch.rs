@@ -2,30 +2,30 @@
 
 use std::collections::VecDeque;
 
-use netstead_model::{Name, ProviderError, Unit, UnitOutcome, WriteOrder, WriteReply, WriteRequest};
+use netstead_model::{Name, ProviderError, Unit, UnitOutcome, WriteReply, WriteRequest};
 use serde_json::{Map, Value, json};
 
-use super::{Cloudflare, capabilities, client::Refusal, wire::to_json};
+use super::{
+    Cloudflare, capabilities,
+    client::Refusal,
+    marked_zone::{CommentedCall, note},
+    wire::to_json,
+};
 use crate::dns::{
-    per_record::{
-        Record, adjusted, judge,
-        unit_calls::{RecordCall, unit_calls},
-    },
+    per_record::{adjusted, judge, unit_calls::RecordCall},
     preconditions::halves,
 };
 use netstead_model::DnsProvider as _;
 
 /// The most changes in one batch, on the smallest plan.
 const MOST_CHANGES: usize = 200;
-/// The longest comment, on the smallest plan.
-const LONGEST_COMMENT: usize = 100;
 /// Codes of a zone that is not as it was when it was read: a record is gone, or one that cannot stand beside the new one came.
 const CONFLICTS: [u64; 6] = [81_044, 81_053, 81_054, 81_056, 81_057, 81_058];
 
 /// The calls of one unit.
 struct Open {
     index: usize,
-    calls: Vec<RecordCall>,
+    calls: Vec<CommentedCall>,
 }
 
 impl Cloudflare {
@@ -38,27 +38,26 @@ impl Cloudflare {
     ) -> Result<WriteReply, ProviderError> {
         let units: Vec<Unit> =
             request.units.iter().map(|unit| adjusted(unit, |set| self.adjust(set))).collect();
-        let listing = self.client.records(zone, id).await?;
-        let (found, can) = (listing.found(), capabilities());
-        let mut outcomes: Vec<Option<UnitOutcome>> =
-            units.iter().map(|unit| judge(&can, zone, unit, &found)).collect();
-        let open = outcomes.iter().enumerate().filter(|(_, outcome)| outcome.is_none());
-        let open: Vec<Open> = open
-            .filter_map(|(index, _)| {
-                let unit = units.get(index)?;
-                let names = unit.names();
-                let there = listing.records.iter().filter(|record| names.contains(&record.name));
-                let there: Vec<Record> = there.cloned().collect();
-                Some(Open { index, calls: unit_calls(unit, &there, WriteOrder::InPlace) })
-            })
-            .collect();
-        let comment = self.comment(&request.fence.owner);
+        let (there, can) = (self.marked_zone(zone, id).await?, capabilities());
+        let note = note(&request.fence.owner, &self.name);
+        let (mut outcomes, mut open) = (Vec::with_capacity(units.len()), Vec::new());
+        for (index, unit) in units.iter().enumerate() {
+            let outcome = judge(&can, zone, unit, there.found());
+            outcomes.push(outcome.or_else(|| match there.calls(unit, &request.fence.owner, &note) {
+                Ok(calls) if calls.is_empty() => Some(UnitOutcome::Applied),
+                Ok(calls) => {
+                    open.push(Open { index, calls });
+                    None
+                }
+                Err(reason) => Some(UnitOutcome::Rejected { reason }),
+            }));
+        }
         let mut waiting = batches(&open);
         while let Some(batch) = waiting.pop_front() {
             let sent = match request.guard.permit().await {
                 Ok(()) => {
                     let calls = batch.iter().filter_map(|at| open.get(*at)).flat_map(|open| &open.calls);
-                    self.client.batch(zone, id, &body(calls, &comment)).await
+                    self.client.batch(zone, id, &body(calls)).await
                 }
                 Err(error) => Err(error),
             };
@@ -97,18 +96,12 @@ impl Cloudflare {
     async fn refused_unit(&self, zone: &Name, id: &str, unit: &Unit, refusal: Refusal) -> UnitOutcome {
         let Refusal { codes, reason } = refusal;
         if codes.iter().any(|code| CONFLICTS.contains(code))
-            && let Ok(listing) = self.client.records(zone, id).await
-            && let Some(outcome) = listing.found().outcome(unit)
+            && let Ok(there) = self.marked_zone(zone, id).await
+            && let Some(outcome) = there.found().outcome(unit)
         {
             return outcome;
         }
         UnitOutcome::Rejected { reason }
-    }
-
-    /// The comment on each new record, for people who look at the zone.
-    fn comment(&self, owner: &str) -> String {
-        let text = format!("made by Netstead {owner}, provider {}", self.name);
-        text.chars().take(LONGEST_COMMENT).collect()
     }
 }
 
@@ -133,22 +126,23 @@ fn batches(open: &[Open]) -> VecDeque<Vec<usize>> {
     batches
 }
 
-/// The JSON of a batch. The server deletes first, then changes, then makes, whatever the order here. A comment that is there
-/// stays: a person may have written it.
-fn body<'a>(calls: impl Iterator<Item = &'a RecordCall>, comment: &str) -> Value {
+/// The JSON of a batch. The server deletes first, then changes, then makes, whatever the order here.
+fn body<'a>(calls: impl Iterator<Item = &'a CommentedCall>) -> Value {
     let (mut deletes, mut patches, mut posts) = (Vec::new(), Vec::new(), Vec::new());
-    for call in calls {
+    for CommentedCall { call, comment } in calls {
+        let with_comment = |mut json: Map<String, Value>| {
+            json.extend(comment.as_ref().map(|comment| ("comment".to_owned(), json!(comment))));
+            json
+        };
         match call {
             RecordCall::Delete(old) => deletes.push(json!({ "id": old.id })),
             RecordCall::Update(old, new) => {
-                let mut patch = to_json(new);
+                let mut patch = with_comment(to_json(new));
                 patch.insert("id".into(), json!(old.id));
                 patches.push(Value::Object(patch));
             }
             RecordCall::Create(new) => {
-                let mut post = to_json(new);
-                post.insert("comment".into(), json!(comment));
-                posts.push(Value::Object(post));
+                posts.push(Value::Object(with_comment(to_json(new))));
             }
         }
     }

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use netstead_model::{Call, CallObserver, Clock};
+use netstead_model::{Call, CallObserver, Clock, RequestBudget};
 
 /// The time that the limit is for.
 const WINDOW: Duration = Duration::from_mins(5);
@@ -45,15 +45,26 @@ impl Budget {
     /// Call before each request: the time to wait if `limit` requests were made.
     pub(super) fn check(&self, limit: usize) -> Result<(), Duration> {
         let now = self.clock.monotonic();
+        Self::wait(&self.spent(now), now, limit).map_or(Ok(()), Err)
+    }
+
+    /// For people.
+    pub(super) fn status(&self, limit: usize) -> RequestBudget {
+        let now = self.clock.monotonic();
         let spent = self.spent(now);
+        let wait = Self::wait(&spent, now, limit);
+        RequestBudget { made: spent.requests.len(), limit, window: WINDOW, wait }
+    }
+
+    fn wait(spent: &Spent, now: Duration, limit: usize) -> Option<Duration> {
         if spent.rest_until > now {
-            return Err(spent.rest_until.saturating_sub(now));
+            return Some(spent.rest_until.saturating_sub(now));
         }
         let most = limit.saturating_sub(REPETITIONS).max(1);
-        let Some(over) = spent.requests.len().checked_sub(most) else { return Ok(()) };
+        let over = spent.requests.len().checked_sub(most)?;
         // There is room once the oldest that are too many are out of the window.
         let frees = spent.requests.get(over).copied().unwrap_or(now);
-        Err((frees + WINDOW).saturating_sub(now).max(Duration::from_secs(1)))
+        Some((frees + WINDOW).saturating_sub(now).max(Duration::from_secs(1)))
     }
 
     /// Notes that the server wants no request for some time.

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
 
-use netstead_model::{Name, ProviderError};
+use netstead_model::{Name, ProviderError, RequestBudget};
 use netstead_wire::http::{Http, HttpError, Reply, Request, StatusCode, path};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{
     Config,
     budget::{Budget, Counting},
-    wire::{ApiRecord, into_listing},
+    wire::{ApiRecord, Comments, into_listing},
 };
 use crate::{
     BuildContext, SettingsError,
@@ -110,6 +110,10 @@ impl Client {
 
     pub(super) fn server(&self) -> String {
         self.http.server().to_owned()
+    }
+
+    pub(super) fn budget(&self) -> RequestBudget {
+        self.budget.status(self.limit)
     }
 
     pub(super) fn malformed(&self, reason: impl AsRef<str>) -> ProviderError {
@@ -257,7 +261,7 @@ impl Client {
             .ok_or_else(|| ProviderError::NoSuchZone { server: self.server(), zone: zone.clone() })
     }
 
-    pub(super) async fn records(&self, zone: &Name, id: &str) -> Result<Listing, ProviderError> {
+    pub(super) async fn records(&self, zone: &Name, id: &str) -> Result<(Listing, Comments), ProviderError> {
         let at = path(&["zones", id, "dns_records"]);
         let id = |record: &ApiRecord| record.id().to_owned();
         Ok(into_listing(self.pages(Some(zone), &at, &[], RECORDS, id).await?))

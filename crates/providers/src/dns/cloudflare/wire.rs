@@ -1,5 +1,7 @@
 //! The API's own JSON of records; it never leaves this provider.
 
+use std::collections::HashMap;
+
 use netstead_model::{Name, RecordData, RecordType, Service};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -21,6 +23,8 @@ pub(super) struct ApiRecord {
     ttl: u32,
     #[serde(default)]
     proxied: bool,
+    #[serde(default)]
+    comment: Option<String>,
 }
 
 impl ApiRecord {
@@ -75,10 +79,16 @@ impl ApiRecord {
     }
 }
 
+/// Comments by the id of their record.
+pub(super) type Comments = HashMap<String, String>;
+
 /// Records, sorted into those that are understood and the rest.
-pub(super) fn into_listing(records: Vec<ApiRecord>) -> Listing {
-    let mut listing = Listing::default();
-    for record in records {
+pub(super) fn into_listing(records: Vec<ApiRecord>) -> (Listing, Comments) {
+    let (mut listing, mut comments) = (Listing::default(), Comments::new());
+    for mut record in records {
+        if let Some(comment) = record.comment.take().filter(|comment| !comment.is_empty()) {
+            comments.insert(record.id.clone(), comment);
+        }
         // A name that our types cannot hold we never wrote, and never will.
         let Ok(name) = record.name.parse::<Name>() else { continue };
         let Ok(kind) = record.kind.parse::<RecordType>() else {
@@ -93,7 +103,7 @@ pub(super) fn into_listing(records: Vec<ApiRecord>) -> Listing {
             None => listing.opaque.push((name, kind)),
         }
     }
-    listing
+    (listing, comments)
 }
 
 fn can_be_proxied(kind: RecordType) -> bool {

@@ -5,13 +5,10 @@ use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
 };
 
-use netstead_model::{ChangeSign, Name, RecordData, RecordType};
+use netstead_model::{ChangeSign, Name, RecordData};
 
-use super::{
-    lines::{Line, conf_line, hosts_line, to_conf_line, to_hosts_line},
-    machine::File,
-};
-use crate::dns::preconditions::ServerRecords;
+use super::lines::{Line, conf_line, hosts_line, to_conf_line, to_hosts_line};
+use crate::dns::{config_files::File, preconditions::ServerRecords};
 
 /// Our file in `hostsdir`.
 pub(super) const HOSTS_FILE: &str = "netstead.hosts";
@@ -106,6 +103,15 @@ impl DnsweaverFile {
         before != self.lines.len()
     }
 
+    /// The records that have a line of their own.
+    pub(super) fn records(&self) -> Vec<Record> {
+        let lone = |(_, line): &(Vec<u8>, Line)| match line.records.as_slice() {
+            [record] => Some(record.clone()),
+            _ => None,
+        };
+        self.lines.iter().filter_map(lone).collect()
+    }
+
     pub(super) fn has(&self, record: &Record) -> bool {
         self.lines.iter().any(|(_, line)| line.records.as_slice() == std::slice::from_ref(record))
     }
@@ -172,23 +178,6 @@ impl Records {
             others: self.found.others.iter().filter(|name| wanted(name)).cloned().collect(),
         }
     }
-
-    /// Whether an alias of `name` for `target` would lead back to `name`. dnsmasq does not start with such a loop.
-    pub(super) fn would_loop(&self, name: &Name, target: &Name) -> bool {
-        let mut seen = BTreeSet::from([name.clone()]);
-        let mut next = Some(target.clone());
-        while let Some(at) = next {
-            if !seen.insert(at.clone()) {
-                return true;
-            }
-            let set = self.found.sets.get(&(at, RecordType::Cname));
-            next = set.and_then(|set| set.values.first()).and_then(|data| match data {
-                RecordData::Cname(target) => Some(target.clone()),
-                _ => None,
-            });
-        }
-        false
-    }
 }
 
 /// A digest over records, which differs once one of them does.
@@ -249,7 +238,7 @@ mod tests {
         let text = "cname=a.test,b.test\ncname=b.test,c.test\n";
         let records = Records::read(&[], &[file("x.conf", text)], "dnsweaver.conf");
         let name = |text: &str| text.parse::<Name>().unwrap();
-        assert!(records.would_loop(&name("c.test"), &name("a.test")));
-        assert!(!records.would_loop(&name("d.test"), &name("a.test")));
+        assert!(records.found.would_loop(&name("c.test"), &name("a.test")));
+        assert!(!records.found.would_loop(&name("d.test"), &name("a.test")));
     }
 }

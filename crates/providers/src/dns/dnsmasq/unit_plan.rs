@@ -26,7 +26,7 @@ pub(super) struct UnitPlan {
 
 impl Layout {
     /// The directory that a record belongs in.
-    fn dir_of(self, name: &Name, data: &RecordData) -> Result<Dir, String> {
+    pub(super) fn dir_of(self, name: &Name, data: &RecordData) -> Result<Dir, String> {
         if self.hosts && data.to_address().is_some() && !name.is_wildcard() {
             return Ok(Dir::Hosts);
         }
@@ -78,7 +78,7 @@ fn plan_change(
     let there = records.found.sets.get(&(name.clone(), kind)).map_or(&none, |set| &set.values);
     let wanted = wanted(change).map_or(&none, |set| &set.values);
     if let Some(RecordData::Cname(target)) = wanted.first()
-        && records.would_loop(name, target)
+        && records.found.would_loop(name, target)
     {
         return Err(format!("`{name}` would be an alias of itself, by way of `{target}`"));
     }

@@ -8,47 +8,34 @@
 //! So a name that moves between the two files is never missing. Units without records in the configuration are done after
 //! the first step, whatever becomes of the others.
 
-use std::sync::atomic::Ordering;
-
 use netstead_model::{
-    Name, ProviderError, RecordSet, SetChange, Unit, UnitOutcome, WriteReply, WriteRequest,
+    Name, ProviderError, RecordData, RecordSet, SetChange, Unit, UnitOutcome, WriteGuard, WriteReply,
+    WriteRequest,
 };
 
 use super::{
     Dnsmasq,
-    machine::MachineError,
     records::{CONF_FILE, Dir, DnsweaverFile, HOSTS_FILE, OurFile, Records},
     unit_plan::{Layout, UnitPlan, plan_unit},
 };
-use crate::dns::{preconditions::wanted, tidy};
-
-/// Says in `conf_dir` that dnsmasq has not read its files since they changed. dnsmasq itself skips it.
-pub(super) const PENDING: &str = ".netstead.pending";
-
-/// A file of `conf_dir` to be replaced.
-struct Replacement<'a> {
-    name: &'a str,
-    old: Option<&'a [u8]>,
-    new: Option<Vec<u8>>,
-}
-
-/// How a change of the configuration ended, if it did not work.
-enum ConfError {
-    /// The old files are there, and dnsmasq runs with them: the new ones are to blame.
-    Refused(String),
-    /// The old files are there.
-    Failed(ProviderError),
-    Unknown(ProviderError),
-}
+use crate::dns::{
+    config_files::{MachineError, ReplaceError, Replacement},
+    preconditions::wanted,
+    tidy,
+};
 
 impl Dnsmasq {
+    fn layout(&self) -> Layout {
+        Layout { hosts: self.config.hostsdir.is_some(), conf: self.config.conf_dir.is_some() }
+    }
+
     pub(super) async fn apply(
         &self,
         zone: &Name,
         request: &WriteRequest,
         mut records: Records,
     ) -> Result<WriteReply, ProviderError> {
-        let layout = Layout { hosts: self.config.hostsdir.is_some(), conf: self.config.conf_dir.is_some() };
+        let layout = self.layout();
         let mut outcomes = vec![UnitOutcome::NotTried; request.units.len()];
         let (mut quick, mut slow) = (Vec::new(), Vec::new());
         let (mut first, mut last) = (records.hosts.clone(), records.hosts.clone());
@@ -105,22 +92,8 @@ impl Dnsmasq {
             reply.stopped = Some(error);
             return Ok(reply);
         }
-        let replacements: Vec<Replacement<'_>> = [
-            Replacement { name: CONF_FILE, old: records.conf.written.as_deref(), new: conf.text(Dir::Conf) },
-            Replacement {
-                name: &self.config.dnsweaver_file,
-                old: records.dnsweaver.written.as_deref(),
-                new: if dnsweaver == records.dnsweaver {
-                    dnsweaver.written.clone()
-                } else {
-                    dnsweaver.text()
-                },
-            },
-        ]
-        .into_iter()
-        .filter(|one| one.old != one.new.as_deref())
-        .collect();
-        let (outcome, stopped) = match self.replace_conf(&replacements).await {
+        let replacements = self.replacements(&records, &conf, &dnsweaver);
+        let (outcome, stopped) = match self.files.replace(&replacements).await {
             Ok(()) if last == first => (UnitOutcome::Applied, None),
             // In the middle of units the time of the pass does not count.
             Ok(()) => match self.finish_hosts(request, &last).await {
@@ -134,15 +107,17 @@ impl Dnsmasq {
                     self.finish_hosts(request, &without_slow).await
                 };
                 match (error, back) {
-                    (ConfError::Unknown(error), _) | (_, Err(error)) => (UnitOutcome::Unknown, Some(error)),
-                    (ConfError::Refused(reason), Ok(())) if slow.len() == 1 => {
+                    (ReplaceError::Unknown(error), _) | (_, Err(error)) => {
+                        (UnitOutcome::Unknown, Some(error))
+                    }
+                    (ReplaceError::Refused(reason), Ok(())) if slow.len() == 1 => {
                         (UnitOutcome::Rejected { reason }, None)
                     }
-                    (ConfError::Refused(reason), Ok(())) => {
+                    (ReplaceError::Refused(reason), Ok(())) => {
                         let reason = format!("none of {} changes is made: {reason}", slow.len());
-                        (UnitOutcome::NotTried, Some(self.unreachable(reason)))
+                        (UnitOutcome::NotTried, Some(self.files.unreachable(reason)))
                     }
-                    (ConfError::Failed(error), Ok(())) => (UnitOutcome::NotTried, Some(error)),
+                    (ReplaceError::Failed(error), Ok(())) => (UnitOutcome::NotTried, Some(error)),
                 }
             }
         };
@@ -153,7 +128,7 @@ impl Dnsmasq {
 
     async fn write_hosts(&self, file: &OurFile) -> Result<(), MachineError> {
         let Some(dir) = &self.config.hostsdir else { return Ok(()) };
-        self.observed("write", self.machine.write(dir, HOSTS_FILE, file.text(Dir::Hosts).as_deref())).await
+        self.files.write(dir, HOSTS_FILE, file.text(Dir::Hosts).as_deref()).await
     }
 
     async fn finish_hosts(&self, request: &WriteRequest, file: &OurFile) -> Result<(), ProviderError> {
@@ -164,57 +139,61 @@ impl Dnsmasq {
         self.write_hosts(file).await.map_err(MachineError::into_provider_error)
     }
 
-    /// Replaces files of `conf_dir` and restarts dnsmasq; puts the old ones back if that fails.
-    async fn replace_conf(&self, replacements: &[Replacement<'_>]) -> Result<(), ConfError> {
-        let Some(dir) = &self.config.conf_dir else { return Ok(()) };
-        let texts: Vec<Option<Vec<u8>>> = replacements.iter().map(|one| one.new.clone()).collect();
-        if let Some(reason) = self.refused_before(&texts) {
-            return Err(ConfError::Refused(reason));
+    /// Moves records from dnsweaver's file to ours: addresses first, then the configuration with one restart. A record that
+    /// our files cannot hold stays where it is.
+    pub(super) async fn absorb(
+        &self,
+        values: &[(Name, RecordData)],
+        guard: &WriteGuard,
+    ) -> Result<(), ProviderError> {
+        let records = self.load().await?;
+        let layout = self.layout();
+        let (mut hosts, mut conf) = (records.hosts.clone(), records.conf.clone());
+        let mut dnsweaver = records.dnsweaver.clone();
+        for record in values.iter().filter(|record| records.dnsweaver.has(record)) {
+            match layout.dir_of(&record.0, &record.1) {
+                Ok(Dir::Hosts) => hosts.records.insert(record.clone()),
+                Ok(Dir::Conf) => conf.records.insert(record.clone()),
+                Err(_) => continue,
+            };
+            dnsweaver.remove(record);
         }
-        let untouched = |error| match error {
-            MachineError::Failed(error) => ConfError::Failed(error),
-            MachineError::Unknown(error) => ConfError::Unknown(error),
-        };
-        self.machine.write(dir, PENDING, Some(b"")).await.map_err(untouched)?;
-        self.reload_due.store(true, Ordering::SeqCst);
-        for (index, one) in replacements.iter().enumerate() {
-            let write = self.machine.write(dir, one.name, one.new.as_deref());
-            if let Err(error) = self.observed("write", write).await {
-                self.put_back(replacements.get(..index).unwrap_or_default()).await?;
-                if matches!(error, MachineError::Failed(_)) {
-                    // dnsmasq has read the files that are there.
-                    self.reload_due.store(false, Ordering::SeqCst);
-                    let _ = self.machine.write(dir, PENDING, None).await;
-                }
-                return Err(untouched(error));
-            }
+        if dnsweaver == records.dnsweaver {
+            return Ok(());
         }
-        let reason = match self.reload().await {
-            Ok(()) => return Ok(()),
-            Err(MachineError::Unknown(error)) => return Err(ConfError::Unknown(error)),
-            Err(MachineError::Failed(ProviderError::Unreachable { reason, .. })) => reason,
-            Err(MachineError::Failed(error)) => error.to_string(),
-        };
-        self.put_back(replacements).await?;
-        if self.reload().await.is_ok() {
-            let reason = format!("dnsmasq does not start with it, and has the old files again: {reason}");
-            self.note_refused(texts, &reason);
-            return Err(ConfError::Refused(reason));
+        guard.permit().await?;
+        if hosts != records.hosts {
+            self.write_hosts(&hosts).await.map_err(MachineError::into_provider_error)?;
         }
-        let reason = format!("`reload` fails, and the old files are back: {reason}");
-        Err(ConfError::Failed(self.unreachable(reason)))
+        let replaced = self.files.replace(&self.replacements(&records, &conf, &dnsweaver)).await;
+        replaced.map_err(|error| match error {
+            ReplaceError::Refused(reason) => self.files.unreachable(reason),
+            ReplaceError::Failed(error) | ReplaceError::Unknown(error) => error,
+        })
     }
 
-    async fn put_back(&self, replacements: &[Replacement<'_>]) -> Result<(), ConfError> {
-        let Some(dir) = &self.config.conf_dir else { return Ok(()) };
-        for one in replacements {
-            let back = self.machine.write(dir, one.name, one.old).await;
-            back.map_err(|error| {
-                let (server, reason) = (self.shown.clone(), error.into_provider_error().to_string());
-                ConfError::Unknown(ProviderError::Unknown { server, reason })
-            })?;
-        }
-        Ok(())
+    /// The files of `conf_dir` that change.
+    fn replacements<'a>(
+        &'a self,
+        records: &'a Records,
+        conf: &OurFile,
+        dnsweaver: &DnsweaverFile,
+    ) -> Vec<Replacement<'a>> {
+        let Some(dir) = &self.config.conf_dir else { return Vec::new() };
+        let own = Replacement {
+            dir,
+            name: CONF_FILE,
+            old: records.conf.written.as_deref(),
+            new: conf.text(Dir::Conf),
+        };
+        let same = *dnsweaver == records.dnsweaver;
+        let theirs = Replacement {
+            dir,
+            name: &self.config.dnsweaver_file,
+            old: records.dnsweaver.written.as_deref(),
+            new: if same { dnsweaver.written.clone() } else { dnsweaver.text() },
+        };
+        [own, theirs].into_iter().filter(|one| one.old != one.new.as_deref()).collect()
     }
 }
 

@@ -16,7 +16,7 @@ use crate::{BuildContext, dns::refused_login::RefusedLogin};
 /// The first line of what is signed.
 const VERSION: &str = "netstead-webhook-1";
 
-pub(super) struct SignedHttp {
+pub(crate) struct SignedHttp {
     http: Http,
     key: hmac::Key,
     clock: Arc<dyn Clock>,
@@ -24,23 +24,23 @@ pub(super) struct SignedHttp {
 }
 
 impl SignedHttp {
-    pub(super) fn new(http: Http, secret: &SecretValue, context: &BuildContext) -> Self {
+    pub(crate) fn new(http: Http, secret: &SecretValue, context: &BuildContext) -> Self {
         let key = hmac::Key::new(hmac::HMAC_SHA256, secret.expose().as_bytes());
         let clock = Arc::clone(&context.clock);
         Self { http, key, refused: RefusedLogin::new(Arc::clone(&clock)), clock }
     }
 
-    pub(super) fn server(&self) -> &str {
+    pub(crate) fn server(&self) -> &str {
         self.http.server()
     }
 
     /// A read. `path` lies below the address of the receiver.
-    pub(super) async fn get(&self, path: &str) -> Result<Reply, ProviderError> {
+    pub(crate) async fn get(&self, path: &str) -> Result<Reply, ProviderError> {
         self.send(Method::GET, path, None).await
     }
 
     /// A change, with a key by which the receiver recognises a repetition.
-    pub(super) async fn post(&self, path: &str, body: Vec<u8>) -> Result<Reply, ProviderError> {
+    pub(crate) async fn post(&self, path: &str, body: Vec<u8>) -> Result<Reply, ProviderError> {
         self.send(Method::POST, path, Some(body)).await
     }
 
@@ -64,7 +64,7 @@ impl SignedHttp {
         self.refused.note(request.send().await.map_err(ProviderError::from))
     }
 
-    pub(super) fn malformed(&self, reason: &str) -> ProviderError {
+    pub(crate) fn malformed(&self, reason: &str) -> ProviderError {
         HttpError::Malformed { server: self.server().to_owned(), reason: reason.to_owned() }.into()
     }
 }

@@ -1,4 +1,4 @@
-//! [`Machine`]: the machine that dnsmasq runs on, this one or another behind ssh: its files, and commands.
+//! [`Machine`]: the machine that a server runs on, this one or another behind ssh: its files, and commands.
 
 mod local;
 mod remote;
@@ -15,20 +15,26 @@ const MOST_OF_FILES: usize = 32 << 20;
 
 /// A file of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct File {
-    pub(super) name: String,
-    pub(super) bytes: Vec<u8>,
+pub(in crate::dns) struct File {
+    pub(in crate::dns) name: String,
+    pub(in crate::dns) bytes: Vec<u8>,
 }
 
 #[derive(Debug)]
 pub(super) enum Machine {
-    Local,
-    Remote { ssh: Box<Ssh>, refused: RefusedLogin },
+    /// With the program whose files they are, for people.
+    Local {
+        program: &'static str,
+    },
+    Remote {
+        ssh: Box<Ssh>,
+        refused: RefusedLogin,
+    },
 }
 
 /// Why something on the machine did not work.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum MachineError {
+pub(in crate::dns) enum MachineError {
     /// Nothing was changed.
     Failed(ProviderError),
     /// It is not known whether it happened.
@@ -36,7 +42,7 @@ pub(super) enum MachineError {
 }
 
 impl MachineError {
-    pub(super) fn into_provider_error(self) -> ProviderError {
+    pub(in crate::dns) fn into_provider_error(self) -> ProviderError {
         match self {
             Self::Failed(error) | Self::Unknown(error) => error,
         }
@@ -44,10 +50,10 @@ impl MachineError {
 }
 
 impl Machine {
-    /// The machine's name for people; empty for this one.
+    /// The machine's name for people; that of the program on this one.
     fn server(&self) -> String {
         match self {
-            Self::Local => "dnsmasq".to_owned(),
+            Self::Local { program } => (*program).to_owned(),
             Self::Remote { ssh, .. } => ssh.target().to_string(),
         }
     }
@@ -55,7 +61,7 @@ impl Machine {
     /// The files of each directory that dnsmasq would read.
     pub(super) async fn read(&self, dirs: &[&Path]) -> Result<Vec<Vec<File>>, ProviderError> {
         match self {
-            Self::Local => {
+            Self::Local { .. } => {
                 let owned: Vec<PathBuf> = dirs.iter().map(|dir| dir.to_path_buf()).collect();
                 let read = move || owned.iter().map(|dir| local::read(dir)).collect();
                 blocking(read).await.map_err(|reason| self.unreachable(reason))
@@ -63,6 +69,25 @@ impl Machine {
             Self::Remote { ssh, refused } => {
                 refused.check()?;
                 refused.note(remote::read(ssh, dirs).await)
+            }
+        }
+    }
+
+    /// The contents of each file; none for a file that is not there, although its directory is.
+    pub(super) async fn read_files(
+        &self,
+        places: &[(&Path, &str)],
+    ) -> Result<Vec<Option<Vec<u8>>>, ProviderError> {
+        match self {
+            Self::Local { .. } => {
+                let owned: Vec<(PathBuf, String)> =
+                    places.iter().map(|(dir, name)| (dir.to_path_buf(), (*name).to_owned())).collect();
+                let read = move || owned.iter().map(|(dir, name)| local::read_file(dir, name)).collect();
+                blocking(read).await.map_err(|reason| self.unreachable(reason))
+            }
+            Self::Remote { ssh, refused } => {
+                refused.check()?;
+                refused.note(remote::read_files(ssh, places).await)
             }
         }
     }
@@ -75,7 +100,7 @@ impl Machine {
         bytes: Option<&[u8]>,
     ) -> Result<(), MachineError> {
         match self {
-            Self::Local => {
+            Self::Local { .. } => {
                 let (dir, name, bytes) = (dir.to_owned(), name.to_owned(), bytes.map(<[u8]>::to_vec));
                 let write = move || local::write(&dir, &name, bytes.as_deref());
                 blocking(write).await.map_err(|reason| MachineError::Failed(self.unreachable(reason)))
@@ -90,7 +115,7 @@ impl Machine {
     /// Whether files of a directory could be replaced.
     pub(super) async fn may_write(&self, dir: &Path) -> Result<(), ProviderError> {
         match self {
-            Self::Local => {
+            Self::Local { .. } => {
                 let dir = dir.to_owned();
                 let asked = blocking(move || local::may_write(&dir)).await;
                 asked.map_err(|reason| ProviderError::Denied { server: self.server(), reason })
@@ -105,7 +130,7 @@ impl Machine {
     /// Whether a file of this name is there, also one that dnsmasq would not read.
     pub(super) async fn has(&self, dir: &Path, name: &str) -> Result<bool, ProviderError> {
         match self {
-            Self::Local => Ok(tokio::fs::try_exists(dir.join(name)).await.unwrap_or(false)),
+            Self::Local { .. } => Ok(tokio::fs::try_exists(dir.join(name)).await.unwrap_or(false)),
             Self::Remote { ssh, refused } => {
                 refused.check()?;
                 refused.note(remote::has(ssh, dir, name).await)
@@ -116,7 +141,7 @@ impl Machine {
     /// Runs a command to its end. The reason of a failure has the command's own words.
     pub(super) async fn run(&self, words: &[String]) -> Result<(), MachineError> {
         match self {
-            Self::Local => {
+            Self::Local { .. } => {
                 local::run(words).await.map_err(|reason| MachineError::Failed(self.unreachable(reason)))
             }
             Self::Remote { ssh, refused } => {

@@ -10,14 +10,32 @@ use super::{File, MOST_OF_FILES, MachineError, is_skipped};
 /// Prints each file of a directory after a line with its size and name.
 const LIST: &str = r#"for f in *; do [ -f "$f" ] || continue; n=$(wc -c < "$f") || exit 1; printf 'file %s %s\n' $n "$f"; cat -- "$f" || exit 1; done"#;
 
+/// Prints a file after a line with its size and name, if it is there.
+const SHOW: &str = r#"if [ -e "$f" ]; then n=$(wc -c < "$f") || exit 1; printf 'file %s %s\n' $n "$f"; cat -- "$f" || exit 1; fi"#;
+
 pub(super) async fn read(ssh: &Ssh, dirs: &[&Path]) -> Result<Vec<Vec<File>>, ProviderError> {
-    let parts: Vec<String> =
-        dirs.iter().map(|dir| format!("cd {} || exit 1; {LIST}; echo end", path(dir))).collect();
+    let part = |dir: &&Path| format!("cd {} || exit 1; {LIST}; echo end", path(dir));
+    listings(ssh, &dirs.iter().map(part).collect::<Vec<_>>()).await
+}
+
+pub(super) async fn read_files(
+    ssh: &Ssh,
+    places: &[(&Path, &str)],
+) -> Result<Vec<Option<Vec<u8>>>, ProviderError> {
+    let part = |(dir, name): &(&Path, &str)| {
+        format!("cd {} || exit 1; f={}; {SHOW}; echo end", path(dir), quoted(name))
+    };
+    let found = listings(ssh, &places.iter().map(part).collect::<Vec<_>>()).await?;
+    Ok(found.into_iter().map(|files| files.into_iter().next().map(|file| file.bytes)).collect())
+}
+
+/// Runs commands of which each prints files and then a line `end`.
+async fn listings(ssh: &Ssh, parts: &[String]) -> Result<Vec<Vec<File>>, ProviderError> {
     let reader = ssh.clone().limit(MOST_OF_FILES);
     let printed = reader.run_shell(&parts.join("; "), b"").await.map_err(|error| read_error(ssh, &error))?;
     let mut rest = printed.as_slice();
-    let mut found = Vec::with_capacity(dirs.len());
-    for _ in dirs {
+    let mut found = Vec::with_capacity(parts.len());
+    for _ in parts {
         found.push(files(&mut rest).ok_or_else(|| {
             let reason = "a file changed while it was read, or the listing ends early".to_owned();
             ProviderError::Malformed { server: ssh.target().to_string(), reason }

@@ -44,6 +44,16 @@ pub(super) fn read(dir: &Path) -> Result<Vec<File>, String> {
     Ok(found)
 }
 
+pub(super) fn read_file(dir: &Path, name: &str) -> Result<Option<Vec<u8>>, String> {
+    fs::metadata(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+    let place = dir.join(name);
+    match files::read(&place, MOST_OF_FILES as u64) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("{}: {error}", place.display())),
+    }
+}
+
 pub(super) fn write(dir: &Path, name: &str, bytes: Option<&[u8]>) -> Result<(), String> {
     let place = dir.join(name);
     replace(dir, &place, name, bytes).map_err(|error| format!("{}: {error}", place.display()))
