@@ -27,9 +27,9 @@ use netstead_plan::{
 use netstead_store::Write;
 use tokio::sync::oneshot;
 
-pub use self::adopt::{AdoptedValue, Adoption, AdoptionReport, LeftValue};
+pub use self::adopt::{AdoptedObject, AdoptedValue, Adoption, AdoptionReport, LeftValue};
 use self::{late_writes::RecentlyRemoved, zone_cache::ZoneCache};
-pub(crate) use self::{persist::load_owned, undo::Undo, what_if::Overrides};
+pub(crate) use self::{persist::load_owned, what_if::Overrides};
 use crate::{
     EngineError, ProviderSetup,
     engine_state::EngineState,
@@ -38,7 +38,7 @@ use crate::{
     keys::Class,
     metrics,
     provider_loop::{
-        LoopHandle, LoopSetup, Pass, PassReport, ProviderPlan, Snapshot, Stopped, StoredProvider, Waiting,
+        LoopHandle, LoopSetup, Pass, PassReport, Snapshot, Stopped, StoredProvider, Undo, Undoing, Waiting,
         Worker, blocking,
     },
     records::PlanIndex,
@@ -48,9 +48,6 @@ use crate::{
 /// The running loop of a DNS server.
 pub(crate) type ProviderHandle = LoopHandle<DnsPass>;
 pub(crate) type ProviderSnapshot = Snapshot<DnsPass>;
-
-/// A plan that takes something back, and the report of its pass unless it was a dry run.
-pub(crate) type Undoing = (ProviderPlan, Option<PassReport>);
 
 /// All that the passes of one DNS server remember.
 pub(crate) struct DnsPass {

@@ -1,12 +1,15 @@
 //! Checks of all sources and providers for `netstead doctor`: each finding says what is wrong and what to do.
 
+mod ipam;
 mod provider;
 mod source;
 
 use futures::future::join_all;
 pub use netstead_model::Grade;
 
-use crate::{Engine, EngineStatus, dns_pass::ProviderHandle, source_poller::SourceHandle};
+use crate::{
+    Engine, EngineStatus, dns_pass::ProviderHandle, ipam_pass::IpamHandle, source_poller::SourceHandle,
+};
 
 /// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +59,9 @@ impl Engine {
         let handles: Vec<ProviderHandle> = self.shared().providers().values().cloned().collect();
         let looked = handles.iter().map(|handle| provider::diagnose_provider(handle, &status));
         findings.extend(join_all(looked).await.into_iter().flatten());
+        let systems: Vec<IpamHandle> = self.shared().ipam().values().cloned().collect();
+        let looked = systems.iter().map(|handle| ipam::diagnose_ipam(handle, &status));
+        findings.extend(join_all(looked).await.into_iter().flatten());
         findings.extend(detached_findings(&status));
         findings
     }
@@ -68,10 +74,11 @@ fn many(count: usize, what: &str) -> String {
 
 fn detached_findings(status: &EngineStatus) -> impl Iterator<Item = Finding> {
     status.detached.iter().filter(|one| one.owned > 0).map(|one| {
-        let about = format!("dns.{}", one.name);
+        let (section, what) = if one.ipam { ("ipam", "object") } else { ("dns", "value") };
+        let about = format!("{section}.{}", one.name);
         let text = format!(
             "it is no longer configured, and {} of ours stay on {}",
-            many(one.owned, "value"),
+            many(one.owned, what),
             one.server
         );
         let hint = format!("configure it again, or see `netstead clean --provider {}`", one.name);

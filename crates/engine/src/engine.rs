@@ -1,5 +1,6 @@
 //! [`Engine`]: the handle through which the API and the binary use the engine.
 
+mod any_provider;
 mod configure;
 mod operator_commands;
 mod start;
@@ -12,7 +13,7 @@ use std::{
 
 use futures::future::join_all;
 use netstead_model::{Ident, Name, NameSet, Span};
-use netstead_plan::{Digest, Now, OwnerId, Plan};
+use netstead_plan::{Digest, Now, OwnerId, Plan, ipam::IpamPlan};
 use netstead_store::{Commit, Condition, Store, StoreError};
 
 pub use self::operator_commands::{Cleaning, Undone};
@@ -23,6 +24,7 @@ use crate::{
     engine_state::EngineState,
     explain::{self, ExplainLimits},
     history::{self, Applied, ChangePage, ChangeQuery, EngineEvent, EngineEventKind, LiveChanges},
+    ipam_pass::IpamHandle,
     keys::{self, Class},
     records, status,
 };
@@ -98,6 +100,14 @@ impl Engine {
         self.shared.providers().iter().filter_map(plan).collect()
     }
 
+    /// The newest plan of each IPAM system.
+    pub fn ipam_plans(&self) -> Vec<(Ident, Arc<IpamPlan>)> {
+        let plan = |(name, handle): (&Ident, &IpamHandle)| {
+            Some((name.clone(), handle.snapshot.read().plan.clone()?))
+        };
+        self.shared.ipam().iter().filter_map(plan).collect()
+    }
+
     /// All records that matter here.
     pub fn records(&self) -> Vec<RecordView> {
         self.list_records(&RecordQuery::default())
@@ -157,16 +167,26 @@ impl Engine {
 
     /// Looks at the sources and runs a pass now, and waits for it.
     pub async fn apply(&self, provider: Option<&Ident>) -> Result<Vec<(Ident, PassReport)>, EngineError> {
-        let handles: Vec<ProviderHandle> = match provider {
-            None => self.shared.providers().values().cloned().collect(),
-            Some(name) => self.providers_called(name)?,
+        let (handles, systems) = match provider {
+            None => (
+                self.shared.providers().values().cloned().collect(),
+                self.shared.ipam().values().cloned().collect(),
+            ),
+            Some(name) => match self.ipam_called(name) {
+                Some(system) => (Vec::new(), vec![system]),
+                None => (self.providers_called(name)?, Vec::new()),
+            },
         };
         self.poll_all_sources().await;
         crate::ledger_sync::pass(&self.shared).await;
         let passes = handles
             .iter()
             .map(|handle| async { handle.pass().await.map(|report| (handle.setup.name().clone(), report)) });
-        join_all(passes).await.into_iter().collect()
+        let objects = systems
+            .iter()
+            .map(|handle| async { handle.pass().await.map(|report| (handle.setup.name().clone(), report)) });
+        let (passes, objects) = tokio::join!(join_all(passes), join_all(objects));
+        passes.into_iter().chain(objects).collect()
     }
 
     /// Does exactly the parked changes with this hash, once.
@@ -177,8 +197,15 @@ impl Engine {
             handle.snapshot.read().guard.offers.iter().any(|offer| offer.hash == digest)
         };
         let handles: Vec<ProviderHandle> = self.shared.providers().values().filter(offers).cloned().collect();
-        if handles.is_empty() {
+        let offers = |handle: &&IpamHandle| {
+            handle.snapshot.read().guard.offers.iter().any(|offer| offer.hash == digest)
+        };
+        let systems: Vec<IpamHandle> = self.shared.ipam().values().filter(offers).cloned().collect();
+        if handles.is_empty() && systems.is_empty() {
             return Err(unknown());
+        }
+        for handle in systems {
+            handle.approve(digest, by).await?;
         }
         for handle in handles {
             handle.approve(digest, by).await?;
@@ -214,6 +241,7 @@ impl Engine {
             self.shared.record_event(with_scope(event, &scope)).await;
         }
         self.shared.providers().values().for_each(ProviderHandle::wake);
+        self.shared.ipam().values().for_each(IpamHandle::wake);
         Ok(())
     }
 
@@ -234,6 +262,8 @@ impl Engine {
         join_all(sources.iter().map(crate::source_poller::SourceHandle::stop_or_abort)).await;
         let providers: Vec<ProviderHandle> = self.shared.providers().values().cloned().collect();
         join_all(providers.iter().map(ProviderHandle::stop_or_abort)).await;
+        let systems: Vec<IpamHandle> = self.shared.ipam().values().cloned().collect();
+        join_all(systems.iter().map(IpamHandle::stop_or_abort)).await;
         self.shared.ledger_sync.stop_or_abort().await;
         self.shared.name_news.stop_or_abort().await;
         if let Err(error) = self.shared.fenced_store("time").put(vec![self.shared.time.write()]).await {
@@ -248,7 +278,9 @@ impl Engine {
         self.shared.stop.cancel();
         let sources: Vec<_> = self.shared.sources().values().cloned().collect();
         let providers: Vec<ProviderHandle> = self.shared.providers().values().cloned().collect();
+        let systems: Vec<IpamHandle> = self.shared.ipam().values().cloned().collect();
         tokio::join!(
+            join_all(systems.iter().map(IpamHandle::stop_gracefully)),
             join_all(sources.iter().map(crate::source_poller::SourceHandle::stop_gracefully)),
             join_all(providers.iter().map(ProviderHandle::stop_gracefully)),
             self.shared.ledger_sync.stop_gracefully(),
@@ -272,6 +304,11 @@ impl Engine {
         if found.is_empty() { Err(EngineError::NoSuchProvider { name: name.clone() }) } else { Ok(found) }
     }
 
+    /// The IPAM system with this name.
+    pub(crate) fn ipam_called(&self, name: &Ident) -> Option<IpamHandle> {
+        self.shared.ipam().get(name).cloned()
+    }
+
     pub(crate) fn provider(&self, name: &Ident) -> Result<ProviderHandle, EngineError> {
         let found = self.shared.providers().get(name).cloned();
         found.ok_or_else(|| EngineError::NoSuchProvider { name: name.clone() })
@@ -279,7 +316,8 @@ impl Engine {
 
     fn check_scope(&self, scope: &Scope) -> Result<(), EngineError> {
         match scope {
-            Scope::All => Ok(()),
+            Scope::All | Scope::Backend(_) => Ok(()),
+            Scope::Provider(name) if self.ipam_called(name).is_some() => Ok(()),
             Scope::Provider(name) | Scope::Zone(name, _) => self.providers_called(name).map(drop),
         }
     }
@@ -288,7 +326,7 @@ impl Engine {
 /// With the place that is paused or goes on.
 fn with_scope(event: EngineEvent, scope: &Scope) -> EngineEvent {
     match scope {
-        Scope::All => event,
+        Scope::All | Scope::Backend(_) => event,
         Scope::Provider(provider) => event.on(provider),
         Scope::Zone(provider, zone) => event.on(provider).in_zone(zone),
     }

@@ -20,6 +20,7 @@ use crate::{
     fenced_store::{FencedStore, LeaderEpoch},
     history::{EngineEvent, EngineEventKind, History},
     inventory_store::{InventoryStore, inventory_changed},
+    ipam_pass::IpamHandle,
     ledger_sync::LedgerSync,
     manual_source::Manual,
     name_news::NameNews,
@@ -60,6 +61,8 @@ pub(crate) struct EngineState {
     pub(crate) pushed: Mutex<BTreeMap<Ident, Pushed>>,
     pub(crate) sources: Mutex<BTreeMap<Ident, SourceHandle>>,
     pub(crate) providers: Mutex<BTreeMap<Ident, ProviderHandle>>,
+    /// IPAM systems; no name is in both maps.
+    pub(crate) ipam: Mutex<BTreeMap<Ident, IpamHandle>>,
     /// Providers that are no longer configured, with what is still ours there.
     pub(crate) detached: Mutex<Vec<DetachedStatus>>,
     /// Sources that are called otherwise now: their former name and the new one.
@@ -90,9 +93,16 @@ impl EngineState {
         self.providers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(crate) fn ipam(&self) -> MutexGuard<'_, BTreeMap<Ident, IpamHandle>> {
+        self.ipam.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The graces of all providers.
     pub(crate) fn graces(&self) -> Vec<Grace> {
-        self.providers().values().map(|provider| provider.setup.settings.graces()).collect()
+        let mut graces: Vec<Grace> =
+            self.providers().values().map(|provider| provider.setup.settings.graces()).collect();
+        graces.extend(self.ipam().values().map(|provider| provider.setup.settings.graces()));
+        graces
     }
 
     /// How long absences must last, for one provider or another.
@@ -163,13 +173,22 @@ impl EngineState {
             *last = clock;
         }
         let providers: Vec<ProviderHandle> = self.providers().values().cloned().collect();
-        let passed = providers.iter().map(|provider| provider.snapshot.read().number).min().unwrap_or(number);
-        let longest = providers.iter().map(ProviderHandle::longest_grace).max().unwrap_or(Span::ZERO);
+        let ipam: Vec<IpamHandle> = self.ipam().values().cloned().collect();
+        let numbers = providers.iter().map(|provider| provider.snapshot.read().number);
+        let numbers = numbers.chain(ipam.iter().map(|provider| provider.snapshot.read().number));
+        let passed = numbers.min().unwrap_or(number);
+        let longest = providers.iter().map(ProviderHandle::longest_grace);
+        let longest = longest.chain(ipam.iter().map(IpamHandle::longest_grace)).max().unwrap_or(Span::ZERO);
         let reasons = || {
             let mut reasons: HashSet<(Ident, Key)> = HashSet::new();
             for provider in &providers {
                 let owned = provider.snapshot.read().owned.clone();
                 reasons.extend(owned.workloads().map(|(source, id)| (source.clone(), id.clone())));
+            }
+            for provider in &ipam {
+                let owned = provider.snapshot.read().owned.clone();
+                let workloads = owned.workloads();
+                reasons.extend(workloads.into_iter().map(|(source, id)| (source.clone(), id.clone())));
             }
             for detached in self.detached.lock().unwrap_or_else(PoisonError::into_inner).iter() {
                 reasons.extend(detached.reasons.iter().cloned());

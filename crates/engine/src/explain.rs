@@ -1,10 +1,14 @@
 //! Explains a name: why it has its records, and why it lacks others.
 
+mod ipam;
+
 use netstead_ledger::{Book, Freshness};
 use netstead_model::{Ident, Key, Kind, Name};
 use netstead_plan::WhyNot;
 
-use crate::{dns_pass::ProviderHandle, engine_state::EngineState, records::reason_text};
+use crate::{
+    dns_pass::ProviderHandle, engine_state::EngineState, ipam_pass::IpamHandle, records::reason_text,
+};
 
 /// Limits of an explanation for a caller that may see the name, but not everything else.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -33,6 +37,12 @@ pub(crate) async fn explain(
     let mut said = Vec::new();
     for handle in handles.iter().filter(shown) {
         of_provider(shared, handle, name, limits.is_none(), &mut said);
+    }
+    let systems: Vec<IpamHandle> = shared.ipam().values().cloned().collect();
+    let shown =
+        |handle: &&IpamHandle| limits.is_none_or(|limits| limits.providers.contains(handle.setup.name()));
+    for handle in systems.iter().filter(shown) {
+        ipam::of_system(shared, handle, name, limits.is_none(), &mut said);
     }
     let newest = shared.inventory.borrow().clone();
     for (source, state) in newest.inventory.sources() {

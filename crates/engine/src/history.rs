@@ -13,7 +13,7 @@ use tokio::sync::{Mutex, broadcast};
 
 pub(crate) use self::{
     changes::list,
-    plans::{Stored, applied_plan, plan_writes, plans, readable_plans, surplus},
+    plans::{Stored, applied_plan, plan_writes, plans, readable_plans, steps_since, surplus},
 };
 pub use self::{
     changes::{Change, ChangePage, ChangePosition, ChangeQuery, LiveChanges},

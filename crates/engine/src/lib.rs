@@ -11,7 +11,7 @@
 //! - `SourcePoller` (`source_poller.rs`): one task per source. It asks for a report when the source changed, or regularly.
 //! - `Worker` (`provider_loop.rs`): one task per provider. A *pass* reads, plans, stores the intent, writes, and stores the
 //!   outcome. A pass takes no hint about what changed, so there is one path to test. The loop knows nothing of DNS: `DnsPass`
-//!   (`dns_pass.rs`) does.
+//!   (`dns_pass.rs`) does, and `IpamPass` (`ipam_pass.rs`) knows IPAM systems.
 //! - `FencedStore` (`fenced_store.rs`): all commits of the engine, conditional on the leader's epoch.
 //! - `EngineState` (`engine_state.rs`): what all loops share.
 //! - [`Engine`]: the handle. It answers status, plans and records, and carries out what operators ask: apply, approve, pause,
@@ -33,6 +33,7 @@ mod explain;
 mod fenced_store;
 mod history;
 mod inventory_store;
+mod ipam_pass;
 mod keys;
 mod ledger_sync;
 mod manual_source;
@@ -51,7 +52,7 @@ mod stored_records;
 mod what_if;
 
 pub use self::{
-    dns_pass::{AdoptedValue, Adoption, AdoptionReport, LeftValue},
+    dns_pass::{AdoptedObject, AdoptedValue, Adoption, AdoptionReport, LeftValue},
     doctor::{Finding, Grade},
     engine::{Cleaning, Engine, Undone},
     error::EngineError,
@@ -67,7 +68,7 @@ pub use self::{
     provider_loop::{PassReport, ProviderPlan},
     pushed_source::{Pushed, PushedRecord},
     records::{RecordQuery, RecordState, RecordView},
-    setup::{Options, ProviderSetup, PushedSetup, Setup, SourceSetup},
+    setup::{IpamSetup, Options, ProviderSetup, PushedSetup, Setup, SourceSetup},
     standby::poll_on_standby,
     status::{
         DetachedStatus, EngineStatus, LastPass, ParkedStatus, ProviderStatus, ScopeStatus, SourceStatus,

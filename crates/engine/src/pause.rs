@@ -21,6 +21,8 @@ pub enum Scope {
     All,
     Provider(Ident),
     Zone(Ident, Name),
+    /// A pool backend: nothing is asked of it, and nothing is given back to it.
+    Backend(Ident),
 }
 
 impl fmt::Display for Scope {
@@ -29,6 +31,7 @@ impl fmt::Display for Scope {
             Self::All => f.write_str("all"),
             Self::Provider(provider) => write!(f, "provider/{provider}"),
             Self::Zone(provider, zone) => write!(f, "zone/{provider}/{zone}"),
+            Self::Backend(backend) => write!(f, "backend/{backend}"),
         }
     }
 }

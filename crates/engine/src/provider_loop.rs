@@ -15,6 +15,7 @@ mod pass;
 mod persist;
 mod report;
 mod snapshot;
+mod undo;
 mod write_guard;
 
 use std::{
@@ -41,6 +42,7 @@ pub(crate) use self::{
     pass::{Stopped, blocking},
     persist::StoredProvider,
     snapshot::{PublishedSnapshot, Snapshot},
+    undo::{Undo, Undoing},
     write_guard::{PATIENCE, WRITING, check_leadership},
 };
 use crate::{

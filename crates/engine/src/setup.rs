@@ -3,8 +3,8 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use netstead_ledger::Ledger;
-use netstead_model::{DnsProvider, Ident, Marks, RecordData, Source};
-use netstead_plan::{Digest, Domains, Settings, SourceRules};
+use netstead_model::{DnsProvider, Ident, IpamProvider, Marks, RecordData, Source};
+use netstead_plan::{Digest, Domains, Settings, SourceRules, ipam::IpamSettings};
 
 use crate::Observer;
 
@@ -15,6 +15,7 @@ pub struct Setup {
     /// Sources that other programs write into.
     pub pushed: Vec<PushedSetup>,
     pub providers: Vec<ProviderSetup>,
+    pub ipam: Vec<IpamSetup>,
     pub domains: Domains,
 }
 
@@ -131,6 +132,41 @@ impl ProviderSetup {
             && self.config == other.config
             && self.fixed_owner == other.fixed_owner
             && (self.interval, self.full_interval) == (other.interval, other.full_interval)
+            && self.provider.kind() == other.provider.kind()
+    }
+}
+
+/// One IPAM provider and how to treat it.
+#[derive(Debug, Clone)]
+pub struct IpamSetup {
+    pub settings: IpamSettings,
+    pub provider: Arc<dyn IpamProvider>,
+    /// Over everything in the provider's table.
+    pub config: Digest,
+    /// How often it is looked at anyway.
+    pub interval: Duration,
+    /// The name it had before.
+    pub was: Option<Ident>,
+    /// The configuration names its owner id: `recover` cannot give it another.
+    pub fixed_owner: bool,
+}
+
+impl IpamSetup {
+    /// The defaults.
+    pub fn new(settings: IpamSettings, provider: Arc<dyn IpamProvider>, config: Digest) -> Self {
+        let (interval, was, fixed_owner) = (Duration::from_mins(1), None, false);
+        Self { settings, provider, config, interval, was, fixed_owner }
+    }
+
+    pub fn name(&self) -> &Ident {
+        &self.settings.provider
+    }
+
+    /// Whether `other` would do the same.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        self.settings == other.settings
+            && (self.config, self.interval) == (other.config, other.interval)
+            && self.fixed_owner == other.fixed_owner
             && self.provider.kind() == other.provider.kind()
     }
 }

@@ -3,10 +3,13 @@
 use std::{sync::PoisonError, time::Duration};
 
 use jiff::Timestamp;
-use netstead_model::{Ident, Key, Name, Scope, View, Workload};
+use netstead_model::{Ident, Key, Name, ObjectKey, RequestBudget, Scope, View, Workload};
 use netstead_plan::{Mode, Plan, Presence, Standing, Suspicion};
 
-use crate::{dns_pass::ProviderHandle, engine_state::EngineState, pause::Pause, refusals::refusals};
+use crate::{
+    dns_pass::ProviderHandle, engine_state::EngineState, ipam_pass::IpamHandle, pause::Pause,
+    refusals::refusals,
+};
 
 /// How everything stands.
 #[derive(Debug, Clone)]
@@ -96,10 +99,16 @@ pub struct ProviderStatus {
     pub drift: usize,
     /// What the server will not have: zone, name, reason.
     pub rejected: Vec<(Name, Name, String)>,
+    /// Objects that an IPAM system rejects, with the reason.
+    pub rejected_objects: Vec<(ObjectKey, String)>,
+    /// It is an IPAM system: it has no zones, and its values are objects.
+    pub ipam: bool,
     pub paused: Option<Pause>,
     pub error: Option<String>,
     /// Zones that may hold something else than what is known of them; they are read before anything else is planned there.
     pub doubtful: usize,
+    /// The requests that may still be made, on a server that limits them.
+    pub budget: Option<RequestBudget>,
 }
 
 #[derive(Debug, Clone)]
@@ -133,6 +142,8 @@ pub struct DetachedStatus {
     pub kind: String,
     pub server: String,
     pub owned: usize,
+    /// It is an IPAM system.
+    pub ipam: bool,
     pub(crate) reasons: Vec<(Ident, Key)>,
 }
 
@@ -150,13 +161,18 @@ pub struct WorkloadView {
 pub(crate) fn status(shared: &EngineState) -> EngineStatus {
     let now = shared.now();
     let handles: Vec<ProviderHandle> = shared.providers().values().cloned().collect();
+    let systems: Vec<IpamHandle> = shared.ipam().values().cloned().collect();
     EngineStatus {
         epoch: shared.lead.epoch,
         deposed: shared.lead.is_deposed(),
         dry_run: shared.options.dry_run,
         time: now.millis,
         sources: sources(shared),
-        providers: handles.iter().map(|handle| provider(shared, handle)).collect(),
+        providers: handles
+            .iter()
+            .map(|handle| provider(shared, handle))
+            .chain(systems.iter().map(|handle| ipam(shared, handle)))
+            .collect(),
         detached: shared.detached.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         pauses: shared.pauses.all(now),
     }
@@ -239,8 +255,50 @@ fn provider(shared: &EngineState, handle: &ProviderHandle) -> ProviderStatus {
         blocked: count(|plan| plan.blocked.len()),
         drift: count(|plan| plan.drift.len()),
         rejected: rejected.collect(),
+        rejected_objects: Vec::new(),
+        ipam: false,
         paused: shared.pauses.of(handle.setup.name(), handle.setup.settings.group.as_ref(), now),
         doubtful: handle.doubtful(),
+        budget: handle.setup.provider.budget(),
+        last: seen.last,
+        error: seen.error,
+    }
+}
+
+fn ipam(shared: &EngineState, handle: &IpamHandle) -> ProviderStatus {
+    let now = shared.now();
+    let seen = handle.snapshot.read().clone();
+    let plan = seen.plan.as_deref();
+    let parked = plan.and_then(|plan| plan.parked.as_ref()).map(|parked| ParkedStatus {
+        count: parked.changes.len(),
+        hash: parked.hash.to_string(),
+        since: parked.since,
+        age: now.since(parked.since).into(),
+    });
+    let rejected = seen.rejected.iter().map(|(key, reason)| (key.clone(), reason.clone()));
+    let clean = seen.error.is_none() && seen.rejected.is_empty() && parked.is_none();
+    ProviderStatus {
+        name: handle.setup.name().clone(),
+        group: None,
+        kind: handle.setup.provider.kind(),
+        server: handle.setup.provider.server(),
+        mode: handle.setup.settings.mode,
+        zones: Vec::new(),
+        owned: seen.owned.0.len(),
+        generation: seen.guard.generation,
+        success_age: shared.clock.monotonic().saturating_sub(seen.succeeded.unwrap_or_default()),
+        passing: seen.passing.map(|begun| shared.clock.monotonic().saturating_sub(begun)),
+        in_sync: clean && seen.last.is_some() && seen.pending == 0,
+        pending: seen.pending,
+        parked,
+        blocked: plan.map_or(0, |plan| plan.blocked.len()),
+        drift: plan.map_or(0, |plan| plan.drift.len()),
+        rejected: Vec::new(),
+        rejected_objects: rejected.collect(),
+        ipam: true,
+        paused: shared.pauses.of(handle.setup.name(), None, now),
+        doubtful: handle.doubtful(),
+        budget: None,
         last: seen.last,
         error: seen.error,
     }

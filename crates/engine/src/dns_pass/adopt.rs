@@ -4,19 +4,21 @@ mod find;
 
 use std::sync::Arc;
 
-use netstead_model::{Ident, Name, RecordData, RecordType};
+use netstead_model::{Fields, Ident, Name, ObjectKey, ProviderError, RecordData, RecordType};
 use netstead_plan::{
     Guard, Owned, OwnedValue, OwnerId, Plan, Settings,
+    ipam::IpamPlan,
     marks::{Tool, external_dns::Naming},
 };
 use netstead_store::Write;
+use tokio::time::timeout;
 
 use super::DnsPass;
 use crate::{
     EngineError,
     history::{EngineEvent, EngineEventKind},
     keys,
-    provider_loop::{PassReport, Stopped, StoredProvider, Worker},
+    provider_loop::{PATIENCE, PassReport, Stopped, StoredProvider, WRITING, Worker},
 };
 
 /// What is taken over.
@@ -37,12 +39,28 @@ pub struct AdoptionReport {
     pub values: Vec<AdoptedValue>,
     /// What was looked at and left.
     pub left: Vec<LeftValue>,
+    /// Objects, on an IPAM system.
+    pub objects: Vec<AdoptedObject>,
     /// What would change then; only if that was all that was asked for.
     pub plan: Option<Arc<Plan>>,
+    /// The same on an IPAM system.
+    pub object_plan: Option<Arc<IpamPlan>>,
     /// The pass that followed.
     pub report: Option<PassReport>,
     /// Why nothing was done here.
     pub error: Option<String>,
+}
+
+/// An object of an IPAM system, or fields of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AdoptedObject {
+    pub key: ObjectKey,
+    /// The server's id, if the whole object was taken over.
+    pub id: Option<String>,
+    /// Fields that had another value than ours, with that value.
+    pub fields: Fields,
+    /// These values stay, and are no longer reported as drift.
+    pub kept: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,6 +87,8 @@ struct AdoptionCandidates {
     left: Vec<LeftValue>,
     /// What becomes ours: the values, and marks of other tools that go.
     puts: Vec<(Name, OwnedValue)>,
+    /// Values in a place of the other tool's own, which move to ours.
+    moves: Vec<(Name, RecordData)>,
 }
 
 /// What a take changes, for taking it back.
@@ -79,9 +99,15 @@ struct Before {
 }
 
 impl AdoptionReport {
+    /// A report of nothing yet.
+    pub(crate) fn new(provider: Ident) -> Self {
+        let (values, left, objects) = (Vec::new(), Vec::new(), Vec::new());
+        let (plan, object_plan, report, error) = (None, None, None, None);
+        Self { provider, values, left, objects, plan, object_plan, report, error }
+    }
+
     pub(crate) fn failed(provider: Ident, error: String) -> Self {
-        let (values, left, plan, report) = (Vec::new(), Vec::new(), None, None);
-        Self { provider, values, left, plan, report, error: Some(error) }
+        Self { error: Some(error), ..Self::new(provider) }
     }
 }
 
@@ -96,15 +122,14 @@ impl Worker<DnsPass> {
         let stopped = |stopped: Stopped| EngineError::Server { name: name.clone(), reason: stopped.reason };
         self.rename_sources();
         self.persist().await?;
-        let AdoptionCandidates { values, left, puts } =
+        let AdoptionCandidates { values, left, puts, moves } =
             self.find_adoptable(take).await.map_err(|error| stopped(error.into()))?;
         let before = Before {
             owned: self.state.owned.clone(),
             settings: self.state.settings.clone(),
             guard: self.guard.clone(),
         };
-        let mut taken =
-            AdoptionReport { provider: name.clone(), values, left, plan: None, report: None, error: None };
+        let mut taken = AdoptionReport { values, left, ..AdoptionReport::new(name.clone()) };
         for (at, value) in &puts {
             Arc::make_mut(&mut self.state.owned).put(at, value.clone());
         }
@@ -134,7 +159,28 @@ impl Worker<DnsPass> {
             return Err(error);
         }
         self.record_adoption_event(take, &taken, by).await;
+        if let (Adoption::Tool { tool, .. }, false) = (take, moves.is_empty()) {
+            taken.error = self.move_values(*tool, &moves).await;
+        }
         Ok(taken)
+    }
+
+    /// Moves values out of the place of another tool, now that the store knows them as ours. Why that did not work, if so.
+    async fn move_values(&self, tool: Tool, values: &[(Name, RecordData)]) -> Option<String> {
+        let provider = &self.setup.provider;
+        let (server, until) = (provider.server(), self.shared.clock.monotonic().saturating_add(WRITING));
+        let zone = values.first().map(|(name, _)| name.clone())?;
+        let late = ProviderError::Late { server: server.clone(), zone };
+        let guard = self.write_guard(&server, Some(late), until);
+        let moved = timeout(PATIENCE, provider.move_from(&tool.to_string(), values, &guard)).await;
+        let reason = match moved {
+            Ok(Ok(())) => return None,
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => format!("{server} gives no answer within {} s", PATIENCE.as_secs()),
+        };
+        Some(format!(
+            "the values are ours and stand where {tool} put them, because they could not be moved: {reason}; run it again"
+        ))
     }
 
     fn restore(&mut self, before: Before) {

@@ -5,25 +5,12 @@ use std::{collections::BTreeSet, sync::Arc};
 use netstead_model::{Ident, Key, Name, Scope};
 use netstead_plan::{Desired, DesiredSet, Input, Mode, Past, Plan, Step, diff, rollback};
 
-use super::{DnsPass, Undoing};
+use super::DnsPass;
 use crate::{
     EngineError, history,
     keys::Class,
-    provider_loop::{LoopPlan, PassReport, Stopped, Worker},
+    provider_loop::{LoopPlan, PassReport, Stopped, Undo, Undoing, Worker},
 };
-
-/// What is taken back.
-#[derive(Debug, Clone)]
-pub(crate) enum Undo {
-    /// Everything of ours.
-    All,
-    /// What is ours because of a source that is no longer configured.
-    Source(Ident),
-    /// Values that are ours because of one scope of a source.
-    Scope(Ident, Scope),
-    /// Everything since this generation.
-    To(u64),
-}
 
 impl Worker<DnsPass> {
     /// Plans it from what stands there now, and unless only that is wanted carries it out, whatever is paused.
@@ -111,23 +98,10 @@ impl Worker<DnsPass> {
 
     /// What was carried out since a generation. What never took effect for sure is left out.
     async fn load_past(&self, to: u64) -> Result<Past, EngineError> {
-        let plans = history::plans::<Step>(Class::Dns, &self.fenced_store, self.name()).await?;
-        let refused = |kept: String| {
-            let provider = self.name().clone();
-            Err(EngineError::NoSuchGeneration { provider, to, kept })
-        };
-        let (Some(oldest), Some(newest)) = (plans.keys().next(), plans.keys().next_back()) else {
-            return refused("nothing was carried out yet".into());
-        };
-        if to + 1 < *oldest || to >= *newest {
-            let first = oldest.saturating_sub(1);
-            return refused(format!("the newest is {newest}, and {first} the oldest it can go back to"));
-        }
+        let steps = history::steps_since::<Step>(Class::Dns, &self.fenced_store, self.name(), to).await?;
         let mut past = Past::default();
-        for step in plans.range(to + 1..).flat_map(|(_, plan)| &plan.steps) {
-            if matches!(step.outcome.as_str(), "applied" | "unknown") {
-                past.add(&step.step.unit);
-            }
+        for step in &steps {
+            past.add(&step.unit);
         }
         Ok(past)
     }

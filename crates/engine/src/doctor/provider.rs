@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use netstead_model::{Marks, Name, ProviderError, RecordType, Zone};
+use netstead_model::{Marks, Name, ProviderError, RecordType, Span, Zone};
 use netstead_plan::{DomainMatch, Mode};
 use tokio::time::timeout;
 
@@ -48,11 +48,37 @@ pub(super) async fn diagnose_provider(handle: &ProviderHandle, status: &EngineSt
         );
         findings.insert(0, Finding::fine(&about, text));
     }
-    if handle.setup.provider.capabilities().marks == Marks::None && handle.setup.provider.kind() != OWN {
-        let text = "it has no place for marks: only the store knows what is ours there, so keep its backups";
-        findings.push(Finding::fine(&about, text.to_owned()));
-    }
+    findings.extend(marks(&about, handle));
+    findings.extend(budget(&about, handle));
     findings
+}
+
+/// Where ownership is marked, if not as TXT.
+fn marks(about: &str, handle: &ProviderHandle) -> Option<Finding> {
+    let text = match handle.setup.provider.capabilities().marks {
+        Marks::None if handle.setup.provider.kind() == OWN => return None,
+        Marks::None => {
+            "it has no place for marks: only the store knows what is ours there, so keep its backups"
+        }
+        Marks::Comment => "what is ours there is marked in the comments of its records",
+        Marks::Txt | Marks::TxtOrComment => return None,
+    };
+    Some(Finding::fine(about, text.to_owned()))
+}
+
+/// A server that allows no more requests for now.
+fn budget(about: &str, handle: &ProviderHandle) -> Option<Finding> {
+    let budget = handle.setup.provider.budget()?;
+    let wait = budget.wait?;
+    let window = Span::from_secs(budget.window.as_secs());
+    let text = format!(
+        "{} of {} requests in {window} are made; none is made for {}",
+        budget.made,
+        budget.limit,
+        Span::from_secs(wait.as_secs().max(1))
+    );
+    let hint = "other programs with this token count too; a longer `interval` takes fewer".to_owned();
+    Some(Finding::note(about, text, hint))
 }
 
 fn unreadable_server(about: &str, handle: &ProviderHandle, error: &ProviderError) -> Finding {
@@ -130,7 +156,7 @@ async fn unwritable(about: &str, handle: &ProviderHandle, zones: &[Zone]) -> Vec
 }
 
 /// What its passes say.
-fn pass_findings(about: &str, one: &ProviderStatus, asked: bool) -> Vec<Finding> {
+pub(super) fn pass_findings(about: &str, one: &ProviderStatus, asked: bool) -> Vec<Finding> {
     let name = &one.name;
     let mut findings = Vec::new();
     if let Some(error) = one.error.as_ref().filter(|_| asked) {
@@ -143,13 +169,21 @@ fn pass_findings(about: &str, one: &ProviderStatus, asked: bool) -> Vec<Finding>
         findings.push(Finding::problem(about, text, hint));
     }
     if one.blocked > 0 {
-        let text = format!("blocked by what somebody else has there: {}", many(one.blocked, "name"));
-        let hint = format!("`netstead plan {name}` shows both ways out of each");
+        let text = format!(
+            "blocked by what somebody else has there: {}",
+            many(one.blocked, if one.ipam { "object" } else { "name" })
+        );
+        let hint = format!("`netstead plan {name}` shows the ways out of each");
         findings.push(Finding::problem(about, text, hint));
     }
     for (_, rejected, why) in one.rejected.iter().take(5) {
         let text = format!("the server will not have {rejected}: {why}");
         let hint = format!("`netstead explain {rejected}` says who asks for it");
+        findings.push(Finding::problem(about, text, hint));
+    }
+    for (key, why) in one.rejected_objects.iter().take(5) {
+        let text = format!("the system will not have {key}: {why}");
+        let hint = format!("it is tried again; `netstead plan {name}` shows it");
         findings.push(Finding::problem(about, text, hint));
     }
     if let Some(pause) = &one.paused {

@@ -44,7 +44,9 @@ fn source_finding(source: &SourceStatus) -> Finding {
             "it is no longer configured, and {} of it still known",
             many(source.workloads + source.absent, "workload")
         );
-        let hint = format!("configure it again, or `netstead clean --source {name}` takes its names away");
+        let hint = format!(
+            "its names stay, and are looked after again once it is configured; if it is gone for good, `netstead clean --source {name}` takes them away"
+        );
         return Finding::note(&about, text, hint);
     }
     if source.begun.is_none() {

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashSet},
-    sync::{Arc, PoisonError},
+    sync::{Arc, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -11,11 +11,12 @@ use netstead_plan::{Digest, SourceConfig};
 
 use super::{first_duplicate, start::MANUAL};
 use crate::{
-    DetachedStatus, EngineError, Pushed, PushedSetup, Setup, SourceSetup,
-    dns_pass::{ProviderHandle, load_owned},
+    DetachedStatus, EngineError, IpamSetup, ProviderSetup, Pushed, PushedSetup, Setup, SourceSetup,
+    dns_pass::load_owned,
     engine_state::EngineState,
-    keys,
-    provider_loop::StoredProvider,
+    ipam_pass::load_owned_objects,
+    keys::{self, Class},
+    provider_loop::{LoopHandle, Pass, StoredProvider},
     source_poller::SourceHandle,
 };
 
@@ -40,7 +41,9 @@ pub(super) fn check(setup: &Setup) -> Result<(), EngineError> {
     if let Some(name) = first_duplicate(was()) {
         return invalid("source", format!("two sources were called `{name}` before"));
     }
-    if let Some(name) = first_duplicate(setup.providers.iter().map(|provider| &provider.settings.provider)) {
+    if let Some(name) = first_duplicate(
+        setup.providers.iter().map(crate::ProviderSetup::name).chain(setup.ipam.iter().map(IpamSetup::name)),
+    ) {
         return invalid("provider", format!("two providers are called `{name}`"));
     }
     Ok(())
@@ -53,10 +56,12 @@ pub(super) async fn configure(shared: &Arc<EngineState>, mut setup: Setup) -> Re
     *shared.domains.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(setup.domains);
     configure_inventory(shared, &setup.sources).await;
     // Providers first, so that none of them misses what a source has to say at its start.
-    configure_providers(shared, setup.providers).await?;
+    configure_loops(shared, EngineState::providers, setup.providers, ProviderSetup::is_like).await?;
+    configure_loops(shared, EngineState::ipam, setup.ipam, IpamSetup::is_like).await?;
     find_detached_providers(shared).await?;
     configure_sources(shared, setup.sources).await;
-    shared.providers().values().for_each(ProviderHandle::wake);
+    shared.providers().values().for_each(LoopHandle::wake);
+    shared.ipam().values().for_each(LoopHandle::wake);
     Ok(())
 }
 
@@ -109,13 +114,19 @@ async fn configure_inventory(shared: &EngineState, sources: &[SourceSetup]) {
         .await;
 }
 
-async fn configure_providers(
+/// The running loops of one kind, by name.
+type RunningLoops<P> = for<'a> fn(&'a EngineState) -> MutexGuard<'a, BTreeMap<Ident, LoopHandle<P>>>;
+
+/// Ends the loops that are no longer wanted, starts those that are new, and starts those anew whose setup is another.
+async fn configure_loops<P: Pass>(
     shared: &Arc<EngineState>,
-    wanted: Vec<crate::ProviderSetup>,
+    running: RunningLoops<P>,
+    wanted: Vec<P::Setup>,
+    alike: fn(&P::Setup, &P::Setup) -> bool,
 ) -> Result<(), EngineError> {
-    let names: HashSet<Ident> = wanted.iter().map(|setup| setup.name().clone()).collect();
-    let gone: Vec<ProviderHandle> = {
-        let mut running = shared.providers();
+    let names: HashSet<Ident> = wanted.iter().map(|setup| P::describe(setup).name).collect();
+    let gone: Vec<LoopHandle<P>> = {
+        let mut running = running(shared);
         let gone: Vec<Ident> = running.keys().filter(|name| !names.contains(*name)).cloned().collect();
         gone.iter().filter_map(|name| running.remove(name)).collect()
     };
@@ -123,16 +134,16 @@ async fn configure_providers(
         handle.stop_or_abort().await;
     }
     for setup in wanted {
-        let name = setup.name().clone();
-        let old = shared.providers().get(&name).cloned();
+        let name = P::describe(&setup).name;
+        let old = running(shared).get(&name).cloned();
         if let Some(old) = old {
-            if old.setup.is_like(&setup) {
+            if alike(&old.setup, &setup) {
                 continue;
             }
             old.stop_or_abort().await;
         }
-        let handle = ProviderHandle::start(shared, setup).await?;
-        shared.providers().insert(name, handle);
+        let handle = LoopHandle::start(shared, setup).await?;
+        running(shared).insert(name, handle);
     }
     Ok(())
 }
@@ -177,7 +188,22 @@ pub(super) async fn find_detached_providers(shared: &EngineState) -> Result<(), 
         }
         let reasons = owned.workloads().map(|(source, id)| (source.clone(), id.clone())).collect();
         let StoredProvider { kind, server, .. } = known;
-        found.push(DetachedStatus { name: ident, kind, server, owned: owned.len(), reasons });
+        found.push(DetachedStatus { name: ident, kind, server, owned: owned.len(), ipam: false, reasons });
+    }
+    let running: HashSet<String> = shared.ipam().keys().map(ToString::to_string).collect();
+    for (name, known) in fenced_store.all::<StoredProvider>(&Class::Ipam.key(keys::PROVIDER, "")).await? {
+        let Ok(ident) = name.parse::<Ident>() else { continue };
+        if running.contains(&name) {
+            continue;
+        }
+        let owned = load_owned_objects(&fenced_store, &ident).await?;
+        if owned.0.is_empty() {
+            continue;
+        }
+        let workloads = owned.workloads();
+        let reasons = workloads.into_iter().map(|(source, id)| (source.clone(), id.clone())).collect();
+        let StoredProvider { kind, server, .. } = known;
+        found.push(DetachedStatus { name: ident, kind, server, owned: owned.0.len(), ipam: true, reasons });
     }
     *shared.detached.lock().unwrap_or_else(PoisonError::into_inner) = found;
     Ok(())

@@ -3,18 +3,20 @@
 mod select_providers;
 
 use futures::future::join_all;
-use netstead_model::Ident;
+use netstead_model::{Ident, ObjectKey};
 use netstead_plan::{Digest, OwnerId};
 use netstead_store::Write;
 
-use self::select_providers::{answers_for, cannot_recover};
-use super::{Engine, configure};
+use self::select_providers::{answers_for, cannot_recover, cannot_recover_objects};
+use super::{Engine, any_provider::AnyProvider, configure};
 use crate::{
     Adoption, AdoptionReport, EngineError, PassReport, ProviderPlan, Scope,
-    dns_pass::{ProviderHandle, Undo},
+    dns_pass::ProviderHandle,
     fenced_store::entries,
     history::{EngineEvent, EngineEventKind},
-    keys,
+    ipam_pass::{IpamHandle, ObjectAdoption},
+    keys::{self, Class},
+    provider_loop::Undo,
 };
 
 /// What is to be given up.
@@ -66,6 +68,56 @@ impl Engine {
         self.adopt_on_all(&handles, &take, dry, by).await
     }
 
+    /// Takes over an object of others on an IPAM system, or fields of ours that others changed, and runs a pass; or says
+    /// what that would be. With `keep` the values of others stay.
+    pub async fn adopt_object(
+        &self,
+        key: &ObjectKey,
+        provider: Option<&Ident>,
+        keep: bool,
+        dry: bool,
+        by: &str,
+    ) -> Result<Vec<AdoptionReport>, EngineError> {
+        let systems = self.selected_systems(provider)?;
+        let take = ObjectAdoption::Object { key: key.clone(), keep };
+        let mut taken = self.adopt_on_systems(&systems, &take, dry, by).await?;
+        if taken.iter().all(|one| one.objects.is_empty() && one.error.is_none()) {
+            let reason = format!("nothing of others is in the way of {key}, and none of its fields drifted");
+            return Err(EngineError::Invalid { field: "object", reason });
+        }
+        taken.retain(|one| !one.objects.is_empty() || one.error.is_some());
+        Ok(taken)
+    }
+
+    /// The IPAM system with this name, or all.
+    fn selected_systems(&self, provider: Option<&Ident>) -> Result<Vec<IpamHandle>, EngineError> {
+        let Some(name) = provider else { return Ok(self.shared.ipam().values().cloned().collect()) };
+        if let Some(system) = self.ipam_called(name) {
+            return Ok(vec![system]);
+        }
+        self.providers_called(name)?;
+        let reason = format!("`{name}` is a DNS server: objects are on IPAM systems");
+        Err(EngineError::Invalid { field: "provider", reason })
+    }
+
+    async fn adopt_on_systems(
+        &self,
+        systems: &[IpamHandle],
+        take: &ObjectAdoption,
+        dry: bool,
+        by: &str,
+    ) -> Result<Vec<AdoptionReport>, EngineError> {
+        let taken =
+            join_all(systems.iter().map(|system| system.request_adoption(take.clone(), dry, by))).await;
+        let of = |taken: Result<AdoptionReport, EngineError>| match taken {
+            Err(EngineError::Server { name, reason }) if systems.len() > 1 => {
+                Ok(AdoptionReport::failed(name, reason))
+            }
+            taken => taken,
+        };
+        taken.into_iter().map(of).collect()
+    }
+
     /// Makes what the marks of `owner` say is its own ours, after the store was lost. The first plan after it is parked.
     pub async fn recover(
         &self,
@@ -74,8 +126,23 @@ impl Engine {
         dry: bool,
         by: &str,
     ) -> Result<Vec<AdoptionReport>, EngineError> {
-        let handles = self.selected_providers(provider)?;
+        let system = provider.and_then(|name| self.ipam_called(name));
+        let (handles, systems) = match (system, provider) {
+            (Some(system), _) => (Vec::new(), vec![system]),
+            (None, Some(_)) => (self.selected_providers(provider)?, Vec::new()),
+            (None, None) => (self.selected_providers(None)?, self.selected_systems(None)?),
+        };
         let (mut able, mut unable) = (Vec::new(), Vec::new());
+        let (mut able_systems, mut failed) = (Vec::new(), Vec::new());
+        for system in systems {
+            match cannot_recover_objects(&system, &owner) {
+                None => able_systems.push(system),
+                Some(reason) if provider.is_some() => {
+                    return Err(EngineError::Invalid { field: "provider", reason });
+                }
+                Some(reason) => failed.push(AdoptionReport::failed(system.setup.name().clone(), reason)),
+            }
+        }
         for handle in handles {
             match cannot_recover(&handle, &owner) {
                 None => able.push(handle),
@@ -87,6 +154,8 @@ impl Engine {
         }
         self.poll_all_sources().await;
         let mut taken = self.adopt_on_all(&able, &Adoption::Marks(owner.clone()), dry, by).await?;
+        let marks = ObjectAdoption::Marks(owner.clone());
+        taken.extend(self.adopt_on_systems(&able_systems, &marks, dry, by).await?);
         let any = taken.iter().any(|taken| taken.error.is_none());
         if !dry && any && provider.is_none() {
             let write = Write::Put(keys::OWNER.into(), keys::encode(&owner));
@@ -97,6 +166,7 @@ impl Engine {
         taken.extend(
             worth.map(|(handle, reason)| AdoptionReport::failed(handle.setup.name().clone(), reason)),
         );
+        taken.extend(failed);
         Ok(taken)
     }
 
@@ -115,7 +185,7 @@ impl Engine {
                 if self.owned_on_detached(name).is_some() {
                     return Err(EngineError::Detached { name: name.clone() });
                 }
-                (vec![self.provider(name)?], Undo::All)
+                (vec![self.any_provider(name)?], Undo::All)
             }
             Cleaning::Source(name) => (self.providers_with_values_of(name)?, Undo::Source(name.clone())),
             Cleaning::Scope(name, scope) => {
@@ -125,6 +195,9 @@ impl Engine {
         let mut undone = self.undo(&handles, &undo, dry, expect, by).await?;
         if let Cleaning::Source(name) = what {
             undone.notes.extend(self.values_on_detached_providers(name));
+            if !dry {
+                self.forget_pushed(name).await?;
+            }
         }
         if !dry {
             let told = |text: String| EngineEvent::new(EngineEventKind::Cleaned, text).by(by);
@@ -145,22 +218,39 @@ impl Engine {
         Ok(undone)
     }
 
+    /// Deletes the records that another program sent into a source that is no longer configured.
+    async fn forget_pushed(&self, source: &Ident) -> Result<(), EngineError> {
+        if self.pushed(source).is_some() {
+            return Ok(());
+        }
+        let found = entries(&*self.shared.store, &keys::pushed(source, "")).await?;
+        if found.is_empty() {
+            return Ok(());
+        }
+        let gone = found.into_iter().map(|entry| Write::Delete(entry.key)).collect();
+        self.shared.fenced_store(&format!("pushed/{source}")).put(gone).await
+    }
+
     /// Forgets what is ours on a provider that is no longer configured. Its records stay as they are, as foreign ones.
     pub async fn forget(&self, provider: &Ident, dry: bool, by: &str) -> Result<usize, EngineError> {
         let _turn = self.reconfigure_lock.lock().await;
         let Some(owned) = self.owned_on_detached(provider) else {
-            self.provider(provider)?;
+            self.any_provider(provider)?;
             let reason = format!("`{provider}` is in the configuration: take it out first");
             return Err(EngineError::Invalid { field: "provider", reason });
         };
         if dry {
             return Ok(owned);
         }
-        let mut gone =
-            vec![format!("{}{provider}", keys::GUARD).into(), format!("{}{provider}", keys::PROVIDER).into()];
-        for prefix in [keys::OWNED, keys::PLAN, keys::LATELY] {
-            let found = entries(&*self.shared.store, &format!("{prefix}{provider}/")).await?;
-            gone.splice(0..0, found.into_iter().map(|entry| entry.key));
+        let mut gone: Vec<Vec<u8>> = Vec::new();
+        for class in [Class::Dns, Class::Ipam] {
+            for prefix in [keys::OWNED, keys::PLAN, keys::LATELY] {
+                let prefix = class.key(prefix, &format!("{provider}/"));
+                gone.extend(entries(&*self.shared.store, &prefix).await?.into_iter().map(|entry| entry.key));
+            }
+        }
+        for class in [Class::Dns, Class::Ipam] {
+            gone.extend([keys::GUARD, keys::PROVIDER].map(|prefix| class.key(prefix, provider).into()));
         }
         let fenced_store = self.shared.fenced_store(&format!("provider/{provider}"));
         fenced_store.put(gone.into_iter().map(Write::Delete).collect()).await?;
@@ -180,10 +270,10 @@ impl Engine {
         by: &str,
     ) -> Result<Undone, EngineError> {
         let handle = match provider {
-            Some(name) => self.provider(name)?,
+            Some(name) => self.any_provider(name)?,
             None => self.only_provider_with_history().await?,
         };
-        let name = handle.setup.name().clone();
+        let name = handle.name().clone();
         let undone = self.undo(&[handle], &Undo::To(to), dry, expect, by).await?;
         if !dry {
             let text = format!("{name} was brought back to generation {to}");
@@ -194,10 +284,18 @@ impl Engine {
         Ok(undone)
     }
 
+    /// The provider of either kind with this name.
+    fn any_provider(&self, name: &Ident) -> Result<AnyProvider, EngineError> {
+        match self.ipam_called(name) {
+            Some(system) => Ok(AnyProvider::Ipam(system)),
+            None => Ok(AnyProvider::Dns(self.provider(name)?)),
+        }
+    }
+
     /// Shows what would be taken back; then pauses, and does it.
     async fn undo(
         &self,
-        handles: &[ProviderHandle],
+        handles: &[AnyProvider],
         undo: &Undo,
         dry: bool,
         expect: Option<&str>,
@@ -240,7 +338,7 @@ impl Engine {
                     undone.plans.push(plan);
                     undone.reports.extend(report);
                 }
-                Err(error) => undone.notes.push(format!("{}: {error}", handle.setup.name())),
+                Err(error) => undone.notes.push(format!("{}: {error}", handle.name())),
             }
         }
         Ok(undone)

@@ -61,6 +61,7 @@ pub(super) async fn open(
         pushed: Mutex::new(BTreeMap::new()),
         sources: Mutex::new(BTreeMap::new()),
         providers: Mutex::new(BTreeMap::new()),
+        ipam: Mutex::new(BTreeMap::new()),
         detached: Mutex::new(Vec::new()),
         renames: RwLock::default(),
         ledger_sync: LedgerSync::default(),
@@ -116,6 +117,10 @@ fn mark_doubtful_zone(shared: &EngineState, key: &[u8]) {
     let Some((provider, zone)) = place.and_then(|place| place.split_once('/')) else { return };
     let Ok(provider) = provider.parse::<Ident>() else { return };
     let handle = shared.providers().get(&provider).cloned();
+    if let Some(handle) = handle {
+        handle.mark_doubtful(zone);
+    }
+    let handle = shared.ipam().get(&provider).cloned();
     if let Some(handle) = handle {
         handle.mark_doubtful(zone);
     }

@@ -3,8 +3,8 @@
 use std::{fmt, str::FromStr, sync::Arc};
 
 use jiff::Timestamp;
-use netstead_model::{Ident, Name, NameSet};
-use netstead_plan::{Drift, DriftKind, Line, Step};
+use netstead_model::{Ident, Name, NameSet, ObjectKey};
+use netstead_plan::{Drift, DriftKind, Line, Step, ipam::IpamStep};
 
 use super::{Applied, AppliedStep, EngineEvent, EngineEventKind, StoredPlanRef};
 use crate::{
@@ -59,6 +59,8 @@ pub struct Change {
     pub source: Option<Ident>,
     pub zone: Option<Name>,
     pub name: Option<Name>,
+    /// The object of an IPAM system.
+    pub object: Option<ObjectKey>,
     pub generation: Option<u64>,
     pub by: Option<String>,
     /// What was to change; nothing for an event.
@@ -102,7 +104,20 @@ impl Change {
         let place = ChangePosition { event: number, part: 0, step: 0 };
         let (generation, lines) = (plan.map(|plan| plan.generation), Vec::new());
         let (what, text) = (what.as_str(), Some(text));
-        Self { position: place, at, what, provider, source, zone, name, generation, by, lines, text }
+        Self {
+            position: place,
+            at,
+            what,
+            provider,
+            source,
+            zone,
+            name,
+            object: None,
+            generation,
+            by,
+            lines,
+            text,
+        }
     }
 
     pub(crate) fn of_step<S: LoopStep>(
@@ -127,6 +142,7 @@ impl Change {
             source: None,
             zone: None,
             name: None,
+            object: None,
             generation: Some(plan.generation),
             by: None,
             lines: Vec::new(),
@@ -156,6 +172,7 @@ impl Change {
             source: None,
             zone: None,
             name: Some(drift.name.clone()),
+            object: None,
             generation: None,
             by: None,
             lines: Vec::new(),
@@ -267,6 +284,10 @@ async fn add_event(
     let (Some(plan), Some(provider)) = (event.plan, &event.provider) else {
         return Ok(page.push_if_wanted(query, Change::of_event(number, event)));
     };
+    if plan.ipam {
+        return add_steps::<IpamStep>(shared, Class::Ipam, query, (number, event), provider, plan, page)
+            .await;
+    }
     add_steps::<Step>(shared, Class::Dns, query, (number, event), provider, plan, page).await
 }
 
@@ -324,6 +345,15 @@ mod tests {
         for text in ["", "17", "17.0", "17.0.", "17.0.3.1", "+17.0.3", "a.b.c", "-1.0.0"] {
             assert!(text.parse::<ChangePosition>().is_err(), "{text}");
         }
+    }
+
+    /// As 0.1.0 stored it.
+    #[test]
+    fn an_event_of_an_earlier_release_is_read_and_written_unchanged() {
+        let text = r#"{"at":"2026-01-02T03:04:05Z","what":"applied","provider":"lan","plan":{"generation":3,"parts":1},"text":"generation 3: 1 applied"}"#;
+        let event: EngineEvent = serde_json::from_str(text).unwrap();
+        assert_eq!(event.plan, Some(StoredPlanRef { generation: 3, parts: 1, ipam: false }));
+        assert_eq!(serde_json::to_string(&event).unwrap(), text);
     }
 
     #[test]

@@ -99,6 +99,31 @@ pub(crate) async fn plans<S: LoopStep>(
     Ok(joined(fenced_store.all(&class.key(keys::PLAN, &format!("{provider}/"))).await?))
 }
 
+/// The steps since a generation that took effect for sure, or may have, in their order.
+pub(crate) async fn steps_since<S: LoopStep>(
+    class: Class,
+    fenced_store: &FencedStore,
+    provider: &Ident,
+    to: u64,
+) -> Result<Vec<S>, EngineError> {
+    let plans = plans::<S>(class, fenced_store, provider).await?;
+    let refused = |kept: String| {
+        let provider = provider.clone();
+        Err(EngineError::NoSuchGeneration { provider, to, kept })
+    };
+    let (Some(oldest), Some(newest)) = (plans.keys().next(), plans.keys().next_back()) else {
+        return refused("nothing was carried out yet".into());
+    };
+    if to + 1 < *oldest || to >= *newest {
+        let first = oldest.saturating_sub(1);
+        return refused(format!("the newest is {newest}, and {first} the oldest it can go back to"));
+    }
+    let later = plans.into_iter().filter(|(generation, _)| *generation > to);
+    let steps = later.flat_map(|(_, plan)| plan.steps);
+    let took_effect = steps.filter(|step| matches!(step.outcome.as_str(), "applied" | "unknown"));
+    Ok(took_effect.map(|step| step.step).collect())
+}
+
 /// As [`plans`], without what is damaged: enough to know how many there are, and not to take one back.
 pub(crate) async fn readable_plans<S: LoopStep>(
     class: Class,

@@ -27,10 +27,17 @@ impl<P: Pass> Worker<P> {
         let paused = self.shared.pauses.of(&self.about.name, self.about.group.as_ref(), now).is_some();
         let current: BTreeSet<PlaceOf<P>> = plan.steps().iter().map(LoopStep::place).collect();
         self.poison.retain(|place, _| current.contains(place));
+        // A step that needs one that waits, waits too.
+        let mut waits: BTreeSet<PlaceOf<P>> = BTreeSet::new();
         plan.retain_steps(|step| {
             let poison = self.poison.get(&step.place());
             let poison = poison.filter(|poison| poison.step.asks_the_same(step) && now.millis < poison.next);
-            !paused && poison.is_none() && !P::must_wait(self, step)
+            let needs = step.needs().iter().any(|need| waits.contains(need));
+            let goes = !paused && poison.is_none() && !needs && !P::must_wait(self, step);
+            if !goes {
+                waits.insert(step.place());
+            }
+            goes
         });
         if plan.steps().is_empty() {
             plan.set_generation(self.guard.generation);

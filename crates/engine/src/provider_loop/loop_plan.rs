@@ -2,8 +2,11 @@
 
 use std::{fmt, sync::Arc};
 
-use netstead_model::{Ident, Name};
-use netstead_plan::{Digest, Line, Plan, Step};
+use netstead_model::{Ident, Name, ObjectKey};
+use netstead_plan::{
+    Digest, Line, Plan, Step,
+    ipam::{IpamPlan, IpamStep},
+};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::history::{Applied, Change, ChangePosition};
@@ -30,6 +33,10 @@ pub(crate) trait LoopStep:
     type Place: Clone + Ord + fmt::Debug + Send + Sync + 'static;
 
     fn place(&self) -> Self::Place;
+    /// The places whose steps must be applied first; those steps come before this one.
+    fn needs(&self) -> Vec<Self::Place> {
+        Vec::new()
+    }
     /// Whether both would ask the server for the same.
     fn asks_the_same(&self, other: &Self) -> bool;
     fn lines(&self) -> &[Line];
@@ -53,24 +60,35 @@ pub(crate) struct ParkedSummary<'a> {
 #[non_exhaustive]
 pub enum ProviderPlan {
     Dns(Arc<Plan>),
+    Ipam(Arc<IpamPlan>),
 }
 
 impl ProviderPlan {
     pub fn as_dns(&self) -> Option<&Arc<Plan>> {
         match self {
             Self::Dns(plan) => Some(plan),
+            Self::Ipam(_) => None,
+        }
+    }
+
+    pub fn as_ipam(&self) -> Option<&Arc<IpamPlan>> {
+        match self {
+            Self::Dns(_) => None,
+            Self::Ipam(plan) => Some(plan),
         }
     }
 
     pub fn provider(&self) -> &Ident {
         match self {
             Self::Dns(plan) => &plan.provider,
+            Self::Ipam(plan) => &plan.provider,
         }
     }
 
     pub fn steps(&self) -> usize {
         match self {
             Self::Dns(plan) => plan.steps.len(),
+            Self::Ipam(plan) => plan.steps.len(),
         }
     }
 
@@ -81,6 +99,10 @@ impl ProviderPlan {
                 let text = |step: &Step| serde_json::to_string(&(&step.zone, &step.unit)).unwrap_or_default();
                 plan.steps.iter().map(text).collect()
             }
+            Self::Ipam(plan) => {
+                let text = |step: &IpamStep| serde_json::to_string(&step.unit).unwrap_or_default();
+                plan.steps.iter().map(text).collect()
+            }
         }
     }
 
@@ -88,6 +110,7 @@ impl ProviderPlan {
     pub fn parked(&self) -> Option<(Digest, usize)> {
         match self {
             Self::Dns(plan) => plan.parked.as_ref().map(|parked| (parked.hash, parked.changes.len())),
+            Self::Ipam(plan) => plan.parked.as_ref().map(|parked| (parked.hash, parked.changes.len())),
         }
     }
 }
@@ -156,5 +179,68 @@ impl LoopStep for Step {
         let change = Change::of_outcome(position, plan, outcome);
         let lines = step.lines.clone();
         Change { zone: Some(step.zone.clone()), name: Some(step.unit.name.clone()), lines, ..change }
+    }
+}
+
+impl LoopPlan for IpamPlan {
+    type Step = IpamStep;
+
+    fn hash(&self) -> Digest {
+        self.hash
+    }
+
+    fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    fn set_generation(&mut self, generation: u64) {
+        self.generation = generation;
+    }
+
+    fn steps(&self) -> &[IpamStep] {
+        &self.steps
+    }
+
+    fn retain_steps(&mut self, keep: impl FnMut(&IpamStep) -> bool) {
+        self.steps.retain(keep);
+    }
+
+    fn parked(&self) -> Option<ParkedSummary<'_>> {
+        let parked = self.parked.as_ref()?;
+        let guards = parked.changes.iter().map(|change| &*change.guard).collect();
+        Some(ParkedSummary { hash: parked.hash, changes: parked.changes.len(), guards, zone: None })
+    }
+
+    fn shared(plan: Arc<Self>) -> ProviderPlan {
+        ProviderPlan::Ipam(plan)
+    }
+}
+
+impl LoopStep for IpamStep {
+    type Place = ObjectKey;
+
+    fn place(&self) -> ObjectKey {
+        self.unit.key.clone()
+    }
+
+    fn needs(&self) -> Vec<ObjectKey> {
+        self.unit.needs.clone()
+    }
+
+    fn asks_the_same(&self, other: &Self) -> bool {
+        self.unit == other.unit
+    }
+
+    fn lines(&self) -> &[Line] {
+        &self.lines
+    }
+
+    fn subject(&self) -> String {
+        self.unit.key.to_string()
+    }
+
+    fn change(position: ChangePosition, plan: &Applied<Self>, step: &Self, outcome: &str) -> Change {
+        let change = Change::of_outcome(position, plan, outcome);
+        Change { object: Some(step.unit.key.clone()), lines: step.lines.clone(), ..change }
     }
 }

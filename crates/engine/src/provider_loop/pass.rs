@@ -20,6 +20,12 @@ pub(crate) struct Stopped {
     retry_after: Option<Duration>,
 }
 
+impl Stopped {
+    pub(crate) fn new(reason: String) -> Self {
+        Self { reason, retry_after: None }
+    }
+}
+
 impl From<netstead_model::ProviderError> for Stopped {
     fn from(error: netstead_model::ProviderError) -> Self {
         let retry_after = match &error {

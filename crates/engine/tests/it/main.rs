@@ -8,6 +8,7 @@ mod crash;
 mod flow;
 mod graces;
 mod groups;
+mod ipam;
 mod isolation;
 mod late_writes;
 mod ledger_sync;

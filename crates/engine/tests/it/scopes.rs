@@ -221,6 +221,39 @@ async fn scopes_are_stored_once_every_member_reads_them_and_survive_a_restart() 
 }
 
 #[tokio::test]
+async fn an_upgrade_with_several_scopes_and_a_kill_in_the_middle_removes_nothing() {
+    let world = World::new();
+    let store = &*world.store;
+    set_format(store, "1").await;
+    let platform = Platform::new(&world);
+    platform.says([shows("one", fleet(1..4)), shows("two", fleet(4..7)), shows("three", fleet(7..10))]);
+    let engine = platform.start(&world).await;
+    // 1. The last member is upgraded, and the leader dies before it wrote a scope. 2. The next one cannot see scope `two`.
+    set_format(store, "2").await;
+    drop(engine);
+    platform.says([shows("one", fleet(1..4)), fails("two"), shows("three", fleet(7..10))]);
+    let engine = platform.start(&world).await;
+    world.minutes(&engine, 20).await;
+    let there = |numbers: std::ops::Range<u32>| {
+        numbers.filter(|n| world.server().has(&format!("w{n}.example.com"), &format!("A 10.0.0.{n}"))).count()
+    };
+    assert_eq!(there(1..10), 9);
+    assert_eq!(stored(store, "engine/workload/pve/w1").await["scope"], "one");
+    assert_eq!(stored(store, "engine/workload/pve/w4").await.get("scope"), None, "no scope has shown it yet");
+    // 3. It dies too, when some workloads have a scope and others have none. 4. Only its own scope ends a workload.
+    drop(engine);
+    platform.says([shows("one", fleet(2..4)), fails("two"), shows("three", fleet(7..10))]);
+    let engine = platform.start(&world).await;
+    world.minutes(&engine, 20).await;
+    assert_eq!((there(1..2), there(2..10)), (0, 8));
+    // 5. The scope is seen again, without one of its workloads.
+    platform.says([shows("one", fleet(2..4)), shows("two", fleet(5..7)), shows("three", fleet(7..10))]);
+    world.minutes(&engine, 20).await;
+    assert_eq!((there(4..5), there(5..10)), (0, 5));
+    engine.close().await;
+}
+
+#[tokio::test]
 async fn a_source_hears_what_became_of_its_names() {
     let world = World::new();
     let platform = Platform::new(&world);

@@ -6,6 +6,7 @@ use std::{
 };
 
 use netstead_engine::{Engine, Scope};
+use netstead_model::{Clock as _, View};
 use netstead_store::MemoryStore;
 
 use crate::{
@@ -176,4 +177,32 @@ async fn a_request_that_arrives_after_a_newer_plan_is_taken_back_on_a_slow_serve
     assert!(!world.server().has("w3.example.com", "A 10.0.0.3"));
     old.close().await;
     new.close().await;
+}
+
+/// A late write is found and taken back while the server is still busy with twenty minutes of newer changes.
+#[tokio::test]
+async fn a_late_write_does_not_wait_until_a_slow_server_is_done() {
+    let world = world_with(Duration::from_secs(5), |_| {});
+    world.source.sees(fleet(0..20));
+    let engine = without_reverse(&world).await;
+    engine.apply(None).await.unwrap();
+    soon(|| standing(&world) == 20).await;
+    let begun = world.clock.monotonic();
+    world.source.says(View::Complete, fleet(1..240), &["w0"]);
+    world.source.announces_change();
+    soon(|| !world.server().has("w0.example.com", "A 10.0.0.0")).await;
+    // The former leader had this on its way.
+    world.server().add("w0.example.com", "A 10.0.0.0");
+    let doubt = netstead_store::Commit::new().put("engine/doubt/lan/example.com", "1null");
+    world.store.commit(doubt).await.unwrap();
+    assert!(standing(&world) < 200, "the server is still busy");
+    soon(|| !world.server().has("w0.example.com", "A 10.0.0.0")).await;
+    let busy = standing(&world);
+    assert!(busy < 239, "it was taken back before all of {busy} stood there");
+    soon(|| standing(&world) == 239).await;
+    soon(|| engine.status().providers[0].pending == 0).await;
+    let took = world.clock.monotonic().saturating_sub(begun);
+    assert!(took >= Duration::from_mins(18), "{took:?}");
+    assert!(!world.server().has("w0.example.com", "A 10.0.0.0"));
+    engine.close().await;
 }

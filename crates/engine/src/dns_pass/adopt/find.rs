@@ -9,7 +9,10 @@ use netstead_plan::{
 };
 
 use super::{AdoptedValue, Adoption, AdoptionCandidates, LeftValue};
-use crate::{dns_pass::DnsPass, provider_loop::Worker};
+use crate::{
+    dns_pass::{DnsPass, zone_cache::with_timeout},
+    provider_loop::Worker,
+};
 
 impl Worker<DnsPass> {
     pub(super) async fn find_adoptable(&self, take: &Adoption) -> Result<AdoptionCandidates, ProviderError> {
@@ -77,6 +80,9 @@ impl Worker<DnsPass> {
             }
             found.puts.push(one.discarded());
         }
+        if id.is_none() {
+            self.add_values_of_place(tool, zone, &mut found).await?;
+        }
         if tool == Tool::Dnsweaver {
             found.puts.extend(catalogues(&actual, &all));
             // Where a server holds no marks, dnsweaver takes what is equal to its wishes for its own.
@@ -85,6 +91,31 @@ impl Worker<DnsPass> {
             }
         }
         Ok(found)
+    }
+
+    /// Adds the values that the tool keeps in a place of its own: the place says whose they are.
+    async fn add_values_of_place(
+        &self,
+        tool: Tool,
+        zone: Option<&Name>,
+        found: &mut AdoptionCandidates,
+    ) -> Result<(), ProviderError> {
+        let (server, tool_name) = (self.setup.provider.server(), tool.to_string());
+        let all = with_timeout(&server, self.setup.provider.left_by(&tool_name)).await?;
+        for (name, data) in
+            all.into_iter().filter(|(name, _)| zone.is_none_or(|zone| name.is_subdomain_of(zone)))
+        {
+            if !self.state.settings.answers_for(&name) {
+                let why = format!("{} does not answer for it", self.name());
+                found.left.push(LeftValue { name, data: Some(data), why });
+                continue;
+            }
+            if self.state.owned.get(&name, &data).is_none() {
+                found.add_value(&name, &data, Some(tool.to_string()));
+            }
+            found.moves.push((name, data));
+        }
+        Ok(())
     }
 
     /// Adds the values that are exactly what is asked for here.

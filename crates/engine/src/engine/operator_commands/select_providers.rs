@@ -3,9 +3,12 @@
 use std::sync::PoisonError;
 
 use netstead_model::{Ident, Key, Name, Scope};
-use netstead_plan::{OwnerId, Step};
+use netstead_plan::{OwnerId, Step, ipam::IpamStep};
 
-use crate::{Engine, EngineError, dns_pass::ProviderHandle, history, keys::Class};
+use crate::{
+    Engine, EngineError, dns_pass::ProviderHandle, engine::any_provider::AnyProvider, history,
+    ipam_pass::IpamHandle, keys::Class,
+};
 
 impl Engine {
     pub(super) fn selected_providers(
@@ -19,19 +22,12 @@ impl Engine {
     }
 
     /// The providers on which something is ours because of a source that is no longer configured.
-    pub(super) fn providers_with_values_of(
-        &self,
-        source: &Ident,
-    ) -> Result<Vec<ProviderHandle>, EngineError> {
+    pub(super) fn providers_with_values_of(&self, source: &Ident) -> Result<Vec<AnyProvider>, EngineError> {
         if self.shared.sources().contains_key(source) {
             return Err(EngineError::Attached { name: source.clone() });
         }
-        let brought = |handle: &ProviderHandle| {
-            let owned = handle.snapshot.read().owned.clone();
-            owned.workloads().any(|(name, _)| name == source)
-        };
-        let all: Vec<ProviderHandle> = self.shared.providers().values().cloned().collect();
-        let handles: Vec<ProviderHandle> = all.into_iter().filter(brought).collect();
+        let mut handles = AnyProvider::all(&self.shared);
+        handles.retain(|handle| handle.holds(|name, _| name == source));
         let known = self.shared.inventory.borrow().inventory.source(source).is_some();
         if handles.is_empty() && !known && self.values_on_detached_providers(source).is_empty() {
             return Err(EngineError::NoSuchSource { name: source.clone() });
@@ -44,7 +40,7 @@ impl Engine {
         &self,
         source: &Ident,
         scope: &Scope,
-    ) -> Result<Vec<ProviderHandle>, EngineError> {
+    ) -> Result<Vec<AnyProvider>, EngineError> {
         let newest = self.shared.inventory.borrow().inventory.clone();
         let Some(state) = newest.source(source) else {
             return Err(EngineError::NoSuchSource { name: source.clone() });
@@ -64,12 +60,9 @@ impl Engine {
             return Err(EngineError::Invalid { field, reason });
         }
         let of_it = |id: &Key| state.entries.get(id).is_some_and(|entry| entry.scope == *scope);
-        let brought = |handle: &ProviderHandle| {
-            let owned = handle.snapshot.read().owned.clone();
-            owned.workloads().any(|(name, id)| name == source && of_it(id))
-        };
-        let all: Vec<ProviderHandle> = self.shared.providers().values().cloned().collect();
-        Ok(all.into_iter().filter(brought).collect())
+        let mut handles = AnyProvider::all(&self.shared);
+        handles.retain(|handle| handle.holds(|name, id| name == source && of_it(id)));
+        Ok(handles)
     }
 
     /// What a source brought to providers that are no longer configured themselves.
@@ -91,16 +84,24 @@ impl Engine {
     }
 
     /// The one provider that has a past.
-    pub(super) async fn only_provider_with_history(&self) -> Result<ProviderHandle, EngineError> {
+    pub(super) async fn only_provider_with_history(&self) -> Result<AnyProvider, EngineError> {
         let fenced_store = self.shared.fenced_store("reader");
-        let all: Vec<ProviderHandle> = self.shared.providers().values().cloned().collect();
         let mut with_past = Vec::new();
-        for handle in all {
-            if !history::plans::<Step>(Class::Dns, &fenced_store, handle.setup.name()).await?.is_empty() {
+        for handle in AnyProvider::all(&self.shared) {
+            let name = handle.name();
+            let empty = match handle {
+                AnyProvider::Dns(_) => {
+                    history::plans::<Step>(Class::Dns, &fenced_store, name).await?.is_empty()
+                }
+                AnyProvider::Ipam(_) => {
+                    history::plans::<IpamStep>(Class::Ipam, &fenced_store, name).await?.is_empty()
+                }
+            };
+            if !empty {
                 with_past.push(handle);
             }
         }
-        let names: Vec<String> = with_past.iter().map(|handle| handle.setup.name().to_string()).collect();
+        let names: Vec<String> = with_past.iter().map(|handle| handle.name().to_string()).collect();
         match with_past.len() {
             1 => with_past.pop().ok_or(EngineError::Closed),
             0 => {
@@ -132,10 +133,15 @@ pub(super) fn cannot_recover(handle: &ProviderHandle, owner: &OwnerId) -> Option
         ));
     }
     let other = setup.fixed_owner && setup.settings.owner != *owner;
-    other.then(|| {
-        format!(
-            "the configuration says `owner = \"{}\"` in dns.{name}; write `{owner}` there first",
-            setup.settings.owner
-        )
-    })
+    other.then(|| written_owner("dns", name, &setup.settings.owner, owner))
+}
+
+/// Why the marks of `owner` cannot be recovered on an IPAM system.
+pub(super) fn cannot_recover_objects(handle: &IpamHandle, owner: &OwnerId) -> Option<String> {
+    let other = handle.setup.fixed_owner && handle.setup.settings.owner != *owner;
+    other.then(|| written_owner("ipam", handle.setup.name(), &handle.setup.settings.owner, owner))
+}
+
+fn written_owner(section: &str, name: &Ident, written: &OwnerId, owner: &OwnerId) -> String {
+    format!("the configuration says `owner = \"{written}\"` in {section}.{name}; write `{owner}` there first")
 }
