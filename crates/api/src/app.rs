@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use netstead_ledger::Ledger;
+use netstead_ledger::{Backends, Ledger};
 use netstead_model::Clock;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -35,6 +35,8 @@ pub(crate) struct App {
     pub(crate) examiner: Option<Arc<dyn HostDoctor>>,
     /// How the daily backups stand, where some are written.
     pub(crate) daily_backups: Option<DailyBackups>,
+    /// The backends that pools may draw from.
+    pub(crate) backends: Backends,
     pub(crate) tokens: Tokens,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) metrics: Arc<Metrics>,

@@ -30,7 +30,7 @@ use self::cache::ClusterCache;
 pub use self::{
     engine_slot::EngineSlot,
     error::ClusterError,
-    member_records::{FORMAT, FORMAT_KEY, LEADER_KEY, Leader, MEMBERS, Member, ROLL_KEY},
+    member_records::{FORMAT, FORMAT_KEY, FORMAT_OF_BACKENDS, LEADER_KEY, Leader, MEMBERS, Member, ROLL_KEY},
     peers::{PeerError, Peers},
 };
 
@@ -116,6 +116,12 @@ impl Cluster {
     /// The format in which all of them write.
     pub fn format(&self) -> u32 {
         self.known.borrow().format.unwrap_or(self.me.format)
+    }
+
+    /// The member that understands the lowest format, if that is below `format`.
+    pub fn older_than(&self, format: u32) -> Option<Member> {
+        let known = self.known.borrow();
+        known.members.values().filter(|member| member.format < format).min_by_key(|m| m.format).cloned()
     }
 
     /// Wakes whenever the registry changes.

@@ -7,6 +7,7 @@ pub(crate) mod claim;
 pub(crate) mod dns;
 pub(crate) mod event;
 pub(crate) mod history;
+pub(crate) mod ipam;
 pub(crate) mod plan;
 pub(crate) mod pool;
 pub(crate) mod token;

@@ -39,7 +39,7 @@ use std::{net::SocketAddr, sync::Arc};
 
 use jiff::Timestamp;
 use netstead_engine::Engine;
-use netstead_ledger::Ledger;
+use netstead_ledger::{Backends, Ledger};
 use netstead_model::Clock;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -54,7 +54,7 @@ use self::{
 };
 pub use self::{
     daily_backups::{BackupFailure, BackupState, DailyBackups},
-    external_dns::ExternalDnsOptions,
+    external_dns::{ExternalDns, ExternalDnsOptions},
     metrics::Meter,
     ports::{ConfigReader, HostDoctor, KindNames, ParsedConfig},
 };
@@ -71,6 +71,8 @@ pub struct Api {
     what_if_turn: Arc<Semaphore>,
     examiner: Option<Arc<dyn HostDoctor>>,
     daily_backups: Option<DailyBackups>,
+    external_dns: Option<ExternalDns>,
+    backends: Backends,
     tokens: Tokens,
     clock: Arc<dyn Clock>,
     store: Arc<str>,
@@ -94,6 +96,8 @@ impl Api {
             what_if_turn: Arc::new(Semaphore::new(1)),
             examiner,
             daily_backups: None,
+            external_dns: None,
+            backends: Backends::default(),
             tokens,
             clock,
             store: store.into(),
@@ -144,10 +148,24 @@ impl Api {
         self
     }
 
+    /// Takes calls of external-dns that other nodes send to this one.
+    #[must_use]
+    pub fn with_external_dns(mut self, tables: &ExternalDns) -> Self {
+        self.external_dns = Some(tables.clone());
+        self
+    }
+
     /// With the state of the backups that are written every day.
     #[must_use]
     pub fn with_daily_backups(mut self, backups: &DailyBackups) -> Self {
         self.daily_backups = Some(backups.clone());
+        self
+    }
+
+    /// Adds the backends that pools may draw from.
+    #[must_use]
+    pub fn with_backends(mut self, backends: &Backends) -> Self {
+        self.backends = backends.clone();
         self
     }
 
@@ -167,7 +185,13 @@ impl Api {
 
     /// All routes as one listener sees them. Once `stopping` is cancelled `/readyz` fails and streams end.
     fn router(&self, host_check: HostCheck, max_body: usize, stopping: CancellationToken) -> axum::Router {
-        routes::router(&self.app(host_check, max_body, stopping), &self.kinds)
+        let app = self.app(host_check, max_body, stopping);
+        let router = routes::router(&app, &self.kinds);
+        match &self.external_dns {
+            // Its answers are those of external-dns, so nothing else is put around them.
+            Some(tables) => router.merge(routes::behind_host_check(tables.forwarded_routes(), &app)),
+            None => router,
+        }
     }
 
     /// The few routes of a listener for probes.
@@ -185,6 +209,7 @@ impl Api {
             what_if_turn: Arc::clone(&self.what_if_turn),
             examiner: self.examiner.clone(),
             daily_backups: self.daily_backups.clone(),
+            backends: self.backends.clone(),
             tokens: self.tokens.clone(),
             clock: Arc::clone(&self.clock),
             metrics: Arc::clone(&self.metrics),

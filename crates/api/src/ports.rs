@@ -36,4 +36,7 @@ pub trait HostDoctor: Send + Sync + Debug {
 
     /// Warnings of the configuration in force, one sentence each, with its place.
     fn warnings(&self) -> Vec<String>;
+
+    /// Why the configuration that was read last is not in force: a sentence without its full stop.
+    fn refused_config(&self) -> Option<String>;
 }

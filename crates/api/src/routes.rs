@@ -3,6 +3,7 @@
 pub(crate) mod addresses;
 pub(crate) mod adopt_and_undo;
 pub(crate) mod api_docs;
+pub(crate) mod backend_drift;
 pub(crate) mod bulk;
 pub(crate) mod changes;
 pub(crate) mod claiming;
@@ -67,6 +68,11 @@ pub(crate) fn router(app: &AppState, kinds: &KindNames) -> Router {
         .with_state(Arc::clone(app))
 }
 
+/// Routes that have a form of their own, for callers that name this server.
+pub(crate) fn behind_host_check(routes: Router, app: &AppState) -> Router {
+    routes.layer(middleware::from_fn_with_state(Arc::clone(app), host_check::check_host))
+}
+
 /// What needs a token, and is in the `OpenAPI` document.
 pub(crate) fn documented() -> OpenApiRouter<AppState> {
     let v1 = OpenApiRouter::new()
@@ -83,6 +89,9 @@ pub(crate) fn documented() -> OpenApiRouter<AppState> {
         .routes(routes!(claiming::transfer))
         .routes(routes!(claims::list, claiming::post))
         .routes(routes!(bulk::post))
+        .routes(routes!(backend_drift::list))
+        .routes(routes!(backend_drift::restore))
+        .routes(routes!(backend_drift::release))
         .routes(routes!(addresses::list))
         .routes(routes!(addresses::explain))
         .routes(routes!(reservations::list_of_pool))

@@ -7,13 +7,14 @@ mod tls;
 
 use std::{net::SocketAddr, os::fd::AsFd as _, path::PathBuf, sync::Arc, time::Duration};
 
+use netstead_model::Ident;
 use netstead_wire::{Acceptor, ConnectionLimits, Connections};
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use self::{listener::Listener, tls::ServerTls};
-use crate::{Api, ExternalDnsOptions, cluster::EngineSlot, external_dns, http::host_check::HostCheck};
+use crate::{Api, ExternalDns, http::host_check::HostCheck};
 
 /// Connections at one time, unless the number of files is smaller than such a number needs.
 pub const CONNECTIONS: usize = 4096;
@@ -174,15 +175,14 @@ impl Bound {
         self.answer(router, shutdown)
     }
 
-    /// Answers external-dns, which writes its endpoints into a source of the engine.
+    /// Answers external-dns, which writes its endpoints into this source of the engine.
     pub fn serve_external_dns(
         self,
-        options: ExternalDnsOptions,
-        engine_slot: &EngineSlot,
+        tables: &ExternalDns,
+        source: &Ident,
         shutdown: CancellationToken,
     ) -> Server {
-        let router = external_dns::router(options, engine_slot.clone());
-        self.answer(router, shutdown)
+        self.answer(tables.listener_routes(source), shutdown)
     }
 
     fn host_check(&self) -> HostCheck {

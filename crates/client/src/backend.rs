@@ -4,16 +4,19 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use netstead_model::{
-    BackendError, Claim, ClaimRef, ClaimRequest, Ident, Key, PoolBackend, PoolChoice, PoolStatus, Released,
-    Want,
+    BackendClaim, BackendError, BackendErrorKind, BackendObject, BackendPoolInfo, GivenBack, ObjectPage,
+    PoolBackend, Want,
 };
 
 use crate::{
     ClaimQuery, Client, ClientError,
-    types::{ClaimFrom, ClaimInput, ReleaseOutput},
+    types::{ClaimInput, ClaimOutput, ReleaseOutcome},
 };
 
 mod convert;
+
+/// Claims of one page of a list.
+const PAGE: u32 = 1000;
 
 /// Pools that another Netstead keeps.
 #[derive(Debug, Clone)]
@@ -29,115 +32,101 @@ impl RemotePools {
 
 #[async_trait]
 impl PoolBackend for RemotePools {
-    async fn claim(&self, request: ClaimRequest) -> Result<Claim, BackendError> {
-        let claims = self.client.claim_from(&ask(&request)).await.map_err(failed)?;
-        let claim = claims.into_iter().next().ok_or_else(|| foreign("it answered without a claim"))?;
-        convert::claim(claim).map_err(foreign)
-    }
-
-    async fn release(&self, target: ClaimRef) -> Result<Released, BackendError> {
-        let (pool, key) = (target.pool.as_str(), target.key.as_str());
-        let id = match target.id {
-            Some(id) => id.to_string(),
-            None => match self.client.look_up(pool, key).await.map_err(failed)? {
-                None => return Ok(Released::AlreadyGone),
-                Some(claim) => match claim.id {
-                    Some(id) => id,
-                    None => return self.client.leave_queue(pool, key).await.map_err(failed).and_then(ended),
-                },
-            },
+    async fn claim(&self, claim: &BackendClaim) -> Result<BackendObject, BackendError> {
+        let (address, prefer) = match claim.want {
+            Want::Any => (None, None),
+            Want::Exact(address) => (Some(address.to_string()), None),
+            Want::Prefer(address) => (None, Some(address.to_string())),
         };
-        self.client.release(pool, key, &id).await.map_err(failed).and_then(ended)
+        let description = Some(claim.note.clone()).filter(|note| !note.is_empty());
+        let input =
+            ClaimInput { address, prefer, length: claim.length, description, ..ClaimInput::default() };
+        let (output, _) = self.client.claim(&claim.pool, &claim.key, &input).await.map_err(failed)?;
+        if output.address.is_none() {
+            // The other Netstead has a backend of its own, which has not answered yet.
+            let why = output.why.as_deref().unwrap_or("it waits for a backend of its own");
+            return Err(BackendError::unknown(format!("the claim waits at the other Netstead: {why}")));
+        }
+        convert::object(output).map_err(foreign)
     }
 
-    async fn look_up(&self, pool: &Ident, key: &Key) -> Result<Option<Claim>, BackendError> {
-        let found = self.client.look_up(pool.as_str(), key.as_str()).await.map_err(failed)?;
-        found.filter(|claim| claim.address.is_some()).map(convert::claim).transpose().map_err(foreign)
+    async fn release(&self, pool: &str, object: &BackendObject) -> Result<GivenBack, BackendError> {
+        let answer = self.client.release(pool, &object.key, &object.reference).await.map_err(failed)?;
+        Ok(if answer.outcome == ReleaseOutcome::Released { GivenBack::Done } else { GivenBack::AlreadyGone })
     }
 
-    async fn list(&self, pool: &Ident) -> Result<Vec<Claim>, BackendError> {
-        let query = ClaimQuery { pool: Some(pool.to_string()), ..ClaimQuery::default() };
-        let claims = self.client.all(query).await.map_err(failed)?;
-        let bound = claims.into_iter().filter(|claim| claim.address.is_some());
-        bound.map(convert::claim).collect::<Result<_, _>>().map_err(foreign)
+    async fn look_up(&self, pool: &str, key: &str) -> Result<Vec<BackendObject>, BackendError> {
+        let found = self.client.look_up(pool, key).await.map_err(failed)?;
+        match found {
+            Some(claim) if claim.address.is_none() => {
+                Err(BackendError::unknown("the claim waits at the other Netstead"))
+            }
+            Some(claim) => Ok(vec![convert::object(claim).map_err(foreign)?]),
+            None => Ok(Vec::new()),
+        }
     }
 
-    async fn describe(&self, pool: &Ident) -> Result<PoolStatus, BackendError> {
-        let found = self.client.pool(pool.as_str()).await.map_err(failed)?;
+    async fn list(&self, pool: &str, prefix: &str, after: Option<&str>) -> Result<ObjectPage, BackendError> {
+        let (pool, after) = (Some(pool.to_owned()), after.map(ToOwned::to_owned));
+        let query = ClaimQuery { pool, after, limit: Some(PAGE), ..ClaimQuery::default() };
+        let page = self.client.page(&query).await.map_err(failed)?;
+        let ours = |claim: &ClaimOutput| claim.address.is_some() && claim.key.starts_with(prefix);
+        let objects = page.items.into_iter().filter(ours).map(convert::object);
+        Ok(ObjectPage { objects: objects.collect::<Result<_, _>>().map_err(foreign)?, next: page.next })
+    }
+
+    async fn describe(&self, pool: &str) -> Result<BackendPoolInfo, BackendError> {
+        let found = self.client.pool(pool).await.map_err(failed)?;
         convert::pool(found.value).map_err(foreign)
     }
-}
 
-fn ask(request: &ClaimRequest) -> ClaimFrom {
-    let (address, prefer) = match request.want {
-        Want::Any => (None, None),
-        Want::Exact(address) => (Some(address.to_string()), None),
-        Want::Prefer(address) => (None, Some(address.to_string())),
-    };
-    let (any, select) = match &request.from {
-        PoolChoice::Pools(pools) => (pools.iter().map(ToString::to_string).collect(), None),
-        PoolChoice::Select(selector) => (Vec::new(), Some(selector.to_string())),
-    };
-    let labels =
-        |labels: &netstead_model::Labels| labels.iter().map(|(n, v)| (n.to_owned(), v.to_owned())).collect();
-    ClaimFrom {
-        key: request.key.to_string(),
-        any,
-        each: Vec::new(),
-        select,
-        claim: ClaimInput {
-            address,
-            prefer,
-            length: request.length,
-            ttl: request.ttl.map(|ttl| ttl.to_string()),
-            labels: request.labels.as_ref().map(labels),
-            hostnames: request
-                .hostnames
-                .as_ref()
-                .map(|names| names.iter().map(ToString::to_string).collect()),
-            description: request.description.clone(),
-            owner: None,
-            adopt: request.adopt,
-            force: request.force,
-            wait: request.wait.map(|wait| wait.to_string()),
-            keep: request.keep,
-        },
-    }
-}
-
-fn ended(answer: ReleaseOutput) -> Result<Released, BackendError> {
-    match answer.claim {
-        Some(claim) if claim.address.is_some() => {
-            convert::claim(claim).map(|claim| Released::Done(claim.into())).map_err(foreign)
-        }
-        _ => Ok(Released::AlreadyGone),
+    async fn changed(&self, pool: &str) -> Result<Option<String>, BackendError> {
+        // Counters would not do: one claim may take the place of another. The sequence number of the other ledger grows with
+        // every change there, so the list is sometimes read without need.
+        let query = ClaimQuery { pool: Some(pool.to_owned()), limit: Some(1), ..ClaimQuery::default() };
+        Ok(Some(self.client.page(&query).await.map_err(failed)?.seq.to_string()))
     }
 }
 
 fn foreign(reason: impl std::fmt::Display) -> BackendError {
-    BackendError::Unavailable { message: format!("the other Netstead's answer cannot be used: {reason}") }
+    BackendError::unavailable(format!("the other Netstead's answer cannot be used: {reason}"))
 }
 
-/// Turns the other server's error into one for a caller that only wants an address.
+/// Turns the other server's error into the kind that says what to do next.
+#[expect(clippy::needless_pass_by_value, reason = "`map_err` hands it over")]
 fn failed(error: ClientError) -> BackendError {
-    let message = error.to_string();
     let slug = error.problem().map(|problem| problem.slug().to_owned());
-    match (slug.as_deref(), error) {
-        (_, ClientError::Unknown { .. }) => BackendError::Unknown { message },
-        (Some("exhausted"), _) => BackendError::Exhausted { message },
+    let kind = match (slug.as_deref(), &error) {
+        (_, ClientError::Unknown { .. }) | (Some("backend-does-not-answer"), _) => BackendErrorKind::Unknown,
+        (Some("exhausted" | "quota-reached" | "paused"), _) => BackendErrorKind::Exhausted,
         (
-            Some("address-held" | "key-held" | "resting" | "observed" | "reserved" | "waiting-for-other"),
+            Some(
+                "address-held" | "key-held" | "not-yours" | "resting" | "observed" | "reserved"
+                | "waiting-for-other",
+            ),
             _,
-        ) => BackendError::Held { message },
-        (Some("no-such-pool"), ClientError::Refused(problem)) => {
-            match problem.facts.get("pool").and_then(|pool| pool.parse().ok()) {
-                Some(pool) => BackendError::NoSuchPool { pool },
-                None => BackendError::Refused { message },
+        ) => BackendErrorKind::Held,
+        (Some("not-in-pool" | "withheld"), _) => BackendErrorKind::NotHere,
+        (Some("no-such-pool"), _) => BackendErrorKind::NoSuchPool,
+        (Some("backend-refuses"), ClientError::Refused(problem)) => {
+            match problem.facts.get("kind").map(String::as_str) {
+                Some("held") => BackendErrorKind::Held,
+                Some("not-here") => BackendErrorKind::NotHere,
+                Some("exhausted") => BackendErrorKind::Exhausted,
+                _ => BackendErrorKind::Refused,
             }
         }
-        (_, ClientError::Refused(_) | ClientError::Denied { .. } | ClientError::Unusable { .. }) => {
-            BackendError::Refused { message }
+        (_, ClientError::Denied { .. }) => BackendErrorKind::Denied,
+        (_, ClientError::Refused(_) | ClientError::Unusable { .. }) => BackendErrorKind::Refused,
+        _ => BackendErrorKind::Unavailable,
+    };
+    let facts = error.problem().map(|problem| problem.facts.clone()).unwrap_or_default();
+    let mut told = BackendError::new(kind, error.to_string());
+    told.facts.extend(facts);
+    match kind {
+        BackendErrorKind::Denied => {
+            told.hint("give the token of the backend the role `claim` and the scope of the pool")
         }
-        _ => BackendError::Unavailable { message },
+        _ => told,
     }
 }

@@ -9,6 +9,8 @@ mod pools;
 
 pub use self::admin::{CheckOutput, CheckProblem};
 
+pub use self::pools::DeletedPool;
+
 use std::{fmt, time::Duration};
 
 use reqwest::{Method, StatusCode, Url};

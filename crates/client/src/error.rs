@@ -24,6 +24,9 @@ pub enum ClientError {
     /// A server answers, but cannot prove its identity. Nothing was sent.
     #[error("the certificate of {} is not trusted: {}", shown(.url), CertificateProblem::of(.reason).explanation(.reason))]
     Untrusted { url: Url, reason: String },
+    /// The URL says `https`, and the server speaks plain HTTP. Nothing was sent.
+    #[error("{} answers in plain HTTP, not in TLS", shown(.url))]
+    PlainHttp { url: Url },
     /// The server does not know this token, or the token may not do this.
     #[error("{}", problem_sentence(.problem))]
     Denied { url: Url, problem: Box<Problem> },

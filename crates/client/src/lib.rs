@@ -29,14 +29,14 @@ pub mod types;
 
 pub use self::{
     backend::RemotePools,
-    client::{Change, CheckOutput, CheckProblem, Client, Tagged},
+    client::{Change, CheckOutput, CheckProblem, Client, DeletedPool, Tagged},
     error::ClientError,
     event_stream::{EventStream, Streamed, StreamedEvent},
     options::Options,
     pagination::Paged,
     query::{
-        AddressQuery, ChangeQuery, ClaimQuery, EventQuery, ObservationQuery, PlanQuery, PoolQuery,
-        ProviderQuery, RecordQuery, ReservationQuery, SourceQuery, WorkloadQuery, ZoneQuery,
+        AddressQuery, ChangeQuery, ClaimQuery, EventQuery, ObservationQuery, PlanQuery, PoolDriftQuery,
+        PoolQuery, ProviderQuery, RecordQuery, ReservationQuery, SourceQuery, WorkloadQuery, ZoneQuery,
     },
     transport::canonical_url,
 };

@@ -305,8 +305,13 @@ impl Transport {
         if error.is_builder() {
             return ClientError::unusable(error.without_url().to_string());
         }
-        if let Some(reason) = certificate_problem(&error) {
-            return ClientError::Untrusted { url, reason };
+        match tls_error(&error) {
+            Some(rustls::Error::InvalidCertificate(reason)) => {
+                return ClientError::Untrusted { url, reason: reason.to_string() };
+            }
+            // Its first bytes are no TLS message.
+            Some(rustls::Error::InvalidMessage(_)) => return ClientError::PlainHttp { url },
+            _ => {}
         }
         if error.is_connect() {
             return ClientError::Unreachable { url, source: error.without_url() };
@@ -344,16 +349,16 @@ impl Transport {
     }
 }
 
-/// What is wrong with the server's certificate, if that is what the error is about.
-fn certificate_problem(error: &reqwest::Error) -> Option<String> {
+/// The error of TLS, if that is what the error is about.
+fn tls_error(error: &reqwest::Error) -> Option<&rustls::Error> {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = cause {
         // An I/O error hides what it is made of from `source`.
         let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
         let found =
             inner.and_then(|inner| inner.downcast_ref()).or_else(|| error.downcast_ref::<rustls::Error>());
-        if let Some(rustls::Error::InvalidCertificate(reason)) = found {
-            return Some(reason.to_string());
+        if found.is_some() {
+            return found;
         }
         cause = match inner {
             Some(inner) => Some(inner),

@@ -2,6 +2,7 @@
 
 mod address;
 mod adopt_and_undo;
+mod backend_drift;
 mod bulk;
 mod claim;
 mod cluster;
@@ -9,6 +10,7 @@ mod dns;
 mod doctor;
 mod event;
 mod history;
+mod ipam;
 mod kind_name;
 mod open_enum;
 mod plan;
@@ -30,17 +32,22 @@ pub use self::{
         AdoptInput, CleanInput, FailedOutput, LeftOutput, RecoverInput, RollbackInput, TakeOutput,
         TakenOutput, UndoOutput, UndoneOutput,
     },
+    backend_drift::{PoolDriftOutput, ReleaseDriftInput, RestoreDriftInput},
     bulk::{BulkEntry, BulkInput, BulkMove, BulkOutput, BulkRenew, BulkResult, TargetInput},
     claim::{ClaimFrom, ClaimInput, ClaimOutput, MoveInput, ReleaseOutput, RenewInput},
     cluster::{ClusterOutput, LeaderOutput, MemberOutput, NodeInput, NodeOutput},
     dns::{
-        ManualOutput, NameOutput, ParkedOutput, PassOutput, PauseInput, PauseOutput, ProviderOutput,
-        RecordInput, RecordOutput, RejectionOutput, ResumeInput, ScopeOutput, SourceOutput, WorkloadOutput,
-        ZoneOutput,
+        BudgetOutput, ManualOutput, NameOutput, ParkedOutput, PassOutput, PauseInput, PauseOutput,
+        ProviderOutput, RecordInput, RecordOutput, RejectionOutput, ResumeInput, ScopeOutput, SourceOutput,
+        WorkloadOutput, ZoneOutput,
     },
     doctor::{DoctorOutput, FindingOutput},
     event::EventOutput,
     history::{EngineEventOutput, HistoryOutput},
+    ipam::{
+        BlockedObjectOutput, KeptObjectOutput, ObjectChangeOutput, ObjectDriftOutput, ObjectPlanOutput,
+        RejectedObjectOutput, TakenObjectOutput, UndoneObjectOutput,
+    },
     kind_name::{ProviderKind, SourceKind},
     plan::{
         ApplyInput, ApplyOutput, BlockedOutput, ChangeOutput, ConfigProblem, DriftOutput, KeptOutput,

@@ -9,7 +9,12 @@ use super::ClusterError;
 /// The highest format of the store that this program understands.
 ///
 /// Format 2 brings: scopes of sources (`scopes` of a source, `scope` of a workload).
-pub const FORMAT: u32 = 2;
+///
+/// Format 3 brings: pools with a backend (`upstream` of a pool, `draw` of a waiting claim, `drawn` of a claim and of a resting
+/// address, the event `given-back`).
+pub const FORMAT: u32 = 3;
+/// The first format that has pools with a backend.
+pub const FORMAT_OF_BACKENDS: u32 = 3;
 /// The format in which a store is written, as decimal text.
 pub const FORMAT_KEY: &str = "meta/format";
 /// The current leader.

@@ -44,6 +44,11 @@ pub(crate) fn output(view: &AddressView, now: Timestamp) -> AddressOutput {
             output.since = None;
             output.until = Some(ending(now, *left));
         }
+        AddressState::GivingBack { key, owner, .. } => {
+            output.key = Some(key.to_string());
+            output.owner = Some(owner.to_string());
+            output.since = None;
+        }
         AddressState::Reserved(reservation) => {
             output.key = Some(reservation.key.to_string());
             output.owner = Some(reservation.owner.to_string());
@@ -86,6 +91,10 @@ pub(crate) fn why(view: &AddressView, output: &AddressOutput, now: Timestamp) ->
         AddressState::Resting { key, owner, .. } => format!(
             "{place} rests{in_pool} for {left} more, since the claim `{key}` of `{owner}` ended; only they get it back \
              before that, or a claim that forces it."
+        ),
+        AddressState::GivingBack { key, owner, .. } => format!(
+            "{place} has rested{in_pool} since the claim `{key}` of `{owner}` ended, and is being given back to the pool's \
+             backend."
         ),
         AddressState::Reserved(reservation) => format!(
             "{place} lies in {}, which is reserved{in_pool} for `{}` of `{}`: only they can claim it, by its address.",

@@ -1,14 +1,17 @@
 //! Reports of adopt, recover, clean and rollback.
 
 use jiff::Timestamp;
-use netstead_client::types::{FailedOutput, LeftOutput, TakeOutput, TakenOutput, UndoOutput, UndoneOutput};
+use netstead_client::types::{
+    FailedOutput, LeftOutput, TakeOutput, TakenOutput, UndoOutput, UndoneObjectOutput, UndoneOutput,
+};
 use netstead_engine::{AdoptionReport, ProviderPlan, Undone};
 
-use super::{dns, plan};
+use super::{dns, ipam, plan};
 
 pub(crate) fn adopted(all: &[AdoptionReport], now: Timestamp) -> TakeOutput {
     let mut output = TakeOutput {
         taken: Vec::new(),
+        objects: Vec::new(),
         left: Vec::new(),
         passes: Vec::new(),
         text: None,
@@ -30,12 +33,14 @@ pub(crate) fn adopted(all: &[AdoptionReport], now: Timestamp) -> TakeOutput {
             value: left.data.as_ref().map(ToString::to_string),
             why: left.why.clone(),
         }));
+        output.objects.extend(one.objects.iter().map(|object| ipam::taken(&one.provider, object)));
         output.passes.extend(one.report.iter().map(|report| dns::pass(report, now)));
         let failed = one.error.clone().map(|reason| FailedOutput { provider: provider(), reason });
         output.failed.extend(failed);
-        if let Some(plan) = &one.plan {
+        let plan = one.plan.as_ref().map(ToString::to_string);
+        if let Some(plan) = plan.or_else(|| one.object_plan.as_ref().map(ToString::to_string)) {
             let text = output.text.get_or_insert_default();
-            *text += &plan.to_string();
+            *text += &plan;
             text.push('\n');
         }
     }
@@ -51,13 +56,20 @@ pub(crate) fn undone(undone: &Undone, now: Timestamp) -> UndoOutput {
             change: plan::change(&step.zone, &step.unit.name, line, None),
         })
     });
+    let systems = undone.plans.iter().filter_map(ProviderPlan::as_ipam);
+    let objects = systems.clone().flat_map(|plan| {
+        let changes = plan.steps.iter().flat_map(ipam::changes);
+        changes.map(|change| UndoneObjectOutput { provider: plan.provider.to_string(), change })
+    });
+    let texts = plans.clone().map(ToString::to_string).chain(systems.clone().map(ToString::to_string));
     UndoOutput {
+        objects: objects.collect(),
         hash: undone.hash.clone(),
         changes: changes.collect(),
         passes: undone.reports.iter().map(|report| dns::pass(report, now)).collect(),
         paused: undone.paused.iter().map(ToString::to_string).collect(),
         forgotten: 0,
         notes: undone.notes.clone(),
-        text: plans.flat_map(|plan| [plan.to_string(), "\n".to_owned()]).collect(),
+        text: texts.flat_map(|text| [text, "\n".to_owned()]).collect(),
     }
 }

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use netstead_client::types::{self, ClaimFrom, ClaimInput, ClaimOutput, ClaimState, ReservationOutput};
 use netstead_ledger::{Book, ClaimView, MOST_ENTRIES};
 use netstead_model::{
-    Address, Claim, ClaimId, ClaimRef, ClaimRequest, Details, Family, Ident, Key, Kind, PoolChoice, PoolSpec,
-    Reservation, Waiting, Want,
+    Address, Claim, ClaimId, ClaimRef, ClaimRequest, Details, Draw, Family, Ident, Key, Kind, PoolChoice,
+    PoolSpec, Reservation, Waiting, Want,
 };
 
 use super::{address_or_prefix, each, ending, labels, maybe, pairs, parse};
@@ -132,6 +132,7 @@ pub(crate) fn output(view: &ClaimView, pool: Option<&PoolSpec>, now: Timestamp) 
         names: names.names.iter().map(ToString::to_string).collect(),
         names_reason: names.reason.to_owned(),
         family: family(claim.address, claim.length).into(),
+        backend_key: claim.drawn.as_ref().map(|drawn| drawn.key.to_string()),
         ..common_fields(details, pool)
     }
 }
@@ -147,13 +148,28 @@ pub(crate) fn waiting(waiting: &Waiting, pool: Option<&PoolSpec>) -> ClaimOutput
     ClaimOutput {
         pool: name.map(ToString::to_string).unwrap_or_default(),
         key: waiting.key.to_string(),
-        state: ClaimState::Waiting,
+        state: match waiting.draw.as_deref() {
+            Some(draw) if !draw.is_live() => ClaimState::Withdrawn,
+            _ => ClaimState::Waiting,
+        },
+        why: waiting.draw.as_deref().map(why),
+        backend_key: waiting.draw.as_deref().map(|draw| draw.key.to_string()),
         owner: waiting.owner.to_string(),
         since: waiting.since,
         ttl: waiting.ttl.map(|ttl| ttl.to_string()),
         names_reason: "it has no address yet".to_owned(),
         family: pool.map_or_else(no_family, |pool| pool.family.into()),
         ..common_fields(&waiting.details, pool)
+    }
+}
+
+/// Why a claim has no address yet.
+pub(crate) fn why(draw: &Draw) -> String {
+    match (&draw.why, draw.is_withdrawn()) {
+        (_, true) => "it ended; what the backend may hold for it is given back".to_owned(),
+        (Some(failure), _) => failure.message.clone(),
+        (None, _) if draw.asked => "the backend was asked and has not answered yet".to_owned(),
+        (None, _) => "the backend is asked next".to_owned(),
     }
 }
 
@@ -179,6 +195,8 @@ fn common_fields(details: &Details, pool: Option<&PoolSpec>) -> ClaimOutput {
         gateway: pool.and_then(|pool| pool.gateway).map(|gateway| gateway.to_string()),
         network: pool.and_then(|pool| pool.network).map(|network| network.to_string()),
         domain: pool.and_then(|pool| pool.domain.as_ref()).map(ToString::to_string),
+        why: None,
+        backend_key: None,
     }
 }
 

@@ -4,14 +4,14 @@ use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 use netstead_client::types::{
-    self, ManualOutput, ParkedOutput, PassOutput, PauseOutput, ProviderOutput, RecordOutput, RejectionOutput,
-    ScopeOutput, ScopeStanding, SourceKind, SourceOutput, SourceView, WorkloadOutput,
+    self, BudgetOutput, ManualOutput, ParkedOutput, PassOutput, PauseOutput, ProviderOutput, RecordOutput,
+    RejectionOutput, ScopeOutput, ScopeStanding, SourceKind, SourceOutput, SourceView, WorkloadOutput,
 };
 use netstead_engine::{
     DetachedStatus, EngineStatus, ManualRecord, PassReport, Pause, ProviderPlan, ProviderStatus, RecordState,
     RecordView, Scope, ScopeStatus, SourceStatus, WaitingSource, WorkloadView,
 };
-use netstead_model::{Content, Facts, Name, Span, View};
+use netstead_model::{Content, Facts, Name, RequestBudget, Span, View};
 use netstead_plan::{Mode, Presence, RetiredBy, Standing, Suspicion};
 
 /// So many rejections are told one by one.
@@ -105,6 +105,7 @@ pub(crate) fn providers(status: &EngineStatus, now: Timestamp) -> Vec<ProviderOu
 pub(crate) fn provider(status: &EngineStatus, one: &ProviderStatus, now: Timestamp) -> ProviderOutput {
     let of_it = |pause: &&Pause| match &pause.scope {
         Scope::All => true,
+        Scope::Backend(_) => false,
         Scope::Provider(name) | Scope::Zone(name, _) => *name == one.name || one.group.as_ref() == Some(name),
     };
     let paused = status.pauses.iter().filter(of_it).map(|pause| self::pause(pause, status.time, now));
@@ -126,12 +127,25 @@ pub(crate) fn provider(status: &EngineStatus, one: &ProviderStatus, now: Timesta
             since: now.checked_sub(parked.age).ok(),
         }),
         blocked: count(one.blocked),
-        rejected: count(one.rejected.len()),
+        rejected: count(one.rejected.len() + one.rejected_objects.len()),
         rejections: rejections(one),
+        rejected_objects: super::ipam::rejected(one),
         drift: count(one.drift),
         paused: paused.collect(),
         error: one.error.clone(),
+        budget: one.budget.map(budget),
         detached: false,
+        ipam: one.ipam,
+    }
+}
+
+fn budget(one: RequestBudget) -> BudgetOutput {
+    BudgetOutput {
+        made: count(one.made),
+        limit: count(one.limit),
+        window_seconds: one.window.as_secs(),
+        // Never less than it is.
+        wait_seconds: one.wait.map(|wait| wait.as_millis().div_ceil(1000).try_into().unwrap_or(u64::MAX)),
     }
 }
 
@@ -172,10 +186,13 @@ fn detached(one: &DetachedStatus) -> ProviderOutput {
         blocked: 0,
         rejected: 0,
         rejections: Vec::new(),
+        rejected_objects: Vec::new(),
         drift: 0,
         paused: Vec::new(),
         error: None,
+        budget: None,
         detached: true,
+        ipam: one.ipam,
     }
 }
 
@@ -217,7 +234,7 @@ fn millis(took: Duration) -> u64 {
 /// `time` is the engine's at `now`.
 pub(crate) fn pause(pause: &Pause, time: u64, now: Timestamp) -> PauseOutput {
     let (provider, zone) = match &pause.scope {
-        Scope::All => (None, None),
+        Scope::All | Scope::Backend(_) => (None, None),
         Scope::Provider(provider) => (Some(provider), None),
         Scope::Zone(provider, zone) => (Some(provider), Some(zone)),
     };
@@ -225,6 +242,10 @@ pub(crate) fn pause(pause: &Pause, time: u64, now: Timestamp) -> PauseOutput {
     PauseOutput {
         provider: provider.map(ToString::to_string),
         zone: zone.map(ToString::to_string),
+        backend: match &pause.scope {
+            Scope::Backend(backend) => Some(backend.to_string()),
+            _ => None,
+        },
         until: left.map(|left| super::ending(now, left)),
         reason: pause.reason.clone(),
         by: Some(pause.by.clone()),
@@ -284,7 +305,7 @@ pub(crate) fn workload(view: &WorkloadView) -> WorkloadOutput {
         scope: Some(view.scope.to_string()).filter(|scope| !scope.is_empty()),
         namespace: workload.namespace.clone(),
         created: workload.created,
-        facts: facts(&workload.facts),
+        facts: facts(workload.facts()),
     }
 }
 

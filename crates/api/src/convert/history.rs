@@ -26,6 +26,7 @@ pub(crate) fn output(change: &Change) -> HistoryOutput {
         source: change.source.as_ref().map(ToString::to_string),
         zone: change.zone.as_ref().map(ToString::to_string),
         name: change.name.as_ref().map(ToString::to_string),
+        object: change.object.as_ref().map(ToString::to_string),
         generation: change.generation,
         by: change.by.clone(),
         text,
@@ -36,9 +37,10 @@ pub(crate) fn output(change: &Change) -> HistoryOutput {
 
 /// A change as the stream sends it: without a place in the history.
 pub(crate) fn live(change: &Change) -> EngineEventOutput {
-    let HistoryOutput { at, provider, source, zone, name, generation, by, text, reason, .. } = output(change);
+    let HistoryOutput { at, provider, source, zone, name, object, generation, by, text, reason, .. } =
+        output(change);
     let what = change.what.into();
-    EngineEventOutput { at, what, provider, source, zone, name, generation, by, text, reason }
+    EngineEventOutput { at, what, provider, source, zone, name, object, generation, by, text, reason }
 }
 
 /// As a plan shows it.

@@ -43,6 +43,7 @@ pub(crate) fn output(mut plan: Plan, status: Option<&ProviderStatus>, now: Now) 
         blocked: blocked(&plan),
         kept: kept(&plan, now),
         drift: drift(&plan),
+        objects: None,
         text: plan.at(now).to_string(),
     }
 }

@@ -1,17 +1,21 @@
 //! Pools.
 
 use netstead_client::types::{self, PoolInput, PoolOutput};
-use netstead_model::{Cidr, Family, Ident, Kind, PoolSpec, PoolStatus, Range, Usage, default_vrf};
+use netstead_ledger::Described;
+use netstead_model::{Cidr, Family, Ident, Kind, PoolSpec, PoolStatus, Range, Upstream, Usage, default_vrf};
 
 use super::{each, labels, maybe, pairs};
 use crate::problem::Failure;
 
 /// What is asked for, with every rule that is not named at its default: a pool is replaced as a whole.
 pub(crate) fn spec(name: Ident, input: PoolInput) -> Result<PoolSpec, Failure> {
+    let upstream = upstream(&input)?;
     let network: Option<Cidr> = maybe("network", input.network.as_ref())?;
     let ranges: Vec<Range> = each("ranges", &input.ranges)?;
     let family = match maybe("family", input.family.as_ref())? {
         Some(family) => family,
+        // The backend says it.
+        None if upstream.is_some() => Family::Ipv4,
         None => follows(network, &ranges)?,
     };
     let defaults = PoolSpec::new(name, family);
@@ -31,10 +35,40 @@ pub(crate) fn spec(name: Ident, input: PoolInput) -> Result<PoolSpec, Failure> {
         max_per_owner: input.max_per_owner,
         labels: labels("labels", input.labels)?,
         description: input.description,
+        upstream,
         ..defaults
     };
+    if spec.upstream.is_some() {
+        return Ok(spec);
+    }
     spec.check().map_err(|error| Failure::impossible(error.field, error.reason))?;
     Ok(spec)
+}
+
+/// The backend of the pool, if one is named. What only the backend can say is refused.
+fn upstream(input: &PoolInput) -> Result<Option<Box<Upstream>>, Failure> {
+    let backend: Option<Ident> = maybe("backend", input.backend.as_ref())?;
+    let (backend, pool) = match (backend, &input.backend_pool) {
+        (None, None) => return Ok(None),
+        (Some(backend), Some(pool)) if !pool.trim().is_empty() => (backend, pool.clone()),
+        (Some(_), _) => {
+            return Err(Failure::impossible("backend_pool", "say which pool of the backend"));
+        }
+        (None, Some(_)) => return Err(Failure::impossible("backend", "say which backend has this pool")),
+    };
+    let said_there = [
+        ("family", input.family.is_some()),
+        ("network", input.network.is_some()),
+        ("ranges", !input.ranges.is_empty()),
+        ("exclude", !input.exclude.is_empty()),
+        ("gateway", input.gateway.is_some()),
+        ("use_reserved", input.use_reserved.is_some()),
+        ("order", input.order.is_some()),
+    ];
+    if let Some((field, _)) = said_there.iter().find(|(_, set)| *set) {
+        return Err(Failure::impossible(*field, "the backend decides it: leave it out"));
+    }
+    Ok(Some(Box::new(Upstream { backend, pool, owner: String::new(), installations: Vec::new() })))
 }
 
 fn follows(network: Option<Cidr>, ranges: &[Range]) -> Result<Family, Failure> {
@@ -74,7 +108,20 @@ pub(crate) fn output(status: &PoolStatus) -> PoolOutput {
         created: pool.created,
         version: pool.version,
         usage: usage(&status.usage),
+        backend: spec.upstream.as_ref().map(|upstream| upstream.backend.to_string()),
+        backend_pool: spec.upstream.as_ref().map(|upstream| upstream.pool.clone()),
+        described: None,
+        closing: pool.closing,
+        installations: spec.upstream.iter().flat_map(|upstream| upstream.installations.clone()).collect(),
     }
+}
+
+/// As [`output`], with what the backend last said of its pool.
+pub(crate) fn described(status: &PoolStatus, said: Option<&Described>) -> PoolOutput {
+    let Some(said) = said.filter(|_| status.pool.spec.upstream.is_some()) else { return output(status) };
+    let usage = Usage { size: said.info.size, free: said.info.free, ..status.usage };
+    let status = PoolStatus { pool: status.pool.clone(), usage };
+    PoolOutput { described: Some(said.at), ..output(&status) }
 }
 
 fn usage(usage: &Usage) -> types::Usage {

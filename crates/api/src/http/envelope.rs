@@ -129,6 +129,7 @@ mod tests {
         Arc::new(App {
             ledger: Ledger::open(store.clone(), clock.clone(), Options::default()).await.unwrap(),
             engine_slot: crate::cluster::EngineSlot::default(),
+            backends: netstead_ledger::Backends::default(),
             cluster: None,
             nameserver: Arc::from([]),
             reader: None,

@@ -52,7 +52,7 @@ use crate::{
 pub(crate) const FORWARDED: HeaderName = HeaderName::from_static("netstead-forwarded");
 
 /// Marks the answer of a node that does not lead and has done nothing: another node may be asked.
-const NOT_LEADING: HeaderName = HeaderName::from_static("netstead-not-leading");
+pub(crate) const NOT_LEADING: HeaderName = HeaderName::from_static("netstead-not-leading");
 
 /// How long a request waits for a leader: about as long as a change of leader takes…
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -68,7 +68,7 @@ const GRACE: Duration = Duration::from_secs(2);
 const STILL: Duration = Duration::from_millis(500);
 
 /// Routes that only the leader's engine can answer, whatever the method. All other reads are answered by this node.
-pub(crate) const OF_THE_ENGINE: [&str; 10] = [
+pub(crate) const OF_THE_ENGINE: [&str; 11] = [
     "/api/v1/sources",
     "/api/v1/providers",
     "/api/v1/workloads",
@@ -79,6 +79,7 @@ pub(crate) const OF_THE_ENGINE: [&str; 10] = [
     "/api/v1/plans/{provider}/case",
     "/api/v1/changes",
     "/api/v1/records",
+    "/api/v1/drift",
 ];
 /// The stream of events. Only the leader can add the events of its engine, which `engine=true` asks for.
 const STREAM: &str = "/api/v1/events/stream";
@@ -380,7 +381,7 @@ fn wait_of(body: &[u8]) -> Duration {
 }
 
 /// Passes the leader's answer on while it arrives, until `stopping` is cancelled.
-fn streamed(answer: reqwest::Response, stopping: CancellationToken) -> Response {
+pub(crate) fn streamed(answer: reqwest::Response, stopping: CancellationToken) -> Response {
     let (status, mut headers) = (answer.status(), answer.headers().clone());
     for name in &OF_THE_CONNECTION {
         headers.remove(name);

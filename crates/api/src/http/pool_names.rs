@@ -24,6 +24,8 @@ pub(crate) fn concerns(command: &Command) -> bool {
         Command::Bulk(commands) => commands.iter().any(concerns),
         // What ends, or goes on as it is, gets no name.
         Command::DeletePool { .. }
+        | Command::AbandonPool { .. }
+        | Command::Draw(_)
         | Command::Release(_)
         | Command::Renew { .. }
         | Command::Reserve { .. }

@@ -31,12 +31,12 @@ pub(crate) fn check_command(book: &Book, scopes: &Scopes, command: &Command) -> 
             check_domain(scopes, spec)
                 .and_then(|()| before.map_or(Ok(()), |before| check_domain(scopes, &before)))
         }
-        Command::DeletePool { name, force, .. } => {
+        Command::DeletePool { name, force: None, .. } => {
+            spec_of(book, name).map_or(Ok(()), |spec| check_domain(scopes, &spec))
+        }
+        Command::DeletePool { name, .. } | Command::AbandonPool { name, .. } => {
             let Some(spec) = spec_of(book, name) else { return Ok(()) };
             check_domain(scopes, &spec)?;
-            if force.is_none() {
-                return Ok(());
-            }
             let filter = ClaimFilter { pool: Some(name.clone()), ..ClaimFilter::default() };
             let claims = book.claims(&filter, None, usize::MAX);
             claims.iter().try_for_each(|view| check_held(scopes, &spec, &view.claim))
@@ -62,7 +62,8 @@ pub(crate) fn check_command(book: &Book, scopes: &Scopes, command: &Command) -> 
         Command::Bulk(commands) => {
             commands.iter().try_for_each(|command| check_command(book, scopes, command))
         }
-        Command::Reserve { .. }
+        Command::Draw(_)
+        | Command::Reserve { .. }
         | Command::Unreserve { .. }
         | Command::Abandon { .. }
         | Command::Observe(_)

@@ -78,6 +78,9 @@ impl From<Refusal> for Failure {
                 conflict("waiting-for-other").fact("pool", pool).fact("key", key).fact("owner", owner)
             }
             Refusal::Paused => conflict("paused"),
+            Refusal::Backend { pool, backend, kind, .. } => {
+                conflict("backend-refuses").fact("pool", pool).fact("backend", backend).fact("kind", kind)
+            }
             Refusal::Invalid { field, reason } => Self::impossible(field, reason),
             pools => about_pools(pools, told),
         }

@@ -3,7 +3,7 @@
 use netstead_client::types::{AdoptInput, CleanInput, RecoverInput, RollbackInput, TakeOutput, UndoOutput};
 use netstead_engine::{Adoption, Cleaning, EngineError};
 use netstead_ledger::Freshness;
-use netstead_model::{Ident, Name, RecordType, Scope};
+use netstead_model::{Ident, Name, ObjectKey, RecordType, Scope};
 use netstead_plan::{
     OwnerId,
     marks::{Tool, external_dns::Naming},
@@ -24,7 +24,8 @@ use crate::{
 
 /// Takes over records that somebody else made: what stands at a name, or what is marked as another tool's. What is asked
 /// for takes their place; what nothing asks for stays as it is. A token with scopes may take over names that it covers, and
-/// what a tool marked in a `zone` in which it covers every name.
+/// what a tool marked in a `zone` in which it covers every name. On an IPAM system, an object is taken over, or fields of ours
+/// that others changed.
 #[utoipa::path(post, path = "/adopt", tag = "names", operation_id = "adopt", request_body = AdoptInput,
     responses((status = 200, description = "What is ours now", body = TakeOutput), Changing))]
 pub(crate) async fn adopt(
@@ -32,6 +33,12 @@ pub(crate) async fn adopt(
     Query(NoParams {}): Query<NoParams>,
     Json(input): Json<AdoptInput>,
 ) -> Result<Answer<TakeOutput>, Failure> {
+    if input.object.is_some() {
+        return adopt_object(&session, &input).await;
+    }
+    if input.keep {
+        return Err(Failure::impossible("keep", "it goes with an `object`"));
+    }
     let name: Option<Name> = convert::maybe("name", input.name.as_ref())?;
     let provider: Option<Ident> = convert::maybe("provider", input.provider.as_ref())?;
     let kind: Option<RecordType> = convert::maybe("type", input.kind.as_ref())?;
@@ -78,6 +85,26 @@ pub(crate) async fn adopt(
         Some(names) => convert::adopt_and_undo::adopted(&scoped::adopted(taken, names), now),
     };
     Ok(Answer::ok(output))
+}
+
+/// Takes over an object of an IPAM system, or fields of it.
+async fn adopt_object(session: &Session<Write>, input: &AdoptInput) -> Result<Answer<TakeOutput>, Failure> {
+    session.check_unscoped()?;
+    let others = AdoptInput { object: None, keep: false, provider: None, dry_run: false, ..input.clone() };
+    if others != AdoptInput::default() {
+        return Err(Failure::impossible(
+            "object",
+            "with it, only `provider`, `keep` and `dry_run` are meant",
+        ));
+    }
+    let object: Option<ObjectKey> = convert::maybe("object", input.object.as_ref())?;
+    let provider: Option<Ident> = convert::maybe("provider", input.provider.as_ref())?;
+    let Some(object) = object else { return Err(Failure::impossible("object", "it is missing")) };
+    let (engine, by) = (session.engine()?, session.grant.subject().to_owned());
+    let (keep, dry) = (input.keep, input.dry_run);
+    let taking = async move { engine.adopt_object(&object, provider.as_ref(), keep, dry, &by).await };
+    let taken = finish(session, taking).await?;
+    Ok(Answer::ok(convert::adopt_and_undo::adopted(&taken, session.app.clock.wall())))
 }
 
 /// Makes what the marks of an owner id say is its own ours, after the store was lost. From then on this installation has

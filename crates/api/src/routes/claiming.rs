@@ -1,13 +1,13 @@
 //! Claiming, releasing, renewing and moving.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::http::StatusCode;
 use netstead_client::types::{
     ClaimFrom, ClaimInput, ClaimOutput, MoveInput, ReleaseOutcome, ReleaseOutput, RenewInput,
 };
 use netstead_ledger::{Command, Done, Freshness, Outcome, Refusal, Reply};
-use netstead_model::{ClaimRef, ClaimRequest, Key, PoolChoice, Released};
+use netstead_model::{ClaimRef, ClaimRequest, Draw, Ident, Key, PoolChoice, Released, Waiting};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -87,13 +87,18 @@ async fn claim(
     let ParsedClaim { mut request, owner } = asked;
     check(session, &mut request).await?;
     let caller = session.caller_for(owner)?;
-    let waits = request.wait.is_some();
+    let waits = request.wait.is_some() || request.keep;
     let command = Command::Claim(Box::new(request));
     let done = if waits {
         session.submit_waiting(caller, command).await
     } else {
         session.submit_as(caller, command).await
     }?;
+    if let Reply::Queued(waiting) = &done.reply
+        && let Some(draw) = waiting.draw.as_deref().filter(|_| !waits)
+    {
+        return Err(no_answer(waiting, draw));
+    }
     let status = match &done.reply {
         Reply::Claimed { outcome: Outcome::Created, .. } => StatusCode::CREATED,
         Reply::Queued(_) => StatusCode::ACCEPTED,
@@ -104,6 +109,20 @@ async fn claim(
         Some(claim) => Ok((status, claim, seq)),
         None => Err(Failure::internal("a claim was not answered with one")),
     }
+}
+
+/// The answer to a caller that does not wait, when the backend does not answer either.
+fn no_answer(waiting: &Waiting, draw: &Draw) -> Failure {
+    let pool = waiting.pools.first().map(ToString::to_string).unwrap_or_default();
+    let told = format!(
+        "the backend of pool `{pool}` does not answer ({}); ask again with the key `{}`",
+        convert::claim::why(draw),
+        waiting.key
+    );
+    Failure::new(StatusCode::SERVICE_UNAVAILABLE, "backend-does-not-answer", told)
+        .fact("pool", pool)
+        .fact("key", &waiting.key)
+        .retry_after(Duration::from_secs(5))
 }
 
 async fn claim_each(
@@ -130,6 +149,7 @@ pub(crate) async fn check(session: &RequestContext, request: &mut ClaimRequest) 
             for pool in pools {
                 session.check_pool(pool).await?;
             }
+            check_backends(session, pools).await?;
         }
         PoolChoice::Select(selector) if !scopes.is_all() => {
             let seen = session.read(Freshness::Fresh, |book| {
@@ -157,6 +177,18 @@ pub(crate) async fn check(session: &RequestContext, request: &mut ClaimRequest) 
         PoolChoice::Select(_) => {}
     }
     Ok(())
+}
+
+/// Refuses a claim that needs a backend where none is asked.
+async fn check_backends(session: &RequestContext, pools: &[Ident]) -> Result<(), Failure> {
+    let Some(reason) = session.app.backends.idle_reason() else { return Ok(()) };
+    let drawn = |book: &netstead_ledger::Book| {
+        book.upstreams().map(|(name, _)| name).find(|name| pools.contains(name)).cloned()
+    };
+    match session.read(Freshness::Stale, drawn).await?.value {
+        Some(pool) => Err(Failure::impossible("pool", format!("pool `{pool}` has a backend, and {reason}"))),
+        None => Ok(()),
+    }
 }
 
 /// What was claimed, with what is left of its time and with its pool.

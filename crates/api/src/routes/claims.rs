@@ -137,7 +137,9 @@ fn wants(book: &Book, filter: &ClaimFilter, waiting: &Waiting) -> bool {
             && filter.pools.as_ref().is_none_or(|visible| visible.contains(pool))
             && filter.vrf.as_ref().is_none_or(|vrf| book.vrf_of(pool) == Some(vrf))
     };
-    waiting.pools.iter().any(pool_fits)
+    let is_stray = waiting.draw.as_ref().is_some_and(|draw| !draw.is_live() && !draw.is_withdrawn());
+    !is_stray
+        && waiting.pools.iter().any(pool_fits)
         && filter.owner.as_ref().is_none_or(|owner| *owner == waiting.owner)
         && filter.key.as_ref().is_none_or(|key| *key == waiting.key)
         && filter.selector.as_ref().is_none_or(|selector| selector.matches(&waiting.details.labels))

@@ -39,8 +39,12 @@ pub(crate) async fn ready(State(app): State<AppState>) -> Result<String, Failure
             // It still answers reads, so a load balancer may go on sending requests.
             let refuses = app.ledger.store().refuses_changes();
             let refuses = refuses.map(|reason| format!("no change can be made: {reason}"));
+            // The reason names files and servers, and this needs no token.
+            let refused = app.examiner.as_ref().and_then(|host| host.refused_config());
+            let refused = refused
+                .map(|_| "the changed configuration is not in force; `netstead doctor` says why".to_owned());
             let degraded: Vec<String> =
-                refuses.into_iter().chain(health.damage.iter().map(describe)).collect();
+                refuses.into_iter().chain(refused).chain(health.damage.iter().map(describe)).collect();
             Ok(if degraded.is_empty() {
                 format!("ok{role}\n")
             } else {

@@ -28,7 +28,12 @@ pub(crate) async fn pause(
     Query(NoParams {}): Query<NoParams>,
     Json(input): Json<PauseInput>,
 ) -> Result<Answer<PauseOutput>, Failure> {
-    let scope = scope(input.provider.as_ref(), input.zone.as_ref())?;
+    let scope = scope(input.provider.as_ref(), input.zone.as_ref(), input.backend.as_ref())?;
+    if let Scope::Backend(name) = &scope
+        && session.app.backends.get(name).is_none()
+    {
+        return Err(Failure::impossible("backend", format!("there is no backend `{name}`")));
+    }
     match (&scope, input.all) {
         (Scope::All, false) => return Err(Failure::impossible("all", WHAT)),
         (Scope::All, true) | (_, false) => {}
@@ -44,6 +49,7 @@ pub(crate) async fn pause(
     let output = pause.map(|pause| convert::dns::pause(pause, status.time, now)).unwrap_or(PauseOutput {
         provider: input.provider,
         zone: input.zone,
+        backend: input.backend,
         until: None,
         reason: None,
         by: None,
@@ -60,7 +66,7 @@ pub(crate) async fn resume(
     Query(NoParams {}): Query<NoParams>,
     Json(input): Json<ResumeInput>,
 ) -> Result<Answer<Empty>, Failure> {
-    let scope = scope(input.provider.as_ref(), input.zone.as_ref())?;
+    let scope = scope(input.provider.as_ref(), input.zone.as_ref(), input.backend.as_ref())?;
     if scope != Scope::All {
         session.check_role(Role::Write)?;
         check_scope(&session, &scope).await?;
@@ -87,7 +93,17 @@ async fn check_scope(session: &RequestContext, scope: &Scope) -> Result<(), Fail
     scoped::check_provider(&session.engine()?, &names, provider)
 }
 
-fn scope(provider: Option<&String>, zone: Option<&String>) -> Result<Scope, Failure> {
+fn scope(
+    provider: Option<&String>,
+    zone: Option<&String>,
+    backend: Option<&String>,
+) -> Result<Scope, Failure> {
+    if let Some(backend) = convert::maybe("backend", backend)? {
+        if provider.is_some() || zone.is_some() {
+            return Err(Failure::impossible("backend", "it goes without `provider` and `zone`"));
+        }
+        return Ok(Scope::Backend(backend));
+    }
     let provider: Option<Ident> = convert::maybe("provider", provider)?;
     let zone: Option<Name> = convert::maybe("zone", zone)?;
     match (provider, zone) {

@@ -78,10 +78,17 @@ fn plans(
     let status = scoped::status(&engine, scope);
     let plans = scoped::plans(&engine, &status, scope).into_iter();
     let plans = plans.filter(|(name, _)| provider.is_none_or(|provider| provider == name));
-    let output = |(name, plan): (Ident, netstead_plan::Plan)| {
-        convert::plan::output(plan, status.providers.iter().find(|one| one.name == name), now)
-    };
-    Ok(plans.map(output).collect())
+    let shown = |name: &Ident| status.providers.iter().find(|one| one.name == *name);
+    let output = |(name, plan): (Ident, netstead_plan::Plan)| convert::plan::output(plan, shown(&name), now);
+    let mut outputs: Vec<PlanOutput> = plans.map(output).collect();
+    let systems = engine.ipam_plans().into_iter().filter(|(name, _)| shown(name).is_some());
+    let systems = systems.filter(|(name, _)| provider.is_none_or(|provider| provider == name));
+    outputs.extend(
+        systems.map(|(name, plan)| {
+            convert::ipam::output(std::sync::Arc::unwrap_or_clone(plan), shown(&name), now)
+        }),
+    );
+    Ok(outputs)
 }
 
 /// Looks at the sources, brings the providers in line, and answers when that is done.

@@ -1,5 +1,7 @@
 //! Pools: list, look, make, replace, delete.
 
+mod upstream;
+
 use axum::{
     http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
@@ -46,6 +48,8 @@ pub(crate) struct ListParams {
 pub(crate) struct DeleteParams {
     /// Why the claims in it are released with it; without a reason a pool with claims stays.
     force: Option<String>,
+    /// Why the pool is forgotten together with everything that its backend holds for it.
+    abandon: Option<String>,
 }
 
 /// What went with a pool.
@@ -53,6 +57,14 @@ pub(crate) struct DeleteParams {
 pub(crate) struct PoolDeleted {
     /// Claims that were released.
     released: u64,
+    /// Addresses that the backend has not got back yet. The pool is removed when it has.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    owed: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Lists pools.
@@ -79,8 +91,11 @@ pub(crate) async fn list(
         .await?;
     let next = cut(&mut seen.value, limit, |status| status.pool.name().to_string());
     let seq = seen.seq;
-    let page =
-        |pools: Vec<PoolStatus>| Page { items: pools.iter().map(convert::pool::output).collect(), next, seq };
+    let page = |pools: Vec<PoolStatus>| {
+        let known = session.app.backends.status().described;
+        let shown = |status: &PoolStatus| convert::pool::described(status, known.get(status.pool.name()));
+        Page { items: pools.iter().map(shown).collect(), next, seq }
+    };
     Ok(Answer::from_read(seen.map(page), freshness))
 }
 
@@ -102,7 +117,9 @@ pub(crate) async fn get(
     let seen = seen.transpose()?;
     let Some(status) = &seen.value else { return Err(Refusal::NoSuchPool { pool }.into()) };
     let tag = etag::tag(session.app.ledger.id(), status.pool.version);
-    let output = convert::pool::output(status);
+    let described = session.app.backends.status().described.get(&pool).cloned();
+    let mut output = convert::pool::described(status, described.as_ref());
+    upstream::name_installation(&session, &mut output).await;
     let answer = Answer::from_read(seen.map(|_| output), freshness).tagged(tag.clone());
     let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
     let unchanged = known.is_some_and(|known| known.split(',').any(|known| known.trim() == tag));
@@ -134,6 +151,7 @@ pub(crate) async fn put(
     let spec = convert::pool::spec(pool.clone(), input)?;
     session.check_vrf(&spec.vrf)?;
     let before = current(&session, &pool).await?;
+    let spec = upstream::complete(&session, spec, before.as_ref()).await?;
     let done = match condition {
         Condition::IsNew => session.submit(Command::CreatePool(Box::new(spec))).await?,
         Condition::Exists if before.is_none() => return Err(etag::mismatch(&pool, "there is none")),
@@ -150,7 +168,9 @@ pub(crate) async fn put(
     let status = PoolStatus { pool: (*made).clone(), usage };
     let code = if before.is_none() { StatusCode::CREATED } else { StatusCode::OK };
     let tag = etag::tag(session.app.ledger.id(), made.version);
-    Ok(Answer::ok(convert::pool::output(&status)).status(code).at(done.seq).tagged(tag))
+    let mut output = convert::pool::output(&status);
+    upstream::name_installation(&session, &mut output).await;
+    Ok(Answer::ok(output).status(code).at(done.seq).tagged(tag))
 }
 
 /// The pool as it is, if the caller may touch it.
@@ -209,15 +229,24 @@ pub(crate) async fn delete(
         Condition::Always | Condition::Exists => None,
         Condition::IsNew => return Err(Failure::unreadable("If-None-Match", "it makes no sense here")),
     };
-    let force = params.force.map(|reason| reason.trim().to_owned());
-    if force.as_ref().is_some_and(|reason| reason.is_empty() || reason.chars().count() > 1000) {
-        return Err(Failure::impossible("force", "give a reason of 1 to 1000 characters"));
+    let [force, abandon] =
+        [params.force, params.abandon].map(|reason| reason.map(|reason| reason.trim().to_owned()));
+    for (field, reason) in [("force", &force), ("abandon", &abandon)] {
+        if reason.as_ref().is_some_and(|reason| reason.is_empty() || reason.chars().count() > 1000) {
+            return Err(Failure::impossible(field, "give a reason of 1 to 1000 characters"));
+        }
     }
     // One that is gone is no error of the token: a repeat that names the version is told so.
     current(&session, &pool).await?;
-    let done = session.submit(Command::DeletePool { name: pool, force, if_version }).await?;
+    let command = match abandon {
+        Some(reason) => Command::AbandonPool { name: pool, reason, if_version },
+        None => Command::DeletePool { name: pool, force, if_version },
+    };
+    let done = session.submit(command).await?;
     match done.reply {
-        Reply::PoolDeleted { released, .. } => Ok(Answer::ok(PoolDeleted { released }).at(done.seq)),
+        Reply::PoolDeleted { released, owed, .. } => {
+            Ok(Answer::ok(PoolDeleted { released, owed }).at(done.seq))
+        }
         _ => Err(Failure::internal("a deletion was not answered with one")),
     }
 }

@@ -4,9 +4,9 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use netstead_client::types::PassOutput;
 use netstead_engine::{
-    AdoptionReport, Engine, EngineStatus, ParkedStatus, ProviderStatus, Scope, SourceStatus,
+    AdoptionReport, Engine, EngineStatus, ParkedStatus, ProviderStatus, Scope, SourceStatus, WorkloadView,
 };
-use netstead_model::{Ident, Name, NameSet, View};
+use netstead_model::{Ident, Name, NameSet, ObjectKey, View};
 use netstead_plan::{Plan, Presence};
 
 use crate::{http::name_scope::NameScope, problem::Failure};
@@ -28,6 +28,7 @@ pub(super) fn status(engine: &Engine, scope: &NameScope) -> EngineStatus {
     status.sources = sources(engine, &status.sources, names);
     status.pauses.retain(|pause| match &pause.scope {
         Scope::All | Scope::Provider(_) => true,
+        Scope::Backend(_) => false,
         Scope::Zone(_, zone) => names.meets(zone),
     });
     status.detached.clear();
@@ -64,13 +65,29 @@ pub(super) fn check_parked(engine: &Engine, scope: &NameScope, hash: &str) -> Re
     if scope.names().is_none() {
         return Ok(());
     }
-    let plans = engine.plans();
+    let (plans, systems) = (engine.plans(), engine.ipam_plans());
     let mut parked = plans
         .iter()
         .filter_map(|(_, plan)| plan.parked.as_ref().filter(|parked| parked.hash.to_string() == hash))
         .flat_map(|parked| &parked.changes)
         .peekable();
-    if parked.peek().is_some() && parked.all(|change| scope.covers(&change.name)) {
+    let mut objects = systems
+        .iter()
+        .filter_map(|(_, plan)| plan.parked.as_ref().filter(|parked| parked.hash.to_string() == hash))
+        .flat_map(|parked| &parked.changes)
+        .peekable();
+    let any = parked.peek().is_some() || objects.peek().is_some();
+    let workloads = if objects.peek().is_some() { engine.workloads() } else { Vec::new() };
+    // Objects are those of a workload, so the token must cover all names that the workload asks for.
+    let covers = |key: &ObjectKey| {
+        let of_it =
+            |view: &&WorkloadView| view.workload.source == key.source && view.workload.id == key.workload;
+        workloads.iter().find(of_it).is_some_and(|view| {
+            let wishes = &view.workload.wishes;
+            !wishes.is_empty() && wishes.iter().all(|wish| scope.covers(&wish.name))
+        })
+    };
+    if any && parked.all(|change| scope.covers(&change.name)) && objects.all(|change| covers(&change.key)) {
         return Ok(());
     }
     Err(scope.refuse(&format!("all of what is parked as `{hash}`, if that is anything")))

@@ -66,11 +66,14 @@ pub(crate) async fn get(
     // A warning names servers and domains, so a token for a part does not get it.
     let warnings =
         app.examiner.as_ref().filter(|_| scopes.is_all()).map_or_else(Vec::new, |host| host.warnings());
+    let refused = app.examiner.as_ref().and_then(|host| host.refused_config());
+    let refused = refused.map(|reason| refused_config(scopes.is_all().then_some(reason)));
     let output = |(pools, waiting): (Vec<PoolStatus>, usize)| StatusOutput {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        state: state(&health, unchangeable.as_deref()),
+        state: state(&health, unchangeable.is_none() && refused.is_none()),
         todo: [
             unchangeable.iter().map(|reason| format!("No change can be made: {reason}.")).collect(),
+            Vec::from_iter(refused.clone()),
             todo(&health, &pools, waiting),
             stored_todo(&**app.ledger.store(), &health, damaged, backups.as_ref()),
             dns_todo::todo(&sources, &providers),
@@ -128,8 +131,17 @@ async fn visible_sources_and_providers(
     Ok((status.sources.iter().map(convert::dns::source).collect(), providers))
 }
 
-fn state(health: &Health, unchangeable: Option<&str>) -> ServerState {
-    match (health.ready, health.damage.is_empty() && unchangeable.is_none()) {
+/// A configuration that was read and is not in force. A token for a part does not see the reason, which names servers.
+fn refused_config(reason: Option<String>) -> String {
+    let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+    format!(
+        "The changed configuration is not in force; the one before it stays{reason}. Mend it, and it is read by itself; \
+         `netstead config check` shows everything that is wrong with the file."
+    )
+}
+
+fn state(health: &Health, whole: bool) -> ServerState {
+    match (health.ready, health.damage.is_empty() && whole) {
         (false, _) => ServerState::NotReady,
         (true, false) => ServerState::Degraded,
         (true, true) => ServerState::Ready,

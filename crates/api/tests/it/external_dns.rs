@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use netstead_api::{ExternalDnsOptions, ServeOptions, TlsFiles, bind, cluster::EngineSlot};
+use netstead_api::{ExternalDns, ExternalDnsOptions, ServeOptions, TlsFiles, bind, cluster::EngineSlot};
 use netstead_engine::{Engine, Options, PushedSetup, Setup};
 use netstead_model::SystemClock;
 use netstead_plan::SourceRules;
@@ -25,6 +25,7 @@ struct Webhook {
     slot: EngineSlot,
     store: Arc<dyn Store>,
     server: Arc<DnsServer>,
+    tables: ExternalDns,
     _stop: tokio_util::sync::DropGuard,
 }
 
@@ -39,9 +40,11 @@ impl Webhook {
             exclude: vec![name("kept.a.test")],
         };
         let bound = bind(ServeOptions::new("127.0.0.1:0")).await.unwrap();
-        let address = bound.serve_external_dns(options, &slot, stop.clone()).address();
+        let tables = ExternalDns::new(&slot, None, SystemClock::shared());
+        tables.configure([options]);
+        let address = bound.serve_external_dns(&tables, &"k8s".parse().unwrap(), stop.clone()).address();
         let (store, server) = (Arc::new(MemoryStore::new()), DnsServer::new(&["a.test"]));
-        Self { address, slot, store, server, _stop: stop.drop_guard() }
+        Self { address, slot, store, server, tables, _stop: stop.drop_guard() }
     }
 
     /// This node leads.
@@ -233,8 +236,10 @@ async fn the_token_may_stand_in_the_address_and_the_listener_has_tls() {
         exclude: Vec::new(),
     };
     let stop = CancellationToken::new();
-    let server =
-        bind(options).await.unwrap().serve_external_dns(webhook, &EngineSlot::default(), stop.clone());
+    let tables = ExternalDns::new(&EngineSlot::default(), None, SystemClock::shared());
+    tables.configure([webhook]);
+    let k8s = "k8s".parse().unwrap();
+    let server = bind(options).await.unwrap().serve_external_dns(&tables, &k8s, stop.clone());
     let authority = reqwest::Certificate::from_pem(made.cert.pem().as_bytes()).unwrap();
     let client = reqwest::Client::builder().tls_certs_only([authority]).build().unwrap();
     let port = server.address().port();
@@ -243,4 +248,26 @@ async fn the_token_may_stand_in_the_address_and_the_listener_has_tls() {
         assert_eq!(answer.status().as_u16(), status, "{user}");
     }
     stop.cancel();
+}
+
+#[tokio::test]
+async fn another_table_counts_with_the_next_call_and_the_last_call_is_known() {
+    let webhook = Webhook::open().await;
+    let _engine = webhook.lead().await;
+    let k8s = "k8s".parse().unwrap();
+    assert_eq!(webhook.tables.last_call(&k8s), None);
+    assert_eq!(webhook.ask("GET", "/", &[], "").await.0, 401);
+    assert_eq!(webhook.tables.last_call(&k8s), None, "a stranger is not external-dns");
+    assert_eq!(webhook.get("/").await.0, 200);
+    assert!(webhook.tables.last_call(&k8s).is_some());
+    webhook.tables.configure([ExternalDnsOptions {
+        source: k8s,
+        token: Some("s3cret".into()),
+        domains: vec!["b.test".parse().unwrap()],
+        exclude: Vec::new(),
+    }]);
+    assert_eq!(webhook.get("/").await.2, json!({ "include": ["b.test"], "exclude": [] }));
+    assert_eq!(webhook.change(json!({ "create": [www(&["192.0.2.1"])] })).await.0, 500);
+    webhook.tables.configure([]);
+    assert_eq!(webhook.get("/records").await.0, 503);
 }

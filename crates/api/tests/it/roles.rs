@@ -55,6 +55,7 @@ fn routes() -> Vec<Route> {
         "GET /records",
         "GET /names/www.home.test",
         "GET /changes",
+        "GET /drift",
     ] {
         add(path, Read, none.clone(), 200);
     }
@@ -80,6 +81,8 @@ fn routes() -> Vec<Route> {
     add("DELETE /records/www.home.test", Write, none.clone(), 200);
     add("POST /adopt", Write, json!({"name": "www.home.test", "provider": "nowhere"}), 404);
     add("POST /rollback", Write, json!({"to": 3, "provider": "nowhere"}), 404);
+    add("POST /drift/restore", Write, json!({"pool": "lan", "key": "nothing"}), 404);
+    add("POST /drift/release", Write, json!({"stray": 7}), 404);
     add("POST /apply", Write, json!({}), 200);
     add("POST /apply/0123456789abcdef", Write, json!({}), 404);
     add("POST /pause", Write, json!({"all": true}), 200);

@@ -67,6 +67,12 @@ fn routes() -> Vec<Route> {
     ] {
         add(path, Read, none(), Filtered);
     }
+    // No pool of these has a backend, so nothing differs from one.
+    add("GET /drift", Read, none(), Named(200, Vec::new()));
+    let lost = json!({"pool": "a", "key": "nothing"});
+    let hidden = vec![("/drift/restore", json!({"pool": "hidden", "key": "hidden-key"}))];
+    add("POST /drift/restore", Write, lost, Named(404, hidden));
+    add("POST /drift/release", Write, json!({"stray": 7}), Everything);
     add("GET /events/stream", Read, none(), Stream);
     for (path, out) in [
         ("GET /pools/a", "/pools/hidden"),

@@ -7,18 +7,34 @@ use super::{Change, Client, Tagged};
 use crate::{
     ClientError,
     transport::Repeat,
-    types::{PoolInput, PoolOutput, ReleaseOutput, ReservationInput, ReservationOutput},
+    types::{
+        PoolInput, PoolOutput, ReleaseDriftInput, ReleaseOutput, ReservationInput, ReservationOutput,
+        RestoreDriftInput,
+    },
 };
 
 #[derive(Deserialize)]
 struct Deleted {
     released: u64,
+    #[serde(default)]
+    owed: u64,
 }
 
 #[derive(Serialize)]
 struct Force<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     force: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    abandon: Option<&'a str>,
+}
+
+/// The result of deleting a pool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeletedPool {
+    /// Claims that were released.
+    pub released: u64,
+    /// Addresses that its backend has not got back yet; the pool goes when it has.
+    pub owed: u64,
 }
 
 impl Client {
@@ -50,10 +66,33 @@ impl Client {
     }
 
     /// Deletes a pool that still has the version `etag`, or is gone since then; with a reason, together with its claims.
-    /// Returns how many those were.
-    pub async fn delete_pool(&self, name: &str, force: Option<&str>, etag: &str) -> Result<u64, ClientError> {
-        let call = self.delete(&["pools", name], Repeat::Idempotent, &Force { force })?;
-        Ok(self.send::<Deleted>(call.header(IF_MATCH, etag)?).await?.released)
+    /// Returns how many those were. `abandon` forgets what its backend holds, with the reason.
+    pub async fn delete_pool(
+        &self,
+        name: &str,
+        force: Option<&str>,
+        abandon: Option<&str>,
+        etag: &str,
+    ) -> Result<DeletedPool, ClientError> {
+        let call = self.delete(&["pools", name], Repeat::Idempotent, &Force { force, abandon })?;
+        let Deleted { released, owed } = self.send(call.header(IF_MATCH, etag)?).await?;
+        Ok(DeletedPool { released, owed })
+    }
+
+    /// Lets a backend hold the address of a claim again that it lost.
+    pub async fn restore_drift(&self, pool: &str, key: &str) -> Result<(), ClientError> {
+        let input = RestoreDriftInput { pool: pool.to_owned(), key: key.to_owned() };
+        self.send::<serde_json::Value>(self.post(&["drift", "restore"], Repeat::Idempotent, &input)?)
+            .await
+            .map(drop)
+    }
+
+    /// Gives a stray object back to its backend.
+    pub async fn release_drift(&self, stray: u64) -> Result<(), ClientError> {
+        let input = ReleaseDriftInput { stray };
+        self.send::<serde_json::Value>(self.post(&["drift", "release"], Repeat::Idempotent, &input)?)
+            .await
+            .map(drop)
     }
 
     pub async fn reserve(

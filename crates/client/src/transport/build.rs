@@ -80,6 +80,10 @@ pub fn canonical_url(url: &str) -> Result<String, ClientError> {
 fn base(text: &str) -> Result<Url, ClientError> {
     let wrong =
         |reason: String| ClientError::unusable(format!("`{text}` is not a URL of a server: {reason}"));
+    // `localhost:5301` alone would be a URL of the scheme `localhost`.
+    if !text.contains("://") {
+        return Err(wrong(format!("write `http://{text}`, or `https://` if it has a certificate")));
+    }
     let url = Url::parse(text).map_err(|error| wrong(error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(wrong("it begins with neither `http://` nor `https://`".into()));

@@ -3,9 +3,11 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{AdoptTool, ChangeOutput, PassOutput, RecordType, text_format};
+use super::{
+    AdoptTool, ChangeOutput, PassOutput, RecordType, TakenObjectOutput, UndoneObjectOutput, text_format,
+};
 
-/// What to take over: what stands at a `name`, or what `from` another tool is marked.
+/// Choice of records to take over: those at a `name`, those marked by the tool in `from`, or an `object` of an IPAM system.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AdoptInput {
@@ -36,6 +38,12 @@ pub struct AdoptInput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(format = "dns-name")]
     pub zone: Option<String>,
+    /// An object of an IPAM system instead of a name: one of others in the way of ours, or one whose fields others changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object: Option<String>,
+    /// Of an object: leave the values of others as they are, and report them as drift no longer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keep: bool,
     /// Only say what would be taken over.
     #[serde(default)]
     pub dry_run: bool,
@@ -60,6 +68,9 @@ pub struct RecoverInput {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TakeOutput {
     pub taken: Vec<TakenOutput>,
+    /// Objects of IPAM systems.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub objects: Vec<TakenObjectOutput>,
     /// What was looked at and stays somebody else's.
     pub left: Vec<LeftOutput>,
     /// What came of it; empty for a dry run.
@@ -158,6 +169,9 @@ pub struct UndoOutput {
     /// Over all changes.
     pub hash: String,
     pub changes: Vec<UndoneOutput>,
+    /// Changes of objects of IPAM systems.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub objects: Vec<UndoneObjectOutput>,
     /// What came of it; empty for a dry run.
     pub passes: Vec<PassOutput>,
     /// Providers to which nothing is written until they are resumed.

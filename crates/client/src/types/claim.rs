@@ -125,6 +125,12 @@ pub struct ClaimOutput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(format = "dns-name")]
     pub domain: Option<String>,
+    /// Why it has no address yet, in a pool with a backend.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// The key at the backend of the pool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backend_key: Option<String>,
 }
 
 /// Renews a claim, with another time to live if one is given.

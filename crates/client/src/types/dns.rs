@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{
-    Mode, ProviderKind, RecordState, RecordType, ScopeStanding, SourceKind, SourceView, WorkloadKind,
-    text_format,
+    Mode, ProviderKind, RecordState, RecordType, RejectedObjectOutput, ScopeStanding, SourceKind, SourceView,
+    WorkloadKind, text_format,
 };
 
 /// A place names come from.
@@ -64,7 +64,7 @@ pub struct ScopeOutput {
     pub suspect: Option<String>,
 }
 
-/// A DNS server that is kept in line.
+/// A DNS server or an IPAM system that is kept in line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ProviderOutput {
     #[schema(format = "identifier")]
@@ -98,6 +98,9 @@ pub struct ProviderOutput {
     /// The first of them, with what the server says.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rejections: Vec<RejectionOutput>,
+    /// Objects that an IPAM system will not have, the first of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rejected_objects: Vec<RejectedObjectOutput>,
     /// Values that are not as we left them.
     pub drift: u64,
     /// What is paused on it.
@@ -105,9 +108,27 @@ pub struct ProviderOutput {
     pub paused: Vec<PauseOutput>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// The requests that it may still make, on a server that limits them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<BudgetOutput>,
     /// It is no longer in the configuration; its records stay.
     #[serde(default)]
     pub detached: bool,
+    /// It is an IPAM system: it has no zones, and its values are objects.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ipam: bool,
+}
+
+/// Requests that were made and that are allowed, in a window of time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BudgetOutput {
+    /// Requests in the last window, of all tables with the same credentials.
+    pub made: u64,
+    pub limit: u64,
+    pub window_seconds: u64,
+    /// No request is made for so long: the limit is reached, or the server asked for a rest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_seconds: Option<u64>,
 }
 
 /// A name that the server will not have.
@@ -155,6 +176,10 @@ pub struct PauseOutput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(format = "dns-name")]
     pub zone: Option<String>,
+    /// A pool backend.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "identifier")]
+    pub backend: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = "date-time")]
     pub until: Option<Timestamp>,
@@ -270,6 +295,10 @@ pub struct PauseInput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(format = "dns-name")]
     pub zone: Option<String>,
+    /// A pool backend, which goes without `provider` and `zone`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "identifier")]
+    pub backend: Option<String>,
     /// It ends by itself after this long.
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
     #[schema(example = "2h", format = "time-span")]
@@ -288,6 +317,10 @@ pub struct ResumeInput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(format = "dns-name")]
     pub zone: Option<String>,
+    /// A pool backend, which goes without `provider` and `zone`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "identifier")]
+    pub backend: Option<String>,
 }
 
 /// Everything known about one name.

@@ -27,6 +27,9 @@ pub struct HistoryOutput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(format = "dns-name")]
     pub name: Option<String>,
+    /// The key of the object that it is about, on an IPAM system.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object: Option<String>,
     /// The plan it was part of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<u64>,
@@ -62,6 +65,9 @@ pub struct EngineEventOutput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(format = "dns-name")]
     pub name: Option<String>,
+    /// The key of the object that it is about, on an IPAM system.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object: Option<String>,
     /// The plan it was part of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<u64>,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{ChangeAction, DriftKind, Mode, ParkedOutput, PassOutput, RecordType};
+use super::{ChangeAction, DriftKind, Mode, ObjectPlanOutput, ParkedOutput, PassOutput, RecordType};
 
 /// The newest plan of one provider.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -31,6 +31,9 @@ pub struct PlanOutput {
     /// What somebody else changed.
     #[serde(default)]
     pub drift: Vec<DriftOutput>,
+    /// The plan of an IPAM system: objects instead of names. The lists above are empty then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objects: Option<ObjectPlanOutput>,
     /// All of it, as people read it.
     pub text: String,
 }

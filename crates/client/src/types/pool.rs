@@ -61,6 +61,13 @@ pub struct PoolInput {
     pub labels: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    /// The backend that the addresses come from; its pool gives network and ranges.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "office", format = "identifier")]
+    pub backend: Option<String>,
+    /// The pool as the backend calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backend_pool: Option<String>,
 }
 
 /// A pool as it is.
@@ -109,6 +116,21 @@ pub struct PoolOutput {
     pub created: Timestamp,
     pub version: u64,
     pub usage: Usage,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "identifier")]
+    pub backend: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backend_pool: Option<String>,
+    /// When the backend last said how much is free; `size` and `free` are as of then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = "date-time")]
+    pub described: Option<Timestamp>,
+    /// It is being deleted: nothing is handed out, and it is removed when its backend has everything back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub closing: bool,
+    /// Owner ids of the installations that the addresses come through: this one first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub installations: Vec<String>,
 }
 
 /// How full a pool is. Sizes are decimal text, because an IPv6 pool has more addresses than JSON numbers can say.

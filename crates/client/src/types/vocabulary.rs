@@ -9,6 +9,7 @@ open_enum! {
     AddressState {
         Held = "held",
         Resting = "resting",
+        GivingBack = "giving-back",
         Reserved = "reserved",
         Observed = "observed",
         Excluded = "excluded",
@@ -22,6 +23,7 @@ open_enum! {
     ListedAddressState {
         Held = "held",
         Resting = "resting",
+        GivingBack = "giving-back",
         Reserved = "reserved",
         Observed = "observed",
         Excluded = "excluded",
@@ -31,6 +33,8 @@ open_enum! {
     ClaimState {
         Bound = "bound",
         Waiting = "waiting",
+        Withdrawn = "withdrawn",
+        GivingBack = "giving-back",
     }
     /// Result of a release.
     ReleaseOutcome {
@@ -185,6 +189,7 @@ open_enum! {
         Trimmed = "trimmed",
         Restored = "restored",
         Resumed = "resumed",
+        GivenBack = "given-back",
     }
     /// Outcome of a change of a name, or kind of an event of the engine.
     ChangeKind {
@@ -278,7 +283,7 @@ from_model! {
     model::RecordType => RecordType { A, Aaaa, Cname, Ptr, Srv, Txt, Mx, Caa, Ns, Https, Svcb }
     model::EventKind => EventKind {
         PoolCreated, PoolUpdated, PoolDeleted, Claimed, Updated, Adopted, Released, Expired, Moved, Reserved,
-        Unreserved, Waiting, Abandoned, Trimmed, Restored, Resumed,
+        Unreserved, Waiting, Abandoned, Trimmed, Restored, Resumed, GivenBack,
     }
 }
 

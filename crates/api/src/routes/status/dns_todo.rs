@@ -36,7 +36,7 @@ fn of_provider(provider: &ProviderOutput) -> Vec<String> {
     let name = &provider.name;
     let mut todo = Vec::new();
     if provider.detached && provider.owned > 0 {
-        let values = many(provider.owned, "value");
+        let values = many(provider.owned, if provider.ipam { "object" } else { "value" });
         todo.push(format!("Provider `{name}` is no longer configured, and {values} of ours stay there. Configure it again, or forget them with `netstead clean --provider {name} --forget`."));
     }
     if let Some(error) = &provider.error {
@@ -48,7 +48,7 @@ fn of_provider(provider: &ProviderOutput) -> Vec<String> {
         todo.push(format!("A guard holds back {changes} on `{name}`. `netstead plan {name}` shows {them}, `netstead apply {}` does {them}.", parked.hash));
     }
     if provider.blocked > 0 {
-        let names = many(provider.blocked, "name");
+        let names = many(provider.blocked, if provider.ipam { "object" } else { "name" });
         let are = if provider.blocked == 1 { "is" } else { "are" };
         todo.push(format!(
             "{names} {are} blocked on `{name}`. `netstead plan {name}` shows why, and the ways out."
@@ -59,6 +59,13 @@ fn of_provider(provider: &ProviderOutput) -> Vec<String> {
             (many(provider.rejected, "name"), &first.name, first.reason.trim_end_matches('.'));
         todo.push(format!(
             "`{name}` will not have {names}: {at}: {reason}. It is tried again; `netstead explain {at}` says why it is wanted."
+        ));
+    }
+    if let Some(first) = provider.rejected_objects.first() {
+        let (objects, reason) = (many(provider.rejected, "object"), first.reason.trim_end_matches('.'));
+        todo.push(format!(
+            "`{name}` will not have {objects}: {}: {reason}. It is tried again.",
+            first.object
         ));
     }
     todo
@@ -109,16 +116,20 @@ mod tests {
                 name: "mail.home.test".into(),
                 reason: "non-hostname content".into(),
             }],
+            rejected_objects: Vec::new(),
             drift: 0,
             paused: Vec::new(),
             error: Some("http://ns1:8081 cannot be reached: timed out".into()),
+            budget: None,
             detached: false,
+            ipam: false,
         };
         let gone = ProviderOutput {
             detached: true,
             parked: None,
             blocked: 0,
             rejections: Vec::new(),
+            rejected_objects: Vec::new(),
             error: None,
             ..provider.clone()
         };
