@@ -171,7 +171,7 @@ impl Resource<Session> for Pool {
         };
         let force =
             state.flag("force_destroy").unwrap_or_default().then_some("terraform destroy with force_destroy");
-        match client.delete_pool(name, force, &there.etag.unwrap_or_default()).await {
+        match client.delete_pool(name, force, None, &there.etag.unwrap_or_default()).await {
             Ok(_) => Ok(()),
             Err(error) if error.is("no-such-pool") => Ok(()),
             Err(error) if error.is("pool-in-use") => {
@@ -249,6 +249,9 @@ fn input(planned: &Object, config: &Object) -> PoolInput {
         max_per_owner: number("max_per_owner").and_then(|most| u32::try_from(most).ok()),
         labels: planned.text_map("labels").unwrap_or_default(),
         description: planned.owned("description"),
+        // A pool with a backend is made by the file or the command line.
+        backend: None,
+        backend_pool: None,
     }
 }
 
