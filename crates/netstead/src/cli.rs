@@ -62,7 +62,7 @@ pub(crate) struct Global {
         value_name = "URL",
         env = "NETSTEAD_URL",
         hide_env = true,
-        help = "The server to talk to; several nodes of a cluster with commas between them [default: http://127.0.0.1:5301]"
+        help = "The server to talk to; several nodes of a cluster with commas between them [default: `api.listen` of the configuration file, else the server started last, else http://127.0.0.1:5301]"
     )]
     pub(crate) url: Option<String>,
     /// Your token; without it the one that `netstead run` left for you is used

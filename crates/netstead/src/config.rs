@@ -4,10 +4,12 @@
 //! that is wrong is reported at once: file, line, column, and the nearest real key to a mistyped one.
 
 mod api;
+mod backend;
 mod dns;
 mod domain;
 mod external_dns;
 mod find;
+mod ipam;
 mod kind_table;
 pub(crate) mod layout;
 mod limits;
@@ -34,9 +36,11 @@ use serde::{Serialize, Serializer};
 
 pub(crate) use self::{
     api::ApiConfig,
+    backend::BackendConfig,
     dns::DnsConfig,
     external_dns::ExternalDnsConfig,
     find::{FoundConfig, find},
+    ipam::IpamConfig,
     listen::Listen,
     nameserver::NameserverConfig,
     notify::{NotifyConfig, NotifyFormat},
@@ -64,10 +68,14 @@ pub(crate) struct Config {
     pub(crate) notify: Option<NotifyConfig>,
     #[serde(rename = "pool")]
     pub(crate) pools: Vec<PoolSpec>,
+    #[serde(rename = "backend", skip_serializing_if = "Vec::is_empty")]
+    pub(crate) backends: Vec<BackendConfig>,
     #[serde(rename = "source")]
     pub(crate) sources: Vec<SourceConfig>,
     #[serde(rename = "dns")]
     pub(crate) providers: Vec<DnsConfig>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) ipam: Vec<IpamConfig>,
     #[serde(rename = "domain")]
     pub(crate) domains: Domains,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -161,8 +169,19 @@ pub(crate) fn kind_names() -> KindNames {
     let named = sources.kinds.iter().map(|kind| kind.name).chain(sources.absent.iter().copied());
     KindNames {
         sources: source::OWN.into_iter().chain([external_dns::KIND]).chain(named).collect(),
-        providers: dns::kinds().kinds.iter().map(|kind| kind.name).collect(),
+        providers: provider_kinds(),
     }
+}
+
+/// Names of all kinds of DNS servers and IPAM systems, each once.
+fn provider_kinds() -> Vec<&'static str> {
+    let mut names: Vec<_> = dns::kinds().kinds.iter().map(|kind| kind.name).collect();
+    for kind in ipam::kinds().kinds {
+        if !names.contains(&kind.name) {
+            names.push(kind.name);
+        }
+    }
+    names
 }
 
 /// Reads the file, if there is one, and what the environment sets on top of it. `own` are the `NETSTEAD_` names
@@ -193,8 +212,8 @@ fn understand(root: &Table, problems: &mut Problems) -> Config {
     let names: Vec<_> =
         plain.iter().map(|section| section.name).chain(named.iter().map(|section| section.name)).collect();
     let mut top = Section::new("", Some(root), &names, problems);
-    let [pools, sources, providers, domains, listeners] =
-        ["pool", "source", "dns", "domain", "external_dns"].map(|name| top.tables(name));
+    let [pools, backends, sources, providers, systems, domains, listeners] =
+        ["pool", "backend", "source", "dns", "ipam", "domain", "external_dns"].map(|name| top.tables(name));
     let known = |name: &str| -> Vec<&'static str> {
         let section = plain.iter().find(|section| section.name == name);
         section.into_iter().flat_map(|section| &section.keys).map(|key| key.name).collect()
@@ -212,6 +231,8 @@ fn understand(root: &Table, problems: &mut Problems) -> Config {
     };
     let pools = each(pools, |name, place, table| pool::read(name, place, table, problems));
     pool::check_together(&pools, problems);
+    let backends = each(backends, |name, place, table| backend::read(name, place, table, problems));
+    backend::check_pools(&pools, &backends, problems);
     let sources = each(sources, |name, place, table| source::read(name, place, table, problems));
     source::check_together(&sources, problems);
     let providers = each(providers, |name, place, table| dns::read(name, place, table, problems));
@@ -220,14 +241,18 @@ fn understand(root: &Table, problems: &mut Problems) -> Config {
         .flat_map(|(place, members)| members.into_iter().map(move |member| (place, member)))
         .collect();
     dns::check_together(&providers, problems);
+    let systems = each(systems, |name, place, table| ipam::read(name, place, table, problems));
+    ipam::check_together(&systems, &providers, problems);
     let domains = each(domains, |name, place, table| domain::read(name, place, table, problems));
     domain::check_together(&domains, problems);
     let listeners = each(listeners, |name, place, table| external_dns::read(name, place, table, problems));
     external_dns::check_together(&listeners, &sources, problems);
     Config {
         pools: without_places(pools),
+        backends: without_places(backends),
         sources: without_places(sources),
         providers: without_places(providers),
+        ipam: without_places(systems),
         domains: Domains(without_places(domains)),
         external_dns: without_places(listeners),
         ..config

@@ -23,6 +23,9 @@ pub(crate) struct Credentials {
 #[derive(Default, Serialize, Deserialize)]
 struct Content {
     servers: BTreeMap<String, Server>,
+    /// The server that was started last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    last: Option<String>,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -44,6 +47,11 @@ impl Credentials {
         Ok(self.read()?.servers.get(url).map(|server| server.token.clone()))
     }
 
+    /// The URL of the server that was started last.
+    pub(crate) fn last(&self) -> Option<String> {
+        self.read().ok()?.last
+    }
+
     /// Every token there is, for a server that looks for one of its own.
     pub(crate) fn tokens(&self) -> anyhow::Result<Vec<String>> {
         Ok(self.read()?.servers.into_values().map(|server| server.token).collect())
@@ -58,6 +66,7 @@ impl Credentials {
         let lock = files::private().write(true).create(true).truncate(true).open(lock).with_context(wrong)?;
         lock.lock().with_context(wrong)?;
         let mut content = self.read()?;
+        content.last = urls.first().cloned();
         for url in urls {
             content.servers.insert(url.clone(), Server { token: token.to_owned() });
         }

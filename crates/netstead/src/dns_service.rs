@@ -23,7 +23,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use anyhow::Context as _;
 use netstead_api::{Meter, cluster::EngineSlot};
 use netstead_engine::{Engine, Options, SourceSetup, poll_on_standby};
-use netstead_ledger::{Ledger, LedgerSource};
+use netstead_ledger::{Backends, Ledger, LedgerSource};
 use netstead_model::{PoolSpec, SystemClock};
 use netstead_nameserver::NameServer;
 use netstead_store::Store;
@@ -33,9 +33,12 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
 use self::what_if::WhatIfReader;
-pub(crate) use self::{nameserver::NameserverState, reload::Reload};
+pub(crate) use self::{
+    nameserver::NameserverState,
+    reload::{RefusedConfig, Reload},
+};
 use self::{setup::Parts, target_follower::TargetFollower};
-use crate::config::Config;
+use crate::{config::Config, pool_backends};
 
 /// The nameserver, the sources, the providers and the engine of this node.
 #[derive(Debug)]
@@ -44,6 +47,8 @@ pub(crate) struct DnsService {
     /// The engine, while this node leads.
     stage: EngineSlot,
     nameserver: Option<NameServer>,
+    /// The pool backends of the configuration in force.
+    backends: Backends,
     parts: Arc<Parts>,
     in_force: Arc<RwLock<Config>>,
     /// Counts how often another configuration came into force.
@@ -67,6 +72,8 @@ impl DnsService {
         let parts = Parts::new(Arc::clone(store), Arc::new(source), meter.clone(), targets);
         // Errors of a source are reported at the start, on every node.
         parts.sources(config)?;
+        let backends = Backends::default();
+        backends.configure(pool_backends::build(config)?);
         let (nameserver, answering) =
             nameserver::start(store, &config.nameserver, listen, connections, meter.queries().clone())
                 .await?;
@@ -75,6 +82,7 @@ impl DnsService {
             answering,
             stage: EngineSlot::default(),
             nameserver,
+            backends,
             parts: Arc::new(parts),
             in_force,
             news: watch::Sender::default(),
@@ -155,6 +163,7 @@ impl DnsService {
     /// Applies another configuration, all of it or nothing. While another node leads, only the sources are built.
     async fn reconfigure(&self, config: &Config) -> anyhow::Result<()> {
         let _turn = self.turn.lock().await;
+        self.backends.configure(pool_backends::build(config)?);
         match self.stage.engine() {
             Some(engine) => engine.reconfigure(self.parts.setup(config).await?).await?,
             None => drop(self.parts.sources(config)?),
@@ -176,6 +185,7 @@ impl DnsService {
             // The leader brings the file's pools into the ledger.
             return self.reconfigure(config).await;
         };
+        self.backends.configure(pool_backends::build(config)?);
         let mut setup = self.parts.setup(config).await?;
         setup.sources.retain(|source| source.source.name() != self.parts.ledger.name());
         engine.reconfigure(setup).await?;
@@ -203,6 +213,11 @@ impl DnsService {
             }
         };
         self.parts.targets.follow(moved, stop).await;
+    }
+
+    /// The pool backends of the configuration in force.
+    pub(crate) fn backends(&self) -> &Backends {
+        &self.backends
     }
 
     /// The configuration in force.

@@ -18,6 +18,9 @@ use netstead_wire::files;
 
 use crate::{
     config::{self, Config, FoundConfig},
+    dns_service::RefusedConfig,
+    docker_discovery::Discovery,
+    external_dns_listeners::ExternalDnsListeners,
     loaded_config::LoadedConfig,
     state_dir::variable,
 };
@@ -32,10 +35,12 @@ pub(crate) struct HostChecks {
     /// As `--config` named it.
     pub(crate) named: Option<PathBuf>,
     pub(crate) in_force: Arc<RwLock<Config>>,
+    pub(crate) refused: RefusedConfig,
     /// Where the nameserver answers.
     pub(crate) nameserver: Vec<SocketAddr>,
     /// Why it does not.
     pub(crate) silent: Option<String>,
+    pub(crate) external_dns: Arc<ExternalDnsListeners>,
 }
 
 #[async_trait]
@@ -43,11 +48,13 @@ impl HostDoctor for HostChecks {
     async fn diagnose(&self) -> Vec<FindingOutput> {
         let in_force = self.in_force.read().unwrap_or_else(PoisonError::into_inner).clone();
         let mut findings = vec![self.file(&in_force)];
+        findings.extend(self.docker(&in_force));
         findings.extend(in_force.warnings.iter().map(|warning| {
             let hint = warning.hint.as_deref().unwrap_or("`netstead config check` shows it too");
             FindingOutput::note("config", warning.to_string(), hint)
         }));
         findings.extend(self.nameserver(&in_force).await);
+        findings.extend(self.external_dns.diagnose(&in_force).await);
         findings
     }
 
@@ -55,9 +62,26 @@ impl HostDoctor for HostChecks {
         let in_force = self.in_force.read().unwrap_or_else(PoisonError::into_inner);
         in_force.warnings.iter().map(|warning| format!("{warning}.")).collect()
     }
+
+    fn refused_config(&self) -> Option<String> {
+        self.refused.reason()
+    }
 }
 
 impl HostChecks {
+    /// Where nothing is configured, Docker is looked at once it is there.
+    fn docker(&self, in_force: &Config) -> Option<FindingOutput> {
+        let found = config::find(self.named.as_deref(), variable).ok()?;
+        let unconfigured = matches!(found, FoundConfig::Nothing { .. }) && in_force.sources.is_empty();
+        match Discovery::detect(variable) {
+            Discovery::Nothing { why } if unconfigured => {
+                let text = format!("{why}; Docker is looked at as soon as it is there");
+                Some(FindingOutput::ok("docker", text))
+            }
+            _ => None,
+        }
+    }
+
     fn file(&self, in_force: &Config) -> FindingOutput {
         let about = "config";
         let found = match config::find(self.named.as_deref(), variable) {
@@ -74,6 +98,15 @@ impl HostChecks {
         match LoadedConfig::understand(found) {
             Ok(settings) if settings.config == *in_force => {
                 FindingOutput::ok(about, format!("{shown}: in force"))
+            }
+            Ok(_) if self.refused.reason().is_some() => {
+                let reason = self.refused.reason().unwrap_or_default();
+                let text = format!("{shown} cannot be used, and what was in force before stays: {reason}");
+                FindingOutput::problem(
+                    about,
+                    text,
+                    "mend what it names; the file is read again when it changes, or on SIGHUP",
+                )
             }
             Ok(_) => {
                 let text = format!("{shown}: not all of it is in force");
@@ -134,7 +167,7 @@ fn own_domains(config: &Config) -> BTreeSet<Name> {
 }
 
 /// Where a socket is asked from this machine.
-fn reachable(socket: SocketAddr) -> SocketAddr {
+pub(crate) fn reachable(socket: SocketAddr) -> SocketAddr {
     let ip = match socket.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => std::net::Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) if ip.is_unspecified() => std::net::Ipv6Addr::LOCALHOST.into(),

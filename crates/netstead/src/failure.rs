@@ -157,6 +157,9 @@ fn client_hint(error: &ClientError) -> Option<String> {
             "start a server with `netstead run`, or name one with `--url` or NETSTEAD_URL; without a server, \
              `--local` opens the data directory itself"
         }
+        ClientError::PlainHttp { .. } => {
+            "write `http://` in `--url`; to encrypt, give the server a certificate with `[api] tls_cert` and `tls_key`"
+        }
         ClientError::BrokenOff { .. } => "try again; the server's log says why it broke off",
         ClientError::Denied { problem, .. } if problem.slug() == "unauthenticated" => {
             "give a token with `--token` or NETSTEAD_TOKEN; `netstead token create` makes one, and `netstead run` \

@@ -2,6 +2,7 @@
 
 mod dnsweaver;
 mod draft;
+pub(crate) mod pipam;
 mod variables;
 mod yaml;
 

@@ -25,7 +25,12 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
-use crate::{dns_service::DnsService, node, notify::Notifier};
+use crate::{
+    dns_service::DnsService,
+    node,
+    notify::Notifier,
+    pool_backends::{self, LeaderOfBackends},
+};
 
 /// Pauses after an error that may pass.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -145,12 +150,22 @@ impl Leadership<'_> {
         let notifier =
             Notifier::leading(engine, self.ledger, self.store, self.names.in_force(), self.backups);
         let ending = self.stop.child_token();
+        let backends = LeaderOfBackends {
+            store: self.store,
+            ledger: self.ledger,
+            cluster: self.cluster,
+            backends: self.names.backends(),
+            engine,
+            epoch,
+            dry_run: self.dry_run,
+        };
         let work = async {
             tokio::join!(
                 self.names.follow_targets(&ending),
                 notifier.run(&ending),
                 self.cluster.run_format_upgrades(epoch),
                 self.cluster.run_member_pruning(),
+                backends.run(|| self.names.pools(), &ending),
             );
             std::future::pending::<()>().await;
         };
@@ -244,9 +259,14 @@ fn needs_operator(error: &anyhow::Error) -> bool {
     })
 }
 
-/// Brings the pools of the file into the ledger.
+/// Brings the pools of the file into the ledger. Those whose backend has not described them yet come later.
 pub(crate) async fn sync_pools(ledger: &Ledger, pools: &[PoolSpec]) -> anyhow::Result<()> {
-    let command = Command::SyncFilePools(pools.to_vec());
+    sync_completed_pools(ledger, pool_backends::complete_pools(ledger, pools).await?).await
+}
+
+/// Brings pools into the ledger that say everything.
+pub(crate) async fn sync_completed_pools(ledger: &Ledger, pools: Vec<PoolSpec>) -> anyhow::Result<()> {
+    let command = Command::SyncFilePools(pools);
     let done = ledger.submit(Caller::new("netstead").manager(), command, Duration::from_mins(1)).await;
     let reply = done.context("the pools of the configuration cannot be taken over")?.reply;
     if let Reply::Synced { created, updated, detached, .. } = reply {

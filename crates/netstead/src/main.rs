@@ -30,6 +30,7 @@ mod dns_service;
 mod docker_discovery;
 mod doctor;
 mod drop_privileges;
+mod external_dns_listeners;
 mod failure;
 mod file_limit;
 mod import;
@@ -40,9 +41,11 @@ mod logging;
 mod node;
 mod notify;
 mod output;
+mod pool_backends;
 mod progress;
 mod restore_mark;
 mod run;
+mod server_url;
 mod session;
 mod startup_banner;
 mod state_dir;
@@ -105,6 +108,9 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
         }
         Command::Import(cli::import::Import::Dnsweaver(args)) => {
             return commands::import::dnsweaver(args).map(|()| Exit::Fine);
+        }
+        Command::Import(cli::import::Import::Pipam(args)) => {
+            return commands::import::pipam(args).map(|()| Exit::Fine);
         }
         Command::Completions(args) => {
             return commands::completions_and_man::completions(args).map(|()| Exit::Fine);

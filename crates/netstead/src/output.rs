@@ -13,7 +13,10 @@ use anyhow::Context as _;
 use jiff::Timestamp;
 use serde::Serialize;
 
-pub(crate) use self::table::{Printer, plain};
+pub(crate) use self::{
+    rows::budget,
+    table::{Printer, plain},
+};
 use crate::cli::Format;
 
 /// Of lines that people read.

@@ -3,13 +3,12 @@
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::PathBuf,
-    sync::Arc,
+    sync::{Arc, PoisonError},
     time::Duration,
 };
 
-use anyhow::Context as _;
 use netstead_api::{
-    Api, Bound, DailyBackups, ExternalDnsOptions, Meter, ServeError, ServeOptions, Server, TlsFiles,
+    Api, Bound, DailyBackups, ExternalDns, Meter, ServeError, ServeOptions, Server, TlsFiles,
     access::Tokens,
     cluster::{Cluster, NodeRole},
 };
@@ -26,8 +25,9 @@ use crate::{
     config::{self, ApiConfig, FoundConfig},
     credentials::Credentials,
     daily_backup::DailyBackup,
-    dns_service::{DnsService, Reload},
+    dns_service::{DnsService, RefusedConfig, Reload},
     doctor::HostChecks,
+    external_dns_listeners::ExternalDnsListeners,
     failure::Failure,
     file_limit::{self, ConnectionBudget},
     leadership::Leadership,
@@ -82,6 +82,7 @@ pub(crate) async fn run(global: &Global, args: &Run) -> anyhow::Result<()> {
         args,
         api,
         data,
+        refused: reload.refused(),
         shared: place.is_shared(),
         others: SharedWith::at(&place),
         node: Node::of(&place, &*store),
@@ -106,6 +107,7 @@ struct RunContext<'a> {
     api: ApiConfig,
     /// What kind of store, and where, for people.
     data: String,
+    refused: RefusedConfig,
     /// Whether others may lead the same store.
     shared: bool,
     others: SharedWith,
@@ -217,15 +219,20 @@ impl RunContext<'_> {
         let Leadership { store, ledger, names, .. } = leadership;
         // Where no other process can lead, no request is answered before everything is in order.
         let begun = if self.shared { None } else { Some(leadership.acquire().await?) };
+        let peers = node::peers(&self.api)?;
+        let tables =
+            ExternalDns::new(names.engine_slot(), Some((leadership.cluster, &peers)), SystemClock::shared());
+        let connections = self.api_connections.clone();
+        let listeners = Arc::new(ExternalDnsListeners::new(tables, connections, &self.stop));
         tokio::select! {
-            done = self.serve(leadership, bound) => done,
+            done = self.serve(leadership, &listeners, bound) => done,
             done = leadership.run(begun) => done,
             done = leadership.heartbeat() => done,
             // It ends only when the server is about to.
             () = async {
                 tokio::join!(
                     self.back_up_daily(&***store),
-                    reload.follow(names, ledger, &self.stop),
+                    reload.follow(names, ledger, &listeners, &self.stop),
                     Notifier::following(ledger, store, names.in_force()).run(&self.stop),
                 );
                 std::future::pending::<()>().await;
@@ -239,7 +246,12 @@ impl RunContext<'_> {
         }
     }
 
-    async fn serve(&self, leadership: &Leadership<'_>, bound: Bound) -> anyhow::Result<()> {
+    async fn serve(
+        &self,
+        leadership: &Leadership<'_>,
+        listeners: &Arc<ExternalDnsListeners>,
+        bound: Bound,
+    ) -> anyhow::Result<()> {
         let Leadership { store, ledger, names, cluster, .. } = *leadership;
         let tokens = Tokens::open(Arc::clone(store), SystemClock::shared()).await?;
         let mut api = Api::new(ledger.clone(), tokens.clone(), SystemClock::shared(), &self.data)
@@ -249,10 +261,14 @@ impl RunContext<'_> {
             .with_host_doctor(Arc::new(HostChecks {
                 named: self.named.clone(),
                 in_force: names.in_force(),
+                refused: self.refused.clone(),
                 nameserver: names.answering.addresses().to_vec(),
                 silent: names.answering.why_not_listening(),
+                external_dns: Arc::clone(listeners),
             }))
             .with_engine_slot(names.engine_slot())
+            .with_external_dns(listeners.tables())
+            .with_backends(names.backends())
             .with_cluster(cluster, &node::peers(&self.api)?)
             .with_nameserver(names.answering.addresses());
         if self.backups.is_some() {
@@ -266,7 +282,8 @@ impl RunContext<'_> {
         }
         let server = bound.serve(&api, self.stop.clone());
         let probes = self.answer_probes(&api).await;
-        let webhooks = self.answer_external_dns(names).await?;
+        let tables = names.in_force().read().unwrap_or_else(PoisonError::into_inner).external_dns.clone();
+        listeners.commit(listeners.prepare(&tables).await?).await;
         if self.shared {
             self.wait_until_leading(cluster).await;
         }
@@ -286,9 +303,7 @@ impl RunContext<'_> {
         if let Some(probes) = probes {
             probes.ended().await?;
         }
-        for webhook in webhooks {
-            webhook.ended().await?;
-        }
+        listeners.ended().await;
         info!("Stopped.");
         Ok(())
     }
@@ -298,32 +313,6 @@ impl RunContext<'_> {
         let mut stands = cluster.role_changes();
         let leads = stands.wait_for(|stand| matches!(stand, NodeRole::Leading { .. }));
         let _ = self.stop.run_until_cancelled(tokio::time::timeout(SETTLE, leads)).await;
-    }
-
-    /// Listens for external-dns, wherever the file says.
-    async fn answer_external_dns(&self, names: &DnsService) -> anyhow::Result<Vec<Server>> {
-        let mut servers = Vec::new();
-        for config in &self.settings.config.external_dns {
-            let path = format!("external_dns.{}", config.name);
-            let token = config.token.as_ref().map(|token| token.reveal_with(&variable)).transpose();
-            let token = token.map_err(|problem| Failure::new(format!("{path}.token: {problem}")))?;
-            let options = ServeOptions {
-                tls: config.tls.as_ref().map(|tls| TlsFiles::new(&tls.cert, &tls.key)),
-                grace: PROBES,
-                connections: self.api_connections.clone(),
-                ..ServeOptions::new(config.listen.to_string())
-            };
-            let bound = netstead_api::bind(options).await;
-            let bound = bound.with_context(|| format!("[{path}] cannot be served"))?;
-            let webhook = ExternalDnsOptions {
-                source: config.name.clone(),
-                token: token.map(|token| token.expose().to_owned()),
-                domains: config.domains.clone(),
-                exclude: config.exclude_domains.clone(),
-            };
-            servers.push(bound.serve_external_dns(webhook, names.engine_slot(), self.stop.clone()));
-        }
-        Ok(servers)
     }
 
     /// Where dnsweaver's probes come, if anywhere. Names are worth more than probes: without the port all else goes on.

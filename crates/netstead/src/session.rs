@@ -5,10 +5,11 @@ use std::time::Duration;
 use netstead_client::{Client, Options, canonical_url};
 
 use crate::{
-    cli::{Global, URL},
-    config::{Listen, Secret},
+    cli::Global,
+    config::Secret,
     credentials::Credentials,
     local_server::LocalServer,
+    server_url,
     state_dir::{credentials_dirs, variable},
 };
 
@@ -27,8 +28,8 @@ impl Session {
             let client = Client::new(own.url(), Some(own.token()), options(global))?;
             return Ok(Self { client, own: Some(own) });
         }
-        let url = global.url.clone().or_else(|| url_of(&variable("NETSTEAD_LISTEN")?));
-        let url = url.as_deref().unwrap_or(URL);
+        let url = server_url::find(global).await;
+        let url = url.as_str();
         let several = url.contains(',');
         if global.token.is_none() && global.token_file.is_none() && !several {
             await_start(global, url).await?;
@@ -48,14 +49,6 @@ impl Session {
             own.stop().await;
         }
     }
-}
-
-/// Where a server in the same environment, as in a container, is told to listen.
-fn url_of(listen: &str) -> Option<String> {
-    let listen = listen.parse::<Listen>().ok()?.to_string();
-    let (host, port) = listen.rsplit_once(':')?;
-    let host = if matches!(host, "0.0.0.0" | "[::]") { "127.0.0.1" } else { host };
-    (port != "0").then(|| format!("http://{host}:{port}"))
 }
 
 /// A server on this machine may have been started a moment ago: it leaves its token before it answers, so the token is
@@ -111,22 +104,4 @@ fn token(global: &Global, url: &str) -> anyhow::Result<Option<String>> {
         }
     }
     Ok(None)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_server_is_asked_where_its_environment_has_it_listen() {
-        for (listen, url) in [
-            ("0.0.0.0:6301", Some("http://127.0.0.1:6301")),
-            ("[::]:6301", Some("http://127.0.0.1:6301")),
-            ("10.0.3.1:6301", Some("http://10.0.3.1:6301")),
-            ("0.0.0.0:0", None),
-            ("nonsense", None),
-        ] {
-            assert_eq!(url_of(listen).as_deref(), url, "{listen}");
-        }
-    }
 }

@@ -14,10 +14,15 @@ mod into_powerdns;
 mod planning;
 #[path = "../shared/report.rs"]
 mod report;
+mod timed_store;
 
 use std::{path::PathBuf, process::ExitCode};
 
 use report::Report;
+
+/// As the binary has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const USAGE: &str = "--json FILE writes the figures, --dir DIR says on which disk, \
     --only planning|powerdns|answers measures a part";

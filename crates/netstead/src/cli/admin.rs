@@ -214,7 +214,7 @@ Examples:
 
 Settings, which docs/reference/configuration.md explains:
 {}
-  and tables [source.NAME], [dns.NAME] and [domain.\"NAME\"], whose settings depend on their type.
+  and tables [backend.NAME], [source.NAME], [dns.NAME] and [domain.\"NAME\"], whose settings depend on their type.
 Each may also be set by a variable: NETSTEAD_API_LISTEN, NETSTEAD_POOL_LAN_NETWORK.",
         layout::settings_help()
     )

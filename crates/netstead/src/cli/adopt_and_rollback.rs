@@ -1,22 +1,25 @@
 //! `netstead adopt`, `recover`, `clean` and `rollback`.
 
 use clap::{ArgGroup, Args};
-use netstead_model::{Ident, Name, RecordType, Scope};
+use netstead_model::{Ident, Name, ObjectKey, RecordType, Scope};
 use netstead_plan::{OwnerId, marks::Tool};
 
 /// Take over records that somebody else made
 ///
 /// By name: everything that stands there is Netstead's from then on. What is asked for takes its place, and what nothing
 /// asks for stays as it is. From another tool: the records its marks cover; the marks go. What belongs to another
-/// installation of Netstead is left.
+/// installation of Netstead is left. On an IPAM system: an object of others becomes ours, and our values are written into it;
+/// or our values are written again over fields that others changed.
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("what").args(["name", "from"]).required(true))]
+#[command(group = ArgGroup::new("what").args(["name", "from", "object"]).required(true))]
 #[command(after_help = "\
 Examples:
   netstead adopt www.home.test                          a name that `netstead plan` shows as blocked
-  netstead adopt www.home.test A --provider lan
+  netstead adopt www.home.test A --provider ns1
   netstead adopt --from dnsweaver --dry-run             see what would be taken over
   netstead adopt --from external-dns --id my-cluster --txt-prefix own-
+  netstead adopt --object address:docker:10.0.3.7@web-1           an object of an IPAM system that is in the way of ours
+  netstead adopt --object machine:docker:@web-1 --keep            leave what others wrote into it
 
 To take over every record that is equal to what is asked for, set `adopt = true` in the provider's table.")]
 pub(crate) struct Adopt {
@@ -40,6 +43,12 @@ pub(crate) struct Adopt {
     /// What external-dns has as --txt-wildcard-replacement
     #[arg(long, value_name = "TEXT", requires = "from")]
     pub(crate) txt_wildcard: Option<String>,
+    /// An object of an IPAM system, by the key that `netstead plan` and `netstead get drift` show
+    #[arg(long, value_name = "KEY")]
+    pub(crate) object: Option<ObjectKey>,
+    /// Leave the values that others wrote into the object, and report them as drift no longer
+    #[arg(long, requires = "object")]
+    pub(crate) keep: bool,
     /// Only on this provider
     #[arg(long, value_name = "PROVIDER")]
     pub(crate) provider: Option<Ident>,
@@ -61,7 +70,7 @@ pub(crate) struct Adopt {
 Examples:
   netstead recover --owner 3f9a0c51 --dry-run
   netstead recover --owner 3f9a0c51
-  netstead recover --owner 3f9a0c51 --provider lan
+  netstead recover --owner 3f9a0c51 --provider ns1
 
 The old id is part of every mark: `_netstead-3f9a0c51.www.home.test`, and `netstead plan` names it.")]
 pub(crate) struct Recover {
@@ -87,8 +96,8 @@ Examples:
   netstead clean --source office --dry-run
   netstead clean --source office              after it was taken out of the configuration
   netstead clean --source k8s --scope pods    one part of it, which is gone or cannot be seen any more
-  netstead clean --provider lan --yes         before it is taken out of the configuration
-  netstead clean --provider lan --forget      after that: its records stay, as somebody else's")]
+  netstead clean --provider ns1 --yes         before it is taken out of the configuration
+  netstead clean --provider ns1 --forget      after that: its records stay, as somebody else's")]
 pub(crate) struct Clean {
     /// What this source brought; it must no longer be configured
     #[arg(long, value_name = "SOURCE")]
@@ -115,8 +124,8 @@ pub(crate) struct Clean {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  netstead rollback --to 41 --provider lan --dry-run
-  netstead rollback --to 41 --provider lan
+  netstead rollback --to 41 --provider ns1 --dry-run
+  netstead rollback --to 41 --provider ns1
   netstead rollback --to 41 --yes")]
 pub(crate) struct Rollback {
     /// The generation to go back to

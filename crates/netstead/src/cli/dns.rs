@@ -34,7 +34,7 @@ pub(crate) struct Plan {
 #[command(after_help = "\
 Examples:
   netstead apply                     look and act now, everywhere
-  netstead apply --provider lan      only there
+  netstead apply --provider ns1      only there
   netstead apply 3f9a0c51d2e84b76    exactly the parked changes with this hash, once")]
 pub(crate) struct Apply {
     /// The hash that `netstead plan` shows beside what is parked
@@ -99,8 +99,8 @@ pub(crate) struct RecordDelete {
 #[command(after_help = "\
 Examples:
   netstead pause --for 2h --reason \"moving the name servers\"
-  netstead pause --provider lan
-  netstead pause --provider lan --zone home.test")]
+  netstead pause --provider ns1
+  netstead pause --provider ns1 --zone home.test")]
 pub(crate) struct Pause {
     #[command(flatten)]
     pub(crate) scope: Scope,
@@ -117,7 +117,7 @@ pub(crate) struct Pause {
 #[command(after_help = "\
 Examples:
   netstead resume
-  netstead resume --provider lan
+  netstead resume --provider ns1
 
 After a restore the ledger gives nothing out by itself: what was claimed after the backup is unknown to it.
 Look at `netstead get claims`, claim by address what is in use, then resume.")]
@@ -135,6 +135,9 @@ pub(crate) struct Scope {
     /// Only this zone of it
     #[arg(long, value_name = "ZONE", requires = "provider")]
     pub(crate) zone: Option<Name>,
+    /// Only this pool backend: nothing is asked of it and nothing is given back to it
+    #[arg(long, value_name = "BACKEND", conflicts_with = "provider")]
+    pub(crate) backend: Option<Ident>,
 }
 
 /// Write the records Netstead keeps, for other programs

@@ -86,7 +86,7 @@ Example:
 Examples:
   netstead get records
   netstead get records --name web-1.home.test
-  netstead get records --provider lan --state blocked -o wide"
+  netstead get records --provider ns1 --state blocked -o wide"
     )]
     Records(Records),
     /// What was changed at which name, what came of it, and what was noticed
@@ -95,7 +95,7 @@ Examples:
         after_help = "\
 Examples:
   netstead get changes --name web-1.home.test
-  netstead get changes --provider lan --since 1h -o wide
+  netstead get changes --provider ns1 --since 1h -o wide
   netstead get changes --what rejected
   netstead get changes --watch"
     )]
@@ -140,11 +140,12 @@ Example:
   netstead get workloads --source ledger"
     )]
     Workloads(Workloads),
-    /// What somebody else changed on a DNS server
+    /// Changes on a DNS server, or at the backend of a pool, that Netstead did not make
     #[command(after_help = "\
-Example:
-  netstead get drift")]
-    Drift(OfProvider),
+Examples:
+  netstead get drift
+  netstead get drift --backends     pools that draw from other systems")]
+    Drift(DriftOf),
     /// Who may do what
     #[command(
         hide = true,
@@ -154,6 +155,16 @@ Example:
   netstead token list"
     )]
     Tokens,
+}
+
+/// Drift of DNS servers, or of the backends of pools.
+#[derive(Debug, Default, Args)]
+pub(crate) struct DriftOf {
+    #[command(flatten)]
+    pub(crate) provider: OfProvider,
+    /// How the backends of pools differ from the claims that draw from them
+    #[arg(long, conflicts_with = "provider")]
+    pub(crate) backends: bool,
 }
 
 /// A list of which each thing is of one pool.

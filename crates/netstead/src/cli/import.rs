@@ -21,6 +21,26 @@ Examples:
   netstead import dnsweaver --file config.yaml --out netstead.toml
   netstead config check netstead.toml")]
     Dnsweaver(Dnsweaver),
+    /// Read pipam's file, and write a netstead.toml
+    ///
+    /// TOML, YAML and JSON are read. What could not be carried over stands in it as a comment. Secrets in files stay where
+    /// they are and are pointed at.
+    #[command(after_help = "\
+Examples:
+  netstead import pipam                                    # from pipam's usual places, to stdout
+  netstead import pipam --file config.toml --out netstead.toml
+  netstead config check netstead.toml")]
+    Pipam(Pipam),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Pipam {
+    /// pipam's file [default: `pipam/config.*` in `$XDG_CONFIG_HOME` or `/etc`]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// Where to write; a file that is there already stays [default: stdout]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

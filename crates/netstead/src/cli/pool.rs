@@ -17,6 +17,8 @@ pub(crate) enum Pool {
     Create(Create),
     Update(Update),
     Delete(Delete),
+    Restore(Restore),
+    GiveBack(GiveBack),
 }
 
 /// Make a pool; one that is there with the same settings is fine
@@ -27,7 +29,8 @@ Examples:
   netstead pool create dmz --network 10.0.4.0/24 --exclude 10.0.4.1-10.0.4.20
   netstead pool create macs --range 52:54:00:00:00:00-52:54:00:ff:ff:ff
   netstead pool create v6 --range fd00:1::/64
-  netstead pool create sites --prefix fd00:2::/48 --length 64")]
+  netstead pool create sites --prefix fd00:2::/48 --length 64
+  netstead pool create lan --backend office --backend-pool branch-7")]
 pub(crate) struct Create {
     /// What the pool is called: lower case letters, digits, `.`, `_` and `-`
     pub(crate) name: Ident,
@@ -38,6 +41,12 @@ pub(crate) struct Create {
     pub(crate) vrf: Option<Ident>,
     #[command(flatten)]
     pub(crate) settings: Settings,
+    /// Draw the addresses from this backend of the server's configuration
+    #[arg(long, value_name = "NAME", requires = "backend_pool")]
+    pub(crate) backend: Option<Ident>,
+    /// The pool as the backend calls it
+    #[arg(long, value_name = "POOL", requires = "backend")]
+    pub(crate) backend_pool: Option<String>,
 }
 
 /// Change only what is given
@@ -70,12 +79,36 @@ pub(crate) struct Update {
 #[command(after_help = "\
 Examples:
   netstead pool delete lan
-  netstead pool delete lan --force \"the building is gone\"     releases its claims")]
+  netstead pool delete lan --force \"the building is gone\"     releases its claims
+  netstead pool delete lan --abandon \"the office burned down\"  forgets what its backend holds")]
 pub(crate) struct Delete {
     pub(crate) name: Ident,
     /// Release the claims in it too; the reason stands in their events
     #[arg(long, value_name = "REASON")]
     pub(crate) force: Option<String>,
+    /// Forget a pool with a backend at once, with all that the backend holds for it
+    #[arg(long, value_name = "REASON", conflicts_with = "force")]
+    pub(crate) abandon: Option<String>,
+}
+
+/// Let the backend of a pool hold a claim's address again, after it lost it
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  netstead pool restore lan web-1     see `netstead get drift --backends`")]
+pub(crate) struct Restore {
+    pub(crate) pool: Ident,
+    pub(crate) key: netstead_model::Key,
+}
+
+/// Give an address back to a backend that could not be used
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  netstead pool give-back 17     the number of `netstead get drift --backends -o wide`")]
+pub(crate) struct GiveBack {
+    /// The number of the stray object
+    pub(crate) stray: u64,
 }
 
 /// Which addresses a pool has.

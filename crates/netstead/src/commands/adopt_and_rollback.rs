@@ -33,6 +33,8 @@ pub(crate) async fn adopt(context: &Context, args: &Adopt) -> anyhow::Result<Exi
         txt_wildcard: args.txt_wildcard.clone(),
         provider: args.provider.as_ref().map(ToString::to_string),
         zone: args.zone.as_ref().map(ToString::to_string),
+        object: args.object.as_ref().map(ToString::to_string),
+        keep: args.keep,
         dry_run: args.dry,
     };
     let taken = context.client.adopt(&input).await?;
@@ -70,6 +72,14 @@ fn report_takeover(context: &Context, output: &TakeOutput, dry: bool) -> anyhow:
             let line = format!("{}  {} {} {}{by}", one.provider, one.name, one.kind, one.value);
             let _ = writeln!(text, "{}", plain(&line));
         }
+        for one in &output.objects {
+            let id = one.id.as_ref().map(|id| format!("  with the id {id}")).unwrap_or_default();
+            let _ = writeln!(text, "{}", plain(&format!("{}  {}{id}", one.provider, one.object)));
+            let what = if one.kept { "stays" } else { "is replaced" };
+            for (field, value) in &one.fields {
+                let _ = writeln!(text, "{}", plain(&format!("  {field}: {value} {what}")));
+            }
+        }
         output::emit(&text)?;
         report_left(output);
         if let Some(after) = &output.text {
@@ -77,7 +87,12 @@ fn report_takeover(context: &Context, output: &TakeOutput, dry: bool) -> anyhow:
             after.lines().for_each(|line| say!("{line}"));
         }
         let what = if dry { "would be taken over" } else { "taken over" };
-        say!("{} {what}", many(output.taken.len(), "value"));
+        if output.objects.is_empty() || !output.taken.is_empty() {
+            say!("{} {what}", many(output.taken.len(), "value"));
+        }
+        if !output.objects.is_empty() {
+            say!("{} {what}", many(output.objects.len(), "object"));
+        }
         for pass in &output.passes {
             say!("{}: {}", pass.provider, pass.outcome);
         }
@@ -86,7 +101,7 @@ fn report_takeover(context: &Context, output: &TakeOutput, dry: bool) -> anyhow:
         say!("error: {}: {}", failed.provider, failed.reason);
     }
     // Something was there, and none of it could be had.
-    let in_vain = output.taken.is_empty() && !output.left.is_empty();
+    let in_vain = output.taken.is_empty() && output.objects.is_empty() && !output.left.is_empty();
     let fine = output.failed.is_empty() && output.passes.iter().all(|pass| pass.ok) && !in_vain;
     Ok(if fine { Exit::Fine } else { Exit::Error })
 }

@@ -90,7 +90,11 @@ fn input(args: &Claim) -> ClaimInput {
 /// The bare addresses, unless a format was asked for. Says who has none yet.
 pub(super) fn print(context: &Context, claims: &[ClaimOutput], chosen: bool) -> anyhow::Result<Exit> {
     let waiting: Vec<&ClaimOutput> = claims.iter().filter(|claim| claim.address.is_none()).collect();
-    for ClaimOutput { key, pool, .. } in &waiting {
+    for ClaimOutput { key, pool, why, .. } in &waiting {
+        if let Some(why) = why {
+            say!("`{key}` waits for the backend of pool `{pool}`: {why}");
+            continue;
+        }
         say!("`{key}` waits in pool `{pool}`: ask again with the same key, or see `netstead get claims`");
     }
     match (context.format, claims) {

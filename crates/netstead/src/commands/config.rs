@@ -47,8 +47,9 @@ fn days(span: Span) -> String {
 }
 
 fn understood(global: &Global, settings: &LoadedConfig) -> String {
-    let Config { store, api, log, ledger, nameserver, notify, pools, sources, providers, domains, .. } =
-        &settings.config;
+    let Config {
+        store, api, log, ledger, nameserver, notify, pools, sources, providers, ipam, domains, ..
+    } = &settings.config;
     let store = match store {
         StoreConfig::Memory => "memory: nothing is kept".to_owned(),
         StoreConfig::Local { .. } | StoreConfig::Etcd(_) | StoreConfig::Raft(_) => {
@@ -83,6 +84,9 @@ fn understood(global: &Global, settings: &LoadedConfig) -> String {
     }
     for provider in providers {
         let _ = writeln!(text, "dns     {}", describe_provider(provider));
+    }
+    for system in ipam {
+        let _ = writeln!(text, "ipam    {}: {}", system.name, system.server.describe());
     }
     for rule in &domains.0 {
         let networks: Vec<_> = rule.networks.iter().map(|network| network.cidr.to_string()).collect();

@@ -62,13 +62,20 @@ pub(crate) async fn record(context: &Context, args: &Record) -> anyhow::Result<(
 
 pub(crate) async fn pause(context: &Context, args: &Pause) -> anyhow::Result<()> {
     let pause = PauseInput {
-        all: args.scope.provider.is_none(),
+        all: args.scope.provider.is_none() && args.scope.backend.is_none(),
+        backend: args.scope.backend.as_ref().map(ToString::to_string),
         provider: args.scope.provider.as_ref().map(ToString::to_string),
         zone: args.scope.zone.as_ref().map(ToString::to_string),
         span: args.span.map(|span| span.to_string()),
         reason: args.reason.clone(),
     };
     context.client.pause(&pause).await?;
+    if let Some(backend) = &args.scope.backend {
+        say!(
+            "nothing is asked of backend {backend} until `netstead resume --backend {backend}`; claims in its pools wait"
+        );
+        return Ok(());
+    }
     let what = if args.scope.provider.is_none() { "any DNS server".to_owned() } else { named(&args.scope) };
     match args.span {
         Some(span) => say!("nothing is written to {what} for {span}, unless `netstead resume` comes first"),
@@ -81,8 +88,13 @@ pub(crate) async fn resume(context: &Context, args: &Resume) -> anyhow::Result<(
     let resume = ResumeInput {
         provider: args.scope.provider.as_ref().map(ToString::to_string),
         zone: args.scope.zone.as_ref().map(ToString::to_string),
+        backend: args.scope.backend.as_ref().map(ToString::to_string),
     };
     context.client.resume(&resume).await?;
+    if let Some(backend) = &args.scope.backend {
+        say!("backend {backend} is asked again");
+        return Ok(());
+    }
     if args.scope.provider.is_none() {
         say!("the ledger hands out addresses, and {} is kept in line again", named(&args.scope));
     } else {

@@ -1,13 +1,16 @@
 //! `netstead get …`
 
 use netstead_client::{
-    AddressQuery, ClaimQuery, Paged, PlanQuery, PoolQuery, ProviderQuery, RecordQuery, ReservationQuery,
-    SourceQuery, WorkloadQuery, ZoneQuery,
+    AddressQuery, ClaimQuery, Paged, PlanQuery, PoolDriftQuery, PoolQuery, ProviderQuery, RecordQuery,
+    ReservationQuery, SourceQuery, WorkloadQuery, ZoneQuery,
 };
 
 use super::{Context, changes, events, token, watch};
 use crate::{
-    cli::get::{Addresses, Claims, Get, OfPool, OfProvider, Pools, Records, What},
+    cli::{
+        Format,
+        get::{Addresses, Claims, Get, OfPool, OfProvider, Pools, Records, What},
+    },
     failure::Failure,
     output::{self, Row},
 };
@@ -32,7 +35,8 @@ pub(crate) async fn get(context: &Context, args: &Get) -> anyhow::Result<()> {
         What::Sources => show(context, SourceQuery::default(), args.watch).await,
         What::Providers => show(context, ProviderQuery::default(), args.watch).await,
         What::Plans => show(context, PlanQuery::default(), args.watch).await,
-        What::Drift(filter) => drift(context, filter, args.watch).await,
+        What::Drift(filter) if filter.backends => show(context, PoolDriftQuery::default(), args.watch).await,
+        What::Drift(filter) => drift(context, &filter.provider, args.watch).await,
         What::Tokens => token::list(context).await,
     }
 }
@@ -58,8 +62,26 @@ async fn drift(context: &Context, filter: &OfProvider, watched: bool) -> anyhow:
         Some(provider) => vec![context.client.plan(provider.as_str()).await?],
         None => context.client.all(PlanQuery::default()).await?,
     };
+    let objects: Vec<_> =
+        plans.iter().filter_map(|plan| plan.objects.clone()).flat_map(|plan| plan.drift).collect();
     let drift: Vec<_> = plans.into_iter().flat_map(|plan| plan.drift).collect();
-    output::list(&drift, context.format, context.now())
+    match context.format {
+        Some(format @ (Format::Json | Format::Yaml)) if !objects.is_empty() => {
+            let all: Result<Vec<_>, _> = (drift.iter().map(serde_json::to_value))
+                .chain(objects.iter().map(serde_json::to_value))
+                .collect();
+            output::document(&all?, format)
+        }
+        format => {
+            if !drift.is_empty() || objects.is_empty() {
+                output::list(&drift, format, context.now())?;
+            }
+            if !objects.is_empty() {
+                output::list(&objects, format, context.now())?;
+            }
+            Ok(())
+        }
+    }
 }
 
 fn text<T: ToString>(value: Option<&T>) -> Option<String> {

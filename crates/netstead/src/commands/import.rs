@@ -7,8 +7,8 @@ use netstead_wire::files;
 
 use super::say;
 use crate::{
-    cli::import::Dnsweaver,
-    import::{DNSWEAVER, Variables, convert, from_yaml},
+    cli::import::{Dnsweaver, Pipam},
+    import::{DNSWEAVER, Variables, convert, from_yaml, pipam},
     output,
 };
 
@@ -25,8 +25,23 @@ pub(crate) fn dnsweaver(args: &Dnsweaver) -> anyhow::Result<()> {
     if !variables.is_set(DNSWEAVER) && !variables.is_set("PROVIDERS") {
         bail!("there is no {DNSWEAVER}: name dnsweaver's settings with --env-file or --file");
     }
-    let text = convert(&variables).text;
-    let Some(path) = &args.out else { return output::emit(&text) };
+    write(&convert(&variables).text, args.out.as_deref())
+}
+
+pub(crate) fn pipam(args: &Pipam) -> anyhow::Result<()> {
+    let found = args.file.clone().or_else(|| pipam::usual_places().into_iter().find(|path| path.exists()));
+    let Some(path) = found else {
+        bail!("there is no pipam/config.toml in its usual places: name pipam's file with --file");
+    };
+    let text = files::read_named_text(&path, files::MOST_OF_CONFIG)
+        .with_context(|| format!("cannot read {}", path.display()))?;
+    let file = pipam::parse(&path, &text).with_context(|| path.display().to_string())?;
+    write(&pipam::convert(file), args.out.as_deref())
+}
+
+/// Writes a configuration to a new file, or to stdout.
+fn write(text: &str, out: Option<&Path>) -> anyhow::Result<()> {
+    let Some(path) = out else { return output::emit(text) };
     // A secret may stand in it.
     let file = files::private().write(true).create_new(true).open(path);
     let mut file = file.with_context(|| format!("cannot make {}", path.display()))?;

@@ -123,11 +123,15 @@ fn render_plans(plans: &[PlanOutput]) -> String {
 fn verdict(plans: &[PlanOutput]) -> Exit {
     if plans.iter().any(|plan| plan.parked.is_some()) {
         Exit::Guarded
-    } else if plans.iter().any(|plan| !plan.changes.is_empty()) {
+    } else if plans.iter().any(|plan| !plan.changes.is_empty() || has_object_changes(plan)) {
         Exit::Pending
     } else {
         Exit::Fine
     }
+}
+
+fn has_object_changes(plan: &PlanOutput) -> bool {
+    plan.objects.as_ref().is_some_and(|objects| !objects.changes.is_empty())
 }
 
 /// The one provider that has a plan.

@@ -1,7 +1,7 @@
 //! `netstead pool create|update|delete`
 
 use netstead_client::{
-    Change, ClientError,
+    Change, ClientError, DeletedPool,
     types::{Family, PoolInput, PoolOutput},
 };
 use netstead_model::{Range, readable_count};
@@ -18,6 +18,16 @@ pub(crate) async fn pool(context: &Context, command: &Pool) -> anyhow::Result<()
         Pool::Create(args) => create(context, args).await,
         Pool::Update(args) => update(context, args).await,
         Pool::Delete(args) => delete(context, args).await,
+        Pool::Restore(args) => {
+            context.client.restore_drift(args.pool.as_str(), args.key.as_str()).await?;
+            say!("the backend of pool {} holds the address of `{}` again", args.pool, args.key);
+            Ok(())
+        }
+        Pool::GiveBack(args) => {
+            context.client.release_drift(args.stray).await?;
+            say!("stray object {} is given back", args.stray);
+            Ok(())
+        }
     }
 }
 
@@ -28,7 +38,9 @@ async fn create(context: &Context, args: &Create) -> anyhow::Result<()> {
     let mut input = PoolInput { vrf: args.vrf.as_ref().map(ToString::to_string), ..PoolInput::default() };
     set_extent(&mut input, &args.extent);
     set_settings(&mut input, &args.settings);
-    if input.network.is_none() && input.ranges.is_empty() {
+    input.backend = args.backend.as_ref().map(ToString::to_string);
+    input.backend_pool.clone_from(&args.backend_pool);
+    if input.network.is_none() && input.ranges.is_empty() && input.backend.is_none() {
         let hint = "give `--range 10.0.3.50-10.0.3.200`, `--network 10.0.3.0/24` or `--prefix fd00:2::/48`";
         return Err(Failure::new(format!("pool `{}` names no address", args.name)).hint(hint).into());
     }
@@ -56,14 +68,20 @@ async fn update(context: &Context, args: &Update) -> anyhow::Result<()> {
 async fn delete(context: &Context, args: &Delete) -> anyhow::Result<()> {
     let (name, force) = (args.name.as_str(), args.force.as_deref());
     let mut tries = 2;
-    let released = loop {
+    let deleted = loop {
         let etag = etag(context.client.pool(name).await?.etag)?;
         tries -= 1;
-        match context.client.delete_pool(name, force, &etag).await {
+        match context.client.delete_pool(name, force, args.abandon.as_deref(), &etag).await {
             Err(error) if is_changed(&error) && tries > 0 => {}
             answer => break answer?,
         }
     };
+    let DeletedPool { released, owed } = deleted;
+    if owed > 0 {
+        let addresses = many(usize::try_from(owed).unwrap_or(usize::MAX), "address");
+        say!("pool {name} is closing: it goes when its backend has {addresses} back");
+        return Ok(());
+    }
     match released {
         0 => say!("pool {name} deleted"),
         n => {
@@ -125,7 +143,14 @@ fn merged(pool: &PoolOutput, args: &Update) -> PoolInput {
         max_per_owner: pool.max_per_owner,
         labels: pool.labels.clone(),
         description: pool.description.clone(),
+        backend: pool.backend.clone(),
+        backend_pool: pool.backend_pool.clone(),
     };
+    if input.backend.is_some() {
+        // What the backend says is not ours to say.
+        (input.family, input.network, input.gateway) = (None, None, None);
+        (input.use_reserved, input.order, input.ranges, input.exclude) = (None, None, Vec::new(), Vec::new());
+    }
     set_extent(&mut input, &args.extent);
     set_settings(&mut input, &args.settings);
     // `--label env=` takes that label away; others may be empty for all we know.

@@ -182,5 +182,11 @@ fn names(status: &StatusOutput, printer: &mut Printer) -> Vec<String> {
     if !status.providers.is_empty() {
         parts.push(printer.fresh().table(&status.providers));
     }
+    let limited = status.providers.iter().filter_map(|one| Some((&one.name, one.budget.as_ref()?)));
+    let budgets: Vec<String> =
+        limited.map(|(name, budget)| format!("{name} made {}.\n", output::budget(budget))).collect();
+    if !budgets.is_empty() {
+        parts.push(budgets.concat());
+    }
     parts
 }

@@ -10,7 +10,10 @@ use netstead_model::{Capabilities, DnsProvider, Ident};
 use netstead_settings::{Kinds, Problems, Section, Settings as _, Table, ValueOrigin};
 
 pub(crate) use self::common::Common;
-pub(super) use self::{common::CommonKeys, conflicts::check as check_together};
+pub(super) use self::{
+    common::{Breaker, CommonKeys},
+    conflicts::check as check_together,
+};
 use super::kind_table::KindTable;
 
 pub(crate) type DnsKinds = Kinds<dyn DnsProvider, Capabilities>;

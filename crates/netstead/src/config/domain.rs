@@ -13,7 +13,8 @@ pub(super) fn keys() -> Vec<KeyInfo> {
         KeyInfo {
             name: "networks",
             help: "networks, each as `\"10.0.3.0/24\"` or `{ cidr = \"10.0.3.0/24\", shared_name = \"nodes\" }`; the \
-                   longest that holds an address decides"
+                   longest that holds an address decides; a shared name with a dot at its end, `nodes.example.net.`, \
+                   is a full one"
                 .into(),
             shape: Shape::List(Box::new(Shape::AnyOf(vec![Shape::Text, Shape::Table]))),
             default: KeyDefault::Unset { meaning: "none" },
@@ -24,6 +25,12 @@ pub(super) fn keys() -> Vec<KeyInfo> {
                 .into(),
             shape: Shape::Text,
             default: KeyDefault::Value(Value::from("{name}.{domain}")),
+        },
+        KeyInfo {
+            name: "ipv6_inherit",
+            help: "an IPv6 address that lies in no network is called like the IPv4 address of the same interface".into(),
+            shape: Shape::Flag,
+            default: KeyDefault::Value(Value::from(false)),
         },
     ]
 }
@@ -41,12 +48,14 @@ pub(super) fn read(
     let known: Vec<_> = keys().iter().map(|key| key.name).collect();
     let mut section = Section::new(&path, Some(table), &known, problems);
     let template = section.parsed("template").unwrap_or_default();
-    let networks = networks(&mut section, &domain);
-    Some(DomainRule { domain, networks, template })
+    let ipv6_inherit = section.flag("ipv6_inherit").unwrap_or_default();
+    let mut rule = DomainRule { domain, networks: Vec::new(), template, ipv6_inherit };
+    rule.networks = networks(&mut section, &rule);
+    Some(rule)
 }
 
 /// Each is a network, or `{ cidr = "10.0.3.0/24", shared_name = "nodes" }`.
-fn networks(section: &mut Section<'_, '_>, domain: &Name) -> Vec<Network> {
+fn networks(section: &mut Section<'_, '_>, rule: &DomainRule) -> Vec<Network> {
     let mut networks = Vec::new();
     for (place, value) in section.values("networks") {
         match &value {
@@ -55,7 +64,7 @@ fn networks(section: &mut Section<'_, '_>, domain: &Name) -> Vec<Network> {
                 Err(error) => section.wrong_at(place, "networks", &error.to_string(), None),
             },
             Value::Table(table) => {
-                networks.extend(network(section.inner("networks", table, &["cidr", "shared_name"]), domain));
+                networks.extend(network(section.inner("networks", table, &["cidr", "shared_name"]), rule));
             }
             other => {
                 let told = format!("a network is wanted here, and this is {}", other.noun());
@@ -67,9 +76,9 @@ fn networks(section: &mut Section<'_, '_>, domain: &Name) -> Vec<Network> {
     networks
 }
 
-fn network(mut section: Section<'_, '_>, domain: &Name) -> Option<Network> {
+fn network(mut section: Section<'_, '_>, rule: &DomainRule) -> Option<Network> {
     let shared_name = section.text("shared_name").map(str::to_owned);
-    if let Some(Err(error)) = shared_name.as_ref().map(|name| Name::join(name, domain)) {
+    if let Some(Err(error)) = shared_name.as_ref().map(|name| rule.shared_name(name)) {
         section.wrong("shared_name", &error.to_string(), None);
     }
     section.needed("cidr", "write `cidr = \"10.0.3.0/24\"`")?;

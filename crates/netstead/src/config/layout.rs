@@ -5,7 +5,9 @@ use netstead_settings::{
 };
 use serde_json::{Map, Value as Json, json};
 
-use super::{api::ApiKeys, dns, domain, external_dns, nameserver, notify, pool, source, store};
+use super::{
+    api::ApiKeys, backend, dns, domain, external_dns, ipam, nameserver, notify, pool, source, store,
+};
 
 /// A section whose keys stand in it: `[api]`.
 pub(crate) struct PlainSection {
@@ -52,12 +54,14 @@ pub(crate) fn plain_sections() -> Vec<PlainSection> {
 pub(crate) fn named_sections() -> Vec<NamedSection> {
     vec![
         NamedSection { name: "pool", shared: pool::PoolKeys::keys(), kinds: Vec::new() },
+        kinds_section(&backend::kinds(), Vec::new(), "the table's name, if it is one of these"),
         kinds_section(
             &source::kinds(),
             source::CommonKeys::keys(),
             "the table's name, if it is one of these",
         ),
         kinds_section(&dns::kinds(), dns::CommonKeys::keys(), "the table's name, if it is one of these"),
+        kinds_section(&ipam::kinds(), ipam::CommonKeys::keys(), "the table's name, if it is one of these"),
         NamedSection { name: "domain", shared: domain::keys(), kinds: Vec::new() },
         NamedSection {
             name: "external_dns",

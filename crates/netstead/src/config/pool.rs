@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use netstead_model::{
-    Address, Cidr, Family, Ident, Kind, Labels, MOST_RANGES, Name, Order, PoolSpec, Range, Span,
+    Address, Cidr, Family, Ident, Kind, Labels, MOST_RANGES, Name, Order, PoolSpec, Range, Span, Upstream,
     overlapping_pairs,
 };
 use netstead_settings::{
@@ -44,6 +44,10 @@ table! {
         labels: BTreeMap<String, String>, unset "none";
         /// what it is for
         description: Option<String>, unset;
+        /// the table `[backend.NAME]` that its addresses come from; network, ranges and gateway follow from there
+        backend: Option<Ident>, unset "the ledger hands them out itself";
+        /// the pool as the backend calls it
+        backend_pool: Option<String>, unset;
     }
 }
 
@@ -70,6 +74,9 @@ pub(super) fn read(
     let known: Vec<_> = keys.iter().map(|key| key.name).collect();
     let mut section = Section::new(&path, Some(table), &known, problems);
     let keys = PoolKeys::read(&mut section)?;
+    if keys.backend.is_some() || keys.backend_pool.is_some() {
+        return with_backend(&ident, &keys, &mut section);
+    }
     let first = keys.network.map(|network| network.kind()).or_else(|| keys.ranges.first().map(Range::kind));
     let family = match (keys.family, first) {
         (Some(FamilyWord::Ipv4), _) | (None, Some(Kind::V4)) => Family::Ipv4,
@@ -84,28 +91,58 @@ pub(super) fn read(
             return None;
         }
     };
-    let mut spec = PoolSpec::new(ident, family);
+    let mut spec = common(ident, family, &keys, &mut section);
     spec.network = keys.network;
     spec.ranges = keys.ranges;
     spec.exclude = keys.exclude;
-    spec.vrf = keys.vrf;
     spec.gateway = keys.gateway;
     spec.use_reserved = keys.use_reserved;
-    spec.length = keys.length.map(Number::get);
-    spec.domain = keys.domain;
     spec.order = keys.order.0;
+    if let Err(error) = spec.check() {
+        section.wrong(error.field, &error.reason, None);
+    }
+    Some(spec)
+}
+
+/// The keys that pools with and without a backend have.
+fn common(name: Ident, family: Family, keys: &PoolKeys, section: &mut Section<'_, '_>) -> PoolSpec {
+    let mut spec = PoolSpec::new(name, family);
+    spec.vrf = keys.vrf.clone();
+    spec.length = keys.length.map(Number::get);
+    spec.domain.clone_from(&keys.domain);
     spec.cooldown = keys.cooldown;
     spec.cooldown_min = keys.cooldown_min;
     spec.sticky = keys.sticky;
     spec.max_per_owner = keys.max_per_owner.map(Number::get);
-    spec.description = keys.description;
-    match Labels::new(keys.labels) {
+    spec.description.clone_from(&keys.description);
+    match Labels::new(keys.labels.clone()) {
         Ok(labels) => spec.labels = labels,
         Err(error) => section.wrong("labels", &error.to_string(), None),
     }
-    if let Err(error) = spec.check() {
-        section.wrong(error.field, &error.reason, None);
+    spec
+}
+
+/// A pool with a backend. The backend says its family, network and ranges when the pool is made.
+fn with_backend(name: &Ident, keys: &PoolKeys, section: &mut Section<'_, '_>) -> Option<PoolSpec> {
+    let (backend, pool) = match (&keys.backend, &keys.backend_pool) {
+        (Some(backend), Some(pool)) => (backend.clone(), pool.clone()),
+        (Some(_), None) => {
+            section.wrong("backend", "it says not which pool", Some("add `backend_pool`"));
+            return None;
+        }
+        (None, _) => {
+            section.wrong("backend_pool", "it says not whose", Some("add `backend`"));
+            return None;
+        }
+    };
+    for key in ["family", "network", "ranges", "exclude", "gateway", "use_reserved", "order"] {
+        if section.origin_of(key).is_some() {
+            section.wrong(key, "the backend decides it", Some("leave it out"));
+        }
     }
+    let mut spec = common(name.clone(), Family::Ipv4, keys, section);
+    let (owner, installations) = (String::new(), Vec::new());
+    spec.upstream = Some(Box::new(Upstream { backend, pool, owner, installations }));
     Some(spec)
 }
 

@@ -4,8 +4,8 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
 use netstead_model::{
-    Capabilities, ChangeSign, DnsProvider, Name, ProviderError, RecordSet, WriteReply, WriteRequest, Zone,
-    ZoneContent,
+    Capabilities, ChangeSign, DnsProvider, Name, ProviderError, RecordData, RecordSet, RequestBudget,
+    WriteGuard, WriteReply, WriteRequest, Zone, ZoneContent,
 };
 
 /// Fails with the reason wherever the server itself would be asked.
@@ -62,6 +62,10 @@ impl DnsProvider for ProviderWithoutTarget {
         self.provider.can_read_names()
     }
 
+    fn budget(&self) -> Option<RequestBudget> {
+        self.provider.budget()
+    }
+
     async fn close(&self) {
         self.provider.close().await;
     }
@@ -93,13 +97,29 @@ impl DnsProvider for ProviderWithoutTarget {
     async fn write(&self, _: &Name, _: &WriteRequest) -> Result<WriteReply, ProviderError> {
         self.fails()
     }
+
+    async fn left_by(&self, _: &str) -> Result<Vec<(Name, RecordData)>, ProviderError> {
+        self.fails()
+    }
+
+    async fn move_from(
+        &self,
+        _: &str,
+        _: &[(Name, RecordData)],
+        _: &WriteGuard,
+    ) -> Result<(), ProviderError> {
+        self.fails()
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::{
+        sync::atomic::{AtomicBool, Ordering},
+        time::Duration,
+    };
 
-    use netstead_model::{Fence, RecordType, WriteGuard};
+    use netstead_model::{Fence, RecordType};
 
     use super::*;
 
@@ -148,6 +168,10 @@ mod tests {
             set
         }
 
+        fn budget(&self) -> Option<RequestBudget> {
+            Some(RequestBudget { made: 1, limit: 2, window: Duration::from_mins(5), wait: None })
+        }
+
         async fn close(&self) {
             self.closed.store(true, Ordering::SeqCst);
         }
@@ -176,6 +200,19 @@ mod tests {
             unreachable!("the server is not asked while its target is not known")
         }
 
+        async fn left_by(&self, _: &str) -> Result<Vec<(Name, RecordData)>, ProviderError> {
+            unreachable!("the server is not asked while its target is not known")
+        }
+
+        async fn move_from(
+            &self,
+            _: &str,
+            _: &[(Name, RecordData)],
+            _: &WriteGuard,
+        ) -> Result<(), ProviderError> {
+            unreachable!("the server is not asked while its target is not known")
+        }
+
         async fn write(&self, _: &Name, _: &WriteRequest) -> Result<WriteReply, ProviderError> {
             unreachable!("the server is not asked while its target is not known")
         }
@@ -195,6 +232,7 @@ mod tests {
         assert!(outer.makes_zones() && outer.can_read_names() && !outer.reads_by_name());
         assert!(outer.moved_alone(&name, &1.into(), &2.into()));
         assert_eq!(outer.adjust(set).ttl, 7);
+        assert_eq!(outer.budget(), inner.budget());
         let wanted =
             ProviderError::Unreachable { server: "the target `public`".into(), reason: "no answer".into() };
         let fence = Fence { owner: "it".into(), epoch: 1, generation: 1 };
@@ -205,6 +243,8 @@ mod tests {
         assert_eq!(outer.may_write(&name).await.unwrap_err(), wanted);
         assert_eq!(outer.fence(&name, "it").await.unwrap_err(), wanted);
         assert_eq!(outer.write(&name, &request).await.unwrap_err(), wanted);
+        assert_eq!(outer.left_by("dnsweaver").await.unwrap_err(), wanted);
+        assert_eq!(outer.move_from("dnsweaver", &[], &request.guard).await.unwrap_err(), wanted);
         outer.close().await;
         assert!(inner.closed.load(Ordering::SeqCst));
     }

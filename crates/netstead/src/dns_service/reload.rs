@@ -2,7 +2,11 @@
 //!
 //! A wrong file changes nothing. Of a right one, only what differs is applied.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::PathBuf,
+    sync::{Arc, PoisonError, RwLock},
+    time::Duration,
+};
 
 use netstead_ledger::Ledger;
 use tokio::{
@@ -15,6 +19,8 @@ use tracing::{error, info, warn};
 use super::DnsService;
 use crate::{
     config::{self, Config, FoundConfig},
+    docker_discovery::Discovery,
+    external_dns_listeners::ExternalDnsListeners,
     leadership::sync_pools,
     loaded_config::LoadedConfig,
     state_dir::variable,
@@ -24,6 +30,21 @@ use crate::{
 const OFTEN: Duration = Duration::from_secs(1);
 /// A file must stay the same for this long before it is believed: an editor may be in the middle of it.
 const SETTLE: Duration = Duration::from_millis(300);
+
+/// Why the configuration that was read last is not in force; none if it is. Shared with everything that shows it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RefusedConfig(Arc<RwLock<Option<String>>>);
+
+impl RefusedConfig {
+    /// The reason: a sentence without its full stop.
+    pub(crate) fn reason(&self) -> Option<String> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set(&self, reason: Option<String>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = reason;
+    }
+}
 
 /// What a running server goes by, and where it came from.
 #[derive(Debug)]
@@ -35,16 +56,29 @@ pub(crate) struct Reload {
     seen: FoundConfig,
     /// What is in force.
     config: Config,
+    refused: RefusedConfig,
 }
 
 impl Reload {
     pub(crate) fn new(named: Option<PathBuf>, settings: &LoadedConfig) -> anyhow::Result<Self> {
         let hangup = signal(SignalKind::hangup())?;
-        Ok(Self { hangup, named, seen: settings.found.clone(), config: settings.config.clone() })
+        let (seen, config) = (settings.found.clone(), settings.config.clone());
+        Ok(Self { hangup, named, seen, config, refused: RefusedConfig::default() })
+    }
+
+    /// The place where it says what it refused.
+    pub(crate) fn refused(&self) -> RefusedConfig {
+        self.refused.clone()
     }
 
     /// Follows the file until `stop`.
-    pub(crate) async fn follow(mut self, names: &DnsService, ledger: &Ledger, stop: &CancellationToken) {
+    pub(crate) async fn follow(
+        mut self,
+        names: &DnsService,
+        ledger: &Ledger,
+        listeners: &ExternalDnsListeners,
+        stop: &CancellationToken,
+    ) {
         loop {
             let told = tokio::select! {
                 () = stop.cancelled() => return,
@@ -53,6 +87,10 @@ impl Reload {
             };
             let found = match self.read_settled().await {
                 Ok(found) if told || found != self.seen => found,
+                Ok(found) if self.finds_docker(&found) => {
+                    info!("Docker is there now.");
+                    found
+                }
                 Ok(_) => continue,
                 Err(cause) => {
                     if told {
@@ -64,8 +102,15 @@ impl Reload {
                     continue;
                 }
             };
-            self.apply(found, names, ledger).await;
+            self.apply(found, names, ledger, listeners).await;
         }
+    }
+
+    /// Whether the Docker of this machine came after the start, and nothing is configured: it is looked at from now on.
+    fn finds_docker(&self, found: &FoundConfig) -> bool {
+        matches!(found, FoundConfig::Nothing { .. })
+            && self.config.sources.is_empty()
+            && Discovery::detect(variable).docker_host().is_some()
     }
 
     /// The file as it is, once it keeps still.
@@ -87,7 +132,13 @@ impl Reload {
         tokio::task::spawn_blocking(move || config::find(named.as_deref(), variable)).await?
     }
 
-    async fn apply(&mut self, found: FoundConfig, names: &DnsService, ledger: &Ledger) {
+    async fn apply(
+        &mut self,
+        found: FoundConfig,
+        names: &DnsService,
+        ledger: &Ledger,
+        listeners: &ExternalDnsListeners,
+    ) {
         let vanished =
             matches!((&self.seen, &found), (FoundConfig::File { .. }, FoundConfig::Nothing { .. }));
         self.seen = found.clone();
@@ -110,16 +161,20 @@ impl Reload {
                         "The configuration is wrong, and the old one stays: {problem}"
                     );
                 }
+                self.refused
+                    .set(problems.first().map(|problem| with_rest(&problem.to_string(), problems.len())));
                 return;
             }
         };
-        match self.put_in_force(&settings, names, ledger).await {
+        match self.put_in_force(&settings, names, ledger, listeners).await {
             Ok(()) => {
                 self.log_reloaded(&settings.config);
                 self.config = settings.config;
+                self.refused.set(None);
             }
             Err(cause) => {
                 error!(error = format!("{cause:#}"), "The configuration cannot be used; the old one stays.");
+                self.refused.set(Some(format!("{cause:#}")));
             }
         }
     }
@@ -129,12 +184,17 @@ impl Reload {
         settings: &LoadedConfig,
         names: &DnsService,
         ledger: &Ledger,
+        listeners: &ExternalDnsListeners,
     ) -> anyhow::Result<()> {
+        let prepared = listeners.prepare(&settings.config.external_dns).await?;
         if settings.config.pools == self.config.pools {
-            return names.reconfigure(&settings.config).await;
+            names.reconfigure(&settings.config).await?;
+        } else {
+            let pools = &settings.config.pools;
+            names.reconfigure_around(&settings.config, async || sync_pools(ledger, pools).await).await?;
         }
-        let pools = &settings.config.pools;
-        names.reconfigure_around(&settings.config, async || sync_pools(ledger, pools).await).await
+        listeners.commit(prepared).await;
+        Ok(())
     }
 
     /// Says what takes another start.
@@ -147,7 +207,6 @@ impl Reload {
             ("log", old.log != new.log),
             ("ledger", old.ledger != new.ledger),
             ("nameserver", old.nameserver != new.nameserver),
-            ("external_dns", old.external_dns != new.external_dns),
         ];
         let waiting: Vec<_> = parts.iter().filter(|(_, differs)| *differs).map(|(name, _)| *name).collect();
         if waiting.is_empty() {
@@ -155,5 +214,13 @@ impl Reload {
         } else {
             warn!(tables = ?waiting, "Configuration read again; these tables take effect with the next start.");
         }
+    }
+}
+
+/// The first problem, and how many more there are.
+fn with_rest(first: &str, all: usize) -> String {
+    match all {
+        0 | 1 => first.to_owned(),
+        all => format!("{first} (and {} more)", all - 1),
     }
 }

@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::Context as _;
 use netstead_api::Meter;
-use netstead_engine::{ProviderSetup, PushedSetup, Setup, SourceSetup};
+use netstead_engine::{IpamSetup, ProviderSetup, PushedSetup, Setup, SourceSetup};
 use netstead_model::{Address, Ident, Name, Source};
 use netstead_nameserver::builtin::OwnDomains;
 use netstead_plan::{Digest, DomainMatch, OwnerId, ProviderTarget, SourceRules};
@@ -24,7 +24,7 @@ use super::{
     target_follower::{TargetFollower, TargetOwner},
 };
 use crate::{
-    config::{Config, DnsConfig, ExternalDnsConfig, Problem, SourceConfig},
+    config::{Config, DnsConfig, ExternalDnsConfig, IpamConfig, Problem, SourceConfig},
     state_dir::variable,
 };
 
@@ -77,6 +77,10 @@ impl Parts {
             }
             TargetOwner::Source(name, _) => config.sources.iter().any(|one| one.name == *name),
         });
+        for system in &config.ipam {
+            let built = self.ipam_setup(system);
+            setup.ipam.push(built.with_context(|| format!("ipam.{}", system.name))?);
+        }
         for provider in &config.all_providers() {
             let built = self.provider_setup(provider, config).await;
             setup.providers.push(built.with_context(|| format!("dns.{}", provider.name))?);
@@ -117,6 +121,20 @@ impl Parts {
 
     fn owner(&self) -> anyhow::Result<&OwnerId> {
         self.owner.get().context("the id of this installation is not known yet")
+    }
+
+    fn ipam_setup(&self, config: &IpamConfig) -> anyhow::Result<IpamSetup> {
+        let calls = CallMetrics { provider: config.name.clone(), meter: self.meter.clone() };
+        let context = context(&config.name).with_calls(Arc::new(calls));
+        let path = format!("ipam.{}", config.name);
+        let provider = config.server.build(&path, &context).map_err(|problem| as_error(&problem))?;
+        // With its secrets: others are another connection.
+        let digest = Digest::of([config.server.written.clone(), context.revealed()]);
+        let mut setup = IpamSetup::new(config.settings(self.owner()?), provider, digest);
+        setup.interval = Duration::from(config.interval);
+        setup.was.clone_from(&config.was);
+        setup.fixed_owner = config.owner.is_some();
+        Ok(setup)
     }
 
     async fn provider_setup(&self, config: &DnsConfig, whole: &Config) -> anyhow::Result<ProviderSetup> {

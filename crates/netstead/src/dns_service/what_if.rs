@@ -75,6 +75,15 @@ fn compare(old: &Config, new: &Config, owner: &OwnerId) -> ParsedConfig {
     let by_name = |config: &Config| -> BTreeMap<Ident, PoolSpec> {
         config.pools.iter().map(|pool| (pool.name.clone(), pool.clone())).collect()
     };
+    for system in new.ipam.iter().filter(|system| !old.ipam.contains(system)) {
+        notes.push(format!("ipam.{} is new or differs: what it would change is not shown.", system.name));
+    }
+    for system in old.ipam.iter().filter(|system| new.ipam.iter().all(|other| other.name != system.name)) {
+        let renamed = new.ipam.iter().any(|other| other.was.as_ref() == Some(&system.name));
+        if !renamed {
+            notes.push(format!("ipam.{} is missing: its objects would stay.", system.name));
+        }
+    }
     let (before, after) = (by_name(old), by_name(new));
     for pool in new.pools.iter().filter(|pool| before.get(&pool.name) != Some(pool)) {
         let name = &pool.name;

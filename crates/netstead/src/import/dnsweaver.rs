@@ -1,6 +1,7 @@
 //! dnsweaver's variables as a configuration.
 
 mod provider;
+mod proxmox;
 mod sources;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -26,7 +27,7 @@ const INSTEAD: [(&str, &str); 10] = [
 
 /// The kinds of source that are carried over.
 #[cfg(test)]
-const SOURCES: [&str; 2] = ["docker", "traefik"];
+const SOURCES: [&str; 4] = ["docker", "kubernetes", "traefik", "proxmox"];
 
 /// Every kind of ours that dnsweaver's settings can become.
 #[cfg(test)]

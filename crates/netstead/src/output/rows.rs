@@ -10,6 +10,7 @@ use netstead_client::types::{
 };
 use netstead_model::readable_count;
 
+pub(crate) use self::dns::budget;
 use super::{Audience, Row};
 
 impl Row for PoolOutput {

@@ -1,5 +1,6 @@
 //! Three servers on one etcd: any of them serves, one leads, and what happens to it is noticed by nobody for long.
 
+mod branch_office;
 mod etcd_down;
 mod failover;
 mod late_writes;

@@ -3,8 +3,6 @@
 
 use std::{
     fs,
-    io::{Read, Write},
-    net::TcpStream,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -13,15 +11,6 @@ use netstead_client::types::ClaimInput;
 use netstead_store::{LocalReader, StoreError, each_readable};
 
 use crate::{notifications::WebhookServer, resolve::Stopwatch, sandbox::Sandbox};
-
-fn get(sandbox: &Sandbox, path: &str) -> String {
-    let address = sandbox.url().trim_start_matches("http://").to_owned();
-    let mut stream = TcpStream::connect(&address).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
-}
 
 /// Whether the keys with `prefix` can all be read.
 async fn is_whole(dir: &Path, prefix: &str) -> bool {
@@ -98,12 +87,12 @@ async fn a_damaged_event_is_shown_everywhere_and_everything_else_is_kept() {
     assert_eq!(sandbox.does("get claims --pool lan --key m42 -o json"), holder);
     sandbox.does("claim lan one-more");
 
-    let ready = get(&sandbox, "/readyz");
+    let ready = sandbox.get("/readyz");
     assert!(
         ready.starts_with("HTTP/1.1 200 OK") && ready.contains("degraded, leading: events cannot be read"),
         "{ready}"
     );
-    assert!(get(&sandbox, "/metrics").contains("\nnetstead_store_damaged 1\n"));
+    assert!(sandbox.get("/metrics").contains("\nnetstead_store_damaged 1\n"));
     let status = sandbox.netstead(["status", "--check"]);
     let text = status.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(status.code == 1 && text.contains("is degraded"), "{}", status.out);
@@ -133,7 +122,7 @@ async fn a_damaged_event_is_shown_everywhere_and_everything_else_is_kept() {
     let whole: Vec<serde_json::Value> =
         serde_json::from_str(&sandbox.does("get claims --pool lan -o json")).unwrap();
     assert_eq!(whole.len(), 801);
-    assert_eq!(get(&sandbox, "/readyz").lines().last(), Some("ok, leading"));
+    assert_eq!(sandbox.get("/readyz").lines().last(), Some("ok, leading"));
     sandbox.does("get events --limit 0");
     sandbox.does("resume");
     sandbox.does("claim lan two-more");

@@ -67,6 +67,22 @@ fn with_nothing_configured_a_running_container_is_answered_for() {
     docker.docker(&["rm", "-f", &name]);
 }
 
+#[test]
+fn docker_that_starts_after_netstead_is_looked_at_as_soon_as_it_is_there() {
+    let Some(docker) = shared() else { return };
+    let name = fresh("late");
+    let host = format!("{name}.example.test");
+    docker.docker(&["run", "-d", "--name", &name, "--label", &format!("netstead.hostname={host}"), "tiny:1"]);
+    let mut sandbox = Sandbox::empty();
+    let socket = sandbox.path().join("docker.sock");
+    sandbox.set("DOCKER_HOST", &format!("unix://{}", socket.display()));
+    sandbox.start(&[]);
+    assert!(sandbox.does("doctor").contains("Docker is looked at as soon as it is there"));
+    std::os::unix::fs::symlink(docker.host().trim_start_matches("unix://"), &socket).unwrap();
+    until(&[&machine()], || a(sandbox.dns(), &host));
+    docker.docker(&["rm", "-f", &name]);
+}
+
 /// Starts a container that asks for a name in our own dialect.
 fn run(docker: &Dockerd, name: &str, host: &str, more: &[&str]) {
     let label = format!("netstead.hostname={host}");

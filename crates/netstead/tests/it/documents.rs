@@ -2,7 +2,9 @@
 
 use std::{net::SocketAddr, path::Path, process::Command, time::Duration};
 
-use netstead_testkit::{Process, Transcript, free_port, has_command, skip};
+use netstead_testkit::{Process, Transcript, free_port, has_command, skip, wait_until};
+
+use crate::sandbox::Sandbox;
 
 const SOON: Duration = Duration::from_mins(1);
 
@@ -14,6 +16,57 @@ fn the_readme_works_as_typed() {
 #[test]
 fn the_first_ten_minutes_work_as_typed() {
     typed("docs/guide/first-pool.md");
+}
+
+#[test]
+fn the_branch_office_works_as_typed() {
+    if let Some(missing) = ["bash", "jq"].into_iter().find(|name| !has_command(name)) {
+        return skip(&format!("`{missing}` is not installed"));
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/branch-office.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let (first, second) = text.split_once("## At the branch office").unwrap();
+    let head = Sandbox::with_server();
+    typed_in(&head, first);
+
+    let mut branch = Sandbox::empty();
+    let token = branch.path().join("head-office.token");
+    std::fs::copy(head.path().join("branch-7.token"), &token).unwrap();
+    let file = second.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    let file = file
+        .replace("https://netstead.example.com:5301", &head.url())
+        .replace("/run/secrets/head-office", &token.display().to_string());
+    std::fs::write(branch.path().join("netstead.toml"), file).unwrap();
+    branch.start(&[]);
+    let made = || (branch.netstead(["get", "pools", "-o", "name"]).out == "lan\n").then_some(());
+    assert!(wait_until(SOON, made).is_some(), "the pool of the file is made");
+    typed_in(&branch, second);
+    let held: serde_json::Value = serde_json::from_str(&head.does("get claims -o json")).unwrap();
+    let keys: Vec<&str> =
+        held.as_array().unwrap().iter().map(|claim| claim["key"].as_str().unwrap()).collect();
+    assert!(keys.iter().all(|key| key.contains("/lan/")) && keys.len() == 2, "{keys:?}");
+}
+
+/// Types the commands of a text as a user of this sandbox.
+fn typed_in(sandbox: &Sandbox, text: &str) {
+    let plain = sandbox.command();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let binaries = Path::new(env!("CARGO_BIN_EXE_netstead")).parent().unwrap();
+    let done = Transcript::parse(text).run(
+        |bash| {
+            bash.current_dir(sandbox.path()).env("PATH", format!("{}:{path}", binaries.display()));
+            for (name, value) in plain.get_envs() {
+                match value {
+                    Some(value) => bash.env(name, value),
+                    None => bash.env_remove(name),
+                };
+            }
+        },
+        SOON,
+    );
+    if let Err(error) = done {
+        panic!("{error}");
+    }
 }
 
 /// Types a document's commands against a server of their own.

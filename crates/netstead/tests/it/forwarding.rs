@@ -74,3 +74,20 @@ fn the_line_for_unbound_works_with_its_guard_against_private_addresses() {
     std::fs::write(&file, text).unwrap();
     forwards("unbound", &["-d", "-c"], &file, port);
 }
+
+#[test]
+fn the_line_for_bind_works() {
+    if !has_command("named") {
+        return skip("`named` is not installed");
+    }
+    let (sandbox, port) = (sandbox(), free_port().unwrap());
+    let file = sandbox.path().join("named.conf");
+    let dir = sandbox.path().display();
+    let text = format!(
+        "options {{ directory \"{dir}\"; pid-file none; session-keyfile none; listen-on port {port} {{ 127.0.0.1; }};\n\
+         listen-on-v6 {{ none; }}; dnssec-validation no; recursion yes; allow-query {{ any; }}; }};\ncontrols {{ }};\n{}\n",
+        line("BIND", sandbox.dns())
+    );
+    std::fs::write(&file, text).unwrap();
+    forwards("named", &["-g", "-c"], &file, port);
+}

@@ -163,7 +163,7 @@ fn adguard_home_and_pihole_are_carried_over() {
     let sandbox = Sandbox::empty();
     let (env, out) = (sandbox.path().join("dnsweaver.env"), sandbox.path().join("netstead.toml"));
     let text = "\
-DNSWEAVER_INSTANCES=home,hole,old,files
+DNSWEAVER_INSTANCES=home,hole,old,files,conf
 DNSWEAVER_HOME_TYPE=adguard
 DNSWEAVER_HOME_URL=http://adguard:3000
 DNSWEAVER_HOME_USERNAME=admin
@@ -188,7 +188,15 @@ DNSWEAVER_OLD_DOMAINS=*.old.test
 DNSWEAVER_FILES_TYPE=pihole
 DNSWEAVER_FILES_MODE=file
 DNSWEAVER_FILES_CONFIG_FILE=custom.list
+DNSWEAVER_FILES_TARGET=10.0.3.9
 DNSWEAVER_FILES_DOMAINS=*.files.test
+DNSWEAVER_CONF_TYPE=pihole
+DNSWEAVER_CONF_ACCESS_MODE=file
+DNSWEAVER_CONF_CONFIG_DIR=/etc/dnsmasq.d
+DNSWEAVER_CONF_CONFIG_FILE=99-dnsweaver.conf
+DNSWEAVER_CONF_RELOAD_COMMAND=docker restart pihole
+DNSWEAVER_CONF_TARGET=10.0.3.9
+DNSWEAVER_CONF_DOMAINS=*.conf.test
 ";
     std::fs::write(&env, text).unwrap();
     sandbox.does(&format!("import dnsweaver --env-file {} --out {}", env.display(), out.display()));
@@ -204,8 +212,18 @@ DNSWEAVER_FILES_DOMAINS=*.files.test
     ] {
         assert!(found.contains(part), "{part}\n is not in\n{text}");
     }
-    let absent = "# The instance `files` is left out: Netstead changes a Pi-hole over its API, not its files";
-    assert!(text.contains(absent) && !found.contains("dns.files"), "{text}");
+    let files = "[dns.files]\ntype = \"pihole\"\nhosts_file = \"/etc/pihole/custom.list\"\n\
+        cname_file = \"/etc/dnsmasq.d/05-pihole-custom-cname.conf\"\nreload = [\"pihole\", \"restartdns\"]\n\
+        domains = [\"*.files.test\"]";
+    let conf = "[dns.conf]\ntype = \"dnsmasq\"\nconf_dir = \"/etc/dnsmasq.d\"\ndnsweaver_file = \"99-dnsweaver.conf\"\n\
+        reload = [\"docker\", \"restart\", \"pihole\"]\ndomains = [\"*.conf.test\"]";
+    for part in [files, conf] {
+        assert!(found.contains(part), "{part}\n is not in\n{text}");
+    }
+    assert!(
+        text.contains("`pihole restartdns reload-lists` does not make Pi-hole read CNAME records"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -290,11 +308,146 @@ DNSWEAVER_PLAIN_AUTO_HTTPS_RECORDS=false
 }
 
 #[test]
+fn a_proxmox_of_dnsweavers_becomes_a_source() {
+    let sandbox = Sandbox::empty();
+    let (env, out) = (sandbox.path().join("dnsweaver.env"), sandbox.path().join("netstead.toml"));
+    let variables = [
+        "SOURCES=proxmox",
+        "PLATFORM=none",
+        "PROXMOX_URL=https://pve1:8006/",
+        "PROXMOX_TOKEN_ID=weave@pve!dns",
+        "PROXMOX_TOKEN_SECRET_FILE=/run/secrets/pve",
+        "PROXMOX_NODE_FILTER=pve1,pve2",
+        "PROXMOX_TAG_FILTER=web",
+        "PROXMOX_STATE_FILTER=running",
+        "PROXMOX_DOMAIN_SUFFIX=.home.test",
+        "PROXMOX_HOSTNAME_TAG_PREFIX=dns",
+        "PROXMOX_TARGET_MODE=instance",
+        "PROXMOX_TLS_CA_FILE=/etc/pve.pem",
+    ];
+    std::fs::write(
+        &env,
+        format!("DNSWEAVER_INSTANCES=lan\n{}", variables.map(|line| format!("DNSWEAVER_{line}\n")).concat()),
+    )
+    .unwrap();
+    sandbox.does(&format!("import dnsweaver --env-file {} --out {}", env.display(), out.display()));
+    let text = std::fs::read_to_string(&out).unwrap();
+    let wanted = r#"[source.proxmox]
+type = "proxmox"
+url = "https://pve1:8006"
+token_id = "weave@pve!dns"
+token_secret = { file = "/run/secrets/pve" }
+nodes = ["pve1", "pve2"]
+states = ["running"]
+tags = ["web*"]
+domain_suffix = "home.test"
+hostname_tag_prefix = "dns"
+target = "provider"
+hostname = ["config", "name"]
+ca_file = "/etc/pve.pem""#;
+    assert!(settings(&text).contains(wanted), "{text}");
+}
+
+#[test]
+fn a_file_of_pipams_becomes_a_configuration_in_all_three_forms() {
+    let toml = r#"
+collect_interval = 30
+full_reconcile_interval = 3600
+skip_cidrs = ["10.9.0.0/16"]
+[proxmox]
+url = "https://pve1:8006"
+user = "pipam"
+realm = "pve"
+token_id = "dns"
+token_uuid_file = "/run/secrets/pve"
+insecure = true
+[dns]
+provider = "powerdns"
+zones = ["lab.test."]
+[dns.powerdns]
+url = "http://pdns:8081"
+api_key_file = "/run/secrets/pdns"
+[ipam]
+provider = "netbox"
+[ipam.netbox]
+url = "https://netbox.test"
+[raft]
+node_id = 1
+peers = { 1 = "http://a:9000" }
+[mapping]
+ipv6_inherit_ipv4_fqdn = true
+[mapping."lab.test"]
+networks = [{ cidr = "10.0.3.0/24" }, { cidr = "10.0.4.0/24", service_record = "all.lab.test" }]
+"#;
+    let value: serde_json::Value = toml::from_str(toml).unwrap();
+    let wanted = r#"[source.proxmox]
+type = "proxmox"
+url = "https://pve1:8006"
+token_id = "pipam@pve!dns"
+token_secret = { file = "/run/secrets/pve" }
+insecure = true
+interval = "30s"
+skip_cidrs = ["10.9.0.0/16"]
+[dns.powerdns]
+type = "powerdns"
+url = "http://pdns:8081"
+api_key = { file = "/run/secrets/pdns" }
+domains = ["lab.test"]
+reverse = false
+[domain."lab.test"]
+networks = ["10.0.3.0/24", { cidr = "10.0.4.0/24", shared_name = "all.lab.test." }]
+ipv6_inherit = true"#;
+    let json = value.to_string();
+    // JSON is YAML as well.
+    for (name, text) in [("config.toml", toml), ("config.json", &json), ("config.yaml", &json)] {
+        let sandbox = Sandbox::empty();
+        let (file, out) = (sandbox.path().join(name), sandbox.path().join("netstead.toml"));
+        std::fs::write(&file, text).unwrap();
+        sandbox.does(&format!("import pipam --file {} --out {}", file.display(), out.display()));
+        sandbox.does(&format!("config check {}", out.display()));
+        let text = std::fs::read_to_string(&out).unwrap();
+        assert_eq!(settings(&text), wanted, "{text}");
+        for comment in [
+            "# ipam: Netstead does not write to netbox yet (it was https://netbox.test).",
+            "#   1 http://a:9000",
+        ] {
+            assert!(text.contains(comment), "{comment} is not in {text}");
+        }
+    }
+}
+
+#[test]
+fn dnsweavers_settings_of_kubernetes_are_carried_over() {
+    let source = |more: &str| {
+        let sandbox = Sandbox::empty();
+        let (env, out) = (sandbox.path().join("dnsweaver.env"), sandbox.path().join("netstead.toml"));
+        let lan = "DNSWEAVER_INSTANCES=lan\nDNSWEAVER_LAN_TYPE=webhook\nDNSWEAVER_LAN_URL=http://127.0.0.1:9\n\
+                   DNSWEAVER_LAN_TARGET=10.0.3.9\nDNSWEAVER_LAN_DOMAINS=*.home.test\nDNSWEAVER_PLATFORM=kubernetes\n";
+        std::fs::write(&env, format!("{lan}{more}")).unwrap();
+        sandbox.does(&format!("import dnsweaver --env-file {} --out {}", env.display(), out.display()));
+        sandbox.does(&format!("config check {}", out.display()));
+        let text = settings(&std::fs::read_to_string(&out).unwrap());
+        let table = text.split("[source.kubernetes]\n").nth(1).unwrap_or_default().to_owned();
+        table.split("\n[").next().unwrap_or_default().trim_end().to_owned()
+    };
+    assert_eq!(source(""), "type = \"kubernetes\"\nkinds = [\"ingress\", \"ingressroute\", \"httproute\"]");
+    assert_eq!(
+        source(
+            "DNSWEAVER_K8S_KUBECONFIG=/etc/k8s.yaml\nDNSWEAVER_K8S_NAMESPACES=shop,blog\nDNSWEAVER_K8S_LABEL_SELECTOR=dns=yes\n\
+             DNSWEAVER_K8S_ANNOTATION_FILTER=team=web\nDNSWEAVER_K8S_WATCH_INGRESS=false\nDNSWEAVER_K8S_WATCH_INGRESSROUTE=false\n\
+             DNSWEAVER_K8S_WATCH_HTTPROUTE=true\nDNSWEAVER_K8S_WATCH_SERVICES=true\n"
+        ),
+        "type = \"kubernetes\"\nkubeconfig = \"/etc/k8s.yaml\"\nnamespaces = [\"shop\", \"blog\"]\nlabel_selector = \"dns=yes\"\n\
+         annotation_filter = \"team=web\"\nkinds = [\"httproute\", \"service\"]"
+    );
+}
+
+#[test]
 fn in_dnsweavers_place_nothing_is_dropped_in_silence() {
     let mut sandbox = Sandbox::empty();
     for (name, value) in [
         ("DNSWEAVER_INSTANCES", "lan,cloud,narrow,public"),
-        ("DNSWEAVER_SOURCES", "traefik,kubernetes,consul"),
+        ("DNSWEAVER_SOURCES", "traefik,incus,consul"),
         ("DNSWEAVER_PLATFORM", "none"),
         ("DNSWEAVER_LOG_FILE", "/var/log/dnsweaver.log"),
         ("DNSWEAVER_TYPO_SETTING", "1"),
@@ -322,7 +475,7 @@ fn in_dnsweavers_place_nothing_is_dropped_in_silence() {
     }
     let warnings = [
         "DNSWEAVER_SOURCES: Netstead has no source `consul`, so none of its names is published",
-        "DNSWEAVER_K8S_*: Netstead has no source for Kubernetes yet, so none of its names is published",
+        "DNSWEAVER_INCUS_*: Netstead has no source for Incus yet, so none of its names is published",
         "DNSWEAVER_LAN_*: RETRIES=3: how often something is repeated is not set here",
         "DNSWEAVER_CLOUD_*: The instance `cloud` is left out: Netstead has no provider of type `ovh`",
         "DNSWEAVER_NARROW_*: [dns.narrow] is left out: ",

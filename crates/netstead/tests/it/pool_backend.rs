@@ -1,43 +1,186 @@
+use std::{sync::Arc, time::Duration};
+
 use netstead_client::RemotePools;
-use netstead_model::{BackendError, ClaimRef, ClaimRequest, Key, PoolBackend as _, Released};
+use netstead_ledger::contract::{self, Subject};
+use netstead_testkit::{skip, wait_until};
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{SOON, Sandbox};
 
-/// The pool backend `netstead`: another Netstead, by its API.
-#[tokio::test(flavor = "multi_thread")]
-async fn another_netstead_is_a_pool_backend() {
-    let sandbox = Sandbox::with_server();
-    sandbox
-        .does("pool create lan --range 10.0.3.50-10.0.3.51 --gateway 10.0.3.1 --label site=ams --cooldown 0");
-    sandbox.does("pool create sites --prefix fd00:2::/48 --length 64");
-    let pools = RemotePools::new(sandbox.client());
-    let (lan, web): (_, Key) = ("lan".parse().unwrap(), "ns/web-1".parse().unwrap());
-    let request = ClaimRequest {
-        ttl: Some("1h".parse().unwrap()),
-        ..ClaimRequest::any("lan".parse().unwrap(), web.clone())
-    };
-    let claim = pools.claim(request.clone()).await.unwrap();
-    assert_eq!(claim.held(), "10.0.3.50");
-    assert_eq!(pools.claim(request).await, Ok(claim.clone()));
-    assert_eq!(pools.look_up(&lan, &web).await, Ok(Some(claim.clone())));
-    assert_eq!(pools.list(&lan).await, Ok(vec![claim.clone()]));
-    assert_eq!(pools.look_up(&lan, &"nobody".parse().unwrap()).await, Ok(None));
-
-    let status = pools.describe(&lan).await.unwrap();
-    assert_eq!(
-        (status.usage.size, status.usage.held, status.pool.spec.labels.get("site")),
-        (2, 1, Some("ams"))
+/// A head office with a pool `branch-7`, and a branch office whose file draws from it.
+fn offices(pool: &str) -> (Sandbox, Sandbox) {
+    let head = Sandbox::with_server();
+    head.does("pool create branch-7 --range 10.7.0.10-10.7.0.19 --gateway 10.7.0.1 --cooldown 0");
+    let token = head.does("token create branch-7 --role claim --pool branch-7");
+    let branch = Sandbox::empty();
+    std::fs::write(branch.path().join("head-office.token"), token.trim()).unwrap();
+    let file = format!(
+        "[backend.head-office]\ntype = \"netstead\"\nurl = \"{}\"\ntoken = {{ file = \"{}\" }}\n{pool}",
+        head.url(),
+        branch.path().join("head-office.token").display()
     );
-    let prefix = pools.claim(ClaimRequest::any("sites".parse().unwrap(), web.clone())).await.unwrap();
-    assert_eq!(prefix.held(), "fd00:2::/64");
+    std::fs::write(branch.path().join("netstead.toml"), file).unwrap();
+    (head, branch)
+}
 
-    pools.claim(ClaimRequest::any(lan.clone(), "web-2".parse().unwrap())).await.unwrap();
-    let full = pools.claim(ClaimRequest::any(lan.clone(), "web-3".parse().unwrap())).await;
-    assert!(matches!(full, Err(BackendError::Exhausted { .. })), "{full:?}");
-    let nowhere = pools.claim(ClaimRequest::any("nowhere".parse().unwrap(), web.clone())).await;
-    assert_eq!(nowhere, Err(BackendError::NoSuchPool { pool: "nowhere".parse().unwrap() }));
+const LAN: &str = "\n[pool.lan]\nbackend = \"head-office\"\nbackend_pool = \"branch-7\"\ncooldown = \"0\"\n";
 
-    let target = ClaimRef { pool: lan, key: web, id: Some(claim.id) };
-    assert!(matches!(pools.release(target.clone()).await, Ok(Released::Done(gone)) if gone.id == claim.id));
-    assert_eq!(pools.release(target).await, Ok(Released::AlreadyGone));
+fn has_pool(branch: &Sandbox) {
+    let made =
+        wait_until(SOON, || (branch.netstead(["get", "pools", "-o", "name"]).out == "lan\n").then_some(()));
+    assert!(made.is_some(), "the pool of the file is made: {:?}", branch.netstead(["get", "pools"]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_netstead_keeps_the_contract_of_pool_backends() {
+    let sandbox = Sandbox::with_server();
+    sandbox.does("pool create lan --range 10.0.3.50-10.0.3.52 --cooldown 0");
+    let backend = Arc::new(RemotePools::new(sandbox.client()));
+    let (pool, outside) = ("lan".into(), "10.0.9.1".parse().unwrap());
+    contract::pools(&Subject { backend, pool, size: 3, outside }).await;
+}
+
+#[test]
+fn a_branch_office_draws_from_the_pool_of_its_head_office() {
+    let (head, mut branch) = offices(LAN);
+    branch.start(&[]);
+    has_pool(&branch);
+    assert_eq!(branch.does("claim lan web-1"), "10.7.0.10\n");
+    assert_eq!(branch.does("claim lan web-1"), "10.7.0.10\n");
+    let held = head.does("get claims -o json");
+    let held: serde_json::Value = serde_json::from_str(&held).unwrap();
+    let key = held[0]["key"].as_str().unwrap();
+    assert!(key.ends_with("/lan/web-1"), "{held}");
+    assert_eq!((&held[0]["address"], &held[0]["owner"]), (&"10.7.0.10".into(), &"branch-7".into()));
+    let own: serde_json::Value = serde_json::from_str(&branch.does("get claims -o json")).unwrap();
+    assert_eq!((&own[0]["backend_key"], &own[0]["state"]), (&key.into(), &"bound".into()));
+    let pools: serde_json::Value = serde_json::from_str(&branch.does("get pools -o json")).unwrap();
+    assert_eq!((&pools[0]["backend"], &pools[0]["gateway"]), (&"head-office".into(), &"10.7.0.1".into()));
+
+    branch.does("release lan web-1");
+    let empty = || head.does("get claims -o name").is_empty().then_some(());
+    assert!(wait_until(SOON, empty).is_some(), "the head office has it back: {}", head.does("get claims"));
+}
+
+#[test]
+fn a_claim_waits_while_the_head_office_is_away_and_gets_its_address_when_it_is_back() {
+    let (mut head, mut branch) = offices(LAN);
+    branch.start(&[]);
+    has_pool(&branch);
+    head.kill();
+    let waits = branch.netstead(["claim", "lan", "web-1", "--wait", "1s", "--keep"]);
+    assert_eq!(waits.code, 2, "{waits:?}");
+    assert!(waits.err.contains("waits for the backend of pool `lan`"), "{}", waits.err);
+    branch.kill();
+    branch.start(&[]);
+    head.start(&[]);
+    let bound = wait_until(SOON, || {
+        let claims = branch.netstead(["get", "claims", "-o", "json"]);
+        claims.out.contains("10.7.0.10").then_some(())
+    });
+    assert!(bound.is_some(), "{:?}", branch.netstead(["get", "claims"]));
+    assert_eq!(head.does("get claims -o name").lines().count(), 1);
+}
+
+#[test]
+fn a_pool_that_leads_back_to_its_own_installation_is_refused() {
+    let (mut head, mut branch) = offices(LAN);
+    branch.start(&[]);
+    has_pool(&branch);
+    let token = branch.does("token create head --role claim");
+    std::fs::write(head.path().join("branch.token"), token.trim()).unwrap();
+    let file = format!(
+        "[backend.branch]\ntype = \"netstead\"\nurl = \"{}\"\ntoken = {{ file = \"{}\" }}\n",
+        branch.url(),
+        head.path().join("branch.token").display()
+    );
+    std::fs::write(head.path().join("netstead.toml"), file).unwrap();
+    head.stop();
+    head.start(&[]);
+    let refused = head.fails("pool create circle --backend branch --backend-pool lan");
+    assert!(refused.err.contains("a chain cannot lead back to its start"), "{}", refused.err);
+    let unknown = head.fails("pool create other --backend nowhere --backend-pool lan");
+    assert!(unknown.err.contains("there is no backend `nowhere`"), "{}", unknown.err);
+}
+
+#[test]
+fn a_pool_is_made_by_hand_paused_closed_and_abandoned() {
+    let (head, mut branch) = offices("");
+    branch.start(&[]);
+    let made = wait_until(SOON, || {
+        let made =
+            branch.netstead("pool create lan --backend head-office --backend-pool branch-7".split(' '));
+        (made.code == 0).then_some(())
+    });
+    assert!(made.is_some());
+    let refused = branch.fails("pool create lan2 --backend head-office --backend-pool branch-7 --order next");
+    assert!(refused.err.contains("the backend decides it"), "{}", refused.err);
+    assert_eq!(branch.does("claim lan web-1"), "10.7.0.10\n");
+    branch.does("pause --backend head-office");
+    std::thread::sleep(Duration::from_millis(1500));
+    let waits = branch.netstead(["claim", "lan", "web-2", "--wait", "1s", "--keep"]);
+    assert_eq!(waits.code, 2, "{waits:?}");
+    branch.does("resume --backend head-office");
+    let bound =
+        wait_until(SOON, || (branch.netstead(["claim", "lan", "web-2"]).out == "10.7.0.11\n").then_some(()));
+    assert!(bound.is_some());
+    assert_eq!(branch.does("get drift --backends -o name"), "");
+    let closing = branch.netstead(["pool", "delete", "lan", "--force", "moving out"]);
+    assert!(closing.err.contains("pool lan is closing"), "{closing:?}");
+    let abandoned = branch.netstead(["pool", "delete", "lan", "--abandon", "it burned down"]);
+    assert_eq!(abandoned.code, 0, "{abandoned:?}");
+    assert_eq!(branch.does("get pools -o name"), "");
+    assert_eq!(
+        head.does("get claims -o name").lines().count(),
+        2,
+        "what was abandoned stays at the head office"
+    );
+}
+
+#[test]
+fn a_pool_with_a_backend_is_made_once_all_members_understand_it() {
+    if !cfg!(debug_assertions) {
+        return skip("only a debug build can take itself for another version");
+    }
+    let (_head, mut branch) = offices("");
+    branch.set("PRETEND_STORE_FORMAT", "2");
+    branch.start(&[]);
+    let make = "pool create lan --backend head-office --backend-pool branch-7";
+    let refused = branch.fails(make);
+    assert!(refused.err.contains("a pool with a backend needs all members upgraded"), "{}", refused.err);
+    branch.stop();
+    branch.set("PRETEND_STORE_FORMAT", "3");
+    branch.start(&[]);
+    let made = wait_until(SOON, || (branch.netstead(make.split(' ')).code == 0).then_some(()));
+    assert!(made.is_some(), "{:?}", branch.netstead(make.split(' ')));
+}
+
+#[test]
+fn a_dry_run_asks_no_backend_and_says_so() {
+    let (head, mut branch) = offices(LAN);
+    branch.start(&[]);
+    has_pool(&branch);
+    branch.stop();
+    branch.start(&["--dry-run"]);
+    let refused = branch.fails("claim lan web-1");
+    assert!(refused.err.contains("runs with `--dry-run` and asks no backend"), "{}", refused.err);
+    assert_eq!(head.does("get claims -o name"), "");
+}
+
+#[test]
+fn a_claim_that_the_head_office_lost_stays_bound_and_is_restored_by_hand() {
+    let (head, mut branch) = offices(LAN);
+    branch.start(&[]);
+    has_pool(&branch);
+    assert_eq!(branch.does("claim lan web-1"), "10.7.0.10\n");
+    let keys = || -> Vec<String> {
+        let held: serde_json::Value = serde_json::from_str(&head.does("get claims -o json")).unwrap();
+        held.as_array().unwrap().iter().map(|claim| claim["key"].as_str().unwrap().to_owned()).collect()
+    };
+    let key = keys().remove(0);
+    head.does(&format!("release branch-7 {key}"));
+    assert_eq!(branch.does("claim lan web-1"), "10.7.0.10\n");
+    branch.does("pool restore lan web-1");
+    assert_eq!(keys(), [key]);
+    let unknown = branch.fails("pool restore lan nothing");
+    assert!(unknown.err.contains("nothing"), "{}", unknown.err);
 }

@@ -52,6 +52,13 @@ fn a_bad_file_changes_nothing_and_a_good_one_is_taken_over() {
     wait_for(&mut sandbox, "netstead.toml:6:1: unknown key `pth` in `source.office`");
     assert!(!sandbox.does("get sources").contains("office"));
     assert_eq!(resolve::a(sandbox.dns(), "web-1.home.test").values, ["10.0.3.1"]);
+    let said = sandbox.netstead(["status", "--check"]);
+    let told = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(
+        told.contains("is degraded") && told.contains("source.office.path: it is missing (and 1 more)"),
+        "{told}"
+    );
 
     let more = "[pool.new]\nranges = [\"10.1.0.1\"]\n[domain.\"home.test\"]\nnetworks = [\"10.0.3.0/24\"]\n";
     write(&sandbox, "netstead.toml", &format!("{pool}{hosts}{more}"));
@@ -69,4 +76,31 @@ fn a_bad_file_changes_nothing_and_a_good_one_is_taken_over() {
     std::fs::remove_file(sandbox.path().join("netstead.toml")).unwrap();
     wait_for(&mut sandbox, "The configuration file is gone");
     assert!(sandbox.does("get sources").contains("office"));
+}
+
+#[test]
+fn a_file_that_cannot_be_used_is_told_wherever_people_look_until_it_is_mended() {
+    let mut sandbox = Sandbox::empty();
+    let pool = "[pool.lan]\nnetwork = \"10.0.3.0/24\"\n";
+    write(&sandbox, "netstead.toml", pool);
+    sandbox.start(&[]);
+    let provider =
+        "[dns.ns1]\ntype = \"powerdns\"\nurl = \"http://127.0.0.1:9\"\ndomains = [\"home.test\"]\n";
+    // It reads well, and the secret is not there.
+    write(&sandbox, "netstead.toml", &format!("{pool}{provider}api_key = {{ file = \"key\" }}\n"));
+    wait_for(&mut sandbox, "The configuration cannot be used; the old one stays.");
+    let said = sandbox.netstead(["status", "--check"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    let told = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("The changed configuration is not in force") && told.contains("dns.ns1"), "{told}");
+    let said = sandbox.netstead(["doctor"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.out.contains("cannot be used, and what was in force before stays"), "{}", said.out);
+    let ready = sandbox.get("/readyz");
+    assert!(ready.contains("degraded, leading: the changed configuration is not in force"), "{ready}");
+
+    write(&sandbox, "netstead.toml", &format!("{pool}# mended\n"));
+    wait_for(&mut sandbox, "Configuration read again; it is in force.");
+    assert_eq!(sandbox.get("/readyz").lines().last(), Some("ok, leading"));
+    assert_eq!(sandbox.netstead(["status", "--check"]).code, 0);
 }

@@ -2,6 +2,8 @@
 
 use std::{
     ffi::OsStr,
+    io::{Read as _, Write as _},
+    net::TcpStream,
     path::{Path, PathBuf},
     process::{Command, Output},
     time::Duration,
@@ -50,6 +52,11 @@ impl Sandbox {
         self.variables.push((name, value.to_owned()));
     }
 
+    /// The variables that were set.
+    pub(crate) fn variables(&self) -> &[(&'static str, String)] {
+        &self.variables
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.home.path()
     }
@@ -60,6 +67,17 @@ impl Sandbox {
 
     pub(crate) fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// The whole answer to a GET without a token.
+    pub(crate) fn get(&self, path: &str) -> String {
+        let address = ("127.0.0.1", self.port);
+        let mut stream = TcpStream::connect(address).unwrap();
+        let host = format!("127.0.0.1:{}", self.port);
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
     }
 
     /// Where its nameserver answers.

@@ -8,6 +8,8 @@ mod dnsweaver_moves;
 mod faulty_sources;
 mod late_writes;
 mod ownership_marks;
+#[cfg(feature = "docker")]
+mod real_peers;
 mod record_lifecycle;
 mod screens;
 mod server_failures;

@@ -83,6 +83,12 @@ choice! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::config) struct Breaker(Limits);
 
+impl Breaker {
+    pub(in crate::config) fn limits(self) -> Limits {
+        self.0
+    }
+}
+
 impl Setting for Breaker {
     fn shape() -> Shape {
         Shape::Table

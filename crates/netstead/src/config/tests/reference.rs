@@ -83,6 +83,8 @@ fn capabilities() -> String {
         };
         let marks = match can.marks {
             Marks::Txt => "as TXT",
+            Marks::Comment => "as comments",
+            Marks::TxtOrComment => "as TXT, or as comments",
             Marks::None => "in the store alone",
         };
         let late = if can.fenced { "refused by the server" } else { "found and taken back" };

@@ -59,9 +59,7 @@ pub(super) fn add(draft: &mut Draft, variables: &Variables, name: &str) {
     let mut table = Table::new("dns", &name.to_ascii_lowercase(), &subject(&instance));
     match KINDS.iter().find(|(known, _)| *known == kind) {
         Some(("pihole", _)) if pihole_access(&instance) == Some("file") => {
-            let why =
-                "Netstead changes a Pi-hole over its API, not its files: write `type`, `url` and `password`";
-            return absent(draft, &instance, name, why, None);
+            files::pihole(&mut table, &instance);
         }
         Some((_, carry_over)) => carry_over(&mut table, &instance),
         None if kind.is_empty() => {

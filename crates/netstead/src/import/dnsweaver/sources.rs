@@ -30,12 +30,13 @@ pub(super) fn add(draft: &mut Draft, variables: &Variables) {
         draft.warn("DNSWEAVER_SOURCES", &remark, None);
     }
     if matches!(platform, "kubernetes" | "both") || sources.contains(&"kubernetes") {
-        beyond(draft, variables, "Kubernetes", "K8S_");
+        kubernetes(draft, variables);
     }
-    for (source, name, prefix) in [("proxmox", "Proxmox VE", "PROXMOX_"), ("incus", "Incus", "INCUS_")] {
-        if sources.contains(&source) {
-            beyond(draft, variables, name, prefix);
-        }
+    if sources.contains(&"proxmox") || variables.get("PROXMOX_URL").is_some() {
+        super::proxmox::add(draft, variables);
+    }
+    if sources.contains(&"incus") {
+        beyond(draft, variables, "Incus", "INCUS_");
     }
 }
 
@@ -92,6 +93,44 @@ fn files(draft: &mut Draft, variables: &Variables) {
     if !entrypoints.is_empty() {
         table.list("default_entrypoints", &entrypoints);
     }
+    consent(&mut table, variables);
+    draft.table(table);
+}
+
+/// dnsweaver reads Services only when asked to, and points at the targets of its instances alone.
+fn kubernetes(draft: &mut Draft, variables: &Variables) {
+    let mut table = Table::new("source", "kubernetes", "DNSWEAVER_K8S_*");
+    table.text("type", "kubernetes");
+    if let Some(path) = variables.get("K8S_KUBECONFIG").filter(|path| !path.is_empty()) {
+        table.text("kubeconfig", path);
+    }
+    let namespaces = variables.list("K8S_NAMESPACES");
+    if !namespaces.is_empty() {
+        table.list("namespaces", &namespaces);
+    }
+    for (variable, key) in
+        [("K8S_LABEL_SELECTOR", "label_selector"), ("K8S_ANNOTATION_FILTER", "annotation_filter")]
+    {
+        if let Some(text) = variables.get(variable).filter(|text| !text.is_empty()) {
+            table.text(key, text);
+        }
+    }
+    let kinds: Vec<&str> = [
+        ("K8S_WATCH_INGRESS", "ingress", true),
+        ("K8S_WATCH_INGRESSROUTE", "ingressroute", true),
+        ("K8S_WATCH_HTTPROUTE", "httproute", true),
+        ("K8S_WATCH_SERVICES", "service", false),
+    ]
+    .into_iter()
+    .filter(|(variable, _, default)| variables.flag(variable).unwrap_or(*default))
+    .map(|(_, kind, _)| kind)
+    .collect();
+    if kinds.is_empty() {
+        draft.space();
+        draft.warn("DNSWEAVER_K8S_*", "no kind of object is watched, so the cluster is left out", None);
+        return;
+    }
+    table.list("kinds", &kinds);
     consent(&mut table, variables);
     draft.table(table);
 }

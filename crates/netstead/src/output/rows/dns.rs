@@ -1,9 +1,10 @@
 //! The rows of tables about names, sources and providers.
 
 use netstead_client::types::{
-    DriftOutput, HistoryOutput, PlanOutput, ProviderOutput, RecordOutput, ScopeOutput, ScopeStanding,
-    SourceOutput, WorkloadOutput, ZoneOutput,
+    BudgetOutput, DriftOutput, HistoryOutput, ObjectDriftOutput, PlanOutput, PoolDriftOutput, ProviderOutput,
+    RecordOutput, ScopeOutput, ScopeStanding, SourceOutput, WorkloadOutput, ZoneOutput,
 };
+use netstead_model::Span;
 
 use super::{Audience, Row, text};
 
@@ -71,7 +72,7 @@ fn scope_cells(source: &SourceOutput, scope: &ScopeOutput, look: Audience) -> Ve
 impl Row for ProviderOutput {
     const COLUMNS: Columns = (
         &["NAME", "TYPE", "STATE", "OWNED", "PENDING", "PARKED", "BLOCKED", "LAST PASS"],
-        &["DRIFT", "MODE", "SERVER", "ZONES", "GENERATION", "OUTCOME", "ERROR"],
+        &["DRIFT", "MODE", "SERVER", "ZONES", "GENERATION", "OUTCOME", "BUDGET", "ERROR"],
     );
 
     fn cells(&self, look: Audience) -> Vec<String> {
@@ -90,6 +91,7 @@ impl Row for ProviderOutput {
             self.zones.join(" "),
             self.generation.to_string(),
             self.pass.as_ref().map(|pass| pass.outcome.clone()).unwrap_or_default(),
+            self.budget.as_ref().map(budget).unwrap_or_default(),
             text(self.error.as_ref()),
         ]
     }
@@ -97,6 +99,13 @@ impl Row for ProviderOutput {
     fn name(&self) -> String {
         self.name.clone()
     }
+}
+
+/// `17 of 1200 requests in 5m`
+pub(crate) fn budget(budget: &BudgetOutput) -> String {
+    let BudgetOutput { made, limit, window_seconds, wait_seconds } = budget;
+    let wait = wait_seconds.map(|wait| format!(", waits {}", Span::from_secs(wait))).unwrap_or_default();
+    format!("{made} of {limit} requests in {}{wait}", Span::from_secs(*window_seconds))
 }
 
 /// What a person would say first.
@@ -120,14 +129,15 @@ impl Row for PlanOutput {
     );
 
     fn cells(&self, _: Audience) -> Vec<String> {
+        let objects = self.objects.clone().unwrap_or_default();
         vec![
             self.provider.clone(),
             self.generation.to_string(),
-            self.changes.len().to_string(),
+            (self.changes.len() + objects.changes.len()).to_string(),
             self.parked.as_ref().map_or(0, |parked| parked.changes).to_string(),
-            self.blocked.len().to_string(),
-            self.kept.len().to_string(),
-            self.drift.len().to_string(),
+            (self.blocked.len() + objects.blocked.len()).to_string(),
+            (self.kept.len() + objects.kept.len()).to_string(),
+            (self.drift.len() + objects.drift.len()).to_string(),
             self.mode.to_string(),
             self.hash.clone(),
             self.parked.as_ref().map(|parked| parked.hash.clone()).unwrap_or_default(),
@@ -221,7 +231,7 @@ impl Row for HistoryOutput {
             format!("{:.0}", self.at),
             self.what.to_string(),
             text(self.provider.as_ref().or(self.source.as_ref())),
-            text(self.name.as_ref().or(self.zone.as_ref())),
+            text(self.name.as_ref().or(self.zone.as_ref()).or(self.object.as_ref())),
             self.text.clone(),
             self.generation.map(|generation| generation.to_string()).unwrap_or_default(),
             text(self.zone.as_ref()),
@@ -234,6 +244,45 @@ impl Row for HistoryOutput {
 
     fn name(&self) -> String {
         self.id.clone()
+    }
+}
+
+impl Row for PoolDriftOutput {
+    const COLUMNS: Columns = (&["POOL", "KEY", "ADDRESS", "DRIFT", "WHY"], &["STRAY", "BACKEND KEY"]);
+
+    fn cells(&self, _: Audience) -> Vec<String> {
+        let or_empty = |text: &Option<String>| text.clone().unwrap_or_default();
+        vec![
+            self.pool.clone(),
+            or_empty(&self.key),
+            or_empty(&self.address),
+            self.kind.clone(),
+            self.reason.clone(),
+            self.stray.map(|stray| stray.to_string()).unwrap_or_default(),
+            or_empty(&self.backend_key),
+        ]
+    }
+
+    fn name(&self) -> String {
+        self.key.clone().unwrap_or_else(|| self.pool.clone())
+    }
+}
+
+impl Row for ObjectDriftOutput {
+    const COLUMNS: Columns = (&["PROVIDER", "OBJECT", "FIELD", "FOUND", "WANTED"], &[]);
+
+    fn cells(&self, _: Audience) -> Vec<String> {
+        vec![
+            self.provider.clone(),
+            self.object.clone(),
+            text(self.field.as_ref()),
+            text(self.found.as_ref()),
+            text(self.wanted.as_ref()),
+        ]
+    }
+
+    fn name(&self) -> String {
+        self.object.clone()
     }
 }
 

@@ -5,7 +5,11 @@ use reqwest::Method;
 use serde_json::json;
 
 use super::nodes::Nodes;
-use crate::{resolve, sandbox::SOON};
+use crate::{
+    external_dns::{WWW, ask},
+    resolve,
+    sandbox::SOON,
+};
 
 #[test]
 fn any_node_serves_addresses_names_and_events() {
@@ -198,4 +202,45 @@ fn a_node_that_follows_passes_on_the_events_of_the_leaders_engine() {
     let line = shown.wait_for_line(r#""name":"www.home.test""#, SOON).unwrap();
     assert!(line.contains(r#""of":"engine""#), "{line}");
     shown.kill().unwrap();
+}
+
+#[test]
+fn external_dns_may_call_any_node() {
+    let port = netstead_testkit::free_port().unwrap();
+    // All nodes are on one machine here, so only one of them gets the port: the first that starts.
+    let Some(mut nodes) = Nodes::start("[dns.own]\ntype = \"builtin\"\ndomains = [\"apps.test\"]\n") else {
+        return;
+    };
+    let [one, _] = nodes.followers();
+    let leader = nodes.leader();
+    for (node, port) in [(one, port), (leader, 0)] {
+        let file = nodes.sandboxes[node].path().join("netstead.toml");
+        let text = std::fs::read_to_string(&file).unwrap();
+        let table = format!(
+            "[external_dns.k8s]\nlisten = \"127.0.0.1:{port}\"\ndomains = [\"apps.test\"]\ntoken = \"s3cret\"\n"
+        );
+        let sign = "Configuration read again; it is in force.";
+        std::fs::write(&file, format!("{text}{table}")).unwrap();
+        let server = &mut nodes.servers[node];
+        server.signal("HUP").unwrap();
+        assert!(wait_until(SOON, || server.log().contains(sign).then_some(())).is_some(), "{}", server.log());
+    }
+    assert_eq!(ask(port, "GET", "/", "").0, 200);
+    let create = format!(r#"{{"create":[{WWW}]}}"#);
+    assert_eq!(ask(port, "POST", "/records", &create), (204, String::new()));
+    let (status, held) = ask(port, "GET", "/records", "");
+    assert!(status == 200 && held.contains("www.apps.test"), "{status} {held}");
+    for node in 0..3 {
+        resolve::until(&["192.0.2.1"], || resolve::a(nodes.sandboxes[node].dns(), "www.apps.test"));
+    }
+    // The leader goes. The node answers itself if it leads now, or sends the call to the new leader, or says 503.
+    nodes.servers[leader].kill().unwrap();
+    let delete = format!(r#"{{"delete":[{WWW}]}}"#);
+    let done = wait_until(SOON, || {
+        let (status, body) = ask(port, "POST", "/records", &delete);
+        assert!([204, 503].contains(&status), "{status} {body}");
+        // A leader without the table does not take its records.
+        (status == 204 || body.contains("is not in the configuration")).then_some(())
+    });
+    assert!(done.is_some());
 }

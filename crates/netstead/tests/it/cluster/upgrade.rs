@@ -27,7 +27,7 @@ fn can_pretend() -> bool {
 }
 
 fn says_what_to_do(text: &str) -> bool {
-    text.contains("this store has format 3") && text.contains("hint: start the version")
+    text.contains("this store has format 4") && text.contains("hint: start the version")
 }
 
 /// It has ended by itself and has said why.
@@ -45,7 +45,7 @@ fn end(server: &mut Process) {
 fn a_program_that_is_older_than_the_store_is_refused() {
     let Some(nodes) = Nodes::start("") else { return };
     let format = || nodes.etcd.ctl(&["get", "--print-value-only", "/netstead/kv/meta/format"]).unwrap();
-    assert_eq!(wait_until(SOON, || Some(format()).filter(|format| format == "2\n")).as_deref(), Some("2\n"));
+    assert_eq!(wait_until(SOON, || Some(format()).filter(|format| format == "3\n")).as_deref(), Some("3\n"));
     // Members of another version: one older and one newer than we are.
     let member = |id: &str, format: u32| {
         let value = format!(
@@ -67,7 +67,7 @@ fn a_program_that_is_older_than_the_store_is_refused() {
     assert!(sandbox.netstead(["store", "check"]).err.contains("all well"));
 
     // The others were upgraded.
-    nodes.etcd.ctl(&["put", "/netstead/kv/meta/format", "3"]).unwrap();
+    nodes.etcd.ctl(&["put", "/netstead/kv/meta/format", "4"]).unwrap();
     let late = Sandbox::empty();
     std::fs::copy(sandbox.path().join("netstead.toml"), late.path().join("netstead.toml")).unwrap();
     let mut command = late.command();
@@ -98,7 +98,7 @@ fn a_node_that_runs_and_has_become_too_old_ends_and_never_leads() {
     for node in [new, runs, sleeps] {
         end(&mut nodes.servers[node]);
     }
-    nodes.sandboxes[new].set(FORMAT, "3");
+    nodes.sandboxes[new].set(FORMAT, "4");
     start(&mut nodes, new);
     assert_eq!(nodes.leader(), new);
     for node in [runs, sleeps] {
@@ -106,7 +106,7 @@ fn a_node_that_runs_and_has_become_too_old_ends_and_never_leads() {
     }
     let again = nodes.claim(runs, "web");
     assert_eq!(again.address(), web.address());
-    assert_eq!(kept(&nodes, "meta/format"), "2\n", "two members understand no more");
+    assert_eq!(kept(&nodes, "meta/format"), "3\n", "two members understand no more");
 
     // The older ones are forgotten while they are there, and one of them sleeps.
     let cluster = nodes.ask(new, Method::GET, "/cluster", None).body;
@@ -120,7 +120,7 @@ fn a_node_that_runs_and_has_become_too_old_ends_and_never_leads() {
     for node in [runs, sleeps] {
         nodes.sandboxes[new].does(&format!("cluster remove {}", ids[nodes.sandboxes[node].url().as_str()]));
     }
-    let raised = wait_until(SOON, || (kept(&nodes, "meta/format") == "3\n").then_some(()));
+    let raised = wait_until(SOON, || (kept(&nodes, "meta/format") == "4\n").then_some(()));
     assert!(raised.is_some(), "nobody holds it up any more");
     assert_refused(&mut nodes.servers[runs], AT_ONCE);
 
@@ -134,7 +134,7 @@ fn a_node_that_runs_and_has_become_too_old_ends_and_never_leads() {
 
     // Upgraded, both are welcome.
     for node in [runs, sleeps] {
-        nodes.sandboxes[node].set(FORMAT, "3");
+        nodes.sandboxes[node].set(FORMAT, "4");
         start(&mut nodes, node);
         assert_eq!(nodes.claim(node, "web").address(), web.address());
     }
@@ -153,7 +153,7 @@ fn a_command_that_waited_for_the_lead_looks_again_before_it_writes() {
     std::thread::sleep(Duration::from_secs(3));
     assert!(waits.running(), "{}", waits.log());
     server.signal("STOP").unwrap();
-    etcd.ctl(&["put", "/netstead/kv/meta/format", "3"]).unwrap();
+    etcd.ctl(&["put", "/netstead/kv/meta/format", "4"]).unwrap();
     let written =
         || ["ledger/", "access/"].map(|keys| etcd.ctl(&["get", "--prefix", &format!("/netstead/kv/{keys}")]));
     let before = written().map(Result::unwrap);
@@ -185,12 +185,12 @@ impl Claims {
     }
 }
 
-/// Every node that runs comes to see a store of this format, and so many members that understand 3.
+/// Every node that runs comes to see a store of this format, and so many members that understand 4.
 fn assert_formats(nodes: &raft::Nodes, format: u64, newer: usize) {
     let seen_by = |node: usize| {
         let (_, cluster) = nodes.ask(node, Method::GET, "/cluster", None);
         let members = cluster["members"].as_array().into_iter().flatten();
-        (cluster["format"].as_u64().unwrap_or(0), members.filter(|member| member["format"] == 3).count())
+        (cluster["format"].as_u64().unwrap_or(0), members.filter(|member| member["format"] == 4).count())
     };
     for node in 0..3 {
         let agreed = wait_until(SOON, || (seen_by(node) == (format, newer)).then_some(()));
@@ -212,18 +212,18 @@ fn a_cluster_is_upgraded_node_by_node_and_then_refuses_the_old_version() {
     let order = [(leader + 1) % 3, (leader + 2) % 3, leader];
     for (upgraded, node) in order.into_iter().enumerate() {
         let other = (node + 1) % 3;
-        assert_formats(&nodes, 2, upgraded);
+        assert_formats(&nodes, 3, upgraded);
         let mut server = nodes.servers[node].take().unwrap();
         server.terminate().unwrap();
         claims.make(&nodes, other);
         assert_eq!(server.wait(SOON).unwrap().code(), Some(0));
-        nodes.sandboxes[node].set(FORMAT, "3");
+        nodes.sandboxes[node].set(FORMAT, "4");
         nodes.servers[node] = Some(run(&nodes.sandboxes[node]));
         claims.make(&nodes, other);
         nodes.ready(node);
         claims.make(&nodes, node);
     }
-    assert_formats(&nodes, 3, 3);
+    assert_formats(&nodes, 4, 3);
     for node in 0..3 {
         claims.assert_at(&nodes, node);
     }
@@ -232,9 +232,9 @@ fn a_cluster_is_upgraded_node_by_node_and_then_refuses_the_old_version() {
     // Nobody goes back to the old version.
     let back = order[0];
     end(&mut nodes.servers[back].take().unwrap());
-    nodes.sandboxes[back].set(FORMAT, "2");
-    assert_refused(&mut run(&nodes.sandboxes[back]), SOON);
     nodes.sandboxes[back].set(FORMAT, "3");
+    assert_refused(&mut run(&nodes.sandboxes[back]), SOON);
+    nodes.sandboxes[back].set(FORMAT, "4");
     nodes.servers[back] = Some(run(&nodes.sandboxes[back]));
     nodes.ready(back);
     claims.make(&nodes, back);
@@ -247,12 +247,12 @@ fn no_command_touches_a_store_that_is_newer_than_the_program() {
         return;
     }
     let mut sandbox = Sandbox::empty();
-    sandbox.set(FORMAT, "3");
+    sandbox.set(FORMAT, "4");
     sandbox.start(&[]);
     sandbox.does("pool create lan --range 10.0.3.1-10.0.3.9");
     let web = sandbox.does("claim lan web");
     sandbox.stop();
-    sandbox.set(FORMAT, "2");
+    sandbox.set(FORMAT, "3");
     for line in [
         "store check --local",
         "store check --repair --local",
@@ -269,23 +269,23 @@ fn no_command_touches_a_store_that_is_newer_than_the_program() {
     }
 
     // The newer one can do all of it.
-    sandbox.set(FORMAT, "3");
+    sandbox.set(FORMAT, "4");
     sandbox.does("store check --repair --local --data-dir data");
     sandbox.does("store backup whole.backup --local --data-dir data");
     sandbox.does("store migrate elsewhere --data-dir data");
     assert_eq!(sandbox.does("claim lan web --local --data-dir elsewhere"), web);
 
     // Nor is what the newer one saved put into another store by the older one.
-    sandbox.set(FORMAT, "2");
+    sandbox.set(FORMAT, "3");
     let said = sandbox.fails("store restore whole.backup --data-dir restored");
     assert!(
         said.err
-            .contains("is of a store of format 3, and this version of Netstead understands formats up to 2"),
+            .contains("is of a store of format 4, and this version of Netstead understands formats up to 3"),
         "{}",
         said.err
     );
     assert!(said.err.contains("hint: upgrade Netstead"), "{}", said.err);
-    sandbox.set(FORMAT, "3");
+    sandbox.set(FORMAT, "4");
     sandbox.does("store restore whole.backup --data-dir restored");
     assert_eq!(sandbox.does("claim lan web --local --data-dir restored"), web);
 }

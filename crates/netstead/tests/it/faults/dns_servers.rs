@@ -11,7 +11,7 @@ use netstead_client::{
     ClaimQuery,
     types::{ClaimInput, PoolInput},
 };
-use netstead_testkit::{Bind, PowerDns, TsigKey, history::History, wait_until};
+use netstead_testkit::{AdGuardVersion, Bind, FakeAdGuard, PowerDns, TsigKey, history::History, wait_until};
 use tokio::task::block_in_place;
 
 use super::{
@@ -31,6 +31,9 @@ pub(crate) const DOMAIN: &str = "home.test";
 /// In how much time a server that cannot refuse a late write holds what it should.
 const BACK: Duration = Duration::from_secs(10);
 
+/// How long the slow server takes for each record, one call after the other.
+const SLOW: Duration = Duration::from_millis(40);
+
 /// The pool of what is claimed beside what the clients claim.
 const PROBES: &str = "probes";
 
@@ -38,12 +41,17 @@ const PROBES: &str = "probes";
 pub(crate) struct DnsServers {
     bind: Bind,
     powerdns: PowerDns,
+    /// Takes one record per call, slowly. It has no fence and no marks.
+    slow: FakeAdGuard,
 }
 
 impl DnsServers {
     /// `None` where they are not installed.
     pub(crate) fn start(host: Ipv4Addr) -> Option<Self> {
-        Some(Self { bind: Bind::start_at(host, &[DOMAIN])?, powerdns: PowerDns::start_at(host, &[DOMAIN])? })
+        let (bind, powerdns) = (Bind::start_at(host, &[DOMAIN])?, PowerDns::start_at(host, &[DOMAIN])?);
+        let slow = FakeAdGuard::start_at(host, AdGuardVersion::V0_107_79);
+        slow.http().set_delay(SLOW);
+        Some(Self { bind, powerdns, slow })
     }
 
     /// What each node is told of them, and of its own nameserver.
@@ -54,10 +62,13 @@ impl DnsServers {
              [dns.bind]\ntype = \"rfc2136\"\nservers = [\"{}\"]\ntsig_name = \"{name}\"\n\
              tsig_algorithm = \"{algorithm}\"\ntsig_secret = \"{secret}\"\ndomains = [\"{DOMAIN}\"]\nreverse = false\n\
              [dns.pdns]\ntype = \"powerdns\"\nurl = \"{}\"\napi_key = \"{}\"\ndomains = [\"{DOMAIN}\"]\n\
-             reverse = false\n",
+             reverse = false\n\
+             [dns.slow]\ntype = \"adguard\"\nurl = \"{}\"\nuser = \"netstead\"\npassword = \"netstead-test\"\n\
+             domains = [\"{DOMAIN}\"]\nreverse = false\ninterval = \"5s\"\n",
             self.bind.address(),
             self.powerdns.api_url(),
             self.powerdns.api_key(),
+            self.slow.http().url(),
         )
     }
 
@@ -127,6 +138,17 @@ impl DnsServers {
             ("BIND", self.bind.address(), self.bind.key().clone()),
             ("PowerDNS", self.powerdns.address(), self.powerdns.key().clone()),
         ];
+        let rewrites = || {
+            let all = self.slow.rewrites().into_iter();
+            let mut all: Vec<String> = all.map(|(name, answer, _)| format!("{name} A {answer}")).collect();
+            all.sort();
+            all
+        };
+        // At most everything is to be removed and everything to be added.
+        let calls = u32::try_from(rewrites().len() + wanted.len()).unwrap();
+        let same =
+            block_in_place(|| wait_until(BACK + 2 * SLOW * calls, || (rewrites() == wanted).then_some(())));
+        assert!(same.is_some(), "the slow server wanted {wanted:#?}, got {:#?}", rewrites());
         let nodes: Vec<SocketAddr> = cluster.nodes().iter().map(Node::dns).collect();
         // On a thread of its own: what looks at zones blocks.
         let looked = thread::spawn(move || {
