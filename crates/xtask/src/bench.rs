@@ -33,6 +33,8 @@ enum Bench {
     Ledger,
     /// Names: planning, into PowerDNS beside bare requests, and answers beside those of Knot.
     Names,
+    /// Providers: names into each kind of DNS server, beside the same calls sent bare.
+    Providers,
     /// Stores: durable claims on each of them, beside what the engine below does by itself.
     Stores,
     /// Docker: from a container's start to the answer for its name.
@@ -44,6 +46,7 @@ impl Bench {
         match self {
             Self::Ledger => "ledger",
             Self::Names => "names",
+            Self::Providers => "providers",
             Self::Stores => "stores",
             Self::Docker => "docker",
         }
@@ -54,6 +57,7 @@ impl Bench {
         match self {
             Self::Ledger => "bench --package netstead --bench ledger --",
             Self::Names => "bench --package netstead --bench names --",
+            Self::Providers => "bench --package netstead --bench providers --",
             Self::Stores => "bench --package netstead --bench stores --",
             Self::Docker => "bench --package netstead --bench docker --",
         }
@@ -70,7 +74,7 @@ pub(crate) fn measure(options: &Options) -> Result<bool> {
     }
     match options.what {
         Bench::Ledger => {}
-        Bench::Names => needs::provide(needs::BENCH, options.yes)?,
+        Bench::Names | Bench::Providers => needs::provide(needs::BENCH, options.yes)?,
         Bench::Stores => needs::provide(needs::STORES, options.yes)?,
         Bench::Docker => needs::provide(needs::DOCKER, options.yes)?,
     }

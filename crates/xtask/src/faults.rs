@@ -49,12 +49,19 @@ impl Options {
     fn modules(&self) -> Vec<&'static str> {
         let etcd = ["faults::etcd_", "faults::names_on_etcd"];
         let raft = ["faults::raft", "faults::names_on_raft"];
+        let backend = "cluster::branch_office";
         let stores = match self.store {
             Some(Store::Etcd) => vec![etcd],
             Some(Store::Raft) => vec![raft],
             None => vec![etcd, raft],
         };
-        stores.into_iter().flat_map(|both| both.into_iter().skip(usize::from(self.names))).collect()
+        let mut modules: Vec<_> =
+            stores.into_iter().flat_map(|both| both.into_iter().skip(usize::from(self.names))).collect();
+        // It has faults of its own, on nodes that keep their store themselves.
+        if !self.names && self.only.is_none() && !matches!(self.store, Some(Store::Etcd)) {
+            modules.push(backend);
+        }
+        modules
     }
 }
 

