@@ -13,10 +13,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("ledger", &["model", "store"]),
     ("sources", &["model", "settings", "wire"]),
     ("plan", &["model"]),
+    ("client", &["model", "wire"]),
     ("providers", &["model", "settings", "wire", "client"]),
     ("nameserver", &["model", "settings", "wire", "store"]),
     ("engine", &["model", "store", "ledger", "plan"]),
-    ("client", &["model", "wire"]),
     ("api", &["model", "wire", "store", "ledger", "plan", "engine", "client"]),
     (
         "netstead",
