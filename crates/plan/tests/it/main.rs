@@ -16,6 +16,7 @@ mod name_holders;
 mod name_properties;
 mod name_rules;
 mod operator_commands;
+mod plan_bytes;
 mod plan_text;
 mod properties;
 mod proxied;
