@@ -8,6 +8,7 @@
 )]
 
 mod addresses;
+mod backend_claims;
 mod bad_input;
 mod bulk;
 mod claims;

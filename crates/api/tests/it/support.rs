@@ -80,7 +80,7 @@ impl House {
         Self::build(Arc::new(MemoryStore::new()), clock, ServeOptions::new("127.0.0.1:0"), keep, bare).await
     }
 
-    async fn build(
+    pub async fn build(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
         options: ServeOptions,
