@@ -37,6 +37,7 @@ use crate::{
     history::Change,
     keys::Class,
     metrics,
+    pause::Pause,
     provider_loop::{
         LoopHandle, LoopSetup, Pass, PassReport, Snapshot, Stopped, StoredProvider, Undo, Undoing, Waiting,
         Worker, blocking,
@@ -172,7 +173,14 @@ impl Pass for DnsPass {
         let zones = worker.zone_tops();
         let mut wanted = worker.desired(inventory.clone()).await?;
         let doubted;
-        (report.zone_errors, doubted) = worker.refresh_zones(&wanted).await?;
+        (report.zone_errors, doubted) = match worker.refresh_zones(&wanted).await {
+            Ok(read) => read,
+            Err(error) => {
+                // What should be there is known, and shown, all the same.
+                worker.state.desired = Arc::new(wanted);
+                return Err(error.into());
+            }
+        };
         if worker.reclaim_late_values(&doubted).await || worker.zone_tops() != zones {
             wanted = worker.desired(inventory).await?;
         }
@@ -183,9 +191,9 @@ impl Pass for DnsPass {
         Ok(plan)
     }
 
-    fn must_wait(worker: &Worker<Self>, step: &Step) -> bool {
+    fn paused_by(worker: &Worker<Self>, step: &Step) -> Option<Pause> {
         let (shared, about) = (&worker.shared, &worker.about);
-        shared.pauses.holds_zone(&about.name, about.group.as_ref(), &step.zone, shared.now())
+        shared.pauses.of_zone(&about.name, about.group.as_ref(), &step.zone, shared.now())
     }
 
     fn record_intent(worker: &mut Worker<Self>, plan: &Plan) -> Intent {

@@ -159,7 +159,7 @@ fn of_provider(
         && let Some(pause) =
             shared.pauses.of(handle.setup.name(), handle.setup.settings.group.as_ref(), shared.now())
     {
-        said.push(format!("{provider}: paused by {}.", pause.by));
+        said.push(format!("{provider}: {pause}; `{}` ends that.", pause.resume_command()));
     }
     if asked
         && errors

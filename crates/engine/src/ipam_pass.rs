@@ -30,6 +30,7 @@ use crate::{
     engine_state::EngineState,
     fenced_store::FencedStore,
     keys::{self, Class},
+    pause::Pause,
     provider_loop::{
         LoopHandle, LoopSetup, Pass, PassReport, Stopped, StoredProvider, Undo, Undoing, Waiting, Worker,
         blocking,
@@ -196,8 +197,8 @@ impl Pass for IpamPass {
         worker.diff_objects(desired, false).await
     }
 
-    fn must_wait(_worker: &Worker<Self>, _step: &IpamStep) -> bool {
-        false
+    fn paused_by(_worker: &Worker<Self>, _step: &IpamStep) -> Option<Pause> {
+        None
     }
 
     fn record_intent(worker: &mut Worker<Self>, plan: &IpamPlan) -> Self::Intent {

@@ -65,7 +65,7 @@ pub use self::{
     manual_source::{Manual, ManualRecord},
     metrics::{Observer, Tally},
     pause::{Pause, Scope},
-    provider_loop::{PassReport, ProviderPlan},
+    provider_loop::{HeldBy, PassReport, ProviderPlan},
     pushed_source::{Pushed, PushedRecord},
     records::{RecordQuery, RecordState, RecordView},
     setup::{IpamSetup, Options, ProviderSetup, PushedSetup, Setup, SourceSetup},

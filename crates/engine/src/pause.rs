@@ -49,6 +49,25 @@ pub struct Pause {
     pub at: Timestamp,
 }
 
+impl fmt::Display for Pause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "paused by {}", self.by)?;
+        self.reason.iter().try_for_each(|reason| write!(f, ": {reason}"))
+    }
+}
+
+impl Pause {
+    /// The command that ends it.
+    pub fn resume_command(&self) -> String {
+        match &self.scope {
+            Scope::All => "netstead resume".to_owned(),
+            Scope::Provider(provider) => format!("netstead resume --provider {provider}"),
+            Scope::Zone(provider, zone) => format!("netstead resume --provider {provider} --zone {zone}"),
+            Scope::Backend(backend) => format!("netstead resume --backend {backend}"),
+        }
+    }
+}
+
 /// All pauses, as the store has them.
 #[derive(Debug)]
 pub(crate) struct Pauses {
@@ -105,12 +124,17 @@ impl Pauses {
         scopes.iter().filter_map(|scope| all.get(scope)).find(|pause| lasts(pause, now)).cloned()
     }
 
-    pub(crate) fn holds_zone(&self, provider: &Ident, group: Option<&Ident>, zone: &Name, now: Now) -> bool {
+    /// The pause that holds back this zone alone.
+    pub(crate) fn of_zone(
+        &self,
+        provider: &Ident,
+        group: Option<&Ident>,
+        zone: &Name,
+        now: Now,
+    ) -> Option<Pause> {
         let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
-        let holds = |name: &Ident| {
-            all.get(&Scope::Zone(name.clone(), zone.clone())).is_some_and(|pause| lasts(pause, now))
-        };
-        names_of(provider, group).any(holds)
+        let of = |name: &Ident| all.get(&Scope::Zone(name.clone(), zone.clone()));
+        names_of(provider, group).filter_map(of).find(|pause| lasts(pause, now)).cloned()
     }
 }
 

@@ -9,6 +9,7 @@
 
 mod carry_out;
 mod events;
+mod held_by;
 mod hold_back;
 mod loop_plan;
 mod pass;
@@ -36,7 +37,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use self::hold_back::Poison;
-pub use self::{loop_plan::ProviderPlan, report::PassReport};
+pub use self::{held_by::HeldBy, loop_plan::ProviderPlan, report::PassReport};
 pub(crate) use self::{
     loop_plan::{LoopPlan, LoopStep},
     pass::{Stopped, blocking},
@@ -52,6 +53,7 @@ use crate::{
     fenced_store::FencedStore,
     history::{EngineEvent, EngineEventKind, Stored},
     keys::Class,
+    pause::Pause,
 };
 
 /// How often a pass follows at once because the one before changed something.
@@ -126,8 +128,8 @@ pub(crate) trait Pass: Sized + Send + Sync + 'static {
         report: &mut PassReport,
     ) -> impl Future<Output = Result<Self::Plan, Stopped>> + Send;
 
-    /// Whether a step must wait for a reason of its own, such as a paused zone.
-    fn must_wait(worker: &Worker<Self>, step: &<Self::Plan as LoopPlan>::Step) -> bool;
+    /// The pause that holds back a step by itself, such as that of its zone.
+    fn paused_by(worker: &Worker<Self>, step: &<Self::Plan as LoopPlan>::Step) -> Option<Pause>;
 
     /// Everything the plan will write is ours from now on; the store learns it next.
     fn record_intent(worker: &mut Worker<Self>, plan: &Self::Plan) -> Self::Intent;

@@ -46,11 +46,13 @@ pub enum RecordState {
     Drift,
     /// Foreign, beside ours.
     Foreign,
+    /// Ours, and the server cannot be read now.
+    Unknown,
 }
 
 impl RecordState {
-    pub const ALL: [Self; 6] =
-        [Self::Ok, Self::Pending, Self::Parked, Self::Blocked, Self::Drift, Self::Foreign];
+    pub const ALL: [Self; 7] =
+        [Self::Ok, Self::Pending, Self::Parked, Self::Blocked, Self::Drift, Self::Foreign, Self::Unknown];
 }
 
 impl fmt::Display for RecordState {
@@ -62,6 +64,7 @@ impl fmt::Display for RecordState {
             Self::Blocked => "blocked",
             Self::Drift => "drift",
             Self::Foreign => "foreign",
+            Self::Unknown => "unknown",
         })
     }
 }
@@ -99,8 +102,9 @@ impl RecordQuery {
 /// Records in the order of their places. Only the names that are listed are looked at, and those that filters pass over.
 pub(crate) fn list(shared: &EngineState, query: &RecordQuery) -> Vec<RecordView> {
     let looks = provider_records(shared, query.provider.as_ref());
-    // Whatever is not simply as it should be is noted.
-    let noted_only = query.state.is_some_and(|state| state != RecordState::Ok);
+    // Values of all other states are in the index.
+    let noted_only =
+        query.state.is_some_and(|state| !matches!(state, RecordState::Ok | RecordState::Unknown));
     let limit = query.limit.unwrap_or(usize::MAX);
     let mut from = match (&query.name, &query.after) {
         (Some(name), _) => Some(name.clone()),
@@ -225,7 +229,8 @@ fn written_state(view: Option<&RecordView>) -> (WrittenState, Option<String>) {
     match view.map(|view| view.state) {
         Some(RecordState::Ok) => (WrittenState::Written, None),
         Some(RecordState::Parked | RecordState::Blocked) => (WrittenState::Refused, why()),
-        None | Some(RecordState::Pending | RecordState::Drift | RecordState::Foreign) => {
+        None
+        | Some(RecordState::Pending | RecordState::Drift | RecordState::Foreign | RecordState::Unknown) => {
             (WrittenState::Pending, None)
         }
     }

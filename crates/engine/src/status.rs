@@ -105,6 +105,8 @@ pub struct ProviderStatus {
     pub ipam: bool,
     pub paused: Option<Pause>,
     pub error: Option<String>,
+    /// The last pass could not read the server: the plan that is known is older than the error.
+    pub unread: bool,
     /// Zones that may hold something else than what is known of them; they are read before anything else is planned there.
     pub doubtful: usize,
     /// The requests that may still be made, on a server that limits them.
@@ -262,6 +264,7 @@ fn provider(shared: &EngineState, handle: &ProviderHandle) -> ProviderStatus {
         budget: handle.setup.provider.budget(),
         last: seen.last,
         error: seen.error,
+        unread: seen.unread,
     }
 }
 
@@ -301,6 +304,7 @@ fn ipam(shared: &EngineState, handle: &IpamHandle) -> ProviderStatus {
         budget: None,
         last: seen.last,
         error: seen.error,
+        unread: seen.unread,
     }
 }
 

@@ -8,8 +8,8 @@ use netstead_client::types::{
     RejectionOutput, ScopeOutput, ScopeStanding, SourceKind, SourceOutput, SourceView, WorkloadOutput,
 };
 use netstead_engine::{
-    DetachedStatus, EngineStatus, ManualRecord, PassReport, Pause, ProviderPlan, ProviderStatus, RecordState,
-    RecordView, Scope, ScopeStatus, SourceStatus, WaitingSource, WorkloadView,
+    DetachedStatus, EngineStatus, HeldBy, ManualRecord, PassReport, Pause, ProviderPlan, ProviderStatus,
+    RecordState, RecordView, Scope, ScopeStatus, SourceStatus, WaitingSource, WorkloadView,
 };
 use netstead_model::{Content, Facts, Name, RequestBudget, Span, View};
 use netstead_plan::{Mode, Presence, RetiredBy, Standing, Suspicion};
@@ -166,6 +166,7 @@ pub(crate) fn last_pass(one: &ProviderStatus) -> Option<PassOutput> {
         took_ms: millis(last.took),
         outcome: last.outcome.clone(),
         ok: one.error.is_none(),
+        guarded: one.parked.is_some() || (one.paused.is_some() && one.pending > 0),
     })
 }
 
@@ -203,13 +204,16 @@ pub(crate) fn pass(report: &PassReport, at: Timestamp) -> PassOutput {
         (report.changed, "found otherwise than expected"),
         (report.rejected, "rejected"),
         (report.unknown, "not known whether changed"),
-        (report.held, "held back"),
     ];
     let mut said: Vec<String> = counts
         .iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!("{count} {what}"))
         .collect();
+    if report.held > 0 {
+        let why = report.held_by.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+        said.push(format!("{} held back{why}", report.held));
+    }
     said.extend(report.zone_errors.iter().map(|(zone, error)| format!("{zone} left out: {error}")));
     said.extend(
         report
@@ -224,7 +228,10 @@ pub(crate) fn pass(report: &PassReport, at: Timestamp) -> PassOutput {
         None => said.join(", "),
     };
     let ok = report.error.is_none() && report.zone_errors.is_empty() && report.rejected + report.unknown == 0;
-    PassOutput { provider: report.provider.to_string(), at, took_ms: millis(report.took), outcome, ok }
+    let paused = matches!(report.held_by, Some(HeldBy::Pause(_)));
+    let guarded = paused || report.plan.as_ref().and_then(ProviderPlan::parked).is_some();
+    let provider = report.provider.to_string();
+    PassOutput { provider, at, took_ms: millis(report.took), outcome, ok, guarded }
 }
 
 fn millis(took: Duration) -> u64 {
@@ -273,6 +280,7 @@ fn record_state(state: RecordState) -> types::RecordState {
         RecordState::Blocked => types::RecordState::Blocked,
         RecordState::Drift => types::RecordState::Drift,
         RecordState::Foreign => types::RecordState::Foreign,
+        RecordState::Unknown => types::RecordState::Unread,
     }
 }
 

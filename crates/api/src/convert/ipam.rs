@@ -60,6 +60,8 @@ pub(crate) fn output(mut plan: IpamPlan, status: Option<&ProviderStatus>, now: N
         kept: Vec::new(),
         drift: Vec::new(),
         objects: Some(objects),
+        error: None,
+        paused: None,
         text: plan.at(now),
     }
 }

@@ -44,8 +44,51 @@ pub(crate) fn output(mut plan: Plan, status: Option<&ProviderStatus>, now: Now) 
         kept: kept(&plan, now),
         drift: drift(&plan),
         objects: None,
+        error: None,
+        paused: None,
         text: plan.at(now).to_string(),
     }
+}
+
+/// The entry of a provider that has no plan, because its server was never read.
+pub(crate) fn never_read(status: &ProviderStatus, observed: bool) -> PlanOutput {
+    PlanOutput {
+        provider: status.name.to_string(),
+        mode: if observed { types::Mode::Observe } else { mode(status.mode) },
+        hash: String::new(),
+        generation: status.generation,
+        changes: Vec::new(),
+        parked: None,
+        parked_changes: Vec::new(),
+        blocked: Vec::new(),
+        kept: Vec::new(),
+        drift: Vec::new(),
+        objects: None,
+        error: Some("it is being read for the first time".to_owned()),
+        paused: None,
+        text: String::new(),
+    }
+}
+
+/// Puts before a plan what a person must know to read it: that the server cannot be read, or that a pause holds it back.
+pub(crate) fn with_state(mut plan: PlanOutput, status: &ProviderStatus) -> PlanOutput {
+    let mut lines = Vec::new();
+    if status.unread {
+        plan.error = status.error.clone().or(plan.error);
+    }
+    if let Some(error) = &plan.error {
+        let since = if plan.text.is_empty() { "" } else { "; what follows was planned before" };
+        lines.push(format!("{} cannot be read: {error}{since}", plan.provider));
+    }
+    if let Some(pause) = &status.paused {
+        let paused = format!("{pause}; `{}` ends that", pause.resume_command());
+        lines.push(format!("{} is {paused}", plan.provider));
+        plan.paused = Some(paused);
+    }
+    if !lines.is_empty() {
+        plan.text = lines.into_iter().map(|line| line + "\n").chain([plan.text]).collect();
+    }
+    plan
 }
 
 pub(crate) fn change(zone: &Name, name: &Name, line: &Line, guard: Option<&str>) -> ChangeOutput {

@@ -1,10 +1,10 @@
 //! Plans: list, show, apply, approve.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use axum::http::StatusCode;
 use netstead_client::types::{ApplyInput, ApplyOutput, Page, PlanOutput};
-use netstead_engine::EngineError;
+use netstead_engine::{EngineError, ProviderStatus};
 use netstead_ledger::Freshness;
 use netstead_model::Ident;
 
@@ -52,19 +52,15 @@ pub(crate) async fn get(
 ) -> Result<Answer<PlanOutput>, Failure> {
     let (engine, scope) = (session.engine()?, session.name_scope(Freshness::Stale).await?);
     scoped::check_provider(&engine, &scope, &provider)?;
-    if !engine.status().providers.iter().any(|one| one.name == provider) {
-        return Err(EngineError::NoSuchProvider { name: provider }.into());
-    }
+    let status = engine.status().providers.into_iter().find(|one| one.name == provider);
+    let Some(status) = status else { return Err(EngineError::NoSuchProvider { name: provider }.into()) };
     match plans(&session, &scope, Some(&provider))?.into_iter().next() {
-        Some(plan) => Ok(Answer::ok(plan)),
-        None => Err(Failure::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "not-ready",
-            format!(
-                "`{provider}` has made no plan yet: the server could not be read, or has just been asked"
-            ),
-        )
-        .retry_after(Duration::from_secs(1))),
+        Some(plan) if status.last.is_some() || !plan.hash.is_empty() => Ok(Answer::ok(plan)),
+        _ => {
+            let said = format!("`{provider}` is being read for the first time");
+            let failure = Failure::new(StatusCode::SERVICE_UNAVAILABLE, "not-ready", said);
+            Err(failure.retry_after(Duration::from_secs(1)))
+        }
     }
 }
 
@@ -79,16 +75,23 @@ fn plans(
     let plans = scoped::plans(&engine, &status, scope).into_iter();
     let plans = plans.filter(|(name, _)| provider.is_none_or(|provider| provider == name));
     let shown = |name: &Ident| status.providers.iter().find(|one| one.name == *name);
-    let output = |(name, plan): (Ident, netstead_plan::Plan)| convert::plan::output(plan, shown(&name), now);
-    let mut outputs: Vec<PlanOutput> = plans.map(output).collect();
-    let systems = engine.ipam_plans().into_iter().filter(|(name, _)| shown(name).is_some());
-    let systems = systems.filter(|(name, _)| provider.is_none_or(|provider| provider == name));
-    outputs.extend(
-        systems.map(|(name, plan)| {
-            convert::ipam::output(std::sync::Arc::unwrap_or_clone(plan), shown(&name), now)
-        }),
-    );
-    Ok(outputs)
+    let output = |(name, plan): (Ident, netstead_plan::Plan)| {
+        let output = convert::plan::output(plan, shown(&name), now);
+        (name, output)
+    };
+    let mut outputs: BTreeMap<Ident, PlanOutput> = plans.map(output).collect();
+    outputs.extend(engine.ipam_plans().into_iter().map(|(name, plan)| {
+        let output = convert::ipam::output(Arc::unwrap_or_clone(plan), shown(&name), now);
+        (name, output)
+    }));
+    // A server that cannot be read has no plan, or an old one: that is said, not passed over.
+    let meant = status.providers.iter().filter(|one| provider.is_none_or(|provider| *provider == one.name));
+    let with_state = |one: &ProviderStatus| {
+        let plan = outputs.remove(&one.name);
+        let plan = plan.unwrap_or_else(|| convert::plan::never_read(one, status.dry_run));
+        convert::plan::with_state(plan, one)
+    };
+    Ok(meant.map(with_state).collect())
 }
 
 /// Looks at the sources, brings the providers in line, and answers when that is done.

@@ -34,6 +34,12 @@ pub struct PlanOutput {
     /// The plan of an IPAM system: objects instead of names. The lists above are empty then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objects: Option<ObjectPlanOutput>,
+    /// Why the server cannot be read. The plan is then the one from before, or an empty one with an empty hash.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Who paused it, with the reason and the command that ends that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<String>,
     /// All of it, as people read it.
     pub text: String,
 }

@@ -150,6 +150,8 @@ open_enum! {
         Blocked = "blocked",
         Drift = "drift",
         Foreign = "foreign",
+        /// It is ours, and the server cannot be read now.
+        Unread = "unknown",
     }
     /// Action of a plan on a value.
     ChangeAction {

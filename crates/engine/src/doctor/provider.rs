@@ -187,8 +187,8 @@ pub(super) fn pass_findings(about: &str, one: &ProviderStatus, asked: bool) -> V
         findings.push(Finding::problem(about, text, hint));
     }
     if let Some(pause) = &one.paused {
-        let hint = "`netstead resume` ends it".to_owned();
-        findings.push(Finding::note(about, format!("{} paused it", pause.by), hint));
+        let hint = format!("`{}` ends that", pause.resume_command());
+        findings.push(Finding::note(about, pause.to_string(), hint));
     }
     findings
 }

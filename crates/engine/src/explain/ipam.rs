@@ -64,7 +64,7 @@ pub(super) fn of_system(
         return;
     }
     if let Some(pause) = shared.pauses.of(provider, None, shared.now()) {
-        said.push(format!("{provider}: paused by {}.", pause.by));
+        said.push(format!("{provider}: {pause}; `{}` ends that.", pause.resume_command()));
     }
     if let Some(error) = seen.error.as_ref().filter(|_| errors) {
         said.push(format!("{provider}: {error}."));

@@ -4,7 +4,7 @@ use netstead_model::UnitOutcome;
 use netstead_plan::Mode;
 use netstead_store::Write;
 
-use super::{LoopPlan, Pass, PassReport, Stopped, Worker};
+use super::{HeldBy, LoopPlan, Pass, PassReport, Stopped, Worker};
 use crate::{
     history::{self, EngineEvent, EngineEventKind, StoredPlanRef},
     keys::{self, Class},
@@ -22,10 +22,12 @@ impl<P: Pass> Worker<P> {
         let planned = plan.steps().len();
         if self.shared.options.dry_run || self.about.mode == Mode::Observe {
             report.held = planned;
+            let why = if self.shared.options.dry_run { HeldBy::DryRun } else { HeldBy::Observe };
+            report.held_by = (planned > 0).then_some(why);
             return Ok(());
         }
         if !by_hand {
-            self.hold_back(&mut plan);
+            report.held_by = self.hold_back(&mut plan);
         }
         report.held = planned - plan.steps().len();
         let before = self.guard.clone();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use netstead_model::UnitOutcome;
 
-use super::{LoopPlan, LoopStep, Pass, PassReport, PlaceOf, Worker};
+use super::{HeldBy, LoopPlan, LoopStep, Pass, PassReport, PlaceOf, Worker};
 use crate::metrics;
 
 /// The longest wait before a rejected change is tried again, in milliseconds.
@@ -22,9 +22,11 @@ pub(super) struct Poison<S> {
 
 impl<P: Pass> Worker<P> {
     /// Removes steps from a plan that must wait: those that are paused, and those the server rejected a short time ago.
-    pub(super) fn hold_back(&mut self, plan: &mut P::Plan) {
+    /// Returns the reason of the first that waits; a pause comes before a rejection, because a person can end it.
+    pub(super) fn hold_back(&mut self, plan: &mut P::Plan) -> Option<HeldBy> {
         let now = self.shared.now();
-        let paused = self.shared.pauses.of(&self.about.name, self.about.group.as_ref(), now).is_some();
+        let mut paused = self.shared.pauses.of(&self.about.name, self.about.group.as_ref(), now);
+        let (all, mut rejected) = (paused.is_some(), false);
         let current: BTreeSet<PlaceOf<P>> = plan.steps().iter().map(LoopStep::place).collect();
         self.poison.retain(|place, _| current.contains(place));
         // A step that needs one that waits, waits too.
@@ -33,7 +35,10 @@ impl<P: Pass> Worker<P> {
             let poison = self.poison.get(&step.place());
             let poison = poison.filter(|poison| poison.step.asks_the_same(step) && now.millis < poison.next);
             let needs = step.needs().iter().any(|need| waits.contains(need));
-            let goes = !paused && poison.is_none() && !needs && !P::must_wait(self, step);
+            rejected |= poison.is_some();
+            let own = if all { None } else { P::paused_by(self, step) };
+            let goes = !all && poison.is_none() && !needs && own.is_none();
+            paused = paused.take().or(own);
             if !goes {
                 waits.insert(step.place());
             }
@@ -42,6 +47,8 @@ impl<P: Pass> Worker<P> {
         if plan.steps().is_empty() {
             plan.set_generation(self.guard.generation);
         }
+        let rejected = rejected.then_some(HeldBy::Rejected);
+        paused.map(HeldBy::Pause).or(rejected).filter(|_| !waits.is_empty())
     }
 
     /// Counts the outcomes of the steps, and remembers the rejected ones.

@@ -77,6 +77,7 @@ impl<P: Pass> Worker<P> {
             seen.last = Some(last);
             seen.rejected = rejected;
             seen.error = error;
+            seen.unread = report.plan.is_none();
             seen.doubtful = self.state.doubtful();
             self.state.publish(&mut seen.view);
             seen.guard = Arc::new(self.guard.clone());

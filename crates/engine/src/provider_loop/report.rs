@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use netstead_model::{Ident, Name};
 
-use super::ProviderPlan;
+use super::{HeldBy, ProviderPlan};
 use crate::metrics::Tally;
 
 /// The result of one pass.
@@ -22,6 +22,8 @@ pub struct PassReport {
     pub not_tried: usize,
     /// Names that wait: paused, observed only, rejected before.
     pub held: usize,
+    /// Why they wait.
+    pub held_by: Option<HeldBy>,
     /// The same by zone, for numbers.
     pub tallies: Vec<Tally>,
     pub took: Duration,
@@ -47,6 +49,7 @@ impl PassReport {
             unknown: 0,
             not_tried: 0,
             held: 0,
+            held_by: None,
             tallies: Vec::new(),
             took: Duration::ZERO,
             error: None,

@@ -28,6 +28,8 @@ pub(crate) struct Snapshot<P: Pass> {
     /// Steps of the newest plan that are not carried out.
     pub(crate) pending: usize,
     pub(crate) error: Option<String>,
+    /// The last pass ended before it had a plan: what the server holds is not known, and `plan` is an older one.
+    pub(crate) unread: bool,
     /// Places that may hold something else than what was read.
     pub(crate) doubtful: usize,
     /// Monotonic time at which the running pass began.
@@ -46,6 +48,7 @@ impl<P: Pass> Default for Snapshot<P> {
             succeeded: None,
             pending: 0,
             error: None,
+            unread: false,
             doubtful: 0,
             passing: None,
             view: P::View::default(),
@@ -64,6 +67,7 @@ impl<P: Pass> Clone for Snapshot<P> {
             succeeded: self.succeeded,
             pending: self.pending,
             error: self.error.clone(),
+            unread: self.unread,
             doubtful: self.doubtful,
             passing: self.passing,
             view: self.view.clone(),

@@ -10,7 +10,10 @@ use netstead_model::{Ident, Name, RecordData};
 use netstead_plan::{Desired, DriftKind, Line, Plan, Reason, Sign};
 
 use super::{RecordState, RecordView, reason_text};
-use crate::dns_pass::{ProviderHandle, ProviderSnapshot};
+use crate::{
+    dns_pass::{ProviderHandle, ProviderSnapshot},
+    status::ZoneStatus,
+};
 
 /// The names that are not as they should be, with their positions in the newest plan. Built once for every plan that is
 /// asked about.
@@ -32,6 +35,12 @@ impl PlanIndex {
         let pending = seen.owned.iter().filter(|(_, values)| values.iter().any(|value| value.pending));
         for (name, _) in pending {
             noted.at(name);
+        }
+        if seen.unread {
+            // No plan says what is missing there.
+            for set in &seen.desired.sets {
+                noted.at(&set.name);
+            }
         }
         let Some(plan) = &seen.plan else { return noted };
         if seen.pending > 0 {
@@ -93,7 +102,14 @@ impl ProviderRecords {
         if self.plan_index.0.contains_key(name) {
             return self.record_states(name).into_values().map(|(state, _)| state).collect();
         }
-        self.seen.owned.of(name).iter().map(|_| RecordState::Ok).collect()
+        let state = self.state_of_confirmed(name);
+        self.seen.owned.of(name).iter().map(|_| state).collect()
+    }
+
+    /// The state of a value that is ours and was written: it is unknown while the server, or the zone, cannot be read.
+    fn state_of_confirmed(&self, name: &Name) -> RecordState {
+        let zone_fails = || self.zone_status(name).is_some_and(|zone| zone.error.is_some());
+        if self.seen.unread || zone_fails() { RecordState::Unknown } else { RecordState::Ok }
     }
 
     /// Everything at a name.
@@ -111,11 +127,15 @@ impl ProviderRecords {
 
     /// The zone of the server that holds a name.
     pub(super) fn zone_of(&self, name: &Name) -> Option<Name> {
+        self.zone_status(name).map(|zone| zone.name.clone())
+    }
+
+    fn zone_status(&self, name: &Name) -> Option<&ZoneStatus> {
         let zones = &self.seen.zones;
         let mut rest = name.as_str();
         loop {
             if let Ok(at) = zones.binary_search_by(|zone| zone.name.as_str().cmp(rest)) {
-                return zones.get(at).map(|zone| zone.name.clone());
+                return zones.get(at);
             }
             rest = rest.split_once('.')?.1;
         }
@@ -123,9 +143,16 @@ impl ProviderRecords {
 
     fn record_states(&self, name: &Name) -> RecordStates {
         let mut found = RecordStates::new();
+        let confirmed = self.state_of_confirmed(name);
         for value in self.seen.owned.of(name) {
-            let state = if value.pending { RecordState::Pending } else { RecordState::Ok };
+            let state = if value.pending { RecordState::Pending } else { confirmed };
             found.insert(value.data.clone(), (state, reason_texts(&value.reasons)));
+        }
+        if self.seen.unread {
+            for value in self.seen.desired.of(name).iter().flat_map(|set| &set.values) {
+                let never_written = || (RecordState::Pending, reason_texts(&value.reasons));
+                found.entry(value.data.clone()).or_insert_with(never_written);
+            }
         }
         if let (Some(plan), Some(places)) = (&self.seen.plan, self.plan_index.0.get(name)) {
             apply_plan_states(plan, places, &mut found);

@@ -1,7 +1,7 @@
 //! Records page by page.
 
 use netstead_engine::{Engine, RecordQuery, RecordState, RecordView};
-use netstead_model::NameSet;
+use netstead_model::{NameSet, ProviderError, RecordType};
 
 use crate::{
     server::Server,
@@ -88,5 +88,33 @@ async fn pages_and_filters_give_what_the_whole_list_has() {
             assert_eq!((records, pending), (known as u64, waiting as u64), "{provider} {zone}");
         }
     }
+    engine.close().await;
+}
+
+#[tokio::test]
+async fn what_a_server_that_cannot_be_read_holds_is_unknown_and_what_it_lacks_is_pending() {
+    let world = World::new();
+    world.source.sees([vm("web", "10.0.0.1")]);
+    let engine = world.start().await;
+    world.minutes(&engine, 1).await;
+    let states = || {
+        let views = engine.records().into_iter().filter(|view| view.kind != RecordType::Ptr);
+        views.map(|view| (view.name.to_string(), view.state, view.ttl.is_some())).collect::<Vec<_>>()
+    };
+    assert_eq!(states(), [("web.example.com".to_owned(), RecordState::Ok, true)]);
+    let gone = ProviderError::Unreachable { server: "lan".into(), reason: "no route to host".into() };
+    *world.server().fails.lock().unwrap() = Some(gone);
+    world.source.sees([vm("web", "10.0.0.1"), vm("db", "10.0.0.2")]);
+    world.minutes(&engine, 1).await;
+    let expected = [("db", RecordState::Pending), ("web", RecordState::Unknown)];
+    let expected = expected.map(|(host, state)| (format!("{host}.example.com"), state, true));
+    assert_eq!(states(), expected);
+    let query = RecordQuery { state: Some(RecordState::Unknown), ..RecordQuery::default() };
+    assert!(engine.list_records(&query).iter().all(|view| view.state == RecordState::Unknown));
+    assert!(!engine.list_records(&query).is_empty());
+    assert!(engine.status().providers[0].unread);
+    *world.server().fails.lock().unwrap() = None;
+    world.minutes(&engine, 5).await;
+    assert!(states().iter().all(|(_, state, _)| *state == RecordState::Ok), "{:?}", states());
     engine.close().await;
 }

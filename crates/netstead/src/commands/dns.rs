@@ -26,7 +26,13 @@ pub(crate) async fn apply(context: &Context, args: &Apply) -> anyhow::Result<Exi
         Some(format @ (Format::Json | Format::Yaml)) => output::document(&done, format)?,
         _ => report(&done),
     }
-    Ok(if done.passes.iter().all(|pass| pass.ok) { Exit::Fine } else { Exit::Error })
+    Ok(if done.passes.iter().any(|pass| !pass.ok) {
+        Exit::Error
+    } else if done.passes.iter().any(|pass| pass.guarded) {
+        Exit::Guarded
+    } else {
+        Exit::Fine
+    })
 }
 
 fn report(done: &ApplyOutput) {

@@ -4,7 +4,7 @@ use std::{fmt::Write as _, time::Duration};
 
 use netstead_client::{
     Client, ClientError,
-    types::{ClusterOutput, ServerRole, ServerState, StatusOutput},
+    types::{ClusterOutput, ProviderOutput, ServerRole, ServerState, StatusOutput},
 };
 use netstead_model::Span;
 use netstead_plan::wrap;
@@ -89,10 +89,10 @@ fn is_screen(format: Option<Format>) -> bool {
     matches!(format, None | Some(Format::Table | Format::Wide))
 }
 
-/// Paused is what a guard does; anything else that a person must do is an error.
+/// A pause and parked changes wait for a person; anything else that a person must do is an error.
 fn verdict(status: &StatusOutput, age: Option<Span>) -> Exit {
-    let parked = status.providers.iter().any(|provider| provider.parked.is_some());
-    if status.paused || parked {
+    let guarded = |provider: &ProviderOutput| provider.parked.is_some() || !provider.paused.is_empty();
+    if status.paused || status.providers.iter().any(guarded) {
         Exit::Guarded
     } else if status.state != ServerState::Ready || !status.todo.is_empty() || age.is_some() {
         Exit::Error

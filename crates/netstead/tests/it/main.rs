@@ -36,6 +36,7 @@ mod flags;
 mod formats;
 mod forwarding;
 mod full_disk;
+mod held_back;
 #[cfg(feature = "docker")]
 mod image;
 mod import;

@@ -1,6 +1,6 @@
 //! The part of the status that lists what a person must do about names.
 
-use netstead_client::types::{ProviderOutput, SourceOutput, SourceView};
+use netstead_client::types::{PauseOutput, ProviderOutput, SourceOutput, SourceView};
 
 /// One sentence per thing, with the command that helps.
 pub(super) fn todo(sources: &[SourceOutput], providers: &[ProviderOutput]) -> Vec<String> {
@@ -39,6 +39,9 @@ fn of_provider(provider: &ProviderOutput) -> Vec<String> {
         let values = many(provider.owned, if provider.ipam { "object" } else { "value" });
         todo.push(format!("Provider `{name}` is no longer configured, and {values} of ours stay there. Configure it again, or forget them with `netstead clean --provider {name} --forget`."));
     }
+    for pause in &provider.paused {
+        todo.push(paused(name, pause));
+    }
     if let Some(error) = &provider.error {
         todo.push(format!("Provider `{name}` fails: {error}. It is tried again; `netstead apply --provider {name}` tries now."));
     }
@@ -69,6 +72,19 @@ fn of_provider(provider: &ProviderOutput) -> Vec<String> {
         ));
     }
     todo
+}
+
+fn paused(name: &str, pause: &PauseOutput) -> String {
+    let zone = pause.zone.as_ref();
+    let what = zone.map_or(format!("Provider `{name}`"), |zone| format!("Zone `{zone}` of `{name}`"));
+    let by = pause.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
+    let reason = pause.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    let until = pause.until.map(|until| format!(" It ends by itself at {until:.0}.")).unwrap_or_default();
+    let provider = pause.provider.as_ref().map(|one| format!(" --provider {one}")).unwrap_or_default();
+    let zone = zone.map(|zone| format!(" --zone {zone}")).unwrap_or_default();
+    format!(
+        "{what} is paused{by}{reason}. Nothing is written there until `netstead resume{provider}{zone}`.{until}"
+    )
 }
 
 fn many(count: u64, what: &str) -> String {

@@ -32,6 +32,8 @@ pub(crate) enum RecordState {
     Drift,
     /// Somebody else's
     Foreign,
+    /// The server cannot be read now
+    Unknown,
 }
 
 impl From<RecordState> for types::RecordState {
@@ -43,6 +45,7 @@ impl From<RecordState> for types::RecordState {
             RecordState::Blocked => Self::Blocked,
             RecordState::Drift => Self::Drift,
             RecordState::Foreign => Self::Foreign,
+            RecordState::Unknown => Self::Unread,
         }
     }
 }

@@ -113,8 +113,8 @@ fn state(provider: &ProviderOutput) -> &'static str {
     match provider {
         ProviderOutput { detached: true, .. } => "detached",
         ProviderOutput { error: Some(_), .. } => "failing",
-        ProviderOutput { parked: Some(_), .. } => "parked",
         ProviderOutput { paused, .. } if !paused.is_empty() => "paused",
+        ProviderOutput { parked: Some(_), .. } => "parked",
         ProviderOutput { rejected: 1.., .. } => "rejected",
         ProviderOutput { in_sync: true, .. } => "in sync",
         ProviderOutput { pass: None, .. } => "starting",
