@@ -47,8 +47,26 @@ pub enum Shape {
     Pairs,
     /// A table with keys of its own, if they are known.
     Table,
+    /// A list of tables with these keys: `[[source.NAME.custom]]`.
+    Tables(Vec<InnerKey>),
     /// Any of these.
     AnyOf(Vec<Shape>),
+}
+
+/// One key of a table in a list of tables.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InnerKey {
+    pub name: &'static str,
+    pub help: String,
+    pub shape: Shape,
+    pub required: bool,
+}
+
+impl From<KeyInfo> for InnerKey {
+    fn from(key: KeyInfo) -> Self {
+        let required = key.is_required();
+        Self { name: key.name, help: key.help, shape: key.shape, required }
+    }
 }
 
 impl KeyInfo {

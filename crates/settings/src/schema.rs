@@ -49,6 +49,23 @@ pub fn shape_schema(shape: &Shape) -> Json {
         }
         Shape::Pairs => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
         Shape::Table => json!({ "type": "object" }),
+        Shape::Tables(keys) => {
+            let properties: Map<String, Json> = keys
+                .iter()
+                .map(|key| {
+                    let mut schema = shape_schema(&key.shape);
+                    if let Some(object) = schema.as_object_mut() {
+                        object.insert("description".into(), Json::from(key.help.as_str()));
+                    }
+                    (key.name.to_owned(), schema)
+                })
+                .collect();
+            let required: Vec<_> = keys.iter().filter(|key| key.required).map(|key| key.name).collect();
+            let table = json!({
+                "type": "object", "properties": properties, "required": required, "additionalProperties": false,
+            });
+            json!({ "type": "array", "items": table })
+        }
         Shape::AnyOf(shapes) => json!({ "anyOf": shapes.iter().map(shape_schema).collect::<Vec<_>>() }),
     }
 }

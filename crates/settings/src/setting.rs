@@ -6,7 +6,7 @@ use netstead_model::{Address, Cidr, Ident, Name, Range, RecordType, Span};
 use serde_json::Value as Json;
 use url::Url;
 
-use crate::{key::Shape, section::Section};
+use crate::{key::Shape, section::Section, table::Settings, tree::Value};
 
 /// A type that one key of a table can have.
 pub trait Setting: Sized {
@@ -248,6 +248,52 @@ impl Setting for Paths {
 
     fn shown(&self) -> Json {
         self.0.iter().map(Setting::shown).collect()
+    }
+}
+
+/// A list of tables with the same keys: `[[source.NAME.custom]]`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Tables<T>(pub Vec<T>);
+
+impl<T> Deref for Tables<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
+
+impl<T: Settings> Setting for Tables<T> {
+    fn shape() -> Shape {
+        Shape::Tables(T::keys().into_iter().map(Into::into).collect())
+    }
+
+    fn read(section: &mut Section<'_, '_>, key: &str) -> Option<Self> {
+        let known: Vec<&'static str> = T::keys().iter().map(|key| key.name).collect();
+        let mut tables = Vec::new();
+        for (place, value) in section.values(key) {
+            match &value {
+                Value::Table(table) => tables.extend(T::read(&mut section.inner(key, table, &known))),
+                other => {
+                    let told = format!("a table is wanted here, and this is {}", other.noun());
+                    section.wrong_at(place, key, &told, Some(&format!("write tables: `{key} = [{{ … }}]`")));
+                }
+            }
+        }
+        Some(Self(tables))
+    }
+
+    fn unset() -> Option<Self> {
+        Some(Self(Vec::new()))
+    }
+
+    fn shown(&self) -> Json {
+        let shown = |table: &T| {
+            let mut keys = serde_json::Map::new();
+            table.shown(&mut keys);
+            Json::Object(keys)
+        };
+        self.0.iter().map(shown).collect()
     }
 }
 
