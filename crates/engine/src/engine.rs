@@ -72,7 +72,10 @@ impl Engine {
         configure::configure(&engine.shared, setup).await?;
         start::watch_doubts(&engine.shared).await?;
         crate::ledger_sync::start(&engine.shared);
-        crate::name_news::start(&engine.shared);
+        // Sources may write what they hear to their platforms.
+        if !engine.shared.options.dry_run {
+            crate::name_news::start(&engine.shared);
+        }
         Ok(engine)
     }
 

@@ -29,7 +29,13 @@ pub trait Source: Send + Sync + std::fmt::Debug {
     /// Called on the leader when what became of the names of its workloads changed, at most once a minute for each workload;
     /// only if [`SourceFlags::hears_names`] is set. A source that writes this to its platform must not take its own
     /// writing for a change of the workload: neither [`Source::changed`] nor a workload in a report may depend on it.
+    /// While [`Source::has_unwritten`] it is called again, without news.
     async fn hear_names(&self, _names: Vec<WorkloadNames>) {}
+
+    /// Whether something that it heard is not written to its platform yet, and the time to try again has come.
+    fn has_unwritten(&self) -> bool {
+        false
+    }
 
     /// How often it is looked at though nothing changed; `None` leaves that to the engine.
     fn poll_interval(&self) -> Option<Duration> {
@@ -63,6 +69,8 @@ pub struct WorkloadNames {
     pub id: Key,
     /// In the order of names and providers.
     pub names: Vec<NameState>,
+    /// Why something of it asks for no name, one sentence each.
+    pub why_not: Vec<String>,
 }
 
 /// The state of a name at one provider.

@@ -273,6 +273,9 @@ async fn a_source_hears_what_became_of_its_names() {
     let written = || vec![state("web", WrittenState::Written)];
     soon(|| of("web").last() == Some(&written())).await;
     assert!(platform.remembered.lock().unwrap().len() == 1, "it was told once what is known of it");
+    // A name that is refused is told of after a moment.
+    world.minutes(&engine, 1).await;
+    soon(|| !of("a").is_empty()).await;
     // Nothing changes, so nothing is told.
     let told = platform.heard.lock().unwrap().len();
     world.minutes(&engine, 2).await;
