@@ -1,5 +1,6 @@
 //! A real kube-apiserver with its etcd, built by `cargo xtask test`.
 
+mod bulk;
 mod certificates;
 mod client;
 
@@ -213,6 +214,39 @@ impl KubeApiServer {
     /// As [`KubeApiServer::apply`].
     pub fn apply_file(&self, path: &Path) {
         self.apply(&fs::read_to_string(path).unwrap_or_else(fail));
+    }
+
+    /// Makes many Ingresses at once, past the API: each has a name and a host, and all have this address. The namespace need not
+    /// be there.
+    ///
+    /// # Panics
+    ///
+    /// If etcd refuses.
+    pub fn put_ingresses(&self, namespace: &str, ingresses: &[(String, String)], address: &str) {
+        let object = |(name, host): &(String, String)| {
+            let number = ingresses.len();
+            let digits = format!("{name}{number}")
+                .bytes()
+                .fold(0_u64, |all, byte| all.wrapping_mul(31).wrapping_add(u64::from(byte)));
+            let object = serde_json::json!({
+                "apiVersion": "networking.k8s.io/v1",
+                "kind": "Ingress",
+                "metadata": {
+                    "name": name, "namespace": namespace, "generation": 1, "creationTimestamp": "2026-01-01T00:00:00Z",
+                    "uid": format!("00000000-0000-4000-8000-{:012x}", digits & 0xffff_ffff_ffff),
+                },
+                "spec": {
+                    "ingressClassName": "nginx",
+                    "tls": [{ "hosts": [host], "secretName": name }],
+                    "rules": [{ "host": host, "http": { "paths": [{ "path": "/", "pathType": "Prefix",
+                        "backend": { "service": { "name": name, "port": { "number": 80 } } } }] } }],
+                },
+                "status": { "loadBalancer": { "ingress": [{ "ip": address }] } },
+            });
+            (format!("/registry/ingress/{namespace}/{name}"), object)
+        };
+        let objects: Vec<_> = ingresses.iter().map(object).collect();
+        bulk::put(self.launch.etcd_client, &objects).unwrap_or_else(fail);
     }
 
     /// Shows the objects of a YAML text to the server, which keeps none of them; one line for each that it refuses.

@@ -8,11 +8,13 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread,
+    time::Duration,
 };
 
 use crate::tcp_forward::{copy, forward};
 
-/// Forwards connections to a server. While it is cut, every connection breaks, those that are open too.
+/// Forwards connections to a server. While it is cut, every connection breaks, those that are open too. While it is held,
+/// connections stay open and nothing comes through.
 #[derive(Debug)]
 pub struct Link {
     address: SocketAddr,
@@ -22,6 +24,7 @@ pub struct Link {
 #[derive(Debug, Default)]
 struct LinkState {
     cut: AtomicBool,
+    held: AtomicBool,
     open: Mutex<Vec<TcpStream>>,
 }
 
@@ -46,6 +49,14 @@ impl Link {
         }
     }
 
+    pub fn hold(&self) {
+        self.state.held.store(true, Ordering::SeqCst);
+    }
+
+    pub fn release(&self) {
+        self.state.held.store(false, Ordering::SeqCst);
+    }
+
     pub fn mend(&self) {
         self.state.cut.store(false, Ordering::SeqCst);
     }
@@ -54,6 +65,13 @@ impl Link {
 impl LinkState {
     fn open(&self) -> std::sync::MutexGuard<'_, Vec<TcpStream>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits while nothing comes through.
+    fn wait(&self) {
+        while self.held.load(Ordering::SeqCst) && !self.cut.load(Ordering::SeqCst) {
+            thread::sleep(Duration::from_millis(10));
+        }
     }
 
     fn join(&self, client: &TcpStream, server: &TcpStream) {
@@ -71,10 +89,10 @@ impl LinkState {
         }
         thread::scope(|scope| {
             scope.spawn(|| {
-                copy(server, client, |_| {});
+                copy(server, client, |_| self.wait());
                 end();
             });
-            copy(client, server, |_| {});
+            copy(client, server, |_| self.wait());
             end();
         });
     }
