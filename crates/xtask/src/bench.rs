@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 
 use crate::{
+    go_servers::GoServers,
     needs,
     shell::{cargo, root, run},
 };
@@ -39,6 +40,8 @@ enum Bench {
     Stores,
     /// Docker: from a container's start to the answer for its name.
     Docker,
+    /// Kubernetes: from an Ingress to the answer for its name, and the memory of 5,000.
+    Kubernetes,
 }
 
 impl Bench {
@@ -49,6 +52,7 @@ impl Bench {
             Self::Providers => "providers",
             Self::Stores => "stores",
             Self::Docker => "docker",
+            Self::Kubernetes => "kubernetes",
         }
     }
 
@@ -60,6 +64,7 @@ impl Bench {
             Self::Providers => "bench --package netstead --bench providers --",
             Self::Stores => "bench --package netstead --bench stores --",
             Self::Docker => "bench --package netstead --bench docker --",
+            Self::Kubernetes => "bench --package netstead --bench kubernetes --",
         }
     }
 }
@@ -77,6 +82,7 @@ pub(crate) fn measure(options: &Options) -> Result<bool> {
         Bench::Names | Bench::Providers => needs::provide(needs::BENCH, options.yes)?,
         Bench::Stores => needs::provide(needs::STORES, options.yes)?,
         Bench::Docker => needs::provide(needs::DOCKER, options.yes)?,
+        Bench::Kubernetes => GoServers::prepare().wait(),
     }
     let mut bench = cargo(options.what.cargo());
     bench.arg("--json").arg(file);
