@@ -10,15 +10,20 @@ udproute: { group: gateway.networking.k8s.io, plural: udproutes, also: [gateway]
 ingressroute: { group: traefik.io, plural: ingressroutes }
 ingressroutetcp: { group: traefik.io, plural: ingressroutetcps }
 dnsendpoint: { group: externaldns.k8s.io, plural: dnsendpoints }
+dnsrecord: { group: netstead.io, plural: dnsrecords }
 node: { group: "", plural: nodes }
 pod: { group: "", plural: pods, also: [nodes] }
+istio-gateway: { group: networking.istio.io, plural: gateways }
+istio-virtualservice: { group: networking.istio.io, plural: virtualservices }
+contour-httpproxy: { group: projectcontour.io, plural: httpproxies }
+openshift-route: { group: route.openshift.io, plural: routes }
 {{- end -}}
 
 {{- /* What the source reads, as JSON: lists of `group/plural` for `namespaces`, `gateways` (where they live elsewhere) and `cluster`. */ -}}
 {{- define "netstead.reads" -}}
 {{- $source := .Values.source -}}
 {{- $kinds := include "netstead.kinds" . | fromYaml -}}
-{{- $wanted := $source.kinds | default (without (keys $kinds | sortAlpha) "node" "pod") -}}
+{{- $wanted := $source.kinds | default (without (keys $kinds | sortAlpha) "node" "pod" "istio-gateway" "istio-virtualservice" "contour-httpproxy" "openshift-route") -}}
 {{- $spread := not $source.namespaces -}}
 {{- $nodes := ternary $spread $source.nodes (kindIs "invalid" $source.nodes) -}}
 {{- $namespaced := list -}}
@@ -64,4 +69,21 @@ pod: { group: "", plural: pods, also: [nodes] }
   resources: [{{ join ", " $plurals }}]
   verbs: [list, watch]
 {{- end -}}
+{{- end -}}
+
+{{- /* Rules that allow to write what became of names: the status of records, and Events. */ -}}
+{{- define "netstead.writeRules" -}}
+{{- $source := .Values.source -}}
+{{- range $kind, $rule := dict "dnsendpoint" (list "externaldns.k8s.io" "dnsendpoints") "dnsrecord" (list "netstead.io" "dnsrecords") }}
+{{- if and (or (not $source.kinds) (has $kind $source.kinds)) (ne (get $source.settings "status" | toString) "false") }}
+- apiGroups: [{{ index $rule 0 | quote }}]
+  resources: [{{ index $rule 1 }}/status]
+  verbs: [patch]
+{{- end }}
+{{- end }}
+{{- if ne (get $source.settings "events" | toString) "false" }}
+- apiGroups: ["events.k8s.io"]
+  resources: [events]
+  verbs: [create]
+{{- end }}
 {{- end -}}
