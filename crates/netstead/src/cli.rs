@@ -203,6 +203,8 @@ pub(crate) enum Command {
     Config(admin::Config),
     #[command(subcommand)]
     Import(import::Import),
+    #[cfg(feature = "kubernetes")]
+    Crds(admin::Crds),
     Completions(admin::Completions),
     Man(admin::Man),
     #[command(hide = true)]

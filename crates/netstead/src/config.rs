@@ -14,6 +14,7 @@ mod kind_table;
 pub(crate) mod layout;
 mod limits;
 mod listen;
+mod load_balancer;
 mod nameserver;
 mod notify;
 mod pool;
@@ -42,6 +43,7 @@ pub(crate) use self::{
     find::{FoundConfig, find},
     ipam::IpamConfig,
     listen::Listen,
+    load_balancer::LoadBalancerConfig,
     nameserver::NameserverConfig,
     notify::{NotifyConfig, NotifyFormat},
     source::SourceConfig,
@@ -68,6 +70,9 @@ pub(crate) struct Config {
     pub(crate) notify: Option<NotifyConfig>,
     #[serde(rename = "pool")]
     pub(crate) pools: Vec<PoolSpec>,
+    /// Pools for the load balancers of clusters.
+    #[serde(rename = "load_balancer", skip_serializing_if = "Vec::is_empty")]
+    pub(crate) load_balancers: Vec<LoadBalancerConfig>,
     #[serde(rename = "backend", skip_serializing_if = "Vec::is_empty")]
     pub(crate) backends: Vec<BackendConfig>,
     #[serde(rename = "source")]
@@ -229,12 +234,20 @@ fn understand(root: &Table, problems: &mut Problems) -> Config {
         notify: notify::read(top.section("notify", &known("notify"))),
         ..Config::default()
     };
-    let pools = each(pools, |name, place, table| pool::read(name, place, table, problems));
+    let (mut specs, mut balancers) = (Vec::new(), Vec::new());
+    for (place, (spec, balancer)) in
+        each(pools, |name, place, table| pool::read(name, place, table, problems))
+    {
+        specs.push((place, spec));
+        balancers.extend(balancer.map(|balancer| (place, balancer)));
+    }
+    let pools = specs;
     pool::check_together(&pools, problems);
     let backends = each(backends, |name, place, table| backend::read(name, place, table, problems));
     backend::check_pools(&pools, &backends, problems);
     let sources = each(sources, |name, place, table| source::read(name, place, table, problems));
     source::check_together(&sources, problems);
+    load_balancer::check_together(&balancers, &sources, problems);
     let providers = each(providers, |name, place, table| dns::read(name, place, table, problems));
     let providers: Vec<(&ValueOrigin, DnsConfig)> = providers
         .into_iter()
@@ -249,6 +262,7 @@ fn understand(root: &Table, problems: &mut Problems) -> Config {
     external_dns::check_together(&listeners, &sources, problems);
     Config {
         pools: without_places(pools),
+        load_balancers: without_places(balancers),
         backends: without_places(backends),
         sources: without_places(sources),
         providers: without_places(providers),

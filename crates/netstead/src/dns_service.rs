@@ -70,6 +70,7 @@ impl DnsService {
         let source = LedgerSource::new("ledger".parse()?, ledger.clone());
         let targets = Arc::new(TargetFollower::new(Arc::clone(store)));
         let parts = Parts::new(Arc::clone(store), Arc::new(source), meter.clone(), targets);
+        let _ = parts.claims.set(ledger.clone());
         // Errors of a source are reported at the start, on every node.
         parts.sources(config)?;
         let backends = Backends::default();

@@ -115,6 +115,10 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
         Command::Completions(args) => {
             return commands::completions_and_man::completions(args).map(|()| Exit::Fine);
         }
+        #[cfg(feature = "kubernetes")]
+        Command::Crds(_) => {
+            return output::emit(netstead_sources::kubernetes::DEFINITIONS).map(|()| Exit::Fine);
+        }
         Command::Man(args) => return commands::completions_and_man::man(&args.dir).map(|()| Exit::Fine),
         _ => {}
     }
@@ -182,6 +186,8 @@ async fn dispatch_to_server(global: &Global, session: &Session, command: &Comman
         | Command::Import(_)
         | Command::Completions(_)
         | Command::Man(_) => {}
+        #[cfg(feature = "kubernetes")]
+        Command::Crds(_) => {}
     }
     Ok(Exit::Fine)
 }

@@ -8,21 +8,30 @@
 //!                                    │ those that differ
 //!                                    ▼
 //!                                Report: changes of each scope              publication.rs
+//!
+//!  engine, on the leader ── news of names ──► status and Events of objects  reporting.rs
+//!                                    └──────► addresses of load balancers   load_balancer.rs
 //! ```
 //!
 //! Each kind is a scope: one that is forbidden, has vanished or cannot be reached keeps what it had and disturbs no other. Some
 //! kinds ask for no names but are needed by others: Gateways by routes, EndpointSlices by headless services, nodes by
-//! services that are reached at every node. The last two are read only once something needs them.
+//! services that are reached at every node. The last two are read only once something needs them (`dependencies.rs`).
 
 mod annotations;
 mod claims;
+mod definitions;
+mod dependencies;
 mod diagnose;
+mod discovery;
 mod kinds;
+mod load_balancer;
 mod object;
 mod publication;
 mod reflector;
+mod reporting;
 mod selector;
 mod settings;
+mod subjects;
 mod surroundings;
 mod template;
 mod workload;
@@ -35,23 +44,33 @@ use std::{
 
 use async_trait::async_trait;
 use futures::future::join_all;
-use netstead_model::{Diagnosis, Ident, Key, Report, Roster, Scope, ScopeReport, Source, View, Workload};
+use netstead_model::{
+    Diagnosis, Ident, Key, Report, Roster, Scope, ScopeReport, Source, SourceFlags, View, Workload,
+    WorkloadNames,
+};
 use netstead_settings::BuildContext;
 use netstead_wire::kubernetes::Cluster;
 use tokio::{sync::Notify, task::JoinHandle, time::timeout};
 
 pub use self::{
     claims::Claims,
-    kinds::ObjectKind,
+    definitions::DEFINITIONS,
+    kinds::{
+        ObjectKind,
+        custom::{CustomKind, FieldPath, KindName},
+    },
+    load_balancer::{LoadBalancerPool, LoadBalancerPools},
     selector::AnnotationSelector,
     settings::{KIND, KubernetesSettings},
     template::NameTemplate,
 };
 use self::{
-    kinds::Body,
+    kinds::{Body, definition::Definition},
+    load_balancer::LoadBalancers,
     object::{ObjectName, Stored},
     publication::Publication,
     reflector::{Keep, Reflector, Shared},
+    reporting::Reporting,
     surroundings::Surroundings,
 };
 use crate::dialects::{Dialect, Reader};
@@ -87,9 +106,6 @@ struct State {
     needed: BTreeSet<ObjectKind>,
 }
 
-/// The kinds that others depend on.
-const HELPERS: [ObjectKind; 3] = [ObjectKind::Gateway, ObjectKind::EndpointSlice, ObjectKind::Node];
-
 /// Whether the API server answers.
 #[derive(Debug, Default)]
 struct Probe {
@@ -108,7 +124,19 @@ impl Kubernetes {
             keep.annotations.extend(template.annotations().cloned());
             keep.labels = template.needs_labels();
         }
-        let shared = Shared { cluster, clock: Arc::clone(&context.clock), wake: Notify::new(), keep };
+        let reporting = Reporting::new(settings.status, settings.events, context.clock.wall());
+        let load_balancers = context
+            .part::<LoadBalancerPools>()
+            .filter(|pools| !pools.pools.is_empty())
+            .map(|pools| LoadBalancers::new(context.name.clone(), pools));
+        let shared = Shared {
+            cluster,
+            clock: Arc::clone(&context.clock),
+            wake: Notify::new(),
+            keep,
+            reporting,
+            load_balancers,
+        };
         Self {
             name: context.name.clone(),
             settings,
@@ -132,17 +160,21 @@ impl Kubernetes {
         if !self.state().reflectors.is_empty() {
             return;
         }
-        let kinds = self.settings.wanted_kinds();
-        let routes = kinds.iter().any(|kind| kind.is_route());
-        for kind in kinds.into_iter().chain(routes.then_some(ObjectKind::Gateway)) {
-            self.start_kind(kind);
+        let kinds = self.settings.definitions();
+        let routes = kinds.iter().any(|of| of.kind.is_route());
+        let services = self.shared.load_balancers.is_some() && self.is_helper(ObjectKind::Service);
+        let helpers = [(ObjectKind::Gateway, routes), (ObjectKind::Service, services)];
+        let helpers = helpers.into_iter().filter(|(_, needed)| *needed).map(|(kind, _)| Definition::of(kind));
+        for definition in kinds.into_iter().chain(helpers) {
+            self.start_kind(&definition);
         }
     }
 
     /// Starts to read a kind, unless it is read.
-    fn start_kind(&self, kind: ObjectKind) {
+    fn start_kind(&self, definition: &Definition) {
+        let kind = definition.kind;
         let mut state = self.state();
-        if state.reflectors.iter().any(|reflector| reflector.kind == kind) {
+        if state.reflectors.iter().any(|reflector| reflector.definition == *definition) {
             return;
         }
         let mut namespaces: BTreeSet<&str> = self.settings.namespaces.iter().map(String::as_str).collect();
@@ -150,14 +182,15 @@ impl Kubernetes {
             namespaces.extend(self.settings.gateway_namespaces.iter().map(String::as_str));
         }
         let mut places: Vec<Option<&str>> = namespaces.into_iter().map(Some).collect();
-        if places.is_empty() || !kind.served().namespaced {
+        if places.is_empty() || !definition.namespaced {
             places = vec![None];
         }
         let helps = self.is_helper(kind);
         for namespace in places {
             // A label is wanted of objects that ask for names, not of those that they need.
             let labels = self.settings.label_selector.clone().filter(|_| !helps);
-            let reflector = Arc::new(Reflector::new(kind, namespace, labels, Arc::clone(&self.shared)));
+            let reflector =
+                Arc::new(Reflector::new(definition.clone(), namespace, labels, Arc::clone(&self.shared)));
             state.running.push(tokio::spawn(Arc::clone(&reflector).run()));
             state.reflectors.push(reflector);
         }
@@ -165,7 +198,7 @@ impl Kubernetes {
 
     /// Whether a kind is read for others only.
     fn is_helper(&self, kind: ObjectKind) -> bool {
-        !self.settings.wanted_kinds().contains(&kind)
+        kind != ObjectKind::Custom && !self.settings.wanted_kinds().contains(&kind)
     }
 
     /// Starts to read what objects need that came meanwhile. Returns whether there was something.
@@ -194,7 +227,7 @@ impl Kubernetes {
         let fresh: Vec<ObjectKind> = needed.difference(&known).copied().collect();
         self.state().needed = needed;
         for kind in &fresh {
-            self.start_kind(*kind);
+            self.start_kind(&Definition::of(*kind));
         }
         !fresh.is_empty()
     }
@@ -232,106 +265,6 @@ impl Kubernetes {
         self.state().probe.failed.clone()
     }
 
-    /// The objects that others depend on, as far as they can be seen.
-    fn surroundings(
-        &self,
-        reflectors: &[Arc<Reflector>],
-        available: &BTreeSet<ObjectKind>,
-    ) -> Surroundings<'_> {
-        let of = |kind: ObjectKind| -> Option<Vec<Arc<Stored>>> {
-            let mut objects = Vec::new();
-            for one in reflectors.iter().filter(|one| one.kind == kind) {
-                objects.extend(one.state().objects.values().cloned());
-            }
-            available.contains(&kind).then_some(objects)
-        };
-        let gateways = of(ObjectKind::Gateway)
-            .map(|all| all.into_iter().map(|stored| (stored.name.clone(), stored)).collect());
-        let nodes = of(ObjectKind::Node)
-            .map(|all| all.into_iter().map(|stored| (stored.name.name.clone(), stored)).collect());
-        let slices = of(ObjectKind::EndpointSlice).map(|all| {
-            let mut by_service: BTreeMap<ObjectName, Vec<Arc<Stored>>> = BTreeMap::new();
-            for stored in all {
-                by_service.entry(service_of(&stored)).or_default().push(stored);
-            }
-            by_service
-        });
-        Surroundings {
-            source: &self.name,
-            settings: &self.settings,
-            reader: &self.reader,
-            gateways,
-            slices,
-            nodes,
-        }
-    }
-
-    /// Marks the objects whose workload depends on something that changed, or that can be seen again. Returns the kinds that
-    /// can be seen.
-    fn spread_changes(&self, reflectors: &[Arc<Reflector>]) -> BTreeSet<ObjectKind> {
-        let available: BTreeSet<ObjectKind> =
-            HELPERS.into_iter().filter(|kind| is_seen(*kind, reflectors)).collect();
-        let before = std::mem::replace(&mut self.state().available, available.clone());
-        let back = |kind: ObjectKind| available.contains(&kind) && !before.contains(&kind);
-        let mut routes = back(ObjectKind::Gateway);
-        let mut all_services = back(ObjectKind::Node) || back(ObjectKind::EndpointSlice);
-        let mut services = BTreeSet::new();
-        for reflector in reflectors {
-            let mut state = reflector.state();
-            let objects = &state.objects;
-            match reflector.kind {
-                ObjectKind::Gateway => routes |= !state.dirty.names.is_empty() || state.dirty.all,
-                ObjectKind::Node => all_services |= !state.dirty.names.is_empty() || state.dirty.all,
-                ObjectKind::EndpointSlice => {
-                    all_services |= state.dirty.all;
-                    for name in &state.dirty.names {
-                        match objects.get(name) {
-                            Some(stored) => drop(services.insert(service_of(stored))),
-                            // A slice that is gone does not say whose it was.
-                            None => all_services = true,
-                        }
-                    }
-                }
-                _ => continue,
-            }
-            if self.is_helper(reflector.kind) {
-                state.dirty = reflector::Dirty::default();
-                state.ended.clear();
-            }
-        }
-        for reflector in reflectors {
-            let mut state = reflector.state();
-            match reflector.kind {
-                ObjectKind::Service | ObjectKind::Pod if all_services => state.dirty.all = true,
-                ObjectKind::Service => {
-                    let here: Vec<ObjectName> =
-                        services.iter().filter(|name| state.objects.contains_key(*name)).cloned().collect();
-                    state.dirty.names.extend(here);
-                }
-                kind if kind.is_route() && routes => state.dirty.all = true,
-                _ => {}
-            }
-        }
-        available
-    }
-
-    /// Why the objects of a kind cannot be judged though they are seen: a kind that they depend on is not.
-    fn lacking(&self, kind: ObjectKind, reflectors: &[Arc<Reflector>]) -> View {
-        let needs: &[ObjectKind] = match kind {
-            kind if kind.is_route() => &[ObjectKind::Gateway],
-            ObjectKind::Service => &[ObjectKind::EndpointSlice, ObjectKind::Node],
-            ObjectKind::Pod => &[ObjectKind::Node],
-            _ => &[],
-        };
-        let needed = self.state().needed.clone();
-        let needs = |kind: ObjectKind| {
-            needs.contains(&kind) && (kind == ObjectKind::Gateway || needed.contains(&kind))
-        };
-        let mut broken = reflectors.iter().filter(|one| needs(one.kind)).filter_map(|one| one.view());
-        let reason = broken.find_map(|view| view.reason().map(str::to_owned));
-        reason.map_or(View::Complete, |reason| View::Partial { reason })
-    }
-
     /// The workloads of one kind that are new or differ, and those that are gone.
     fn changes(reflector: &Reflector, around: &Surroundings<'_>, published: &mut Publication) {
         let mut state = reflector.state();
@@ -346,30 +279,14 @@ impl Kubernetes {
             names.into_iter().map(|name| (name.clone(), state.objects.get(&name).cloned())).collect();
         drop(state);
         for (name, object) in objects {
-            let Some(id) = workload::id(reflector.kind, &name) else { continue };
+            let Some(id) = workload::id(&reflector.definition, &name) else { continue };
             let fresh: Option<Workload> =
-                object.and_then(|object| workload::workload(reflector.kind, &object, around));
+                object.and_then(|object| workload::workload(&reflector.definition, &object, around));
             published.set(id, fresh);
         }
-        published.end(ended.iter().filter_map(|name| workload::id(reflector.kind, name)));
+        published.end(ended.iter().filter_map(|name| workload::id(&reflector.definition, name)));
     }
 }
-
-/// Whether everything of a kind can be seen; a kind that the cluster does not have is seen to be empty.
-fn is_seen(kind: ObjectKind, reflectors: &[Arc<Reflector>]) -> bool {
-    let mut all = reflectors.iter().filter(|one| one.kind == kind).peekable();
-    all.peek().is_some() && all.all(|one| one.is_watching() || one.is_absent())
-}
-
-/// The service that a slice is of.
-fn service_of(slice: &Stored) -> ObjectName {
-    let service = match &slice.body {
-        Body::EndpointSlice(slice) => slice.service.as_str(),
-        _ => "",
-    };
-    ObjectName::new(slice.name.namespace.as_str(), service)
-}
-
 #[async_trait]
 impl Source for Kubernetes {
     fn name(&self) -> &Ident {
@@ -378,6 +295,26 @@ impl Source for Kubernetes {
 
     fn kind(&self) -> &'static str {
         "kubernetes"
+    }
+
+    fn flags(&self) -> SourceFlags {
+        let hears_names = self.shared.reporting.is_wanted() || self.shared.load_balancers.is_some();
+        SourceFlags { hears_names, ..SourceFlags::default() }
+    }
+
+    async fn hear_names(&self, names: Vec<WorkloadNames>) {
+        if let Some(balancers) = &self.shared.load_balancers
+            && balancers.is_due(self.shared.clock.monotonic())
+        {
+            balancers.work(&self.seen_services(), &self.shared).await;
+        }
+        self.shared.reporting.hear(names, self, &self.shared).await;
+    }
+
+    fn has_unwritten(&self) -> bool {
+        let now = self.shared.clock.monotonic();
+        self.shared.reporting.is_due(now)
+            || self.shared.load_balancers.as_ref().is_some_and(|balancers| balancers.is_due(now))
     }
 
     async fn report(&self) -> Report {
@@ -423,7 +360,7 @@ impl Source for Kubernetes {
             self.start();
         }
         for reflector in self.reflectors() {
-            if kinds.contains(reflector.kind.as_str()) {
+            if kinds.contains(reflector.definition.word.as_str()) {
                 reflector.expect();
             }
         }
@@ -433,7 +370,8 @@ impl Source for Kubernetes {
     }
 
     async fn diagnose(&self) -> Vec<Diagnosis> {
-        diagnose::diagnose(&self.shared.cluster, &self.settings).await
+        let balances = self.shared.load_balancers.is_some();
+        diagnose::diagnose(&self.shared.cluster, &self.settings, balances).await
     }
 
     async fn changed(&self) {

@@ -22,7 +22,10 @@ use kube::{
     core::WatchEvent,
 };
 use netstead_model::{CallObserver, Clock};
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::{
+    Deserialize,
+    de::{DeserializeOwned, IgnoredAny},
+};
 use tokio::{sync::Mutex, time::timeout};
 
 use self::limits::ObserveLayer;
@@ -40,6 +43,9 @@ const CONNECT: Duration = Duration::from_secs(10);
 const WATCH_SECONDS: u64 = 290;
 /// How much longer a watch may be silent before it counts as dead.
 const WATCH_MARGIN: Duration = Duration::from_secs(10);
+
+/// The name under which the server keeps what is written.
+const MANAGER: &str = "netstead";
 
 /// One cluster. The first call connects.
 pub struct Cluster {
@@ -186,6 +192,32 @@ impl Cluster {
         listing: &Listing<'_>,
     ) -> Result<Page<T>, KubernetesError> {
         self.get(&resource.list_path(selection, listing)).await
+    }
+
+    /// Makes an object. One that is there is a conflict.
+    pub async fn create(
+        &self,
+        resource: &Resource,
+        namespace: Option<&str>,
+        object: &serde_json::Value,
+    ) -> Result<(), KubernetesError> {
+        let path = format!("{}?fieldManager={MANAGER}", resource.path(namespace));
+        let body = object.to_string().into_bytes();
+        self.send::<IgnoredAny>("POST", &path, "application/json", body).await.map(drop)
+    }
+
+    /// Merges a patch into the status of an object.
+    pub async fn patch_status(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        name: &str,
+        patch: &serde_json::Value,
+    ) -> Result<(), KubernetesError> {
+        let namespace = Some(namespace).filter(|namespace| !namespace.is_empty());
+        let path = format!("{}/status?fieldManager={MANAGER}", resource.object_path(namespace, name));
+        let body = patch.to_string().into_bytes();
+        self.send::<IgnoredAny>("PATCH", &path, "application/merge-patch+json", body).await.map(drop)
     }
 
     /// Changes after `version`, until the server or the connection ends it. Silence for too long is an error.

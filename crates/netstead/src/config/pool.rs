@@ -10,6 +10,8 @@ use netstead_settings::{
     Number, Parsed, Problems, Section, Settings as _, Table, ValueOrigin, choice, table,
 };
 
+use super::load_balancer::{KubernetesPool, LoadBalancerConfig};
+
 table! {
     pub(super) struct PoolKeys {
         /// the network it lies in; all of it is handed out unless there are ranges
@@ -48,6 +50,9 @@ table! {
         backend: Option<Ident>, unset "the ledger hands them out itself";
         /// the pool as the backend calls it
         backend_pool: Option<String>, unset;
+        /// Services of type `LoadBalancer` get their addresses from it:
+        /// `{ load_balancer_class = "netstead.io/lan", grace = "5m" }`, of one cluster with `source = "NAME"`
+        kubernetes: Option<KubernetesPool>, unset;
     }
 }
 
@@ -67,7 +72,7 @@ pub(super) fn read(
     place: &ValueOrigin,
     table: &Table,
     problems: &mut Problems,
-) -> Option<PoolSpec> {
+) -> Option<(PoolSpec, Option<LoadBalancerConfig>)> {
     let ident: Ident = problems.name(place, name, None)?;
     let path = format!("pool.{name}");
     let keys = PoolKeys::keys();
@@ -75,7 +80,11 @@ pub(super) fn read(
     let mut section = Section::new(&path, Some(table), &known, problems);
     let keys = PoolKeys::read(&mut section)?;
     if keys.backend.is_some() || keys.backend_pool.is_some() {
-        return with_backend(&ident, &keys, &mut section);
+        if keys.kubernetes.is_some() {
+            let hint = Some("leave out one of them");
+            section.wrong("kubernetes", "a pool with a backend gives load balancers no addresses", hint);
+        }
+        return with_backend(&ident, &keys, &mut section).map(|spec| (spec, None));
     }
     let first = keys.network.map(|network| network.kind()).or_else(|| keys.ranges.first().map(Range::kind));
     let family = match (keys.family, first) {
@@ -101,7 +110,12 @@ pub(super) fn read(
     if let Err(error) = spec.check() {
         section.wrong(error.field, &error.reason, None);
     }
-    Some(spec)
+    if keys.kubernetes.is_some() && !matches!(family, Family::Ipv4 | Family::Ipv6) {
+        section.wrong("kubernetes", "load balancers have IPv4 and IPv6 addresses", Some("leave it out"));
+        return None;
+    }
+    let balancer = keys.kubernetes.map(|kubernetes| kubernetes.of_pool(spec.name.clone(), family));
+    Some((spec, balancer))
 }
 
 /// The keys that pools with and without a backend have.

@@ -10,11 +10,16 @@ use std::{
 use anyhow::Context as _;
 use netstead_api::Meter;
 use netstead_engine::{IpamSetup, ProviderSetup, PushedSetup, Setup, SourceSetup};
+use netstead_ledger::Ledger;
+#[cfg(feature = "kubernetes")]
+use netstead_ledger::{Caller, LedgerBackend};
 use netstead_model::{Address, Ident, Name, Source};
 use netstead_nameserver::builtin::OwnDomains;
 use netstead_plan::{Digest, DomainMatch, OwnerId, ProviderTarget, SourceRules};
 use netstead_settings::BuildContext;
 use netstead_sources::dynamic_target::TargetResolvers;
+#[cfg(feature = "kubernetes")]
+use netstead_sources::kubernetes::{LoadBalancerPool, LoadBalancerPools};
 use netstead_store::Store;
 
 use super::{
@@ -24,9 +29,16 @@ use super::{
     target_follower::{TargetFollower, TargetOwner},
 };
 use crate::{
-    config::{Config, DnsConfig, ExternalDnsConfig, IpamConfig, Problem, SourceConfig},
+    config::{Config, DnsConfig, ExternalDnsConfig, IpamConfig, LoadBalancerConfig, Problem, SourceConfig},
     state_dir::variable,
 };
+
+/// The owner of the addresses of load balancers.
+#[cfg(feature = "kubernetes")]
+const LOAD_BALANCER_OWNER: &str = "kubernetes";
+/// How long a claim for a load balancer may take.
+#[cfg(feature = "kubernetes")]
+const LOAD_BALANCER_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Sources by name, with what they were built from.
 type Built = BTreeMap<Ident, (Digest, Arc<dyn Source>)>;
@@ -38,6 +50,8 @@ pub(super) struct Parts {
     /// The installation's id, once it is known: the first leader draws it.
     pub(super) owner: OnceLock<OwnerId>,
     pub(super) ledger: Arc<dyn Source>,
+    /// The ledger that load balancers get their addresses from.
+    pub(super) claims: OnceLock<Ledger>,
     pub(super) meter: Meter,
     pub(super) targets: Arc<TargetFollower>,
     /// Sources as they were built, with what they hold open: they outlive a change of leader.
@@ -51,14 +65,23 @@ impl Parts {
         meter: Meter,
         targets: Arc<TargetFollower>,
     ) -> Self {
-        Self { store, owner: OnceLock::new(), ledger, meter, targets, built: Mutex::default() }
+        Self {
+            store,
+            owner: OnceLock::new(),
+            ledger,
+            claims: OnceLock::new(),
+            meter,
+            targets,
+            built: Mutex::default(),
+        }
     }
 
     /// The sources of the file, each built once for as long as its table stays the same.
     pub(super) fn sources(&self, config: &Config) -> anyhow::Result<Vec<SourceSetup>> {
         let mut setups = Vec::with_capacity(config.sources.len());
         for source in &config.sources {
-            let setup = self.source_setup(source).with_context(|| format!("source.{}", source.name))?;
+            let setup =
+                self.source_setup(source, config).with_context(|| format!("source.{}", source.name))?;
             setups.push(setup);
         }
         let configured = |name: &Ident| config.sources.iter().any(|source| source.name == *name);
@@ -88,9 +111,15 @@ impl Parts {
         Ok(setup)
     }
 
-    fn source_setup(&self, config: &SourceConfig) -> anyhow::Result<SourceSetup> {
+    fn source_setup(&self, config: &SourceConfig, whole: &Config) -> anyhow::Result<SourceSetup> {
+        let balancers: Vec<&LoadBalancerConfig> = whole
+            .load_balancers
+            .iter()
+            .filter(|one| one.source.as_ref().is_none_or(|source| *source == config.name))
+            .filter(|_| config.table.kind.name == "kubernetes")
+            .collect();
         // Without its names: a source that has another name now looks at the same things.
-        let built_of = Digest::of([&config.table.written]);
+        let built_of = Digest::of([config.table.written.clone(), format!("{balancers:?}")]);
         let known = self.built.lock().unwrap_or_else(PoisonError::into_inner).get(&config.name).cloned();
         let source = if let Some((_, source)) = known.filter(|(of, _)| *of == built_of) {
             source
@@ -99,6 +128,8 @@ impl Parts {
                 Arc::new(SourceTargetResolvers(Arc::clone(&self.targets)));
             let calls = SourceCallMetrics { source: config.name.clone(), meter: self.meter.clone() };
             let context = context(&config.name).with_calls(Arc::new(calls)).with_part(resolvers);
+            #[cfg(feature = "kubernetes")]
+            let context = self.with_load_balancers(context, &balancers);
             config
                 .table
                 .build(&format!("source.{}", config.name), &context)
@@ -112,6 +143,28 @@ impl Parts {
         setup.was.clone_from(&config.was);
         setup.rules = config.rules.clone();
         Ok(setup)
+    }
+
+    /// With the pools that Services of the cluster get addresses from.
+    #[cfg(feature = "kubernetes")]
+    fn with_load_balancers(&self, context: BuildContext, balancers: &[&LoadBalancerConfig]) -> BuildContext {
+        let Some(ledger) = self.claims.get().filter(|_| !balancers.is_empty()) else { return context };
+        let pool = |one: &&LoadBalancerConfig| LoadBalancerPool {
+            name: one.pool.clone(),
+            class: one.class.clone(),
+            family: one.family,
+            grace: one.grace,
+        };
+        let backend = LedgerBackend {
+            ledger: ledger.clone(),
+            caller: Caller::new(LOAD_BALANCER_OWNER),
+            patience: LOAD_BALANCER_PATIENCE,
+        };
+        context.with_part(LoadBalancerPools {
+            pools: balancers.iter().map(pool).collect(),
+            backend: Arc::new(backend),
+            owner: LOAD_BALANCER_OWNER.to_owned(),
+        })
     }
 
     /// The digest of a table as the store keeps it: with the id of the installation, so that it tells nothing of a secret.

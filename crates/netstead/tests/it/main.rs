@@ -41,6 +41,8 @@ mod held_back;
 mod image;
 mod import;
 mod ipam;
+#[cfg(feature = "kubernetes")]
+mod kubernetes;
 mod local_mode;
 mod lost_answers;
 mod metrics;

@@ -9,6 +9,8 @@ use crate::dialects::{boolean, diagnostics::Diagnostics};
 
 /// Our own annotations.
 const NETSTEAD: &str = "netstead.io/";
+/// Asks for an address and for no name.
+const LOAD_BALANCER_IP: &str = "load-balancer-ip";
 const DNSWEAVER: &str = "dnsweaver.dev/";
 /// The newer first: it wins where both are written.
 const EXTERNAL_DNS: [&str; 2] = ["external-dns.kubernetes.io/", "external-dns.alpha.kubernetes.io/"];
@@ -33,6 +35,16 @@ pub(super) fn is_label_read(key: &str) -> bool {
 pub(super) fn external_dns<'a>(object: &'a Stored, field: &str) -> Option<&'a str> {
     let value = |prefix: &&str| object.annotations.get(&format!("{prefix}{field}")).map(String::as_str);
     EXTERNAL_DNS.iter().find_map(value).map(str::trim).filter(|value| !value.is_empty())
+}
+
+/// Whether its owner wants nothing of it published here: nothing need be said to them.
+pub(super) fn is_silenced(object: &Stored) -> bool {
+    let off = |map: &BTreeMap<String, String>, key: &str| {
+        map.get(key).and_then(|text| boolean::read(text).ok()) == Some(false)
+    };
+    ["netstead.io/enabled", "dnsweaver.dev/enabled"].iter().any(|key| off(&object.annotations, key))
+        || ["netstead.enabled", "dnsweaver.enabled"].iter().any(|key| off(&object.labels, key))
+        || external_dns(object, "controller").is_some_and(|value| value != CONTROLLER)
 }
 
 /// Why nothing of this object is published, if its annotations say so.
@@ -87,7 +99,7 @@ pub(super) fn labels(
 ) -> BTreeMap<String, String> {
     let mut labels: BTreeMap<String, String> = BTreeMap::new();
     for (key, value) in &object.annotations {
-        if let Some(field) = key.strip_prefix(NETSTEAD) {
+        if let Some(field) = key.strip_prefix(NETSTEAD).filter(|field| *field != LOAD_BALANCER_IP) {
             labels.insert(format!("netstead.{field}"), value.clone());
         } else if let Some(field) = key.strip_prefix(DNSWEAVER)
             && !matches!(field, "target" | "record-type" | "ttl" | "proxied")

@@ -6,7 +6,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{
-    kinds::{ObjectKind, Served},
+    discovery::{self, Discovered},
+    kinds::{ObjectKind, definition::Definition},
     settings::KubernetesSettings,
 };
 
@@ -23,26 +24,20 @@ struct ReviewStatus {
     allowed: bool,
 }
 
-#[derive(Debug, Deserialize)]
-struct KindList {
-    #[serde(default)]
-    resources: Vec<Named>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Named {
-    name: String,
-}
-
-pub(super) async fn diagnose(cluster: &Cluster, settings: &KubernetesSettings) -> Vec<Diagnosis> {
+pub(super) async fn diagnose(
+    cluster: &Cluster,
+    settings: &KubernetesSettings,
+    balances: bool,
+) -> Vec<Diagnosis> {
     let place = cluster.access().describe();
     let version = match cluster.version().await {
         Ok(version) => version,
         Err(error) => return vec![Diagnosis::problem(format!("{place}: {error}"), hint(&error))],
     };
     let mut found = vec![Diagnosis::fine(format!("{place} answers and is Kubernetes {version}"))];
-    let kinds = settings.wanted_kinds();
-    let gateways = kinds.iter().any(|kind| kind.is_route()).then_some(ObjectKind::Gateway);
+    let kinds = settings.definitions();
+    let routes = kinds.iter().any(|of| of.kind.is_route());
+    let gateways = routes.then(|| Definition::of(ObjectKind::Gateway));
     let namespaces: Vec<Option<&str>> = if settings.namespaces.is_empty() {
         vec![None]
     } else {
@@ -50,25 +45,33 @@ pub(super) async fn diagnose(cluster: &Cluster, settings: &KubernetesSettings) -
     };
     let (mut present, mut absent) = (Vec::new(), Vec::new());
     for kind in kinds.into_iter().chain(gateways) {
-        let served = kind.served();
-        match is_served(cluster, kind, &served).await {
-            Ok(true) => present.push(served.plural),
-            Ok(false) => {
-                absent.push(served.plural);
+        let namespaced = match is_served(cluster, &kind).await {
+            Ok(Some(namespaced)) => namespaced,
+            Ok(None) => {
+                absent.push(kind.plural);
                 continue;
             }
             Err(error) => {
-                found.push(Diagnosis::problem(format!("{}: {error}", served.plural), hint(&error)));
+                found.push(Diagnosis::problem(format!("{}: {error}", kind.plural), hint(&error)));
                 continue;
             }
-        }
+        };
         for namespace in &namespaces {
-            let namespace = namespace.filter(|_| served.namespaced);
-            found.extend(missing_rights(cluster, &served, namespace).await);
+            let namespace = namespace.filter(|_| namespaced);
+            found.extend(missing_rights(cluster, &kind, namespace).await);
         }
+        present.push(kind);
     }
     if !present.is_empty() {
-        found.push(Diagnosis::fine(format!("it has {}", present.join(", "))));
+        let plurals: Vec<&str> = present.iter().map(|kind| kind.plural.as_str()).collect();
+        found.push(Diagnosis::fine(format!("it has {}", plurals.join(", "))));
+    }
+    for namespace in &namespaces {
+        found.extend(missing_rights_to_write(cluster, settings, &present, *namespace).await);
+        if balances && let Ok(false) = may(cluster, "patch", "", "services", "status", *namespace).await {
+            let text = format!("its role may not patch services/status{}", inside(*namespace));
+            found.push(Diagnosis::problem(text, rule("", "services/status", "patch")));
+        }
     }
     if !absent.is_empty() {
         let text = format!("it does not have {}", absent.join(", "));
@@ -80,53 +83,89 @@ pub(super) async fn diagnose(cluster: &Cluster, settings: &KubernetesSettings) -
     found
 }
 
-async fn is_served(cluster: &Cluster, kind: ObjectKind, served: &Served) -> Result<bool, KubernetesError> {
+/// Whether the cluster has a kind; then whether its objects live in namespaces.
+async fn is_served(cluster: &Cluster, kind: &Definition) -> Result<Option<bool>, KubernetesError> {
     if kind.is_built_in() {
-        return Ok(true);
+        return Ok(Some(kind.namespaced));
     }
-    for version in served.versions {
-        match cluster.get::<KindList>(&format!("/apis/{}/{version}", served.group)).await {
-            Ok(list) if list.resources.iter().any(|one| one.name == served.plural) => return Ok(true),
-            Ok(_) | Err(KubernetesError::NotFound(_)) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(false)
+    Ok(match discovery::discover(cluster, kind).await? {
+        Discovered::Served(resource) => Some(resource.namespaced),
+        Discovered::Vanishing | Discovered::Missing => None,
+    })
 }
 
 /// The rights that reading a kind needs and that are not given.
-async fn missing_rights(cluster: &Cluster, served: &Served, namespace: Option<&str>) -> Option<Diagnosis> {
+async fn missing_rights(cluster: &Cluster, kind: &Definition, namespace: Option<&str>) -> Option<Diagnosis> {
     let mut missing = Vec::new();
     for verb in ["list", "watch"] {
-        let review = json!({
-            "apiVersion": "authorization.k8s.io/v1",
-            "kind": "SelfSubjectAccessReview",
-            "spec": { "resourceAttributes": {
-                "verb": verb, "group": served.group, "resource": served.plural,
-                "namespace": namespace.unwrap_or_default(),
-            }},
-        });
-        let asked =
-            cluster.send::<Review>("POST", REVIEW, "application/json", review.to_string().into_bytes()).await;
-        match asked {
-            Ok(review) if review.status.allowed => {}
-            Ok(_) => missing.push(verb),
+        match may(cluster, verb, &kind.group, &kind.plural, "", namespace).await {
+            Ok(true) => {}
+            Ok(false) => missing.push(verb),
             Err(error) => {
-                return Some(Diagnosis::problem(format!("{}: {error}", served.plural), hint(&error)));
+                return Some(Diagnosis::problem(format!("{}: {error}", kind.plural), hint(&error)));
             }
         }
     }
     if missing.is_empty() {
         return None;
     }
-    let place = namespace.map_or(String::new(), |namespace| format!(" in the namespace {namespace}"));
-    let text = format!("its role may not {} {}{place}", missing.join(" and "), served.plural);
-    let group = if served.group.is_empty() { "\"\"" } else { served.group };
-    let rule = format!(
-        "add a rule to its role: apiGroups [{group}], resources [{}], verbs [get, list, watch]",
-        served.plural
-    );
-    Some(Diagnosis::problem(text, rule))
+    let text = format!("its role may not {} {}{}", missing.join(" and "), kind.plural, inside(namespace));
+    Some(Diagnosis::problem(text, rule(&kind.group, &kind.plural, "get, list, watch")))
+}
+
+/// The rights that writing needs and that are not given. Without them names are published all the same.
+async fn missing_rights_to_write(
+    cluster: &Cluster,
+    settings: &KubernetesSettings,
+    present: &[Definition],
+    namespace: Option<&str>,
+) -> Vec<Diagnosis> {
+    let mut found = Vec::new();
+    let records = present.iter().filter(|kind| settings.status && kind.kind.is_record());
+    let statuses = records.map(|kind| ("patch", kind.group.as_str(), kind.plural.as_str(), "status"));
+    let events = settings.events.then_some(("create", "events.k8s.io", "events", ""));
+    for (verb, group, plural, part) in statuses.chain(events) {
+        if let Ok(false) = may(cluster, verb, group, plural, part, namespace).await {
+            let whole = if part.is_empty() { plural.to_owned() } else { format!("{plural}/{part}") };
+            let text = format!("its role may not {verb} {whole}{}", inside(namespace));
+            let key = if part.is_empty() { "events" } else { "status" };
+            found.push(Diagnosis::note(
+                text,
+                format!("{}; or set `{key} = false`", rule(group, &whole, verb)),
+            ));
+        }
+    }
+    found
+}
+
+async fn may(
+    cluster: &Cluster,
+    verb: &str,
+    group: &str,
+    plural: &str,
+    part: &str,
+    namespace: Option<&str>,
+) -> Result<bool, KubernetesError> {
+    let review = json!({
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": { "resourceAttributes": {
+            "verb": verb, "group": group, "resource": plural, "subresource": part,
+            "namespace": namespace.unwrap_or_default(),
+        }},
+    });
+    let body = review.to_string().into_bytes();
+    let review = cluster.send::<Review>("POST", REVIEW, "application/json", body).await?;
+    Ok(review.status.allowed)
+}
+
+fn inside(namespace: Option<&str>) -> String {
+    namespace.map_or(String::new(), |namespace| format!(" in the namespace {namespace}"))
+}
+
+fn rule(group: &str, resource: &str, verbs: &str) -> String {
+    let group = if group.is_empty() { "\"\"" } else { group };
+    format!("add a rule to its role: apiGroups [{group}], resources [{resource}], verbs [{verbs}]")
 }
 
 fn hint(error: &KubernetesError) -> &'static str {

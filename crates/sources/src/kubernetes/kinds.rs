@@ -2,7 +2,10 @@
 
 pub(super) mod asked;
 pub(super) mod balancer;
+pub(super) mod custom;
+pub(super) mod definition;
 pub(super) mod dns_endpoint;
+pub(super) mod dns_record;
 pub(super) mod endpoint_slice;
 pub(super) mod gateway;
 pub(super) mod ingress;
@@ -17,10 +20,6 @@ use std::{fmt, str::FromStr};
 use netstead_model::ParseError;
 use netstead_settings::{Shape, TextShape};
 
-use super::object::Object;
-
-const GATEWAY: &str = "gateway.networking.k8s.io";
-
 /// A kind that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ObjectKind {
@@ -34,23 +33,19 @@ pub enum ObjectKind {
     IngressRoute,
     IngressRouteTcp,
     DnsEndpoint,
+    DnsRecord,
     Node,
     Pod,
+    IstioGateway,
+    IstioVirtualService,
+    ContourHttpProxy,
+    OpenshiftRoute,
+    /// A kind that the settings describe. Its words are in its definition.
+    Custom,
     /// Asks for no name itself: routes need its listeners and addresses.
     Gateway,
     /// Asks for no name itself: headless services need the addresses in it.
     EndpointSlice,
-}
-
-/// How the API server calls a kind.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Served {
-    pub(super) group: &'static str,
-    /// The preferred one first.
-    pub(super) versions: &'static [&'static str],
-    pub(super) plural: &'static str,
-    pub(super) kind: &'static str,
-    pub(super) namespaced: bool,
 }
 
 /// The part of an object that its kind reads.
@@ -62,16 +57,18 @@ pub(super) enum Body {
     Gateway(gateway::Gateway),
     IngressRoute(ingress_route::IngressRoute),
     DnsEndpoint(dns_endpoint::DnsEndpoint),
+    DnsRecord(dns_record::DnsRecord),
     Node(node::Node),
     Pod(pod::Pod),
     EndpointSlice(endpoint_slice::EndpointSlice),
+    Custom(custom::Custom),
     /// It cannot be read, and why: the names it had stay.
     Unreadable(String),
 }
 
 impl ObjectKind {
     /// Those that can be asked for.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 17] = [
         Self::Ingress,
         Self::Service,
         Self::HttpRoute,
@@ -82,12 +79,18 @@ impl ObjectKind {
         Self::IngressRoute,
         Self::IngressRouteTcp,
         Self::DnsEndpoint,
+        Self::DnsRecord,
         Self::Node,
         Self::Pod,
+        Self::IstioGateway,
+        Self::IstioVirtualService,
+        Self::ContourHttpProxy,
+        Self::OpenshiftRoute,
     ];
 
-    /// Those that are read when nothing is said: nodes and pods are many, and few ask for names.
-    pub(super) const DEFAULT: [Self; 10] = [
+    /// Those that are read when nothing is said: nodes and pods are many, and few ask for names; the kinds of Istio, Contour and
+    /// OpenShift are in few clusters.
+    pub(super) const DEFAULT: [Self; 11] = [
         Self::Ingress,
         Self::Service,
         Self::HttpRoute,
@@ -98,6 +101,7 @@ impl ObjectKind {
         Self::IngressRoute,
         Self::IngressRouteTcp,
         Self::DnsEndpoint,
+        Self::DnsRecord,
     ];
 
     /// The word in the configuration, in ids and in scopes.
@@ -113,8 +117,14 @@ impl ObjectKind {
             Self::IngressRoute => "ingressroute",
             Self::IngressRouteTcp => "ingressroutetcp",
             Self::DnsEndpoint => "dnsendpoint",
+            Self::DnsRecord => "dnsrecord",
             Self::Node => "node",
             Self::Pod => "pod",
+            Self::IstioGateway => "istio-gateway",
+            Self::IstioVirtualService => "istio-virtualservice",
+            Self::ContourHttpProxy => "contour-httpproxy",
+            Self::OpenshiftRoute => "openshift-route",
+            Self::Custom => "custom",
             Self::Gateway => "gateway",
             Self::EndpointSlice => "endpointslice",
         }
@@ -125,46 +135,13 @@ impl ObjectKind {
         matches!(self, Self::Ingress | Self::Service | Self::Node | Self::Pod | Self::EndpointSlice)
     }
 
+    /// Whether its objects are nothing but records: no template makes names for them, and their status says what became of them.
+    pub(super) fn is_record(self) -> bool {
+        matches!(self, Self::DnsEndpoint | Self::DnsRecord)
+    }
+
     pub(super) fn is_route(self) -> bool {
         matches!(self, Self::HttpRoute | Self::GrpcRoute | Self::TlsRoute | Self::TcpRoute | Self::UdpRoute)
-    }
-
-    pub(super) fn served(self) -> Served {
-        let of = |group, versions, plural, kind| Served { group, versions, plural, kind, namespaced: true };
-        match self {
-            Self::Ingress => of("networking.k8s.io", &["v1"], "ingresses", "Ingress"),
-            Self::Service => of("", &["v1"], "services", "Service"),
-            Self::HttpRoute => of(GATEWAY, &["v1", "v1beta1"], "httproutes", "HTTPRoute"),
-            Self::GrpcRoute => of(GATEWAY, &["v1", "v1alpha2"], "grpcroutes", "GRPCRoute"),
-            Self::TlsRoute => of(GATEWAY, &["v1", "v1alpha3", "v1alpha2"], "tlsroutes", "TLSRoute"),
-            Self::TcpRoute => of(GATEWAY, &["v1", "v1alpha2"], "tcproutes", "TCPRoute"),
-            Self::UdpRoute => of(GATEWAY, &["v1", "v1alpha2"], "udproutes", "UDPRoute"),
-            Self::Gateway => of(GATEWAY, &["v1", "v1beta1"], "gateways", "Gateway"),
-            Self::IngressRoute => of("traefik.io", &["v1alpha1"], "ingressroutes", "IngressRoute"),
-            Self::IngressRouteTcp => of("traefik.io", &["v1alpha1"], "ingressroutetcps", "IngressRouteTCP"),
-            Self::DnsEndpoint => of("externaldns.k8s.io", &["v1alpha1"], "dnsendpoints", "DNSEndpoint"),
-            Self::Node => Served { namespaced: false, ..of("", &["v1"], "nodes", "Node") },
-            Self::Pod => of("", &["v1"], "pods", "Pod"),
-            Self::EndpointSlice => of("discovery.k8s.io", &["v1"], "endpointslices", "EndpointSlice"),
-        }
-    }
-
-    /// The part of an object that names can come from.
-    pub(super) fn read(self, object: &Object) -> Body {
-        let read = match self {
-            Self::Ingress => ingress::read(object).map(Body::Ingress),
-            Self::Service => service::read(object).map(Body::Service),
-            Self::HttpRoute | Self::GrpcRoute | Self::TlsRoute | Self::TcpRoute | Self::UdpRoute => {
-                route::read(object).map(Body::Route)
-            }
-            Self::Gateway => gateway::read(object).map(Body::Gateway),
-            Self::IngressRoute | Self::IngressRouteTcp => ingress_route::read(object).map(Body::IngressRoute),
-            Self::DnsEndpoint => dns_endpoint::read(object).map(Body::DnsEndpoint),
-            Self::Node => node::read(object).map(Body::Node),
-            Self::Pod => pod::read(object).map(Body::Pod),
-            Self::EndpointSlice => endpoint_slice::read(object).map(Body::EndpointSlice),
-        };
-        read.unwrap_or_else(Body::Unreadable)
     }
 }
 

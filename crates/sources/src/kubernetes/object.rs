@@ -18,6 +18,9 @@ pub(super) struct Object {
     pub(super) spec: Value,
     #[serde(default)]
     pub(super) status: Value,
+    /// Of a ConfigMap and its like.
+    #[serde(default)]
+    pub(super) data: Value,
     /// Of an EndpointSlice.
     #[serde(default)]
     pub(super) endpoints: Value,
@@ -30,6 +33,9 @@ pub(super) struct Object {
 pub(super) struct Metadata {
     pub(super) name: String,
     pub(super) namespace: String,
+    pub(super) uid: String,
+    /// Another one means another spec.
+    pub(super) generation: Option<i64>,
     pub(super) resource_version: String,
     pub(super) creation_timestamp: Option<Timestamp>,
     pub(super) labels: BTreeMap<String, String>,
@@ -64,6 +70,9 @@ impl fmt::Display for ObjectName {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stored {
     pub(super) name: ObjectName,
+    pub(super) uid: String,
+    /// Of kinds with a status that is ours to write.
+    pub(super) generation: Option<i64>,
     pub(super) created: Option<Timestamp>,
     pub(super) labels: BTreeMap<String, String>,
     pub(super) annotations: BTreeMap<String, String>,

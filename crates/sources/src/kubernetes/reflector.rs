@@ -17,7 +17,6 @@ use std::{
 
 use netstead_model::{Clock, Scope, View};
 use netstead_wire::kubernetes::{Cluster, KubernetesError, Listing, Page, Resource, Selection};
-use serde::Deserialize;
 use tokio::{
     sync::{Notify, watch},
     time::sleep,
@@ -25,8 +24,12 @@ use tokio::{
 use tracing::{debug, info, warn};
 
 use super::{
-    kinds::ObjectKind,
+    discovery::{self, Discovered},
+    kinds::{ObjectKind, definition::Definition},
+    load_balancer::LoadBalancers,
     object::{Object, ObjectName, Stored},
+    reporting::{ObjectStatus, Reporting},
+    workload,
 };
 
 /// Objects in one page of a list.
@@ -46,6 +49,10 @@ pub(super) struct Shared {
     pub(super) wake: Notify,
     /// Decides which labels and annotations are kept.
     pub(super) keep: Keep,
+    /// Hears which objects changed.
+    pub(super) reporting: Reporting,
+    /// Gives Services addresses.
+    pub(super) load_balancers: Option<LoadBalancers>,
 }
 
 /// Labels and annotations that are kept beside those of the dialects.
@@ -60,6 +67,7 @@ pub(super) struct Keep {
 #[derive(Debug)]
 pub(super) struct Reflector {
     pub(super) kind: ObjectKind,
+    pub(super) definition: Definition,
     pub(super) scope: Scope,
     selection: Selection,
     shared: Arc<Shared>,
@@ -71,6 +79,10 @@ pub(super) struct Reflector {
 pub(super) struct State {
     condition: Condition,
     pub(super) objects: BTreeMap<ObjectName, Arc<Stored>>,
+    /// How the server calls the kind, once it is known.
+    pub(super) resource: Option<Resource>,
+    /// The status of objects whose status is ours to write. A change of it is no change of the object.
+    pub(super) statuses: BTreeMap<ObjectName, ObjectStatus>,
     /// The objects were listed once.
     synced: bool,
     /// The engine knows workloads of this kind from before.
@@ -102,43 +114,20 @@ pub(super) struct Dirty {
     pub(super) names: BTreeSet<ObjectName>,
 }
 
-/// The server's answer about a kind.
-#[derive(Debug)]
-enum Discovered {
-    Served(Resource),
-    /// Its definition is being removed.
-    Vanishing,
-    Missing,
-}
-
-#[derive(Debug, Deserialize)]
-struct ResourceList {
-    #[serde(default)]
-    resources: Vec<ServedResource>,
-}
-
-#[derive(Debug, Deserialize)]
-struct ServedResource {
-    name: String,
-    #[serde(default)]
-    namespaced: bool,
-    #[serde(default)]
-    verbs: Vec<String>,
-}
-
 impl Reflector {
     pub(super) fn new(
-        kind: ObjectKind,
+        definition: Definition,
         namespace: Option<&str>,
         labels: Option<String>,
         shared: Arc<Shared>,
     ) -> Self {
         let scope = match namespace {
-            None => kind.as_str().to_owned(),
-            Some(namespace) => format!("{kind} in {namespace}"),
+            None => definition.word.clone(),
+            Some(namespace) => format!("{} in {namespace}", definition.word),
         };
         Self {
-            kind,
+            kind: definition.kind,
+            definition,
             scope: scope.parse().unwrap_or_default(),
             selection: Selection { namespace: namespace.map(str::to_owned), labels },
             shared,
@@ -159,7 +148,7 @@ impl Reflector {
     /// How much of the kind is seen; none if the cluster does not have it and never had.
     pub(super) fn view(&self) -> Option<View> {
         let state = self.state();
-        let plural = self.kind.served().plural;
+        let plural = self.definition.plural.as_str();
         match &state.condition {
             Condition::Starting => {
                 Some(View::Failed { reason: format!("{plural} have not been listed yet") })
@@ -212,51 +201,38 @@ impl Reflector {
                 return Ok(());
             }
         };
+        self.state().resource = Some(resource.clone());
         let mut version = self.list(&resource).await?;
         self.follow(&resource, &mut version, pause).await
     }
 
     /// The version of the kind that the server has.
     async fn discover(&self) -> Result<Discovered, KubernetesError> {
-        let served = self.kind.served();
+        let wanted = &self.definition;
         let resource = |version: &str| Resource {
-            group: served.group.to_owned(),
+            group: wanted.group.clone(),
             version: version.to_owned(),
-            plural: served.plural.to_owned(),
-            kind: served.kind.to_owned(),
-            namespaced: served.namespaced,
+            plural: wanted.plural.clone(),
+            kind: wanted.name.clone(),
+            namespaced: wanted.namespaced,
         };
-        if let (true, Some(version)) = (self.kind.is_built_in(), served.versions.first()) {
+        if let (true, Some(version)) = (wanted.is_built_in(), wanted.versions.first()) {
             return Ok(Discovered::Served(resource(version)));
         }
-        for version in served.versions {
-            let resource = resource(version);
-            let list: ResourceList = match self.shared.cluster.get(&resource.group_path()).await {
-                Ok(list) => list,
-                Err(KubernetesError::NotFound(_)) => continue,
-                Err(error) => return Err(error),
-            };
-            let Some(found) = list.resources.into_iter().find(|one| one.name == served.plural) else {
-                continue;
-            };
-            // A definition that is being removed lets nothing be created any more.
-            if !found.verbs.iter().any(|verb| verb == "create") {
-                return Ok(Discovered::Vanishing);
-            }
-            return Ok(Discovered::Served(Resource { namespaced: found.namespaced, ..resource }));
-        }
-        Ok(Discovered::Missing)
+        discovery::discover(&self.shared.cluster, wanted).await
     }
 
     /// Lists all objects, page by page, and returns the version of the list.
     async fn list(&self, resource: &Resource) -> Result<String, KubernetesError> {
         let mut fresh: BTreeMap<ObjectName, Arc<Stored>> = BTreeMap::new();
+        let mut statuses: BTreeMap<ObjectName, ObjectStatus> = BTreeMap::new();
         let mut next: Option<String> = None;
         loop {
             let listing = Listing { limit: PAGE, next: next.as_deref() };
             let page: Page<Object> = self.shared.cluster.list(resource, &self.selection, &listing).await?;
             let state = self.state();
             for object in page.items {
+                statuses.extend(self.status_of(&object));
                 let stored = self.stored(object);
                 // An object that did not change is kept once.
                 let known = state.objects.get(&stored.name).filter(|known| ***known == stored);
@@ -265,17 +241,25 @@ impl Reflector {
             }
             drop(state);
             if page.metadata.next.is_empty() {
-                self.replace(fresh);
+                self.replace(fresh, statuses);
                 return Ok(page.metadata.resource_version);
             }
             next = Some(page.metadata.next);
         }
     }
 
+    /// The status of an object, if it is ours to write.
+    fn status_of(&self, object: &Object) -> Option<(ObjectName, ObjectStatus)> {
+        let balanced = self.kind == ObjectKind::Service
+            && self.shared.load_balancers.is_some()
+            && object.spec.get("loadBalancerClass").is_some();
+        (self.kind.is_record() || balanced).then(|| (object.name(), ObjectStatus::of(&object.status)))
+    }
+
     /// Takes out of an object the part that is kept.
     fn stored(&self, object: Object) -> Stored {
         let keep = &self.shared.keep;
-        let body = self.kind.read(&object);
+        let body = self.definition.read(&object);
         let name = object.name();
         let mut metadata = object.metadata;
         metadata
@@ -284,6 +268,8 @@ impl Reflector {
         metadata.labels.retain(|key, _| keep.labels || super::annotations::is_label_read(key));
         Stored {
             name,
+            uid: metadata.uid,
+            generation: metadata.generation.filter(|_| self.kind.is_record()),
             created: metadata.creation_timestamp,
             labels: metadata.labels,
             annotations: metadata.annotations,
@@ -292,11 +278,17 @@ impl Reflector {
     }
 
     /// Takes a list as the truth.
-    fn replace(&self, fresh: BTreeMap<ObjectName, Arc<Stored>>) {
+    fn replace(
+        &self,
+        fresh: BTreeMap<ObjectName, Arc<Stored>>,
+        statuses: BTreeMap<ObjectName, ObjectStatus>,
+    ) {
         let mut state = self.state();
+        state.statuses = statuses;
         let State { objects, dirty, .. } = &mut *state;
         for (name, stored) in &fresh {
             if objects.get(name).is_none_or(|known| !Arc::ptr_eq(known, stored)) {
+                self.note_generation(objects.get(name), stored);
                 dirty.names.insert(name.clone());
             }
         }
@@ -307,22 +299,41 @@ impl Reflector {
             state.session = state.session.wrapping_add(1);
         }
         state.synced = true;
+        drop(state);
+        self.wake();
+    }
+
+    /// Says that another look is likely to see something new.
+    fn wake(&self) {
+        if let (ObjectKind::Service, Some(balancers)) = (self.kind, &self.shared.load_balancers) {
+            balancers.note_change();
+        }
+        self.shared.wake.notify_one();
+    }
+
+    /// Says that an object whose status is ours to write is another now.
+    fn note_generation(&self, before: Option<&Arc<Stored>>, now: &Stored) {
+        if before.is_some_and(|before| before.generation != now.generation)
+            && let Some(id) = workload::id(&self.definition, &now.name)
+        {
+            self.shared.reporting.changed(id, self.shared.clock.monotonic());
+        }
     }
 
     fn fail(&self, error: &KubernetesError) {
-        let plural = self.kind.served().plural;
+        let plural = self.definition.plural.as_str();
         let reason = match error {
             KubernetesError::Forbidden(said) => {
                 format!("{said}; give its role `get`, `list` and `watch` on {plural}")
             }
-            KubernetesError::NotFound(_) if !self.kind.is_built_in() => gone(plural),
+            KubernetesError::NotFound(_) if !self.definition.is_built_in() => gone(plural),
             error => format!("{plural}: {error}"),
         };
         self.set(Condition::Broken(reason));
     }
 
     fn absent(&self) {
-        let plural = self.kind.served().plural;
+        let plural = self.definition.plural.as_str();
         let known = self.state().synced;
         self.set(if known { Condition::Broken(gone(plural)) } else { Condition::Absent });
     }
@@ -345,7 +356,7 @@ impl Reflector {
         state.condition = condition;
         drop(state);
         self.settled.send_replace(true);
-        self.shared.wake.notify_one();
+        self.wake();
     }
 }
 

@@ -4,14 +4,15 @@ use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 
 use netstead_model::{Address, Cidr, Name, ParseError, Source};
 use netstead_settings::{
-    BuildContext, Configured, Identity, Kind, OneOrMore, Parsed, SettingsError, Shape, TextShape, table,
+    BuildContext, Configured, Identity, Kind, OneOrMore, Parsed, SettingsError, Shape, Tables, TextShape,
+    table,
 };
 use netstead_wire::kubernetes::KubernetesAccess;
 
 use super::{
     Kubernetes,
     claims::{Claims, matches},
-    kinds::{ObjectKind, asked::Points},
+    kinds::{ObjectKind, asked::Points, custom::CustomKind, definition::Definition},
     object::ObjectName,
     selector::AnnotationSelector,
     template::NameTemplate,
@@ -91,9 +92,12 @@ table! {
         /// the cluster's name for people
         cluster: Option<String>, unset "the context, if one is set";
         /// the kinds that are read: `ingress`, `service`, `httproute`, `grpcroute`, `tlsroute`, `tcproute`, `udproute`,
-        /// `ingressroute`, `ingressroutetcp`, `dnsendpoint`, `node`, `pod`; a kind that the cluster does not have yet is
-        /// read once it has it
-        kinds: OneOrMore<ObjectKind>, unset "all but `node` and `pod`";
+        /// `ingressroute`, `ingressroutetcp`, `dnsendpoint`, `dnsrecord`, `node`, `pod`, `istio-gateway`, `istio-virtualservice`,
+        /// `contour-httpproxy`, `openshift-route`; a kind that the cluster does not have yet is read once it has it
+        kinds: OneOrMore<ObjectKind>, unset "all up to `dnsrecord`";
+        /// other kinds, by the paths of their fields: `[[source.NAME.custom]]` with `kind`, `hosts`, `targets` and
+        /// `condition`
+        custom: Tables<CustomKind>, unset "none";
         /// only objects of these namespaces; each is asked for by itself, so rights in them are enough
         namespaces: OneOrMore<String>, unset "all";
         /// only objects with these labels: `app=web,tier in (a, b)`
@@ -125,6 +129,10 @@ table! {
         /// which namespaces may claim which names: `{ "team-*" = "*.teams.example.com", shop = "shop.example.com" }`;
         /// `*` is any text
         claims: Claims, unset "every namespace any name";
+        /// DNSEndpoints and DNSRecords say in their status what became of their records
+        status: bool, default true;
+        /// Events on objects say that their names were published, or refused and why
+        events: bool, default true;
     }
 }
 
@@ -138,6 +146,12 @@ impl KubernetesSettings {
         kinds.sort_unstable();
         kinds.dedup();
         kinds
+    }
+
+    /// The kinds that are read, those of `custom` too.
+    pub(super) fn definitions(&self) -> Vec<Definition> {
+        let own = self.wanted_kinds().into_iter().map(Definition::of);
+        own.chain(self.custom.iter().map(Definition::custom)).collect()
     }
 
     pub(super) fn cluster_name(&self) -> Option<String> {
@@ -199,6 +213,14 @@ impl Configured<dyn Source> for KubernetesSettings {
 
     fn check(&self) -> Result<(), SettingsError> {
         self.access.check()?;
+        let kinds = self.definitions();
+        for custom in self.custom.iter().map(Definition::custom) {
+            let same = |other: &&Definition| other.plural == custom.plural && other.group == custom.group;
+            if kinds.iter().filter(same).count() > 1 {
+                let problem = format!("`{}` is read already, by `kinds` or another table", custom.word);
+                return Err(SettingsError::new("custom", problem).hint("name each kind once"));
+            }
+        }
         let names =
             self.default_targets.iter().filter(|target| matches!(target, DefaultTarget::Name(_))).count();
         if names > 0 && self.default_targets.len() > 1 {
@@ -216,5 +238,45 @@ impl Configured<dyn Source> for KubernetesSettings {
 
     fn build(&self, context: &BuildContext) -> Result<Arc<dyn Source>, SettingsError> {
         Ok(Arc::new(Kubernetes::new(self.clone(), context)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use netstead_settings::{Problems, Section};
+
+    use super::*;
+
+    /// The problems of a table, one line each.
+    fn wrong(text: &str) -> Vec<String> {
+        let mut problems = Problems::new(std::path::Path::new("x.toml"), text);
+        let table = netstead_settings::parse(text, &mut problems);
+        drop(KIND.read(&mut Section::open("source.k", &table, &mut problems)));
+        let found = problems.none_or(()).err().unwrap_or_default();
+        found.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_custom_kind_is_told_by_line_and_column() {
+        let good = "[[custom]]\nkind = \"doors.example.com\"\nhosts = \"spec.host\"\n";
+        assert_eq!(wrong(good), [""; 0]);
+        let told = wrong(
+            "[[custom]]\nkind = \"Door\"\nhosts = [\"spec.host\", \"host\"]\nhost = 1\n\n[[custom]]\nkind = \"doors.example.com\"\n",
+        );
+        assert_eq!(told.len(), 4, "{told:#?}");
+        for text in [
+            "x.toml:4:1: unknown key `host` in `source.k.custom`",
+            "x.toml:2:8: source.k.custom.kind: ",
+            "x.toml:3:23: source.k.custom.hosts: ",
+            "x.toml:6:",
+        ] {
+            assert!(told.iter().any(|line| line.starts_with(text)), "{text} is not in {told:#?}");
+        }
+        let twice = wrong(&format!("kinds = \"ingress\"\n{good}\n{good}"));
+        assert_eq!(twice.len(), 1);
+        assert!(
+            twice[0].contains("`doors.example.com` is read already, by `kinds` or another table"),
+            "{twice:?}"
+        );
     }
 }

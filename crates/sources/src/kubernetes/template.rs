@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use netstead_model::ParseError;
 
-use super::{kinds::ObjectKind, object::Stored};
+use super::object::Stored;
 
 /// Texts with fields in them; several names have commas between.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,14 +25,14 @@ enum Part {
 
 impl NameTemplate {
     /// The names of an object; none if a field that the template uses is empty there.
-    pub(super) fn fill(&self, kind: ObjectKind, object: &Stored) -> Vec<String> {
+    pub(super) fn fill(&self, kind: &str, object: &Stored) -> Vec<String> {
         let mut out = String::new();
         for part in &self.parts {
             let value = match part {
                 Part::Text(text) => Some(text.as_str()),
                 Part::Name => Some(object.name.name.as_str()),
                 Part::Namespace => Some(object.name.namespace.as_str()),
-                Part::Kind => Some(kind.as_str()),
+                Part::Kind => Some(kind),
                 Part::Label(key) => object.labels.get(key).map(String::as_str),
                 Part::Annotation(key) => object.annotations.get(key).map(String::as_str),
             };
@@ -134,6 +134,8 @@ mod tests {
     fn a_template_makes_names_of_fields() {
         let object = Stored {
             name: ObjectName::new("shop", "web"),
+            uid: String::new(),
+            generation: None,
             created: None,
             labels: BTreeMap::from([("app".to_owned(), "front".to_owned())]),
             annotations: BTreeMap::new(),
@@ -149,11 +151,7 @@ mod tests {
             ("{{ .Labels.none }}.c.test", &[]),
         ];
         for (text, names) in cases {
-            assert_eq!(
-                text.parse::<NameTemplate>().unwrap().fill(ObjectKind::Service, &object),
-                names,
-                "{text}"
-            );
+            assert_eq!(text.parse::<NameTemplate>().unwrap().fill("service", &object), names, "{text}");
         }
         for text in ["web.example.com", "{{ .Name", "{{ .Spec.x }}.a", "{{ if .Name }}a{{ end }}"] {
             assert!(text.parse::<NameTemplate>().is_err(), "{text}");

@@ -10,7 +10,9 @@ use super::{
     kinds::{
         Body, ObjectKind,
         asked::{Asked, Points},
-        dns_endpoint, ingress, ingress_route, node, pod, route, service,
+        custom,
+        definition::Definition,
+        dns_endpoint, dns_record, ingress, ingress_route, node, pod, route, service,
     },
     object::{ObjectName, Stored},
     surroundings::Surroundings,
@@ -21,14 +23,14 @@ use crate::dialects::{
 };
 
 /// The workload of an object; none if the object asks for nothing and has no address that matters.
-pub(super) fn workload(kind: ObjectKind, object: &Stored, around: &Surroundings<'_>) -> Option<Workload> {
+pub(super) fn workload(of: &Definition, object: &Stored, around: &Surroundings<'_>) -> Option<Workload> {
     let settings = around.settings;
-    let id = id(kind, &object.name)?;
+    let id = id(of, &object.name)?;
     let base = Workload {
         namespace: Some(object.name.namespace.clone()).filter(|namespace| !namespace.is_empty()),
         created: object.created,
         facts: Facts { cluster: settings.cluster_name(), ..Facts::default() }.known(),
-        ..Workload::new(around.source.clone(), id, kind.as_str(), object.name.name.clone())
+        ..Workload::new(around.source.clone(), id, of.word.clone(), object.name.name.clone())
     };
     let silent = |why: String, unclear| Some(Workload { why_not: vec![why], unclear, ..base.clone() });
     if let Body::Unreadable(why) = &object.body {
@@ -37,7 +39,7 @@ pub(super) fn workload(kind: ObjectKind, object: &Stored, around: &Surroundings<
     if !settings.wants_annotations(&object.annotations) {
         return None;
     }
-    let asked = ask(kind, object, around)?;
+    let asked = ask(of.kind, object, around)?;
     if let Some(why) = &asked.unclear {
         return silent(why.clone(), true);
     }
@@ -49,7 +51,7 @@ pub(super) fn workload(kind: ObjectKind, object: &Stored, around: &Surroundings<
     let told = WorkloadLabels { name: &object.name.name, labels: &labels, environment: &BTreeMap::new() };
     let mut reading = around.reader.read_with(&told, names, notes);
     if reading.requests.is_empty() && !reading.unclear && !reading.silenced && annotated {
-        reading = by_template(kind, object, around, &told, reading);
+        reading = by_template(of, object, around, &told, reading);
     }
     let (unclear, pool) = (reading.unclear, reading.pool.clone());
     let points = settings.narrowed(points);
@@ -79,8 +81,8 @@ pub(super) fn workload(kind: ObjectKind, object: &Stored, around: &Surroundings<
 }
 
 /// The id of an object: its kind, namespace and name. An object that is made anew under its name is the same workload.
-pub(super) fn id(kind: ObjectKind, name: &ObjectName) -> Option<Key> {
-    let text = format!("{kind}/{name}");
+pub(super) fn id(of: &Definition, name: &ObjectName) -> Option<Key> {
+    let text = format!("{}/{name}", of.word);
     if text.len() <= Key::MAX {
         return text.parse().ok();
     }
@@ -106,27 +108,29 @@ fn ask(kind: ObjectKind, object: &Stored, around: &Surroundings<'_>) -> Option<A
         Body::Route(route) => Some(route::ask(kind, object, route, around)),
         Body::IngressRoute(route) => ingress_route::ask(object, route, settings),
         Body::DnsEndpoint(endpoint) => Some(dns_endpoint::ask(endpoint)),
+        Body::DnsRecord(record) => Some(dns_record::ask(record)),
         Body::Node(node) => Some(node::ask(object, node)),
         Body::Pod(pod) => Some(pod::ask(object, pod, around)),
+        Body::Custom(custom) => Some(custom::ask(object, custom)),
         Body::Gateway(_) | Body::EndpointSlice(_) | Body::Unreadable(_) => None,
     }
 }
 
 /// The names that the template of the source makes for an object that asks for none itself.
 fn by_template(
-    kind: ObjectKind,
+    of: &Definition,
     object: &Stored,
     around: &Surroundings<'_>,
     told: &WorkloadLabels<'_>,
     before: Reading,
 ) -> Reading {
     let Some(template) = &around.settings.template else { return before };
-    if kind == ObjectKind::DnsEndpoint {
+    if of.kind.is_record() {
         return before;
     }
     let mut asked = Asked::default();
     before.why_not.into_iter().for_each(|why| asked.notes.add(why));
-    for host in template.fill(kind, object) {
+    for host in template.fill(&of.word, object) {
         asked.ask(&host, "template");
     }
     around.reader.read_with(told, asked.names, asked.notes)

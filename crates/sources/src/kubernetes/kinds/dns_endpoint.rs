@@ -92,7 +92,7 @@ fn value(kind: RecordType, text: &str) -> Result<RecordData, String> {
 }
 
 /// A text record as a zone file has it; external-dns takes it with or without its quotes.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     if text.starts_with('"') {
         return text.to_owned();
     }

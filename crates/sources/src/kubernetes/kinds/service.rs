@@ -1,6 +1,6 @@
 //! Service: the names in its annotations, at its load balancer, its nodes, its pods or the name it stands for.
 
-use netstead_model::{Address, Interface};
+use netstead_model::{Address, Family, Interface};
 use serde::Deserialize;
 
 use super::{
@@ -24,6 +24,17 @@ pub(in crate::kubernetes) struct Service {
     stands_for: String,
     /// Ready or not, its pods are published.
     not_ready_too: bool,
+    /// Boxed: few Services name a class.
+    wish: Option<Box<BalancerWish>>,
+}
+
+/// The wishes of a Service of type `LoadBalancer` about its load balancer, if it names a class.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::kubernetes) struct BalancerWish {
+    pub(in crate::kubernetes) class: String,
+    pub(in crate::kubernetes) families: Vec<Family>,
+    /// `loadBalancerIP`, as it is written.
+    pub(in crate::kubernetes) wanted: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +70,10 @@ struct Spec {
     external_ips: Vec<String>,
     external_name: String,
     publish_not_ready_addresses: bool,
+    load_balancer_class: Option<String>,
+    #[serde(rename = "loadBalancerIP")]
+    load_balancer_ip: String,
+    ip_families: Vec<String>,
 }
 
 pub(super) fn read(object: &Object) -> Result<Service, String> {
@@ -71,17 +86,50 @@ pub(super) fn read(object: &Object) -> Result<Service, String> {
         _ if spec.cluster_ip == "None" => ServiceType::Headless,
         _ => ServiceType::ClusterIp,
     };
+    let cluster = texts(&spec.cluster_ips);
+    let wish = spec.load_balancer_class.filter(|_| kind == ServiceType::LoadBalancer).map(|class| {
+        let families = families(&spec.ip_families, &cluster);
+        Box::new(BalancerWish { class, families, wanted: spec.load_balancer_ip })
+    });
     Ok(Service {
         kind,
         balancer: balancer::points(object.status()?),
         external: texts(&spec.external_ips),
-        cluster: texts(&spec.cluster_ips),
+        cluster,
         stands_for: spec.external_name,
         not_ready_too: spec.publish_not_ready_addresses,
+        wish,
     })
 }
 
+/// The families of a Service: those that it names, or else those of its addresses inside of the cluster.
+fn families(named: &[String], cluster: &[Address]) -> Vec<Family> {
+    let mut families: Vec<Family> = named
+        .iter()
+        .filter_map(|word| match word.as_str() {
+            "IPv4" => Some(Family::Ipv4),
+            "IPv6" => Some(Family::Ipv6),
+            _ => None,
+        })
+        .collect();
+    if families.is_empty() {
+        let ips = cluster.iter().filter_map(|address| address.to_ip());
+        families = ips.map(|ip| if ip.is_ipv6() { Family::Ipv6 } else { Family::Ipv4 }).collect();
+        families.dedup();
+    }
+    if families.is_empty() { vec![Family::Ipv4] } else { families }
+}
+
 impl Service {
+    pub(in crate::kubernetes) fn balancer_wish(&self) -> Option<&BalancerWish> {
+        self.wish.as_deref()
+    }
+
+    /// Whether its status has exactly these addresses.
+    pub(in crate::kubernetes) fn shows(&self, addresses: &[String]) -> bool {
+        self.balancer == addresses
+    }
+
     /// Whether its names depend on what stands behind it.
     pub(in crate::kubernetes) fn needs_endpoints(&self, object: &Stored) -> bool {
         self.kind == ServiceType::Headless && asks_by_annotation(object)

@@ -7,8 +7,11 @@ use netstead_wire::kubernetes::{KubernetesError, Resource, Watched};
 use tokio::time::{sleep, timeout};
 
 use super::{
-    super::object::{Object, ObjectName},
-    Condition, Discovered, FIRST_PAUSE, LONGEST_PAUSE, Reflector,
+    super::{
+        discovery::Discovered,
+        object::{Object, ObjectName},
+    },
+    Condition, FIRST_PAUSE, LONGEST_PAUSE, Reflector,
 };
 
 /// How long deletions wait until it is asked whether the definition of their kind is being removed: the server removes all
@@ -73,8 +76,11 @@ impl Reflector {
     }
 
     fn changed(&self, object: Object) {
+        let status = self.status_of(&object);
         let stored = self.stored(object);
         let mut state = self.state();
+        state.statuses.extend(status);
+        self.note_generation(state.objects.get(&stored.name), &stored);
         let back = state.doubtful.remove(&stored.name);
         let same = state.objects.get(&stored.name).is_some_and(|known| **known == stored);
         if same && !back {
@@ -85,20 +91,21 @@ impl Reflector {
         state.objects.insert(name.clone(), Arc::new(stored));
         state.dirty.names.insert(name);
         drop(state);
-        self.shared.wake.notify_one();
+        self.wake();
     }
 
     fn deleted(&self, name: ObjectName) {
         let mut state = self.state();
-        if !self.kind.is_built_in() {
+        if !self.definition.is_built_in() {
             state.doubtful.insert(name);
             return;
         }
         state.objects.remove(&name);
+        state.statuses.remove(&name);
         state.ended.insert(name.clone());
         state.dirty.names.insert(name);
         drop(state);
-        self.shared.wake.notify_one();
+        self.wake();
     }
 
     /// Believes deletions, unless the definition of the kind is being removed.
@@ -110,11 +117,12 @@ impl Reflector {
         let mut state = self.state();
         for name in std::mem::take(&mut state.doubtful) {
             state.objects.remove(&name);
+            state.statuses.remove(&name);
             state.ended.insert(name.clone());
             state.dirty.names.insert(name);
         }
         drop(state);
-        self.shared.wake.notify_one();
+        self.wake();
         Ok(())
     }
 }

@@ -7,13 +7,14 @@ use netstead_testkit::KubeApiServer;
 
 use super::{DEFINITIONS, record_lines, source, until};
 
-const FILES: [(&str, &str); 6] = [
+const FILES: [(&str, &str); 7] = [
     ("ingress", include_str!("scenarios/ingress.yaml")),
     ("service", include_str!("scenarios/service.yaml")),
     ("gateway", include_str!("scenarios/gateway.yaml")),
     ("traefik", include_str!("scenarios/traefik.yaml")),
     ("records", include_str!("scenarios/records.yaml")),
     ("machines", include_str!("scenarios/machines.yaml")),
+    ("custom", include_str!("scenarios/custom.yaml")),
 ];
 
 struct Scenario {
@@ -63,13 +64,16 @@ fn agrees(found: &[String], expected: &[String]) -> bool {
 async fn each_kind_with_each_annotation_gives_the_records_that_its_user_expects() {
     let server = KubeApiServer::start(&[]);
     server.apply(DEFINITIONS);
+    server.apply(netstead_sources::kubernetes::DEFINITIONS);
     server.apply(include_str!("nodes.yaml"));
     let scenarios = scenarios();
     for scenario in &scenarios {
         server.apply_in(&scenario.namespace, &scenario.yaml);
     }
     let kinds = "kinds = [\"ingress\", \"service\", \"httproute\", \"grpcroute\", \"tlsroute\", \"tcproute\", \
-                 \"udproute\", \"ingressroute\", \"ingressroutetcp\", \"dnsendpoint\", \"node\", \"pod\"]";
+                 \"udproute\", \"ingressroute\", \"ingressroutetcp\", \"dnsendpoint\", \"dnsrecord\", \"node\", \"pod\", \
+                 \"istio-gateway\", \"istio-virtualservice\", \"contour-httpproxy\", \"openshift-route\"]\n[[custom]]\nkind = \
+                 \"doors.house.example.com\"\nhosts = [\"spec.url\", \"spec.aliases[]\"]\ntargets = \"status.addresses[].value\"";
     let source = source(&server, kinds);
     let nodes = ["node-1.nodes.test A 203.0.113.31", "node-2.nodes.test A 10.10.0.32"].map(str::to_owned);
     let wrong = |report: &Report| {
