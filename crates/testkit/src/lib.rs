@@ -4,7 +4,7 @@
 //!   [`Dnsmasq`], [`Dockerd`], [`Sshd`], [`AdGuardHome`], [`KubeApiServer`].
 //! - [`WebhookReceiver`] and [`DnsweaverReceiver`]: receivers of webhooks that only pretend, and can be told to fail.
 //! - [`FakeHttp`]: an HTTP server whose answers a test writes, and that fails on demand. On top of it: [`FakeAdGuard`],
-//!   [`FakeCloudflare`], [`FakePiHole`], [`FakePve`], [`FakeTechnitium`], [`FakeWebhookProvider`] and the receivers of webhooks.
+//!   [`FakeCloudflare`], [`FakePhpIpam`], [`FakePiHole`], [`FakePve`], [`FakeTechnitium`], [`FakeWebhookProvider`] and the receivers of webhooks.
 //! - [`VirtualNetwork`] and [`Machine`]: machines in network namespaces, whose links can be cut. [`Tmpfs`]: a disk small enough
 //!   to fill.
 //! - [`RealExternalDns`] with an [`EndpointFeed`], [`start_dnsweaver`]: the real peers, where they were built.
@@ -61,7 +61,7 @@ pub use self::{
     dockerd::Dockerd,
     etcd::{Etcd, EtcdHost},
     fake_http::{FakeHttp, HttpFault, HttpRequest, HttpResponse},
-    ipam::IpamReceiver,
+    ipam::{FakePhpIpam, IpamReceiver, PhpIpamSecurity},
     kubernetes::{KubeApiServer, KubeUser},
     link::Link,
     lossy_proxy::LossyProxy,
