@@ -9,7 +9,7 @@ pub mod per_record;
 pub mod pihole;
 pub mod powerdns;
 mod preconditions;
-mod refused_login;
+pub(crate) mod refused_login;
 pub mod rfc2136;
 mod serial_steps;
 pub mod technitium;

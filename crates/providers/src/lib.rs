@@ -11,7 +11,10 @@
 //!                           ├─► dns::cloudflare HTTP API: batches, within a rate limit
 //!                           ├─► dns::technitium HTTP API: one record per call, through dns::per_record
 //!                           └─► builtin         in the crate `nameserver`
-//!         IpamProvider ─────► ipam::webhook     a program of the user's: signed batches of objects
+//!         IpamProvider ──┬──► ipam::phpipam     phpIPAM: one address per call
+//!                        └──► ipam::webhook     a program of the user's: signed batches of objects
+//!         PoolBackend ───┬──► pool::netstead    another Netstead
+//!                        └──► pool::phpipam     phpIPAM: its next free address, in one step
 //! ```
 //!
 //! - A provider lists zones, reads one with its serial, and writes *units*. A unit is all changes of one name; it is applied
@@ -28,8 +31,10 @@
 pub mod contract;
 pub mod dns;
 pub mod ipam;
+mod phpipam;
 pub mod pool;
 
+pub use self::phpipam::{Connection as PhpIpamConnection, Security as PhpIpamSecurity};
 pub use netstead_model::{Call, CallObserver, NoopObserver, Outcome};
 pub use netstead_settings::{BuildContext, Secret, SettingsError};
 pub use netstead_wire::Tls;

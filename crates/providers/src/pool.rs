@@ -1,6 +1,7 @@
 //! Pool backends: other systems that the addresses of a pool come from.
 
 pub mod netstead;
+pub mod phpipam;
 
 use netstead_model::PoolBackend;
 use netstead_settings::Kind;
@@ -20,4 +21,4 @@ pub struct BackendTraits {
 pub type BackendKind = Kind<dyn PoolBackend, BackendTraits>;
 
 /// All kinds of pool backend. A new one is a file beside this one and a line here.
-pub const KINDS: &[&BackendKind] = &[&netstead::KIND];
+pub const KINDS: &[&BackendKind] = &[&netstead::KIND, &phpipam::KIND];

@@ -14,18 +14,18 @@ const PAUSE: Duration = Duration::from_secs(65);
 
 /// The newest refusal, and the time of it.
 #[derive(Debug)]
-pub(super) struct RefusedLogin {
+pub(crate) struct RefusedLogin {
     clock: Arc<dyn Clock>,
     refused: Mutex<Option<(Duration, ProviderError)>>,
 }
 
 impl RefusedLogin {
-    pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
+    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
         Self { clock, refused: Mutex::default() }
     }
 
     /// The refusal that still counts. Call before credentials are sent.
-    pub(super) fn check(&self) -> Result<(), ProviderError> {
+    pub(crate) fn check(&self) -> Result<(), ProviderError> {
         let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         match &*refused {
             Some((at, error)) if self.clock.monotonic().saturating_sub(*at) < PAUSE => Err(error.clone()),
@@ -34,12 +34,12 @@ impl RefusedLogin {
     }
 
     /// Remembers a refusal, and passes the outcome on.
-    pub(super) fn note<T, E: Into<ProviderError>>(&self, outcome: Result<T, E>) -> Result<T, ProviderError> {
+    pub(crate) fn note<T, E: Into<ProviderError>>(&self, outcome: Result<T, E>) -> Result<T, ProviderError> {
         outcome.map_err(|error| self.remember(error.into()))
     }
 
     /// Remembers an error if it is a refusal, and passes it on.
-    pub(super) fn remember(&self, error: ProviderError) -> ProviderError {
+    pub(crate) fn remember(&self, error: ProviderError) -> ProviderError {
         if let ProviderError::Denied { .. } = &error {
             self.pause(error.clone());
         }
@@ -47,7 +47,7 @@ impl RefusedLogin {
     }
 
     /// Lets no login happen for a minute, because of `error`.
-    pub(super) fn pause(&self, error: ProviderError) {
+    pub(crate) fn pause(&self, error: ProviderError) {
         let refused = Some((self.clock.monotonic(), error));
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = refused;
     }

@@ -16,6 +16,7 @@ mod late_writes;
 mod misbehaving_servers;
 mod per_record;
 mod per_record_server;
+mod phpipam;
 mod pihole;
 mod pihole_files;
 mod powerdns;
