@@ -2,7 +2,9 @@
 
 use std::{net::SocketAddr, path::Path, process::Command, time::Duration};
 
-use netstead_testkit::{Process, Transcript, free_port, has_command, skip, wait_until};
+use netstead_testkit::{
+    FakePhpIpam, PhpIpamSecurity, Process, Transcript, free_port, has_command, skip, wait_until,
+};
 
 use crate::sandbox::Sandbox;
 
@@ -45,6 +47,39 @@ fn the_branch_office_works_as_typed() {
     let keys: Vec<&str> =
         held.as_array().unwrap().iter().map(|claim| claim["key"].as_str().unwrap()).collect();
     assert!(keys.iter().all(|key| key.contains("/lan/")) && keys.len() == 2, "{keys:?}");
+}
+
+/// With a fake phpIPAM, which the tables of the guide reach by another address.
+#[test]
+fn the_guide_of_phpipam_works_as_typed() {
+    if let Some(missing) = ["bash", "jq"].into_iter().find(|name| !has_command(name)) {
+        return skip(&format!("`{missing}` is not installed"));
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/phpipam.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let fake = FakePhpIpam::start();
+    fake.behind_tls(true);
+    fake.add_app("netstead", PhpIpamSecurity::SslToken, 2);
+    fake.set_user("netstead", "a password");
+    let subnet = fake.add_subnet(1, "10.7.7.0/24");
+    let router = fake.put(subnet, "10.7.7.1", &[("hostname", "router")]);
+    fake.make_gateway(router);
+    let mut sandbox = Sandbox::empty();
+    let password = sandbox.path().join("password");
+    std::fs::write(&password, "a password").unwrap();
+    let tables = text.split("```toml\n").skip(1).filter_map(|block| block.split("```").next());
+    let tables: String = tables.filter(|block| block.starts_with('[')).collect();
+    let file = tables
+        .replace("[ipam.office]\n", "[ipam.office]\ninterval = \"1s\"\n")
+        .replace("https://ipam.example.com", &fake.url())
+        .replace("/run/secrets/phpipam", &password.display().to_string());
+    std::fs::write(sandbox.path().join("netstead.toml"), file).unwrap();
+    sandbox.start(&[]);
+    let made = || (sandbox.netstead(["get", "pools", "-o", "name"]).out == "lan\n").then_some(());
+    assert!(wait_until(SOON, made).is_some(), "the pool of the file is made");
+    typed_in(&sandbox, &text);
+    let held = || (fake.lines().len() == 3 && fake.lines()[2].contains("owner=Team Blue")).then_some(());
+    assert!(wait_until(SOON, held).is_some(), "{:#?}", fake.lines());
 }
 
 /// Types the commands of a text as a user of this sandbox.

@@ -49,6 +49,7 @@ mod metrics;
 mod naming;
 mod notifications;
 #[cfg(feature = "docker")]
+mod phpipam;
 mod plain_http;
 mod pool_backend;
 mod proxmox;
