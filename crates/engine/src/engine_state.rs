@@ -10,7 +10,10 @@ use jiff::Timestamp;
 use netstead_model::{Clock, Ident, Key, Report, Span, View};
 use netstead_plan::{Domains, Grace, Inventory, Now, ReportArrival, ReportOutcome, SourceState};
 use netstead_store::Store;
-use tokio::sync::{Mutex as AsyncMutex, watch};
+use tokio::{
+    sync::{Mutex as AsyncMutex, watch},
+    task::yield_now,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -158,6 +161,10 @@ impl EngineState {
             news
         });
         drop(old);
+        if news {
+            // Those that were woken go first: they need not wait until this thread has prepared what it stores.
+            yield_now().await;
+        }
         if let Err(error) = keeper.save_changes(&newest, now, self.time.write()).await {
             tracing::warn!(%error, "The store did not learn what the sources said; it will be told again.");
         }

@@ -7,17 +7,22 @@
 //! 3. A commits. The condition on the key's version fails, the store refuses the commit, and A writes nothing more.
 //!
 //! The head stops a commit of the same writer that arrives late. Each writer (`provider/lan`, `inventory`, ...) has a key
-//! `engine/head/<writer>`, which every commit replaces on condition that its version is the one before:
+//! `engine/head/<writer>`, which every `put` replaces on condition that its version is the one before:
 //!
-//! 1. A writer commits `x = 1` on head version 10. The answer is lost, and the commit may still be on its way.
+//! 1. A writer puts `x = 1` on head version 10. The answer is lost, and the commit may still be on its way.
 //! 2. The writer reads the head: version 10. It commits `x = 1` again on version 10. Of the two commits one can land,
 //!    because the first one that lands changes the head.
 //! 3. If the second try is refused, the first commit landed. The writer reads the new head and writes `x = 1` once more:
 //!    writes must be safe to repeat.
-//! 4. Later the writer commits `x = 2` on head version 11. If the first commit arrives now, it is refused: it needs version
+//! 4. Later the writer puts `x = 2` on head version 11. If the first commit arrives now, it is refused: it needs version
 //!    10. So an old value never replaces a newer one.
+//!
+//! A `put` of many writes is several commits. The first replaces the head, as above. The others have the new version as their
+//! condition and leave it as it is, so they need not wait for one another: the store makes many durable with one flush. One of
+//! them that arrives late is refused as soon as the next `put` has replaced the head.
 
 use std::{
+    collections::{HashSet, VecDeque},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -25,6 +30,7 @@ use std::{
     time::Duration,
 };
 
+use futures::{StreamExt, TryStreamExt, stream};
 use netstead_store::{
     Commit, Condition, Damage, EPOCH_KEY, Entry, MAX_BYTES, MAX_WRITES, Store, StoreError, Version, Write,
     each_readable,
@@ -39,6 +45,9 @@ const PAGE: usize = 1000;
 const SLACK: usize = 4 << 10;
 /// How often a commit is tried when it is unknown whether it landed.
 const TRIES: u32 = 4;
+/// So many commits of one `put` are under way together, and fewer if they are large: so many bytes.
+const UNDER_WAY: usize = 32;
+const BYTES_UNDER_WAY: usize = 8 << 20;
 
 /// The epoch in which this process leads, and whether it still does.
 #[derive(Debug)]
@@ -90,7 +99,7 @@ impl LeaderEpoch {
     }
 }
 
-/// The store as one writer uses it. Its commits land in the order they were made, or not at all.
+/// The store as one writer uses it. What one `put` writes lands before what the next one writes, or not at all.
 #[derive(Debug)]
 pub(crate) struct FencedStore {
     store: Arc<dyn Store>,
@@ -105,6 +114,15 @@ enum Head {
     Read(Option<Version>),
 }
 
+/// Outcome of one try.
+enum Attempt {
+    Landed(Version),
+    /// The head has another version.
+    OtherHead,
+    /// It may have landed.
+    Unknown(StoreError),
+}
+
 #[derive(Serialize)]
 struct HeadRecord {
     epoch: u64,
@@ -117,28 +135,30 @@ impl FencedStore {
         Self { store, lead, head, version: Mutex::new(Head::Unread) }
     }
 
-    /// Makes `writes` durable, in order, in as many commits as they need. They must be safe to repeat.
+    /// Makes `writes` durable, in as many commits as they need. The first commit lands before the others and the last one
+    /// after them; those between land in any order. The writes must be safe to repeat. Of two with one key the later counts.
     pub(crate) async fn put(&self, writes: Vec<Write>) -> Result<(), EngineError> {
-        let mut commit: Vec<Write> = Vec::new();
-        let mut bytes = 0;
-        for write in writes {
-            let more = write.bytes();
-            if commit.len() + 1 >= MAX_WRITES || (bytes + more + SLACK > MAX_BYTES && !commit.is_empty()) {
-                self.commit(std::mem::take(&mut commit)).await?;
-                bytes = 0;
-            }
-            bytes += more;
-            commit.push(write);
+        let mut commits = split_into_commits(writes);
+        let Some(first) = commits.pop_front() else { return Ok(()) };
+        let last = commits.pop_back();
+        // No other `put` replaces the head before this one has ended.
+        let mut head = self.version.lock().await;
+        let version = self.replace_head(&mut head, &first).await?;
+        let largest =
+            commits.iter().map(|writes| writes.iter().map(Write::bytes).sum::<usize>()).max().unwrap_or(1);
+        let under_way = (BYTES_UNDER_WAY / largest.max(1)).clamp(1, UNDER_WAY);
+        let between = stream::iter(commits);
+        let between = between.map(|writes| async move { self.commit_at_head(version, &writes).await });
+        between.buffer_unordered(under_way).try_collect::<()>().await?;
+        match last {
+            Some(last) => self.commit_at_head(version, &last).await,
+            None => Ok(()),
         }
-        if commit.is_empty() { Ok(()) } else { self.commit(commit).await }
     }
 
-    async fn commit(&self, writes: Vec<Write>) -> Result<(), EngineError> {
-        let mut head = self.version.lock().await;
+    /// Commits `writes` together with a new head. Returns the version of that head.
+    async fn replace_head(&self, head: &mut Head, writes: &[Write]) -> Result<Version, EngineError> {
         for trial in 0..TRIES {
-            if self.lead.is_deposed() {
-                return Err(EngineError::Deposed);
-            }
             let before = match *head {
                 Head::Read(version) => version,
                 Head::Unread => self.store.get(&self.head).await?.map(|entry| entry.version),
@@ -147,28 +167,57 @@ impl FencedStore {
                 Some(version) => Condition::Version(self.head.clone(), version),
                 None => Condition::Absent(self.head.clone()),
             };
-            let stand = keys::encode(&HeadRecord { epoch: self.lead.epoch, batch: rand::random() });
-            let mut commit =
-                Commit::new().when(self.lead.condition()).when(condition).put(self.head.clone(), stand);
-            commit.writes.extend(writes.iter().cloned());
+            let record = keys::encode(&HeadRecord { epoch: self.lead.epoch, batch: rand::random() });
             *head = Head::Unread;
-            match self.store.commit(commit).await {
-                Ok(committed) => {
-                    *head = Head::Read(Some(committed.version));
-                    return Ok(());
+            match self.commit(condition, Some(Write::Put(self.head.clone(), record)), writes).await? {
+                Attempt::Landed(version) => {
+                    *head = Head::Read(Some(version));
+                    return Ok(version);
                 }
-                Err(StoreError::Refused { key }) if key == EPOCH_KEY => {
-                    self.lead.depose();
-                    return Err(EngineError::Deposed);
-                }
-                Err(StoreError::Refused { .. }) => {}
-                Err(StoreError::Unknown { .. }) if trial + 1 < TRIES => {
-                    sleep(Duration::from_millis(20 << trial)).await;
-                }
-                Err(error) => return Err(error.into()),
+                Attempt::OtherHead => {}
+                Attempt::Unknown(error) => pause_before_retry(trial, error).await?,
             }
         }
-        Err(StoreError::Unavailable { reason: "somebody else writes the same".into() }.into())
+        Err(written_by_another())
+    }
+
+    /// Commits `writes` if the head still has this version.
+    async fn commit_at_head(&self, version: Version, writes: &[Write]) -> Result<(), EngineError> {
+        for trial in 0..TRIES {
+            let condition = Condition::Version(self.head.clone(), version);
+            match self.commit(condition, None, writes).await? {
+                Attempt::Landed(_) => return Ok(()),
+                Attempt::OtherHead => break,
+                Attempt::Unknown(error) => pause_before_retry(trial, error).await?,
+            }
+        }
+        Err(written_by_another())
+    }
+
+    /// Tries `writes` once on a condition on the head, with a new head if there is one. That this process leads is the first
+    /// condition: a former leader learns it even if the head has moved, too.
+    async fn commit(
+        &self,
+        condition: Condition,
+        new_head: Option<Write>,
+        writes: &[Write],
+    ) -> Result<Attempt, EngineError> {
+        if self.lead.is_deposed() {
+            return Err(EngineError::Deposed);
+        }
+        let mut commit = Commit::new().when(self.lead.condition()).when(condition);
+        commit.writes.extend(new_head);
+        commit.writes.extend_from_slice(writes);
+        match self.store.commit(commit).await {
+            Ok(committed) => Ok(Attempt::Landed(committed.version)),
+            Err(StoreError::Refused { key }) if key == EPOCH_KEY => {
+                self.lead.depose();
+                Err(EngineError::Deposed)
+            }
+            Err(StoreError::Refused { .. }) => Ok(Attempt::OtherHead),
+            Err(error @ StoreError::Unknown { .. }) => Ok(Attempt::Unknown(error)),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// All values under `prefix`, each with the rest of its key.
@@ -222,6 +271,52 @@ impl FencedStore {
     }
 }
 
+/// As few commits as the limits of a store allow, each with room for the head.
+fn split_into_commits(mut writes: Vec<Write>) -> VecDeque<Vec<Write>> {
+    if writes.len() >= MAX_WRITES {
+        keep_last_of_each_key(&mut writes);
+    }
+    let mut commits: VecDeque<Vec<Write>> = VecDeque::new();
+    let mut bytes = 0;
+    for write in writes {
+        let more = write.bytes();
+        match commits
+            .back_mut()
+            .filter(|last| last.len() + 1 < MAX_WRITES && bytes + more + SLACK <= MAX_BYTES)
+        {
+            Some(last) => {
+                bytes += more;
+                last.push(write);
+            }
+            None => {
+                bytes = more;
+                commits.push_back(vec![write]);
+            }
+        }
+    }
+    commits
+}
+
+/// Commits that land in any order name no key twice.
+fn keep_last_of_each_key(writes: &mut Vec<Write>) {
+    let mut seen: HashSet<&[u8]> = HashSet::with_capacity(writes.len());
+    let mut kept: Vec<bool> = writes.iter().rev().map(|write| seen.insert(write.key())).collect();
+    writes.retain(|_| kept.pop().unwrap_or(true));
+}
+
+/// Waits before the next try, or gives the error back if that was the last.
+async fn pause_before_retry(trial: u32, error: StoreError) -> Result<(), EngineError> {
+    if trial + 1 >= TRIES {
+        return Err(error.into());
+    }
+    sleep(Duration::from_millis(20 << trial)).await;
+    Ok(())
+}
+
+fn written_by_another() -> EngineError {
+    StoreError::Unavailable { reason: "another process writes the same".into() }.into()
+}
+
 /// All entries under `prefix` at one moment.
 pub(crate) async fn entries(store: &dyn Store, prefix: &str) -> Result<Vec<Entry>, StoreError> {
     let snapshot = store.snapshot().await?;
@@ -236,3 +331,6 @@ pub(crate) async fn entries(store: &dyn Store, prefix: &str) -> Result<Vec<Entry
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

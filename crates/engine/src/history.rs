@@ -204,12 +204,20 @@ impl History {
         self.send(vec![Change::of_event(number, &event)]);
     }
 
-    /// Stores the event of a plan that was carried out, and sends its changes name by name.
-    pub(crate) async fn add_applied<S: LoopStep>(&self, event: EngineEvent, plan: &Applied<S>) {
+    /// Stores the event of a plan that was carried out, and sends its changes name by name to those who listen now.
+    pub(crate) async fn add_applied<S: LoopStep>(
+        &self,
+        event: EngineEvent,
+        plan: impl FnOnce() -> Applied<S>,
+    ) {
         let event = self.store(event).await;
+        if self.live.receiver_count() == 0 {
+            return;
+        }
+        let plan = plan();
         let place = |step| ChangePosition { event, part: 0, step: u32::try_from(step).unwrap_or(u32::MAX) };
         let steps = plan.steps.iter().enumerate();
-        self.send(steps.map(|(number, step)| Change::of_step(place(number), plan, step)).collect());
+        self.send(steps.map(|(number, step)| Change::of_step(place(number), &plan, step)).collect());
     }
 
     /// Stores an event; returns its number.

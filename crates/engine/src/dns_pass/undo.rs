@@ -20,12 +20,12 @@ impl Worker<DnsPass> {
         self.rename_sources();
         self.persist().await?;
         let mut report = PassReport::new(name.clone());
-        let plan = self.plan_undo(undo, &mut report).await?;
+        let plan = Arc::new(self.plan_undo(undo, &mut report).await?);
         if let Some((zone, error)) = report.zone_errors.first() {
             let reason = format!("{zone} could not be read, so nothing is done: {error}");
             return Err(EngineError::Server { name: name.clone(), reason });
         }
-        let shown = Plan::shared(Arc::new(plan.clone()));
+        let shown = Plan::shared(plan.clone());
         if dry {
             return Ok((shown, None));
         }

@@ -1,6 +1,6 @@
 //! Applied plans in the store.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use jiff::Timestamp;
 use netstead_model::{Ident, UnitOutcome};
@@ -22,6 +22,8 @@ const MOST_PLANS: usize = 1000;
 const MOST_STEPS: usize = 10_000;
 /// Bytes of steps in one stored part of a plan.
 const PART: usize = 256 << 10;
+/// The end of a stored part.
+const END: &[u8] = b"]}";
 
 /// The generations of a provider that are stored, with how many names each changed.
 pub(crate) type Stored = BTreeMap<u64, usize>;
@@ -45,49 +47,80 @@ pub struct AppliedStep<S = Step> {
     pub outcome: String,
 }
 
-/// A plan that was carried out, with the outcome of each step. Those that were not tried are no part of it.
+/// A step with its outcome, as [`AppliedStep`] is stored.
+#[derive(Serialize)]
+struct AppliedStepRef<'a, S> {
+    #[serde(flatten)]
+    step: &'a S,
+    outcome: Cow<'static, str>,
+}
+
+/// The steps of a plan that was carried out, with their outcomes. Those that were not tried are no part of it.
+fn tried<'a, P: LoopPlan>(
+    plan: &'a P,
+    outcomes: &'a [UnitOutcome],
+) -> impl Iterator<Item = AppliedStepRef<'a, P::Step>> {
+    plan.steps().iter().zip(outcomes).filter_map(|(step, outcome)| {
+        let outcome = match outcome {
+            UnitOutcome::Applied => "applied".into(),
+            UnitOutcome::Changed => "changed".into(),
+            UnitOutcome::Rejected { reason } => format!("rejected: {reason}").into(),
+            UnitOutcome::Unknown => "unknown".into(),
+            UnitOutcome::NotTried => return None,
+        };
+        Some(AppliedStepRef { step, outcome })
+    })
+}
+
+/// A plan that was carried out, with the outcome of each step.
 pub(crate) fn applied_plan<P: LoopPlan>(
     provider: &Ident,
     plan: &P,
     outcomes: &[UnitOutcome],
     at: Timestamp,
 ) -> Applied<P::Step> {
-    let step = |(step, outcome): (&P::Step, &UnitOutcome)| {
-        let outcome = match outcome {
-            UnitOutcome::Applied => "applied".into(),
-            UnitOutcome::Changed => "changed".into(),
-            UnitOutcome::Rejected { reason } => format!("rejected: {reason}"),
-            UnitOutcome::Unknown => "unknown".into(),
-            UnitOutcome::NotTried => return None,
-        };
-        Some(AppliedStep { step: step.clone(), outcome })
+    let owned = |AppliedStepRef { step, outcome }: AppliedStepRef<'_, P::Step>| AppliedStep {
+        step: step.clone(),
+        outcome: outcome.into_owned(),
     };
-    let (generation, hash) = (plan.generation(), plan.hash());
-    let steps = plan.steps().iter().zip(outcomes).filter_map(step).collect();
-    Applied { provider: provider.clone(), generation, hash, at, steps }
+    let steps = tried(plan, outcomes).map(owned).collect();
+    Applied { provider: provider.clone(), generation: plan.generation(), hash: plan.hash(), at, steps }
 }
 
-/// A plan that was carried out, as the store keeps it: one write per part.
-pub(crate) fn plan_writes<S: LoopStep>(class: Class, plan: &Applied<S>) -> Vec<Write> {
-    let mut parts: Vec<Vec<AppliedStep<S>>> = vec![Vec::new()];
-    let mut bytes = 0;
-    for step in &plan.steps {
-        bytes += serde_json::to_vec(step).map_or(0, |json| json.len());
-        if bytes > PART {
-            bytes = 0;
-            parts.push(Vec::new());
+/// The same as the store keeps it: one write per part. Each step is turned into JSON once.
+pub(crate) fn plan_writes<P: LoopPlan>(
+    class: Class,
+    provider: &Ident,
+    plan: &P,
+    outcomes: &[UnitOutcome],
+    at: Timestamp,
+) -> Vec<Write> {
+    let (generation, hash) = (plan.generation(), plan.hash());
+    let empty = Applied::<P::Step> { provider: provider.clone(), generation, hash, at, steps: Vec::new() };
+    // `steps` is the last field, so its values go right before this end.
+    let mut head = keys::encode(&empty);
+    head.truncate(head.len().saturating_sub(END.len()));
+    let mut parts: Vec<Vec<u8>> = vec![head.clone()];
+    let mut json = Vec::new();
+    for step in tried(plan, outcomes) {
+        json.clear();
+        // Our own types have string keys and no failing serialiser.
+        let _ = serde_json::to_writer(&mut json, &step);
+        if parts.last().is_some_and(|part| part.len() + json.len() > head.len() + PART) {
+            parts.push(head.clone());
         }
         if let Some(part) = parts.last_mut() {
-            part.push(step.clone());
+            if part.len() > head.len() {
+                part.push(b',');
+            }
+            part.extend_from_slice(&json);
         }
     }
-    let Applied { provider, generation, hash, at, .. } = plan;
-    let part = |(number, steps)| {
-        let key = keys::plan(class, provider, *generation, number);
-        let (provider, generation, hash, at) = (provider.clone(), *generation, *hash, *at);
-        Write::Put(key, keys::encode(&Applied { provider, generation, hash, at, steps }))
+    let write = |(number, mut part): (usize, Vec<u8>)| {
+        part.extend_from_slice(END);
+        Write::Put(keys::plan(class, provider, generation, number), part)
     };
-    parts.into_iter().enumerate().map(part).collect()
+    parts.into_iter().enumerate().map(write).collect()
 }
 
 /// The plans of a provider in the store.
@@ -159,7 +192,66 @@ pub(crate) fn surplus(stored: &Stored) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
+    use netstead_model::{RecordSet, RecordType, SetChange, Unit};
+    use netstead_plan::{Mode, Plan};
+
     use super::*;
+
+    fn plan(steps: usize) -> Plan {
+        let step = |number: usize| {
+            let name: netstead_model::Name = format!("w{number}.example.com").parse().unwrap();
+            let data = netstead_model::RecordData::parse(RecordType::A, "192.0.2.1").unwrap();
+            let after = Some(RecordSet::new(name.clone(), RecordType::A, 300, [data]));
+            let unit = Unit { name, changes: vec![SetChange { before: None, after }] };
+            let zone = "example.com".parse().unwrap();
+            Step {
+                zone,
+                unit,
+                lines: Vec::new(),
+                puts: Vec::new(),
+                forgets: Vec::new(),
+                counted: 0,
+                approved: None,
+            }
+        };
+        Plan {
+            provider: "lan".parse().unwrap(),
+            mode: Mode::Managed,
+            hash: Digest::of(["bench"]),
+            generation: 7,
+            steps: (0..steps).map(step).collect(),
+            parked: None,
+            blocked: Vec::new(),
+            kept: Vec::new(),
+            drift: Vec::new(),
+            restated: Vec::new(),
+            forgotten: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_stored_plan_is_the_plan_that_was_carried_out() {
+        let (provider, at) = ("lan".parse().unwrap(), Timestamp::UNIX_EPOCH);
+        for steps in [0, 1, 3, 4_000] {
+            let plan = plan(steps);
+            let mut outcomes = vec![UnitOutcome::Applied; steps];
+            outcomes.iter_mut().skip(1).step_by(2).for_each(|outcome| {
+                *outcome = UnitOutcome::Rejected { reason: "a \"reason\"".into() };
+            });
+            outcomes.iter_mut().take(1).for_each(|outcome| *outcome = UnitOutcome::NotTried);
+            let mut stored = Vec::new();
+            for write in plan_writes(Class::Dns, &provider, &plan, &outcomes, at) {
+                let Write::Put(key, value) = write else { panic!("nothing is deleted") };
+                assert!(value.len() < PART + 256, "{} bytes in one part", value.len());
+                let part: Applied = keys::decode(&key, &value).unwrap();
+                assert_eq!(keys::encode(&part), value, "as a part is stored by any release");
+                stored.push((String::new(), part));
+            }
+            assert_eq!(stored.len() > 1, steps == 4_000);
+            let stored = joined(stored).remove(&7).unwrap();
+            assert_eq!(stored, applied_plan(&provider, &plan, &outcomes, at));
+        }
+    }
 
     #[test]
     fn small_plans_are_kept_for_long_and_large_ones_ten_deep() {

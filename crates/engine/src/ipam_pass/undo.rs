@@ -23,8 +23,8 @@ impl Worker<IpamPass> {
         self.rename_sources();
         self.persist().await?;
         self.read_objects().await.map_err(stopped)?;
-        let plan = self.plan_undo(undo).await?;
-        let shown = LoopPlan::shared(Arc::new(plan.clone()));
+        let plan = Arc::new(self.plan_undo(undo).await?);
+        let shown = LoopPlan::shared(plan.clone());
         if dry {
             return Ok((shown, None));
         }

@@ -1,10 +1,13 @@
 //! Carries a plan out: stores the intent, writes, stores the outcome, and keeps the plan as history.
 
+use std::sync::Arc;
+
+use jiff::Timestamp;
 use netstead_model::UnitOutcome;
 use netstead_plan::Mode;
 use netstead_store::Write;
 
-use super::{HeldBy, LoopPlan, Pass, PassReport, Stopped, Worker};
+use super::{HeldBy, LoopPlan, Pass, PassReport, Stopped, Worker, blocking};
 use crate::{
     history::{self, EngineEvent, EngineEventKind, StoredPlanRef},
     keys::{self, Class},
@@ -15,7 +18,7 @@ impl<P: Pass> Worker<P> {
     /// and leaves what is parked as it is.
     pub(crate) async fn carry_out(
         &mut self,
-        mut plan: P::Plan,
+        mut plan: Arc<P::Plan>,
         report: &mut PassReport,
         by_hand: bool,
     ) -> Result<(), Stopped> {
@@ -51,22 +54,34 @@ impl<P: Pass> Worker<P> {
         self.count_outcomes(&plan, &outcomes, report);
         P::record_outcome(self, &plan, &intent, &outcomes);
         self.guard_dirty = true;
-        self.persist().await?;
+        let (name, at, outcomes) = (self.name().clone(), self.shared.clock.wall(), Arc::new(outcomes));
+        let past = blocking({
+            let (plan, outcomes) = (plan.clone(), outcomes.clone());
+            move || history::plan_writes(P::CLASS, &name, &*plan, &outcomes, at)
+        });
+        // The JSON of a large plan is made while the store is busy.
+        let (past, persisted) = tokio::join!(past, self.persist());
+        persisted?;
         // What is done is seen before it is history.
         let left = planned.saturating_sub(report.applied);
         self.snapshot.update(|seen| {
             self.state.publish(&mut seen.view);
             seen.pending = if by_hand { seen.pending } else { left };
         });
-        self.record_applied_plan(&plan, &outcomes, report).await;
+        self.record_applied_plan(&plan, &outcomes, report, (at, past?)).await;
         Ok(())
     }
 
-    /// Keeps the plan and an event. They are for people: a store that does not take them stops nothing.
-    async fn record_applied_plan(&mut self, plan: &P::Plan, outcomes: &[UnitOutcome], report: &PassReport) {
-        let at = self.shared.clock.wall();
-        let carried_out = history::applied_plan(self.name(), plan, outcomes, at);
-        let mut writes = history::plan_writes(P::CLASS, &carried_out);
+    /// Keeps the plan, which is turned into `writes`, and an event. They are for people: a store that does not take them
+    /// stops nothing.
+    async fn record_applied_plan(
+        &mut self,
+        plan: &P::Plan,
+        outcomes: &[UnitOutcome],
+        report: &PassReport,
+        (at, mut writes): (Timestamp, Vec<Write>),
+    ) {
+        let name = self.name().clone();
         let parts = u32::try_from(writes.len()).unwrap_or(u32::MAX);
         self.plans.insert(plan.generation(), plan.steps().len());
         let surplus = history::surplus(&self.plans);
@@ -86,9 +101,10 @@ impl<P: Pass> Worker<P> {
         let text = format!("generation {}: {}", plan.generation(), report.outcome());
         let event = EngineEvent::new(EngineEventKind::Applied, text).on(self.name());
         let ipam = P::CLASS == Class::Ipam;
-        let plan = Some(StoredPlanRef { generation: plan.generation(), parts, ipam });
+        let stored = Some(StoredPlanRef { generation: plan.generation(), parts, ipam });
+        let carried_out = || history::applied_plan(&name, plan, outcomes, at);
         // The same time as the plan has: that is how they are known to belong together.
-        self.shared.history.add_applied(EngineEvent { at, plan, ..event }, &carried_out).await;
+        self.shared.history.add_applied(EngineEvent { at, plan: stored, ..event }, carried_out).await;
     }
 
     /// The deletion of a stored plan.

@@ -1,6 +1,6 @@
 //! Holds changes back that are paused or were rejected, and counts what became of the others.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use netstead_model::UnitOutcome;
 
@@ -21,31 +21,36 @@ pub(super) struct Poison<S> {
 }
 
 impl<P: Pass> Worker<P> {
-    /// Removes steps from a plan that must wait: those that are paused, and those the server rejected a short time ago.
-    /// Returns the reason of the first that waits; a pause comes before a rejection, because a person can end it.
-    pub(super) fn hold_back(&mut self, plan: &mut P::Plan) -> Option<HeldBy> {
+    /// Removes steps from a plan that must wait: those that are paused, and those the server rejected a short time ago. The plan
+    /// is shared with readers: it is copied only if a step must wait. Returns the reason of the first that waits; a pause comes
+    /// before a rejection, because a person can end it.
+    pub(super) fn hold_back(&mut self, plan: &mut Arc<P::Plan>) -> Option<HeldBy> {
         let now = self.shared.now();
         let mut paused = self.shared.pauses.of(&self.about.name, self.about.group.as_ref(), now);
         let (all, mut rejected) = (paused.is_some(), false);
-        let current: BTreeSet<PlaceOf<P>> = plan.steps().iter().map(LoopStep::place).collect();
-        self.poison.retain(|place, _| current.contains(place));
+        if !self.poison.is_empty() {
+            let current: BTreeSet<PlaceOf<P>> = plan.steps().iter().map(LoopStep::place).collect();
+            self.poison.retain(|place, _| current.contains(place));
+        }
         // A step that needs one that waits, waits too.
         let mut waits: BTreeSet<PlaceOf<P>> = BTreeSet::new();
-        plan.retain_steps(|step| {
+        for step in plan.steps() {
             let poison = self.poison.get(&step.place());
             let poison = poison.filter(|poison| poison.step.asks_the_same(step) && now.millis < poison.next);
             let needs = step.needs().iter().any(|need| waits.contains(need));
             rejected |= poison.is_some();
             let own = if all { None } else { P::paused_by(self, step) };
-            let goes = !all && poison.is_none() && !needs && own.is_none();
+            let must_wait = all || poison.is_some() || needs || own.is_some();
             paused = paused.take().or(own);
-            if !goes {
+            if must_wait {
                 waits.insert(step.place());
             }
-            goes
-        });
-        if plan.steps().is_empty() {
-            plan.set_generation(self.guard.generation);
+        }
+        if !waits.is_empty() {
+            Arc::make_mut(plan).retain_steps(|step| !waits.contains(&step.place()));
+        }
+        if plan.steps().is_empty() && plan.generation() != self.guard.generation {
+            Arc::make_mut(plan).set_generation(self.guard.generation);
         }
         let rejected = rejected.then_some(HeldBy::Rejected);
         paused.map(HeldBy::Pause).or(rejected).filter(|_| !waits.is_empty())

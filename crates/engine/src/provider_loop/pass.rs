@@ -96,13 +96,12 @@ impl<P: Pass> Worker<P> {
         // What an earlier pass could not tell the store comes first.
         self.rename_sources();
         self.persist().await?;
-        let plan = P::plan(self, report).await?;
-        let shown = Arc::new(plan.clone());
-        report.plan = Some(P::Plan::shared(shown.clone()));
+        let plan = Arc::new(P::plan(self, report).await?);
+        report.plan = Some(P::Plan::shared(plan.clone()));
         self.snapshot.update(|seen| {
             self.state.publish(&mut seen.view);
-            seen.pending = shown.steps().len();
-            seen.plan = Some(shown);
+            seen.pending = plan.steps().len();
+            seen.plan = Some(plan.clone());
         });
         let done = self.carry_out(plan, report, false).await;
         self.snapshot.update(|seen| seen.number = number);
