@@ -12,8 +12,8 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
 use netstead_model::{
-    Capabilities, ChangeSign, DnsProvider, Name, ProviderError, RecordSet, RecordType, Unit, WriteReply,
-    WriteRequest, Zone, ZoneContent,
+    Capabilities, ChangeSign, Clock, DnsProvider, Name, ProviderError, RecordSet, RecordType, Unit,
+    WriteReply, WriteRequest, Zone, ZoneContent,
 };
 use netstead_settings::{Configured, Identity, Kind, table};
 use netstead_wire::http::{Http, Reply, StatusCode, check_url};
@@ -111,6 +111,7 @@ pub struct PowerDns {
     /// SQLite answers 500 to two changes at once.
     writing: Mutex<()>,
     steps: SerialSteps,
+    clock: Arc<dyn Clock>,
 }
 
 /// How new zones are made.
@@ -149,6 +150,7 @@ impl PowerDns {
             version: OnceCell::new(),
             writing: Mutex::new(()),
             steps: SerialSteps::default(),
+            clock: Arc::clone(&context.clock),
         })
     }
 
@@ -244,6 +246,7 @@ impl DnsProvider for PowerDns {
     /// With `create_zones`, a domain without a zone counts as an empty one; the first write makes it.
     async fn zones(&self, domains: &[Name]) -> Result<Vec<Zone>, ProviderError> {
         let path = format!("{}/zones", self.root);
+        let begun = self.clock.wall();
         let listing = self.http.get(&path).query(&[("dnssec", "false")]);
         let listed: Vec<wire::ZoneInfo> = match listing.try_read().await? {
             Ok(listed) => listed,
@@ -251,6 +254,7 @@ impl DnsProvider for PowerDns {
         };
         let mut zones: Vec<Zone> = listed.iter().filter_map(wire::ZoneInfo::writable).collect();
         zones.retain(|zone| domains.iter().any(|domain| related(&zone.name, domain)));
+        zones.iter().for_each(|zone| self.steps.ask(&zone.name, begun));
         if self.creation.is_some() {
             for domain in domains.iter().filter(|domain| !domain.is_wildcard()) {
                 if !zones.iter().any(|zone| domain.is_subdomain_of(&zone.name)) {
@@ -294,7 +298,7 @@ impl DnsProvider for PowerDns {
     }
 
     fn moved_alone(&self, zone: &Name, before: &ChangeSign, after: &ChangeSign) -> bool {
-        self.steps.explain(zone, before, after)
+        self.steps.explain_date(zone, before, after)
     }
 }
 

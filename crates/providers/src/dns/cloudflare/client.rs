@@ -4,7 +4,10 @@ use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
 
 use netstead_model::{Name, ProviderError, RequestBudget};
 use netstead_wire::http::{Http, HttpError, Reply, Request, StatusCode, path};
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::{
+    Deserialize,
+    de::{DeserializeOwned, IgnoredAny},
+};
 use serde_json::Value;
 
 use super::{
@@ -276,7 +279,8 @@ impl Client {
     ) -> Result<Result<(), Refusal>, ProviderError> {
         let at = path(&["zones", id, "dns_records", "batch"]);
         let request = self.http.post(&at).json(batch).operation("batch");
-        match self.call::<Value>(request, true).await? {
+        // The answer repeats every record.
+        match self.call::<IgnoredAny>(request, true).await? {
             Ok(_) => Ok(Ok(())),
             Err(refusal) if refusal.is_no_zone() => Err(self.refused(Some(zone), refusal)),
             Err(refusal) => Ok(Err(refusal)),

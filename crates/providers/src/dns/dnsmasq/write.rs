@@ -20,7 +20,6 @@ use super::{
 };
 use crate::dns::{
     config_files::{MachineError, ReplaceError, Replacement},
-    preconditions::wanted,
     tidy,
 };
 
@@ -37,37 +36,29 @@ impl Dnsmasq {
     ) -> Result<WriteReply, ProviderError> {
         let layout = self.layout();
         let mut outcomes = vec![UnitOutcome::NotTried; request.units.len()];
-        let (mut quick, mut slow) = (Vec::new(), Vec::new());
-        let (mut first, mut last) = (records.hosts.clone(), records.hosts.clone());
-        let (mut conf, mut dnsweaver) = (records.conf.clone(), records.dnsweaver.clone());
-        // The hosts file if the configuration cannot be changed.
-        let mut without_slow = records.hosts.clone();
+        let (mut quick, mut slow, mut plans) =
+            (Vec::new(), Vec::new(), Vec::with_capacity(request.units.len()));
         for (index, unit) in request.units.iter().enumerate() {
             let unit = adjusted(unit);
-            let plan = match plan_unit(&records, layout, zone, &unit) {
-                Ok(plan) => plan,
+            match plan_unit(&records, layout, zone, &unit) {
+                Ok(plan) => {
+                    if plan.changes_conf { &mut slow } else { &mut quick }.push(index);
+                    plans.push(plan);
+                    note(&mut records, unit);
+                }
                 Err(outcome) => {
                     if let Some(slot) = outcomes.get_mut(index) {
                         *slot = outcome;
                     }
-                    continue;
                 }
-            };
-            note(&mut records, &unit);
-            change_hosts(&mut last, &plan, true);
-            change_hosts(&mut first, &plan, !plan.changes_conf);
-            if plan.changes_conf {
-                change_conf(&mut conf, &mut dnsweaver, &plan);
-                slow.push(index);
-            } else {
-                change_hosts(&mut without_slow, &plan, true);
-                quick.push(index);
             }
         }
         let mut reply = WriteReply::from(outcomes);
         if quick.is_empty() && slow.is_empty() {
             return Ok(reply);
         }
+        let mut first = records.hosts.clone();
+        plans.iter().for_each(|plan| change_hosts(&mut first, plan, !plan.changes_conf));
         if first != records.hosts {
             request.guard.permit().await?;
             if let Err(error) = self.write_hosts(&first).await {
@@ -84,6 +75,17 @@ impl Dnsmasq {
         set(&mut reply, &quick, &UnitOutcome::Applied);
         if slow.is_empty() {
             return Ok(reply);
+        }
+        // The hosts file in the end, and as it is if the configuration cannot be changed.
+        let (mut last, mut without_slow) = (records.hosts.clone(), records.hosts.clone());
+        let (mut conf, mut dnsweaver) = (records.conf.clone(), records.dnsweaver.clone());
+        for plan in &plans {
+            change_hosts(&mut last, plan, true);
+            if plan.changes_conf {
+                change_conf(&mut conf, &mut dnsweaver, plan);
+            } else {
+                change_hosts(&mut without_slow, plan, true);
+            }
         }
         if let Err(error) = request.guard.permit().await {
             // Nothing may be sent any more: new addresses of these units stay in the hosts file.
@@ -216,12 +218,12 @@ fn adjusted(unit: &Unit) -> Unit {
 }
 
 /// Brings the records in line with a unit that will be written, for the units after it.
-fn note(records: &mut Records, unit: &Unit) {
-    for change in &unit.changes {
-        let Some(some) = change.after.as_ref().or(change.before.as_ref()) else { continue };
+fn note(records: &mut Records, unit: Unit) {
+    for SetChange { before, after } in unit.changes {
+        let Some(some) = after.as_ref().or(before.as_ref()) else { continue };
         let key = (some.name.clone(), some.kind);
-        match wanted(change) {
-            Some(set) => records.found.sets.insert(key, set.clone()),
+        match after.filter(|set| !set.values.is_empty()) {
+            Some(set) => records.found.sets.insert(key, set),
             None => records.found.sets.remove(&key),
         };
     }

@@ -11,7 +11,7 @@ use super::{
     Creation, PowerDns, SINGLE_VALUES, Version, no_such_zone,
     wire::{self, Changes, Edit, NewZone, Patch, Record},
 };
-use crate::dns::preconditions::{halves, removals_first, wanted};
+use crate::dns::preconditions::{removals_first, wanted};
 
 /// The server takes 2 MB in one request unless told otherwise.
 const MOST_BYTES: usize = 1_500_000;
@@ -39,15 +39,11 @@ impl PowerDns {
                 *outcome = corrupted(unit, version);
             }
         }
-        let open: Vec<usize> =
-            outcomes.iter().enumerate().filter(|(_, done)| done.is_none()).map(|(index, _)| index).collect();
-        let single = !open.is_empty() && self.version().await? >= SINGLE_VALUES;
-        let mut waiting = batches(request, current, single, open);
-        while let Some(batch) = waiting.pop_front() {
-            if batch.is_empty() {
-                continue;
-            }
-            let rrsets = batch.iter().flat_map(|index| edits(request, current, single, *index)).collect();
+        let single = outcomes.iter().any(Option::is_none) && self.version().await? >= SINGLE_VALUES;
+        let open = request.units.iter().enumerate().zip(&outcomes).filter(|(_, done)| done.is_none());
+        let mut waiting = batches(open.map(|((index, unit), _)| Open::new(index, unit, current, single)));
+        while let Some(mut batch) = waiting.pop_front() {
+            let rrsets = batch.iter().flat_map(|open| &open.edits).collect();
             let sent = match request.guard.permit().await {
                 Ok(()) => self.patch(zone, &Patch { rrsets }).await,
                 Err(error) => Err(error),
@@ -56,16 +52,16 @@ impl PowerDns {
                 Ok(Ok(())) => (UnitOutcome::Applied, None),
                 Ok(Err(reason)) if batch.len() == 1 => (UnitOutcome::Rejected { reason }, None),
                 Ok(Err(_)) => {
-                    let (first, second) = halves(&batch);
-                    waiting.push_front(second.to_vec());
-                    waiting.push_front(first.to_vec());
+                    let second = batch.split_off(batch.len() / 2);
+                    waiting.push_front(second);
+                    waiting.push_front(batch);
                     continue;
                 }
                 Err(error) if error.may_have_acted() => (UnitOutcome::Unknown, Some(error)),
                 Err(error) => (UnitOutcome::NotTried, Some(error)),
             };
-            for index in batch {
-                if let Some(slot) = outcomes.get_mut(index) {
+            for open in batch {
+                if let Some(slot) = outcomes.get_mut(open.index) {
                     *slot = Some(outcome.clone());
                 }
             }
@@ -77,11 +73,11 @@ impl PowerDns {
     }
 
     /// `Ok(Err(reason))` if the server took nothing of it because of what it says.
-    async fn patch(&self, zone: &Name, patch: &Patch) -> Result<Result<(), String>, ProviderError> {
+    async fn patch(&self, zone: &Name, patch: &Patch<'_>) -> Result<Result<(), String>, ProviderError> {
         let reply = self.http.patch(&self.zone_path(zone)).json(patch).send().await?;
         match reply.status {
             status if status.is_success() => {
-                self.steps.add(zone);
+                self.steps.add_at(zone, self.clock.wall());
                 Ok(Ok(()))
             }
             _ if no_such_zone(&reply) => Err(self.missing(zone)),
@@ -134,30 +130,35 @@ fn corrupted(unit: &Unit, version: Version) -> Option<UnitOutcome> {
         .then(|| UnitOutcome::Rejected { reason: reason.into() })
 }
 
-fn edits(request: &WriteRequest, current: &Changes, single: bool, index: usize) -> Vec<Edit> {
-    let changes = request.units.get(index).into_iter().flat_map(removals_first);
-    changes.flat_map(|change| current.edits(change, single)).collect()
+/// A unit that is to be written.
+struct Open {
+    /// Its place in the request.
+    index: usize,
+    edits: Vec<Edit>,
+}
+
+impl Open {
+    fn new(index: usize, unit: &Unit, current: &Changes, single: bool) -> Self {
+        Self { index, edits: removals_first(unit).flat_map(|change| current.edits(change, single)).collect() }
+    }
 }
 
 /// As many units in one request as the server takes.
-fn batches(
-    request: &WriteRequest,
-    current: &Changes,
-    single: bool,
-    open: Vec<usize>,
-) -> VecDeque<Vec<usize>> {
-    let mut batches = VecDeque::new();
-    let mut batch = Vec::new();
+fn batches(open: impl Iterator<Item = Open>) -> VecDeque<Vec<Open>> {
+    let mut batches: VecDeque<Vec<Open>> = VecDeque::new();
     let mut size = 0;
-    for index in open {
-        let bytes: usize = edits(request, current, single, index).iter().map(Edit::size).sum();
-        if size + bytes > MOST_BYTES && !batch.is_empty() {
-            batches.push_back(std::mem::take(&mut batch));
-            size = 0;
+    for one in open {
+        let bytes: usize = one.edits.iter().map(Edit::size).sum();
+        match batches.back_mut().filter(|_| size + bytes <= MOST_BYTES) {
+            Some(batch) => {
+                size += bytes;
+                batch.push(one);
+            }
+            None => {
+                size = bytes;
+                batches.push_back(vec![one]);
+            }
         }
-        size += bytes;
-        batch.push(index);
     }
-    batches.push_back(batch);
     batches
 }

@@ -137,8 +137,8 @@ impl From<Changes> for ServerRecords {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Patch {
-    pub(super) rrsets: Vec<Edit>,
+pub(super) struct Patch<'a> {
+    pub(super) rrsets: Vec<&'a Edit>,
 }
 
 /// A change of one set. It never names comments, so they stay as they are.
