@@ -137,7 +137,8 @@ pub struct Interface {
     /// Its addresses mean something on the workload's own machine alone: they are shown, and nothing is made of them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub local: bool,
-    /// The workload says itself how its addresses are called: `[domain]` tables make no name for them, except shared ones.
+    /// The workload says itself how its addresses are called: `[domain]` tables make no name for those that its main wishes
+    /// name, except shared ones.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mapped: bool,
 }

@@ -19,6 +19,7 @@ use netstead_model::{Ident, Key, Name, RecordData, RecordSet, RecordType};
 use serde::{Deserialize, Serialize};
 
 use self::candidate::Candidate;
+pub use self::wished_values::names_of_workload;
 pub(crate) use self::{
     companion::is_companion,
     name_holder::BlockedClaim,

@@ -1,6 +1,10 @@
 //! The names that one version of a workload asks for, and the values for them on this provider.
 
-use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+    sync::Arc,
+};
 
 use netstead_model::{Address, Content, Interface, Name, RecordData, RecordType, Wish, Workload};
 
@@ -197,7 +201,7 @@ fn wishes_from_networks(
                 Err(error) => no(None, error.to_string()),
             }
         }
-        if interface.mapped {
+        if interface.mapped && names_itself(workload, address) {
             continue;
         }
         let named = workload.wishes.iter().any(|wish| {
@@ -237,6 +241,15 @@ fn wishes_from_networks(
         (wish, rank)
     };
     own.into_iter().map(wish).collect()
+}
+
+/// Whether the workload asks for a name of its own for the address: others have that of their network.
+fn names_itself(workload: &Workload, address: Address) -> bool {
+    let asks = |wish: &&Wish| {
+        let points = matches!(&wish.content, Content::Addresses(wished) if wished.contains(&address));
+        wish.main && (wish.borrowed || points)
+    };
+    workload.wishes.iter().any(|wish| asks(&wish))
 }
 
 /// The rule that an address of IPv6 has from the IPv4 address beside it.
@@ -280,6 +293,13 @@ pub(crate) fn names_of_addresses(workload: &Workload, domains: &Domains) -> BTre
         }
     }
     names
+}
+
+/// Every name that the workload asks for, or that a `[domain]` table gives to its addresses.
+pub fn names_of_workload(workload: &Workload, domains: &Domains) -> BTreeSet<Name> {
+    let asked = workload.wishes.iter().map(|wish| qualified(wish, domains));
+    let given = wishes_from_networks(workload, domains, &mut |_, _| {});
+    asked.chain(given.into_iter().map(|(wish, _)| wish.name)).collect()
 }
 
 fn address_of(data: &RecordData) -> Option<Address> {

@@ -1,6 +1,6 @@
 //! The names of addresses, and names from addresses.
 
-use netstead_model::{Interface, View, Workload};
+use netstead_model::{Interface, View, Wish, Workload};
 use netstead_plan::{DomainRule, Domains, Network};
 
 use crate::world::*;
@@ -123,10 +123,13 @@ fn a_workload_that_names_its_addresses_itself_still_shares_a_name() {
     world.domains.0[1].networks[0].shared_name = Some("all.example.com.".into());
     let mut own = machine("n1", "10.0.3.1");
     own.interfaces[0].mapped = true;
-    own.wishes = vec![wish("n1.example.com", &["10.0.3.1"])];
+    own.interfaces[0].addresses.push("10.0.3.9".parse().unwrap());
+    let main = wish("n1.example.com", &["10.0.3.1"]);
+    own.wishes = vec![Wish { main: true, ..main }, wish("tag.example.com", &["10.0.3.1", "10.0.3.9"])];
     world.sees([own]).pass();
     assert!(world.has("n1.example.com", "A 10.0.3.1") && world.has("all.example.com", "A 10.0.3.1"));
     assert!(!world.has("n1.lab.example.com", "A 10.0.3.1"));
+    assert!(world.has("n1.lab.example.com", "A 10.0.3.9"), "an address that it does not name");
 }
 
 #[test]

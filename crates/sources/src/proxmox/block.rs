@@ -29,7 +29,7 @@ pub(super) struct GuestBlock {
     /// The card that comes first.
     pub(super) primary_mac: Option<Address>,
     pub(super) ip_map: BTreeMap<IpAddr, IpAddr>,
-    /// Instead of the networks of `[domain]`, if it is not empty.
+    /// Goes before the networks of `[domain]`.
     pub(super) mapping: Vec<MappedNetwork>,
 }
 
@@ -39,6 +39,8 @@ pub(super) struct MappedNetwork {
     pub(super) domain: Name,
     pub(super) cidr: Cidr,
     pub(super) shared_name: Option<Name>,
+    /// An IPv6 address outside of all networks is called like the IPv4 address of its interface.
+    pub(super) ipv6_inherit: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -49,6 +51,8 @@ struct Written {
     tags: Vec<String>,
     primary_mac: Option<String>,
     ip_map: BTreeMap<String, String>,
+    #[serde(alias = "ipv6_inherit_ipv4_fqdn")]
+    ipv6_inherit: bool,
     #[serde(alias = "domain")]
     mapping: BTreeMap<String, WrittenDomain>,
 }
@@ -57,6 +61,8 @@ struct Written {
 #[serde(default, deny_unknown_fields)]
 struct WrittenDomain {
     networks: Vec<WrittenNetwork>,
+    #[serde(alias = "ipv6_inherit_ipv4_fqdn")]
+    ipv6_inherit: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -76,8 +82,12 @@ impl GuestBlock {
         let Some(text) = fenced(description)? else { return Ok(None) };
         let written: Written = match toml::from_str(&text) {
             Ok(written) => written,
-            Err(error) => serde_saphyr::from_str(&text).map_err(|_| {
-                let error = error.message().to_owned();
+            Err(error) => serde_saphyr::from_str(&text).map_err(|as_yaml| {
+                let error = if looks_like_toml(&text) {
+                    error.message().to_owned()
+                } else {
+                    as_yaml.without_snippet().to_string().lines().next().unwrap_or_default().to_owned()
+                };
                 format!("the block in its description cannot be read: {error}")
             })?,
         };
@@ -105,7 +115,8 @@ impl GuestBlock {
                     .map(|name| shared_in(name, &domain))
                     .transpose()
                     .map_err(|error| error.to_string())?;
-                mapping.push(MappedNetwork { domain: domain.clone(), cidr, shared_name });
+                let ipv6_inherit = written.ipv6_inherit || networks.ipv6_inherit;
+                mapping.push(MappedNetwork { domain: domain.clone(), cidr, shared_name, ipv6_inherit });
             }
         }
         Ok(Self {
@@ -118,11 +129,28 @@ impl GuestBlock {
         })
     }
 
+    /// The network that an IPv6 address has from the IPv4 addresses beside it.
+    pub(super) fn inherited(&self, address: Address, beside: &[Address]) -> Option<&MappedNetwork> {
+        let is_six = |address: &Address| address.to_ip().is_some_and(|ip| ip.is_ipv6());
+        let four = beside.iter().filter(|other| !is_six(other));
+        let mut networks =
+            four.filter_map(|other| self.mapped(*other)).filter(|network| network.ipv6_inherit);
+        networks.next().filter(|_| is_six(&address))
+    }
+
     /// The longest network of its mapping around `address`.
     pub(super) fn mapped(&self, address: Address) -> Option<&MappedNetwork> {
         let around = self.mapping.iter().filter(|network| network.cidr.contains(address));
         around.max_by_key(|network| network.cidr.len())
     }
+}
+
+/// Whether the first line that says something is one of TOML, to choose the more useful of two errors.
+fn looks_like_toml(text: &str) -> bool {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
+    line.is_some_and(|line| {
+        line.starts_with('[') || line.split_once('=').is_some_and(|(key, _)| !key.contains(':'))
+    })
 }
 
 /// A name with a dot stands as it is; another lies in the domain.
@@ -158,16 +186,17 @@ mod tests {
 
     #[test]
     fn toml_and_yaml_say_the_same() {
-        let toml = "text\n```netstead\ntags = [\"web\"]\nprimary_mac = \"BC:24:11:00:00:01\"\n[ip_map]\n\"10.0.3.9\" = \
+        let toml = "text\n```netstead\ntags = [\"web\"]\nipv6_inherit = true\nprimary_mac = \"BC:24:11:00:00:01\"\n[ip_map]\n\"10.0.3.9\" = \
                     \"192.0.2.9\"\n[mapping.\"dmz.test\"]\nnetworks = [\"192.0.2.0/24\", { cidr = \"10.0.0.0/8\", \
                     service_record = \"all.example.test\" }]\n```\nmore\n";
-        let yaml = "```pipam\ntags: [web]\nprimary_mac: BC:24:11:00:00:01\nip_map:\n  10.0.3.9: 192.0.2.9\nmapping:\n  \
+        let yaml = "```pipam\ntags: [web]\nipv6_inherit_ipv4_fqdn: true\nprimary_mac: BC:24:11:00:00:01\nip_map:\n  10.0.3.9: 192.0.2.9\nmapping:\n  \
                     dmz.test:\n    networks:\n      - 192.0.2.0/24\n      - {cidr: 10.0.0.0/8, service_record: \
                     all.example.test}\n```\n";
         let network = |cidr: &str, shared: Option<&str>| MappedNetwork {
             domain: "dmz.test".parse().unwrap(),
             cidr: cidr.parse().unwrap(),
             shared_name: shared.map(|name| name.parse().unwrap()),
+            ipv6_inherit: true,
         };
         let wanted = GuestBlock {
             tags: vec!["web".into()],
@@ -205,5 +234,7 @@ mod tests {
             unknown.starts_with("the block in its description cannot be read: unknown field `ignroe`"),
             "{unknown}"
         );
+        let unknown = GuestBlock::read("```pipam\nignroe: true\n```").unwrap_err();
+        assert!(unknown.contains("ignroe") && !unknown.contains("TOML"), "{unknown}");
     }
 }

@@ -259,10 +259,14 @@ impl Surroundings<'_> {
             }
         }
         let label = host.as_ref().and_then(|host| host.labels().next().map(str::to_owned));
-        for address in &all {
-            let Some(network) = block.mapped(*address) else { continue };
+        let own = workload.interfaces.iter().flat_map(|one| one.addresses.iter().map(move |it| (one, it)));
+        for (interface, address) in own {
+            let found = block.mapped(*address);
+            let Some(network) = found.or_else(|| block.inherited(*address, &interface.addresses)) else {
+                continue;
+            };
             let reason = format!("mapping of {} in its description", network.cidr);
-            if let Some(shared) = &network.shared_name {
+            if let Some(shared) = network.shared_name.as_ref().filter(|_| found.is_some()) {
                 ask(Ok(shared.clone()), vec![*address], reason.clone(), false);
             }
             if let Some(label) =

@@ -358,6 +358,24 @@ async fn filters_maps_and_the_block_in_the_description_decide() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_block_names_the_addresses_of_its_networks_and_leaves_the_others_to_the_domains() {
+    let fake = cluster();
+    let block = "```pipam\nipv6_inherit_ipv4_fqdn: true\nmapping:\n  dmz.test:\n    networks:\n      - cidr: \
+                 192.0.2.0/24\n        service_record: all.test\n```\n";
+    let addresses = ["192.0.2.11/24", "10.0.3.11/24", "2001:db8::11/64"];
+    let eth0 = PveInterface::new("eth0", Some("bc:24:11:00:00:65"), &addresses);
+    let web = PveGuest::machine(101, "pve1", "web", "10.0.3.11/24").with("description", block);
+    fake.add(web.with_interfaces(vec![eth0]));
+    let (source, _) = source(&settings(&fake, ""));
+    let report = source.report().await;
+    assert_eq!(
+        shown(&report),
+        ["101/00000065 web 192.0.2.11,10.0.3.11,2001:db8::11 | all.test 192.0.2.11 | web.dmz.test \
+             192.0.2.11,2001:db8::11"]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_clone_that_just_started_waits_until_its_name_is_told_twice() {
     let fake = cluster();
     let clone = PveGuest {
