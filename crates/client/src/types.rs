@@ -37,9 +37,9 @@ pub use self::{
     claim::{ClaimFrom, ClaimInput, ClaimOutput, MoveInput, ReleaseOutput, RenewInput},
     cluster::{ClusterOutput, LeaderOutput, MemberOutput, NodeInput, NodeOutput},
     dns::{
-        BudgetOutput, ManualOutput, NameOutput, ParkedOutput, PassOutput, PauseInput, PauseOutput,
-        ProviderOutput, RecordInput, RecordOutput, RejectionOutput, ResumeInput, ScopeOutput, SourceOutput,
-        WorkloadOutput, ZoneOutput,
+        BudgetOutput, InterfaceOutput, ManualOutput, NameOutput, ParkedOutput, PassOutput, PauseInput,
+        PauseOutput, ProviderOutput, RecordInput, RecordOutput, RejectionOutput, ResumeInput, ScopeOutput,
+        SourceOutput, WorkloadOutput, ZoneOutput,
     },
     doctor::{DoctorOutput, FindingOutput},
     event::EventOutput,

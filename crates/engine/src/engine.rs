@@ -170,7 +170,7 @@ impl Engine {
 
     /// Looks at the sources and runs a pass now, and waits for it.
     pub async fn apply(&self, provider: Option<&Ident>) -> Result<Vec<(Ident, PassReport)>, EngineError> {
-        let (handles, systems) = match provider {
+        let (handles, systems): (Vec<ProviderHandle>, Vec<IpamHandle>) = match provider {
             None => (
                 self.shared.providers().values().cloned().collect(),
                 self.shared.ipam().values().cloned().collect(),
@@ -182,6 +182,35 @@ impl Engine {
         };
         self.poll_all_sources().await;
         crate::ledger_sync::pass(&self.shared).await;
+        Self::pass_of(&handles, &systems).await
+    }
+
+    /// Waits until every source has reported since the start, for at most `patience`. Returns those that have not.
+    pub async fn first_reports(&self, patience: Duration) -> Vec<Ident> {
+        let sources: Vec<_> = self.shared.sources().values().cloned().collect();
+        let all = join_all(sources.iter().map(crate::source_poller::SourceHandle::first_report));
+        let _ = tokio::time::timeout(patience, all).await;
+        let silent = sources.iter().filter(|source| !source.has_reported());
+        silent.map(|source| source.setup.source.name().clone()).collect()
+    }
+
+    /// Runs a pass of every provider with what the sources reported, and waits for it. The claims that workloads ask for are
+    /// made before.
+    pub async fn pass_everywhere(&self) -> Result<Vec<(Ident, PassReport)>, EngineError> {
+        crate::ledger_sync::pass(&self.shared).await;
+        // The names of those claims come from the ledger.
+        let sources: Vec<_> = self.shared.sources().values().cloned().collect();
+        let commanded = sources.iter().filter(|source| source.setup.commanded);
+        join_all(commanded.map(|source| source.poll_now(POLL_TIMEOUT))).await;
+        let handles: Vec<_> = self.shared.providers().values().cloned().collect();
+        let systems: Vec<_> = self.shared.ipam().values().cloned().collect();
+        Self::pass_of(&handles, &systems).await
+    }
+
+    async fn pass_of(
+        handles: &[ProviderHandle],
+        systems: &[IpamHandle],
+    ) -> Result<Vec<(Ident, PassReport)>, EngineError> {
         let passes = handles
             .iter()
             .map(|handle| async { handle.pass().await.map(|report| (handle.setup.name().clone(), report)) });

@@ -96,7 +96,8 @@ pub(crate) fn start(shared: &Arc<EngineState>) {
 }
 
 fn ledger(shared: &EngineState) -> Option<&Ledger> {
-    shared.options.ledger.as_ref().filter(|_| !shared.options.dry_run)
+    let options = &shared.options;
+    options.ledger.as_ref().filter(|_| !options.dry_run && !options.only_by_hand)
 }
 
 /// Tells the ledger what is not known there yet. What fails is told the next time.

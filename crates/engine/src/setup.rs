@@ -187,6 +187,8 @@ impl fmt::Debug for ProviderSetup {
 pub struct Options {
     /// Plans and never writes.
     pub dry_run: bool,
+    /// Writes only what a person commands: the passes plan, and leave everything as it is.
+    pub only_by_hand: bool,
     /// How long a source must be quiet after a change before it is looked at…
     pub debounce_quiet: Duration,
     /// …and how long it may keep everybody waiting.
@@ -203,6 +205,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             dry_run: false,
+            only_by_hand: false,
             debounce_quiet: Duration::from_millis(100),
             debounce_most: Duration::from_secs(1),
             observer: None,

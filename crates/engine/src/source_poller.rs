@@ -8,7 +8,7 @@ use futures::FutureExt;
 use netstead_model::Report;
 use netstead_plan::{Presence, ReportOutcome};
 use tokio::{
-    sync::{mpsc, oneshot},
+    sync::{mpsc, oneshot, watch},
     time::{sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
@@ -24,20 +24,24 @@ pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 pub(crate) struct SourceHandle {
     pub(crate) setup: SourceSetup,
     asks: mpsc::Sender<oneshot::Sender<()>>,
+    /// Whether it reported since the engine started.
+    reported: watch::Receiver<bool>,
     running: BackgroundTask,
 }
 
 impl SourceHandle {
     pub(crate) fn start(shared: &Arc<EngineState>, setup: SourceSetup) -> Self {
         let (asks, inbox) = mpsc::channel(64);
+        let (reporting, reported) = watch::channel(false);
         let stop = shared.stop.child_token();
         let looker = SourcePoller {
             shared: shared.clone(),
             setup: setup.clone(),
             session: rand::random::<u32>().into(),
+            reporting,
         };
         let running = BackgroundTask::start(stop.clone(), looker.run(inbox, stop));
-        Self { setup, asks, running }
+        Self { setup, asks, reported, running }
     }
 
     /// Looks now; returns once what was seen is known, or it takes too long.
@@ -46,6 +50,15 @@ impl SourceHandle {
         if self.asks.send(done).await.is_ok() {
             let _ = timeout(patience, looked).await;
         }
+    }
+
+    /// Waits until it has reported since the engine started.
+    pub(crate) async fn first_report(&self) {
+        let _ = self.reported.clone().wait_for(|reported| *reported).await;
+    }
+
+    pub(crate) fn has_reported(&self) -> bool {
+        *self.reported.borrow()
     }
 
     pub(crate) async fn stop_gracefully(&self) {
@@ -61,6 +74,7 @@ struct SourcePoller {
     shared: Arc<EngineState>,
     setup: SourceSetup,
     session: u64,
+    reporting: watch::Sender<bool>,
 }
 
 impl SourcePoller {
@@ -80,6 +94,7 @@ impl SourcePoller {
             if outcome != ReportOutcome::Accepted {
                 self.send_known_ids();
             }
+            self.reporting.send_if_modified(|reported| !std::mem::replace(reported, true));
             for done in waiting.drain(..) {
                 let _ = done.send(());
             }

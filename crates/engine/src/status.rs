@@ -1,10 +1,10 @@
 //! The status of the engine, its sources, its providers and their zones.
 
-use std::{sync::PoisonError, time::Duration};
+use std::{collections::BTreeSet, sync::PoisonError, time::Duration};
 
 use jiff::Timestamp;
 use netstead_model::{Ident, Key, Name, ObjectKey, RequestBudget, Scope, View, Workload};
-use netstead_plan::{Mode, Plan, Presence, Standing, Suspicion};
+use netstead_plan::{Mode, Plan, Presence, Standing, Suspicion, names_of_workload};
 
 use crate::{
     dns_pass::ProviderHandle, engine_state::EngineState, ipam_pass::IpamHandle, pause::Pause,
@@ -153,6 +153,8 @@ pub struct DetachedStatus {
 #[derive(Debug, Clone)]
 pub struct WorkloadView {
     pub workload: std::sync::Arc<Workload>,
+    /// The names that it asks for, and those that `[domain]` tables give its addresses.
+    pub names: BTreeSet<Name>,
     /// The part of its source that it belongs to.
     pub scope: Scope,
     pub first: Timestamp,
@@ -309,7 +311,7 @@ fn ipam(shared: &EngineState, handle: &IpamHandle) -> ProviderStatus {
 }
 
 pub(crate) fn workloads(shared: &EngineState) -> Vec<WorkloadView> {
-    let newest = shared.inventory.borrow().clone();
+    let (newest, domains) = (shared.inventory.borrow().clone(), shared.domains());
     let mut refusals = refusals(shared);
     let sources = newest.inventory.sources();
     let entries = sources.flat_map(|(_, state)| state.entries.values().map(move |entry| (state, entry)));
@@ -325,7 +327,8 @@ pub(crate) fn workloads(shared: &EngineState) -> Vec<WorkloadView> {
                 std::sync::Arc::make_mut(&mut workload).why_not.extend(troubles);
             }
             let (first, last, presence) = (entry.first_at, state.last_seen(entry), entry.presence.clone());
-            WorkloadView { workload, scope: entry.scope.clone(), first, last, presence }
+            let names = names_of_workload(&workload, &domains);
+            WorkloadView { workload, names, scope: entry.scope.clone(), first, last, presence }
         })
         .collect()
 }

@@ -29,6 +29,8 @@ use crate::{
     logging::{LogFilter, LogFormat},
 };
 
+/// How long a request may take unless said otherwise.
+pub(crate) const REQUEST: Span = Span::from_secs(30);
 /// Where the server is unless said otherwise.
 pub(crate) const URL: &str = "http://127.0.0.1:5301";
 
@@ -80,16 +82,9 @@ pub(crate) struct Global {
     /// Take what the server knows, however old; for when its store cannot be reached
     #[arg(long, global = true)]
     pub(crate) stale: bool,
-    /// How long a request may take
-    #[arg(
-        long,
-        global = true,
-        value_name = "TIME",
-        default_value = "30s",
-        env = "NETSTEAD_TIMEOUT",
-        hide_env = true
-    )]
-    pub(crate) timeout: Span,
+    /// How long a request may take, or all of `run --once` [default: 30s; 5m for `run --once`]
+    #[arg(long, global = true, value_name = "TIME", env = "NETSTEAD_TIMEOUT", hide_env = true)]
+    pub(crate) timeout: Option<Span>,
     /// Open the store in the data directory instead of asking a server; none may be running on it
     #[arg(long, global = true)]
     pub(crate) local: bool,
@@ -126,11 +121,21 @@ impl Cli {
 
     /// Whether this process may make files of a store itself.
     pub(crate) fn writes_a_store(&self) -> bool {
-        self.global.local || matches!(self.command, Command::Run(_) | Command::Store(_))
+        self.global.local
+            || matches!(self.command, Command::Run(_) | Command::Store(_))
+            || self.command.works_without_server()
     }
 }
 
 impl Command {
+    /// Whether it does its work from the configuration file when no server answers.
+    pub(crate) fn works_without_server(&self) -> bool {
+        matches!(
+            self,
+            Self::Output(_) | Self::Reconcile(_) | Self::Health(_) | Self::Clean(_) | Self::Resume(_)
+        )
+    }
+
     /// Whether it only looks, and can do with something old.
     pub(crate) fn is_read_only(&self) -> bool {
         matches!(
@@ -177,7 +182,6 @@ pub(crate) enum Command {
     Reserve(claim::Reserve),
     Unreserve(claim::Unreserve),
     Plan(dns::Plan),
-    #[command(alias = "reconcile")]
     Apply(dns::Apply),
     #[command(subcommand)]
     Record(dns::Record),
@@ -210,6 +214,8 @@ pub(crate) enum Command {
     #[command(hide = true)]
     Output(pipam_aliases::Output),
     #[command(hide = true)]
+    Reconcile(pipam_aliases::Reconcile),
+    #[command(hide = true)]
     Health(pipam_aliases::Health),
 }
 
@@ -225,7 +231,11 @@ Examples:
   netstead run
   netstead run --data-dir /tmp/n --listen 127.0.0.1:6301 --dns-listen 127.0.0.1:6300
   netstead run --dry-run
-  netstead run --config /etc/netstead/netstead.toml --log-format json")]
+  netstead run --config /etc/netstead/netstead.toml --log-format json
+  netstead run --once --dry-run        see what would change, and end
+  netstead run --once --timeout 10m    from a timer, without a server
+
+Exit codes of --once: 0 all is in line, 1 error, 2 changes are pending, 3 a guard or a pause holds changes back.")]
 pub(crate) struct Run {
     /// Where the API listens [default: 127.0.0.1:5301]
     #[arg(long, value_name = "ADDRESS:PORT", env = "NETSTEAD_LISTEN", hide_env = true)]
@@ -242,6 +252,12 @@ pub(crate) struct Run {
     /// Plan, and write to no DNS server
     #[arg(long = "dry-run")]
     pub(crate) dry: bool,
+    /// Wait for one report of every source and one pass of every provider, print what was done, and end; nothing listens
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// With --once: stay until no name waits for its workload to come back, so that names of what is gone are removed
+    #[arg(long, requires = "once")]
+    pub(crate) settle: bool,
     /// A node of the cluster that this one is to join, with `type = "raft"`, or the URL of its API; looked at until it is in one
     #[arg(long, value_name = "HOST[:PORT]|URL", env = "NETSTEAD_JOIN", hide_env = true)]
     pub(crate) join: Option<String>,

@@ -1,5 +1,6 @@
 //! One module per command.
 
+pub(crate) mod address_drift;
 pub(crate) mod adopt_and_rollback;
 pub(crate) mod changes;
 pub(crate) mod claim;
@@ -14,6 +15,7 @@ pub(crate) mod explain;
 pub(crate) mod get;
 pub(crate) mod import;
 pub(crate) mod migrate;
+pub(crate) mod once;
 pub(crate) mod plan;
 pub(crate) mod pool;
 pub(crate) mod release;
@@ -22,6 +24,8 @@ pub(crate) mod status;
 pub(crate) mod store;
 pub(crate) mod token;
 pub(crate) mod watch;
+pub(crate) mod without_server;
+pub(crate) mod workload_list;
 
 use std::sync::Arc;
 

@@ -40,6 +40,21 @@ pub(crate) use self::{
 use self::{setup::Parts, target_follower::TargetFollower};
 use crate::{config::Config, pool_backends};
 
+/// The changes that an engine writes to servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Writes {
+    All,
+    /// Only what a person commands.
+    Commands,
+    Nothing,
+}
+
+impl Writes {
+    pub(crate) fn unless_dry(dry: bool) -> Self {
+        if dry { Self::Nothing } else { Self::All }
+    }
+}
+
 /// The nameserver, the sources, the providers and the engine of this node.
 #[derive(Debug)]
 pub(crate) struct DnsService {
@@ -58,14 +73,13 @@ pub(crate) struct DnsService {
 }
 
 impl DnsService {
-    /// Starts the nameserver; `listen` comes from the command line.
+    /// Starts the nameserver; `listen` comes from the command line, and without it there is none.
     pub(crate) async fn start(
         store: &Arc<dyn Store>,
         ledger: &Ledger,
         config: &Config,
-        listen: &[std::net::SocketAddr],
+        listen: Option<(&[std::net::SocketAddr], Connections)>,
         meter: &Meter,
-        connections: Connections,
     ) -> anyhow::Result<Self> {
         let source = LedgerSource::new("ledger".parse()?, ledger.clone());
         let targets = Arc::new(TargetFollower::new(Arc::clone(store)));
@@ -75,9 +89,13 @@ impl DnsService {
         parts.sources(config)?;
         let backends = Backends::default();
         backends.configure(pool_backends::build(config)?);
-        let (nameserver, answering) =
-            nameserver::start(store, &config.nameserver, listen, connections, meter.queries().clone())
-                .await?;
+        let (nameserver, answering) = match listen {
+            Some((listen, connections)) => {
+                let queries = meter.queries().clone();
+                nameserver::start(store, &config.nameserver, listen, connections, queries).await?
+            }
+            None => (None, NameserverState::Listening(Vec::new())),
+        };
         let in_force = Arc::new(RwLock::new(config.clone()));
         Ok(Self {
             answering,
@@ -96,7 +114,7 @@ impl DnsService {
         &self,
         ledger: &Ledger,
         epoch: u64,
-        dry_run: bool,
+        writes: Writes,
     ) -> anyhow::Result<Engine> {
         let _turn = self.turn.lock().await;
         let Parts { store, owner, targets, meter, .. } = &*self.parts;
@@ -104,7 +122,8 @@ impl DnsService {
         let _ = owner.set(drawn);
         targets.set_leading(true);
         let options = Options {
-            dry_run,
+            dry_run: writes == Writes::Nothing,
+            only_by_hand: writes == Writes::Commands,
             observer: Some(Arc::new(meter.clone())),
             ledger: Some(ledger.clone()),
             epoch: Some(epoch),

@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
 use crate::{
-    dns_service::DnsService,
+    dns_service::{DnsService, Writes},
     node,
     notify::Notifier,
     pool_backends::{self, LeaderOfBackends},
@@ -49,8 +49,8 @@ pub(crate) struct Leadership<'a> {
     pub(crate) cluster: &'a Cluster,
     /// Whether others may lead the same store.
     pub(crate) shared: bool,
-    /// Plan, and write to no server.
-    pub(crate) dry_run: bool,
+    /// The changes that are written to servers.
+    pub(crate) writes: Writes,
     /// How the daily backups stand.
     pub(crate) backups: &'a DailyBackups,
     pub(crate) stop: &'a CancellationToken,
@@ -142,11 +142,11 @@ impl Leadership<'_> {
         self.cluster.lead(epoch).await.map_err(node::advised)?;
         let pools = self.names.pools();
         sync_pools(self.ledger, &pools).await?;
-        self.names.start_leading(self.ledger, epoch, self.dry_run).await
+        self.names.start_leading(self.ledger, epoch, self.writes).await
     }
 
     /// Runs the tasks of a leader, until another node leads.
-    async fn lead_until_deposed(&self, epoch: u64, engine: &Engine) {
+    pub(crate) async fn lead_until_deposed(&self, epoch: u64, engine: &Engine) {
         let notifier =
             Notifier::leading(engine, self.ledger, self.store, self.names.in_force(), self.backups);
         let ending = self.stop.child_token();
@@ -157,7 +157,7 @@ impl Leadership<'_> {
             backends: self.names.backends(),
             engine,
             epoch,
-            dry_run: self.dry_run,
+            dry_run: self.writes != Writes::All,
         };
         let work = async {
             tokio::join!(

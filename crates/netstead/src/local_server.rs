@@ -124,7 +124,7 @@ impl LocalServer {
 }
 
 /// A token of this user that works here, else a new one with its id.
-async fn token(tokens: &Tokens) -> anyhow::Result<(String, Option<String>)> {
+pub(crate) async fn token(tokens: &Tokens) -> anyhow::Result<(String, Option<String>)> {
     let kept: Vec<_> = credentials_dirs(&variable).into_iter().map(Credentials::in_dir).collect();
     if let Some(token) = admin_token::find(tokens, &kept) {
         return Ok((token, None));

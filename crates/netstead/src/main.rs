@@ -14,6 +14,7 @@
 //! - `config`: the file, overlaid by the environment. `settings`: the same with the flags.
 //! - `run.rs`: `netstead run`. `leadership.rs`: takes the lead, starts the services of a leader, and ends them when another
 //!   node leads. `dns_service.rs`: the engine and everything it needs, built from the configuration.
+//! - `temporary_leader.rs`: the same engine for one command, without listeners: `run --once`, and commands without a server.
 //! - `drop_privileges.rs`: from root to `--user`, before any thread starts.
 //! - `output`: tables, JSON, YAML, CSV. `failure.rs`: errors with a hint and an exit code.
 //! - `import`: dnsweaver's settings as a configuration. `notify`: messages when a person must act. `doctor`: checks of the host.
@@ -50,6 +51,7 @@ mod session;
 mod startup_banner;
 mod state_dir;
 mod store_location;
+mod temporary_leader;
 
 use std::process::ExitCode;
 
@@ -97,8 +99,9 @@ fn main() -> ExitCode {
 }
 
 async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
-    let Cli { global, command } = cli;
+    let Cli { mut global, command } = cli;
     match &command {
+        Command::Run(args) if args.once => return commands::once::run(&global, args).await,
         Command::Run(args) => return run::run(&global, args).await.map(|()| Exit::Fine),
         Command::Config(cli::admin::Config::Check(args)) => {
             return commands::config::check(&global, args).map(|()| Exit::Fine);
@@ -129,6 +132,13 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
     {
         return done;
     }
+    if command.works_without_server() {
+        // The file of these commands is that of the server.
+        global.config_typed = false;
+        if let Some(done) = commands::without_server::run(&global, &command).await {
+            return done;
+        }
+    }
     let session = Session::open(&global).await?;
     let done = dispatch_to_server(&global, &session, &command).await;
     let done = if command.is_read_only() { done } else { done.map_err(failure::without_stale_advice) };
@@ -153,12 +163,10 @@ async fn dispatch_to_server(global: &Global, session: &Session, command: &Comman
         Command::Health(_) => {
             return commands::status::status(context, &cli::Status { check: true, ready: false }).await;
         }
-        Command::Output(args) => {
-            let format = if args.json { Some(cli::Format::Json) } else { context.format };
-            let what = cli::get::What::Workloads(cli::get::Workloads::default());
-            let get = cli::get::Get { what, watch: false };
-            commands::get::get(&Context { format, ..context.clone() }, &get).await?;
+        Command::Reconcile(_) => {
+            return commands::dns::apply(context, &cli::dns::Apply { hash: None, provider: None }).await;
         }
+        Command::Output(args) => commands::workload_list::output(context, args).await?,
         Command::Adopt(args) => return commands::adopt_and_rollback::adopt(context, args).await,
         Command::Recover(args) => return commands::adopt_and_rollback::recover(context, args).await,
         Command::Clean(args) => return commands::adopt_and_rollback::clean(context, args).await,

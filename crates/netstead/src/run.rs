@@ -25,7 +25,7 @@ use crate::{
     config::{self, ApiConfig, FoundConfig},
     credentials::Credentials,
     daily_backup::DailyBackup,
-    dns_service::{DnsService, RefusedConfig, Reload},
+    dns_service::{DnsService, RefusedConfig, Reload, Writes},
     doctor::HostChecks,
     external_dns_listeners::ExternalDnsListeners,
     failure::Failure,
@@ -194,14 +194,15 @@ impl RunContext<'_> {
         let Run { dns_listen, dry, .. } = self.args;
         let connections = self.dns_connections.clone();
         let config = &self.settings.config;
-        let names = DnsService::start(store, ledger, config, dns_listen, &self.meter, connections).await?;
+        let listen = Some((dns_listen.as_slice(), connections));
+        let names = DnsService::start(store, ledger, config, listen, &self.meter).await?;
         let leadership = Leadership {
             store,
             ledger,
             names: &names,
             cluster,
             shared: self.shared,
-            dry_run: *dry,
+            writes: Writes::unless_dry(*dry),
             backups: &self.daily_backups,
             stop: &self.stop,
         };
@@ -364,7 +365,7 @@ fn urls(api: &ApiConfig, address: SocketAddr) -> Vec<String> {
 }
 
 /// A token that is cancelled by SIGTERM or SIGINT. The second such signal ends the process at once.
-fn stop_on_signal() -> anyhow::Result<CancellationToken> {
+pub(crate) fn stop_on_signal() -> anyhow::Result<CancellationToken> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use netstead_client::{Client, Options, canonical_url};
 
 use crate::{
-    cli::Global,
+    cli::{Global, REQUEST},
     config::Secret,
     credentials::Credentials,
     local_server::LocalServer,
@@ -71,8 +71,8 @@ async fn await_start(global: &Global, url: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn options(global: &Global) -> Options {
-    let timeout = Duration::from(global.timeout).max(Duration::from_millis(1));
+pub(crate) fn options(global: &Global) -> Options {
+    let timeout = Duration::from(global.timeout.unwrap_or(REQUEST)).max(Duration::from_millis(1));
     Options {
         timeout,
         ca_file: global.ca_file.clone(),

@@ -38,6 +38,17 @@ pub(crate) fn with_server_hint(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
+/// Adds the hint for a command that does the work of a server: the server that has the store can do it.
+pub(crate) fn with_apply_hint(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast::<Failure>() {
+        Ok(failure) if failure.advises(IN_USE) => failure
+            .hint("a server runs on it: `netstead apply` has it look and act now, `netstead plan` shows what it would do")
+            .into(),
+        Ok(failure) => failure.into(),
+        Err(error) => error,
+    }
+}
+
 /// The one store a command or server works on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum StoreLocation {

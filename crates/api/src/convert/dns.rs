@@ -4,14 +4,15 @@ use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 use netstead_client::types::{
-    self, BudgetOutput, ManualOutput, ParkedOutput, PassOutput, PauseOutput, ProviderOutput, RecordOutput,
-    RejectionOutput, ScopeOutput, ScopeStanding, SourceKind, SourceOutput, SourceView, WorkloadOutput,
+    self, BudgetOutput, InterfaceOutput, ManualOutput, ParkedOutput, PassOutput, PauseOutput, ProviderOutput,
+    RecordOutput, RejectionOutput, ScopeOutput, ScopeStanding, SourceKind, SourceOutput, SourceView,
+    WorkloadOutput,
 };
 use netstead_engine::{
     DetachedStatus, EngineStatus, HeldBy, ManualRecord, PassReport, Pause, ProviderPlan, ProviderStatus,
     RecordState, RecordView, Scope, ScopeStatus, SourceStatus, WaitingSource, WorkloadView,
 };
-use netstead_model::{Content, Facts, Name, RequestBudget, Span, View};
+use netstead_model::{Content, Facts, Interface, Name, RequestBudget, Span, View};
 use netstead_plan::{Mode, Presence, RetiredBy, Standing, Suspicion};
 
 /// So many rejections are told one by one.
@@ -308,12 +309,25 @@ pub(crate) fn workload(view: &WorkloadView) -> WorkloadOutput {
         name: workload.name.clone(),
         state,
         addresses: addresses.iter().map(ToString::to_string).collect(),
-        names: workload.wishes.iter().map(|wish| wish.name.to_string()).collect(),
+        names: view.names.iter().map(ToString::to_string).collect(),
         why_not: workload.why_not.clone(),
         scope: Some(view.scope.to_string()).filter(|scope| !scope.is_empty()),
         namespace: workload.namespace.clone(),
         created: workload.created,
         facts: facts(workload.facts()),
+        hostname: workload.hostname.as_ref().map(ToString::to_string),
+        tags: workload.tags.clone(),
+        interfaces: workload.interfaces.iter().map(interface).collect(),
+    }
+}
+
+fn interface(interface: &Interface) -> InterfaceOutput {
+    let Interface { name, mac, vlan, addresses, .. } = interface;
+    InterfaceOutput {
+        name: name.clone(),
+        mac: mac.map(|mac| mac.to_string()),
+        vlan: *vlan,
+        addresses: addresses.iter().map(ToString::to_string).collect(),
     }
 }
 

@@ -164,7 +164,7 @@ pub struct RollbackInput {
 }
 
 /// What was taken back, or would be.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct UndoOutput {
     /// Over all changes.
     pub hash: String,

@@ -227,7 +227,7 @@ pub struct ZoneOutput {
     pub paused: bool,
 }
 
-/// Something that runs, and the names it asks for.
+/// Something that runs, and the names it has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct WorkloadOutput {
     #[schema(format = "identifier")]
@@ -240,6 +240,7 @@ pub struct WorkloadOutput {
     #[serde(default)]
     #[schema(inline, value_type = Vec<text_format::Address>)]
     pub addresses: Vec<String>,
+    /// Those that it asks for, and those that the domains of its addresses give it.
     #[serde(default)]
     #[schema(inline, value_type = Vec<text_format::DnsName>)]
     pub names: Vec<String>,
@@ -259,6 +260,28 @@ pub struct WorkloadOutput {
     /// Facts of the platform about it, by name: `node`, `cluster`, `cpus`, `memory`, `disk`, `status`, `comments`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: BTreeMap<String, String>,
+    /// The name that it calls itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hostname: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interfaces: Vec<InterfaceOutput>,
+}
+
+/// A network interface of something that runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct InterfaceOutput {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "address")]
+    pub mac: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vlan: Option<u16>,
+    #[serde(default)]
+    #[schema(inline, value_type = Vec<text_format::Address>)]
+    pub addresses: Vec<String>,
 }
 
 /// A record set by hand: all values of one type at one name.

@@ -23,7 +23,8 @@ impl<P: Pass> Worker<P> {
         by_hand: bool,
     ) -> Result<(), Stopped> {
         let planned = plan.steps().len();
-        if self.shared.options.dry_run || self.about.mode == Mode::Observe {
+        let idle = self.shared.options.only_by_hand && !by_hand;
+        if self.shared.options.dry_run || idle || self.about.mode == Mode::Observe {
             report.held = planned;
             let why = if self.shared.options.dry_run { HeldBy::DryRun } else { HeldBy::Observe };
             report.held_by = (planned > 0).then_some(why);

@@ -67,6 +67,11 @@ impl PassReport {
             && self.held + self.rejected + self.unknown + self.changed + self.not_tried == 0
     }
 
+    /// Whether another pass follows at once, because this one left something to do.
+    pub fn goes_on(&self) -> bool {
+        self.error.is_none() && (self.again || self.unfinished)
+    }
+
     /// How it ended, in a few words.
     pub(super) fn outcome(&self) -> String {
         if let Some(error) = &self.error {

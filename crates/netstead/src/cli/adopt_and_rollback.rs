@@ -4,14 +4,16 @@ use clap::{ArgGroup, Args};
 use netstead_model::{Ident, Name, ObjectKey, RecordType, Scope};
 use netstead_plan::{OwnerId, marks::Tool};
 
+use super::claim::Held;
+
 /// Take over records that somebody else made
 ///
 /// By name: everything that stands there is Netstead's from then on. What is asked for takes its place, and what nothing
 /// asks for stays as it is. From another tool: the records its marks cover; the marks go. What belongs to another
 /// installation of Netstead is left. On an IPAM system: an object of others becomes ours, and our values are written into it;
-/// or our values are written again over fields that others changed.
+/// or our values are written again over fields that others changed. In a pool: an address that a source sees becomes a claim.
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("what").args(["name", "from", "object"]).required(true))]
+#[command(group = ArgGroup::new("what").args(["name", "from", "object", "address", "observed"]).required(true))]
 #[command(after_help = "\
 Examples:
   netstead adopt www.home.test                          a name that `netstead plan` shows as blocked
@@ -20,6 +22,8 @@ Examples:
   netstead adopt --from external-dns --id my-cluster --txt-prefix own-
   netstead adopt --object address:docker:10.0.3.7@web-1           an object of an IPAM system that is in the way of ours
   netstead adopt --object machine:docker:@web-1 --keep            leave what others wrote into it
+  netstead adopt --address 10.0.3.9                     an address that `netstead get drift` shows as unknown
+  netstead adopt --observed --pool lan --dry-run        all of them in this pool
 
 To take over every record that is equal to what is asked for, set `adopt = true` in the provider's table.")]
 pub(crate) struct Adopt {
@@ -46,6 +50,15 @@ pub(crate) struct Adopt {
     /// An object of an IPAM system, by the key that `netstead plan` and `netstead get drift` show
     #[arg(long, value_name = "KEY")]
     pub(crate) object: Option<ObjectKey>,
+    /// Claim this address, which a source sees and no claim has
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "provider")]
+    pub(crate) address: Option<Held>,
+    /// Claim every address of pools that a source sees and no claim has
+    #[arg(long, conflicts_with = "provider")]
+    pub(crate) observed: bool,
+    /// Only in this pool
+    #[arg(long, value_name = "POOL", conflicts_with_all = ["name", "from", "object"])]
+    pub(crate) pool: Option<Ident>,
     /// Leave the values that others wrote into the object, and report them as drift no longer
     #[arg(long, requires = "object")]
     pub(crate) keep: bool,
@@ -85,19 +98,22 @@ pub(crate) struct Recover {
     pub(crate) dry: bool,
 }
 
-/// Remove the records of a source that is gone, or all records from a provider
+/// Remove the records of a source that is gone, or everything from providers
 ///
 /// What is to go is shown first. The providers it touches are paused, so that nothing comes back by itself; look, then
 /// `netstead resume --provider NAME`.
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("what").args(["source", "provider"]).required(true))]
+#[command(group = ArgGroup::new("what").args(["source", "provider", "all"]).required(true))]
 #[command(after_help = "\
 Examples:
   netstead clean --source office --dry-run
   netstead clean --source office              after it was taken out of the configuration
   netstead clean --source k8s --scope pods    one part of it, which is gone or cannot be seen any more
   netstead clean --provider ns1 --yes         before it is taken out of the configuration
-  netstead clean --provider ns1 --forget      after that: its records stay, as somebody else's")]
+  netstead clean --provider ns1 --forget      after that: its records stay, as somebody else's
+  netstead clean --all --dry-run              everything of ours, on every DNS server and IPAM system
+
+When no server answers, the store is opened with the configuration file, and nothing else is written meanwhile.")]
 pub(crate) struct Clean {
     /// What this source brought; it must no longer be configured
     #[arg(long, value_name = "SOURCE")]
@@ -108,6 +124,9 @@ pub(crate) struct Clean {
     /// Everything of ours on this provider
     #[arg(long, value_name = "PROVIDER")]
     pub(crate) provider: Option<Ident>,
+    /// Everything of ours on every provider
+    #[arg(long)]
+    pub(crate) all: bool,
     /// Leave the records and forget that they are ours, on a provider that is no longer configured
     #[arg(long, requires = "provider")]
     pub(crate) forget: bool,

@@ -140,10 +140,11 @@ Example:
   netstead get workloads --source ledger"
     )]
     Workloads(Workloads),
-    /// Changes on a DNS server, or at the backend of a pool, that Netstead did not make
+    /// Differences that Netstead did not make: on a DNS server, at the backend of a pool, or between claims and what is seen
     #[command(after_help = "\
 Examples:
   netstead get drift
+  netstead get drift --addresses    claims and addresses that are seen: unknown, reclaimable, mismatch
   netstead get drift --backends     pools that draw from other systems")]
     Drift(DriftOf),
     /// Who may do what
@@ -157,7 +158,7 @@ Example:
     Tokens,
 }
 
-/// Drift of DNS servers, or of the backends of pools.
+/// Drift of DNS servers and addresses, or of the backends of pools.
 #[derive(Debug, Default, Args)]
 pub(crate) struct DriftOf {
     #[command(flatten)]
@@ -165,6 +166,9 @@ pub(crate) struct DriftOf {
     /// How the backends of pools differ from the claims that draw from them
     #[arg(long, conflicts_with = "provider")]
     pub(crate) backends: bool,
+    /// Only how claims differ from the addresses that sources see
+    #[arg(long, conflicts_with_all = ["provider", "backends"])]
+    pub(crate) addresses: bool,
 }
 
 /// A list of which each thing is of one pool.

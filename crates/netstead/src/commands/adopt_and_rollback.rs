@@ -5,11 +5,14 @@ use std::{
     io::{IsTerminal as _, Write as _},
 };
 
-use netstead_client::types::{
-    AdoptInput, AdoptTool, CleanInput, RecordType, RecoverInput, RollbackInput, TakeOutput, UndoOutput,
+use netstead_client::{
+    ProviderQuery,
+    types::{
+        AdoptInput, AdoptTool, CleanInput, RecordType, RecoverInput, RollbackInput, TakeOutput, UndoOutput,
+    },
 };
 
-use super::{Context, many, say};
+use super::{Context, address_drift, many, say};
 use crate::{
     cli::{
         Format,
@@ -23,6 +26,9 @@ use crate::{
 const MOST: usize = 20;
 
 pub(crate) async fn adopt(context: &Context, args: &Adopt) -> anyhow::Result<Exit> {
+    if args.address.is_some() || args.observed {
+        return address_drift::adopt(context, args).await;
+    }
     let input = AdoptInput {
         name: args.name.as_ref().map(ToString::to_string),
         kind: args.kind.map(Into::into),
@@ -118,6 +124,9 @@ fn report_left(output: &TakeOutput) {
 }
 
 pub(crate) async fn clean(context: &Context, args: &Clean) -> anyhow::Result<Exit> {
+    if args.all {
+        return clean_all(context, args.consent).await;
+    }
     let input = CleanInput {
         source: args.source.as_ref().map(ToString::to_string),
         scope: args.scope.as_ref().map(ToString::to_string),
@@ -145,6 +154,59 @@ pub(crate) async fn clean(context: &Context, args: &Clean) -> anyhow::Result<Exi
     let expect = (!args.forget).then_some(seen.hash);
     let done = context.client.clean(&CleanInput { dry_run: false, expect, ..input }).await?;
     finished(context, &done)
+}
+
+/// Removes everything that is ours from every provider, after one question about all of it.
+async fn clean_all(context: &Context, consent: Consent) -> anyhow::Result<Exit> {
+    let mut providers = context.client.all(ProviderQuery::default()).await?;
+    let detached: Vec<_> = providers.extract_if(.., |provider| provider.detached).collect();
+    for one in &detached {
+        say!("{} is no longer configured and is left: see `netstead clean --help`", one.name);
+    }
+    let (mut found, mut all_of_it) = (Vec::new(), UndoOutput::default());
+    for provider in providers {
+        let input = CleanInput { provider: Some(provider.name), dry_run: true, ..CleanInput::default() };
+        // One that cannot be read now is shown by what it says, and the others are cleaned.
+        match context.client.clean(&input).await {
+            Ok(seen) if seen.changes.is_empty() && seen.objects.is_empty() => {
+                all_of_it.notes.extend(seen.notes);
+            }
+            Ok(seen) => {
+                found.push(CleanInput { dry_run: false, expect: Some(seen.hash.clone()), ..input });
+                add_undone(&mut all_of_it, seen);
+            }
+            Err(error) => all_of_it.notes.push(error.to_string()),
+        }
+    }
+    let unread = !all_of_it.notes.is_empty();
+    if found.is_empty() {
+        report_notes(&all_of_it);
+        say!("nothing of ours is on any provider");
+        return Ok(if unread { Exit::Error } else { Exit::Fine });
+    }
+    if !agreed(context, &all_of_it, consent, "remove everything that is ours on all of them?")? {
+        return Ok(if unread { Exit::Error } else { Exit::Fine });
+    }
+    let mut done = UndoOutput::default();
+    for input in found {
+        match context.client.clean(&input).await {
+            Ok(one) => add_undone(&mut done, one),
+            Err(error) => done.notes.push(error.to_string()),
+        }
+    }
+    let exit = finished(context, &done)?;
+    Ok(if unread { Exit::Error } else { exit })
+}
+
+/// Adds what one provider had to that of others. There is no hash over all of them.
+fn add_undone(all: &mut UndoOutput, one: UndoOutput) {
+    all.changes.extend(one.changes);
+    all.objects.extend(one.objects);
+    all.passes.extend(one.passes);
+    all.paused.extend(one.paused);
+    all.notes.extend(one.notes);
+    all.forgotten += one.forgotten;
+    all.text += &one.text;
 }
 
 pub(crate) async fn rollback(context: &Context, args: &Rollback) -> anyhow::Result<Exit> {

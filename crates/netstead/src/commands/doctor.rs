@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use netstead_client::types::{FindingOutput, FindingState};
+use netstead_client::types::{DoctorOutput, FindingOutput, FindingState};
 
 use super::{Context, many, say};
 use crate::{
@@ -12,9 +12,13 @@ use crate::{
 };
 
 pub(crate) async fn doctor(context: &Context) -> anyhow::Result<Exit> {
-    let found = context.client.doctor().await?;
+    show_findings(context, &context.client.doctor().await?)
+}
+
+/// Prints findings, and says by the exit code whether one of them is a problem.
+pub(super) fn show_findings(context: &Context, found: &DoctorOutput) -> anyhow::Result<Exit> {
     match context.format {
-        Some(format @ (Format::Json | Format::Yaml)) => output::document(&found, format)?,
+        Some(format @ (Format::Json | Format::Yaml)) => output::document(found, format)?,
         _ => output::emit(&render_findings(&found.findings))?,
     }
     let problems = found.findings.iter().filter(|finding| finding.state == FindingState::Problem).count();

@@ -5,7 +5,7 @@ use netstead_client::{
     ReservationQuery, SourceQuery, WorkloadQuery, ZoneQuery,
 };
 
-use super::{Context, changes, events, token, watch};
+use super::{Context, address_drift, changes, events, token, watch};
 use crate::{
     cli::{
         Format,
@@ -35,6 +35,9 @@ pub(crate) async fn get(context: &Context, args: &Get) -> anyhow::Result<()> {
         What::Sources => show(context, SourceQuery::default(), args.watch).await,
         What::Providers => show(context, ProviderQuery::default(), args.watch).await,
         What::Plans => show(context, PlanQuery::default(), args.watch).await,
+        What::Drift(filter) if filter.addresses => {
+            output::list(&address_drift::read(context).await?, context.format, context.now())
+        }
         What::Drift(filter) if filter.backends => show(context, PoolDriftQuery::default(), args.watch).await,
         What::Drift(filter) => drift(context, &filter.provider, args.watch).await,
         What::Tokens => token::list(context).await,
@@ -65,16 +68,23 @@ async fn drift(context: &Context, filter: &OfProvider, watched: bool) -> anyhow:
     let objects: Vec<_> =
         plans.iter().filter_map(|plan| plan.objects.clone()).flat_map(|plan| plan.drift).collect();
     let drift: Vec<_> = plans.into_iter().flat_map(|plan| plan.drift).collect();
+    // Addresses are of no provider.
+    let addresses =
+        if filter.provider.is_none() { address_drift::read_if_allowed(context).await? } else { Vec::new() };
     match context.format {
-        Some(format @ (Format::Json | Format::Yaml)) if !objects.is_empty() => {
+        Some(format @ (Format::Json | Format::Yaml)) if !objects.is_empty() || !addresses.is_empty() => {
             let all: Result<Vec<_>, _> = (drift.iter().map(serde_json::to_value))
                 .chain(objects.iter().map(serde_json::to_value))
+                .chain(addresses.iter().map(serde_json::to_value))
                 .collect();
             output::document(&all?, format)
         }
         format => {
-            if !drift.is_empty() || objects.is_empty() {
+            if !drift.is_empty() || (objects.is_empty() && addresses.is_empty()) {
                 output::list(&drift, format, context.now())?;
+            }
+            if !addresses.is_empty() {
+                output::list(&addresses, format, context.now())?;
             }
             if !objects.is_empty() {
                 output::list(&objects, format, context.now())?;

@@ -106,7 +106,7 @@ fn show(context: &Context, plans: &[PlanOutput]) -> anyhow::Result<()> {
     }
 }
 
-fn render_plans(plans: &[PlanOutput]) -> String {
+pub(super) fn render_plans(plans: &[PlanOutput]) -> String {
     let mut text = String::new();
     for plan in plans {
         for line in plan.text.lines() {

@@ -48,6 +48,7 @@ mod lost_answers;
 mod metrics;
 mod naming;
 mod notifications;
+mod once;
 #[cfg(feature = "docker")]
 mod phpipam;
 mod plain_http;
