@@ -36,7 +36,7 @@ struct Held {
     next: u64,
     /// Answers by idempotency key, with the body they are for.
     answered: BTreeMap<String, (Vec<u8>, HttpResponse)>,
-    /// Kinds whose changes are rejected.
+    /// Kinds and keys whose changes are rejected.
     rejected: Vec<String>,
     carried_out: usize,
     repeated: usize,
@@ -75,9 +75,9 @@ impl IpamReceiver {
         self.state.held().locked = locked;
     }
 
-    /// Rejects changes of objects of these kinds from now on.
-    pub fn reject(&self, kinds: &[&str]) {
-        self.state.held().rejected = kinds.iter().map(|kind| (*kind).to_owned()).collect();
+    /// Rejects changes of objects of these kinds, or with these keys, from now on.
+    pub fn reject(&self, which: &[&str]) {
+        self.state.held().rejected = which.iter().map(|one| (*one).to_owned()).collect();
     }
 
     /// All objects, as the listing gives them, in the order of creation.
@@ -247,7 +247,7 @@ impl Held {
         let (action, kind, key, id) = (text("action"), text("kind"), text("key"), text("id"));
         let fields = |name: &str| unit.get(name).and_then(Value::as_object).cloned().unwrap_or_default();
         let (before, after) = (fields("before"), fields("after"));
-        if self.rejected.contains(&kind) {
+        if self.rejected.contains(&kind) || self.rejected.contains(&key) {
             return rejected(&format!("no {kind} today"));
         }
         let lost = after.values().filter_map(|value| value.get("ref")).filter_map(Value::as_str);
