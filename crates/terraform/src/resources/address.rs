@@ -61,6 +61,7 @@ impl Resource<Session> for Address {
                  error at once.",
             )
             .check(claims::span),
+            claims::timeouts_attribute(),
         ]);
         attributes.extend(claims::note_attributes());
         attributes.extend(claims::computed_attributes());
@@ -103,6 +104,7 @@ impl Resource<Session> for Address {
 
     fn validate(&self, config: &Object) -> Vec<Diagnostic> {
         let mut found = claims::validate_choice(config);
+        found.extend(claims::validate_timeouts(config));
         if !config.value("address").is_null() && !config.value("prefer").is_null() {
             found.push(
                 Diagnostic::error(
@@ -165,7 +167,7 @@ impl Resource<Session> for Address {
             ttl: Some("0".to_owned()),
             ..data(config)
         };
-        let claim = Place::of(planned).claim(session.client()?, input).await?;
+        let claim = Place::of(planned).claim(session.client()?, input, claims::patience(config)).await?;
         Ok(object(planned, &claim))
     }
 
@@ -195,7 +197,7 @@ async fn change_data(client: &Client, prior: &Object, config: &Object) -> Result
     let pool = prior.owned("found_in_pool");
     let place =
         Place { key: prior.owned("key").unwrap_or_default(), pool, pools: Vec::new(), selector: None };
-    place.claim(client, data(config)).await
+    place.claim(client, data(config), claims::patience(config)).await
 }
 
 /// The data that can be changed in place. All of it is said, so that what is no longer configured is removed.
@@ -214,7 +216,7 @@ fn object(state: &Object, claim: &ClaimOutput) -> Object {
     found.insert("hostname".into(), claim.hostnames.first().cloned().into());
     let aliases: Vec<String> = claim.hostnames.iter().skip(1).cloned().collect();
     found.insert("aliases".into(), if aliases.is_empty() { Value::Null } else { aliases.into() });
-    claims::with_choice(state, found, &["prefer", "wait"])
+    claims::with_choice(state, found, &["prefer", "wait", "timeouts"])
 }
 
 fn texts_agree(one: &Object, name: &str, other: &Object, other_name: &str) -> bool {

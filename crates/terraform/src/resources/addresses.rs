@@ -219,7 +219,7 @@ async fn held(client: &Client, pool: &str, keys: &[String]) -> Result<BTreeMap<S
     };
     let wanted: std::collections::HashSet<&String> = keys.iter().collect();
     let ours =
-        all.into_iter().filter(|claim| claim.state != ClaimState::Waiting && wanted.contains(&claim.key));
+        all.into_iter().filter(|claim| claim.state == ClaimState::Bound && wanted.contains(&claim.key));
     Ok(ours.map(|claim| (claim.key.clone(), claim)).collect())
 }
 

@@ -1,14 +1,19 @@
 //! The parts that `netstead_address`, `netstead_addresses`, `netstead_prefix` and `netstead_host` share: each is a claim of
 //! the ledger.
 
+mod place;
+
+use std::time::Duration;
+
 use netstead_client::{
-    Client, ClientError, PoolQuery,
-    types::{ClaimFrom, ClaimInput, ClaimOutput, ClaimState},
+    Client, PoolQuery,
+    types::{ClaimOutput, ClaimState},
 };
 use netstead_model::{Address, Cidr, Ident, Key, Labels, Name, Selector, Span};
 
+pub(super) use self::place::Place;
 use crate::{
-    protocol::{Attribute, Diagnostic, Failed, Fields as _, Kind, Object, Value},
+    protocol::{Attribute, Diagnostic, Failed, Fields as _, Kind, Object, Value, sentence},
     session::{Session, keep, told},
 };
 
@@ -35,6 +40,40 @@ pub(super) fn pool_attributes() -> Vec<Attribute> {
         .replaces()
         .check(selector),
     ]
+}
+
+/// How long a creation waits for the backend of its pool, unless `timeouts` says it.
+const CREATE: Duration = Duration::from_mins(5);
+/// `timeouts = { create = "10m" }`.
+pub(super) fn timeouts_attribute() -> Attribute {
+    Attribute::optional(
+        "timeouts",
+        Kind::Object(vec![("create", Kind::Text)]),
+        "`create`: how long a creation asks again while the backend of the pool does not answer, `5m` by default. After that it \
+         fails, and nothing is claimed. Pools without a backend answer at once; see `wait` of `netstead_address`.",
+    )
+}
+
+pub(super) fn validate_timeouts(config: &Object) -> Vec<Diagnostic> {
+    let wrong = create_timeout(config).err();
+    wrong
+        .map(|reason| Diagnostic::error("`create` is not usable", sentence(&reason)).at("timeouts"))
+        .into_iter()
+        .collect()
+}
+
+/// How long a creation may ask the backend of its pool.
+pub(super) fn patience(config: &Object) -> Duration {
+    create_timeout(config).ok().flatten().map_or(CREATE, Duration::from)
+}
+
+fn create_timeout(config: &Object) -> Result<Option<Span>, String> {
+    let Value::Map(timeouts) = config.value("timeouts") else { return Ok(None) };
+    timeouts
+        .text("create")
+        .map(str::parse)
+        .transpose()
+        .map_err(|error: <Span as std::str::FromStr>::Err| error.to_string())
 }
 
 /// Attributes of the user's own data.
@@ -126,81 +165,8 @@ pub(super) async fn leaves_its_pool(session: Option<&Session>, prior: &Object, p
     }
 }
 
-/// Where a claim is made, and how it is called in messages.
-pub(super) struct Place {
-    pub(super) key: String,
-    pub(super) pool: Option<String>,
-    pub(super) pools: Vec<String>,
-    pub(super) selector: Option<String>,
-}
-
-impl Place {
-    pub(super) fn of(object: &Object) -> Self {
-        Self {
-            key: object.owned("key").unwrap_or_default(),
-            pool: object.owned("pool"),
-            pools: object.texts("pools").unwrap_or_default(),
-            selector: object.owned("selector"),
-        }
-    }
-
-    /// `pool lan`, `pools lan, lab`.
-    pub(super) fn words(&self) -> String {
-        match (&self.pool, &self.selector) {
-            (Some(pool), _) => format!("pool `{pool}`"),
-            (None, Some(selector)) => format!("the pools with {selector}"),
-            (None, None) => format!("the pools {}", self.pools.join(", ")),
-        }
-    }
-
-    pub(super) fn request(&self, claim: ClaimInput) -> ClaimFrom {
-        let pools = self.pool.clone().map_or_else(|| self.pools.clone(), |pool| vec![pool]);
-        ClaimFrom {
-            key: self.key.clone(),
-            any: pools,
-            select: self.selector.clone(),
-            claim,
-            ..ClaimFrom::default()
-        }
-    }
-
-    /// Claims, and waits as long as `claim` says. A claim that still waits then is given up.
-    pub(super) async fn claim(&self, client: &Client, claim: ClaimInput) -> Result<ClaimOutput, Failed> {
-        let failed = |error: &ClientError| -> Failed {
-            let said = told(format!("`{}` gets no address from {}", self.key, self.words()), error);
-            let at = match error.problem().map(netstead_client::types::Problem::slug) {
-                Some("exhausted" | "no-such-pool" | "quota-reached" | "pool-closing") => Some("pool"),
-                Some("address-held" | "not-in-pool" | "withheld" | "reserved" | "observed" | "resting") => {
-                    Some("address")
-                }
-                Some("key-held" | "holds-another") => Some("key"),
-                Some("nothing-selected") => Some("selector"),
-                _ => None,
-            };
-            at.map_or_else(|| said.clone(), |at| said.clone().at(at)).into()
-        };
-        let claimed = match &self.pool {
-            Some(pool) => client.claim(pool, &self.key, &claim).await.map(|(claim, _)| Some(claim)),
-            None => client.claim_from(&self.request(claim)).await.map(|claims| claims.into_iter().next()),
-        };
-        let Some(claimed) = claimed.map_err(|error| failed(&error))? else {
-            let detail = "The server answered without a claim. Apply again.";
-            return Err(Diagnostic::error(
-                format!("`{}` gets no address from {}", self.key, self.words()),
-                detail,
-            )
-            .into());
-        };
-        if claimed.state != ClaimState::Waiting && claimed.address.is_some() {
-            return Ok(claimed);
-        }
-        // Nothing of it stays behind: the next apply asks again.
-        let _ = client.leave_queue(&claimed.pool, &self.key).await;
-        let detail = "It waited as long as `wait` says, and no address became free. Make the pool larger, or release what is not needed.";
-        Err(Diagnostic::error(format!("`{}` gets no address from {}", self.key, self.words()), detail)
-            .at("pool")
-            .into())
-    }
+fn is_bound(claim: &ClaimOutput) -> bool {
+    claim.state == ClaimState::Bound && claim.address.is_some()
 }
 
 /// The claim that `state` names; `None` if it holds nothing.
@@ -214,7 +180,7 @@ pub(super) async fn find(client: &Client, state: &Object) -> Result<Option<Claim
 
 pub(super) async fn look_up(client: &Client, pool: &str, key: &str) -> Result<Option<ClaimOutput>, Failed> {
     match client.look_up(pool, key).await {
-        Ok(claim) => Ok(claim.filter(|claim| claim.state != ClaimState::Waiting)),
+        Ok(claim) => Ok(claim.filter(is_bound)),
         Err(error) if error.is("no-such-pool") => Ok(None),
         Err(error) => Err(told(format!("`{key}` of pool `{pool}` cannot be read"), &error).into()),
     }

@@ -1,5 +1,7 @@
 //! `netstead_pool`: a pool of addresses, MACs or prefixes.
 
+mod backend;
+
 use async_trait::async_trait;
 use netstead_client::{
     PoolQuery,
@@ -70,12 +72,14 @@ impl Resource<Session> for Pool {
     }
 
     fn validate(&self, config: &Object) -> Vec<Diagnostic> {
+        if !config.value("backend").is_null() || !config.value("backend_pool").is_null() {
+            return backend::validate(config);
+        }
         let mut found = Vec::new();
         if config.value("network").is_null() && config.value("ranges").is_null() {
-            found.push(
-                Diagnostic::error("the pool has no addresses", "Set `network`, or `ranges`, or both.")
-                    .at("network"),
-            );
+            let detail =
+                "Set `network`, or `ranges`, or both; or `backend`, for addresses out of another system.";
+            found.push(Diagnostic::error("the pool has no addresses", detail).at("network"));
         }
         let network = config.text("network").and_then(|text| text.parse::<Cidr>().ok());
         let gateway = config.text("gateway").and_then(|text| text.parse().ok());
@@ -92,6 +96,7 @@ impl Resource<Session> for Pool {
     }
 
     async fn plan(&self, session: Option<&Session>, change: Change<'_>) -> Vec<Diagnostic> {
+        backend::plan(change.prior, change.config, change.planned);
         // Without `ranges`, they follow from the network.
         let network = |object: &Object| object.value("network").clone();
         let moved = change.prior.is_some_and(|prior| network(prior) != network(change.planned));
@@ -172,6 +177,7 @@ impl Resource<Session> for Pool {
         let force =
             state.flag("force_destroy").unwrap_or_default().then_some("terraform destroy with force_destroy");
         match client.delete_pool(name, force, None, &there.etag.unwrap_or_default()).await {
+            Ok(deleted) if deleted.owed > 0 => backend::wait_until_closed(client, name).await,
             Ok(_) => Ok(()),
             Err(error) if error.is("no-such-pool") => Ok(()),
             Err(error) if error.is("pool-in-use") => {
@@ -201,17 +207,31 @@ fn attributes() -> Vec<Attribute> {
             .replaces()
             .default("default")
             .check(claims::ident),
-        Attribute::optional("network", Kind::Text, "The network: `10.0.3.0/24`.").check(cidr),
+        Attribute::either("network", Kind::Text, "The network: `10.0.3.0/24`.").default(Value::Null).check(cidr),
         Attribute::either(
             "ranges",
             Kind::list_of(Kind::Text),
             "The addresses that are handed out: `10.0.3.50-10.0.3.200`, a CIDR or one address each. Without it, the whole network.",
         )
         .check(range),
-        Attribute::optional("exclude", Kind::list_of(Kind::Text), "Addresses that are never handed out.").check(range),
-        Attribute::optional("gateway", Kind::Text, "The gateway. It is never handed out.").check(claims::address),
+        Attribute::either("exclude", Kind::list_of(Kind::Text), "Addresses that are never handed out.")
+            .default(Value::Null)
+            .check(range),
+        Attribute::either("gateway", Kind::Text, "The gateway. It is never handed out.")
+            .default(Value::Null)
+            .check(claims::address),
         Attribute::either("use_reserved", Kind::Bool, "Hand out network and broadcast addresses too.").default(false),
-        Attribute::optional("length", Kind::Number, "The length of a prefix when the claim says none (pools of prefixes)."),
+        Attribute::either("length", Kind::Number, "The length of a prefix when the claim says none (pools of prefixes).")
+            .default(Value::Null),
+        Attribute::optional(
+            "backend",
+            Kind::Text,
+            "The backend that the addresses come from: a `[backend.NAME]` of the server's file. It decides `family`, `network`, `ranges`, \
+             `exclude`, `gateway`, `use_reserved` and `order`, which cannot be set then.",
+        )
+        .replaces()
+        .check(claims::ident),
+        Attribute::optional("backend_pool", Kind::Text, "The pool as the backend calls it.").replaces(),
         Attribute::optional("domain", Kind::Text, "The domain of the names in this pool.").check(claims::name),
         Attribute::either("order", Kind::Text, "`lowest` (default), `next`, `random` or `freed-first`.").default("lowest").check(order),
         Attribute::either("cooldown", Kind::Text, "How long a released address rests, `10m` by default.")
@@ -232,7 +252,7 @@ fn attributes() -> Vec<Attribute> {
 
 fn input(planned: &Object, config: &Object) -> PoolInput {
     let number = |name: &str| planned.int(name);
-    PoolInput {
+    let input = PoolInput {
         family: config.text("family").and_then(|text| serde_json::from_value(text.into()).ok()),
         vrf: planned.owned("vrf"),
         network: planned.owned("network"),
@@ -249,9 +269,22 @@ fn input(planned: &Object, config: &Object) -> PoolInput {
         max_per_owner: number("max_per_owner").and_then(|most| u32::try_from(most).ok()),
         labels: planned.text_map("labels").unwrap_or_default(),
         description: planned.owned("description"),
-        // A pool with a backend is made by the file or the command line.
-        backend: None,
-        backend_pool: None,
+        backend: planned.owned("backend"),
+        backend_pool: planned.owned("backend_pool"),
+    };
+    if input.backend.is_none() {
+        return input;
+    }
+    PoolInput {
+        family: None,
+        network: None,
+        ranges: Vec::new(),
+        exclude: Vec::new(),
+        gateway: None,
+        use_reserved: None,
+        length: config.int("length").and_then(|length| u8::try_from(length).ok()),
+        order: None,
+        ..input
     }
 }
 
@@ -288,6 +321,8 @@ fn values(pool: &PoolOutput) -> Object {
         ("max_per_owner", pool.max_per_owner.into()),
         ("labels", labels),
         ("description", pool.description.clone().into()),
+        ("backend", pool.backend.clone().into()),
+        ("backend_pool", pool.backend_pool.clone().into()),
     ]
     .into_iter()
     .map(|(name, value)| (name.to_owned(), value))

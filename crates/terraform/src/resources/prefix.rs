@@ -48,6 +48,7 @@ impl Resource<Session> for Prefix {
             )
             .replaces()
             .check(prefix),
+            claims::timeouts_attribute(),
         ]);
         attributes.extend(claims::note_attributes());
         attributes.extend(claims::computed_attributes());
@@ -75,6 +76,7 @@ impl Resource<Session> for Prefix {
 
     fn validate(&self, config: &Object) -> Vec<Diagnostic> {
         let mut found = claims::validate_choice(config);
+        found.extend(claims::validate_timeouts(config));
         if config.int("length").is_some_and(|length| !(0..=128).contains(&length)) {
             found.push(
                 Diagnostic::error("`length` is not usable", "It is a number from 0 to 128.").at("length"),
@@ -112,7 +114,7 @@ impl Resource<Session> for Prefix {
         let length = config.int("length").and_then(|length| u8::try_from(length).ok());
         let input =
             ClaimInput { address: config.owned("prefix"), length, ttl: Some("0".to_owned()), ..data(config) };
-        let claim = Place::of(planned).claim(session.client()?, input).await?;
+        let claim = Place::of(planned).claim(session.client()?, input, claims::patience(config)).await?;
         Ok(object(planned, &claim))
     }
 
@@ -130,7 +132,7 @@ impl Resource<Session> for Prefix {
     ) -> Result<Object, Failed> {
         let key = prior.owned("key").unwrap_or_default();
         let place = Place { key, pool: prior.owned("found_in_pool"), pools: Vec::new(), selector: None };
-        let claim = place.claim(session.client()?, data(config)).await?;
+        let claim = place.claim(session.client()?, data(config), claims::patience(config)).await?;
         Ok(object(planned, &claim))
     }
 
@@ -156,7 +158,7 @@ fn values(claim: &ClaimOutput) -> Object {
 }
 
 fn object(state: &Object, claim: &ClaimOutput) -> Object {
-    claims::with_choice(state, values(claim), &[])
+    claims::with_choice(state, values(claim), &["timeouts"])
 }
 
 pub(super) struct Lookup;

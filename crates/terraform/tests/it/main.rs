@@ -8,6 +8,7 @@
     reason = "these are tests"
 )]
 
+mod backends;
 mod docs;
 mod lifecycle;
 mod server;

@@ -18,6 +18,11 @@ pub(crate) struct Bench {
 impl Bench {
     /// `None`, and the test is skipped, without a Terraform or a built server.
     pub(crate) fn start() -> Option<Self> {
+        Self::start_with("")
+    }
+
+    /// As [`Bench::start`], with a server that has this configuration file.
+    pub(crate) fn start_with(configuration: &str) -> Option<Self> {
         let provider = PathBuf::from(env!("CARGO_BIN_EXE_terraform-provider-netstead"));
         let terraform = Terraform::new(&provider)?;
         if !netstead().is_file() {
@@ -25,6 +30,9 @@ impl Bench {
             return None;
         }
         let (home, port) = (tempfile::tempdir().unwrap(), free_port().unwrap());
+        if !configuration.is_empty() {
+            std::fs::write(home.path().join("netstead.toml"), configuration).unwrap();
+        }
         let mut bench = Self { home, port, server: None, terraform };
         bench.serve();
         bench.terraform.set("NETSTEAD_URL", &bench.url());
@@ -33,7 +41,7 @@ impl Bench {
         Some(bench)
     }
 
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
