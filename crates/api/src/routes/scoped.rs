@@ -78,7 +78,9 @@ pub(super) fn check_parked(engine: &Engine, scope: &NameScope, hash: &str) -> Re
         .peekable();
     let any = parked.peek().is_some() || objects.peek().is_some();
     let workloads = if objects.peek().is_some() { engine.workloads() } else { Vec::new() };
-    // Objects are those of a workload, so the token must cover all names that the workload asks for.
+    // Objects are those of a workload, so the token must cover all names that the workload asks for. The engine keeps a workload that
+    // is gone as long as an object of it is ours. Where it is not known nevertheless, as after `recover`, its names are not known either,
+    // and only a token that covers every name may say that the objects go.
     let covers = |key: &ObjectKey| {
         let of_it =
             |view: &&WorkloadView| view.workload.source == key.source && view.workload.id == key.workload;

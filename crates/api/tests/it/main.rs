@@ -22,6 +22,7 @@ mod external_dns;
 mod forwarding;
 mod health;
 mod host_check;
+mod ipam_approval;
 mod openapi;
 mod openapi_types;
 mod pool_names;
