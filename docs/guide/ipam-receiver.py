@@ -11,7 +11,17 @@ parser.add_argument("--file", default="objects.json")
 args = parser.parse_args()
 SECRET = open(args.secret_file, "rb").read().strip()
 LOCK, ANSWERED, PAGE = Lock(), {}, 100
-STATE = json.load(open(args.file)) if os.path.exists(args.file) else {"next": 1, "objects": {}}
+STATE = {}
+
+
+def load():
+    """Reads the file for each request, so that an object can be changed by hand too."""
+    STATE.clear()
+    if os.path.exists(args.file):
+        with open(args.file) as file:
+            STATE.update(json.load(file))
+    else:
+        STATE.update({"next": 1, "objects": {}})
 
 
 def save():
@@ -95,6 +105,7 @@ class Receiver(BaseHTTPRequestHandler):
         if not after.isdigit():
             return self.reply(404, {"error": "no such path"})
         with LOCK:
+            load()
             rest = [one for number, one in STATE["objects"].items() if int(number) > int(after)]
             more = rest[PAGE - 1]["id"] if len(rest) > PAGE else None
             self.reply(200, {"objects": rest[:PAGE], "next": more})
@@ -108,6 +119,7 @@ class Receiver(BaseHTTPRequestHandler):
         key, request = self.headers["Idempotency-Key"], json.loads(body)
         with LOCK:
             if key not in ANSWERED:
+                load()
                 outcomes = [apply(request["owner"], unit) for unit in request["units"]]
                 save()
                 ANSWERED[key] = {"outcomes": outcomes}

@@ -82,6 +82,39 @@ fn the_guide_of_phpipam_works_as_typed() {
     assert!(wait_until(SOON, held).is_some(), "{:#?}", fake.lines());
 }
 
+#[test]
+fn the_ipam_guide_works_as_typed_with_its_receiver() {
+    if let Some(missing) = ["bash", "jq", "openssl", "python3"].into_iter().find(|name| !has_command(name)) {
+        return skip(&format!("`{missing}` is not installed"));
+    }
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide");
+    let text = std::fs::read_to_string(guide.join("ipam.md")).unwrap();
+    let block = |kind: &str, number: usize| {
+        let block = text.split(&format!("```{kind}\n")).nth(number + 1).unwrap();
+        block.split("```").next().unwrap().to_owned()
+    };
+    let mut sandbox = Sandbox::empty();
+    std::fs::copy(guide.join("ipam-receiver.py"), sandbox.path().join("ipam-receiver.py")).unwrap();
+    let port = format!("127.0.0.1:{}", free_port().unwrap());
+    let bash = |script: &str| {
+        let mut bash = Command::new("bash");
+        bash.current_dir(sandbox.path()).args(["-ec", script]);
+        bash
+    };
+    // The receiver is told to run behind the terminal; here it ends with the test.
+    let begin = block("sh", 0).replace("127.0.0.1:8099", &port).replace(" &\n", "\n");
+    let begin = begin.replace("python3 ", "exec python3 ");
+    let mut receiver = Process::start("the receiver", &mut bash(&begin)).unwrap();
+    receiver.wait_for_line("listening on", SOON).unwrap();
+    let file = block("toml", 0).replace("127.0.0.1:8099", &port);
+    std::fs::write(sandbox.path().join("netstead.toml"), file).unwrap();
+    let hosts = block("sh", 1).lines().next().unwrap().to_owned();
+    assert!(bash(&hosts).status().unwrap().success());
+    sandbox.does("config check");
+    sandbox.start(&[]);
+    typed_in(&sandbox, &text);
+}
+
 /// Types the commands of a text as a user of this sandbox.
 fn typed_in(sandbox: &Sandbox, text: &str) {
     let plain = sandbox.command();
