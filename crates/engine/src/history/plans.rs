@@ -194,6 +194,7 @@ pub(crate) fn surplus(stored: &Stored) -> Vec<u64> {
 mod tests {
     use netstead_model::{RecordSet, RecordType, SetChange, Unit};
     use netstead_plan::{Mode, Plan};
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -251,6 +252,30 @@ mod tests {
             let stored = joined(stored).remove(&7).unwrap();
             assert_eq!(stored, applied_plan(&provider, &plan, &outcomes, at));
         }
+    }
+
+    /// Kept values, whose reasons 0.1.0 would not read, are not stored: a member of that version may lead next.
+    #[test]
+    fn steps_alone_are_stored_of_a_plan_in_the_form_that_0_1_0_reads() {
+        let golden = include_str!("../../../plan/tests/it/plan_bytes/0.1.0.json");
+        let (plan, whole): (Plan, Value) =
+            (serde_json::from_str(golden).unwrap(), serde_json::from_str(golden).unwrap());
+        assert!(!plan.steps.is_empty() && !plan.kept.is_empty());
+        let outcomes = vec![UnitOutcome::Applied; plan.steps.len()];
+        let writes = plan_writes(Class::Dns, &plan.provider, &plan, &outcomes, Timestamp::UNIX_EPOCH);
+        let [Write::Put(_, stored)] = writes.as_slice() else { panic!("one part: {writes:?}") };
+        let mut steps = whole["steps"].clone();
+        for step in steps.as_array_mut().unwrap() {
+            step["outcome"] = "applied".into();
+        }
+        let wanted = json!({
+            "provider": whole["provider"],
+            "generation": whole["generation"],
+            "hash": whole["hash"],
+            "at": "1970-01-01T00:00:00Z",
+            "steps": steps,
+        });
+        assert_eq!(serde_json::from_slice::<Value>(&stored[1..]).unwrap(), wanted);
     }
 
     #[test]

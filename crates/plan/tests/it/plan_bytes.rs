@@ -38,7 +38,8 @@ fn plan() -> Plan {
     world.plan()
 }
 
-/// The one difference since 0.1.0: a grace is data where it was text. Reasons of kept values are in no hash.
+/// The one difference since 0.1.0: a grace is data where it was text. Reasons of kept values are in no hash, and the engine stores steps
+/// alone (`engine/src/history/plans.rs`).
 const GRACE: [&str; 2] = [r#""absent 1m, grace 5m""#, r#"{"absent_from":1060000,"grace":"5m"}"#];
 
 #[test]
