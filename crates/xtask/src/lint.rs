@@ -3,6 +3,7 @@
 mod crate_graph;
 mod dependencies;
 pub(crate) mod files;
+mod kinds;
 mod reads;
 mod words;
 
@@ -26,6 +27,7 @@ pub(crate) fn check(fix: bool) -> Result<bool> {
     problems.extend(files::misplaced()?);
     problems.extend(words::hard()?);
     problems.extend(reads::unlimited()?);
+    problems.extend(kinds::unlisted()?);
     problems.extend(documents::broken()?);
     for problem in &problems {
         eprintln!("error: {problem}");
