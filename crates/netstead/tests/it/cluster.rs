@@ -10,3 +10,4 @@ mod serving;
 mod standby;
 mod tls;
 mod upgrade;
+mod upgrade_scopes;

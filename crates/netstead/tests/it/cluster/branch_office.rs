@@ -56,7 +56,8 @@ struct Offices {
 impl Offices {
     fn start() -> Self {
         let head = Sandbox::with_server();
-        head.does("pool create branch-7 --range 10.7.0.1-10.7.3.254 --cooldown 0");
+        // Waiters of all rounds are kept, so the longest run needs more than 1,500 addresses.
+        head.does("pool create branch-7 --range 10.7.0.1-10.7.15.254 --cooldown 0");
         let token = head.does("token create branch-7 --role claim --pool branch-7");
         let file = head.path().join("branch-7.token");
         std::fs::write(&file, token.trim()).unwrap();

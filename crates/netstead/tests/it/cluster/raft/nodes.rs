@@ -26,15 +26,27 @@ impl Nodes {
 
     /// Nodes that know each other by what `security` says of each.
     pub(crate) fn start_known_by(security: impl Fn(&Sandbox) -> String, more: &str) -> Self {
-        let mut nodes = Self::prepare(security, more);
+        Self::prepare(security, more).started()
+    }
+
+    /// As [`Nodes::start_with`], and each node has this variable.
+    pub(crate) fn start_as((name, value): (&'static str, &str), more: &str) -> Self {
+        let mut nodes = Self::prepare(|_| secret(), more);
+        for sandbox in &mut nodes.sandboxes {
+            sandbox.set(name, value);
+        }
+        nodes.started()
+    }
+
+    fn started(mut self) -> Self {
         for node in 0..3 {
-            nodes.servers[node] = Some(run(&nodes.sandboxes[node]));
+            self.servers[node] = Some(run(&self.sandboxes[node]));
         }
         for node in 0..3 {
-            nodes.ready(node);
+            self.ready(node);
         }
-        nodes.leader();
-        nodes
+        self.leader();
+        self
     }
 
     /// The same, of which none runs yet.
