@@ -37,7 +37,7 @@ pub struct PlanOutput {
     /// Why the server cannot be read. The plan is then the one from before, or an empty one with an empty hash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Who paused it, with the reason and the command that ends that.
+    /// The pause, with its author, its reason and the command that ends it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<String>,
     /// All of it, as people read it.
