@@ -144,6 +144,29 @@ impl KubeApiServer {
         self.authority.user(self.launch.address, name, groups).unwrap_or_else(fail)
     }
 
+    /// A kubeconfig with a token of a service account, as a pod has one.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such account.
+    pub fn service_account(&self, namespace: &str, name: &str) -> PathBuf {
+        let token = self.service_account_token(namespace, name);
+        self.authority.kubeconfig_with_token(self.launch.address, name, &token).unwrap_or_else(fail)
+    }
+
+    /// A token of a service account, for an hour.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such account.
+    pub fn service_account_token(&self, namespace: &str, name: &str) -> String {
+        let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token");
+        let request = serde_json::json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {} });
+        let (status, answer) = self.call("POST", &path, Some(&request));
+        let token = answer.pointer("/status/token").and_then(Value::as_str).map(str::to_owned);
+        token.unwrap_or_else(|| fail(io::Error::other(format!("{path} answers {status}: {answer}"))))
+    }
+
     /// A kubeconfig for the same user that leads to another address, such as a proxy's.
     ///
     /// # Panics

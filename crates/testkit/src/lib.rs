@@ -10,6 +10,7 @@
 //! - [`RealExternalDns`] with an [`EndpointFeed`], [`start_dnsweaver`]: the real peers, where they were built.
 //! - [`LossyProxy`], [`DelayingProxy`], [`RecordingProxy`], [`Link`]: proxies that lose answers, hold requests back, record them,
 //!   or can be cut.
+//! - [`Helm`]: the real Helm, where it was built.
 //! - [`Terraform`]: the real Terraform, with a provider of this workspace.
 //! - [`Transcript`]: runs the `console` blocks of a Markdown file and compares the output.
 //! - [`history`]: decides whether what many clients saw of a ledger was possible at all (linearizability).
@@ -25,6 +26,7 @@ mod dns;
 mod dockerd;
 mod etcd;
 mod fake_http;
+mod helm;
 pub mod history;
 mod ipam;
 mod kubernetes;
@@ -61,6 +63,7 @@ pub use self::{
     dockerd::Dockerd,
     etcd::{Etcd, EtcdHost},
     fake_http::{FakeHttp, HttpFault, HttpRequest, HttpResponse},
+    helm::Helm,
     ipam::{FakePhpIpam, IpamReceiver, PhpIpamSecurity},
     kubernetes::{KubeApiServer, KubeUser},
     link::Link,

@@ -39,8 +39,9 @@ const ADGUARD_HOME: GoServer = GoServer {
     placeholders: &["build/static/index.html", "build/static/login.html", "build/static/install.html"],
 };
 
-/// Programs beside Netstead: about six and two and a half minutes of one core. The versions are named in the testkit too.
-const PEERS: [GoServer; 2] = [
+/// Programs beside Netstead: about six, two and a half, and four and a half minutes of one core. The versions are named in the
+/// testkit too.
+const PEERS: [GoServer; 3] = [
     GoServer {
         name: "external-dns",
         program: "external-dns",
@@ -56,6 +57,15 @@ const PEERS: [GoServer; 2] = [
         module: "github.com/maxfield-allison/dnsweaver",
         version: "1.6.0",
         package: "./cmd/dnsweaver",
+        version_variable: None,
+        placeholders: &[],
+    },
+    GoServer {
+        name: "helm",
+        program: "helm",
+        module: "helm.sh/helm/v3",
+        version: "3.19.0",
+        package: "./cmd/helm",
         version_variable: None,
         placeholders: &[],
     },

@@ -43,6 +43,8 @@ mod import;
 mod ipam;
 #[cfg(feature = "kubernetes")]
 mod kubernetes;
+#[cfg(feature = "kubernetes")]
+mod kubernetes_manifests;
 mod local_mode;
 mod lost_answers;
 mod metrics;

@@ -78,15 +78,29 @@ impl Authority {
         Ok(path)
     }
 
+    /// A kubeconfig with a token.
+    pub(super) fn kubeconfig_with_token(
+        &self,
+        address: SocketAddr,
+        name: &str,
+        token: &str,
+    ) -> io::Result<PathBuf> {
+        let path = self.dir.join(format!("{name}-token.kubeconfig"));
+        fs::write(&path, self.kubeconfig_of(address, &format!("token: {token}")))?;
+        Ok(path)
+    }
+
     fn kubeconfig_text(&self, address: SocketAddr, user: &KubeUser) -> String {
+        let (certificate, key) = (user.certificate.display(), user.key.display());
+        self.kubeconfig_of(address, &format!("client-certificate: {certificate}\n    client-key: {key}"))
+    }
+
+    fn kubeconfig_of(&self, address: SocketAddr, credentials: &str) -> String {
+        let ca = self.ca.display();
         format!(
             "apiVersion: v1\nkind: Config\ncurrent-context: tests\nclusters:\n- name: tests\n  cluster:\n    \
-             server: https://{address}\n    certificate-authority: {}\nusers:\n- name: user\n  user:\n    \
-             client-certificate: {}\n    client-key: {}\ncontexts:\n- name: tests\n  context:\n    cluster: tests\n    \
-             user: user\n",
-            self.ca.display(),
-            user.certificate.display(),
-            user.key.display(),
+             server: https://{address}\n    certificate-authority: {ca}\nusers:\n- name: user\n  user:\n    \
+             {credentials}\ncontexts:\n- name: tests\n  context:\n    cluster: tests\n    user: user\n",
         )
     }
 
