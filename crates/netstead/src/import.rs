@@ -2,6 +2,7 @@
 
 mod dnsweaver;
 mod draft;
+pub(crate) mod external_dns;
 pub(crate) mod pipam;
 mod variables;
 mod yaml;

@@ -115,6 +115,9 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
         Command::Import(cli::import::Import::Pipam(args)) => {
             return commands::import::pipam(args).map(|()| Exit::Fine);
         }
+        Command::Import(cli::import::Import::ExternalDns(args)) => {
+            return commands::import::external_dns(args).await.map(|()| Exit::Fine);
+        }
         Command::Completions(args) => {
             return commands::completions_and_man::completions(args).map(|()| Exit::Fine);
         }

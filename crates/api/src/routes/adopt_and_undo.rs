@@ -6,7 +6,10 @@ use netstead_ledger::Freshness;
 use netstead_model::{Ident, Name, ObjectKey, RecordType, Scope};
 use netstead_plan::{
     OwnerId,
-    marks::{Tool, external_dns::Naming},
+    marks::{
+        Tool,
+        external_dns::{MarkKey, Naming},
+    },
 };
 
 use super::scoped;
@@ -53,7 +56,9 @@ pub(crate) async fn adopt(
     if let Some(provider) = &provider {
         scoped::check_provider(&session.engine()?, &scope, provider)?;
     }
+    let key = input.txt_key.as_deref().map(MarkKey::parse).transpose();
     let naming = Naming {
+        key: key.map_err(|why| Failure::impossible("txt_key", why))?,
         prefix: input.txt_prefix.unwrap_or_default(),
         suffix: input.txt_suffix.unwrap_or_default(),
         wildcard: input.txt_wildcard.unwrap_or_default(),

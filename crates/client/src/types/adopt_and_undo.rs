@@ -30,6 +30,10 @@ pub struct AdoptInput {
     pub txt_suffix: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub txt_wildcard: Option<String>,
+    /// The key of encrypted marks, as external-dns has it in `--txt-encrypt-aes-key`: 32 bytes, as they are or in base64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(write_only)]
+    pub txt_key: Option<String>,
     /// Only on this provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(format = "identifier")]

@@ -1,5 +1,7 @@
 //! `netstead adopt`, `recover`, `clean` and `rollback`.
 
+use std::path::PathBuf;
+
 use clap::{ArgGroup, Args};
 use netstead_model::{Ident, Name, ObjectKey, RecordType, Scope};
 use netstead_plan::{OwnerId, marks::Tool};
@@ -47,6 +49,9 @@ pub(crate) struct Adopt {
     /// What external-dns has as --txt-wildcard-replacement
     #[arg(long, value_name = "TEXT", requires = "from")]
     pub(crate) txt_wildcard: Option<String>,
+    /// A file with what external-dns has as --txt-encrypt-aes-key, if its marks are encrypted
+    #[arg(long, value_name = "FILE", requires = "from")]
+    pub(crate) txt_key_file: Option<PathBuf>,
     /// An object of an IPAM system, by the key that `netstead plan` and `netstead get drift` show
     #[arg(long, value_name = "KEY")]
     pub(crate) object: Option<ObjectKey>,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 
 /// Make a configuration of another tool's settings
 #[derive(Debug, Subcommand)]
@@ -21,6 +21,18 @@ Examples:
   netstead import dnsweaver --file config.yaml --out netstead.toml
   netstead config check netstead.toml")]
     Dnsweaver(Dnsweaver),
+    /// Read external-dns' flags, and write a netstead.toml
+    ///
+    /// They are read from a file, or from the cluster that external-dns runs in. The file has a command line, a list of
+    /// arguments, or the Deployment as `kubectl get deployment -o yaml` prints it. What could not be carried over stands in
+    /// the netstead.toml as a comment, and so does the command that takes over the records external-dns made.
+    #[command(after_help = "\
+Examples:
+  netstead import external-dns --file args.txt
+  kubectl -n external-dns get deployment external-dns -o yaml | netstead import external-dns --file -
+  netstead import external-dns --kubeconfig ~/.kube/config --namespace external-dns --out netstead.toml
+  netstead config check netstead.toml")]
+    ExternalDns(ExternalDns),
     /// Read pipam's file, and write a netstead.toml
     ///
     /// TOML, YAML and JSON are read. What could not be carried over stands in it as a comment. Secrets in files stay where
@@ -51,6 +63,29 @@ pub(crate) struct Dnsweaver {
     /// dnsweaver's YAML file instead of the environment
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
+    /// Where to write; a file that is there already stays [default: stdout]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("from").args(["file", "kubeconfig"]).required(true))]
+pub(crate) struct ExternalDns {
+    /// A file with its flags or its Deployment; `-` is stdin
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// The kubeconfig of the cluster it runs in
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig [default: its current one]
+    #[arg(long, value_name = "NAME", requires = "kubeconfig")]
+    pub(crate) context: Option<String>,
+    /// The namespace of its Deployment
+    #[arg(long, value_name = "NAME", requires = "kubeconfig", default_value = "external-dns")]
+    pub(crate) namespace: String,
+    /// The name of its Deployment
+    #[arg(long, value_name = "NAME", requires = "kubeconfig", default_value = "external-dns")]
+    pub(crate) deployment: String,
     /// Where to write; a file that is there already stays [default: stdout]
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,

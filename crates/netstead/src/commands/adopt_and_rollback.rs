@@ -3,14 +3,17 @@
 use std::{
     fmt::Write as _,
     io::{IsTerminal as _, Write as _},
+    path::PathBuf,
 };
 
+use anyhow::Context as _;
 use netstead_client::{
     ProviderQuery,
     types::{
         AdoptInput, AdoptTool, CleanInput, RecordType, RecoverInput, RollbackInput, TakeOutput, UndoOutput,
     },
 };
+use netstead_wire::files;
 
 use super::{Context, address_drift, many, say};
 use crate::{
@@ -29,6 +32,11 @@ pub(crate) async fn adopt(context: &Context, args: &Adopt) -> anyhow::Result<Exi
     if args.address.is_some() || args.observed {
         return address_drift::adopt(context, args).await;
     }
+    let key = |path: &PathBuf| {
+        let text = files::read_named_text(path, files::MOST_OF_SECRET);
+        let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+        anyhow::Ok(text.trim_end_matches(['\r', '\n']).to_owned())
+    };
     let input = AdoptInput {
         name: args.name.as_ref().map(ToString::to_string),
         kind: args.kind.map(Into::into),
@@ -37,6 +45,7 @@ pub(crate) async fn adopt(context: &Context, args: &Adopt) -> anyhow::Result<Exi
         txt_prefix: args.txt_prefix.clone(),
         txt_suffix: args.txt_suffix.clone(),
         txt_wildcard: args.txt_wildcard.clone(),
+        txt_key: args.txt_key_file.as_ref().map(key).transpose()?,
         provider: args.provider.as_ref().map(ToString::to_string),
         zone: args.zone.as_ref().map(ToString::to_string),
         object: args.object.as_ref().map(ToString::to_string),

@@ -7,8 +7,8 @@ use netstead_wire::files;
 
 use super::say;
 use crate::{
-    cli::import::{Dnsweaver, Pipam},
-    import::{DNSWEAVER, Variables, convert, from_yaml, pipam},
+    cli::import::{Dnsweaver, ExternalDns, Pipam},
+    import::{DNSWEAVER, Variables, convert, external_dns as of_external_dns, from_yaml, pipam},
     output,
 };
 
@@ -37,6 +37,45 @@ pub(crate) fn pipam(args: &Pipam) -> anyhow::Result<()> {
         .with_context(|| format!("cannot read {}", path.display()))?;
     let file = pipam::parse(&path, &text).with_context(|| path.display().to_string())?;
     write(&pipam::convert(file), args.out.as_deref())
+}
+
+pub(crate) async fn external_dns(args: &ExternalDns) -> anyhow::Result<()> {
+    let flags = match &args.file {
+        Some(path) => {
+            let path = if path == Path::new("-") { Path::new("/dev/stdin") } else { path };
+            let text = files::read_named_text(path, files::MOST_OF_CONFIG)
+                .with_context(|| format!("cannot read {}", path.display()))?;
+            of_external_dns::Flags::of_file(&text).with_context(|| path.display().to_string())?
+        }
+        None => deployed(args).await?,
+    };
+    write(&of_external_dns::convert(&flags).text, args.out.as_deref())
+}
+
+#[cfg(feature = "kubernetes")]
+async fn deployed(args: &ExternalDns) -> anyhow::Result<of_external_dns::Flags> {
+    use netstead_model::{NoopObserver, SystemClock};
+    use netstead_wire::kubernetes::{Cluster, KubernetesAccess};
+    use std::sync::Arc;
+
+    for (what, name) in [("namespace", &args.namespace), ("deployment", &args.deployment)] {
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
+        if name.is_empty() || !name.chars().all(plain) {
+            bail!("--{what}: `{name}` is no name of an object: it has small letters, digits, `-` and `.`");
+        }
+    }
+    let access = KubernetesAccess { kubeconfig: args.kubeconfig.clone(), context: args.context.clone() };
+    let place = format!("the Deployment {}/{} of {}", args.namespace, args.deployment, access.describe());
+    let cluster = Cluster::new(access, Arc::new(NoopObserver), Arc::new(SystemClock));
+    let path = format!("/apis/apps/v1/namespaces/{}/deployments/{}", args.namespace, args.deployment);
+    let object: serde_json::Value =
+        cluster.get(&path).await.with_context(|| format!("cannot read {place}"))?;
+    of_external_dns::Flags::of_object(&object).context(place)
+}
+
+#[cfg(not(feature = "kubernetes"))]
+async fn deployed(_: &ExternalDns) -> anyhow::Result<of_external_dns::Flags> {
+    bail!("this build has no Kubernetes: use --file")
 }
 
 /// Writes a configuration to a new file, or to stdout.

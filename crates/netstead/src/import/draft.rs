@@ -67,6 +67,18 @@ impl Table {
     pub(super) fn remark(&mut self, remark: &str) {
         self.lines.push(format!("# {remark}"));
     }
+
+    /// The problem that one more line would bring, whatever else is missing or wrong by now.
+    pub(super) fn problem_with(&self, key: &str, value: &str) -> Option<String> {
+        let problems = |lines: &[String]| {
+            let text = format!("{}\n", lines.join("\n"));
+            let read = config::read(Some((Path::new("netstead.toml"), &text)), [], &[]);
+            read.err().unwrap_or_default().into_iter().map(|problem| problem.message).collect::<Vec<_>>()
+        };
+        let before = problems(&self.lines);
+        let more: Vec<String> = self.lines.iter().cloned().chain([format!("{key} = {value}")]).collect();
+        problems(&more).into_iter().find(|problem| !before.contains(problem))
+    }
 }
 
 impl Draft {
@@ -118,7 +130,7 @@ impl Draft {
         self.remark(&block);
         let header = lines.first().map(String::as_str).unwrap_or_default();
         let message = format!("{header} is left out: {}", problems.join("; "));
-        let hint = "`netstead import dnsweaver` shows the table: correct it, and use that file";
+        let hint = "`netstead import` shows the table: correct it, and use that file";
         let mut problem = Problem::new(subject, message);
         problem.hint = Some(hint.to_owned());
         self.warnings.push(problem);

@@ -40,6 +40,8 @@ mod held_back;
 #[cfg(feature = "docker")]
 mod image;
 mod import;
+#[cfg(feature = "kubernetes")]
+mod import_external_dns;
 mod ipam;
 #[cfg(feature = "kubernetes")]
 mod kubernetes;

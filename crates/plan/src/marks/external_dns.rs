@@ -2,9 +2,13 @@
 //!
 //! Its name is that of the record with the type in front of the first label (`a-app.example.com`), between the prefix and
 //! suffix external-dns was told; old versions wrote no type, so that the mark may stand at the name itself. Encrypted
-//! marks cannot be read.
+//! marks are read with their key.
+
+mod key;
 
 use netstead_model::{Name, RecordData, RecordType};
+
+pub use self::key::MarkKey;
 
 /// How external-dns was told to name its marks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -15,6 +19,8 @@ pub struct Naming {
     pub suffix: String,
     /// `--txt-wildcard-replacement`.
     pub wildcard: String,
+    /// `--txt-encrypt-aes-key`.
+    pub key: Option<MarkKey>,
 }
 
 /// One mark of external-dns.
@@ -36,7 +42,9 @@ impl Mark {
         let RecordData::Txt(strings) = data else { return Vec::new() };
         let Ok(text) = String::from_utf8(strings.concat()) else { return Vec::new() };
         let (mut heritage, mut owner, mut resource) = (false, None, None);
-        for field in text.trim_matches('"').split(',') {
+        let text = text.trim_matches('"');
+        let decrypted = naming.key.as_ref().and_then(|key| key.decrypt(text));
+        for field in decrypted.as_deref().unwrap_or(text).split(',') {
             match field.split_once('=') {
                 Some(("heritage", value)) => heritage = value == "external-dns",
                 Some(("external-dns/owner", value)) => owner = Some(value.to_owned()),
@@ -106,9 +114,9 @@ mod tests {
     #[test]
     fn prefix_suffix_and_template_are_taken_off() {
         let naming =
-            Naming { prefix: "own.%{record_type}.".into(), suffix: "-x".into(), wildcard: String::new() };
+            Naming { prefix: "own.%{record_type}.".into(), suffix: "-x".into(), ..Naming::default() };
         assert_eq!(readings_of("own.cname.app-x.example.com", &naming), ["app.example.com Some(Cname) blue"]);
-        let naming = Naming { prefix: String::new(), suffix: String::new(), wildcard: "any".into() };
+        let naming = Naming { wildcard: "any".into(), ..Naming::default() };
         assert!(readings_of("a-any.example.com", &naming).contains(&"*.example.com Some(A) blue".into()));
     }
 
