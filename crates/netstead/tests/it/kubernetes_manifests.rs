@@ -52,7 +52,11 @@ fn files_below(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
-        if path.is_dir() { found.extend(files_below(&path)) } else { found.push(path) }
+        if path.is_dir() {
+            found.extend(files_below(&path));
+        } else {
+            found.push(path);
+        }
     }
     found.sort();
     found
@@ -66,7 +70,7 @@ fn digest(name: &str) -> String {
         digest.update(path.strip_prefix(kubernetes()).unwrap().to_str().unwrap());
         digest.update(fs::read(path).unwrap());
     }
-    digest.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    digest.finalize().iter().take(16).fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
 const RENDER: &str = "UPDATE_DOCS=1 cargo test -p netstead --test it kubernetes_manifests";
@@ -90,7 +94,7 @@ fn of_kind<'a>(objects: &'a [Value], kind: &str) -> Vec<&'a Value> {
     objects.iter().filter(|object| object["kind"] == kind).collect()
 }
 
-/// The netstead.toml in the ConfigMap.
+/// The `netstead.toml` in the `ConfigMap`.
 fn configuration(objects: &[Value]) -> String {
     of_kind(objects, "ConfigMap")[0]["data"]["netstead.toml"].as_str().unwrap().to_owned()
 }
@@ -124,7 +128,7 @@ fn the_plain_manifests_are_of_this_chart_and_complete() {
     }
 }
 
-/// A pod as the StatefulSet makes it, without what its controllers add.
+/// A pod as the `StatefulSet` makes it, without what its controllers add.
 fn pod(objects: &[Value]) -> String {
     let set = of_kind(objects, "StatefulSet")[0];
     let mut pod = set["spec"]["template"].clone();
@@ -258,7 +262,7 @@ fn values_that_cannot_work_are_refused_with_what_to_do() {
     }
 }
 
-/// The words at a place of the JSON Schema of netstead.toml, or of that of the chart.
+/// The words at a place of the JSON Schema of `netstead.toml`, or of that of the chart.
 fn words(schema: &Value, key: &str) -> BTreeSet<String> {
     match schema {
         Value::Object(map) => {

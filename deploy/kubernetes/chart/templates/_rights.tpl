@@ -71,7 +71,7 @@ openshift-route: { group: route.openshift.io, plural: routes }
 {{- end -}}
 {{- end -}}
 
-{{- /* Rules that allow to write what became of names: the status of records, and Events. */ -}}
+{{- /* Rules that allow to write what became of names: the status of records, and Events; and addresses of load balancers. */ -}}
 {{- define "netstead.writeRules" -}}
 {{- $source := .Values.source -}}
 {{- range $kind, $rule := dict "dnsendpoint" (list "externaldns.k8s.io" "dnsendpoints") "dnsrecord" (list "netstead.io" "dnsrecords") }}
@@ -85,5 +85,10 @@ openshift-route: { group: route.openshift.io, plural: routes }
 - apiGroups: ["events.k8s.io"]
   resources: [events]
   verbs: [create]
+{{- end }}
+{{- if $source.loadBalancers }}
+- apiGroups: [""]
+  resources: [services/status]
+  verbs: [patch]
 {{- end }}
 {{- end -}}

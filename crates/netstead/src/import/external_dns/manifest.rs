@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::flags::FlagValue;
 
-/// Where the Pods of an object are: of a Deployment and its like, of a CronJob, and of a Pod.
+/// Where the Pods of an object are: of a Deployment and its like, of a `CronJob`, and of a Pod.
 const PLACES: [&str; 3] =
     ["/spec/template/spec/containers", "/spec/jobTemplate/spec/template/spec/containers", "/spec/containers"];
 
