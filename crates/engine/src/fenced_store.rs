@@ -280,18 +280,13 @@ fn split_into_commits(mut writes: Vec<Write>) -> VecDeque<Vec<Write>> {
     let mut bytes = 0;
     for write in writes {
         let more = write.bytes();
-        match commits
-            .back_mut()
-            .filter(|last| last.len() + 1 < MAX_WRITES && bytes + more + SLACK <= MAX_BYTES)
-        {
-            Some(last) => {
-                bytes += more;
-                last.push(write);
-            }
-            None => {
-                bytes = more;
-                commits.push_back(vec![write]);
-            }
+        let fits = |last: &&mut Vec<Write>| last.len() + 1 < MAX_WRITES && bytes + more + SLACK <= MAX_BYTES;
+        if let Some(last) = commits.back_mut().filter(fits) {
+            bytes += more;
+            last.push(write);
+        } else {
+            bytes = more;
+            commits.push_back(vec![write]);
         }
     }
     commits

@@ -167,7 +167,7 @@ pub(crate) fn last_pass(one: &ProviderStatus) -> Option<PassOutput> {
         took_ms: millis(last.took),
         outcome: last.outcome.clone(),
         ok: one.error.is_none(),
-        guarded: one.parked.is_some() || (one.paused.is_some() && one.pending > 0),
+        paused: one.paused.is_some() && one.pending > 0,
     })
 }
 
@@ -230,9 +230,8 @@ pub(crate) fn pass(report: &PassReport, at: Timestamp) -> PassOutput {
     };
     let ok = report.error.is_none() && report.zone_errors.is_empty() && report.rejected + report.unknown == 0;
     let paused = matches!(report.held_by, Some(HeldBy::Pause(_)));
-    let guarded = paused || report.plan.as_ref().and_then(ProviderPlan::parked).is_some();
     let provider = report.provider.to_string();
-    PassOutput { provider, at, took_ms: millis(report.took), outcome, ok, guarded }
+    PassOutput { provider, at, took_ms: millis(report.took), outcome, ok, paused }
 }
 
 fn millis(took: Duration) -> u64 {

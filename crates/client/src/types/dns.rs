@@ -154,9 +154,9 @@ pub struct PassOutput {
     pub outcome: String,
     /// It ended as it should.
     pub ok: bool,
-    /// A guard or a pause holds changes back.
+    /// A pause holds changes back.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub guarded: bool,
+    pub paused: bool,
 }
 
 /// Changes that a guard holds back.

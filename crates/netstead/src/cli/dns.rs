@@ -19,8 +19,8 @@ Examples:
   netstead plan lan --save case.json
   netstead plan || echo \"something is not in line\"
 
-Exit codes: 0 all is in line, 1 a server cannot be read, 2 changes are pending, 3 a guard or a
-pause holds changes back.")]
+Exit codes: 0 all is in line, 1 a server cannot be read, 2 changes are pending, 3 a guard holds
+changes back.")]
 pub(crate) struct Plan {
     /// Only of this provider
     #[arg(value_name = "PROVIDER")]
@@ -38,7 +38,7 @@ Examples:
   netstead apply --provider ns1      only there
   netstead apply 3f9a0c51d2e84b76    exactly the parked changes with this hash, once
 
-Exit codes: 0 all is in line, 1 something failed, 3 a guard or a pause holds changes back.")]
+Exit codes: 0 all is done or parked, 1 something failed, 3 a pause holds changes back.")]
 pub(crate) struct Apply {
     /// The hash that `netstead plan` shows beside what is parked
     #[arg(value_name = "HASH", conflicts_with = "provider")]

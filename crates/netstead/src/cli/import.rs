@@ -30,7 +30,7 @@ Examples:
 Examples:
   netstead import external-dns --file args.txt
   kubectl -n external-dns get deployment external-dns -o yaml | netstead import external-dns --file -
-  netstead import external-dns --kubeconfig ~/.kube/config --namespace external-dns --out netstead.toml
+  netstead import external-dns --kubeconfig ~/.kube/config --out netstead.toml
   netstead config check netstead.toml")]
     ExternalDns(ExternalDns),
     /// Read pipam's file, and write a netstead.toml

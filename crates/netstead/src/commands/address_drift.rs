@@ -166,12 +166,11 @@ fn seen(address: &AddressOutput, on: &[&WorkloadOutput]) -> Vec<String> {
 
 /// A key that no name follows from: the workload has its names already.
 fn adopted_as(address: &AddressOutput, on: &[&WorkloadOutput]) -> String {
-    match on.first() {
-        Some(workload) => format!("{}/{}/{}", workload.source, workload.id, address.address),
-        None => {
-            let source = address.seen_by.first().map_or("seen", String::as_str);
-            format!("{source}/{}", address.address)
-        }
+    if let Some(workload) = on.first() {
+        format!("{}/{}/{}", workload.source, workload.id, address.address)
+    } else {
+        let source = address.seen_by.first().map_or("seen", String::as_str);
+        format!("{source}/{}", address.address)
     }
 }
 

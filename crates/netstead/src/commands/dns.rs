@@ -28,7 +28,7 @@ pub(crate) async fn apply(context: &Context, args: &Apply) -> anyhow::Result<Exi
     }
     Ok(if done.passes.iter().any(|pass| !pass.ok) {
         Exit::Error
-    } else if done.passes.iter().any(|pass| pass.guarded) {
+    } else if done.passes.iter().any(|pass| pass.paused) {
         Exit::Guarded
     } else {
         Exit::Fine

@@ -119,22 +119,18 @@ pub(super) fn render_plans(plans: &[PlanOutput]) -> String {
     text
 }
 
-/// A server that cannot be read weighs most, because its changes are not known; then what a guard or a pause holds back; then
-/// what happens by itself.
+/// A server that cannot be read weighs most, because its changes are not known; then what a guard holds back; then what happens
+/// by itself, or when a pause ends.
 fn verdict(plans: &[PlanOutput]) -> Exit {
     if plans.iter().any(|plan| plan.error.is_some()) {
         Exit::Error
-    } else if plans.iter().any(is_paused_with_changes) || plans.iter().any(|plan| plan.parked.is_some()) {
+    } else if plans.iter().any(|plan| plan.parked.is_some()) {
         Exit::Guarded
     } else if plans.iter().any(|plan| !plan.changes.is_empty() || has_object_changes(plan)) {
         Exit::Pending
     } else {
         Exit::Fine
     }
-}
-
-fn is_paused_with_changes(plan: &PlanOutput) -> bool {
-    plan.paused.is_some() && (!plan.changes.is_empty() || has_object_changes(plan))
 }
 
 fn has_object_changes(plan: &PlanOutput) -> bool {

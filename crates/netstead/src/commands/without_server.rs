@@ -73,7 +73,7 @@ async fn work(global: &Global, command: &Command) -> anyhow::Result<Exit> {
         Command::Output(args) => {
             // Only the sources: what they say needs no server.
             let Config { sources, domains, log, ledger, .. } = settings.config;
-            let config = Config { sources, domains, log, ledger, ..Config::default() };
+            let config = Config { log, ledger, sources, domains, ..Config::default() };
             let leader = TemporaryLeader::in_memory(config, global, patience);
             leader
                 .run(async |running: Running<'_>| {

@@ -65,9 +65,15 @@ impl Scene {
 
     /// Runs passes and sees that none of them writes.
     fn rests(&self) {
+        self.rests_with(0);
+    }
+
+    /// Passes write nothing, and `apply` ends with this code.
+    fn rests_with(&self, code: i32) {
         let before = self.receiver.changes();
         for _ in 0..3 {
-            self.sandbox.does("apply --provider inventory");
+            let said = self.sandbox.netstead(["apply", "--provider", "inventory"]);
+            assert_eq!(said.code, code, "{said:?}");
         }
         assert_eq!(self.receiver.changes(), before, "a pass without news writes nothing");
     }
@@ -155,7 +161,7 @@ fn a_pause_holds_it_clean_takes_back_what_is_ours_and_a_rollback_brings_it_again
     scene.sandbox.does("pause --provider inventory");
     scene.hosts("10.0.3.7 web.home.test\n10.0.3.8 db.home.test\n");
     scene.says("plan inventory", "+ address 10.0.3.8");
-    scene.rests();
+    scene.rests_with(3);
     scene.sandbox.does("resume --provider inventory");
     scene.holds(&[WEB, DB, printer]);
     let cleaned = scene.sandbox.does("clean --provider inventory --yes");

@@ -254,7 +254,9 @@ impl DnsProvider for PowerDns {
         };
         let mut zones: Vec<Zone> = listed.iter().filter_map(wire::ZoneInfo::writable).collect();
         zones.retain(|zone| domains.iter().any(|domain| related(&zone.name, domain)));
-        zones.iter().for_each(|zone| self.steps.ask(&zone.name, begun));
+        for zone in &zones {
+            self.steps.ask(&zone.name, begun);
+        }
         if self.creation.is_some() {
             for domain in domains.iter().filter(|domain| !domain.is_wildcard()) {
                 if !zones.iter().any(|zone| domain.is_subdomain_of(&zone.name)) {

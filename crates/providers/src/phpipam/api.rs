@@ -276,14 +276,14 @@ impl Api {
     /// The subnets of a section, without folders.
     pub(crate) async fn subnets(&self, section: &str) -> Result<Vec<Subnet>, ApiError> {
         let rows = self.list(&["sections", section, "subnets"], &[]).await?;
-        self.read_subnets(rows)
+        self.read_subnets(&rows)
     }
 
     /// Every subnet that is exactly this network.
     pub(crate) async fn subnets_of(&self, cidr: netstead_model::Cidr) -> Result<Vec<Subnet>, ApiError> {
         let (base, mask) = (cidr.network().to_string(), cidr.len().to_string());
         let rows = self.list(&["subnets", "cidr", &base, &mask], &[]).await?;
-        let found = self.read_subnets(rows)?;
+        let found = self.read_subnets(&rows)?;
         Ok(found.into_iter().filter(|subnet| subnet.cidr == cidr).collect())
     }
 
@@ -292,7 +292,7 @@ impl Api {
         match self.get(&["subnets", id], &[]).await {
             Ok(envelope) => {
                 let rows = envelope.rows().ok_or_else(|| self.malformed("no subnet in the answer"))?;
-                Ok(self.read_subnets(rows)?.into_iter().find(|subnet| subnet.id == id))
+                Ok(self.read_subnets(&rows)?.into_iter().find(|subnet| subnet.id == id))
             }
             Err(ApiError::Refused { code: 400 | 404, .. }) => Ok(None),
             Err(error) => Err(error),
@@ -311,7 +311,7 @@ impl Api {
         Ok(Usage { used, most: number("maxhosts"), free: number("freehosts") })
     }
 
-    fn read_subnets(&self, rows: Vec<Map<String, Value>>) -> Result<Vec<Subnet>, ApiError> {
+    fn read_subnets(&self, rows: &[Map<String, Value>]) -> Result<Vec<Subnet>, ApiError> {
         let read = rows.iter().filter_map(|row| Subnet::read(row).transpose());
         read.collect::<Result<_, _>>().map_err(|reason| self.malformed(&reason).into())
     }

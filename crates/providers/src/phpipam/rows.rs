@@ -141,18 +141,18 @@ mod tests {
 
     use super::*;
 
-    fn row(value: Value) -> AddressRow {
+    fn row(value: &Value) -> AddressRow {
         AddressRow::read(value.as_object().unwrap(), &KeyField::new("custom_key").unwrap()).unwrap()
     }
 
     #[test]
     fn numbers_texts_nested_fields_and_raw_rows_are_one() {
         let plain = row(
-            json!({ "id": 7, "subnetId": 3, "ip": "10.0.0.9", "tag": 3, "hostname": "a.test", "owner": null,
+            &json!({ "id": 7, "subnetId": 3, "ip": "10.0.0.9", "tag": 3, "hostname": "a.test", "owner": null,
             "mac": "AA-BB-CC-00-11-22", "custom_key": "[netstead-claim k] rest" }),
         );
         let texts = row(
-            json!({ "id": "7", "subnetId": "3", "ip_addr": "167772169", "state": "3", "hostname": "a.test",
+            &json!({ "id": "7", "subnetId": "3", "ip_addr": "167772169", "state": "3", "hostname": "a.test",
             "owner": "", "mac": "aa:bb:cc:00:11:22", "custom_fields": { "custom_key": "[netstead-claim k] rest" } }),
         );
         assert_eq!(

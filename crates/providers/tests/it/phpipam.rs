@@ -202,7 +202,7 @@ async fn a_block_is_waited_for() {
         assert!(open(&wrong).read().await.is_err());
     }
     let blocked = open(&config(&fake)).read().await;
-    let five_minutes = Some(Duration::from_secs(300));
+    let five_minutes = Some(Duration::from_mins(5));
     assert!(
         matches!(blocked, Err(ProviderError::Busy { retry_after, .. }) if retry_after == five_minutes),
         "{blocked:?}"

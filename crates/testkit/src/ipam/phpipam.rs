@@ -358,7 +358,7 @@ impl Held {
         let answer = match *controller {
             "sections" => self.sections_call(method, rest),
             "subnets" => self.subnets_call(request, method, rest, &body),
-            "addresses" => self.addresses_call(request, method, rest, body),
+            "addresses" => self.addresses_call(request, method, rest, &body),
             _ => Err(Answer::refused(400, "Invalid controller")),
         }?;
         if method != "GET" {

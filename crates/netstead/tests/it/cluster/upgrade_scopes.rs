@@ -122,7 +122,7 @@ impl Upgrade {
         let (_, page) = self.nodes.ask(node, Method::GET, "/sources", None);
         let sources = page["items"].as_array().into_iter().flatten();
         let scopes =
-            sources.filter(|source| source["name"] == "k8s").flat_map(|source| source["scopes"].as_array());
+            sources.filter(|source| source["name"] == "k8s").filter_map(|source| source["scopes"].as_array());
         let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
         scopes.flatten().map(|scope| (text(&scope["name"]), text(&scope["view"]))).collect()
     }

@@ -58,7 +58,9 @@ impl Dnsmasq {
             return Ok(reply);
         }
         let mut first = records.hosts.clone();
-        plans.iter().for_each(|plan| change_hosts(&mut first, plan, !plan.changes_conf));
+        for plan in &plans {
+            change_hosts(&mut first, plan, !plan.changes_conf);
+        }
         if first != records.hosts {
             request.guard.permit().await?;
             if let Err(error) = self.write_hosts(&first).await {

@@ -149,15 +149,12 @@ fn batches(open: impl Iterator<Item = Open>) -> VecDeque<Vec<Open>> {
     let mut size = 0;
     for one in open {
         let bytes: usize = one.edits.iter().map(Edit::size).sum();
-        match batches.back_mut().filter(|_| size + bytes <= MOST_BYTES) {
-            Some(batch) => {
-                size += bytes;
-                batch.push(one);
-            }
-            None => {
-                size = bytes;
-                batches.push_back(vec![one]);
-            }
+        if let Some(batch) = batches.back_mut().filter(|_| size + bytes <= MOST_BYTES) {
+            size += bytes;
+            batch.push(one);
+        } else {
+            size = bytes;
+            batches.push_back(vec![one]);
         }
     }
     batches

@@ -149,7 +149,8 @@ impl PhpIpam {
     ) -> Outcome {
         let Some(row) = self.row(one.address, id).await? else { return Ok(UnitOutcome::Changed) };
         let is_ours = row.marks.object.as_ref() == Some(&one.mark);
-        if !is_ours && !(adopted && row.marks.object.is_none()) {
+        let is_adopted = adopted && row.marks.object.is_none();
+        if !is_ours && !is_adopted {
             return Ok(UnitOutcome::Changed);
         }
         let now = self.fields_of(&row, self.known().label(&row.subnet).unwrap_or_default());

@@ -27,7 +27,7 @@ impl Held {
         request: &HttpRequest,
         method: &str,
         rest: &[&str],
-        body: Map<String, Value>,
+        body: &Map<String, Value>,
     ) -> Result<Answer, Answer> {
         match (method, rest) {
             ("GET", ["search", ip]) => {
@@ -40,9 +40,9 @@ impl Held {
                 "Hostname not found",
             ),
             ("GET", [ip, subnet]) if ip.parse::<IpAddr>().is_ok() => self.raw(ip, subnet),
-            ("POST", ["first_free", subnet]) => self.first_free(subnet, &body),
-            ("POST", []) => self.create(&body),
-            ("PATCH", [id]) => self.change(id, &body),
+            ("POST", ["first_free", subnet]) => self.first_free(subnet, body),
+            ("POST", []) => self.create(body),
+            ("PATCH", [id]) => self.change(id, body),
             ("DELETE", [id]) => self.delete(id.parse().ok()),
             ("DELETE", [ip, subnet]) => {
                 let ip: Option<IpAddr> = ip.parse().ok();
