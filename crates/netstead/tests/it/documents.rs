@@ -67,8 +67,14 @@ fn the_guide_of_phpipam_works_as_typed() {
     let mut sandbox = Sandbox::empty();
     let password = sandbox.path().join("password");
     std::fs::write(&password, "a password").unwrap();
-    let tables = text.split("```toml\n").skip(1).filter_map(|block| block.split("```").next());
-    let tables: String = tables.filter(|block| block.starts_with('[')).collect();
+    // The fields go with the first table, so they are no example of their own.
+    let blocks = ["```toml\n[", "```text\n[ipam.office.fields"].into_iter();
+    let blocks = blocks.flat_map(|start| text.split(start).skip(1).map(move |rest| (start, rest)));
+    let table = |(start, rest): (&str, &str)| {
+        let rest = rest.split("```").next().unwrap_or_default();
+        start.split_once('\n').map(|(_, begun)| format!("{begun}{rest}"))
+    };
+    let tables: String = blocks.filter_map(table).collect();
     let file = tables
         .replace("[ipam.office]\n", "[ipam.office]\ninterval = \"1s\"\n")
         .replace("https://ipam.example.com", &fake.url())

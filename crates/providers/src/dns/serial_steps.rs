@@ -156,7 +156,7 @@ mod tests {
         assert!(explain(2, noon, 2_026_111_803, 2_026_111_805), "it counts up on the same day");
         assert!(!explain(2, noon, 2_026_111_803, 2_026_111_802));
         assert!(!explain(0, noon, 7, 2_026_111_801), "nothing of ours was taken");
-        for after in [2_026_112_101, 2_026_111_501, 2_026_139_901, 101, 1] {
+        for after in [2_026_112_101, 2_026_111_501, 2_026_139_901, 101] {
             assert!(!explain(1, noon, 0, after), "{after} is no date of today");
         }
         let near_midnight = [["12:10:00", "12:16:00"], ["12:14:30", "12:14:30"], ["12:15:30", "12:16:00"]];
