@@ -26,8 +26,9 @@ impl<P: Pass> Worker<P> {
         let idle = self.shared.options.only_by_hand && !by_hand;
         if self.shared.options.dry_run || idle || self.about.mode == Mode::Observe {
             report.held = planned;
-            let why = if self.shared.options.dry_run { HeldBy::DryRun } else { HeldBy::Observe };
-            report.held_by = (planned > 0).then_some(why);
+            let observed = (self.about.mode == Mode::Observe).then_some(HeldBy::Observe);
+            let why = if self.shared.options.dry_run { Some(HeldBy::DryRun) } else { observed };
+            report.held_by = why.filter(|_| planned > 0);
             return Ok(());
         }
         if !by_hand {
