@@ -1,18 +1,15 @@
 //! The store in an etcd. A commit is one etcd transaction, and a version is an etcd revision.
 //!
-//! - `client`: requests to several endpoints. `send_once`: writes, which must not be sent twice.
+//! - [`netstead_wire::etcd`]: requests to several endpoints. `send_once`: writes, which must not be sent twice.
 //! - `leadership`: the leader key, its lease and the epoch.
 //! - `watch`, `snapshot`: following revisions, and reading at one.
-//! - `examine`, `quota`: findings for the doctor. `error_text`: errors in words.
+//! - `examine`, `quota`: findings for the doctor.
 //!
 //! If the answer to a commit is lost, etcd may have done it or not: the store answers `Unknown`.
 
 mod alarm;
-mod client;
-mod error_text;
 mod examine;
 mod leadership;
-mod messages;
 mod options;
 mod quota;
 mod send_once;
@@ -28,29 +25,24 @@ use std::{
 };
 
 use async_trait::async_trait;
+use netstead_wire::etcd::{
+    EtcdClient, KV_RANGE, describe_error, describe_first_error,
+    messages::{
+        Compare, CompareTarget, DeleteRangeRequest, KeyValue, Operand, Operation, PutRequest, RangeRequest,
+        RangeResponse, RequestOp, TxnRequest,
+    },
+    never_left,
+};
 use tokio::sync::{Mutex as AsyncMutex, watch as tokio_watch};
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status};
 
 pub use self::options::EtcdOptions;
-use self::{
-    client::Client,
-    error_text::{describe_error, describe_first_error},
-    leadership::Leading,
-    messages::{
-        Compare, CompareTarget, DeleteRangeRequest, KeyValue, Operand, Operation, PutRequest, RangeRequest,
-        RangeResponse, RequestOp, TxnRequest,
-    },
-    snapshot::EtcdSnapshot,
-    watch::EtcdWatch,
-};
+use self::{leadership::Leading, snapshot::EtcdSnapshot, watch::EtcdWatch};
 use crate::{
     Commit, Committed, Condition, EPOCH_KEY, Entry, Epoch, Health, Key, Snapshot, Store, StoreError,
     StoreFinding, Version, Watch, Write, key_range, watch::channel,
 };
-
-const KV_RANGE: &str = "/etcdserverpb.KV/Range";
-const KV_TXN: &str = "/etcdserverpb.KV/Txn";
 
 /// Where the keys of a store are, below its prefix.
 pub const KEYS: &str = "kv/";
@@ -63,7 +55,7 @@ pub struct EtcdStore {
 
 #[derive(Debug)]
 struct EtcdShared {
-    client: Client,
+    client: EtcdClient,
     /// What stands before every key, and the first key past all that have it.
     prefix: Key,
     end: Key,
@@ -94,7 +86,8 @@ impl EtcdStore {
         prefix.extend_from_slice(KEYS.as_bytes());
         let end = key_range::after_all(&prefix).unwrap_or_else(|| vec![0]);
         let shared = Arc::new(EtcdShared {
-            client: Client::new(options)?,
+            client: EtcdClient::new(&options.connection())
+                .map_err(|error| StoreError::Unavailable { reason: error.to_string() })?,
             prefix,
             end,
             leader,
@@ -315,7 +308,11 @@ impl EtcdShared {
             Write::Put(key, value) => {
                 Operation::Put(PutRequest { key: self.full(&key), value, lease: 0 }).into()
             }
-            Write::Delete(key) => Operation::DeleteRange(DeleteRangeRequest { key: self.full(&key) }).into(),
+            Write::Delete(key) => Operation::DeleteRange(DeleteRangeRequest {
+                key: self.full(&key),
+                ..DeleteRangeRequest::default()
+            })
+            .into(),
         }
     }
 }
@@ -330,10 +327,10 @@ fn condition(condition: Condition) -> (Key, i64) {
 /// Holds when `key` was last written at `revision`, or is not there and that is 0.
 fn is_at(key: Key, revision: i64) -> Compare {
     Compare {
-        result: 0,
         target: CompareTarget::Mod.into(),
         key,
         operand: Some(Operand::ModRevision(revision)),
+        ..Compare::default()
     }
 }
 
@@ -346,16 +343,4 @@ fn entry(prefix: &[u8], kv: KeyValue) -> Option<Entry> {
 fn bare(prefix: &[u8], write: &mut Write) {
     let (Write::Put(key, _) | Write::Delete(key)) = write;
     key.drain(..prefix.len().min(key.len()));
-}
-
-/// Whether the request cannot have reached etcd: there was no connection to send it on.
-fn never_left(status: &Status) -> bool {
-    let mut next = std::error::Error::source(status);
-    while let Some(error) = next {
-        if error.is::<tonic::ConnectError>() {
-            return true;
-        }
-        next = error.source();
-    }
-    false
 }

@@ -5,7 +5,7 @@
 //!
 //! - [`http`]: a server's HTTP API, with retries, limits, redaction and call metrics. [`Tls`]: its TLS settings.
 //! - [`connect_tcp`], [`connect_unix`]: other connections. [`ssh`]: commands on another machine.
-//! - [`kubernetes`]: the API server of a cluster: lists, watches, credentials.
+//! - [`etcd`]: requests to an etcd. [`kubernetes`]: the API server of a cluster: lists, watches, credentials.
 //! - [`external_dns`]: the JSON of external-dns's webhook protocol, for both sides.
 //! - [`Acceptor`], [`Connections`]: listeners, and how many connections they have.
 //! - [`read_body`], [`files`]: bodies and files, up to a limit. [`Redactor`]: removes secrets from text. [`LogLimit`].
@@ -13,6 +13,8 @@
 mod accept;
 mod body;
 mod connections;
+#[cfg(feature = "etcd")]
+pub mod etcd;
 #[cfg(feature = "external-dns")]
 pub mod external_dns;
 pub mod files;

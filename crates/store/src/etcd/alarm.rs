@@ -5,13 +5,10 @@ use std::{
     time::Duration,
 };
 
+use netstead_wire::etcd::messages::{Nothing, StatusResponse};
 use tokio::time::sleep;
 
-use super::{
-    EtcdShared,
-    examine::STATUS,
-    messages::{Nothing, StatusResponse},
-};
+use super::{EtcdShared, examine::STATUS};
 
 /// How often the members are asked.
 const INTERVAL: Duration = Duration::from_secs(2);

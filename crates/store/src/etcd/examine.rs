@@ -2,12 +2,12 @@
 //!
 //! etcd does not say how it was started. Whether it compacts by itself is seen by the revisions that can no longer be read.
 
-use super::{
-    EtcdShared, KV_RANGE,
+use netstead_wire::etcd::{
+    KV_RANGE,
     messages::{Nothing, RangeRequest, StatusResponse},
-    quota,
-    snapshot::compacted,
 };
+
+use super::{EtcdShared, quota, snapshot::compacted};
 use crate::{StoreError, StoreFinding};
 
 pub(super) const STATUS: &str = "/etcdserverpb.Maintenance/Status";

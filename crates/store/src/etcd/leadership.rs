@@ -22,20 +22,20 @@ use std::{
     time::Duration,
 };
 
-use tokio::time::{sleep, timeout};
-use tonic::Status;
-
-use self::failure_detector::FailureDetector;
-use super::{
-    EtcdShared, KV_TXN, is_at,
+use netstead_wire::etcd::{
+    KV_TXN, LEASE_GRANT,
     messages::{
         LeaseGrantRequest, LeaseGrantResponse, LeaseKeepAliveRequest, LeaseKeepAliveResponse,
         LeaseRevokeRequest, Nothing, Operation, PutRequest, RangeRequest, TxnRequest, TxnResponse,
     },
 };
+use tokio::time::{sleep, timeout};
+use tonic::Status;
+
+use self::failure_detector::FailureDetector;
+use super::{EtcdShared, is_at};
 use crate::{EPOCH_KEY, Epoch, StoreError, epoch};
 
-const GRANT: &str = "/etcdserverpb.Lease/LeaseGrant";
 const REVOKE: &str = "/etcdserverpb.Lease/LeaseRevoke";
 const KEEP_ALIVE: &str = "/etcdserverpb.Lease/LeaseKeepAlive";
 
@@ -248,7 +248,7 @@ async fn grant(shared: &EtcdShared) -> Result<i64, StoreError> {
     let ttl = i64::try_from(shared.lease.as_secs().max(1)).unwrap_or(i64::MAX);
     let answer: LeaseGrantResponse = shared
         .client
-        .read(GRANT, LeaseGrantRequest { ttl })
+        .read(LEASE_GRANT, LeaseGrantRequest { ttl })
         .await
         .map_err(|status| shared.unavailable(&status))?;
     if answer.error.is_empty() {

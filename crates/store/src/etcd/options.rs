@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use netstead_wire::Tls;
+use netstead_wire::{Tls, etcd::EtcdConnection};
 
 /// How an etcd is reached.
 #[derive(Clone)]
@@ -29,6 +29,15 @@ impl EtcdOptions {
             tls: Tls::default(),
             timeout: Duration::from_secs(5),
             lease: Duration::from_secs(2),
+        }
+    }
+
+    pub(super) fn connection(&self) -> EtcdConnection {
+        EtcdConnection {
+            user: self.user.clone(),
+            tls: self.tls.clone(),
+            timeout: self.timeout,
+            ..EtcdConnection::new(self.endpoints.clone())
         }
     }
 }

@@ -8,13 +8,14 @@
 
 use std::time::Duration;
 
+use netstead_wire::etcd::{
+    KV_RANGE, KV_TXN,
+    messages::{RangeRequest, RangeResponse, ResponseHeader, TxnRequest, TxnResponse},
+};
 use tokio::time::{sleep, timeout};
 use tonic::Status;
 
-use super::{
-    EtcdShared, KV_RANGE, KV_TXN,
-    messages::{RangeRequest, RangeResponse, ResponseHeader, TxnRequest, TxnResponse},
-};
+use super::EtcdShared;
 
 /// A request that takes longer is looked after.
 const LONG: Duration = Duration::from_secs(1);

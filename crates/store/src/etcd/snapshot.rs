@@ -3,12 +3,13 @@
 use std::{ops::Bound, sync::Arc};
 
 use async_trait::async_trait;
-use tonic::Status;
-
-use super::{
-    EtcdShared, KV_RANGE, entry,
+use netstead_wire::etcd::{
+    KV_RANGE,
     messages::{RangeRequest, RangeResponse, SortOrder},
 };
+use tonic::Status;
+
+use super::{EtcdShared, entry};
 use crate::{Entry, Key, Snapshot, StoreError, key_range};
 
 /// Keys of one answer; with the largest values it still fits into a message.

@@ -3,23 +3,17 @@
 //! It continues after the revision of the last event, never after a progress notice: some versions of etcd send a notice
 //! before the events it speaks of.
 
-use std::{
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
+use netstead_wire::etcd::{
+    Questions, WATCH,
+    messages::{Event, KeyValue, WatchCreateRequest, WatchRequest, WatchResponse},
+};
 use tokio::time::{sleep, timeout};
 use tonic::{Status, Streaming};
 
-use super::{
-    EtcdShared, bare,
-    messages::{Event, KeyValue, WatchCreateRequest, WatchRequest, WatchResponse},
-};
+use super::{EtcdShared, bare};
 use crate::{Key, Version, WatchItem, Write, watch::Watcher};
-
-const PATH: &str = "/etcdserverpb.Watch/Watch";
 
 /// Pauses between attempts to connect again.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -79,7 +73,7 @@ impl EtcdWatch {
         let questions = Questions::one(WatchRequest { create: Some(create) });
         let client = &self.shared.client;
         let at = client.current_endpoint();
-        let mut answers: Streaming<WatchResponse> = match client.stream(at, PATH, questions).await {
+        let mut answers: Streaming<WatchResponse> = match client.stream(at, WATCH, questions).await {
             Ok(answers) => answers,
             Err(status) => return Ok(status),
         };
@@ -158,25 +152,7 @@ impl EtcdWatch {
 }
 
 fn change(event: Event) -> Option<(i64, Write)> {
-    let KeyValue { key, mod_revision, value } = event.kv?;
+    let KeyValue { key, mod_revision, value, .. } = event.kv?;
     let write = if event.kind == 0 { Write::Put(key, value) } else { Write::Delete(key) };
     Some((mod_revision, write))
-}
-
-/// One question, and then silence: etcd takes the end of the questions for the end of the stream.
-#[derive(Clone)]
-pub(super) struct Questions<T>(Option<T>);
-
-impl<T> Questions<T> {
-    pub(super) fn one(question: T) -> Self {
-        Self(Some(question))
-    }
-}
-
-impl<T: Unpin> tokio_stream::Stream for Questions<T> {
-    type Item = T;
-
-    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<T>> {
-        self.0.take().map_or(Poll::Pending, |question| Poll::Ready(Some(question)))
-    }
 }

@@ -7,12 +7,10 @@
 
 use std::time::Duration;
 
+use netstead_wire::etcd::messages::{LeaseTimeToLiveRequest, LeaseTimeToLiveResponse};
 use tokio::time::timeout;
 
-use super::{
-    super::messages::{LeaseTimeToLiveRequest, LeaseTimeToLiveResponse},
-    EtcdShared,
-};
+use super::EtcdShared;
 
 const TIME_TO_LIVE: &str = "/etcdserverpb.Lease/LeaseTimeToLive";
 

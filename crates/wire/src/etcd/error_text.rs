@@ -7,7 +7,7 @@ use super::client::whole;
 const NO_USER: &str = "set `user` and `password`";
 
 /// What etcd or the way to it said, and what to do about it.
-pub(super) fn describe_error(status: &Status) -> String {
+pub fn describe_error(status: &Status) -> String {
     let said = match std::error::Error::source(status) {
         Some(source) => whole(source),
         None => status.message().to_owned(),
@@ -40,7 +40,7 @@ fn advice(code: Code, said: &str) -> Option<&'static str> {
 }
 
 /// The same when nothing was ever heard from etcd: one that hangs up then was most likely spoken to in the wrong way.
-pub(super) fn describe_first_error(reason: String, url: &str) -> String {
+pub fn describe_first_error(reason: String, url: &str) -> String {
     let hung_up = ["connection closed", "broken pipe", "connection reset", "http2 error"];
     if !hung_up.iter().any(|part| reason.contains(part)) {
         return reason;

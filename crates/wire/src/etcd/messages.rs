@@ -7,7 +7,7 @@
 use prost::{Enumeration, Message, Oneof};
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct ResponseHeader {
+pub struct ResponseHeader {
     #[prost(int64, tag = "3")]
     pub revision: i64,
     /// Grows with every election of a leader among the members.
@@ -16,25 +16,30 @@ pub(super) struct ResponseHeader {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct KeyValue {
+pub struct KeyValue {
     #[prost(bytes = "vec", tag = "1")]
     pub key: Vec<u8>,
+    #[prost(int64, tag = "2")]
+    pub create_revision: i64,
     #[prost(int64, tag = "3")]
     pub mod_revision: i64,
     #[prost(bytes = "vec", tag = "5")]
     pub value: Vec<u8>,
+    /// The lease that the key goes with; 0 without.
+    #[prost(int64, tag = "6")]
+    pub lease: i64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Enumeration)]
 #[repr(i32)]
-pub(super) enum SortOrder {
+pub enum SortOrder {
     None = 0,
     Ascend = 1,
     Descend = 2,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct RangeRequest {
+pub struct RangeRequest {
     #[prost(bytes = "vec", tag = "1")]
     pub key: Vec<u8>,
     #[prost(bytes = "vec", tag = "2")]
@@ -50,20 +55,25 @@ pub(super) struct RangeRequest {
     pub serializable: bool,
     #[prost(bool, tag = "8")]
     pub keys_only: bool,
+    #[prost(bool, tag = "9")]
+    pub count_only: bool,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct RangeResponse {
+pub struct RangeResponse {
     #[prost(message, optional, tag = "1")]
     pub header: Option<ResponseHeader>,
     #[prost(message, repeated, tag = "2")]
     pub kvs: Vec<KeyValue>,
     #[prost(bool, tag = "3")]
     pub more: bool,
+    /// All keys of the range, also those past the limit.
+    #[prost(int64, tag = "4")]
+    pub count: i64,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct PutRequest {
+pub struct PutRequest {
     #[prost(bytes = "vec", tag = "1")]
     pub key: Vec<u8>,
     #[prost(bytes = "vec", tag = "2")]
@@ -73,19 +83,21 @@ pub(super) struct PutRequest {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct DeleteRangeRequest {
+pub struct DeleteRangeRequest {
     #[prost(bytes = "vec", tag = "1")]
     pub key: Vec<u8>,
+    #[prost(bytes = "vec", tag = "2")]
+    pub range_end: Vec<u8>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct RequestOp {
+pub struct RequestOp {
     #[prost(oneof = "Operation", tags = "1, 2, 3")]
     pub operation: Option<Operation>,
 }
 
 #[derive(Clone, PartialEq, Oneof)]
-pub(super) enum Operation {
+pub enum Operation {
     #[prost(message, tag = "1")]
     Range(RangeRequest),
     #[prost(message, tag = "2")]
@@ -101,41 +113,56 @@ impl From<Operation> for RequestOp {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct ResponseOp {
+pub struct ResponseOp {
     #[prost(message, optional, tag = "1")]
     pub range: Option<RangeResponse>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Enumeration)]
 #[repr(i32)]
-pub(super) enum CompareTarget {
+pub enum CompareTarget {
     Version = 0,
     Create = 1,
     Mod = 2,
 }
 
-/// Holds when the key's last revision is `mod_revision`; a key that is not there has revision 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Enumeration)]
+#[repr(i32)]
+pub enum CompareResult {
+    Equal = 0,
+    Greater = 1,
+    Less = 2,
+    NotEqual = 3,
+}
+
+/// Holds when the key is as `operand` says; a key that is not there has revision 0.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Compare {
-    /// 0 is "equal".
-    #[prost(int32, tag = "1")]
+pub struct Compare {
+    #[prost(enumeration = "CompareResult", tag = "1")]
     pub result: i32,
     #[prost(enumeration = "CompareTarget", tag = "2")]
     pub target: i32,
     #[prost(bytes = "vec", tag = "3")]
     pub key: Vec<u8>,
-    #[prost(oneof = "Operand", tags = "6")]
+    #[prost(oneof = "Operand", tags = "4, 5, 6")]
     pub operand: Option<Operand>,
+    /// With it, all keys of the range must be so, and a range without keys is as a key that is not there.
+    #[prost(bytes = "vec", tag = "64")]
+    pub range_end: Vec<u8>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Oneof)]
-pub(super) enum Operand {
+pub enum Operand {
+    #[prost(int64, tag = "4")]
+    Version(i64),
+    #[prost(int64, tag = "5")]
+    CreateRevision(i64),
     #[prost(int64, tag = "6")]
     ModRevision(i64),
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct TxnRequest {
+pub struct TxnRequest {
     #[prost(message, repeated, tag = "1")]
     pub compare: Vec<Compare>,
     #[prost(message, repeated, tag = "2")]
@@ -145,7 +172,7 @@ pub(super) struct TxnRequest {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct TxnResponse {
+pub struct TxnResponse {
     #[prost(message, optional, tag = "1")]
     pub header: Option<ResponseHeader>,
     #[prost(bool, tag = "2")]
@@ -155,13 +182,13 @@ pub(super) struct TxnResponse {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct WatchRequest {
+pub struct WatchRequest {
     #[prost(message, optional, tag = "1")]
     pub create: Option<WatchCreateRequest>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct WatchCreateRequest {
+pub struct WatchCreateRequest {
     #[prost(bytes = "vec", tag = "1")]
     pub key: Vec<u8>,
     #[prost(bytes = "vec", tag = "2")]
@@ -171,7 +198,7 @@ pub(super) struct WatchCreateRequest {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct WatchResponse {
+pub struct WatchResponse {
     #[prost(message, optional, tag = "1")]
     pub header: Option<ResponseHeader>,
     #[prost(bool, tag = "3")]
@@ -187,7 +214,7 @@ pub(super) struct WatchResponse {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Event {
+pub struct Event {
     /// 0 is a put, 1 a delete.
     #[prost(int32, tag = "1")]
     pub kind: i32,
@@ -196,13 +223,13 @@ pub(super) struct Event {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
-pub(super) struct LeaseGrantRequest {
+pub struct LeaseGrantRequest {
     #[prost(int64, tag = "1")]
     pub ttl: i64,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct LeaseGrantResponse {
+pub struct LeaseGrantResponse {
     #[prost(int64, tag = "2")]
     pub id: i64,
     #[prost(int64, tag = "3")]
@@ -212,22 +239,22 @@ pub(super) struct LeaseGrantResponse {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
-pub(super) struct LeaseRevokeRequest {
+pub struct LeaseRevokeRequest {
     #[prost(int64, tag = "1")]
     pub id: i64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
-pub(super) struct Nothing {}
+pub struct Nothing {}
 
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
-pub(super) struct LeaseKeepAliveRequest {
+pub struct LeaseKeepAliveRequest {
     #[prost(int64, tag = "1")]
     pub id: i64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
-pub(super) struct LeaseKeepAliveResponse {
+pub struct LeaseKeepAliveResponse {
     #[prost(int64, tag = "2")]
     pub id: i64,
     /// 0: the lease is gone.
@@ -236,13 +263,13 @@ pub(super) struct LeaseKeepAliveResponse {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
-pub(super) struct LeaseTimeToLiveRequest {
+pub struct LeaseTimeToLiveRequest {
     #[prost(int64, tag = "1")]
     pub id: i64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
-pub(super) struct LeaseTimeToLiveResponse {
+pub struct LeaseTimeToLiveResponse {
     /// Whole seconds that are left, rounded down; below 0 when the lease is gone.
     #[prost(int64, tag = "3")]
     pub ttl: i64,
@@ -252,7 +279,7 @@ pub(super) struct LeaseTimeToLiveResponse {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct AuthenticateRequest {
+pub struct AuthenticateRequest {
     #[prost(string, tag = "1")]
     pub name: String,
     #[prost(string, tag = "2")]
@@ -260,13 +287,13 @@ pub(super) struct AuthenticateRequest {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct AuthenticateResponse {
+pub struct AuthenticateResponse {
     #[prost(string, tag = "2")]
     pub token: String,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct StatusResponse {
+pub struct StatusResponse {
     #[prost(string, tag = "2")]
     pub version: String,
     #[prost(int64, tag = "3")]

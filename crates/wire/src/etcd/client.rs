@@ -14,7 +14,6 @@ use std::{
 
 use futures::{StreamExt as _, stream::FuturesUnordered};
 use hyper_util::rt::TokioIo;
-use netstead_wire::{ConnectError, Stream as ByteStream, TlsClient, connect_tcp};
 use prost::Message;
 use tokio::time::{sleep, timeout};
 use tokio_stream::Stream;
@@ -30,9 +29,9 @@ use tower::{Service, service_fn};
 
 use super::{
     messages::{AuthenticateRequest, AuthenticateResponse},
-    options::EtcdOptions,
+    options::EtcdConnection,
 };
-use crate::StoreError;
+use crate::{ConnectError, Stream as ByteStream, TlsClient, connect_tcp};
 
 /// Room for a page of the largest values.
 const MAX_MESSAGE: usize = 512 << 20;
@@ -40,7 +39,6 @@ const MAX_MESSAGE: usize = 512 << 20;
 /// The port of an endpoint that names none.
 const HTTPS_PORT: u16 = 443;
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// A connection whose other end is silent for this long is dead, whatever TCP believes.
 const KEEP_ALIVE: Duration = Duration::from_secs(2);
 /// An endpoint that is silent for this long is not waited for alone.
@@ -48,8 +46,9 @@ const SILENT: Duration = Duration::from_millis(300);
 /// The same where every moment counts.
 const URGENT: Duration = Duration::from_millis(100);
 
+/// Requests to an etcd.
 #[derive(Debug)]
-pub(super) struct Client {
+pub struct EtcdClient {
     ends: Vec<EtcdEndpoint>,
     /// The endpoint that answered last.
     current: AtomicUsize,
@@ -64,25 +63,26 @@ struct EtcdEndpoint {
     channel: Channel,
 }
 
-impl Client {
+impl EtcdClient {
     /// Checks the options; connects when something is asked.
-    pub(super) fn new(options: &EtcdOptions) -> Result<Self, StoreError> {
+    pub fn new(options: &EtcdConnection) -> Result<Self, EtcdOptionsError> {
+        let wrong = |reason: String| EtcdOptionsError { reason };
         if options.endpoints.is_empty() {
-            return Err(StoreError::Unavailable { reason: "no endpoint of etcd is named".into() });
+            return Err(wrong("no endpoint of etcd is named".into()));
         }
         let is_tls = options.endpoints.iter().any(|url| url.starts_with("https:"));
         let tls = is_tls.then(|| options.tls.client(&[b"h2"])).transpose();
-        let tls = tls.map_err(|error| StoreError::Unavailable { reason: error.to_string() })?;
+        let tls = tls.map_err(|error| wrong(error.to_string()))?;
         let ends = options
             .endpoints
             .iter()
             .map(|url| {
-                let channel = channel(url, tls.as_ref()).map_err(|error| StoreError::Unavailable {
-                    reason: format!("`{url}` cannot be an endpoint of etcd: {}", whole(&error)),
+                let channel = channel(url, options.connect_timeout, tls.as_ref()).map_err(|error| {
+                    wrong(format!("`{url}` cannot be an endpoint of etcd: {}", whole(&error)))
                 })?;
                 Ok(EtcdEndpoint { url: url.clone(), channel })
             })
-            .collect::<Result<_, StoreError>>()?;
+            .collect::<Result<_, EtcdOptionsError>>()?;
         Ok(Self {
             ends,
             current: AtomicUsize::new(0),
@@ -93,7 +93,7 @@ impl Client {
     }
 
     /// Asks the endpoints, the last good one first, until one answers. What is asked may be asked twice.
-    pub(super) async fn read<Q, A>(&self, path: &'static str, question: Q) -> Result<A, Status>
+    pub async fn read<Q, A>(&self, path: &'static str, question: Q) -> Result<A, Status>
     where
         Q: Message + Clone + 'static,
         A: Message + Default + 'static,
@@ -101,8 +101,8 @@ impl Client {
         self.of_any(SILENT, path, question).await
     }
 
-    /// As [`Client::read`], of all endpoints almost at once. Which endpoint is first says nothing about the others.
-    pub(super) async fn read_urgently<Q, A>(&self, path: &'static str, question: Q) -> Result<A, Status>
+    /// As [`EtcdClient::read`], of all endpoints almost at once. Which endpoint is first says nothing about the others.
+    pub async fn read_urgently<Q, A>(&self, path: &'static str, question: Q) -> Result<A, Status>
     where
         Q: Message + Clone + 'static,
         A: Message + Default + 'static,
@@ -177,7 +177,7 @@ impl Client {
     }
 
     /// Asks every endpoint the same; each answers for itself.
-    pub(super) async fn each<Q, A>(
+    pub async fn each<Q, A>(
         &self,
         path: &'static str,
         question: Q,
@@ -198,7 +198,7 @@ impl Client {
     }
 
     /// Asks this endpoint, once.
-    pub(super) async fn once_at<Q, A>(&self, at: usize, path: &'static str, question: Q) -> Result<A, Status>
+    pub async fn once_at<Q, A>(&self, at: usize, path: &'static str, question: Q) -> Result<A, Status>
     where
         Q: Message + Clone + 'static,
         A: Message + Default + 'static,
@@ -214,7 +214,7 @@ impl Client {
     }
 
     /// Opens a stream both ways with the endpoint at this place. It ends by itself when that loses its etcd leader.
-    pub(super) async fn stream<Q, A>(
+    pub async fn stream<Q, A>(
         &self,
         at: usize,
         path: &'static str,
@@ -238,12 +238,12 @@ impl Client {
     }
 
     /// Where the next request goes, for messages.
-    pub(super) fn url(&self) -> &str {
+    pub fn url(&self) -> &str {
         self.end(self.current_endpoint()).map_or("", |end| &end.url)
     }
 
     /// Which endpoint is asked first at the moment.
-    pub(super) fn current_endpoint(&self) -> usize {
+    pub fn current_endpoint(&self) -> usize {
         self.current.load(Ordering::Relaxed)
     }
 
@@ -253,14 +253,14 @@ impl Client {
     }
 
     /// The next call goes elsewhere if this one failed.
-    pub(super) fn note<T>(&self, at: usize, outcome: &Result<T, Status>) {
+    pub fn note<T>(&self, at: usize, outcome: &Result<T, Status>) {
         if outcome.as_ref().is_err_and(another_may_answer) {
             self.leave(at);
         }
     }
 
     /// The endpoint at this place stopped making sense.
-    pub(super) fn leave(&self, at: usize) {
+    pub fn leave(&self, at: usize) {
         self.move_on(at, at.wrapping_add(1));
     }
 
@@ -317,14 +317,20 @@ impl Client {
     }
 }
 
-fn channel(url: &str, tls: Option<&TlsClient>) -> Result<Channel, tonic::transport::Error> {
+fn channel(
+    url: &str,
+    connect_timeout: Duration,
+    tls: Option<&TlsClient>,
+) -> Result<Channel, tonic::transport::Error> {
     let endpoint = Endpoint::from_shared(url.to_owned())?
-        .connect_timeout(CONNECT_TIMEOUT)
+        .connect_timeout(connect_timeout)
         .http2_keep_alive_interval(KEEP_ALIVE)
         .keep_alive_timeout(KEEP_ALIVE)
         .tcp_nodelay(true);
     Ok(match tls {
-        Some(tls) if url.starts_with("https:") => endpoint.connect_with_connector_lazy(tls_connector(tls)),
+        Some(tls) if url.starts_with("https:") => {
+            endpoint.connect_with_connector_lazy(tls_connector(tls, connect_timeout))
+        }
         _ => endpoint.connect_lazy(),
     })
 }
@@ -332,6 +338,7 @@ fn channel(url: &str, tls: Option<&TlsClient>) -> Result<Channel, tonic::transpo
 /// Opens TLS connections with the settings that all servers share.
 fn tls_connector(
     tls: &TlsClient,
+    connect_timeout: Duration,
 ) -> impl Service<Uri, Response = TokioIo<Box<dyn ByteStream>>, Error = ConnectError, Future: Send> + Send + use<>
 {
     let tls = tls.clone();
@@ -342,7 +349,7 @@ fn tls_connector(
             // An address of IPv6 stands in brackets.
             let host = host.trim_start_matches('[').trim_end_matches(']');
             let port = uri.port_u16().unwrap_or(HTTPS_PORT);
-            connect_tcp(host, port, Some(&tls), CONNECT_TIMEOUT).await.map(TokioIo::new)
+            connect_tcp(host, port, Some(&tls), connect_timeout).await.map(TokioIo::new)
         }
     })
 }
@@ -390,8 +397,15 @@ fn token_is_old(status: &Status) -> bool {
         || (status.code() == Code::InvalidArgument && status.message().contains("auth store is old"))
 }
 
+/// Options that cannot lead to an etcd.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct EtcdOptionsError {
+    pub reason: String,
+}
+
 /// An error with everything below it: the outermost says only `transport error`.
-pub(super) fn whole(error: &dyn std::error::Error) -> String {
+pub fn whole(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(error) = next {
