@@ -14,7 +14,8 @@
 //!         IpamProvider ──┬──► ipam::phpipam     phpIPAM: one address per call
 //!                        └──► ipam::webhook     a program of the user's: signed batches of objects
 //!         PoolBackend ───┬──► pool::netstead    another Netstead
-//!                        └──► pool::phpipam     phpIPAM: its next free address, in one step
+//!                        ├──► pool::phpipam     phpIPAM: its next free address, in one step
+//!                        └──► pool::netaddr     terraform-provider-netaddr's ranges in an etcd
 //! ```
 //!
 //! - A provider lists zones, reads one with its serial, and writes *units*. A unit is all changes of one name; it is applied
@@ -23,18 +24,30 @@
 //!   our own write changed a zone.
 //! - `dns/per_record.rs`: makes a provider of a server that takes one record per call. `dns/refused_login.rs`: sends refused
 //!   credentials at most once a minute.
+//! - [`netaddr`]: the keyspace of terraform-provider-netaddr; our Terraform provider uses this part alone (feature `netaddr`).
 //! - HTTP with TLS, retries and limits is `netstead_wire::http`. [`CallObserver`]: gets every call, for metrics.
 //! - [`contract`]: checks that every provider must pass, run against real servers.
 //!
 //! To add a provider, follow `docs/guide/adding-a-provider.md`, then pass the [`contract`].
 
+#[cfg(feature = "servers")]
 pub mod contract;
+#[cfg(feature = "servers")]
 pub mod dns;
+#[cfg(feature = "servers")]
 pub mod ipam;
+#[cfg(feature = "netaddr")]
+pub mod netaddr;
+#[cfg(feature = "servers")]
 mod phpipam;
+#[cfg(feature = "servers")]
 pub mod pool;
 
+#[cfg(feature = "servers")]
 pub use self::phpipam::{Connection as PhpIpamConnection, Security as PhpIpamSecurity};
+#[cfg(feature = "servers")]
 pub use netstead_model::{Call, CallObserver, NoopObserver, Outcome};
+#[cfg(feature = "servers")]
 pub use netstead_settings::{BuildContext, Secret, SettingsError};
+#[cfg(feature = "servers")]
 pub use netstead_wire::Tls;

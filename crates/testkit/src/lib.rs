@@ -10,6 +10,7 @@
 //! - [`RealExternalDns`] with an [`EndpointFeed`], [`start_dnsweaver`]: the real peers, where they were built.
 //! - [`LossyProxy`], [`DelayingProxy`], [`RecordingProxy`], [`Link`]: proxies that lose answers, hold requests back, record them,
 //!   or can be cut.
+//! - [`NetaddrClient`]: the transactions of terraform-provider-netaddr, with its faults.
 //! - [`Helm`]: the real Helm, where it was built.
 //! - [`Terraform`]: the real Terraform, with a provider of this workspace.
 //! - [`Transcript`]: runs the `console` blocks of a Markdown file and compares the output.
@@ -32,6 +33,7 @@ mod ipam;
 mod kubernetes;
 mod link;
 mod lossy_proxy;
+mod netaddr_client;
 mod peers;
 mod process;
 mod proxmox;
@@ -68,6 +70,7 @@ pub use self::{
     kubernetes::{KubeApiServer, KubeUser},
     link::Link,
     lossy_proxy::LossyProxy,
+    netaddr_client::{HardcodedCreation, NetaddrClient, netaddr_ipv4},
     peers::{EndpointFeed, FedEndpoint, RealExternalDns, real_dnsweaver, start_dnsweaver},
     process::Process,
     proxmox::{FakePve, PveAgent, PveCluster, PveGuest, PveGuestKind, PveInterface, PveRights, PveVersion},
