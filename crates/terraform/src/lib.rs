@@ -1,7 +1,8 @@
 //! The Terraform provider `netstead`: pools, addresses and records as resources of Terraform and `OpenTofu`.
 //!
 //! ```text
-//!  terraform ──► protocol: handshake, TLS, plugin protocol 6, values ──► resources ──► client ──► REST API
+//!  terraform ──► protocol: handshake, TLS, plugin protocol 6, values ──► resources ──┬─► client ─────► REST API
+//!                                                                                     └─► providers ──► etcd (netaddr)
 //! ```
 //!
 //! - [`protocol`] speaks with Terraform and knows nothing of Netstead. Start with `protocol/resource.rs`, the traits.
@@ -22,6 +23,7 @@ pub fn provider() -> Provider<Session> {
         schema: session::schema(),
         validate: session::validate,
         configure: session::configure,
+        close: |session| Box::pin(session.close()),
         resources: resources::all(),
         data_sources: resources::data_sources(),
         functions: resources::functions(),

@@ -19,7 +19,7 @@ pub use self::{
     handshake::{Handshake, HandshakeError},
     kind::Kind,
     plugin::Plugin,
-    resource::{Change, DataSource, Failed, Function, Provider, Resource},
+    resource::{Change, Closing, DataSource, Failed, Function, Provider, Resource},
     schema::{Attribute, Check, Mode, Schema, sentence},
     server::serve,
     value::{Fields, Object, Refinement, Value},

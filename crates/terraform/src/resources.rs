@@ -1,15 +1,18 @@
-//! Resources, data sources and functions of Netstead. The lists below are all that Terraform sees.
+//! Resources, data sources and functions of Netstead, and those of terraform-provider-netaddr. The lists below are all that Terraform sees.
 
 mod address;
 mod addresses;
 mod claims;
 mod functions;
 mod host;
+mod netaddr;
 mod pool;
 mod prefix;
 mod record;
 mod reservation;
 mod usage;
+
+use netstead_providers::netaddr::RangeType;
 
 use crate::{
     protocol::{DataSource, Resource},
@@ -27,6 +30,11 @@ pub fn all() -> Vec<Box<dyn Resource<Session>>> {
         Box::new(prefix::Prefix),
         Box::new(record::Record),
         Box::new(reservation::Reservation),
+        Box::new(netaddr::Range(RangeType::Ipv4)),
+        Box::new(netaddr::Range(RangeType::Mac)),
+        Box::new(netaddr::Address(RangeType::Ipv4)),
+        Box::new(netaddr::Address(RangeType::Mac)),
+        Box::new(netaddr::AddressV2),
     ]
 }
 
@@ -43,5 +51,15 @@ pub fn data_sources() -> Vec<Box<dyn DataSource<Session>>> {
         Box::new(reservation::Lookup),
         Box::new(reservation::List),
         Box::new(usage::Usage),
+        Box::new(netaddr::RangeLookup(RangeType::Ipv4)),
+        Box::new(netaddr::RangeLookup(RangeType::Mac)),
+        Box::new(netaddr::AddressLookup(RangeType::Ipv4)),
+        Box::new(netaddr::AddressLookup(RangeType::Mac)),
+        Box::new(netaddr::AddressV2Lookup),
+        Box::new(netaddr::AddressList(RangeType::Ipv4)),
+        Box::new(netaddr::AddressList(RangeType::Mac)),
+        Box::new(netaddr::Usage),
+        Box::new(netaddr::Keyspace(RangeType::Ipv4)),
+        Box::new(netaddr::Keyspace(RangeType::Mac)),
     ]
 }

@@ -1,5 +1,7 @@
 //! The provider's own configuration: where the server is, and how patiently it is asked.
 
+mod etcd;
+
 use std::{
     env,
     path::{Path, PathBuf},
@@ -8,6 +10,7 @@ use std::{
 
 use netstead_client::{Client, ClientError, Options};
 use netstead_model::Span;
+use netstead_providers::netaddr::Netaddr;
 use netstead_wire::files;
 
 use crate::protocol::{Attribute, Diagnostic, Fields as _, Kind, Object, Schema, Value, sentence};
@@ -18,6 +21,8 @@ const MOST_RETRIES: i64 = 100;
 #[derive(Debug)]
 pub struct Session {
     client: Option<Client>,
+    netaddr: Option<Netaddr>,
+    strict: bool,
 }
 
 impl Session {
@@ -32,11 +37,36 @@ impl Session {
     }
 }
 
+impl Session {
+    /// The ranges in an etcd.
+    pub fn netaddr(&self) -> Result<&Netaddr, Diagnostic> {
+        self.netaddr.as_ref().ok_or_else(|| {
+            Diagnostic::error(
+                "the provider does not know where etcd is",
+                "Set `endpoints` in the provider block, or the variable ETCDCTL_ENDPOINTS.",
+            )
+        })
+    }
+
+    /// Whether creations in an etcd refuse what is there already.
+    pub fn is_strict(&self) -> bool {
+        self.strict
+    }
+
+    /// Ends well.
+    pub async fn close(&self) {
+        if let Some(netaddr) = &self.netaddr {
+            netaddr.close().await;
+        }
+    }
+}
+
 pub fn schema() -> Schema {
     let text = || Kind::Text;
-    Schema::new(
+    let mut schema = Schema::new(
         "Addresses, pools and DNS records of [Netstead](https://github.com/netstead/netstead), through its REST API. Every \
-         attribute can also be set by a variable of the environment, so the block may be empty.",
+         attribute can also be set by a variable of the environment, so the block may be empty. The resources `netaddr_*` are those of \
+         terraform-provider-netaddr, on the same keyspace of an etcd; they need `endpoints` and no Netstead.",
         vec![
             Attribute::optional(
                 "endpoint",
@@ -72,10 +102,13 @@ pub fn schema() -> Schema {
             Attribute::optional(
                 "retries",
                 Kind::Number,
-                "How often a call that may safely be repeated is repeated, `3` by default. Variable: `NETSTEAD_RETRIES`.",
+                "How often a call that may safely be repeated is repeated, `3` by default, and `10` to an etcd. Variable: \
+                 `NETSTEAD_RETRIES`.",
             ),
         ],
-    )
+    );
+    schema.attributes.extend(etcd::attributes());
+    schema
 }
 
 fn span(text: &str) -> Result<(), String> {
@@ -96,6 +129,7 @@ pub fn validate(config: &Object) -> Vec<Diagnostic> {
                 .at("retries"),
         );
     }
+    found.extend(etcd::validate(config));
     found
 }
 
@@ -105,7 +139,11 @@ pub fn configure(config: &Object) -> Result<Session, Vec<Diagnostic>> {
 
 fn open(config: &Object, variable: impl Fn(&str) -> Option<String>) -> Result<Session, Diagnostic> {
     let setting = |attribute: &str, name: &str| config.owned(attribute).or_else(|| variable(name));
-    let Some(endpoint) = setting("endpoint", "NETSTEAD_URL") else { return Ok(Session { client: None }) };
+    let netaddr = etcd::open(config, &variable)?;
+    let strict = config.flag("strict").unwrap_or(true);
+    let Some(endpoint) = setting("endpoint", "NETSTEAD_URL") else {
+        return Ok(Session { client: None, netaddr, strict });
+    };
     let mut options = Options {
         user_agent: concat!("terraform-provider-netstead/", env!("CARGO_PKG_VERSION")).to_owned(),
         ca_file: setting("ca_file", "NETSTEAD_CA_FILE").map(PathBuf::from),
@@ -137,7 +175,7 @@ fn open(config: &Object, variable: impl Fn(&str) -> Option<String>) -> Result<Se
         Diagnostic::error("the provider cannot use its configuration", sentence(&error.to_string()))
             .at(attribute)
     })?;
-    Ok(Session { client: Some(client) })
+    Ok(Session { client: Some(client), netaddr, strict })
 }
 
 fn token(config: &Object, variable: impl Fn(&str) -> Option<String>) -> Result<Option<String>, Diagnostic> {

@@ -302,6 +302,13 @@ impl<S: Send + Sync> Plugin<S> {
         }
     }
 
+    /// Terraform has what it wanted.
+    pub(super) async fn close(&self) {
+        if let Some(session) = self.session.get() {
+            (self.provider.close)(session).await;
+        }
+    }
+
     /// Ctrl-C: what runs is finished, and nothing new is begun.
     pub(super) fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);

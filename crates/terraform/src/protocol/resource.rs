@@ -1,5 +1,7 @@
 //! The traits behind which resources, data sources and functions stand.
 
+use std::{future::Future, pin::Pin};
+
 use async_trait::async_trait;
 
 use super::{
@@ -9,6 +11,9 @@ use super::{
     value::{Object, Value},
 };
 
+/// The end of a session.
+pub type Closing<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
 /// A provider: its own configuration, and everything it serves. `S` is what the configuration leads to.
 pub struct Provider<S: Sync> {
     pub schema: Schema,
@@ -16,6 +21,8 @@ pub struct Provider<S: Sync> {
     pub validate: fn(&Object) -> Vec<Diagnostic>,
     /// Connects to nothing yet: a plan starts this process several times.
     pub configure: fn(&Object) -> Result<S, Vec<Diagnostic>>,
+    /// Called when Terraform needs nothing more. A process that is killed never calls it.
+    pub close: fn(&S) -> Closing<'_>,
     pub resources: Vec<Box<dyn Resource<S>>>,
     pub data_sources: Vec<Box<dyn DataSource<S>>>,
     pub functions: Vec<Function>,

@@ -24,7 +24,7 @@ use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::UnixListener,
     signal::unix::{SignalKind, signal},
-    time::interval,
+    time::{interval, timeout},
 };
 use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -45,6 +45,9 @@ use super::{
 
 /// The largest message either side may send. A plan of one resource with many thousand addresses fits.
 const MAX_MESSAGE: usize = 256 << 20;
+
+/// How long the provider may take to end what it has.
+const CLOSE_TIME: Duration = Duration::from_secs(1);
 
 /// Seconds without a connection after which Terraform is gone: after it had one, and before.
 const AFTER_LAST: u32 = 5;
@@ -218,6 +221,8 @@ impl<S: Send + Sync + 'static> Methods<S> {
             "/plugin.GRPCController/Shutdown" => {
                 let end = self.end;
                 unary(request, async move |_: Nothing| {
+                    // Terraform ends a process that takes longer than two seconds.
+                    let _closed = timeout(CLOSE_TIME, plugin.close()).await;
                     end.cancel();
                     Nothing {}
                 })

@@ -190,6 +190,30 @@ impl Resource<Session> for Address {
     async fn delete(&self, session: &Session, state: &Object) -> Result<(), Failed> {
         claims::release(session.client()?, state).await
     }
+
+    /// From terraform-provider-netaddr, when `netstead import netaddr` made a pool of the range: both call it by the last part of its
+    /// prefix.
+    fn move_from(&self, source_type: &str, state: &serde_json::Value) -> Option<Object> {
+        let text = |name: &str| state.get(name).and_then(serde_json::Value::as_str);
+        let range = match source_type {
+            "netaddr_address_ipv4" | "netaddr_address_mac" => text("range_id")?,
+            "netaddr_address_ipv4_v2" => text("found_in_range")?,
+            _ => return None,
+        };
+        let pool = netstead_providers::netaddr::pool_name(range)?;
+        let (name, address) = (text("name")?, text("address")?);
+        Some(
+            [
+                ("pool", pool.as_str()),
+                ("found_in_pool", pool.as_str()),
+                ("key", name),
+                ("address", address),
+                ("id", &format!("{pool}/{name}")),
+            ]
+            .map(|(name, value)| (name.to_owned(), value.into()))
+            .into(),
+        )
+    }
 }
 
 /// Changes names, labels and description of the claim in `prior`, which stays where it is.

@@ -11,5 +11,7 @@
 mod backends;
 mod docs;
 mod lifecycle;
+mod mirror;
+mod netaddr;
 mod server;
 mod socket;

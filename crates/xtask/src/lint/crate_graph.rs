@@ -35,7 +35,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "api",
         ],
     ),
-    ("terraform", &["model", "wire", "client"]),
+    ("terraform", &["model", "wire", "client", "providers"]),
     ("testkit", &[]),
     ("xtask", &[]),
 ];
