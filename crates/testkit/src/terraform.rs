@@ -59,6 +59,15 @@ impl Terraform {
         self.dir.path()
     }
 
+    /// Takes the provider from this filesystem mirror instead, as `terraform init` installs it.
+    pub fn use_mirror(&self, mirror: &Path) -> io::Result<()> {
+        let settings = format!(
+            "disable_checkpoint = true\nprovider_installation {{\n  filesystem_mirror {{\n    path = \"{}\"\n  }}\n}}\n",
+            mirror.display()
+        );
+        fs::write(self.dir.path().join("settings.tfrc"), settings)
+    }
+
     /// Every run gets this variable.
     pub fn set(&mut self, name: &str, value: &str) {
         self.variables.retain(|(one, _)| one != name);

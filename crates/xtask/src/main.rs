@@ -8,10 +8,12 @@
 //! - `fuzz`: random labels and rules for the parsers of `sources`.
 //! - `fixture`: a store of this version, for tests of later ones.
 //! - `image`: the container image.
+//! - `dist`: the Terraform provider for mirrors and registries.
 //!
 //! The fields of each `Options` are the flags; `cargo xtask TASK --help` shows them.
 
 mod bench;
+mod dist;
 mod documents;
 mod faults;
 mod fixture;
@@ -41,6 +43,7 @@ enum Task {
     Simulate(simulate::Options),
     Fixture(fixture::Options),
     Image(image::Options),
+    Dist(dist::Options),
 }
 
 fn main() -> ExitCode {
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         Task::Simulate(options) => simulate::simulate(&options),
         Task::Fixture(options) => fixture::fixture(&options),
         Task::Image(options) => image::image(&options),
+        Task::Dist(options) => dist::dist(&options),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
