@@ -118,6 +118,9 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
         Command::Import(cli::import::Import::ExternalDns(args)) => {
             return commands::import::external_dns(args).await.map(|()| Exit::Fine);
         }
+        Command::Import(cli::import::Import::Netaddr(args)) if !args.yes => {
+            return commands::import_netaddr::preview(args).await.map(|()| Exit::Fine);
+        }
         Command::Completions(args) => {
             return commands::completions_and_man::completions(args).map(|()| Exit::Fine);
         }
@@ -174,6 +177,9 @@ async fn dispatch_to_server(global: &Global, session: &Session, command: &Comman
         Command::Recover(args) => return commands::adopt_and_rollback::recover(context, args).await,
         Command::Clean(args) => return commands::adopt_and_rollback::clean(context, args).await,
         Command::Rollback(args) => return commands::adopt_and_rollback::rollback(context, args).await,
+        Command::Import(cli::import::Import::Netaddr(args)) => {
+            commands::import_netaddr::import(context, args).await?;
+        }
         Command::Pool(args) => commands::pool::pool(context, args).await?,
         Command::Claim(args) => return commands::claim::claim(context, args).await,
         Command::Release(args) => commands::release::release(context, args).await?,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Subcommand};
+use netstead_model::Ident;
 
 /// Make a configuration of another tool's settings
 #[derive(Debug, Subcommand)]
@@ -33,6 +34,15 @@ Examples:
   netstead import external-dns --kubeconfig ~/.kube/config --out netstead.toml
   netstead config check netstead.toml")]
     ExternalDns(ExternalDns),
+    /// Read ranges of terraform-provider-netaddr in an etcd, and make pools and claims of them
+    ///
+    /// Without --yes it only shows what it would make. The etcd is not changed. All of it may be done again: a claim that is there
+    /// stays as it is.
+    #[command(after_help = "\
+Examples:
+  netstead import netaddr --endpoints http://127.0.0.1:2379 --range /ranges/lan/
+  netstead import netaddr --endpoints etcd-1:2379 --cacert ca.pem --range /ranges/lan/ --pool office --yes")]
+    Netaddr(NetaddrImport),
     /// Read pipam's file, and write a netstead.toml
     ///
     /// TOML, YAML and JSON are read. What could not be carried over stands in it as a comment. Secrets in files stay where
@@ -89,4 +99,42 @@ pub(crate) struct ExternalDns {
     /// Where to write; a file that is there already stays [default: stdout]
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NetaddrImport {
+    /// Members of the etcd; one without `http://` means TLS
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "ETCDCTL_ENDPOINTS",
+        hide_env = true,
+        value_delimiter = ',',
+        required = true
+    )]
+    pub(crate) endpoints: Vec<String>,
+    /// The key prefix of a range, as `/ranges/lan/`; may be given more than once
+    #[arg(long, value_name = "PREFIX", required = true)]
+    pub(crate) range: Vec<String>,
+    /// The name of the pool [default: the last part of the prefix]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) pool: Option<Ident>,
+    /// A user of etcd
+    #[arg(long, value_name = "NAME", env = "ETCDCTL_USERNAME", hide_env = true)]
+    pub(crate) username: Option<String>,
+    /// The password of that user
+    #[arg(long, value_name = "TEXT", env = "ETCDCTL_PASSWORD", hide_env = true)]
+    pub(crate) password: Option<String>,
+    /// Certificates to trust instead of the machine's, PEM
+    #[arg(long, value_name = "FILE", env = "ETCDCTL_CACERT", hide_env = true)]
+    pub(crate) cacert: Option<PathBuf>,
+    /// A client certificate, PEM
+    #[arg(long, value_name = "FILE", env = "ETCDCTL_CERT", hide_env = true)]
+    pub(crate) cert: Option<PathBuf>,
+    /// The key of `--cert`, PEM
+    #[arg(long, value_name = "FILE", env = "ETCDCTL_KEY", hide_env = true)]
+    pub(crate) key: Option<PathBuf>,
+    /// Make the pools and claims
+    #[arg(long)]
+    pub(crate) yes: bool,
 }
