@@ -482,3 +482,26 @@ fn an_apply_that_is_killed_with_its_provider_is_taken_up_by_the_next_one() {
     assert_eq!(distinct(&bench), 300);
     assert!(bench.plan(0).contains("No changes."));
 }
+
+#[test]
+fn an_address_moves_from_its_range_into_a_pool_of_netstead() {
+    let Some(etcd) = Etcd::start(1) else { return };
+    let Some(mut server) = crate::server::Bench::start() else { return };
+    let endpoint = etcd.endpoints()[0].clone();
+    server.terraform.set("ETCDCTL_ENDPOINTS", &endpoint);
+    let mut original = NetaddrClient::connect(&endpoint).unwrap();
+    let (first, last) = (netaddr_ipv4([10, 0, 3, 50]), netaddr_ipv4([10, 0, 3, 60]));
+    assert!(original.create_range("/ranges/lan/", "ipv4", &first, &last).unwrap());
+    let before = "resource \"netaddr_address_ipv4\" \"web\" {\n  range_id = \"/ranges/lan/\"\n  name     = \"web-1\"\n}\n";
+    write(&server.terraform, before);
+    ran(&server.terraform, &["apply", "-auto-approve", "-no-color"], 0);
+    server.does(&format!("import netaddr --endpoints {endpoint} --range /ranges/lan/ --yes"));
+    let after = "moved {\n  from = netaddr_address_ipv4.web\n  to   = netstead_address.web\n}\n\
+                 resource \"netstead_address\" \"web\" {\n  provider = netaddr\n  pool     = \"lan\"\n  key      = \"web-1\"\n}\n\
+                 output \"web\" {\n  value = netstead_address.web.address\n}\n";
+    write(&server.terraform, after);
+    let said = ran(&server.terraform, &["apply", "-auto-approve", "-no-color"], 0);
+    assert!(said.contains("0 added, 0 changed, 0 destroyed"), "{said}");
+    assert_eq!(ran(&server.terraform, &["output", "-no-color", "-raw", "web"], 0), "10.0.3.50");
+    assert!(ran(&server.terraform, &["plan", "-no-color", "-detailed-exitcode"], 0).contains("No changes."));
+}
