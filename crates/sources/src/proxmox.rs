@@ -27,7 +27,7 @@ mod workload;
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     net::IpAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
     time::Duration,
 };
 
@@ -65,6 +65,8 @@ struct Shared {
     slow_lane: Arc<Semaphore>,
     /// Reads that a look waits for.
     waited_for: watch::Sender<usize>,
+    /// A look waits now.
+    is_waited_for: AtomicBool,
     /// Another look is likely to see something new.
     wake: Notify,
 }
@@ -96,6 +98,7 @@ impl Proxmox {
             learned: LearnedNetworks::default(),
             slow_lane: Arc::new(Semaphore::new(SLOW_AT_ONCE)),
             waited_for: watch::channel(0).0,
+            is_waited_for: AtomicBool::new(false),
             wake: Notify::new(),
         };
         Ok(Self { name: context.name.clone(), shared: Arc::new(shared), ip_map })

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
@@ -23,8 +23,8 @@ use super::{
 const AT_ONCE_OF_NODE: usize = 8;
 /// A guest whose agent takes longer is left to the slow lane.
 const SLOW: Duration = Duration::from_millis(750);
-/// How long a look waits for guests that are read.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a look waits for guests that are read. The rest is seen by the looks after it, which follow at once.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// How often the networks of the nodes are read.
 const NETWORKS_LIFE: Duration = Duration::from_mins(10);
 /// How soon they are read again when a node did not answer.
@@ -238,13 +238,15 @@ impl Shared {
                 guest.addresses_due = now.saturating_add(every.saturating_mul(share) / 1000 + every / 4);
             }
         }
-        if news && place.counted.is_none() {
+        // A look that waits for it shows it.
+        if news && (place.counted.is_none() || !self.is_waited_for.load(Ordering::Relaxed)) {
             self.wake.notify_one();
         }
         drop(place);
     }
 
     async fn wait_for_reads(&self) {
+        self.is_waited_for.store(true, Ordering::Relaxed);
         let mut waited_for = self.waited_for.subscribe();
         let all = async {
             while *waited_for.borrow_and_update() > 0 {
@@ -255,6 +257,7 @@ impl Shared {
             }
         };
         let _ = tokio::time::timeout(PATIENCE, all).await;
+        self.is_waited_for.store(false, Ordering::Relaxed);
     }
 
     /// Whether the filters let a guest through. One of an offline node is let through: little is known of it.

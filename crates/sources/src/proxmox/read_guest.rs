@@ -105,15 +105,15 @@ impl GuestQuery {
         Ok(answer.result)
     }
 
-    /// Addresses of its cards that EVPN learned.
-    async fn read_learned(&self, shared: &Shared, nics: &[Nic]) -> Vec<LearnedAddress> {
+    /// Addresses of its cards that EVPN learned; none if some cannot be read now.
+    async fn read_learned(&self, shared: &Shared, nics: &[Nic]) -> Option<Vec<LearnedAddress>> {
         let mut learned = Vec::new();
         for nic in nics {
             let (Some(vnet), Some(mac)) = (&nic.bridge, nic.mac) else { continue };
             if self.learning.contains(vnet) {
-                learned.extend(shared.learned.of(shared, &self.node, vnet, mac).await);
+                learned.extend(shared.learned.of(shared, &self.node, vnet, mac).await?);
             }
         }
-        learned
+        Some(learned)
     }
 }

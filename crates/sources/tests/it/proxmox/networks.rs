@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use netstead_model::{Report, Source};
-use netstead_testkit::{FakePve, PveAgent, PveGuest, PveVersion};
+use netstead_testkit::{FakePve, HttpFault, PveAgent, PveGuest, PveVersion};
 
 use super::{cluster, settings, shown, source};
 
@@ -95,11 +95,33 @@ async fn guests_of_one_vnet_share_the_list_that_evpn_learned() {
         let guest = PveGuest::machine(vmid, "pve1", &format!("m{vmid}"), "10.0.3.99/24");
         fake.add(guest.with("net0", net).without("agent"));
     }
-    let (source, _) = source(&settings(&fake, ""));
+    let (source, clock) = source(&settings(&fake, "address_interval = \"1h\""));
     let report = source.report().await;
     let wanted: Vec<String> =
         (101..111).map(|vmid| format!("{vmid}/{vmid:08x} m{vmid} 10.0.4.{vmid}")).collect();
     assert_eq!(shown(&report), wanted);
     let lists = fake.calls().into_iter().filter(|call| call.ends_with("/mac-vrf")).count();
     assert_eq!(lists, 1);
+    // Their configurations are read again, and their addresses are not due.
+    clock.advance(Duration::from_mins(11));
+    let report = source.report().await;
+    assert_eq!(fake.calls().into_iter().filter(|call| call.ends_with("/config")).count(), 10);
+    assert_eq!(shown(&report), wanted);
+    // A node that does not tell takes no address away, and one that says otherwise does.
+    let fault = HttpFault::status(500, None);
+    fake.entry(0).fail(0, 1, fault, |request| request.path.ends_with("/mac-vrf"));
+    clock.advance(Duration::from_mins(61));
+    fake.calls();
+    assert_eq!(shown(&source.report().await), wanted);
+    let known = fake.cluster().mac_vrf.clone();
+    fake.cluster().mac_vrf = known.into_iter().filter(|(_, mac, _)| !mac.ends_with("65")).collect();
+    let forgotten = async {
+        loop {
+            clock.advance(Duration::from_mins(61));
+            if shown(&source.report().await)[0] == "101/00000065 m101 " {
+                break;
+            }
+        }
+    };
+    assert!(tokio::time::timeout(Duration::from_secs(30), forgotten).await.is_ok());
 }

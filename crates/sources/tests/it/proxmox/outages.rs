@@ -35,6 +35,23 @@ async fn a_silent_agent_keeps_what_was_known_and_a_hung_one_delays_no_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_node_whose_agents_all_hang_delays_the_first_report_of_no_other() {
+    let fake = cluster();
+    for vmid in 101..301 {
+        let hung = PveGuest::machine(vmid, "pve2", &format!("h{vmid}"), "10.0.3.99/24");
+        fake.add(hung.with_agent(PveAgent::Hung));
+    }
+    fake.add(PveGuest::machine(301, "pve1", "web", "10.0.3.11/24"));
+    let (source, _) = source(&settings(&fake, ""));
+    // One after the other in eight places they would take twenty seconds.
+    let report = tokio::time::timeout(Duration::from_secs(9), source.report()).await;
+    let report = report.expect("hung agents hold the report up");
+    assert_eq!(shown(&report)[200], "301/0000012d web 10.0.3.11");
+    // Those that are moved aside later wake the source, so the next look need not wait for its time.
+    assert!(tokio::time::timeout(Duration::from_secs(20), source.changed()).await.is_ok());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_offline_node_makes_its_guests_unclear_and_removes_nothing() {
     let fake = cluster();
     fake.cluster().nodes.insert("pve3".into(), true);
