@@ -1,4 +1,4 @@
-//! Agents, nodes and credentials that fail: what was known stays, and nobody else waits.
+//! Agents, nodes and credentials that fail: what was known stays, and no other guest waits.
 
 use std::time::Duration;
 
