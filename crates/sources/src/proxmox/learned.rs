@@ -16,7 +16,9 @@ const LIFE: Duration = Duration::from_secs(10);
 
 /// The lists of all vnets, by node and vnet. A guest whose list is being read by another waits for that.
 #[derive(Debug, Default)]
-pub(super) struct LearnedNetworks(Mutex<HashMap<(String, String), Arc<tokio::sync::Mutex<LearnedList>>>>);
+pub(super) struct LearnedNetworks(Mutex<HashMap<(String, String), SharedList>>);
+
+type SharedList = Arc<tokio::sync::Mutex<LearnedList>>;
 
 /// The list of one vnet as one node shows it.
 #[derive(Debug, Default)]
