@@ -15,6 +15,7 @@ mod block;
 mod diagnose;
 mod guest;
 mod guest_config;
+mod learned;
 mod lenient;
 mod look;
 mod node_network;
@@ -26,7 +27,7 @@ mod workload;
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     net::IpAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
     time::Duration,
 };
 
@@ -38,7 +39,9 @@ use netstead_settings::{BuildContext, SettingsError};
 use tokio::sync::{Notify, Semaphore, watch};
 
 pub use self::settings::{GuestTarget, HostnameFrom, KIND, ProxmoxSettings};
-use self::{api::Api, guest::Guest, node_network::NodeNetworks, workload::Surroundings};
+use self::{
+    api::Api, guest::Guest, learned::LearnedNetworks, node_network::NodeNetworks, workload::Surroundings,
+};
 
 /// Guests whose agent hangs that are asked at once.
 const SLOW_AT_ONCE: usize = 16;
@@ -58,9 +61,12 @@ struct Shared {
     api: Api,
     clock: Arc<dyn Clock>,
     state: Mutex<State>,
+    learned: LearnedNetworks,
     slow_lane: Arc<Semaphore>,
     /// Reads that a look waits for.
     waited_for: watch::Sender<usize>,
+    /// A look waits now.
+    is_waited_for: AtomicBool,
     /// Another look is likely to see something new.
     wake: Notify,
 }
@@ -89,8 +95,10 @@ impl Proxmox {
             api,
             clock: Arc::clone(&context.clock),
             state: Mutex::default(),
+            learned: LearnedNetworks::default(),
             slow_lane: Arc::new(Semaphore::new(SLOW_AT_ONCE)),
             waited_for: watch::channel(0).0,
+            is_waited_for: AtomicBool::new(false),
             wake: Notify::new(),
         };
         Ok(Self { name: context.name.clone(), shared: Arc::new(shared), ip_map })

@@ -120,6 +120,13 @@ impl RealExternalDns {
         tool(EXTERNAL_DNS, "external-dns").map(|program| Self { program })
     }
 
+    /// A command that starts it, still without a source and a provider.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(["--metrics-address=127.0.0.1:0"]).env("NO_PROXY", "127.0.0.1");
+        command
+    }
+
     /// Synchronises once with the webhook provider at `url`. What it logs, and whether it ended well.
     pub fn once(&self, feed: &EndpointFeed, url: &str, more: &[&str]) -> io::Result<(bool, String)> {
         let output = Command::new(&self.program)

@@ -8,6 +8,7 @@ mod answers;
 mod guest;
 mod lists;
 mod rights;
+mod shapes;
 
 use std::{
     collections::BTreeMap,
@@ -61,6 +62,8 @@ pub struct PveCluster {
     pub refusal_delay: Duration,
     /// How long a hung agent takes.
     pub hang: Duration,
+    /// Nodes that are online and answer only after so long.
+    pub stalled: BTreeMap<String, Duration>,
     /// Every call, as `GET /path`, since [`PveCluster::calls`] was last called.
     calls: Vec<String>,
     logins: u32,
@@ -96,6 +99,7 @@ impl FakePve {
             tasks: Vec::new(),
             refusal_delay: Duration::from_secs(3),
             hang: Duration::from_secs(8),
+            stalled: BTreeMap::new(),
             calls: Vec::new(),
             logins: 0,
         };

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 
 use crate::{
-    go_servers::GoServers,
+    go_servers::{GoServers, provide_peers},
     needs,
     shell::{cargo, root, run},
 };
@@ -23,6 +23,10 @@ pub(crate) struct Options {
     /// Measure only this part of it, as the bench calls it.
     #[arg(long, value_name = "PART")]
     only: Option<String>,
+    /// Measure the same work of the tools that Netstead replaces too: external-dns, for `kubernetes`. It is built once (about
+    /// nine minutes of one core).
+    #[arg(long)]
+    peers: bool,
     /// Install what is missing without asking.
     #[arg(long)]
     yes: bool,
@@ -42,6 +46,8 @@ enum Bench {
     Docker,
     /// Kubernetes: from an Ingress to the answer for its name, and the memory of 5,000.
     Kubernetes,
+    /// Proxmox VE: calls, CPU and memory of 5,000 guests, and agents that hang.
+    Proxmox,
 }
 
 impl Bench {
@@ -53,6 +59,7 @@ impl Bench {
             Self::Stores => "stores",
             Self::Docker => "docker",
             Self::Kubernetes => "kubernetes",
+            Self::Proxmox => "proxmox",
         }
     }
 
@@ -65,6 +72,7 @@ impl Bench {
             Self::Stores => "bench --package netstead --bench stores --",
             Self::Docker => "bench --package netstead --bench docker --",
             Self::Kubernetes => "bench --package netstead --bench kubernetes --",
+            Self::Proxmox => "bench --package netstead --bench proxmox --",
         }
     }
 }
@@ -78,13 +86,25 @@ pub(crate) fn measure(options: &Options) -> Result<bool> {
         std::fs::create_dir_all(dir).with_context(|| format!("{} cannot be made", dir.display()))?;
     }
     match options.what {
-        Bench::Ledger => {}
+        Bench::Ledger | Bench::Proxmox => {}
         Bench::Names | Bench::Providers => needs::provide(needs::BENCH, options.yes)?,
         Bench::Stores => needs::provide(needs::STORES, options.yes)?,
         Bench::Docker => needs::provide(needs::DOCKER, options.yes)?,
-        Bench::Kubernetes => GoServers::prepare().wait(),
+        Bench::Kubernetes => {
+            GoServers::prepare().wait();
+            if options.peers {
+                needs::provide(needs::BENCH, options.yes)?;
+                provide_peers()?;
+            }
+        }
     }
     let mut bench = cargo(options.what.cargo());
     bench.arg("--json").arg(file);
+    if options.peers {
+        if !matches!(options.what, Bench::Kubernetes) {
+            bail!("only `bench kubernetes` has `--peers`");
+        }
+        bench.arg("--peers");
+    }
     run(bench.args(options.only.iter().flat_map(|part| ["--only", part])))
 }

@@ -2,11 +2,15 @@
 //! `cargo xtask bench kubernetes`: how long after an Ingress is made its name is answered for, and what 5,000 of them cost.
 //!
 //! The real binary with its usual settings looks at a real API server. The time begins before the call that makes the object, and
-//! ends with the first answer of the built-in nameserver.
+//! ends with the first answer of the built-in nameserver. With `--peers` the real external-dns does the same work beside it.
 
 #[allow(dead_code, reason = "other benches need more of it")]
 #[path = "../docker/answer.rs"]
 mod answer;
+mod peers;
+#[allow(dead_code, reason = "other benches need more of it")]
+#[path = "../shared/process_figures.rs"]
+mod process_figures;
 #[allow(dead_code, reason = "other benches need more of it")]
 #[path = "../shared/report.rs"]
 mod report;
@@ -18,9 +22,9 @@ use std::{
 };
 
 use netstead_model::{Clock as _, SystemClock};
-use netstead_testkit::{KubeApiServer, Process, free_port, wait_until};
+use netstead_testkit::{KubeApiServer, Process, free_port};
 
-use self::{answer::Waiter, report::Report};
+use self::{answer::Waiter, process_figures::settled_memory, report::Report};
 
 const SOON: Duration = Duration::from_mins(1);
 /// Ingresses that are there before anything is measured.
@@ -36,13 +40,17 @@ const MOST_MEMORY: f64 = 60.0;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
-    let mut json: Option<PathBuf> = None;
+    let (mut json, mut with_peers): (Option<PathBuf>, bool) = (None, false);
     while let Some(argument) = arguments.next() {
-        if argument == "--json" {
-            json = arguments.next().map(PathBuf::from);
-        } else {
-            eprintln!("error: `{argument}` is not known\nhint: --json FILE writes the figures");
-            return ExitCode::FAILURE;
+        match argument.as_str() {
+            "--json" => json = arguments.next().map(PathBuf::from),
+            "--peers" => with_peers = true,
+            _ => {
+                eprintln!(
+                    "error: `{argument}` is not known\nhint: --json FILE writes the figures, --peers measures external-dns too"
+                );
+                return ExitCode::FAILURE;
+            }
         }
     }
     let cluster = KubeApiServer::start(&[]);
@@ -50,7 +58,7 @@ fn main() -> ExitCode {
     let dir = tempfile::tempdir().expect("a directory");
     let dns = free_port().expect("a port");
     let mut report = Report::default();
-    let mut server = serve(dir.path(), &cluster, dns);
+    let mut server = serve(dir.path(), &cluster, dns, "");
     // The first object shows that the cluster is watched; what the server takes then is what it takes when idle.
     make(&cluster, dns, "first");
     let idle = settled_memory(&mut server);
@@ -84,10 +92,14 @@ fn main() -> ExitCode {
     server.wait(SOON).expect("an end");
     let again = Waiter::begin(dns, "alone0.bench.test");
     let begun = now();
-    let mut server = serve(dir.path(), &cluster, dns);
+    let mut server = serve(dir.path(), &cluster, dns, "");
     report.note("a start with all of them, until a name is answered", again.answered() - begun, "ms");
     let listed = settled_memory(&mut server);
     judge(&mut report, format!("memory of {PRESENT} Ingresses, by lists in pages"), listed - idle);
+    if with_peers {
+        drop(server);
+        peers::measure(&mut report, &cluster);
+    }
     report.finish(json.as_deref())
 }
 
@@ -95,11 +107,13 @@ fn judge(report: &mut Report, what: String, megabytes: f64) {
     report.judge(what, megabytes, "MB", "at most 60", megabytes <= MOST_MEMORY);
 }
 
-/// A server with its usual settings.
-fn serve(dir: &Path, cluster: &KubeApiServer, dns: u16) -> Process {
+/// A server with its usual settings, and `more` in its file.
+fn serve(dir: &Path, cluster: &KubeApiServer, dns: u16, more: &str) -> Process {
     let config = dir.join("netstead.toml");
-    let text =
-        format!("[source.k8s]\ntype = \"kubernetes\"\nkubeconfig = \"{}\"\n", cluster.kubeconfig().display());
+    let text = format!(
+        "[source.k8s]\ntype = \"kubernetes\"\nkubeconfig = \"{}\"\n{more}",
+        cluster.kubeconfig().display()
+    );
     std::fs::write(&config, text).expect("a file");
     let mut command = Command::new(env!("CARGO_BIN_EXE_netstead"));
     command.env("STATE_DIRECTORY", dir.join("state")).arg("run").arg("--config").arg(config);
@@ -115,7 +129,7 @@ fn make(cluster: &KubeApiServer, dns: u16, name: &str) -> f64 {
     let waiter = Waiter::begin(dns, &host);
     let body = serde_json::json!({
         "apiVersion": "networking.k8s.io/v1", "kind": "Ingress",
-        "metadata": { "name": name, "annotations": { "netstead.io/target": "198.51.100.7" } },
+        "metadata": { "name": name, "annotations": { "external-dns.alpha.kubernetes.io/target": "198.51.100.7" } },
         "spec": { "rules": [{ "host": host }] },
     });
     let begun = now();
@@ -127,24 +141,4 @@ fn make(cluster: &KubeApiServer, dns: u16, name: &str) -> f64 {
 #[expect(clippy::cast_precision_loss, reason = "a quarter of a microsecond is lost")]
 fn now() -> f64 {
     SystemClock.wall().as_nanosecond() as f64 / 1e6
-}
-
-/// The memory of a process, in megabytes, once it no longer changes much.
-fn settled_memory(server: &mut Process) -> f64 {
-    let mut before = 0.0;
-    let settled = wait_until(SOON, || {
-        std::thread::sleep(Duration::from_secs(2));
-        let now = memory(server.id());
-        let settled = (now - before).abs() < 1.0;
-        before = now;
-        settled.then_some(now)
-    });
-    settled.unwrap_or(before)
-}
-
-fn memory(id: u32) -> f64 {
-    let status = std::fs::read_to_string(format!("/proc/{id}/status")).expect("a running server");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its memory");
-    let kilobytes: f64 = line.trim().trim_end_matches("kB").trim().parse().expect("a number");
-    kilobytes / 1000.0
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use netstead_model::Span;
 
-use super::object::Stored;
+use super::{kinds::Body, object::Stored};
 use crate::dialects::{boolean, diagnostics::Diagnostics};
 
 /// Our own annotations.
@@ -114,8 +114,13 @@ pub(super) fn labels(
     labels.extend(object.labels.clone());
     let dnsweaver = |field: &str| object.annotations.get(&format!("{DNSWEAVER}{field}")).cloned();
     let external = |field: &str| external_dns(object, field).map(str::to_owned);
+    // As at external-dns: where a route points is said on its Gateway.
+    let of_gateway = matches!(object.body, Body::Route(_));
+    if of_gateway && external("target").is_some() {
+        notes.add("target: external-dns reads this annotation on the Gateway of a route, so on the route it is left out");
+    }
     for (ours, theirs) in [
-        ("target", dnsweaver("target").or_else(|| external("target"))),
+        ("target", dnsweaver("target").or_else(|| external("target").filter(|_| !of_gateway))),
         ("type", dnsweaver("record-type").or_else(|| external("record-type"))),
         ("ttl", dnsweaver("ttl").or_else(|| external("ttl")).map(|text| seconds(&text, notes))),
         ("proxied", dnsweaver("proxied").or_else(|| external("cloudflare-proxied"))),

@@ -169,12 +169,17 @@ impl Api {
         for number in (0..self.nodes.len()).map(|offset| (first + offset) % self.nodes.len()) {
             let Some(http) = self.nodes.get(number) else { continue };
             match self.ask(http, segments, limit).await {
+                // A proxy in front of this node says that the node does not answer.
+                Ok(reply) if matches!(reply.status.as_u16(), 502..=504) => {
+                    let error = self.judge(http, segments, &reply).err();
+                    failed = failed.or(error);
+                }
                 Ok(reply) => {
                     self.current.store(number, Ordering::Relaxed);
                     return self.judge(http, segments, &reply);
                 }
-                // An agent that hangs hangs behind every node.
-                Err(error @ ApiError::Lost(_)) if segments.contains(&"agent") => return Err(error),
+                // A guest or node that hangs hangs behind every node.
+                Err(error @ ApiError::Lost(_)) if segments.first() == Some(&"nodes") => return Err(error),
                 Err(error @ (ApiError::Unreachable(_) | ApiError::Lost(_))) => {
                     let _ = failed.get_or_insert(error);
                 }

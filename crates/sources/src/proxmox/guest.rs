@@ -78,7 +78,8 @@ pub(super) struct GuestReading {
     pub(super) config: Option<Result<GuestConfig, ApiError>>,
     pub(super) hostname: Option<String>,
     pub(super) interfaces: Option<Result<Vec<GuestInterface>, ApiError>>,
-    pub(super) learned: Vec<LearnedAddress>,
+    /// None if they were not asked for, or cannot be read now.
+    pub(super) learned: Option<Vec<LearnedAddress>>,
 }
 
 impl Guest {
@@ -169,7 +170,7 @@ impl Guest {
                 (self.interfaces, self.learned) = (interfaces, Vec::new());
             }
             Some(Err(error)) => {
-                self.learned = reading.learned;
+                self.learned = reading.learned.unwrap_or_else(|| std::mem::take(&mut self.learned));
                 match error {
                     ApiError::AgentOff => {
                         self.asked = Asked::Off("no guest agent is configured".into());
@@ -187,7 +188,8 @@ impl Guest {
                     }
                 }
             }
-            None => self.learned = reading.learned,
+            // Its configuration alone was read: its addresses stay.
+            None => {}
         }
         if !self.is_name_settled() {
             self.addresses_due = now;

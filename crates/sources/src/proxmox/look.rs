@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
@@ -23,10 +23,14 @@ use super::{
 const AT_ONCE_OF_NODE: usize = 8;
 /// A guest whose agent takes longer is left to the slow lane.
 const SLOW: Duration = Duration::from_millis(750);
-/// How long a look waits for guests that are read.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a look waits for guests that are read. The rest is seen by the looks after it, which follow at once.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// How often the networks of the nodes are read.
 const NETWORKS_LIFE: Duration = Duration::from_mins(10);
+/// How soon they are read again when a node did not answer.
+const NETWORKS_PAUSE: Duration = Duration::from_mins(1);
+/// A look no longer waits once no read has ended for so long: a node that hangs delays the guests of no other.
+const STALL: Duration = Duration::from_secs(3);
 
 /// Parts that a look could not see, for people.
 pub(super) type Doubts = Vec<String>;
@@ -119,7 +123,7 @@ impl Shared {
         (!hidden.is_empty()).then_some(text)
     }
 
-    async fn refresh_networks(&self, online: &[String]) {
+    async fn refresh_networks(self: &Arc<Self>, online: &[String]) {
         let now = self.clock.monotonic();
         let due = {
             let state = self.state();
@@ -128,12 +132,29 @@ impl Shared {
         if !due {
             return;
         }
-        let networks = NodeNetworks::read(&self.api, online).await;
-        let mut state = self.state();
-        state.networks = Arc::new(networks);
-        state.networks_of = online.to_vec();
-        state.networks_due = now.saturating_add(NETWORKS_LIFE);
-        state.guests.values_mut().for_each(|guest| guest.workload = None);
+        let is_first = {
+            let mut state = self.state();
+            state.networks_due = now.saturating_add(NETWORKS_PAUSE);
+            let before = std::mem::replace(&mut state.networks_of, online.to_vec());
+            before.is_empty()
+        };
+        let (shared, online) = (Arc::clone(self), online.to_vec());
+        let read = async move {
+            let before = Arc::clone(&shared.state().networks);
+            let networks = NodeNetworks::read(&shared, &online, &before).await;
+            let mut state = shared.state();
+            if networks.is_complete {
+                state.networks_due = now.saturating_add(NETWORKS_LIFE);
+            }
+            state.networks = Arc::new(networks);
+            state.guests.values_mut().for_each(|guest| guest.workload = None);
+        };
+        // Later it goes on by itself: a node that hangs delays no look.
+        if is_first {
+            read.await;
+        } else {
+            drop(tokio::spawn(read));
+        }
     }
 
     /// The reads that are due; their guests are busy from now on.
@@ -191,7 +212,7 @@ impl Shared {
         };
         let (mut reading, config) = query.read_config(&self.api).await;
         if let Some(config) = config {
-            let ask = query.read_addresses(&self.api, &config, &mut reading);
+            let ask = query.read_addresses(self, &config, &mut reading);
             let mut ask = std::pin::pin!(ask);
             let in_time = tokio::time::timeout(SLOW, &mut ask).await;
             if in_time.is_err() {
@@ -217,16 +238,26 @@ impl Shared {
                 guest.addresses_due = now.saturating_add(every.saturating_mul(share) / 1000 + every / 4);
             }
         }
-        if news && place.counted.is_none() {
+        // A look that waits for it shows it.
+        if news && (place.counted.is_none() || !self.is_waited_for.load(Ordering::Relaxed)) {
             self.wake.notify_one();
         }
         drop(place);
     }
 
     async fn wait_for_reads(&self) {
+        self.is_waited_for.store(true, Ordering::Relaxed);
         let mut waited_for = self.waited_for.subscribe();
-        let all = waited_for.wait_for(|count| *count == 0);
+        let all = async {
+            while *waited_for.borrow_and_update() > 0 {
+                let ended = tokio::time::timeout(STALL, waited_for.changed()).await;
+                if !matches!(ended, Ok(Ok(()))) {
+                    break;
+                }
+            }
+        };
         let _ = tokio::time::timeout(PATIENCE, all).await;
+        self.is_waited_for.store(false, Ordering::Relaxed);
     }
 
     /// Whether the filters let a guest through. One of an offline node is let through: little is known of it.

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
+    Shared,
     api::{Api, ApiError},
     guest::{GuestKind, GuestReading},
     guest_config::{GuestConfig, Nic},
@@ -56,10 +57,16 @@ impl GuestQuery {
     }
 
     /// Asks the guest itself.
-    pub(super) async fn read_addresses(&self, api: &Api, config: &GuestConfig, reading: &mut GuestReading) {
+    pub(super) async fn read_addresses(
+        &self,
+        shared: &Shared,
+        config: &GuestConfig,
+        reading: &mut GuestReading,
+    ) {
         if !self.running || !self.addresses {
             return;
         }
+        let api = &shared.api;
         let id = self.vmid.to_string();
         let interfaces = match self.kind {
             GuestKind::Container => {
@@ -79,7 +86,7 @@ impl GuestQuery {
             }
         };
         if interfaces.is_err() {
-            reading.learned = self.read_learned(api, &config.nics).await;
+            reading.learned = self.read_learned(shared, &config.nics).await;
         }
         reading.interfaces = Some(interfaces);
     }
@@ -98,20 +105,15 @@ impl GuestQuery {
         Ok(answer.result)
     }
 
-    /// Addresses of its cards that EVPN learned.
-    async fn read_learned(&self, api: &Api, nics: &[Nic]) -> Vec<LearnedAddress> {
+    /// Addresses of its cards that EVPN learned; none if some cannot be read now.
+    async fn read_learned(&self, shared: &Shared, nics: &[Nic]) -> Option<Vec<LearnedAddress>> {
         let mut learned = Vec::new();
-        for vnet in nics.iter().filter_map(|nic| nic.bridge.as_ref()) {
-            if !self.learning.contains(vnet) {
-                continue;
+        for nic in nics {
+            let (Some(vnet), Some(mac)) = (&nic.bridge, nic.mac) else { continue };
+            if self.learning.contains(vnet) {
+                learned.extend(shared.learned.of(shared, &self.node, vnet, mac).await?);
             }
-            let found = api.get::<Value>(&["nodes", &self.node, "sdn", "vnets", vnet, "mac-vrf"]).await;
-            let own = |one: &LearnedAddress| {
-                let mac = one.mac.as_deref().and_then(super::guest_config::mac_of);
-                mac.is_some() && nics.iter().any(|nic| nic.mac == mac)
-            };
-            learned.extend(list_of::<LearnedAddress>(found.unwrap_or_default()).into_iter().filter(own));
         }
-        learned
+        Some(learned)
     }
 }

@@ -91,6 +91,9 @@ pub(super) struct GuestAddress {
 pub(super) struct NodeInterface {
     #[serde(deserialize_with = "lenient::text")]
     pub(super) iface: Option<String>,
+    /// `bridge`, `vlan`, `OVSPort` and so on.
+    #[serde(rename = "type", deserialize_with = "lenient::text")]
+    pub(super) kind: Option<String>,
     #[serde(deserialize_with = "lenient::text")]
     pub(super) bridge_ports: Option<String>,
     #[serde(rename = "vlan-id", deserialize_with = "lenient::number")]

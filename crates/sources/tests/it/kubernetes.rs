@@ -1,5 +1,6 @@
 //! A real API server, and what is made of its objects.
 
+mod matrix;
 mod reporting;
 mod safety;
 mod scenarios;

@@ -1,11 +1,15 @@
 //! A Proxmox VE cluster that only pretends, and what is made of it.
 
-use std::{collections::BTreeMap, fmt::Write as _, sync::Arc, time::Duration};
+mod networks;
+mod outages;
+mod scale;
+
+use std::{fmt::Write as _, sync::Arc, time::Duration};
 
 use netstead_model::{Content, ManualClock, Report, Source, View, Workload};
 use netstead_settings::{BuildContext, Configured as _, Problems, Section, Settings as _};
 use netstead_sources::{contract, proxmox::ProxmoxSettings};
-use netstead_testkit::{FakePve, PveAgent, PveGuest, PveInterface, PveRights, PveVersion};
+use netstead_testkit::{FakePve, PveGuest, PveInterface, PveRights, PveVersion};
 
 /// The keys of a source that reads `fake`, with `more` behind them.
 fn settings(fake: &FakePve, more: &str) -> ProxmoxSettings {
@@ -165,56 +169,6 @@ async fn a_migrated_guest_stays_the_same_and_a_reused_number_does_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_silent_agent_keeps_what_was_known_and_a_hung_one_delays_no_other() {
-    let fake = cluster();
-    fake.cluster().hang = Duration::from_secs(4);
-    for vmid in 101..110 {
-        fake.add(PveGuest::machine(vmid, "pve1", &format!("m{vmid}"), &format!("10.0.3.{}/24", vmid - 90)));
-    }
-    for vmid in 120..140 {
-        fake.add(
-            PveGuest::machine(vmid, "pve1", &format!("h{vmid}"), "10.0.3.99/24").with_agent(PveAgent::Hung),
-        );
-    }
-    let (source, clock) = source(&settings(&fake, ""));
-    // One after the other they would take a minute.
-    let report = tokio::time::timeout(Duration::from_secs(12), source.report()).await;
-    let report = report.expect("hung agents hold the report up");
-    let clear = report.workloads().into_iter().filter(|one| !one.unclear).count();
-    assert_eq!((report.view(), clear, report.workloads().len()), (View::Complete, 9, 29));
-    fake.change(101, |guest| guest.agent = PveAgent::Silent);
-    clock.advance(Duration::from_mins(2));
-    let report = source.report().await;
-    assert_eq!(shown(&report)[0], "101/00000065 m101 10.0.3.11 ?");
-    let told = "its addresses cannot be read, and those known last are kept: QEMU guest agent is not running";
-    assert_eq!(report.workloads()[0].why_not, [told]);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_offline_node_makes_its_guests_unclear_and_removes_nothing() {
-    let fake = cluster();
-    fake.cluster().nodes.insert("pve3".into(), true);
-    fake.add(PveGuest::machine(101, "pve1", "web", "10.0.3.11/24"));
-    fake.add(PveGuest::machine(102, "pve2", "db", "10.0.3.12/24"));
-    let (first, _) = source(&settings(&fake, ""));
-    first.report().await;
-    fake.cluster().nodes.insert("pve2".into(), false);
-    let report = first.report().await;
-    let wanted = ["101/00000065 web 10.0.3.11", "102/00000066 db 10.0.3.12 ?"];
-    assert_eq!((report.view(), shown(&report)), (View::Complete, wanted.map(str::to_owned).to_vec()));
-    assert_eq!(why(&report), ["node `pve2` is offline, so its names stay as they are"]);
-    // Another process that never saw the guest: it has the id that the engine remembers.
-    let (second, _) = source(&settings(&fake, ""));
-    second.remember(vec!["102/00000066".parse().unwrap()]);
-    assert_eq!(shown(&second.report().await), ["101/00000065 web 10.0.3.11", "102/00000066 -  ?"]);
-    // Without a majority nothing is certain.
-    fake.cluster().quorate = false;
-    fake.cluster().nodes.insert("pve3".into(), false);
-    let reason = "the cluster has no quorum: 1 of 3 nodes are online".to_owned();
-    assert_eq!(first.report().await.view(), View::Partial { reason });
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_token_that_sees_nothing_is_partial_and_the_doctor_names_the_privilege() {
     let fake = cluster();
     fake.add(PveGuest::machine(101, "pve1", "web", "10.0.3.11/24"));
@@ -239,81 +193,6 @@ async fn a_token_that_sees_nothing_is_partial_and_the_doctor_names_the_privilege
     let (source, _) = self::source(&settings(&old, ""));
     let told = source.diagnose().await;
     assert!(told[1].text.starts_with("`VM.Monitor` on `/vms` is missing"), "{told:?}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn wrong_credentials_are_tried_once_a_minute() {
-    let fake = cluster();
-    let (source, clock) = source(&settings(&fake, ""));
-    fake.cluster().tokens.clear();
-    contract::admits_what_it_cannot_see(&*source).await;
-    source.report().await;
-    assert_eq!(fake.calls().len(), 1);
-    clock.advance(Duration::from_secs(61));
-    let reason = format!("{} refuses these credentials: Authentication failed!", fake.url());
-    assert_eq!(source.report().await.view(), View::Failed { reason });
-    assert_eq!(fake.calls().len(), 1);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_user_logs_in_again_when_the_ticket_ends_and_another_node_takes_over() {
-    let mut fake = cluster();
-    fake.add(PveGuest::container(201, "pve1", "dns1", "10.0.3.53/24"));
-    fake.cluster().users.insert("root@pam".into(), ("hunter2".into(), PveRights::reader(PveVersion::Nine)));
-    let second = fake.add_entry();
-    let text = format!(
-        "url = [\"{}\", \"{}\"]\nuser = \"root@pam\"\npassword = \"hunter2\"\n",
-        fake.url(),
-        fake.entry(second).url()
-    );
-    let (source, _) = source(&read(&text));
-    assert_eq!(shown(&source.report().await), ["201/bc24110000c9 dns1 10.0.3.53"]);
-    fake.cluster().tickets.clear();
-    assert_eq!(source.report().await.view(), View::Complete);
-    fake.entry(0).stop();
-    assert_eq!(source.report().await.view(), View::Complete);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn addresses_come_from_elsewhere_when_there_is_no_agent() {
-    let fake = cluster();
-    let bare = |vmid: u32, name: &str| PveGuest::machine(vmid, "pve1", name, "10.0.3.99/24").without("agent");
-    fake.add(bare(101, "cloud").with("ipconfig0", "ip=10.0.3.11/24,gw=10.0.3.1,ip6=auto"));
-    fake.add(bare(102, "evpn").with("net0", "virtio=BC:24:11:00:00:66,bridge=vnet1"));
-    fake.add(PveGuest::machine(103, "pve1", "blocked", "10.0.3.99/24").with_agent(PveAgent::Blocked));
-    {
-        let mut cluster = fake.cluster();
-        cluster.zones.insert("z1".into(), "evpn".into());
-        cluster.vnets.insert("vnet1".into(), ("z1".into(), Some(400)));
-        cluster.mac_vrf.push(("vnet1".into(), "bc:24:11:00:00:66".into(), "10.0.4.12".into()));
-    }
-    let (source, _) = source(&settings(&fake, ""));
-    let report = source.report().await;
-    let wanted = ["101/00000065 cloud 10.0.3.11", "102/00000066 evpn 10.0.4.12", "103/00000067 blocked "];
-    assert_eq!(shown(&report), wanted);
-    assert_eq!(report.workloads()[1].interfaces[0].vlan, Some(400));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_vlan_of_a_card_is_found_on_either_release() {
-    for version in [PveVersion::Eight, PveVersion::Nine] {
-        let fake = FakePve::start(version, &["pve1"]);
-        let on = |vmid: u32, net: &str| {
-            let mac = format!("BC:24:11:00:00:{vmid:02X}");
-            PveGuest::machine(vmid, "pve1", &format!("m{vmid}"), "10.0.3.9/24")
-                .with("net0", format!("virtio={mac},{net}"))
-        };
-        fake.add(on(101, "bridge=vmbr0,tag=20"));
-        fake.add(on(102, "bridge=vmbr0"));
-        fake.add(on(103, "bridge=vmbr100"));
-        fake.add(on(104, "bridge=ovs1"));
-        let (source, _) = source(&settings(&fake, ""));
-        let report = source.report().await;
-        let vlans: BTreeMap<String, Option<u16>> =
-            report.workloads().into_iter().map(|one| (one.name.clone(), one.interfaces[0].vlan)).collect();
-        let wanted = [("m101", Some(20)), ("m102", None), ("m103", Some(100)), ("m104", Some(300))];
-        assert_eq!(vlans, wanted.map(|(name, vlan)| (name.to_owned(), vlan)).into());
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{PveAgent, PveCluster, PveGuest, PveGuestKind, PveRights, PveVersion};
+use super::{PveAgent, PveCluster, PveGuest, PveGuestKind, PveRights, PveVersion, shapes};
 use crate::{HttpRequest, HttpResponse};
 
 /// An answer, and how long it takes.
@@ -34,7 +34,14 @@ impl PveCluster {
             return at_once(not_implemented(request, path));
         }
         let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
-        self.get(&segments, request, &rights).unwrap_or_else(|| at_once(not_implemented(request, path)))
+        let Some((answer, delay)) = self.get(&segments, request, &rights) else {
+            return at_once(not_implemented(request, path));
+        };
+        let stalled = match segments[..] {
+            ["nodes", node, ..] => self.stalled.get(node).copied(),
+            _ => None,
+        };
+        (checked(path, answer), delay.max(stalled.unwrap_or_default()))
     }
 
     fn login(&mut self, request: &HttpRequest) -> Answer {
@@ -69,6 +76,14 @@ impl PveCluster {
     }
 
     fn get(&self, path: &[&str], request: &HttpRequest, rights: &PveRights) -> Option<Answer> {
+        if let Some((name, _)) = request.query.first() {
+            // A filter hides the networks of 9.1, and no call that is made has a parameter.
+            let text = json!({ "data": null, "message": "Parameter verification failed.\n", "errors": {
+                (name.as_str()): "property is not defined in schema and the schema does not allow additional properties",
+            } });
+            let answer = HttpResponse::json(400, text.to_string()).reason("Parameter verification failed.");
+            return Some((answer.header("connection", "close"), Duration::ZERO));
+        }
         let at_once = |value: Value| Some((data_of(&value), Duration::ZERO));
         let nine = self.version == PveVersion::Nine;
         match path {
@@ -78,11 +93,7 @@ impl PveCluster {
             }
             ["access", "permissions"] => at_once(rights.shown()),
             ["nodes"] => at_once(self.node_list()),
-            ["cluster", "resources"] => {
-                // A filter hides the networks, and the source must not use one.
-                let _ = request.parameter("type");
-                at_once(self.resources(rights))
-            }
+            ["cluster", "resources"] => at_once(self.resources(rights)),
             ["cluster", "status"] => match need(rights, "/", "Sys.Audit") {
                 Some(refusal) => Some(refusal),
                 None => at_once(self.status()),
@@ -198,6 +209,18 @@ impl PveCluster {
             _ => return None,
         };
         Some((data_of(&json!({ "result": result })), Duration::ZERO))
+    }
+}
+
+/// The answer, or one that says why it has not the form of Proxmox VE.
+fn checked(path: &str, answer: HttpResponse) -> HttpResponse {
+    if answer.status != 200 {
+        return answer;
+    }
+    let body: Value = serde_json::from_str(&answer.body).unwrap_or_default();
+    match shapes::wrong(path, body.get("data").unwrap_or(&Value::Null)) {
+        Some(why) => refused(500, &why),
+        None => answer,
     }
 }
 

@@ -145,7 +145,7 @@ impl PveCluster {
     }
 }
 
-/// One bridge on a NIC, one on a VLAN of that NIC.
+/// One bridge on a NIC, one on a VLAN of that NIC, one of Open vSwitch on a tagged port, and one with an interface of the node.
 pub(super) fn plain_network() -> Vec<Value> {
     vec![
         json!({ "iface": "eno1", "type": "eth", "method": "manual", "active": 1, "exists": 1 }),
@@ -154,5 +154,7 @@ pub(super) fn plain_network() -> Vec<Value> {
         json!({ "iface": "vmbr100", "type": "bridge", "bridge_ports": "eno1.100", "active": 1 }),
         json!({ "iface": "ovs1", "type": "OVSBridge", "ovs_ports": "ovsport", "active": 1 }),
         json!({ "iface": "ovsport", "type": "OVSPort", "ovs_bridge": "ovs1", "ovs_tag": "300", "active": 1 }),
+        json!({ "iface": "ovs2", "type": "OVSBridge", "ovs_ports": "host50 eno2", "active": 1 }),
+        json!({ "iface": "host50", "type": "OVSIntPort", "ovs_bridge": "ovs2", "ovs_tag": 50, "active": 1 }),
     ]
 }
