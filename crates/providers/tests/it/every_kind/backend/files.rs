@@ -24,18 +24,16 @@ fn known_sshd() -> Option<Sshd> {
 fn hide(path: &Path) {
     let was_dir = path.is_dir();
     fs::rename(path, path.with_extension("aside")).unwrap();
-    if was_dir { fs::write(path, "").unwrap() } else { fs::create_dir(path).unwrap() }
+    let put = if was_dir { fs::write(path, "") } else { fs::create_dir(path) };
+    put.unwrap();
 }
 
 /// Takes that away again.
 fn show(path: &Path) {
     let aside = path.with_extension("aside");
     if aside.exists() {
-        if path.is_dir() {
-            fs::remove_dir(path).unwrap()
-        } else {
-            fs::remove_file(path).unwrap()
-        }
+        let removed = if path.is_dir() { fs::remove_dir(path) } else { fs::remove_file(path) };
+        removed.unwrap();
         fs::rename(aside, path).unwrap();
     }
 }
