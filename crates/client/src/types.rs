@@ -51,7 +51,7 @@ pub use self::{
     kind_name::{ProviderKind, SourceKind},
     plan::{
         ApplyInput, ApplyOutput, BlockedOutput, ChangeOutput, ConfigProblem, DriftOutput, KeptOutput,
-        PlanOutput, WhatIfInput, WhatIfOutput,
+        PlanOutput, RefusedOutput, WhatIfInput, WhatIfOutput,
     },
     pool::{PoolInput, PoolOutput, ReservationInput, ReservationOutput, Usage},
     problem::Problem,

@@ -265,6 +265,7 @@ impl Worker<DnsPass> {
         let work = move || {
             let mut wanted = desired(&inventory, &settings, &domains, &zones, &owned, now);
             wanted.adjust(|set| provider.adjust(set));
+            wanted.refuse(&settings.provider, &owned, |name, data| provider.cannot_hold(name, data));
             wanted
         };
         blocking(work).await

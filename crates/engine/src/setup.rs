@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use netstead_ledger::Ledger;
-use netstead_model::{DnsProvider, Ident, IpamProvider, Marks, RecordData, Source};
+use netstead_model::{DnsProvider, Ident, IpamProvider, Source};
 use netstead_plan::{Digest, Domains, Settings, SourceRules, ipam::IpamSettings};
 
 use crate::Observer;
@@ -109,20 +109,8 @@ impl ProviderSetup {
 
     /// The settings as far as the server can follow them.
     pub(crate) fn effective(&self) -> Settings {
-        let can = self.provider.capabilities();
-        let mut settings = self.settings.clone();
-        settings.marks &= can.marks != Marks::None;
-        settings.proxies = can.proxies;
-        settings.one_value = can.one_value;
-        settings.companion = can.companion.map(RecordData::Https);
+        let mut settings = self.settings.clone().within(&self.provider.capabilities());
         settings.lone_zones |= self.provider.makes_zones();
-        let both: Vec<_> = settings.types.iter().copied().filter(|kind| can.types.contains(kind)).collect();
-        if settings.types.is_empty() {
-            settings.types = can.types;
-        } else if !both.is_empty() {
-            // An empty list would mean every type.
-            settings.types = both;
-        }
         settings
     }
 

@@ -135,6 +135,13 @@ pub trait DnsProvider: Send + Sync + std::fmt::Debug {
         set
     }
 
+    /// Why the server can never hold this value, as far as that is known without asking it. The plan then refuses the value. Types
+    /// that are not in the capabilities are refused anyway.
+    fn cannot_hold(&self, name: &Name, data: &RecordData) -> Option<String> {
+        let _ = data;
+        (name.is_wildcard() && !self.capabilities().wildcards).then(|| "it knows no wildcards".to_owned())
+    }
+
     /// Epoch and generation of the newest write with this `owner` that the server knows of in `zone`. None where it keeps
     /// no fence, or has none yet. A store that was restored learns from it where to go on.
     async fn fence(&self, _zone: &Name, _owner: &str) -> Result<Option<(u64, u64)>, ProviderError> {

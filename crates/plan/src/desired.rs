@@ -101,9 +101,58 @@ pub struct WhyNot {
     /// Whether a rule refuses it, or another party has the name: the workload shows the reason, too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub refused: bool,
+    /// Whether the server cannot hold it: the plan says so, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unheld: bool,
 }
 
 impl Desired {
+    /// Leaves out the values that the server cannot hold, with the reason that `cannot` gives.
+    ///
+    /// A value that would take the place of one of ours stays: the server refuses it then, and the old one is not removed for it.
+    pub fn refuse(
+        &mut self,
+        provider: &Ident,
+        owned: &Owned,
+        cannot: impl Fn(&Name, &RecordData) -> Option<String>,
+    ) {
+        let mut refused: BTreeMap<Name, BTreeMap<RecordData, String>> = BTreeMap::new();
+        for set in &self.sets {
+            for value in &set.values {
+                if let Some(why) = cannot(&set.name, &value.data)
+                    && !owned.of(&set.name).iter().any(|own| own.data.kind() == set.kind)
+                {
+                    refused.entry(set.name.clone()).or_default().insert(value.data.clone(), why);
+                }
+            }
+        }
+        refused.retain(|name, values| {
+            let rest = self.of(name).iter().flat_map(|set| &set.values);
+            owned.of(name).is_empty() || rest.into_iter().any(|value| !values.contains_key(&value.data))
+        });
+        if refused.is_empty() {
+            return;
+        }
+        for set in &mut self.sets {
+            let Some(values) = refused.get(&set.name) else { continue };
+            let (name, why_not) = (&set.name, &mut self.why_not);
+            set.values.retain(|value| {
+                let Some(why) = values.get(&value.data) else { return true };
+                why_not.extend(value.reasons.iter().map(|reason| WhyNot {
+                    source: reason.source.clone(),
+                    workload: reason.workload.clone(),
+                    name: Some(name.clone()),
+                    why: format!("`{provider}` cannot hold {} {}: {why}", set.kind, value.data),
+                    refused: false,
+                    unheld: true,
+                }));
+                false
+            });
+        }
+        self.sets.retain(|set| !set.values.is_empty());
+        self.why_not.sort();
+    }
+
     /// Gives every value the form the server will give it, so that this never shows as drift.
     pub fn adjust(&mut self, adjust: impl Fn(RecordSet) -> RecordSet) {
         for set in &mut self.sets {

@@ -24,7 +24,7 @@ use self::{
 };
 use crate::{
     Actual, Blocked, Desired, Digest, Drift, DriftKind, Guard, Kept, Now, Owned, OwnedValue, Parked, Plan,
-    Settings,
+    Refused, Settings, WhyNot,
 };
 
 /// All that a plan is made of.
@@ -120,8 +120,16 @@ pub fn diff(input: &Input<'_>) -> Plan {
         kept: notes.kept,
         drift: notes.drift,
         restated: notes.restated,
+        refused: if input.clean { Vec::new() } else { refused(input.desired) },
         forgotten: notes.forgotten,
     }
+}
+
+/// The records that the server cannot hold, each once.
+fn refused(desired: &Desired) -> Vec<Refused> {
+    let unheld = desired.why_not.iter().filter(|one| one.unheld);
+    let refused = |one: &WhyNot| Some(Refused { name: one.name.clone()?, why: one.why.clone() });
+    unheld.filter_map(refused).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// Every name that is desired or ours, in order.

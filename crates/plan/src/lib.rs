@@ -58,7 +58,7 @@ pub use now::Now;
 pub use owned::{Origin, Owned, OwnedValue};
 pub use ownership::{Intent, record_intent, record_outcome};
 pub use plan::{
-    Blocked, Drift, DriftKind, Kept, Line, Parked, ParkedChange, Plan, ShownPlan, Sign, Step, wrap,
+    Blocked, Drift, DriftKind, Kept, Line, Parked, ParkedChange, Plan, Refused, ShownPlan, Sign, Step, wrap,
 };
 pub use removal_cause::Cause;
 pub use rollback::{Past, rollback};

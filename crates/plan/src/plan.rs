@@ -36,6 +36,9 @@ pub struct Plan {
     /// Values whose reasons changed while the server stays as it is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restated: Vec<(Name, OwnedValue)>,
+    /// Records that the server cannot hold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<Refused>,
     /// Values of ours that are gone from the server and that no workload wants.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub forgotten: Vec<(Name, RecordData)>,
@@ -59,6 +62,7 @@ impl Plan {
         self.kept.retain(|kept| shown(&kept.name));
         self.drift.retain(|drift| shown(&drift.name));
         self.restated.retain(|(name, _)| shown(name));
+        self.refused.retain(|refused| shown(&refused.name));
         self.forgotten.retain(|(name, _)| shown(name));
         self
     }
@@ -132,6 +136,14 @@ pub struct ParkedChange {
     pub lines: Vec<Line>,
     /// Which guard: the end of the sentence "parked because".
     pub guard: Arc<str>,
+}
+
+/// A record that is not written, because the server cannot hold it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Refused {
+    pub name: Name,
+    /// One sentence without its full stop.
+    pub why: String,
 }
 
 /// A name where nothing is written, because of what stands there.

@@ -2,7 +2,7 @@
 
 mod domain_match;
 
-use netstead_model::{Address, Ident, Name, OwnerId, RecordData, RecordType, Span};
+use netstead_model::{Address, Capabilities, Ident, Marks, Name, OwnerId, RecordData, RecordType, Span};
 use serde::{Deserialize, Serialize};
 
 pub use self::domain_match::DomainMatch;
@@ -82,6 +82,9 @@ pub struct Settings {
     /// The HTTPS record that stands beside every A and AAAA, unless another one is asked for or there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub companion: Option<RecordData>,
+    /// Types that the server itself cannot hold, whatever `types` says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unheld: Vec<RecordType>,
 }
 
 impl Settings {
@@ -113,7 +116,26 @@ impl Settings {
             group: None,
             one_value: false,
             companion: None,
+            unheld: Vec::new(),
         }
+    }
+
+    /// The settings as far as a server with these abilities can follow them.
+    #[must_use]
+    pub fn within(mut self, can: &Capabilities) -> Self {
+        self.marks &= can.marks != Marks::None;
+        (self.proxies, self.one_value) = (can.proxies, can.one_value);
+        self.companion = can.companion.clone().map(RecordData::Https);
+        let holds = |kind: &RecordType| can.types.contains(kind);
+        self.unheld = RecordType::ALL.into_iter().filter(|kind| !holds(kind)).collect();
+        let both: Vec<_> = self.types.iter().copied().filter(holds).collect();
+        if self.types.is_empty() {
+            self.types.clone_from(&can.types);
+        } else if !both.is_empty() {
+            // An empty list would mean every type.
+            self.types = both;
+        }
+        self
     }
 
     /// Whether a name means this provider: its own, or that of its group.

@@ -2,6 +2,7 @@
 
 mod connection;
 mod message;
+mod proxy;
 
 use std::{
     fmt, io,
@@ -11,8 +12,8 @@ use std::{
     time::Duration,
 };
 
-pub(crate) use self::message::decoded;
 pub use self::message::{HttpRequest, HttpResponse};
+pub(crate) use self::{message::decoded, proxy::status_of};
 
 /// A failure of one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +26,8 @@ pub enum HttpFault {
     Lost,
     /// The request is carried out, and half of the answer is written.
     Half,
+    /// The request is not carried out, and the connection is silent until the client ends it.
+    Silent,
 }
 
 impl HttpFault {
@@ -123,6 +126,11 @@ impl FakeHttp {
             format!("{} {}", request.method, request.path).starts_with(&beginning)
         };
         self.fail(passing, 1, fault, applies);
+    }
+
+    /// Forgets every failure that is planned.
+    pub fn heal(&self) {
+        self.shared.state().faults.clear();
     }
 
     /// Requests that are no GET take so long from now on.

@@ -3,7 +3,7 @@
 //! - [`Process`]: a server that runs as long as its value lives. On top of it: [`Etcd`], [`Bind`], [`Knot`], [`PowerDns`],
 //!   [`Dnsmasq`], [`Dockerd`], [`Sshd`], [`AdGuardHome`], [`KubeApiServer`].
 //! - [`WebhookReceiver`] and [`DnsweaverReceiver`]: receivers of webhooks that only pretend, and can be told to fail.
-//! - [`FakeHttp`]: an HTTP server whose answers a test writes, and that fails on demand. On top of it: [`FakeAdGuard`],
+//! - [`FakeHttp`]: an HTTP server whose answers a test writes, or a proxy before a real one, and that fails on demand. On top of it: [`FakeAdGuard`],
 //!   [`FakeCloudflare`], [`FakePhpIpam`], [`FakePiHole`], [`FakePve`], [`FakeTechnitium`], [`FakeWebhookProvider`] and the receivers of webhooks.
 //! - [`VirtualNetwork`] and [`Machine`]: machines in network namespaces, whose links can be cut. [`Tmpfs`]: a disk small enough
 //!   to fill.

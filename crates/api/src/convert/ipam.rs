@@ -57,6 +57,7 @@ pub(crate) fn output(mut plan: IpamPlan, status: Option<&ProviderStatus>, now: N
         }),
         parked_changes: Vec::new(),
         blocked: Vec::new(),
+        refused: Vec::new(),
         kept: Vec::new(),
         drift: Vec::new(),
         objects: Some(objects),

@@ -2,6 +2,7 @@
 
 use netstead_client::types::{
     self, BlockedOutput, ChangeAction, ChangeOutput, DriftOutput, KeptOutput, ParkedOutput, PlanOutput,
+    RefusedOutput,
 };
 use netstead_engine::ProviderStatus;
 use netstead_model::{Name, RecordData};
@@ -41,6 +42,7 @@ pub(crate) fn output(mut plan: Plan, status: Option<&ProviderStatus>, now: Now) 
         }),
         parked_changes: parked_changes.collect(),
         blocked: blocked(&plan),
+        refused: refused(&plan),
         kept: kept(&plan, now),
         drift: drift(&plan),
         objects: None,
@@ -61,6 +63,7 @@ pub(crate) fn never_read(status: &ProviderStatus, observed: bool) -> PlanOutput 
         parked: None,
         parked_changes: Vec::new(),
         blocked: Vec::new(),
+        refused: Vec::new(),
         kept: Vec::new(),
         drift: Vec::new(),
         objects: None,
@@ -122,6 +125,14 @@ fn blocked(plan: &Plan) -> Vec<BlockedOutput> {
         free_by: blocked.free_by.clone(),
     };
     plan.blocked.iter().map(output).collect()
+}
+
+fn refused(plan: &Plan) -> Vec<RefusedOutput> {
+    let output = |refused: &netstead_plan::Refused| RefusedOutput {
+        name: refused.name.to_string(),
+        why: refused.why.clone(),
+    };
+    plan.refused.iter().map(output).collect()
 }
 
 fn kept(plan: &Plan, now: Now) -> Vec<KeptOutput> {

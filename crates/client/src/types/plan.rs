@@ -25,6 +25,9 @@ pub struct PlanOutput {
     /// Names that somebody else has.
     #[serde(default)]
     pub blocked: Vec<BlockedOutput>,
+    /// Records that the server cannot hold.
+    #[serde(default)]
+    pub refused: Vec<RefusedOutput>,
     /// What stays although nobody asks for it.
     #[serde(default)]
     pub kept: Vec<KeptOutput>,
@@ -59,6 +62,14 @@ pub struct ChangeOutput {
     /// Which guard holds it back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guard: Option<String>,
+}
+
+/// A record that is not written, because the server cannot hold it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RefusedOutput {
+    #[schema(format = "dns-name")]
+    pub name: String,
+    pub why: String,
 }
 
 /// A name where nothing is written, because of what stands there.

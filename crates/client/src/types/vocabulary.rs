@@ -4,6 +4,54 @@ use netstead_model as model;
 
 use super::open_enum::open_enum;
 
+/// An enum of what the history has, and perhaps more: the history and the stream use the same words.
+macro_rules! history_kinds {
+    ($(#[doc = $doc:literal])* $name:ident { $($more:tt)* }) => {
+        open_enum! {
+            $(#[doc = $doc])*
+            $name {
+                Applied = "applied",
+                /// The server had something else, and the change was planned again.
+                Changed = "changed",
+                /// The server rejected it.
+                Rejected = "rejected",
+                Unknowable = "unknown",
+                Approved = "approved",
+                Paused = "paused",
+                Resumed = "resumed",
+                Late = "late",
+                Doubtful = "doubtful",
+                Parked = "parked",
+                Unparked = "unparked",
+                Suspect = "suspect",
+                Believed = "believed",
+                Failing = "failing",
+                Working = "working",
+                Set = "set",
+                Deleted = "deleted",
+                Adopted = "adopted",
+                Recovered = "recovered",
+                Cleaned = "cleaned",
+                RolledBack = "rolled-back",
+                $($more)*
+            }
+        }
+    };
+}
+
+history_kinds! {
+    /// Outcome of a change of a name, or kind of an event of the engine.
+    ChangeKind {}
+}
+
+history_kinds! {
+    /// Kind of an event of the engine on the stream: as in the history, and `drift`.
+    EngineEventKind {
+        /// A value is no longer as Netstead wrote it.
+        Drift = "drift",
+    }
+}
+
 open_enum! {
     /// State of an address, or of a whole prefix.
     AddressState {
@@ -192,60 +240,6 @@ open_enum! {
         Restored = "restored",
         Resumed = "resumed",
         GivenBack = "given-back",
-    }
-    /// Outcome of a change of a name, or kind of an event of the engine.
-    ChangeKind {
-        Applied = "applied",
-        /// The server had something else, and the change was planned again.
-        Changed = "changed",
-        /// The server rejected it.
-        Rejected = "rejected",
-        Unknowable = "unknown",
-        Approved = "approved",
-        Paused = "paused",
-        Resumed = "resumed",
-        Late = "late",
-        Doubtful = "doubtful",
-        Parked = "parked",
-        Unparked = "unparked",
-        Suspect = "suspect",
-        Believed = "believed",
-        Failing = "failing",
-        Working = "working",
-        Set = "set",
-        Deleted = "deleted",
-        Adopted = "adopted",
-        Recovered = "recovered",
-        Cleaned = "cleaned",
-        RolledBack = "rolled-back",
-    }
-    /// Kind of an event of the engine on the stream: as in the history, and `drift`.
-    EngineEventKind {
-        Applied = "applied",
-        /// The server had something else, and the change was planned again.
-        Changed = "changed",
-        /// The server rejected it.
-        Rejected = "rejected",
-        Unknowable = "unknown",
-        Approved = "approved",
-        Paused = "paused",
-        Resumed = "resumed",
-        Late = "late",
-        Doubtful = "doubtful",
-        Parked = "parked",
-        Unparked = "unparked",
-        Suspect = "suspect",
-        Believed = "believed",
-        Failing = "failing",
-        Working = "working",
-        Set = "set",
-        Deleted = "deleted",
-        Adopted = "adopted",
-        Recovered = "recovered",
-        Cleaned = "cleaned",
-        RolledBack = "rolled-back",
-        /// A value is no longer as Netstead wrote it.
-        Drift = "drift",
     }
     /// Order of a list of past events.
     ListOrder {

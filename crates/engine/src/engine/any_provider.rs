@@ -12,6 +12,7 @@ use crate::{
 
 /// The loop of a DNS server or of an IPAM system.
 #[derive(Clone)]
+#[allow(clippy::large_enum_variant, reason = "there are a few of them, for the time of one command")]
 pub(crate) enum AnyProvider {
     Dns(ProviderHandle),
     Ipam(IpamHandle),

@@ -226,6 +226,7 @@ mod tests {
             kept: Vec::new(),
             drift: Vec::new(),
             restated: Vec::new(),
+            refused: Vec::new(),
             forgotten: Vec::new(),
         }
     }

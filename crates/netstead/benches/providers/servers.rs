@@ -156,7 +156,7 @@ fn start_fake_adguard(context: &BuildContext, _: Recorded) -> Option<Server> {
 fn start_webhook(context: &BuildContext, _: Recorded) -> Option<Server> {
     let fake = WebhookReceiver::start(SECRET, &[ZONE]);
     let config = webhook::Config::new(fake.url(), webhook::Protocol::Netstead, Some(Secret::new(SECRET)));
-    let lists = |call: &HttpRequest| is_get(call) && call.path.contains("/records");
+    let lists = |call: &HttpRequest| is_get(call) && call.path.contains("/zones/");
     Some(http(build(&config, context), fake, WebhookReceiver::http, lists))
 }
 

@@ -58,6 +58,10 @@ impl DnsProvider for ProviderWithoutTarget {
         self.provider.adjust(set)
     }
 
+    fn cannot_hold(&self, name: &Name, data: &RecordData) -> Option<String> {
+        self.provider.cannot_hold(name, data)
+    }
+
     fn can_read_names(&self) -> bool {
         self.provider.can_read_names()
     }
@@ -168,6 +172,10 @@ mod tests {
             set
         }
 
+        fn cannot_hold(&self, name: &Name, _: &RecordData) -> Option<String> {
+            Some(format!("{name} is too long"))
+        }
+
         fn budget(&self) -> Option<RequestBudget> {
             Some(RequestBudget { made: 1, limit: 2, window: Duration::from_mins(5), wait: None })
         }
@@ -232,6 +240,8 @@ mod tests {
         assert!(outer.makes_zones() && outer.can_read_names() && !outer.reads_by_name());
         assert!(outer.moved_alone(&name, &1.into(), &2.into()));
         assert_eq!(outer.adjust(set).ttl, 7);
+        let address = RecordData::address([192, 0, 2, 1].into());
+        assert_eq!(outer.cannot_hold(&name, &address), Some("a.test is too long".to_owned()));
         assert_eq!(outer.budget(), inner.budget());
         let wanted =
             ProviderError::Unreachable { server: "the target `public`".into(), reason: "no answer".into() };

@@ -9,7 +9,7 @@ use std::{
 use netstead_api::{ConfigReader, ParsedConfig};
 use netstead_client::types::ConfigProblem;
 use netstead_engine::{WhatIfConfig, WhatIfProvider, WhatIfSource};
-use netstead_model::{Ident, Marks, PoolSpec, RecordData};
+use netstead_model::{Ident, PoolSpec, RecordData};
 use netstead_plan::OwnerId;
 
 use super::setup::{Parts, pointing_at, table_digest};
@@ -144,10 +144,8 @@ fn providers(old: &Config, new: &Config, owner: &OwnerId, notes: &mut Vec<String
     }
     let imagined = |provider: &DnsConfig| {
         let running = before(provider);
-        let mut settings = provider.common.settings(&provider.name, owner);
         let can = (provider.server.kind.capabilities)();
-        settings.marks &= can.marks != Marks::None;
-        (settings.proxies, settings.one_value) = (can.proxies, can.one_value);
+        let mut settings = provider.common.settings(&provider.name, owner).within(&can);
         settings.companion = provider.server.companion().map(RecordData::Https);
         settings.lone_zones = provider.server.kind.name == "builtin";
         WhatIfProvider {

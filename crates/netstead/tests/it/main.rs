@@ -58,6 +58,7 @@ mod once;
 mod phpipam;
 mod plain_http;
 mod pool_backend;
+mod provider_guides;
 mod proxmox;
 mod reload;
 mod resolve;

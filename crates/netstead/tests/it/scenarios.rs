@@ -4,7 +4,7 @@ mod config_typos;
 pub(crate) mod dns_fixture;
 #[cfg(feature = "docker")]
 mod dnsweaver_migration;
-mod dnsweaver_moves;
+pub(crate) mod dnsweaver_moves;
 mod faulty_sources;
 mod late_writes;
 mod ownership_marks;

@@ -71,7 +71,7 @@ impl Candidate<'_> {
 
     pub(super) fn why_not(&self, why: String, refused: bool) -> WhyNot {
         let (source, workload, name) = (self.source.clone(), self.id.clone(), Some(self.name.clone()));
-        WhyNot { source, workload, name, why, refused }
+        WhyNot { source, workload, name, why, refused, unheld: false }
     }
 }
 

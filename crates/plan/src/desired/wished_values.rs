@@ -31,6 +31,21 @@ pub(super) struct WishedValue {
     pub(super) refused: Option<Arc<str>>,
 }
 
+/// Why a wish gives no value, as a sentence without its full stop.
+enum NoValue {
+    /// A rule refuses it.
+    Rule(String),
+    /// The server cannot hold it.
+    Unheld(String),
+    Other(String),
+}
+
+impl<T: Into<String>> From<T> for NoValue {
+    fn from(why: T) -> Self {
+        Self::Other(why.into())
+    }
+}
+
 /// Calls `found` for every value, with the name as the workload asks for it unless a network gives it. What gives no
 /// value, or one that is refused, goes to `why_not`.
 pub(super) fn for_each_wished_value(
@@ -39,12 +54,17 @@ pub(super) fn for_each_wished_value(
     why_not: &mut Vec<WhyNot>,
     mut found: impl FnMut(WishedValue, Option<&Name>),
 ) {
-    let mut no = |name: Option<&Name>, why: String, refused: bool| {
+    let mut no = |name: Option<&Name>, why: NoValue| {
         let (source, workload) = (workload.source.clone(), workload.id.clone());
-        why_not.push(WhyNot { source, workload, name: name.cloned(), why, refused });
+        let (why, refused, unheld) = match why {
+            NoValue::Rule(why) => (why, true, false),
+            NoValue::Unheld(why) => (why, false, true),
+            NoValue::Other(why) => (why, false, false),
+        };
+        why_not.push(WhyNot { source, workload, name: name.cloned(), why, refused, unheld });
     };
     for why in &workload.why_not {
-        no(None, why.clone(), false);
+        no(None, NoValue::Other(why.clone()));
     }
     let mut count = NameCount::new(workload, rules.source);
     for wish in &workload.wishes {
@@ -53,14 +73,15 @@ pub(super) fn for_each_wished_value(
         let asked = |wished: WishedValue| found(wished, Some(&wish.name));
         match values_of_wish(wish, &name, workload, rules, surplus.as_ref(), asked) {
             Ok(refusals) if surplus.is_some() && !count.is_told() => drop(refusals),
-            Ok(refusals) => refusals.iter().for_each(|why| no(Some(&name), why.to_string(), true)),
-            Err(why) => no(Some(&name), why, false),
+            Ok(refusals) => refusals.iter().for_each(|why| no(Some(&name), NoValue::Rule(why.to_string()))),
+            Err(why) => no(Some(&name), why),
         }
     }
     if let Some(why) = count.untold() {
-        no(None, why, true);
+        no(None, NoValue::Rule(why));
     }
-    let networks = wishes_from_networks(workload, rules.domains, &mut |name, why| no(name, why, false));
+    let networks =
+        wishes_from_networks(workload, rules.domains, &mut |name, why| no(name, NoValue::Other(why)));
     for (wish, rank) in networks {
         let name = wish.name.clone();
         let before = |mut wished: WishedValue| {
@@ -68,8 +89,8 @@ pub(super) fn for_each_wished_value(
             found(wished, None);
         };
         match values_of_wish(&wish, &name, workload, rules, None, before) {
-            Ok(refusals) => refusals.iter().for_each(|why| no(Some(&name), why.to_string(), true)),
-            Err(why) => no(Some(&name), why, false),
+            Ok(refusals) => refusals.iter().for_each(|why| no(Some(&name), NoValue::Rule(why.to_string()))),
+            Err(why) => no(Some(&name), why),
         }
     }
 }
@@ -82,18 +103,18 @@ fn values_of_wish(
     rules: &NameRules<'_>,
     surplus: Option<&Arc<str>>,
     mut found: impl FnMut(WishedValue),
-) -> Result<Vec<Arc<str>>, String> {
+) -> Result<Vec<Arc<str>>, NoValue> {
     let settings = rules.settings;
     let provider = &settings.provider;
     if !wish.providers.is_empty() && !wish.providers.iter().any(|name| settings.is_called(name)) {
-        return Err(format!("it is not meant for `{provider}`"));
+        return Err(format!("it is not meant for `{provider}`").into());
     }
     if !settings.answers_for(name) && !is_reverse(wish) {
-        return Err(format!("it matches no domain of `{provider}`"));
+        return Err(format!("it matches no domain of `{provider}`").into());
     }
     if !settings.is_reached_by(&wish.entrypoints) {
         let own = wish.entrypoints.join(", ");
-        return Err(format!("it is on {own}, and `entrypoints` in [dns.{provider}] has none of these"));
+        return Err(format!("it is on {own}, and `entrypoints` in [dns.{provider}] has none of these").into());
     }
     let (values, target) = match &wish.content {
         Content::Records { kind, values } => {
@@ -116,7 +137,9 @@ fn values_of_wish(
             return Err("it would point at itself".into());
         }
         if !settings.holds(data.kind()) {
-            return Err(format!("`{provider}` cannot hold {} records", data.kind()));
+            let why = format!("`{provider}` cannot hold {} records", data.kind());
+            let by_itself = settings.unheld.contains(&data.kind());
+            return Err(if by_itself { NoValue::Unheld(why) } else { NoValue::Other(why) });
         }
         let rank = rank.filter(|_| data.to_address().is_some());
         let (name, why) = (name.clone(), why.clone());

@@ -45,6 +45,7 @@ impl Plan {
         let parked = self.parked.iter().flat_map(|parked| &parked.changes);
         let parked_names = parked.map(|change| change.name.as_str().len());
         let notes = self.blocked.iter().map(|one| &one.name).chain(self.kept.iter().map(|one| &one.name));
+        let notes = notes.chain(self.refused.iter().map(|one| &one.name));
         let notes = notes.chain(self.drift.iter().map(|one| &one.name)).map(|name| name.as_str().len());
         let wide = names.chain(parked_names).chain(notes).max().unwrap_or_default().min(WIDEST_NAME);
         self.steps(f, wide)?;
@@ -99,6 +100,13 @@ impl Plan {
             block(f, wide, blocked, &self.provider)?;
         }
         more(f, self.blocked.len())?;
+        if !self.refused.is_empty() {
+            writeln!(f, "refused on {}: the server cannot hold it", self.provider)?;
+        }
+        for refused in self.refused.iter().take(MOST) {
+            row(f, '!', wide, &refused.name, "", "", &refused.why)?;
+        }
+        more(f, self.refused.len())?;
         let mut whys: BTreeMap<String, Vec<_>> = BTreeMap::new();
         for kept in &self.kept {
             whys.entry(word(&kept.why)).or_default().push(kept);
@@ -141,7 +149,8 @@ impl Plan {
             let (add, change, remove) = (count(Sign::Add), count(Sign::Change), count(Sign::Remove));
             write!(f, "{}: {add} to add, {change} to change, {remove} to remove", self.provider)?;
         }
-        for (number, what) in [(parked, "parked"), (self.blocked.len(), "blocked"), (self.kept.len(), "kept")]
+        let (blocked, refused, kept) = (self.blocked.len(), self.refused.len(), self.kept.len());
+        for (number, what) in [(parked, "parked"), (blocked, "blocked"), (refused, "refused"), (kept, "kept")]
         {
             if number > 0 {
                 write!(f, ", {number} {what}")?;

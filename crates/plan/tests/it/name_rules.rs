@@ -1,7 +1,7 @@
 //! Names and records that sources may not ask for, and their fate where they are already published.
 
 use insta::assert_snapshot;
-use netstead_model::{RecordType, View, Workload};
+use netstead_model::{Capabilities, Name, RecordData, RecordType, View, Workload};
 use netstead_plan::{MOST_NAMES, Presence, SourceRules, WhyNot};
 
 use crate::world::*;
@@ -75,6 +75,56 @@ fn what_people_declare_writes_all_but_marks_and_the_ns_of_a_zone() {
     assert!(world.has("sub.example.com", "NS ns.evil.example.") && world.has("*.example.com", "A 10.0.0.1"));
     world.settings.types = vec![RecordType::A];
     assert!(told(&world.desired().why_not).contains("sub.example.com: `lan` cannot hold NS records"));
+}
+
+#[test]
+fn a_plan_says_what_the_server_cannot_hold_and_nothing_of_types_that_a_person_left_out() {
+    let mut world = World::new();
+    world.settings.types = vec![RecordType::A, RecordType::Txt, RecordType::Mx];
+    let can = Capabilities::all([RecordType::A, RecordType::Aaaa, RecordType::Txt]);
+    world.settings = world.settings.clone().within(&can);
+    world.sees([asking(vec![
+        exact("mail.example.com", &["MX 10 mx.example.com."]),
+        exact("six.example.com", &["AAAA fd00::1"]),
+        exact("one.example.com", &["A 10.0.0.1"]),
+    ])]);
+    world.pass();
+    // A value of ours is not removed for one that cannot take its place.
+    world.wait(60).sees([asking(vec![exact("one.example.com", &["A 10.0.0.2"])])]);
+    let no_twos = |name: &Name, data: &RecordData| {
+        (name.is_wildcard() || data.to_string().ends_with('2')).then(|| "it is not to its taste".to_owned())
+    };
+    let refused = |plan: &netstead_plan::Plan| -> Vec<String> {
+        plan.refused.iter().map(|one| format!("{}: {}", one.name, one.why)).collect()
+    };
+    let plan = world.plan_without(no_twos);
+    assert_eq!((refused(&plan), plan.steps.len()), (vec![], 1), "the server is asked to replace it");
+    world.sees([asking(vec![
+        exact("mail.example.com", &["MX 10 mx.example.com."]),
+        exact("six.example.com", &["AAAA fd00::1"]),
+    ])]);
+    assert_eq!(refused(&world.plan()), ["mail.example.com: `lan` cannot hold MX records"]);
+
+    let mut world = World { settings: world.settings, ..World::new() };
+    world.sees([asking(vec![
+        exact("*.example.com", &["A 10.0.0.1"]),
+        exact("two.example.com", &["A 10.0.0.1", "A 10.0.0.2"]),
+    ])]);
+    let plan = world.plan_without(no_twos);
+    assert_eq!(
+        refused(&plan),
+        [
+            "*.example.com: `lan` cannot hold A 10.0.0.1: it is not to its taste",
+            "two.example.com: `lan` cannot hold A 10.0.0.2: it is not to its taste",
+        ]
+    );
+    assert_eq!(plan.steps.len(), 1, "the other value of the set is written");
+    let text = plan.to_string();
+    for part in
+        ["refused on lan: the server cannot hold it\n", "  ! *.example.com", "lan: 1 to add", ", 2 refused"]
+    {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
 }
 
 #[test]

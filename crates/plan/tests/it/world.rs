@@ -152,7 +152,13 @@ impl World {
     }
 
     pub fn plan(&self) -> Plan {
-        let (desired, actual) = (self.desired(), self.server.actual());
+        self.plan_without(|_, _| None)
+    }
+
+    /// The plan for a server that cannot hold some values.
+    pub fn plan_without(&self, cannot: impl Fn(&Name, &RecordData) -> Option<String>) -> Plan {
+        let (mut desired, actual) = (self.desired(), self.server.actual());
+        desired.refuse(&self.settings.provider, &self.owned, cannot);
         let Self { owned, guard, settings, .. } = self;
         let now = self.now();
         diff(&Input { desired: &desired, actual: &actual, owned, guard, settings, now, clean: false })

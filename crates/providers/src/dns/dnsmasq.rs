@@ -295,6 +295,10 @@ impl DnsProvider for Dnsmasq {
         adjusted(tidy(set))
     }
 
+    fn cannot_hold(&self, name: &Name, data: &RecordData) -> Option<String> {
+        self.layout().dir_of(name, data).err()
+    }
+
     async fn write(&self, zone: &Name, request: &WriteRequest) -> Result<WriteReply, ProviderError> {
         let _alone = self.writing.lock().await;
         *self.shared.lock().unwrap_or_else(PoisonError::into_inner) = None;

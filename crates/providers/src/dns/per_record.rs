@@ -22,8 +22,8 @@ use std::{
 
 use async_trait::async_trait;
 use netstead_model::{
-    Capabilities, DnsProvider, Name, ProviderError, RecordSet, SetChange, Unit, UnitOutcome, WriteReply,
-    WriteRequest, Zone, ZoneContent, ZoneSource,
+    Capabilities, DnsProvider, Name, ProviderError, RecordData, RecordSet, SetChange, Unit, UnitOutcome,
+    WriteReply, WriteRequest, Zone, ZoneContent, ZoneSource,
 };
 
 pub use self::record::{Listing, NewRecord, Record, RecordError};
@@ -33,6 +33,7 @@ use super::{preconditions::ServerRecords, tidy};
 
 /// So many units with an unclear outcome in a row end a write.
 const MOST_UNKNOWN: usize = 3;
+const NO_WILDCARDS: &str = "the server knows no wildcards";
 
 /// A server that takes one record per call.
 #[async_trait]
@@ -73,6 +74,12 @@ pub trait RecordApi: Send + Sync + std::fmt::Debug + 'static {
     /// Returns the set as the server would hold it; its time to live is adjusted elsewhere.
     fn adjust(&self, set: RecordSet) -> RecordSet {
         set
+    }
+
+    /// As [`DnsProvider::cannot_hold`]; wildcards are refused without asking.
+    fn cannot_hold(&self, name: &Name, data: &RecordData) -> Option<String> {
+        let _ = (name, data);
+        None
     }
 
     /// Makes a record. One that is there already counts as made.
@@ -162,7 +169,7 @@ pub(super) fn judge(
         return rejected(format!("`{outside}` is not in the zone `{zone}`"));
     }
     if !can.wildcards && unit.name.is_wildcard() && unit.changes.iter().any(|change| change.after.is_some()) {
-        return rejected("the server knows no wildcards".to_owned());
+        return rejected(NO_WILDCARDS.to_owned());
     }
     let sets = unit.changes.iter().filter_map(|change| change.after.as_ref());
     for set in sets {
@@ -224,6 +231,13 @@ impl<T: RecordApi> DnsProvider for PerRecord<T> {
         let mut set = self.api.adjust(tidy(set));
         set.ttl = self.api.capabilities().ttl.adjust(set.ttl);
         set
+    }
+
+    fn cannot_hold(&self, name: &Name, data: &RecordData) -> Option<String> {
+        if name.is_wildcard() && !self.api.capabilities().wildcards {
+            return Some(NO_WILDCARDS.to_owned());
+        }
+        self.api.cannot_hold(name, data)
     }
 
     async fn close(&self) {

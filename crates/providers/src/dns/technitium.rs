@@ -333,6 +333,10 @@ impl RecordApi for Technitium {
         Ok(())
     }
 
+    fn cannot_hold(&self, _name: &Name, data: &RecordData) -> Option<String> {
+        rdata::parameters(data).err()
+    }
+
     async fn create(&self, zone: &Name, new: &NewRecord) -> Result<Record, RecordError> {
         let own = rdata::parameters(&new.data).map_err(|reason| RecordError::Rejected { reason })?;
         let ttl = new.ttl.to_string();

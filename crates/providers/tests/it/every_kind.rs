@@ -22,17 +22,22 @@ macro_rules! every_kind {
                 a_restart_with_the_store_writes_nothing_and_knows_what_is_ours,
                 a_restart_without_the_store_touches_nothing_until_told,
                 two_installations_leave_each_other_alone,
+                a_listing_that_breaks_off_changes_nothing,
+                a_change_that_fails_is_made_up_for,
+                what_it_cannot_hold_is_refused_in_the_plan,
             );
             every_kind!(@stories $backend, start_with_access:
                 revoked_credentials_lose_nothing,
                 a_server_that_goes_and_comes_back_gets_what_it_missed,
+                one_of_two_servers_may_die,
             );
         })*
 
         #[test]
         fn no_kind_is_missing() {
             let told = BTreeSet::from([$(<$backend as Backend>::KIND),*]);
-            assert_eq!(told, KINDS.iter().map(|kind| kind.name).collect());
+            let here = KINDS.iter().map(|kind| kind.name);
+            assert_eq!(told, here.chain([netstead_nameserver::builtin::KIND.name]).collect());
         }
     };
     (@stories $backend:ty, $start:ident: $($story:ident,)*) => {
@@ -45,8 +50,10 @@ macro_rules! every_kind {
 }
 
 every_kind! {
-    adguard: backend::AdGuard,
+    adguard: backend::RealAdGuard,
+    adguard_that_pretends: backend::AdGuard,
     bind: backend::Bind,
+    builtin: backend::OwnNameserver,
     cloudflare: backend::Cloudflare,
     dnsmasq: backend::Dnsmasq,
     external_dns: backend::ExternalDns,

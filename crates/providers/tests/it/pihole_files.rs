@@ -28,7 +28,7 @@ impl Server {
         Some(Self { dnsmasq, dir })
     }
 
-    fn hosts_file(&self) -> PathBuf {
+    pub fn hosts_file(&self) -> PathBuf {
         self.dir.path().join("custom.list")
     }
 

@@ -3,14 +3,14 @@
 use std::{sync::Arc, time::Duration};
 
 use netstead_model::{
-    DnsProvider, ManualClock, ProviderError, RecordType, SystemClock, Unit, UnitOutcome, WriteReply,
+    DnsProvider, ManualClock, ProviderError, RecordType, Span, SystemClock, Unit, UnitOutcome, WriteReply,
 };
 use netstead_providers::{
     Secret,
     contract::{self, Subject, basics::BINARY_TEXT},
     dns::webhook::{Config, Protocol},
 };
-use netstead_testkit::{DnsweaverReceiver, WebhookFault, WebhookReceiver};
+use netstead_testkit::{DnsweaverReceiver, HttpFault, WebhookFault, WebhookReceiver};
 
 use crate::support::{ZONE, a, change, context, request, set, zone};
 
@@ -92,6 +92,17 @@ async fn a_receiver_that_is_busy_in_the_middle_keeps_what_it_has_done() {
     let ninety = Some(Duration::from_secs(90));
     assert_eq!(reply.stopped, Some(ProviderError::Busy { server: provider.server(), retry_after: ninety }));
     assert_eq!(provider.read(&zone()).await.unwrap().sets.len(), 500);
+}
+
+#[tokio::test]
+async fn a_receiver_that_says_nothing_is_given_up_after_the_timeout() {
+    let receiver = DnsweaverReceiver::start("authorization", TOKEN);
+    let provider = open(&Config { timeout: Span::from_secs(1), ..weaver(&receiver, TOKEN) });
+    receiver.http().fail_at("POST /create", 0, HttpFault::Silent);
+    let reply = provider.write(&zone(), &request(1, vec![host(1), host(2)])).await.unwrap();
+    assert_eq!(reply, vec![UnitOutcome::Unknown, UnitOutcome::Applied].into());
+    let reply = provider.write(&zone(), &request(2, vec![host(1), host(2)])).await.unwrap();
+    assert_eq!(reply, vec![UnitOutcome::Applied; 2].into());
 }
 
 #[tokio::test]

@@ -10,7 +10,9 @@ use std::{
 use tempfile::TempDir;
 
 use super::{SOON, started};
-use crate::{free_port, process::Process, skip::skip_without, tools::tool};
+use crate::{
+    fake_http::status_of, free_port, process::Process, skip::skip_without, tools::tool, wait::wait_until,
+};
 
 /// The version that `cargo xtask test` builds.
 const VERSION: &str = "0.107.79";
@@ -96,5 +98,8 @@ fn launch(program: &PathBuf, dir: &TempDir, address: SocketAddr, api: SocketAddr
     let mut process = Process::start("AdGuard Home", &mut server)?;
     process.wait_for_port(api, SOON)?;
     process.wait_for_port(address, SOON)?;
+    // It listens before its API is there.
+    let ready = || status_of(api, "/control/status").is_ok_and(|status| status != 404).then_some(());
+    wait_until(SOON, ready).ok_or_else(|| io::Error::other("its API does not come"))?;
     Ok(process)
 }

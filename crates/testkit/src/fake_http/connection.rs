@@ -21,6 +21,10 @@ pub(super) fn serve(stream: &TcpStream, shared: &Shared) {
         }
         let response = match &fault {
             Some(HttpFault::Dropped) => break,
+            Some(HttpFault::Silent) => {
+                let _ = reader.read(&mut [0]);
+                break;
+            }
             Some(HttpFault::Answer(response)) => response.clone(),
             Some(HttpFault::Lost) => {
                 (shared.answer)(&request);

@@ -19,6 +19,7 @@ const UNLIMITED: &[(&str, &str)] = &[
 const OWN: &[&str] = &[
     "crates/testkit/",
     "crates/xtask/",
+    "crates/providers/build.rs",
     "crates/wire/",
     "crates/store/src/local/",
     "crates/netstead/src/cli/reference.rs",

@@ -76,7 +76,7 @@ pub(super) fn moves(sandbox: &mut Sandbox, values: usize) {
 }
 
 /// The answers of the server, one for each query.
-pub(super) fn ask(server: SocketAddr, name: &str, kind: &str) -> String {
+pub(crate) fn ask(server: SocketAddr, name: &str, kind: &str) -> String {
     let mut command = std::process::Command::new("dig");
     command.args(["+short", &format!("@{}", server.ip()), "-p", &server.port().to_string(), name, kind]);
     String::from_utf8(command.output().unwrap().stdout).unwrap()

@@ -24,7 +24,7 @@ use crate::dns::{
 };
 
 impl Dnsmasq {
-    fn layout(&self) -> Layout {
+    pub(super) fn layout(&self) -> Layout {
         Layout { hosts: self.config.hostsdir.is_some(), conf: self.config.conf_dir.is_some() }
     }
 

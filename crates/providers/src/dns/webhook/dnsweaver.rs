@@ -204,6 +204,13 @@ impl RecordApi for Dnsweaver {
         set
     }
 
+    fn cannot_hold(&self, _name: &Name, data: &RecordData) -> Option<String> {
+        match value_of(data) {
+            Err(RecordError::Rejected { reason }) => Some(reason),
+            _ => None,
+        }
+    }
+
     async fn create(&self, _zone: &Name, new: &NewRecord) -> Result<Record, RecordError> {
         let (value, srv) = value_of(&new.data)?;
         let (hostname, kind, ttl) = (&new.name, new.data.kind(), Some(new.ttl));

@@ -1,4 +1,4 @@
-//! [`Installation`]: an engine with one source and one server, whose store and clock outlive it.
+//! [`Installation`]: an engine with one source and its servers, whose store and clock outlive it.
 
 use std::{
     sync::{Arc, Mutex},
@@ -8,8 +8,8 @@ use std::{
 use async_trait::async_trait;
 use netstead_engine::{Engine, Options, PassReport, ProviderSetup, Setup, SourceSetup};
 use netstead_model::{
-    Clock, Content, Ended, Ident, ManualClock, RecordSet, Report, Source, Span, SystemClock, View, Wish,
-    Workload,
+    Clock, Content, Ended, Ident, ManualClock, Name, RecordSet, Report, Source, Span, SystemClock, View,
+    Wish, Workload,
 };
 use netstead_plan::{Digest, Settings};
 use netstead_store::{MemoryStore, Store};
@@ -34,6 +34,8 @@ struct Hosts {
     name: Ident,
     clock: ManualClock,
     wanted: Mutex<Vec<(String, String)>>,
+    /// Records of any type, each of a workload of its own.
+    records: Mutex<Vec<RecordSet>>,
     /// Hosts that were seen to end since the last report.
     ended: Mutex<Vec<String>>,
 }
@@ -50,7 +52,10 @@ impl Source for Hosts {
 
     async fn report(&self) -> Report {
         let hosts = self.wanted.lock().unwrap().clone();
-        let workloads = hosts.iter().map(|(host, address)| self.workload(host, address)).collect();
+        let records = self.records.lock().unwrap().clone();
+        let addresses = hosts.iter().map(|(host, address)| self.workload(host, address));
+        let workloads =
+            addresses.chain((0..).zip(&records).map(|(number, set)| self.holder(number, set))).collect();
         let ended = std::mem::take(&mut *self.ended.lock().unwrap());
         let ended = ended.iter().map(|host| Ended { id: host.parse().unwrap(), asked: true }).collect();
         Report::whole(self.name.clone(), self.clock.wall(), View::Complete, workloads).with_ended(ended)
@@ -63,9 +68,19 @@ impl Source for Hosts {
 
 impl Hosts {
     fn workload(&self, host: &str, address: &str) -> Workload {
+        let content = Content::Addresses(vec![address.parse().unwrap()]);
+        self.with_wish(host, name(&format!("{host}.{ZONE}")), content)
+    }
+
+    fn holder(&self, number: u32, set: &RecordSet) -> Workload {
+        let content = Content::Records { kind: set.kind, values: set.values.iter().cloned().collect() };
+        self.with_wish(&format!("record-{number}"), set.name.clone(), content)
+    }
+
+    fn with_wish(&self, id: &str, name: Name, content: Content) -> Workload {
         let wish = Wish {
-            name: name(&format!("{host}.{ZONE}")),
-            content: Content::Addresses(vec![address.parse().unwrap()]),
+            name,
+            content,
             ttl: None,
             providers: Vec::new(),
             reason: "label".into(),
@@ -77,7 +92,7 @@ impl Hosts {
             proxied: None,
             entrypoints: Vec::new(),
         };
-        let workload = Workload::new(self.name.clone(), host.parse().unwrap(), "vm", host);
+        let workload = Workload::new(self.name.clone(), id.parse().unwrap(), "vm", id);
         Workload { wishes: vec![wish], ..workload }
     }
 }
@@ -87,8 +102,8 @@ impl Installation {
     pub fn new(owner: &'static str) -> Self {
         let clock = ManualClock::at(SystemClock.wall());
         let name = "pve".parse().unwrap();
-        let (wanted, ended) = (Mutex::default(), Mutex::default());
-        let hosts = Hosts { name, clock: clock.clone(), wanted, ended };
+        let (wanted, records, ended) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let hosts = Hosts { name, clock: clock.clone(), wanted, records, ended };
         let store = Arc::new(MemoryStore::new());
         Self { owner, store, clock, source: Arc::new(hosts), engine: None }
     }
@@ -103,42 +118,66 @@ impl Installation {
         self.source.ended.lock().unwrap().extend(gone);
     }
 
+    /// From now on it wants these records beside its names.
+    pub fn wants_records(&self, records: &[RecordSet]) {
+        *self.source.records.lock().unwrap() = records.to_vec();
+    }
+
+    /// Lets time go by.
+    pub fn rest(&self, time: Duration) {
+        self.clock.advance(time);
+    }
+
     /// Looks at its source and makes one pass, a little later than the last one.
     pub async fn pass(&mut self, server: &impl Backend) -> PassReport {
+        self.pass_on(&[server]).await.pop().unwrap()
+    }
+
+    /// The same with several servers in one table: the reports in their order.
+    pub async fn pass_on(&mut self, servers: &[&impl Backend]) -> Vec<PassReport> {
         self.clock.advance(A_LITTLE_MORE_THAN_A_MINUTE);
         // Signed requests carry the time of day, which the server has as well.
         let behind = SystemClock.wall().duration_since(self.clock.wall());
         self.clock.jump_wall(behind);
         if self.engine.is_none() {
-            self.start(server).await;
+            self.start(servers).await;
         }
-        self.engine().apply(None).await.unwrap().pop().unwrap().1
+        self.engine().apply(None).await.unwrap().into_iter().map(|(_, report)| report).collect()
     }
 
     /// Makes passes until nothing is left to do.
     pub async fn settles(&mut self, server: &impl Backend) {
+        self.settles_on(&[server]).await;
+    }
+
+    pub async fn settles_on(&mut self, servers: &[&impl Backend]) {
         for _ in 0..5 {
-            let report = self.pass(server).await;
-            if report.is_in_sync() && self.engine().status().providers[0].in_sync {
+            let reports = self.pass_on(servers).await;
+            let in_sync = self.engine().status().providers.iter().all(|provider| provider.in_sync);
+            if in_sync && reports.iter().all(PassReport::is_in_sync) {
                 return;
             }
         }
         let (status, plans) = (self.engine().status(), self.engine().plans());
-        panic!("{} does not settle: {:#?}\n{}", self.owner, status.providers[0], plans[0].1);
+        panic!("{} does not settle: {:#?}\n{}", self.owner, status.providers, plans[0].1);
     }
 
     pub fn engine(&self) -> &Engine {
         self.engine.as_ref().unwrap()
     }
 
-    async fn start(&mut self, server: &impl Backend) {
-        let provider = server.open(&context().with_clock(self.clock.shared()));
-        let owner = self.owner.parse().unwrap();
-        let mut settings = Settings::new("lan".parse().unwrap(), owner, vec![ZONE.parse().unwrap()]);
-        (settings.grace, settings.ended_grace) = (Span::from_secs(0), Span::from_secs(0));
+    async fn start(&mut self, servers: &[&impl Backend]) {
+        let provider = |(number, server): (u32, &&_)| {
+            let name = format!("lan-{number}").parse().unwrap();
+            let mut settings = Settings::new(name, self.owner.parse().unwrap(), vec![ZONE.parse().unwrap()]);
+            (settings.grace, settings.ended_grace) = (Span::from_secs(0), Span::from_secs(0));
+            settings.group = Some("lan".parse().unwrap());
+            let connection = Backend::open(*server, &context().with_clock(self.clock.shared()));
+            ProviderSetup::new(settings, connection, Digest::of(["lan"]))
+        };
         let setup = Setup {
             sources: vec![SourceSetup::new(self.source.clone(), Digest::of(["pve"]))],
-            providers: vec![ProviderSetup::new(settings, provider, Digest::of(["lan"]))],
+            providers: (1..).zip(servers).map(provider).collect(),
             ..Setup::default()
         };
         let (store, clock) = (self.store.clone(), self.clock.shared());

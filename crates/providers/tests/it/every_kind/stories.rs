@@ -1,13 +1,15 @@
 //! The stories that every server goes through.
 
+use std::time::Duration;
+
 use netstead_engine::Adoption;
-use netstead_model::Marks;
+use netstead_model::{Marks, RecordType};
 
 use super::{
-    backend::Backend,
+    backend::{BUSY, Backend, Failure},
     installation::{Installation, addresses, by_hand, snapshot},
 };
-use crate::support::{ZONE, context, name};
+use crate::support::{ZONE, a, context, name, set};
 
 const HAND: (&str, &str) = ("hand", "192.0.2.3");
 
@@ -98,7 +100,10 @@ pub async fn a_restart_without_the_store_touches_nothing_until_told(server: &mut
     blue.stop().await;
 }
 
-pub async fn revoked_credentials_lose_nothing(server: &mut impl Backend) {
+pub async fn revoked_credentials_lose_nothing<B: Backend>(server: &mut B) {
+    if !B::HAS_CREDENTIALS {
+        return;
+    }
     let mut blue = settled(server).await;
     let before = snapshot(server).await;
     server.revoke(true);
@@ -153,5 +158,107 @@ pub async fn two_installations_leave_each_other_alone(server: &mut impl Backend)
     assert_eq!(addresses(server).await, ["hand 192.0.2.3", "three 10.0.0.3"]);
     green.settles(server).await;
     green.stop().await;
+    blue.stop().await;
+}
+
+/// Half a listing is no listing: what it lacks is not taken for gone, nor written twice.
+pub async fn a_listing_that_breaks_off_changes_nothing(server: &mut impl Backend) {
+    let mut blue = settled(server).await;
+    let before = snapshot(server).await;
+    // A process that starts has to read everything.
+    blue.stop().await;
+    blue.wants(&[("two", "10.0.0.2"), ("three", "10.0.0.3")]);
+    server.cut_listings();
+    for _ in 0..2 {
+        let report = blue.pass(server).await;
+        assert!(!report.is_in_sync() && report.applied == 0, "{report:?}");
+    }
+    server.heal();
+    assert_eq!(snapshot(server).await, before);
+    blue.settles(server).await;
+    assert_eq!(addresses(server).await, ["hand 192.0.2.3", "three 10.0.0.3", "two 10.0.0.2"]);
+    blue.stop().await;
+}
+
+/// The first change of a write, or the second one, is refused for now, fails, or loses its answer. What follows writes what is
+/// missing, and then nothing more.
+pub async fn a_change_that_fails_is_made_up_for(server: &mut impl Backend) {
+    let mut blue = settled(server).await;
+    let rounds = (1..).zip(Failure::ALL.into_iter().flat_map(|failure| [(0, failure), (1, failure)]));
+    for (round, (passing, failure)) in rounds {
+        let hosts = ["one", "two", "three"].map(|host| (host, format!("10.0.{round}.{}", host.len())));
+        let comes = (format!("w{round}"), format!("10.1.0.{round}"));
+        let mut wanted: Vec<(&str, &str)> = hosts.iter().map(|(host, at)| (*host, at.as_str())).collect();
+        wanted.push((&comes.0, &comes.1));
+        blue.wants(&wanted);
+        // Longer than the guards remember what was changed.
+        blue.rest(Duration::from_mins(11));
+        if server.fail_change(passing, failure) {
+            blue.pass(server).await;
+            server.heal();
+        }
+        if failure == Failure::Busy {
+            tokio::time::sleep(BUSY).await;
+        }
+        blue.settles(server).await;
+        wanted.push(HAND);
+        wanted.sort_unstable();
+        let wanted: Vec<String> = wanted.iter().map(|(host, at)| format!("{host} {at}")).collect();
+        assert_eq!(addresses(server).await, wanted, "after {failure:?} at change {passing}");
+        assert_eq!(
+            blue.pass(server).await.applied,
+            0,
+            "after {failure:?} a second pass should write nothing"
+        );
+    }
+    blue.stop().await;
+}
+
+/// Each record is on the server in the end, or the plan says that the server cannot hold it; none is sent in vain.
+pub async fn what_it_cannot_hold_is_refused_in_the_plan(server: &mut impl Backend) {
+    let mut blue = settled(server).await;
+    let wanted = [
+        a(&format!("*.apps.{ZONE}"), &["10.0.0.9"]),
+        set(&format!("text.{ZONE}"), RecordType::Txt, &[r#""a\001b""#]),
+        set(&format!("mail.{ZONE}"), RecordType::Mx, &["10 mail.example.net."]),
+        set(&format!("_web._tcp.{ZONE}"), RecordType::Srv, &["1 2 443 host.example.net."]),
+        set(&format!("alias.{ZONE}"), RecordType::Cname, &[&format!("one.{ZONE}.")]),
+    ];
+    blue.wants_records(&wanted);
+    blue.settles(server).await;
+    let report = blue.pass(server).await;
+    let refused = &report.plan.as_ref().unwrap().as_dns().unwrap().refused;
+    let there = snapshot(server).await;
+    for record in &wanted {
+        let stands = there.iter().any(|set| (&set.name, set.kind) == (&record.name, record.kind));
+        let said: Vec<&str> =
+            refused.iter().filter(|one| one.name == record.name).map(|one| one.why.as_str()).collect();
+        assert_eq!(said.is_empty(), stands, "{record:?}: {said:?}");
+        assert!(said.iter().all(|why| why.starts_with("`lan-1` cannot hold ")), "{said:?}");
+    }
+    assert_eq!(blue.engine().status().providers[0].rejected, []);
+    blue.stop().await;
+}
+
+pub async fn one_of_two_servers_may_die<B: Backend>(server: &mut B) {
+    let Some(mut other) = B::start_with_access() else { return };
+    let mut blue = Installation::new("blue");
+    blue.wants(&[("one", "10.0.0.1"), ("two", "10.0.0.2")]);
+    blue.settles_on(&[server, &other]).await;
+    other.stop();
+    blue.wants(&[("two", "10.0.0.2"), ("three", "10.0.0.3")]);
+    let reports = blue.pass_on(&[server, &other]).await;
+    let [alive, dead] = reports.as_slice() else { panic!("{reports:?}") };
+    assert!(alive.is_in_sync(), "{alive:?}");
+    assert!(!dead.is_in_sync() && dead.applied == 0, "{dead:?}");
+    let both = ["three 10.0.0.3", "two 10.0.0.2"];
+    assert_eq!(addresses(server).await, both);
+    other.restart();
+    assert_eq!(addresses(&other).await, ["one 10.0.0.1", "two 10.0.0.2"]);
+    blue.settles_on(&[server, &other]).await;
+    assert_eq!(
+        (addresses(server).await, addresses(&other).await),
+        (both.map(str::to_owned).into(), both.map(str::to_owned).into())
+    );
     blue.stop().await;
 }

@@ -1,0 +1,373 @@
+//! The guides of DNS servers are typed as they stand: the server's own lines, the table, and the commands that show that it works.
+//! Only places are others: addresses, files with secrets, directories.
+
+mod servers;
+
+use std::{net::SocketAddr, path::Path};
+
+use netstead_testkit::{
+    AdGuardHome, Dnsmasq, DnsweaverReceiver, FakeCloudflare, FakePiHole, FakeTechnitium, FakeWebhookProvider,
+    WebhookHabits, WebhookReceiver, wait_until,
+};
+
+use crate::{
+    sandbox::{CommandOutput, SOON, Sandbox},
+    scenarios::dnsweaver_moves::ask,
+};
+
+/// Its zones in the guides.
+const ZONES: [&str; 2] = ["home.example.com", "3.0.10.in-addr.arpa"];
+
+/// A page of the guide, and a user who reads it.
+struct Reader {
+    text: String,
+    sandbox: Sandbox,
+}
+
+impl Reader {
+    fn of(page: &str) -> Self {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide").join(page);
+        Self { text: std::fs::read_to_string(path).unwrap(), sandbox: Sandbox::empty() }
+    }
+
+    /// The block with this number among those in a language, with everything at its place on this machine.
+    fn block(&self, language: &str, number: usize, here: &[(&str, &str)]) -> String {
+        let fence = format!("```{language}\n");
+        let block = self.text.split(fence.as_str()).nth(number + 1).and_then(|rest| rest.split("```").next());
+        let block = block.unwrap_or_else(|| panic!("there is no {language} block {number}"));
+        here.iter().fold(block.to_owned(), |text, (there, here)| {
+            assert!(text.contains(there), "`{there}` is not in\n{text}");
+            text.replace(there, here)
+        })
+    }
+
+    /// A file of the user, and where it is.
+    fn file(&self, name: &str, content: &str) -> String {
+        let path = self.sandbox.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        path.display().to_string()
+    }
+
+    /// Types shell commands.
+    fn types(&self, script: &str) -> CommandOutput {
+        let plain = self.sandbox.command();
+        let path = std::env::var("PATH").unwrap_or_default();
+        let binary = Path::new(env!("CARGO_BIN_EXE_netstead")).parent().unwrap();
+        let mut bash = std::process::Command::new("bash");
+        bash.args(["-ec", script]).current_dir(self.sandbox.path());
+        bash.env("PATH", format!("{}:{path}", binary.display()));
+        for (name, value) in plain.get_envs() {
+            match value {
+                Some(value) => bash.env(name, value),
+                None => bash.env_remove(name),
+            };
+        }
+        let output = bash.output().unwrap();
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        CommandOutput {
+            code: output.status.code().unwrap_or(-1),
+            out: text(&output.stdout),
+            err: text(&output.stderr),
+        }
+    }
+
+    /// Starts Netstead with the table and a host `web` in its first domain, types the commands of "See that it works", and
+    /// waits until the server holds the host.
+    fn works_with(&mut self, table: &str) {
+        let part =
+            |from: &str, to: char| table.split(from).nth(1).and_then(|rest| rest.split(to).next()).unwrap();
+        let (provider, domain) = (part("[dns.", ']').to_owned(), part("domains = [\"", '"').to_owned());
+        let hosts = self.file("hosts", &format!("10.0.3.9 web.{domain}\n"));
+        self.file(
+            "netstead.toml",
+            &format!("{table}\n[source.office]\ntype = \"hosts\"\npath = \"{hosts}\"\n"),
+        );
+        self.sandbox.does("config check");
+        self.sandbox.start(&[]);
+        let held = || self.sandbox.netstead(["get", "records", "--provider", &provider]).out;
+        let settled = || {
+            let plan = self.sandbox.netstead(["plan", &provider]);
+            (plan.code == 0 && held().contains(&format!("web.{domain}"))).then_some(())
+        };
+        let plan = || self.sandbox.netstead(["plan", &provider]).out;
+        assert!(wait_until(SOON, settled).is_some(), "{}{}", plan(), held());
+        let commands = self.text.split("See that it works").nth(1).unwrap();
+        let commands = commands.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+        assert!(commands.contains("netstead doctor"), "{commands}");
+        for command in commands.lines() {
+            let CommandOutput { code, out, err } = self.types(command);
+            let what = format!("`{command}` says {code}:\n{out}{err}");
+            if command.contains("doctor") {
+                let own: Vec<&str> =
+                    out.lines().filter(|line| line.contains(&format!("dns.{provider}"))).collect();
+                let well = |line: &&str| line.starts_with("ok") || line.starts_with("note");
+                assert!(!own.is_empty() && own.iter().all(well), "{what}");
+            } else {
+                assert_eq!(code, 0, "{what}");
+            }
+            if command.contains("get records") {
+                assert!(out.contains(&format!("web.{domain}")), "{what}");
+            }
+        }
+    }
+}
+
+/// The address that the server answers with for `web` in the home zone.
+fn answers(server: SocketAddr) {
+    let asked = || (ask(server, "web.home.example.com", "A") == "10.0.3.9\n").then_some(());
+    assert!(wait_until(SOON, asked).is_some(), "{server} does not answer");
+}
+
+#[test]
+fn the_guide_of_adguard_home_works_as_typed() {
+    let Some(server) = AdGuardHome::start() else { return };
+    let mut reader = Reader::of("adguard.md");
+    let password = reader.file("password", server.password());
+    let here = [
+        ("http://192.0.2.53:3000", server.url()),
+        ("\"admin\"", format!("\"{}\"", server.user())),
+        ("/run/secrets/adguard", password),
+    ];
+    let table = reader.block("toml", 0, &here.each_ref().map(|(there, here)| (*there, here.as_str())));
+    reader.works_with(&table);
+    answers(server.address());
+}
+
+#[test]
+fn the_guide_of_the_own_nameserver_works_as_typed() {
+    let mut reader = Reader::of("builtin.md");
+    reader.sandbox.start(&[]);
+    let port = reader.sandbox.dns().to_string();
+    let typed = reader.block("sh", 0, &[("netstead run\n", ""), ("5300", &port)]);
+    let typed = typed.replace("\ndig", "\nnetstead apply >&2\ndig");
+    let done = reader.types(&typed);
+    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+    assert!(done.out.trim_end().ends_with("10.0.3.50"), "{}", done.out);
+    reader.sandbox.stop();
+    // The sandbox says by a flag where the nameserver listens: the port of the guide is for root.
+    let own = reader.block("toml", 0, &[]);
+    let transfers = reader.block("toml", 1, &[("[nameserver]\n", ""), ("192.0.2.53:53", "127.0.0.1:9")]);
+    reader.file("netstead.toml", &own.replace("[dns.own]", &format!("{transfers}\n[dns.own]")));
+    reader.sandbox.does("config check");
+    reader.sandbox.start(&[]);
+    reader.sandbox.does("record set web.home.example.com A 10.0.3.9");
+    reader.sandbox.does("apply");
+    answers(([127, 0, 0, 1], reader.sandbox.dns()).into());
+    let zone = reader.sandbox.does("export --zonefile --provider own");
+    assert!(zone.contains("web"), "{zone}");
+}
+
+#[test]
+fn the_guide_of_cloudflare_works_as_typed() {
+    let server = FakeCloudflare::start(&["example.com"]);
+    let mut reader = Reader::of("cloudflare.md");
+    let token = reader.file("token", server.token());
+    // The only place of Cloudflare that the table need not name.
+    let place = format!("type = \"cloudflare\"\nurl = \"{}\"", server.url());
+    let table =
+        reader.block("toml", 0, &[("/run/secrets/cloudflare", &token), ("type = \"cloudflare\"", &place)]);
+    reader.works_with(&table);
+    let records = server.records("example.com");
+    assert!(records.iter().any(|record| record["name"] == "web.example.com"), "{records:?}");
+}
+
+#[test]
+fn the_guide_of_dnsmasq_works_as_typed() {
+    // Here, and through ssh as on a router.
+    for through_ssh in [false, true] {
+        let Some(server) = Dnsmasq::start() else { return };
+        let (hosts, conf) =
+            (server.hostsdir().display().to_string(), server.conf_dir().display().to_string());
+        let restart = servers::in_toml(&server.restart_command());
+        let mut reader = Reader::of("dnsmasq.md");
+        let lines = reader.block("ini", 0, &[("/etc/dnsmasq.hosts.d", &hosts), ("/etc/dnsmasq.d", &conf)]);
+        let own = std::fs::read_to_string(server.conf_dir().parent().unwrap().join("dnsmasq.conf")).unwrap();
+        assert!(lines.lines().all(|line| own.lines().any(|own| own == line)), "{lines} is not in\n{own}");
+        let table = if through_ssh {
+            let Some(ssh) = servers::known_sshd() else { return };
+            let table = reader.block(
+                "toml",
+                1,
+                &[
+                    ("/tmp/hosts.d", &hosts),
+                    ("/etc/dnsmasq.d", &conf),
+                    (r#"["/etc/init.d/dnsmasq", "restart"]"#, &restart),
+                    ("ssh://root@192.168.1.1", &ssh.url()),
+                    ("/etc/netstead/router_key", &ssh.key_file().display().to_string()),
+                    ("/etc/netstead/router_known_hosts", &ssh.known_hosts_file().display().to_string()),
+                ],
+            );
+            // The commands of the guide name the table of its first half.
+            reader.text = reader.text.replace("netstead plan dnsmasq", "netstead plan router");
+            reader.works_with(&table);
+            drop(ssh);
+            answers(server.address());
+            continue;
+        } else {
+            reader.block(
+                "toml",
+                0,
+                &[
+                    ("/etc/dnsmasq.hosts.d", &hosts),
+                    ("/etc/dnsmasq.d", &conf),
+                    (r#"["systemctl", "restart", "dnsmasq"]"#, &restart),
+                ],
+            )
+        };
+        reader.works_with(&table);
+        answers(server.address());
+    }
+}
+
+#[test]
+fn the_guide_of_webhook_providers_works_as_typed() {
+    let filter = serde_json::json!({ "include": ["example.com"] });
+    let server = FakeWebhookProvider::start(WebhookHabits { filter, ..WebhookHabits::default() });
+    let mut reader = Reader::of("external-dns.md");
+    let password = reader.file("password", server.password());
+    let (login, url) = (format!("-u {}:{}", server.user(), server.password()), server.http().url());
+    let look =
+        reader.block("sh", 0, &[("curl -i", &format!("curl -i {login}")), ("http://localhost:8888", &url)]);
+    let said = reader.types(&look).out;
+    assert!(said.contains("content-type: application/external.dns.webhook+json;version=1"), "{said}");
+    let table = reader.block(
+        "toml",
+        2,
+        &[
+            ("https://hook.example.com/ionos", &url),
+            ("\"netstead\"", &format!("\"{}\"", server.user())),
+            ("/run/secrets/hook", &password),
+        ],
+    );
+    reader.works_with(&table);
+    assert!(server.endpoints().iter().any(|endpoint| endpoint["dnsName"] == "web.example.com"));
+}
+
+#[test]
+fn the_guide_of_pihole_works_as_typed() {
+    for version in [6, 5] {
+        let server = FakePiHole::start(version);
+        let mut reader = Reader::of("pihole.md");
+        let password = reader.file("password", server.password());
+        let table = reader.block(
+            "toml",
+            0,
+            &[("http://192.0.2.53", &server.http().url()), ("/run/secrets/pihole", &password)],
+        );
+        reader.works_with(&table);
+    }
+}
+
+#[test]
+fn the_guide_of_pihole_without_its_api_works_as_typed() {
+    for through_ssh in [false, true] {
+        let mut reader = Reader::of("pihole.md");
+        let list = reader.file("custom.list", "");
+        let Some(server) = Dnsmasq::with_options(&format!("addn-hosts={list}")) else { return };
+        let aliases = server.conf_dir().join("05-pihole-custom-cname.conf").display().to_string();
+        let restart = servers::in_toml(&server.restart_command());
+        reader.text = reader.text.replace("netstead plan pihole", "netstead plan lan");
+        reader.text = reader.text.replace("--provider pihole", "--provider lan");
+        let files = [
+            ("/etc/pihole/custom.list", list.as_str()),
+            ("/etc/dnsmasq.d/05-pihole-custom-cname.conf", &aliases),
+            (r#"["pihole", "restartdns"]"#, &restart),
+        ];
+        if !through_ssh {
+            let table = reader.block("toml", 1, &files);
+            reader.works_with(&table);
+            answers(server.address());
+            continue;
+        }
+        let Some(ssh) = servers::known_sshd() else { return };
+        let (key, known) =
+            (ssh.key_file().display().to_string(), ssh.known_hosts_file().display().to_string());
+        let url = ssh.url();
+        let places = [
+            ("ssh://root@192.0.2.53", url.as_str()),
+            ("/etc/netstead/pihole_key", &key),
+            ("/etc/netstead/pihole_known_hosts", &known),
+        ];
+        let table = reader.block("toml", 2, &[files, places].concat());
+        reader.works_with(&table);
+        answers(server.address());
+    }
+}
+
+#[test]
+fn the_guide_of_technitium_works_as_typed() {
+    let server = FakeTechnitium::start(&ZONES);
+    let mut reader = Reader::of("technitium.md");
+    let token = reader.file("token", server.token());
+    let table = reader.block(
+        "toml",
+        0,
+        &[("http://192.0.2.53:5380", &server.http().url()), ("/run/secrets/technitium", &token)],
+    );
+    reader.works_with(&table);
+    let records = server.records(ZONES[0]).iter().map(ToString::to_string).collect::<String>();
+    assert!(records.contains("web.home.example.com") && records.contains("HTTPS"), "{records}");
+}
+
+#[test]
+fn the_guide_of_webhooks_works_as_typed() {
+    let mut reader = Reader::of("webhook.md");
+    let file = reader.file("hook.secret", "");
+    let made = reader.types(&reader.block("sh", 0, &[("/etc/netstead/hook.secret", &file)]));
+    assert_eq!(made.code, 0, "{}", made.err);
+    let secret = std::fs::read_to_string(&file).unwrap();
+    assert_eq!(secret.trim().len(), 64);
+    let receiver = WebhookReceiver::start(secret.trim(), &ZONES);
+    let table = reader.block(
+        "toml",
+        0,
+        &[("https://hook.example.com/dns", &receiver.url()), ("/etc/netstead/hook.secret", &file)],
+    );
+    reader.works_with(&table);
+
+    let receiver = DnsweaverReceiver::start("authorization", "Bearer hunter2");
+    let mut reader = Reader::of("webhook.md");
+    reader.sandbox.set("HOOK_TOKEN", "Bearer hunter2");
+    let table = reader.block("toml", 1, &[("https://hook.example.com", &receiver.url())]);
+    reader.works_with(&table);
+    let records = receiver.records();
+    assert!(records.iter().any(|record| record["hostname"] == "web.home.example.com"), "{records:?}");
+}
+
+#[test]
+fn the_guide_of_powerdns_works_as_typed() {
+    let mut reader = Reader::of("powerdns.md");
+    let Some(server) = servers::powerdns(&reader) else { return };
+    let key = reader.file("key", "choose-a-long-one");
+    let table = reader.block(
+        "toml",
+        0,
+        &[("http://192.0.2.53:8081", &format!("http://{}", server.api)), ("/run/secrets/pdns", &key)],
+    );
+    reader.works_with(&table);
+    answers(server.address);
+    assert_eq!(ask(server.address, "9.3.0.10.in-addr.arpa", "PTR"), "web.home.example.com.\n");
+}
+
+#[test]
+fn the_guide_of_bind_works_as_typed() {
+    let mut reader = Reader::of("rfc2136.md");
+    let Some((server, secret)) = servers::bind(&reader) else { return };
+    updates_work(&mut reader, server.address, &secret);
+}
+
+#[test]
+fn the_guide_of_knot_works_as_typed() {
+    let mut reader = Reader::of("rfc2136.md");
+    let Some((server, secret)) = servers::knot(&reader) else { return };
+    updates_work(&mut reader, server.address, &secret);
+}
+
+fn updates_work(reader: &mut Reader, server: SocketAddr, secret: &str) {
+    let secret = reader.file("tsig", secret);
+    let table =
+        reader.block("toml", 0, &[("ns1.example.com", &server.to_string()), ("/run/secrets/tsig", &secret)]);
+    reader.works_with(&table);
+    answers(server);
+    assert_eq!(ask(server, "9.3.0.10.in-addr.arpa", "PTR"), "web.home.example.com.\n");
+}
