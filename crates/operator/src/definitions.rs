@@ -1,0 +1,168 @@
+//! The definitions of the pool kinds, for `kubectl apply`.
+
+use serde_json::{Value, json};
+
+use crate::{PoolKind, kinds::GROUP};
+
+/// The definition of a kind, as an object of the API server.
+///
+/// Fields, defaults and columns are those of the in-cluster provider, so that either can serve the pools of the other; the
+/// conditions and the columns `Ready` and `Age` are ours.
+pub fn definition(kind: PoolKind) -> Value {
+    let prefixes = kind.is_of_prefixes();
+    let (list, units) = if prefixes { ("prefixes", "prefixes") } else { ("addresses", "addresses") };
+    let title = if prefixes { "Prefixes" } else { "Addresses" };
+    let scope = if kind.is_namespaced() { "Namespaced" } else { "Cluster" };
+    let count = |name: &str, field: &str| {
+        json!({ "name": name, "type": "integer", "jsonPath": format!(".status.ipAddresses.{field}") })
+    };
+    let condition = |name: &str, field: &str, priority: u8| {
+        let path = format!(".status.conditions[?(@.type==\"Ready\")].{field}");
+        json!({ "name": name, "type": "string", "jsonPath": path, "priority": priority })
+    };
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": format!("{}.{GROUP}", kind.plural()),
+            "labels": {
+                "cluster.x-k8s.io/provider": "ipam-netstead",
+                "cluster.x-k8s.io/v1beta1": "v1alpha2",
+                "cluster.x-k8s.io/v1beta2": "v1alpha2",
+                // Pools and their addresses go along with `clusterctl move`.
+                "clusterctl.cluster.x-k8s.io/move-hierarchy": "",
+            },
+        },
+        "spec": {
+            "group": GROUP,
+            "scope": scope,
+            "names": {
+                "kind": kind.as_str(),
+                "listKind": format!("{kind}List"),
+                "plural": kind.plural(),
+                "singular": kind.plural().trim_end_matches('s'),
+                "categories": ["cluster-api"],
+            },
+            "versions": [{
+                "name": "v1alpha2",
+                "served": true,
+                "storage": true,
+                "subresources": { "status": {} },
+                "additionalPrinterColumns": [
+                    { "name": title, "type": "string", "jsonPath": format!(".spec.{list}") },
+                    count("Total", "total"),
+                    count("Free", "free"),
+                    count("Used", "used"),
+                    condition("Ready", "status", 0),
+                    condition("Reason", "reason", 1),
+                    condition("Message", "message", 1),
+                    { "name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp" },
+                ],
+                "schema": { "openAPIV3Schema": {
+                    "description": format!("A pool of {units} that claims of Cluster API get theirs out of."),
+                    "type": "object",
+                    "properties": {
+                        "apiVersion": { "type": "string" },
+                        "kind": { "type": "string" },
+                        "metadata": { "type": "object" },
+                        "spec": if prefixes { prefix_spec() } else { address_spec() },
+                        "status": status(units),
+                    },
+                } },
+            }],
+        },
+    })
+}
+
+fn entries(description: &str, at_least: u8) -> Value {
+    json!({
+        "description": description,
+        "type": "array",
+        "minItems": at_least,
+        "items": { "type": "string", "minLength": 2, "maxLength": 100, "pattern": "^[0-9a-fA-F.:]+([/-][0-9a-fA-F.:]+)?$" },
+    })
+}
+
+fn address_spec() -> Value {
+    json!({
+        "type": "object",
+        "required": ["addresses", "prefix"],
+        "properties": {
+            "addresses": entries(
+                "Single addresses, networks (`10.0.0.0/28`) and ranges (`10.0.0.10-10.0.0.20`), all of one family and inside one \
+                 network of the length `prefix`.", 1),
+            "prefix": {
+                "description": "The length of the network that the addresses are in. It is written on every address.",
+                "type": "integer", "minimum": 0, "maximum": 128,
+            },
+            "gateway": { "description": "The gateway of the network. It is never given out.", "type": "string", "maxLength": 45 },
+            "excludedAddresses": entries("Addresses that are never given out, written as in `addresses`.", 0),
+            "allocateReservedIPAddresses": {
+                "description": "Gives out the first address of the network too, and the last of an IPv4 network.",
+                "type": "boolean",
+            },
+            "addressReuseGracePeriodSeconds": {
+                "description": "How long a deleted claim keeps its address, and stays itself.",
+                "type": "integer", "format": "int32", "minimum": 0,
+            },
+        },
+    })
+}
+
+fn prefix_spec() -> Value {
+    json!({
+        "type": "object",
+        "required": ["prefixes"],
+        "properties": {
+            "prefixes": entries("IPv6 networks that prefixes are cut out of, such as `2001:db8::/48`.", 1),
+            "allocationPrefixLength": {
+                "description": "The length of each prefix. It never changes.",
+                "type": "integer", "minimum": 1, "maximum": 128, "default": 64,
+                "x-kubernetes-validations": [{ "rule": "self == oldSelf", "message": "the length of prefixes never changes" }],
+            },
+            "gateway": {
+                "description": "An IPv6 address that is written on every prefix. It blocks none.",
+                "type": "string", "maxLength": 45,
+            },
+            "excludedPrefixes": entries("Addresses, networks and ranges; a prefix that overlaps one is never given out.", 0),
+        },
+    })
+}
+
+fn status(units: &str) -> Value {
+    let count = |description: &str| json!({ "description": description, "type": "integer" });
+    json!({
+        "type": "object",
+        "properties": {
+            "ipAddresses": {
+                "description": format!("How many {units} there are; the highest 64-bit number if there are more."),
+                "type": "object",
+                "required": ["free", "outOfRange", "total", "used"],
+                "properties": {
+                    "total": count("All that can be given out."),
+                    "used": count("Those that are held."),
+                    "free": count("Those that are not."),
+                    "outOfRange": count("Those that are held and that the pool does not have any more."),
+                },
+            },
+            "conditions": {
+                "type": "array",
+                "maxItems": 32,
+                "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["type"],
+                "items": {
+                    "type": "object",
+                    "required": ["lastTransitionTime", "message", "reason", "status", "type"],
+                    "properties": {
+                        "type": { "type": "string", "maxLength": 316 },
+                        "status": { "type": "string", "enum": ["True", "False", "Unknown"] },
+                        "reason": { "type": "string", "minLength": 1, "maxLength": 1024 },
+                        "message": { "type": "string", "maxLength": 32768 },
+                        "observedGeneration": { "type": "integer", "format": "int64", "minimum": 0 },
+                        "lastTransitionTime": { "type": "string", "format": "date-time" },
+                    },
+                },
+            },
+        },
+    })
+}
