@@ -16,6 +16,8 @@ pub(crate) mod get;
 pub(crate) mod import;
 pub(crate) mod migrate;
 pub(crate) mod once;
+#[cfg(feature = "kubernetes")]
+pub(crate) mod operator;
 pub(crate) mod plan;
 pub(crate) mod pool;
 pub(crate) mod release;

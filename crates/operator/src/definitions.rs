@@ -29,7 +29,8 @@ pub fn definition(kind: PoolKind) -> Value {
                 "cluster.x-k8s.io/provider": "ipam-netstead",
                 "cluster.x-k8s.io/v1beta1": "v1alpha2",
                 "cluster.x-k8s.io/v1beta2": "v1alpha2",
-                // Pools and their addresses go along with `clusterctl move`.
+                // Pools and their addresses go along with `clusterctl move`, which looks at kinds with the first label only.
+                "clusterctl.cluster.x-k8s.io": "",
                 "clusterctl.cluster.x-k8s.io/move-hierarchy": "",
             },
         },

@@ -48,6 +48,8 @@ pub(crate) fn plain_sections() -> Vec<PlainSection> {
         section("ledger", super::LedgerKeys::keys()),
         section("nameserver", nameserver::NameserverKeys::keys()),
         section("notify", notify::NotifyKeys::keys()),
+        #[cfg(feature = "kubernetes")]
+        section("operator", super::operator::OperatorKeys::keys()),
     ]
 }
 

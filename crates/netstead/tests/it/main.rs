@@ -53,6 +53,8 @@ mod metrics;
 mod naming;
 mod notifications;
 mod once;
+#[cfg(feature = "kubernetes")]
+mod operator;
 #[cfg(feature = "docker")]
 mod phpipam;
 mod plain_http;
