@@ -37,6 +37,8 @@ use netstead_settings::{
 };
 use serde::{Serialize, Serializer};
 
+#[cfg(feature = "kubernetes")]
+pub(crate) use self::operator::OperatorConfig;
 pub(crate) use self::{
     api::ApiConfig,
     backend::BackendConfig,
@@ -52,8 +54,6 @@ pub(crate) use self::{
     store::{BACKUPS, EtcdConfig, RaftConfig, RaftSecurityConfig, StoreConfig},
 };
 use crate::logging::{LogFilter, LogFormat};
-#[cfg(feature = "kubernetes")]
-pub(crate) use self::operator::OperatorConfig;
 pub(crate) use netstead_settings::{Problem, Secret};
 
 /// Events are kept this long unless the file says otherwise.

@@ -32,6 +32,8 @@ mod docker_discovery;
 mod doctor;
 mod drop_privileges;
 mod external_dns_listeners;
+#[cfg(feature = "kubernetes")]
+mod external_pools;
 mod failure;
 mod file_limit;
 mod import;

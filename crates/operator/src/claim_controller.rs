@@ -53,6 +53,9 @@ impl Shared {
                     return Ok(again);
                 }
                 Step::Create(claim, new) => return self.create_address(&claim, &new).await,
+                Step::Draw(claim, key, pool, wanted) => {
+                    return self.draw(&claim, &key, &*pool, &wanted).await;
+                }
                 Step::Repair(address, patch) => {
                     let name = address.metadata.key();
                     let version = &address.metadata.resource_version;
@@ -69,6 +72,9 @@ impl Shared {
                     return Ok(None);
                 }
                 Step::Release(claim, address) => {
+                    if let Some(pause) = self.release_external(&claim).await? {
+                        return Ok(Some(pause));
+                    }
                     return self.release(&claim, address.as_deref()).await.map(|()| None);
                 }
             }
@@ -93,7 +99,7 @@ impl Shared {
     }
 
     /// Says on the claim why it has no address. What it says already is not said again.
-    async fn refuse(&self, claim: &Claim, ready: &Ready) -> Result<(), KubernetesError> {
+    pub(crate) async fn refuse(&self, claim: &Claim, ready: &Ready) -> Result<(), KubernetesError> {
         if ready.is_said_by(&claim.status.conditions, claim.metadata.generation) {
             return Ok(());
         }
@@ -119,7 +125,8 @@ impl Shared {
         let conditions = ready.among(&claim.status.conditions, claim.metadata.generation, now);
         let old = claim.status.deprecated.pointer("/v1beta1/conditions").and_then(|old| old.as_array());
         let old = ready.among_old(old.map_or(&[], Vec::as_slice), now);
-        let mut status = json!({ "conditions": conditions, "deprecated": { "v1beta1": { "conditions": old } } });
+        let mut status =
+            json!({ "conditions": conditions, "deprecated": { "v1beta1": { "conditions": old } } });
         if let (Some(address), Some(fields)) = (address, status.as_object_mut()) {
             fields.insert("addressRef".to_owned(), json!({ "name": address }));
         }
@@ -128,7 +135,11 @@ impl Shared {
         self.api.patch_status(&api::claims(), &claim.metadata.key(), version, patch).await
     }
 
-    async fn create_address(&self, claim: &Claim, new: &NewAddress) -> Result<Again, KubernetesError> {
+    pub(crate) async fn create_address(
+        &self,
+        claim: &Claim,
+        new: &NewAddress,
+    ) -> Result<Again, KubernetesError> {
         let namespace = &claim.metadata.namespace;
         let made = self.api.create::<AddressObject>(&api::addresses(), namespace, &new.object).await;
         match made {
@@ -220,10 +231,15 @@ impl Shared {
                 Err(error) => return Err(error),
             }
         }
-        match self.api.delete(&resource, &name, &object.metadata.uid, version.as_deref()).await {
-            // Another object has the name by now: this one is gone.
-            Err(KubernetesError::Conflict(_)) if version.is_none() => Ok(Deleted::Gone),
-            done => done,
+        let uid = &object.metadata.uid;
+        let conflict = match self.api.delete(&resource, &name, uid, version.as_deref()).await {
+            Err(conflict @ KubernetesError::Conflict(_)) => conflict,
+            done => return done,
+        };
+        // Either another object has the name by now, or this one changed.
+        match self.api.get::<AddressObject>(&resource, &name).await? {
+            Some(now) if now.metadata.uid == *uid => Err(conflict),
+            _ => Ok(Deleted::Gone),
         }
     }
 

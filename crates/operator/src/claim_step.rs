@@ -7,11 +7,13 @@ use netstead_model::Address;
 use serde_json::{Value, json};
 
 use crate::{
+    ExternalClaim, ExternalPool,
     conditions::Ready,
+    external_controller::external_claim,
     kinds::GROUP,
     object::{
-        AddressObject, CLUSTER_NAME, Claim, DELETE_FOR_MOVE, ObjectName, PROTECT_ADDRESS, PoolKey, PoolObject,
-        RELEASE_ADDRESS, WANTED,
+        AddressObject, CLUSTER_NAME, Claim, DELETE_FOR_MOVE, ObjectName, PROTECT_ADDRESS, PoolKey,
+        PoolObject, RELEASE_ADDRESS, WANTED,
     },
     pool_index::Refusal,
     world::{ClusterState, World},
@@ -31,6 +33,8 @@ pub(crate) enum Step {
     /// Say on the claim why it has no address, and look again after a while.
     Refuse(Arc<Claim>, Ready, Option<Duration>),
     Create(Arc<Claim>, Box<NewAddress>),
+    /// Ask another system for the address, and make its object.
+    Draw(Arc<Claim>, PoolKey, Arc<dyn ExternalPool>, ExternalClaim),
     /// Give the object of the address its owners, finalizer and label.
     Repair(Arc<AddressObject>, Value),
     /// Two objects have one address and this one came later: it is removed, and its claim gets another address.
@@ -118,9 +122,8 @@ impl World {
 
     fn next_of_living(&mut self, claim: &Arc<Claim>, key: &PoolKey) -> Step {
         let name = claim.metadata.key();
-        let refuse = |reason, message: String| {
-            Step::Refuse(Arc::clone(claim), Ready::no(reason, message), None)
-        };
+        let refuse =
+            |reason, message: String| Step::Refuse(Arc::clone(claim), Ready::no(reason, message), None);
         let Some(pool) = self.pools.get(key) else { return Step::Rest };
         let Some(object) = pool.object.clone() else {
             if claim.is_published() {
@@ -138,7 +141,17 @@ impl World {
             return refuse("PoolNotReady", format!("the {} `{}` is being deleted", key.kind, key.name));
         }
         if let Some(problem) = &pool.problem {
-            return refuse("PoolNotReady", format!("the {} `{}` cannot be used: {problem}", key.kind, key.name));
+            return refuse(
+                "PoolNotReady",
+                format!("the {} `{}` cannot be used: {problem}", key.kind, key.name),
+            );
+        }
+        if key.kind.is_external() {
+            // Until it was asked how it stands, it is not asked for anything.
+            let open = pool.external.as_ref().and_then(|external| external.pool.clone());
+            let draw =
+                |open| Step::Draw(Arc::clone(claim), key.clone(), open, external_claim(claim, &object));
+            return open.map_or(Step::Rest, draw);
         }
         self.choose_address(claim, key, &object)
     }
@@ -166,13 +179,19 @@ impl World {
             }
             (Err(Refusal::Taken { by }), _) => {
                 let wanted = wanted.map(|address| format!(" {address}")).unwrap_or_default();
-                refuse("AllocationFailed", format!("the address{wanted} that the claim asks for is that of `{by}`"))
+                refuse(
+                    "AllocationFailed",
+                    format!("the address{wanted} that the claim asks for is that of `{by}`"),
+                )
             }
             (Err(Refusal::Outside), _) => {
                 let wanted = wanted.map(|address| format!(" {address}")).unwrap_or_default();
                 refuse(
                     "AllocationFailed",
-                    format!("the {} `{}` does not give out the address{wanted} that the claim asks for", key.kind, key.name),
+                    format!(
+                        "the {} `{}` does not give out the address{wanted} that the claim asks for",
+                        key.kind, key.name
+                    ),
                 )
             }
             (Err(Refusal::NotReady) | Ok(_), _) => {
@@ -194,7 +213,8 @@ impl World {
             return Step::Refuse(Arc::clone(claim), Ready::no("AllocationFailed", message), None);
         }
         let deleting = address.metadata.is_deleting();
-        if !claim.is_published() && !deleting
+        if !claim.is_published()
+            && !deleting
             && let Some(rival) = self.winner_over(&claim.metadata.key(), key)
         {
             return Step::GiveWay(Arc::clone(address), rival);
@@ -235,7 +255,7 @@ fn pool_owner(key: &PoolKey, pool: &PoolObject) -> Value {
     })
 }
 
-fn new_address(
+pub(crate) fn new_address(
     claim: &Claim,
     key: &PoolKey,
     pool: &PoolObject,
@@ -274,8 +294,10 @@ fn new_address(
 /// stays, in its place.
 fn repair(claim: &Claim, key: &PoolKey, pool: &PoolObject, address: &AddressObject) -> Option<Value> {
     let mut owners = address.metadata.owner_references.clone();
-    for own in [claim_owner(claim), pool_owner(key, pool)] {
-        put_owner(&mut owners, own);
+    put_owner(&mut owners, claim_owner(claim));
+    // A garbage collector that deletes a pool takes it off what has another owner; that must not begin a quarrel.
+    if !pool.metadata.is_deleting() {
+        put_owner(&mut owners, pool_owner(key, pool));
     }
     let mut finalizers = address.metadata.finalizers.clone();
     if !address.metadata.has_finalizer(PROTECT_ADDRESS) {
@@ -294,7 +316,8 @@ fn repair(claim: &Claim, key: &PoolKey, pool: &PoolObject, address: &AddressObje
 
 /// Puts an owner in place of an older one of the same group, kind and name: after a move it has another uid.
 fn put_owner(owners: &mut Vec<Value>, own: Value) {
-    let text = |value: &Value, field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let text =
+        |value: &Value, field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
     let group = |value: &Value| text(value, "apiVersion").split('/').next().unwrap_or_default().to_owned();
     let identity = |value: &Value| (group(value), text(value, "kind"), text(value, "name"));
     let wanted = identity(&own);
@@ -302,7 +325,9 @@ fn put_owner(owners: &mut Vec<Value>, own: Value) {
         Some(owner) => {
             let flag = |value: &Value, field| value.get(field).and_then(Value::as_bool).unwrap_or_default();
             let same = text(owner, "uid") == text(&own, "uid")
-                && ["controller", "blockOwnerDeletion"].iter().all(|name| flag(owner, name) == flag(&own, name));
+                && ["controller", "blockOwnerDeletion"]
+                    .iter()
+                    .all(|name| flag(owner, name) == flag(&own, name));
             if !same {
                 *owner = own;
             }

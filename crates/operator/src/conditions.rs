@@ -91,7 +91,8 @@ mod tests {
         assert!(full.is_said_by(&first, 1) && !full.is_said_by(&first, 2));
         let second = Ready::no("AllocationFailed", "refused").among(&first, 1, at(9));
         let third = Ready::yes("AddressAllocated").among(&second, 2, at(20));
-        let times = [&first, &second, &third].map(|all| text(find(all).unwrap(), "lastTransitionTime").to_owned());
+        let times =
+            [&first, &second, &third].map(|all| text(find(all).unwrap(), "lastTransitionTime").to_owned());
         assert_eq!(times, ["1970-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "1970-01-01T00:00:20Z"]);
         assert_eq!((third.len(), third.last()), (2, Some(&other)));
     }
@@ -105,8 +106,10 @@ mod tests {
         );
         assert_eq!(
             Ready::no("PoolExhausted", "full").among_old(&[], at),
-            [json!({ "type": "Ready", "status": "False", "severity": "Warning", "reason": "PoolExhausted", "message": "full",
-                "lastTransitionTime": "1970-01-01T00:00:00Z" })]
+            [
+                json!({ "type": "Ready", "status": "False", "severity": "Warning", "reason": "PoolExhausted", "message": "full",
+                "lastTransitionTime": "1970-01-01T00:00:00Z" })
+            ]
         );
     }
 }

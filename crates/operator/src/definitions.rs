@@ -9,17 +9,40 @@ use crate::{PoolKind, kinds::GROUP};
 /// Fields, defaults and columns are those of the in-cluster provider, so that either can serve the pools of the other; the
 /// conditions and the columns `Ready` and `Age` are ours.
 pub fn definition(kind: PoolKind) -> Value {
+    if kind.is_external() {
+        return phpipam_definition(kind);
+    }
     let prefixes = kind.is_of_prefixes();
     let (list, units) = if prefixes { ("prefixes", "prefixes") } else { ("addresses", "addresses") };
     let title = if prefixes { "Prefixes" } else { "Addresses" };
-    let scope = if kind.is_namespaced() { "Namespaced" } else { "Cluster" };
-    let count = |name: &str, field: &str| {
-        json!({ "name": name, "type": "integer", "jsonPath": format!(".status.ipAddresses.{field}") })
-    };
+    let description = format!("A pool of {units} that claims of Cluster API get theirs out of.");
+    let spec = if prefixes { prefix_spec() } else { address_spec() };
+    let columns = json!([{ "name": title, "type": "string", "jsonPath": format!(".spec.{list}") }]);
+    whole(kind, &description, &spec, &status(units), &columns)
+}
+
+/// The columns of every kind; those of one kind come before them.
+fn columns(own: &Value) -> Vec<Value> {
+    let count = |name: &str, field: &str| json!({ "name": name, "type": "integer", "jsonPath": format!(".status.ipAddresses.{field}") });
     let condition = |name: &str, field: &str, priority: u8| {
         let path = format!(".status.conditions[?(@.type==\"Ready\")].{field}");
         json!({ "name": name, "type": "string", "jsonPath": path, "priority": priority })
     };
+    let mut columns = own.as_array().cloned().unwrap_or_default();
+    columns.extend([
+        count("Total", "total"),
+        count("Free", "free"),
+        count("Used", "used"),
+        condition("Ready", "status", 0),
+        condition("Reason", "reason", 1),
+        condition("Message", "message", 1),
+        json!({ "name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp" }),
+    ]);
+    columns
+}
+
+fn whole(kind: PoolKind, description: &str, spec: &Value, status: &Value, own: &Value) -> Value {
+    let version = kind.version();
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -27,8 +50,8 @@ pub fn definition(kind: PoolKind) -> Value {
             "name": format!("{}.{GROUP}", kind.plural()),
             "labels": {
                 "cluster.x-k8s.io/provider": "ipam-netstead",
-                "cluster.x-k8s.io/v1beta1": "v1alpha2",
-                "cluster.x-k8s.io/v1beta2": "v1alpha2",
+                "cluster.x-k8s.io/v1beta1": version,
+                "cluster.x-k8s.io/v1beta2": version,
                 // Pools and their addresses go along with `clusterctl move`, which looks at kinds with the first label only.
                 "clusterctl.cluster.x-k8s.io": "",
                 "clusterctl.cluster.x-k8s.io/move-hierarchy": "",
@@ -36,7 +59,7 @@ pub fn definition(kind: PoolKind) -> Value {
         },
         "spec": {
             "group": GROUP,
-            "scope": scope,
+            "scope": if kind.is_namespaced() { "Namespaced" } else { "Cluster" },
             "names": {
                 "kind": kind.as_str(),
                 "listKind": format!("{kind}List"),
@@ -45,34 +68,82 @@ pub fn definition(kind: PoolKind) -> Value {
                 "categories": ["cluster-api"],
             },
             "versions": [{
-                "name": "v1alpha2",
+                "name": version,
                 "served": true,
                 "storage": true,
                 "subresources": { "status": {} },
-                "additionalPrinterColumns": [
-                    { "name": title, "type": "string", "jsonPath": format!(".spec.{list}") },
-                    count("Total", "total"),
-                    count("Free", "free"),
-                    count("Used", "used"),
-                    condition("Ready", "status", 0),
-                    condition("Reason", "reason", 1),
-                    condition("Message", "message", 1),
-                    { "name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp" },
-                ],
+                "additionalPrinterColumns": columns(own),
                 "schema": { "openAPIV3Schema": {
-                    "description": format!("A pool of {units} that claims of Cluster API get theirs out of."),
+                    "description": description,
                     "type": "object",
                     "properties": {
                         "apiVersion": { "type": "string" },
                         "kind": { "type": "string" },
                         "metadata": { "type": "object" },
-                        "spec": if prefixes { prefix_spec() } else { address_spec() },
-                        "status": status(units),
+                        "spec": spec,
+                        "status": status,
                     },
                 } },
             }],
         },
     })
+}
+
+/// A subnet of phpIPAM: the fields of the provider that had the kind before, and what it lacked.
+fn phpipam_definition(kind: PoolKind) -> Value {
+    let text = |description: &str| json!({ "description": description, "type": "string", "maxLength": 1024 });
+    let spec = json!({
+        "type": "object",
+        "required": ["subnetid"],
+        "properties": {
+            "subnetid": { "description": "The id of the subnet in phpIPAM.", "type": "integer", "minimum": 0 },
+            "credentials": {
+                "description": "How phpIPAM is reached. Better in a Secret: see `credentialsRef`.",
+                "type": "object",
+                "properties": {
+                    "username": text("A user of phpIPAM."),
+                    "password": text("The password of the user."),
+                    "app_id": text("The id of the app in Administration, API."),
+                    "endpoint": text("The address of the API: `https://ipam.example.com/api`."),
+                },
+            },
+            "credentialsRef": {
+                "description": "A Secret with the keys `username`, `password`, `app_id` and `endpoint`, instead of `credentials`.",
+                "type": "object",
+                "required": ["name", "namespace"],
+                "properties": { "name": text("Its name."), "namespace": text("Its namespace.") },
+            },
+            "tls": {
+                "type": "object",
+                "properties": {
+                    "insecure": { "description": "Trusts any certificate; for a first try.", "type": "boolean" },
+                    "fingerprint": text("The SHA-256 of the one certificate to trust."),
+                    "serverName": text("The name that the certificate must be for."),
+                },
+            },
+        },
+        "x-kubernetes-validations": [{
+            "rule": "has(self.credentials) != has(self.credentialsRef)",
+            "message": "one of credentials and credentialsRef is needed",
+        }],
+    });
+    let mut status = status("addresses");
+    if let Some(fields) = status.pointer_mut("/properties").and_then(Value::as_object_mut) {
+        fields.insert("gateway".to_owned(), text("The gateway of the subnet; empty if it has none."));
+        fields.insert("mask".to_owned(), text("The length of the subnet."));
+    }
+    let columns = json!([
+        { "name": "Subnet", "type": "integer", "jsonPath": ".spec.subnetid" },
+        { "name": "Gateway", "type": "string", "jsonPath": ".status.gateway" },
+        { "name": "Mask", "type": "string", "jsonPath": ".status.mask" },
+    ]);
+    whole(
+        kind,
+        "A subnet of phpIPAM that claims of Cluster API get their addresses out of.",
+        &spec,
+        &status,
+        &columns,
+    )
 }
 
 fn entries(description: &str, at_least: u8) -> Value {

@@ -14,14 +14,16 @@ pub enum PoolKind {
     GlobalInClusterIpPool,
     InClusterPrefixPool,
     GlobalInClusterPrefixPool,
+    PhpIpamPool,
 }
 
 impl PoolKind {
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::InClusterIpPool,
         Self::GlobalInClusterIpPool,
         Self::InClusterPrefixPool,
         Self::GlobalInClusterPrefixPool,
+        Self::PhpIpamPool,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -30,6 +32,7 @@ impl PoolKind {
             Self::GlobalInClusterIpPool => "GlobalInClusterIPPool",
             Self::InClusterPrefixPool => "InClusterPrefixPool",
             Self::GlobalInClusterPrefixPool => "GlobalInClusterPrefixPool",
+            Self::PhpIpamPool => "PHPIPAMIPPool",
         }
     }
 
@@ -39,6 +42,7 @@ impl PoolKind {
             Self::GlobalInClusterIpPool => "globalinclusterippools",
             Self::InClusterPrefixPool => "inclusterprefixpools",
             Self::GlobalInClusterPrefixPool => "globalinclusterprefixpools",
+            Self::PhpIpamPool => "phpipamippools",
         }
     }
 
@@ -52,13 +56,23 @@ impl PoolKind {
         matches!(self, Self::InClusterPrefixPool | Self::GlobalInClusterPrefixPool)
     }
 
+    /// Whether its addresses are kept in another system.
+    pub const fn is_external(self) -> bool {
+        matches!(self, Self::PhpIpamPool)
+    }
+
+    /// The version of its definition.
+    pub(crate) const fn version(self) -> &'static str {
+        if self.is_external() { "v1alpha1" } else { "v1alpha2" }
+    }
+
     /// The kind that a reference means. A reference without a group means none of ours.
     pub fn of_reference(group: &str, kind: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|one| group == GROUP && one.as_str() == kind)
     }
 
     pub(crate) fn resource(self) -> Resource {
-        resource(GROUP, "v1alpha2", self.plural(), self.as_str(), self.is_namespaced())
+        resource(GROUP, self.version(), self.plural(), self.as_str(), self.is_namespaced())
     }
 }
 
@@ -93,8 +107,7 @@ impl FromStr for PoolKind {
 }
 
 /// Kinds that are planned.
-const LATER: [&str; 5] =
-    ["PHPIPAMIPPool", "NetBoxIPPool", "GlobalNetBoxIPPool", "NetsteadIPPool", "GlobalNetsteadIPPool"];
+const LATER: [&str; 4] = ["NetBoxIPPool", "GlobalNetBoxIPPool", "NetsteadIPPool", "GlobalNetsteadIPPool"];
 
 pub(crate) fn resource(group: &str, version: &str, plural: &str, kind: &str, namespaced: bool) -> Resource {
     Resource {
@@ -128,7 +141,10 @@ mod tests {
             said("inclusterippool").unwrap_err(),
             "`inclusterippool` is no kind of pool; do you mean `InClusterIPPool`?"
         );
-        assert_eq!(said("NetBoxIPPool").unwrap_err(), "pools of the kind NetBoxIPPool are not in this version");
+        assert_eq!(
+            said("NetBoxIPPool").unwrap_err(),
+            "pools of the kind NetBoxIPPool are not in this version"
+        );
         assert!(said("x").unwrap_err().starts_with("`x` is no kind of pool; there are InClusterIPPool,"));
     }
 }

@@ -96,7 +96,8 @@ impl Lease {
         }
         let count = lease.pointer("/spec/leaseTransitions").and_then(Value::as_i64).unwrap_or_default();
         let count = if holder == self.identity { count } else { count + 1 };
-        match self.shared.api.replace::<Value>(&resource, &self.name, &self.body(Some(&version), count)).await {
+        match self.shared.api.replace::<Value>(&resource, &self.name, &self.body(Some(&version), count)).await
+        {
             Ok(_) => Ok(true),
             Err(KubernetesError::Conflict(_)) => Ok(false),
             Err(error) => Err(error),

@@ -11,6 +11,7 @@
 //! - `in_cluster`: the fields of the in-cluster provider's pools, and which addresses they mean. Pure.
 //! - `pool_index`: which addresses of a pool are free; no step looks at all of them. Pure.
 //! - `claim_step` decides what a claim needs next, `claim_controller` does it, and says why no address is given out twice.
+//! - [`ExternalPools`]: pools whose addresses are kept in another system; `external_controller` asks them.
 //! - `pool_controller`: finalizer and status of pools. `lease`: one of several replicas works.
 //!
 //! Start with `claim_controller.rs`.
@@ -22,6 +23,8 @@ mod conditions;
 mod definitions;
 mod diagnostics;
 mod events;
+mod external;
+mod external_controller;
 pub mod in_cluster;
 mod interval_set;
 mod kinds;
@@ -38,6 +41,7 @@ mod world;
 
 pub use self::{
     definitions::definition,
+    external::{ExternalClaim, ExternalPool, ExternalPools, NoExternalPools},
     interval_set::IntervalSet,
     kinds::{PoolKind, UnknownKind},
     operator::{Operator, OperatorError, OperatorOptions},

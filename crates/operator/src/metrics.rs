@@ -112,7 +112,9 @@ impl Metrics {
             return;
         };
         let number = |count: u128| i64::try_from(count).unwrap_or(i64::MAX);
-        for (state, count) in [("total", total), ("used", used), ("free", free), ("out-of-range", out_of_range)] {
+        for (state, count) in
+            [("total", total), ("used", used), ("free", free), ("out-of-range", out_of_range)]
+        {
             self.addresses.get_or_create(&labels(state)).set(number(count));
         }
         self.waiting.get_or_create(&waiting).set(number(claims));

@@ -21,6 +21,9 @@ pub(crate) const WANTED: &str = "ipam.netstead.io/address";
 /// The annotation of a pool with addresses that are kept for claims: `name=address`, with commas between.
 pub(crate) const PROMISES: &str = "ipam.netstead.io/pre-allocations";
 
+/// The annotation of a pool with the first part of its claims' keys in another system. It moves along with the pool.
+pub(crate) const INSTALLATION: &str = "ipam.netstead.io/installation";
+
 /// The finalizers of the in-cluster provider.
 pub(crate) const RELEASE_ADDRESS: &str = "ipam.cluster.x-k8s.io/ReleaseAddress";
 pub(crate) const PROTECT_ADDRESS: &str = "ipam.cluster.x-k8s.io/ProtectAddress";

@@ -1,24 +1,15 @@
 //! [`Operator`]: reflectors and workers over one cluster.
 
-use std::{
-    io,
-    net::SocketAddr,
-    sync::Arc,
-    time::Duration,
-};
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use netstead_model::{CallObserver, Clock};
 use netstead_wire::kubernetes::{Cluster, KubernetesAccess, KubernetesError};
-use tokio::{
-    sync::watch,
-    task::JoinSet,
-    time::timeout,
-};
+use tokio::{sync::watch, task::JoinSet, time::timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
 use crate::{
-    PoolKind,
+    ExternalPools, PoolKind,
     api::Api,
     diagnostics::Diagnostics,
     lease::Lease,
@@ -78,10 +69,16 @@ impl Readiness {
 }
 
 impl Operator {
-    pub fn new(options: OperatorOptions, observer: Arc<dyn CallObserver>, clock: Arc<dyn Clock>) -> Self {
+    /// `external` opens pools of other systems.
+    pub fn new(
+        options: OperatorOptions,
+        external: Arc<dyn ExternalPools>,
+        observer: Arc<dyn CallObserver>,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
         let cluster = Cluster::new(options.access.clone(), observer, Arc::clone(&clock));
         let world = World::new(options.kinds.clone(), options.watch_filter.clone());
-        let shared = Shared::new(Api { cluster }, clock, options.namespace.clone(), world);
+        let shared = Shared::new(Api { cluster }, clock, options.namespace.clone(), world, external);
         Self { shared: Arc::new(shared), options }
     }
 
@@ -122,7 +119,8 @@ impl Operator {
         let _ = timeout(FAREWELL, async { while workers.join_next().await.is_some() {} }).await;
         if let Some(namespace) = self.options.lease_namespace.as_ref().filter(|_| *leads.borrow()) {
             tasks.abort_all();
-            let _ = timeout(Duration::from_secs(5), Lease::give_back(shared, namespace, LEASE, &identity)).await;
+            let _ =
+                timeout(Duration::from_secs(5), Lease::give_back(shared, namespace, LEASE, &identity)).await;
         }
         info!("The operator has stopped.");
         Ok(())

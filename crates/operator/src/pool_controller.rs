@@ -10,14 +10,18 @@ use crate::{
     claim_controller::Again,
     conditions::Ready,
     events::EventKind,
+    external_controller::remember_installation,
     object::{PROTECT_POOL, PoolKey, PoolObject},
     pool_index::Counts,
     shared::Shared,
-    world::World,
+    world::{Pool, World},
 };
 
 /// The status of a pool is written this often at most.
 const PACE: Duration = Duration::from_secs(1);
+
+/// How many addresses an event names.
+const MOST_NAMED: usize = 20;
 
 /// The next thing to do for a pool.
 #[derive(Debug)]
@@ -35,6 +39,8 @@ pub(crate) struct PoolStatus {
     counts: Counts,
     ready: Ready,
     generation: i64,
+    /// Gateway and length of the network, of a pool in another system.
+    network: Option<(String, String)>,
 }
 
 /// The status that was written last. A definition that is not ours may not have all of its fields, so what the server shows is
@@ -65,11 +71,19 @@ impl World {
             return PoolStep::AddFinalizer(object);
         }
         let ready = match &pool.problem {
-            _ if metadata.is_deleting() => Ready::no("Deleting", "addresses of the pool are held; it stays until they are released"),
-            Some(problem) => Ready::no("InvalidSpec", problem),
-            None => Ready::yes("PoolReady"),
+            _ if metadata.is_deleting() => {
+                Ready::no("Deleting", "addresses of the pool are held; it stays until they are released")
+            }
+            problem => match (&pool.external, problem) {
+                (Some(external), _) => external.ready.clone(),
+                // It was not asked yet.
+                (None, _) if key.kind.is_external() => return PoolStep::Rest,
+                (None, Some(problem)) => Ready::no("InvalidSpec", problem),
+                (None, None) => Ready::yes("PoolReady"),
+            },
         };
-        let status = PoolStatus { counts: pool.index.counts(), ready, generation: metadata.generation };
+        let network = pool.external.as_ref().and_then(|external| external.network());
+        let status = PoolStatus { counts: pool.counts(), ready, generation: metadata.generation, network };
         let written = &pool.written;
         let same = written.uid == metadata.uid && written.status.as_ref() == Some(&status);
         if same || status.is_shown_by(&object.status) {
@@ -90,10 +104,15 @@ impl PoolStatus {
     fn to_json(&self, before: &Value, now: jiff::Timestamp) -> Value {
         let none = Vec::new();
         let conditions = before.get("conditions").and_then(Value::as_array).unwrap_or(&none);
-        json!({
+        let mut status = json!({
             "ipAddresses": self.addresses(),
             "conditions": self.ready.among(conditions, self.generation, now),
-        })
+        });
+        if let (Some((gateway, mask)), Some(fields)) = (&self.network, status.as_object_mut()) {
+            fields.insert("gateway".to_owned(), Value::from(gateway.as_str()));
+            fields.insert("mask".to_owned(), Value::from(mask.as_str()));
+        }
+        status
     }
 
     fn addresses(&self) -> Value {
@@ -111,7 +130,10 @@ impl PoolStatus {
             let number = |value: &Value| value.get(field).and_then(Value::as_i64).unwrap_or_default();
             number(&counts) == number(&wanted)
         };
-        counts.is_object()
+        let shown = |field: &str| status.get(field).and_then(Value::as_str).unwrap_or_default();
+        let network = self.network.as_ref();
+        network.is_none_or(|(gateway, mask)| shown("gateway") == gateway && shown("mask") == mask)
+            && counts.is_object()
             && ["total", "used", "free", "outOfRange"].into_iter().all(same)
             && conditions.is_some_and(|conditions| self.ready.is_said_by(conditions, self.generation))
     }
@@ -120,6 +142,7 @@ impl PoolStatus {
 impl Shared {
     pub(crate) async fn reconcile_pool(&self, key: &PoolKey) -> Result<Again, KubernetesError> {
         let resource = key.kind.resource();
+        let asks_again = if key.kind.is_external() { self.refresh_external(key).await? } else { None };
         let step = self.world().next_of_pool(key, self.clock.monotonic());
         self.measure(key);
         let finalizers = |object: &PoolObject, ours: bool| {
@@ -128,11 +151,15 @@ impl Shared {
             json!({ "metadata": { "finalizers": all } })
         };
         match step {
-            PoolStep::Rest => Ok(None),
+            PoolStep::Rest => Ok(asks_again),
             PoolStep::Wait(pause) => Ok(Some(pause)),
             PoolStep::AddFinalizer(object) => {
                 let version = &object.metadata.resource_version;
-                self.api.patch(&resource, &key.name, version, finalizers(&object, true)).await.map(|()| None)
+                let mut patch = finalizers(&object, true);
+                if let Some(metadata) = patch.get_mut("metadata").and_then(Value::as_object_mut) {
+                    metadata.insert("annotations".to_owned(), remember_installation(key, &object));
+                }
+                self.api.patch(&resource, &key.name, version, patch).await.map(|()| asks_again)
             }
             PoolStep::RemoveFinalizer(object) => {
                 let version = &object.metadata.resource_version;
@@ -151,7 +178,7 @@ impl Shared {
                     pool.written.status.replace((*status).clone())
                 };
                 self.tell_of_change(key, &object, before.as_ref(), &status).await;
-                Ok(None)
+                Ok(asks_again)
             }
         }
     }
@@ -174,6 +201,14 @@ impl Shared {
             let message = format!("all {} addresses are held", now.counts.total);
             self.event(subject, EventKind::Warning, "PoolExhausted", &message).await;
         }
+        if before.is_some_and(|before| before.counts.out_of_range < now.counts.out_of_range) {
+            let outside = self.world().pool(key).map(|pool| pool.index.outside()).unwrap_or_default();
+            let some: Vec<String> = outside.iter().take(MOST_NAMED).map(ToString::to_string).collect();
+            let more = outside.len().saturating_sub(some.len());
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let message = format!("held, and not in the pool any more: {}{more}", some.join(", "));
+            self.event(subject, EventKind::Warning, "OutOfRange", &message).await;
+        }
         debug!(pool = %key, counts = ?now.counts, "The status of a pool was written.");
     }
 
@@ -181,7 +216,7 @@ impl Shared {
         let counts = {
             let world = self.world();
             let pool = world.pool(key).filter(|pool| pool.object.is_some());
-            pool.map(|pool| pool.index.counts())
+            pool.map(Pool::counts)
         };
         self.metrics.pool(key, counts);
     }

@@ -146,7 +146,8 @@ impl<T: Reflected> Reflector<T> {
         let mut next: Option<String> = None;
         loop {
             let listing = Listing { limit: PAGE, next: next.as_deref() };
-            let page: Page<T> = self.shared.api.cluster.list(&self.resource, &self.selection, &listing).await?;
+            let page: Page<T> =
+                self.shared.api.cluster.list(&self.resource, &self.selection, &listing).await?;
             objects.extend(page.items);
             if page.metadata.next.is_empty() {
                 self.replace(objects);
@@ -236,8 +237,7 @@ pub(crate) fn pools(shared: &Arc<Shared>, kind: crate::PoolKind) -> Reflector<Po
         let key = PoolKey { kind, name: pool.metadata.key() };
         world.put_pool(key, pool)
     };
-    let remove = move |world: &mut World, name: &ObjectName| {
-        world.remove_pool(&PoolKey { kind, name: name.clone() })
-    };
+    let remove =
+        move |world: &mut World, name: &ObjectName| world.remove_pool(&PoolKey { kind, name: name.clone() });
     Reflector::new(shared, kind.resource(), Box::new(put), Box::new(remove))
 }

@@ -6,6 +6,7 @@ use netstead_model::Clock;
 use tokio::sync::Notify;
 
 use crate::{
+    ExternalPools,
     api::Api,
     metrics::Metrics,
     work_queue::WorkQueue,
@@ -23,10 +24,17 @@ pub(crate) struct Shared {
     /// A reflector has listed its objects.
     pub(crate) synced: Notify,
     pub(crate) metrics: Metrics,
+    pub(crate) external: Arc<dyn ExternalPools>,
 }
 
 impl Shared {
-    pub(crate) fn new(api: Api, clock: Arc<dyn Clock>, namespace: Option<String>, world: World) -> Self {
+    pub(crate) fn new(
+        api: Api,
+        clock: Arc<dyn Clock>,
+        namespace: Option<String>,
+        world: World,
+        external: Arc<dyn ExternalPools>,
+    ) -> Self {
         Self {
             api,
             namespace,
@@ -35,6 +43,7 @@ impl Shared {
             clock,
             synced: Notify::new(),
             metrics: Metrics::default(),
+            external,
         }
     }
 

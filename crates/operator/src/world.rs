@@ -7,16 +7,16 @@ use std::{
     sync::Arc,
 };
 
+use jiff::Timestamp;
 use netstead_model::Address;
 
 use crate::{
     PoolKind,
+    external::ExternalState,
     in_cluster::{AddressSpace, FieldError, InClusterSpec, PrefixSpec},
-    object::{
-        AddressObject, Claim, ClusterObject, ObjectName, PROMISES, PoolKey, PoolObject, WATCH_FILTER,
-    },
+    object::{AddressObject, Claim, ClusterObject, ObjectName, PROMISES, PoolKey, PoolObject, WATCH_FILTER},
     pool_controller::WrittenStatus,
-    pool_index::PoolIndex,
+    pool_index::{Counts, PoolIndex},
 };
 
 /// An object to look at.
@@ -57,6 +57,25 @@ pub(crate) struct Pool {
     pub(crate) problem: Option<String>,
     pub(crate) grace_seconds: i64,
     pub(crate) written: WrittenStatus,
+    /// Of a pool in another system: how it stands there.
+    pub(crate) external: Option<ExternalState>,
+    /// Claims that another system had no address for, the oldest first.
+    pub(crate) unserved: BTreeSet<(Option<Timestamp>, ObjectName)>,
+}
+
+impl Pool {
+    /// The claims that refer to it.
+    pub(crate) fn claims(&self) -> impl Iterator<Item = ObjectName> + '_ {
+        self.claims.iter().cloned()
+    }
+
+    /// The numbers of its status. Another system counts by itself; what was taken since it was asked is counted here.
+    pub(crate) fn counts(&self) -> Counts {
+        let counts = self.index.counts();
+        let Some(ExternalState { info: Some(info), used, .. }) = &self.external else { return counts };
+        let free = info.free.saturating_add(*used).saturating_sub(counts.used).min(info.size);
+        Counts { total: info.size, free, out_of_range: 0, waiting: self.unserved.len() as u128, ..counts }
+    }
 }
 
 impl World {
@@ -96,9 +115,10 @@ impl World {
             return Vec::new();
         }
         // References of a claim never change, unless another claim has taken the name.
-        let moved = self.claims.get(&name).is_some_and(|known| {
-            known.pool().as_ref() != Some(&pool) || known.cluster() != claim.cluster()
-        });
+        let moved = self
+            .claims
+            .get(&name)
+            .is_some_and(|known| known.pool().as_ref() != Some(&pool) || known.cluster() != claim.cluster());
         let mut wake = if moved { self.remove_claim(&name) } else { Vec::new() };
         if let Some(cluster) = claim.cluster() {
             self.claims_of_cluster.entry(cluster).or_default().insert(name.clone());
@@ -125,6 +145,7 @@ impl World {
             && let Some(pool) = self.pools.get_mut(&key)
         {
             pool.claims.remove(name);
+            pool.unserved.remove(&(claim.metadata.creation_timestamp, name.clone()));
             wake.extend(pool.index.forget(name).into_iter().map(WorkKey::Claim));
             wake.push(WorkKey::Pool(key.clone()));
             self.drop_if_unused(&key);
@@ -165,7 +186,8 @@ impl World {
         // A living claim whose owner knows the address gets the same one again.
         let again = claim.is_some_and(|claim| claim.is_published() && !claim.metadata.is_deleting());
         if let Some(pool) = self.pools.get_mut(&key) {
-            let woken = pool.index.free_object(name);
+            let mut woken = pool.index.free_object(name);
+            woken.extend(pool.unserved.first().map(|(_, claim)| claim.clone()));
             if let (true, Ok(address)) = (again, object.spec.address.parse()) {
                 pool.index.reserve_again(name, address);
             }
@@ -198,11 +220,15 @@ impl World {
         let pool = self.pools.entry(key.clone()).or_default();
         let mut wake = vec![WorkKey::Pool(key.clone())];
         let before = pool.object.as_ref();
-        let gate = |object: &PoolObject| (object.metadata.is_paused(), object.metadata.is_deleting(), object.metadata.labels.clone());
+        let gate = |object: &PoolObject| {
+            (object.metadata.is_paused(), object.metadata.is_deleting(), object.metadata.labels.clone())
+        };
         let opened = before.is_none_or(|before| gate(before) != gate(&object));
-        let changed = before.is_none_or(|before| before.spec != object.spec || before.metadata.annotations != object.metadata.annotations);
+        let changed = before.is_none_or(|before| {
+            before.spec != object.spec || before.metadata.annotations != object.metadata.annotations
+        });
         let mut woken = Vec::new();
-        if changed {
+        if changed && !key.kind.is_external() {
             let (space, grace) = read_spec(&key, &object);
             pool.grace_seconds = grace;
             let promises = promises(&object);
@@ -228,6 +254,7 @@ impl World {
     pub(crate) fn remove_pool(&mut self, key: &PoolKey) -> Vec<WorkKey> {
         let Some(pool) = self.pools.get_mut(key) else { return Vec::new() };
         pool.object = None;
+        pool.external = None;
         pool.problem = None;
         pool.grace_seconds = 0;
         pool.index.set_space(None, BTreeMap::new());
@@ -247,9 +274,8 @@ impl World {
 
 /// The addresses that a pool means, or why it means none; and how long a deleted claim keeps its address.
 fn read_spec(key: &PoolKey, object: &PoolObject) -> (Result<AddressSpace, String>, i64) {
-    let said = |errors: Vec<FieldError>| {
-        errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
-    };
+    let said =
+        |errors: Vec<FieldError>| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
     if key.kind.is_of_prefixes() {
         let spec: Result<PrefixSpec, _> = serde_json::from_value(object.spec.clone());
         let space = spec.map_err(|error| format!("spec: {error}"));

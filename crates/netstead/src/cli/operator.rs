@@ -74,5 +74,6 @@ pub(crate) struct Crds {
 /// Reads an address with a port; without an address it is every one of the machine.
 fn listen(text: &str) -> Result<SocketAddr, String> {
     let full = if text.starts_with(':') { format!("[::]{text}") } else { text.to_owned() };
-    full.parse().map_err(|_| "write an address and a port: `127.0.0.1:8080`, `[::1]:8080` or `:8080`".to_owned())
+    full.parse()
+        .map_err(|_| "write an address and a port: `127.0.0.1:8080`, `[::1]:8080` or `:8080`".to_owned())
 }

@@ -10,6 +10,7 @@ use tracing::info;
 use crate::{
     cli::{Global, operator as cli},
     config::{FoundConfig, OperatorConfig},
+    external_pools::PoolSystems,
     failure::Failure,
     loaded_config::LoadedConfig,
     logging::{self, LogFilter},
@@ -30,7 +31,8 @@ pub(crate) async fn operator(global: &Global, args: &cli::Operator) -> anyhow::R
     }
     let options = options(args, settings.config.operator.as_ref())?;
     let stop = stop_on_signal()?;
-    let operator = Operator::new(options, Arc::new(NoopObserver), SystemClock::shared());
+    let operator =
+        Operator::new(options, Arc::new(PoolSystems), Arc::new(NoopObserver), SystemClock::shared());
     operator.run(&stop).await?;
     Ok(())
 }
@@ -44,14 +46,16 @@ fn options(args: &cli::Operator, file: Option<&OperatorConfig>) -> anyhow::Resul
     kinds.sort_unstable();
     kinds.dedup();
     if kinds.is_empty() {
-        let hint = "name them with `--kinds InClusterIPPool,GlobalInClusterIPPool`, or with `kinds` of `[operator]`";
+        let hint =
+            "name them with `--kinds InClusterIPPool,GlobalInClusterIPPool`, or with `kinds` of `[operator]`";
         return Err(Failure::new("no kind of pool is switched on").hint(hint).into());
     }
     let access = match &args.kubeconfig {
         Some(_) => KubernetesAccess { kubeconfig: args.kubeconfig.clone(), context: args.context.clone() },
         None => file.map(|file| file.access.clone()).unwrap_or_default(),
     };
-    let lease = || args.leader_elect_namespace.clone().unwrap_or_else(|| own_namespace(Path::new(NAMESPACE_FILE)));
+    let lease =
+        || args.leader_elect_namespace.clone().unwrap_or_else(|| own_namespace(Path::new(NAMESPACE_FILE)));
     let not_empty = |text: &String| !text.is_empty();
     let namespace = args.namespace.clone().or_else(|| file?.namespace.clone());
     let watch_filter = args.watch_filter.clone().or_else(|| file?.watch_filter.clone());
@@ -80,7 +84,7 @@ pub(crate) fn of_config(config: &OperatorConfig) -> Operator {
         metrics: config.metrics,
         health: None,
     };
-    Operator::new(options, Arc::new(NoopObserver), SystemClock::shared())
+    Operator::new(options, Arc::new(PoolSystems), Arc::new(NoopObserver), SystemClock::shared())
 }
 
 fn own_namespace(file: &Path) -> String {

@@ -26,7 +26,7 @@ table! {
 
 /// An address with a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct SocketText(pub(super) SocketAddr);
+pub(super) struct SocketText(SocketAddr);
 
 impl netstead_settings::TextShape for SocketText {}
 

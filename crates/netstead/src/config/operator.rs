@@ -3,16 +3,14 @@
 use std::{fmt, net::SocketAddr};
 
 use netstead_operator::{PoolKind, UnknownKind};
-use netstead_settings::{Number, Section, Settings as _, table};
+use netstead_settings::{Number, Section, Setting, Settings as _, Shape, table};
 use netstead_wire::kubernetes::KubernetesAccess;
 use serde::{Serialize, Serializer};
-
-use super::nameserver::SocketText;
 
 table! {
     pub(super) struct OperatorKeys {
         /// the kinds of pools whose claims are served: `InClusterIPPool`, `GlobalInClusterIPPool`, `InClusterPrefixPool`,
-        /// `GlobalInClusterPrefixPool`
+        /// `GlobalInClusterPrefixPool`, `PHPIPAMIPPool`
         kinds: Vec<KindName>, unset "none: nothing is served";
         access: KubernetesAccess, all;
         /// only objects of this namespace are looked at
@@ -20,7 +18,7 @@ table! {
         /// only objects whose label `cluster.x-k8s.io/watch-filter` has this value are touched
         watch_filter: Option<String>, unset "all objects";
         /// where the metrics of the operator are answered, over plain HTTP at `/metrics`: address and port
-        metrics: Option<SocketText>, unset "nowhere";
+        metrics: Option<ListenText>, unset "nowhere";
         /// how many objects are worked on at once
         concurrency: Number<1, 1000>, default 20;
     }
@@ -43,6 +41,24 @@ impl std::str::FromStr for KindName {
 
     fn from_str(text: &str) -> Result<Self, UnknownKind> {
         text.parse().map(Self)
+    }
+}
+
+/// An address and a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ListenText(SocketAddr);
+
+impl Setting for ListenText {
+    fn shape() -> Shape {
+        Shape::Text
+    }
+
+    fn read(section: &mut Section<'_, '_>, key: &str) -> Option<Self> {
+        section.parsed_or(key, "write `127.0.0.1:8080` or `[::1]:8080`").map(Self)
+    }
+
+    fn shown(&self) -> serde_json::Value {
+        self.0.to_string().into()
     }
 }
 

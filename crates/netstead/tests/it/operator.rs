@@ -1,5 +1,7 @@
 //! `netstead operator` and `[operator]` of `run`, as processes.
 
+mod phpipam;
+
 use std::{
     io::{Read as _, Write as _},
     net::TcpStream,
@@ -61,7 +63,13 @@ fn a_process_of_its_own_serves_claims_and_a_kill_loses_nothing() {
     let kubeconfig = server.kubeconfig().display().to_string();
     let start = || {
         let mut command = sandbox.command();
-        command.args(["operator", "--kinds", "InClusterIPPool,InClusterPrefixPool", "--kubeconfig", &kubeconfig]);
+        command.args([
+            "operator",
+            "--kinds",
+            "InClusterIPPool,InClusterPrefixPool",
+            "--kubeconfig",
+            &kubeconfig,
+        ]);
         command.args(["--namespace", "shop", "--leader-elect", "--leader-elect-namespace", "shop"]);
         command.args(["--metrics-bind-address", &format!("127.0.0.1:{metrics}")]);
         command.args(["--health-probe-bind-address", &format!("127.0.0.1:{health}")]);
@@ -89,7 +97,8 @@ fn a_process_of_its_own_serves_claims_and_a_kill_loses_nothing() {
     let mut operator = operator;
     operator.terminate().unwrap();
     assert_eq!(operator.wait(SOON).unwrap().code(), Some(0));
-    let (_, lease) = server.call("GET", "/apis/coordination.k8s.io/v1/namespaces/shop/leases/netstead-operator", None);
+    let (_, lease) =
+        server.call("GET", "/apis/coordination.k8s.io/v1/namespaces/shop/leases/netstead-operator", None);
     assert_eq!(lease["spec"]["holderIdentity"].as_str().unwrap_or_default(), "");
 }
 
@@ -165,9 +174,15 @@ fn a_flag_that_means_nothing_is_refused() {
     let sandbox = Sandbox::empty();
     let said = |line: &str| sandbox.fails(line).err;
     assert!(said("operator").contains("no kind of pool is switched on"));
-    assert!(said("operator --kinds NetBoxIPPool").contains("pools of the kind NetBoxIPPool are not in this version"));
+    assert!(
+        said("operator --kinds NetBoxIPPool")
+            .contains("pools of the kind NetBoxIPPool are not in this version")
+    );
     assert!(said("operator --kinds InClusterIPool").contains("do you mean `InClusterIPPool`?"));
     assert!(said("operator --kinds InClusterIPPool --webhook").contains("unexpected argument"));
-    assert!(said("operator --kinds InClusterIPPool --metrics-bind-address 8080").contains("write an address and a port"));
+    assert!(
+        said("operator --kinds InClusterIPPool --metrics-bind-address 8080")
+            .contains("write an address and a port")
+    );
     assert!(said("operator --kinds InClusterIPPool --concurrency 0").contains("concurrency"));
 }

@@ -39,7 +39,8 @@ impl AddressSpace {
         let mut errors = Vec::new();
         let mut family = Family(None);
         let entries = read_list("spec.addresses", &spec.addresses, &mut family, &mut errors);
-        let excluded = read_list("spec.excludedAddresses", &spec.excluded_addresses, &mut family, &mut errors);
+        let excluded =
+            read_list("spec.excludedAddresses", &spec.excluded_addresses, &mut family, &mut errors);
         let gateway = read_gateway(spec.gateway.as_deref(), &mut family, &mut errors);
         if spec.addresses.is_empty() {
             errors.push(invalid("spec.addresses", "", "at least one address, network or range is needed"));
@@ -58,9 +59,12 @@ impl AddressSpace {
         let (Some(network), Some(prefix)) = (network, prefix) else { return Err(errors) };
         let ends = (network.first().number(), network.last().number());
         // One that cannot be read would move the others to the wrong text.
-        for (entry, text) in entries.iter().zip(&spec.addresses).filter(|_| entries.len() == spec.addresses.len()) {
+        for (entry, text) in
+            entries.iter().zip(&spec.addresses).filter(|_| entries.len() == spec.addresses.len())
+        {
             if entry.kind == kind && (entry.first < ends.0 || entry.last > ends.1) {
-                let problem = format!("it belongs to a different subnet than `{network}`, that of the lowest address");
+                let problem =
+                    format!("it belongs to a different subnet than `{network}`, that of the lowest address");
                 errors.push(invalid("spec.addresses", text, &problem));
             }
         }
@@ -101,10 +105,14 @@ impl AddressSpace {
         if spec.prefixes.is_empty() {
             errors.push(invalid("spec.prefixes", "", "at least one IPv6 network is needed"));
         }
-        for (entry, text) in entries.iter().zip(&spec.prefixes).filter(|_| entries.len() == spec.prefixes.len()) {
+        for (entry, text) in
+            entries.iter().zip(&spec.prefixes).filter(|_| entries.len() == spec.prefixes.len())
+        {
             let problem = match (entry.length, length) {
                 (None, _) => "it is no network; write `2001:db8::/48`".to_owned(),
-                _ if entry.host_bits => "it has bits behind its length; write the network's first address".to_owned(),
+                _ if entry.host_bits => {
+                    "it has bits behind its length; write the network's first address".to_owned()
+                }
                 (Some(own), Some(length)) if own > length => {
                     format!("it is smaller than the prefixes of the pool, which have the length {length}")
                 }
@@ -170,11 +178,7 @@ fn read_list(
     entries
 }
 
-fn read_gateway(
-    text: Option<&str>,
-    family: &mut Family,
-    errors: &mut Vec<FieldError>,
-) -> Option<Address> {
+fn read_gateway(text: Option<&str>, family: &mut Family, errors: &mut Vec<FieldError>) -> Option<Address> {
     let text = text.filter(|text| !text.is_empty())?;
     let read = address(text).and_then(|gateway| family.admit(gateway.kind()).map(|()| gateway));
     read.map_err(|problem| errors.push(invalid("spec.gateway", text, &problem))).ok()

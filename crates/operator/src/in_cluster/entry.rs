@@ -25,7 +25,9 @@ impl Entry {
                 return Err(format!("`{first}` and `{last}` are not of one family"));
             }
             if first > last {
-                return Err(format!("it begins at `{first}`, after its end `{last}`; write `{last}-{first}`"));
+                return Err(format!(
+                    "it begins at `{first}`, after its end `{last}`; write `{last}-{first}`"
+                ));
             }
             return Ok(Self::between(first, last));
         }

@@ -16,13 +16,18 @@ fn prefixes(prefixes: &[&str], length: i64) -> PrefixSpec {
 fn shown(space: Result<AddressSpace, Vec<super::FieldError>>) -> String {
     match space {
         Ok(space) => {
-            let text = |unit| space.address_of(unit).map_or_else(|| "-".to_owned(), |address| address.to_string());
-            let one = |(first, last)| if first == last { text(first) } else { format!("{}-{}", text(first), text(last)) };
+            let text =
+                |unit| space.address_of(unit).map_or_else(|| "-".to_owned(), |address| address.to_string());
+            let one = |(first, last)| {
+                if first == last { text(first) } else { format!("{}-{}", text(first), text(last)) }
+            };
             space.units().intervals().map(one).collect::<Vec<_>>().join(" ")
         }
-        Err(errors) => {
-            errors.iter().map(|error| format!("! {} {}", error.field, error.value)).collect::<Vec<_>>().join(" ")
-        }
+        Err(errors) => errors
+            .iter()
+            .map(|error| format!("! {} {}", error.field, error.value))
+            .collect::<Vec<_>>()
+            .join(" "),
     }
 }
 
@@ -99,7 +104,8 @@ fn reserved_addresses_and_the_gateway_are_kept_back() {
 
 #[test]
 fn exclusions_are_taken_out_in_every_notation() {
-    let excluded = ["10.0.0.3", "10.0.0.8/30", "10.0.0.20-10.0.0.29", "10.7.0.0/16"].map(str::to_owned).to_vec();
+    let excluded =
+        ["10.0.0.3", "10.0.0.8/30", "10.0.0.20-10.0.0.29", "10.7.0.0/16"].map(str::to_owned).to_vec();
     let spec = InClusterSpec { excluded_addresses: excluded, ..pool(&["10.0.0.1-10.0.0.31"], 24) };
     let wanted = "10.0.0.1-10.0.0.2 10.0.0.4-10.0.0.7 10.0.0.12-10.0.0.19 10.0.0.30-10.0.0.31";
     assert_eq!(shown(AddressSpace::of_addresses(&spec)), wanted);
@@ -107,7 +113,8 @@ fn exclusions_are_taken_out_in_every_notation() {
 
 #[test]
 fn the_verdicts_are_those_of_the_in_cluster_provider() {
-    let gateway = |spec: InClusterSpec, gateway: &str| InClusterSpec { gateway: Some(gateway.to_owned()), ..spec };
+    let gateway =
+        |spec: InClusterSpec, gateway: &str| InClusterSpec { gateway: Some(gateway.to_owned()), ..spec };
     let excluded = |spec: InClusterSpec, excluded: &[&str]| InClusterSpec {
         excluded_addresses: excluded.iter().map(ToString::to_string).collect(),
         ..spec

@@ -69,7 +69,8 @@ fn two_replicas_and_a_failing_server_give_no_address_twice() {
     let space = Space::new("burst");
     let proxy = FaultProxy::before(space.server.kubeconfig());
     // Neither asks the other for the lead: both work at once.
-    let replicas = [Running::with(space.options(&proxy.kubeconfig)), Running::with(space.options(&proxy.kubeconfig))];
+    let replicas =
+        [Running::with(space.options(&proxy.kubeconfig)), Running::with(space.options(&proxy.kubeconfig))];
     // No address is left over, so a wrong step shows.
     space.pool("GlobalInClusterIPPool", "burst", "{ addresses: [10.1.0.1-10.1.1.44], prefix: 16 }");
     create_claims(&space, 0..CLAIMS, "GlobalInClusterIPPool", "burst");
@@ -113,7 +114,11 @@ fn crashes_lose_and_double_nothing() {
             let name = address["metadata"]["name"].as_str().unwrap().to_owned();
             let value = address["spec"]["address"].as_str().unwrap().to_owned();
             if told.contains(&name) {
-                assert_eq!(known.entry(name.clone()).or_insert(value.clone()), &value, "{name} has another address");
+                assert_eq!(
+                    known.entry(name.clone()).or_insert(value.clone()),
+                    &value,
+                    "{name} has another address"
+                );
             }
         }
     }

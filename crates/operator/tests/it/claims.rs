@@ -39,7 +39,10 @@ fn a_claim_gets_an_address_object_with_all_that_the_contract_asks_for() {
         let object = space.get(&space.claim_path(&claim)).unwrap();
         assert_eq!(object["metadata"]["finalizers"], json!(["ipam.cluster.x-k8s.io/ReleaseAddress"]));
         let ready = &object["status"]["conditions"][0];
-        assert_eq!((&ready["type"], &ready["status"], &ready["reason"]), (&json!("Ready"), &json!("True"), &json!("AddressAllocated")));
+        assert_eq!(
+            (&ready["type"], &ready["status"], &ready["reason"]),
+            (&json!("Ready"), &json!("True"), &json!("AddressAllocated"))
+        );
         assert_eq!(ready["observedGeneration"], object["metadata"]["generation"]);
         assert_eq!(object["status"]["deprecated"]["v1beta1"]["conditions"][0]["status"], "True");
     }
@@ -89,7 +92,8 @@ fn the_lowest_allowed_address_is_given_and_a_full_pool_says_so() {
     let space = Space::new("full");
     let _operator = space.operator();
     for (number, kind) in KINDS.into_iter().enumerate() {
-        let (pool, first, second) = (format!("full-{number}"), format!("first-{number}"), format!("second-{number}"));
+        let (pool, first, second) =
+            (format!("full-{number}"), format!("first-{number}"), format!("second-{number}"));
         let spec = "{ addresses: [10.0.0.4/30], prefix: 30, gateway: 10.0.0.5 }";
         space.pool(kind, &pool, spec);
         space.claim(&first, kind, &pool);
@@ -102,7 +106,11 @@ fn the_lowest_allowed_address_is_given_and_a_full_pool_says_so() {
         assert_eq!(space.bound(&second), "10.0.0.6");
         assert_eq!(space.reason(&second).as_deref(), Some("AddressAllocated"));
     }
-    space.pool("InClusterIPPool", "order", "{ addresses: [10.0.1.30, 10.0.1.10-10.0.1.12], prefix: 24, excludedAddresses: [10.0.1.10] }");
+    space.pool(
+        "InClusterIPPool",
+        "order",
+        "{ addresses: [10.0.1.30, 10.0.1.10-10.0.1.12], prefix: 24, excludedAddresses: [10.0.1.10] }",
+    );
     for (claim, address) in [("a", "10.0.1.11"), ("b", "10.0.1.12"), ("c", "10.0.1.30")] {
         space.claim(claim, "InClusterIPPool", "order");
         assert_eq!(space.bound(claim), address);
@@ -160,7 +168,9 @@ fn wanted_and_promised_addresses_are_given() {
     let wish = |address| format!(", annotations: {{ ipam.netstead.io/address: '{address}' }}");
     space.claim_with("wish", "InClusterIPPool", "lan", &wish("10.0.0.15"), "");
     assert_eq!(space.bound("wish"), "10.0.0.15");
-    for (claim, address) in [("taken", "10.0.0.15"), ("outside", "10.0.7.7"), ("promised", "10.0.0.10"), ("nonsense", "x")] {
+    for (claim, address) in
+        [("taken", "10.0.0.15"), ("outside", "10.0.7.7"), ("promised", "10.0.0.10"), ("nonsense", "x")]
+    {
         space.claim_with(claim, "InClusterIPPool", "lan", &wish(address), "");
         space.wait_for_reason(claim, "AllocationFailed");
     }
@@ -175,7 +185,9 @@ fn an_address_that_is_there_is_adopted_and_repaired() {
     let space = Space::new("adopted");
     space.pool("InClusterIPPool", "lan", "{ addresses: [10.0.0.10-10.0.0.20], prefix: 24 }");
     let stranger = json!({ "apiVersion": "v1", "kind": "ConfigMap", "name": "mine", "uid": "abc" });
-    for (name, address, owners) in [("bare", "10.0.0.17", json!([])), ("owned", "10.0.0.18", json!([stranger]))] {
+    for (name, address, owners) in
+        [("bare", "10.0.0.17", json!([])), ("owned", "10.0.0.18", json!([stranger]))]
+    {
         let object = json!({
             "apiVersion": "ipam.cluster.x-k8s.io/v1beta2", "kind": "IPAddress",
             "metadata": { "name": name, "namespace": "adopted", "ownerReferences": owners },
@@ -203,7 +215,11 @@ fn prefixes_are_given_out_of_prefix_pools() {
     let _operator = space.operator();
     for kind in ["InClusterPrefixPool", "GlobalInClusterPrefixPool"] {
         let low = kind.to_lowercase();
-        space.pool(kind, "prefixes", "{ prefixes: ['fd00::/62'], gateway: 'fd00::1', excludedPrefixes: ['fd00:0:0:1::/64'] }");
+        space.pool(
+            kind,
+            "prefixes",
+            "{ prefixes: ['fd00::/62'], gateway: 'fd00::1', excludedPrefixes: ['fd00:0:0:1::/64'] }",
+        );
         let mut got = Vec::new();
         for number in 0..3 {
             let claim = format!("{low}-{number}");

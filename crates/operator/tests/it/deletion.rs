@@ -45,7 +45,11 @@ fn the_pool_stays_until_its_last_address_is_released() {
         let pool = format!("pool-first-{}", kind.to_lowercase());
         let (path, claim) = (space.pool_path(kind, &pool), format!("of-{pool}"));
         // The grace ends with the pool.
-        space.pool(kind, &pool, "{ addresses: [10.0.0.10-10.0.0.11], prefix: 24, addressReuseGracePeriodSeconds: 300 }");
+        space.pool(
+            kind,
+            &pool,
+            "{ addresses: [10.0.0.10-10.0.0.11], prefix: 24, addressReuseGracePeriodSeconds: 300 }",
+        );
         space.claim(&claim, kind, &pool);
         space.bound(&claim);
         space.server.delete(&path);
@@ -82,7 +86,11 @@ fn a_claim_goes_although_its_pool_is_gone() {
 fn a_grace_keeps_the_address_for_its_time() {
     let space = Space::new("grace");
     let _operator = space.operator();
-    space.pool("InClusterIPPool", "lan", "{ addresses: [10.0.0.10-10.0.0.11], prefix: 24, addressReuseGracePeriodSeconds: 3 }");
+    space.pool(
+        "InClusterIPPool",
+        "lan",
+        "{ addresses: [10.0.0.10-10.0.0.11], prefix: 24, addressReuseGracePeriodSeconds: 3 }",
+    );
     space.claim("one", "InClusterIPPool", "lan");
     space.bound("one");
     space.server.delete(&space.claim_path("one"));

@@ -28,7 +28,8 @@ struct Faults {
 
 impl FaultProxy {
     pub(crate) fn before(kubeconfig: PathBuf) -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let access = KubernetesAccess { kubeconfig: Some(kubeconfig), context: None };
         let cluster = Cluster::new(access, Arc::new(NoopObserver), SystemClock::shared());
         let faults = Arc::<Faults>::default();
@@ -43,7 +44,8 @@ impl FaultProxy {
             async move { faults.answer(client, request).await }
         });
         runtime.spawn(async move { axum::serve(listener, router).await });
-        let dir = std::env::temp_dir().join(format!("netstead-faults-{}-{}", std::process::id(), address.port()));
+        let dir =
+            std::env::temp_dir().join(format!("netstead-faults-{}-{}", std::process::id(), address.port()));
         std::fs::create_dir_all(&dir).unwrap();
         let kubeconfig = dir.join("kubeconfig");
         let text = format!(

@@ -23,7 +23,9 @@ fn a_moved_cluster_keeps_every_address() {
     let (source, target) = (Space::new("move-source"), Space::new("move-target"));
     let operator = source.operator();
     let cluster = |paused: bool| {
-        format!("apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {{ name: prod }}\nspec: {{ paused: {paused} }}\n")
+        format!(
+            "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {{ name: prod }}\nspec: {{ paused: {paused} }}\n"
+        )
     };
     source.apply(&cluster(false));
     source.pool("InClusterIPPool", "lan", "{ addresses: [10.0.0.10-10.0.0.40], prefix: 24 }");
@@ -39,7 +41,10 @@ fn a_moved_cluster_keeps_every_address() {
     source.apply(&cluster(true));
     target.apply(&cluster(true));
     let there = target.operator();
-    target.apply(&moved(&source.get(&source.pool_path("InClusterIPPool", "lan")).unwrap(), Some("move-target")).to_string());
+    target.apply(
+        &moved(&source.get(&source.pool_path("InClusterIPPool", "lan")).unwrap(), Some("move-target"))
+            .to_string(),
+    );
     for claim in claims.iter().skip(1) {
         // The claim first and its address last, as clusterctl goes from owners to what they own.
         for path in [source.claim_path(claim), source.address_path(claim)] {

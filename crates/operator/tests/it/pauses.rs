@@ -59,7 +59,8 @@ fn the_cluster_of_a_claim_decides() {
     let path = |name: &str| format!("/apis/cluster.x-k8s.io/v1beta2/namespaces/clusters/clusters/{name}");
     // Each way to name the cluster, and each way in which the cluster holds its claims back.
     let field = |name: &str| (String::new(), format!(", clusterName: {name}"));
-    let label = |name: &str| (format!(", labels: {{ cluster.x-k8s.io/cluster-name: {name} }}"), String::new());
+    let label =
+        |name: &str| (format!(", labels: {{ cluster.x-k8s.io/cluster-name: {name} }}"), String::new());
     cluster("by-spec", "", true);
     cluster("by-annotation", ", annotations: { cluster.x-k8s.io/paused: '' }", false);
     let mut claims = Vec::new();

@@ -37,7 +37,12 @@ fn a_narrower_pool_says_which_addresses_it_does_not_have_any_more() {
     let _operator = space.operator();
     let kind = "InClusterIPPool";
     let rows = [
-        (5, "{ addresses: [10.0.0.10-10.0.0.20], prefix: 24 }", "{ addresses: [10.0.0.13-10.0.0.20], prefix: 24 }", "8/5/6/3"),
+        (
+            5,
+            "{ addresses: [10.0.0.10-10.0.0.20], prefix: 24 }",
+            "{ addresses: [10.0.0.13-10.0.0.20], prefix: 24 }",
+            "8/5/6/3",
+        ),
         (
             2,
             "{ addresses: [10.0.0.254-10.0.0.255], prefix: 24, allocateReservedIPAddresses: true }",

@@ -3,7 +3,7 @@
 use std::{path::Path, sync::OnceLock, thread, time::Duration};
 
 use netstead_model::{NoopObserver, SystemClock};
-use netstead_operator::{Operator, OperatorOptions, PoolKind, definition};
+use netstead_operator::{NoExternalPools, Operator, OperatorOptions, PoolKind, definition};
 use netstead_testkit::{KubeApiServer, wait_until};
 use netstead_wire::kubernetes::KubernetesAccess;
 use serde_json::{Value, json};
@@ -38,8 +38,14 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn with(options: OperatorOptions) -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        let operator = Arc::new(Operator::new(options, Arc::new(NoopObserver), SystemClock::shared()));
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let operator = Arc::new(Operator::new(
+            options,
+            Arc::new(NoExternalPools),
+            Arc::new(NoopObserver),
+            SystemClock::shared(),
+        ));
         let stop = CancellationToken::new();
         let (ours, token) = (Arc::clone(&operator), stop.clone());
         runtime.spawn(async move { ours.run(&token).await });
@@ -158,15 +164,15 @@ impl Space {
 
     /// The address of a claim, waited for.
     pub(crate) fn bound(&self, claim: &str) -> String {
-        wait_until(SOON, || self.address(claim)).unwrap_or_else(|| {
-            panic!("{claim} has no address: {:?}", self.get(&self.claim_path(claim)))
-        })
+        wait_until(SOON, || self.address(claim))
+            .unwrap_or_else(|| panic!("{claim} has no address: {:?}", self.get(&self.claim_path(claim))))
     }
 
     /// `reason: message` of a claim's condition.
     pub(crate) fn reason(&self, claim: &str) -> Option<String> {
         let object = self.get(&self.claim_path(claim))?;
-        let ready = object["status"]["conditions"].as_array()?.iter().find(|one| one["type"] == "Ready")?.clone();
+        let ready =
+            object["status"]["conditions"].as_array()?.iter().find(|one| one["type"] == "Ready")?.clone();
         Some(ready["reason"].as_str()?.to_owned())
     }
 
