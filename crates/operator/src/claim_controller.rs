@@ -7,7 +7,7 @@
 //! 2. Replica B takes the lead, chooses 10.0.0.5 for claim b and makes its object.
 //! 3. Replica A goes on and makes its object with 10.0.0.5.
 //! 4. Both watches show the objects in the order in which the server made them: b's is older.
-//! 5. Whichever replica looks at claim a removes its object, which nobody was told of, and chooses again.
+//! 5. The replica that looks at claim a removes its object, of which no owner was told, and chooses again.
 
 use std::{sync::Arc, time::Duration};
 
@@ -164,7 +164,7 @@ impl Shared {
     async fn give_way(&self, address: &AddressObject, to: &ObjectName) -> Result<(), KubernetesError> {
         let name = address.metadata.key();
         warn!(claim = %name, other = %to, address = address.spec.address,
-            "Two claims have one address; the later one, of which nobody was told, gets another.");
+            "Two claims have one address; the later one, of which no owner was told, gets another.");
         self.metrics.allocation(AllocationOutcome::GaveWay);
         self.remove_address_object(address, Some(&address.metadata.resource_version)).await.map(drop)
     }

@@ -1,4 +1,4 @@
-//! What a claim needs next, decided from the objects alone. Carrying it out is in `claim_controller`.
+//! The next step of a claim, decided from the objects alone. Carrying it out is in `claim_controller`.
 
 use std::{sync::Arc, time::Duration};
 

@@ -65,7 +65,7 @@ pub(crate) struct Reflector<T> {
     state: Arc<ReflectorState>,
 }
 
-/// What others may know of a reflector.
+/// The part of a reflector that others see.
 #[derive(Debug)]
 pub(crate) struct ReflectorState {
     pub(crate) plural: String,

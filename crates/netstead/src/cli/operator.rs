@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, path::PathBuf};
 
-use clap::Args;
+use clap::{ArgAction, Args};
 use netstead_operator::PoolKind;
 
 /// Give claims of Cluster API their addresses, out of pools in the cluster
@@ -35,6 +35,7 @@ pub(crate) struct Operator {
     /// Let one of several replicas work: the one that holds the Lease `netstead-operator`
     #[arg(
         long,
+        action = ArgAction::Set,
         num_args = 0..=1,
         default_value = "false",
         default_missing_value = "true",
@@ -46,7 +47,7 @@ pub(crate) struct Operator {
     #[arg(long, value_name = "NAME")]
     pub(crate) leader_elect_namespace: Option<String>,
     /// Where metrics are answered, over plain HTTP at /metrics: `:8080`, `127.0.0.1:8080` [default: nowhere]
-    #[arg(long, value_name = "ADDRESS:PORT", alias = "diagnostics-address", value_parser = listen)]
+    #[arg(long, value_name = "ADDRESS:PORT", visible_alias = "diagnostics-address", value_parser = listen)]
     pub(crate) metrics_bind_address: Option<SocketAddr>,
     /// Where /healthz and /readyz are answered: `:9440` [default: nowhere]
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = listen)]

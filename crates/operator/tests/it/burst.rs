@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    net::Ipv4Addr,
     thread,
     time::Duration,
 };
@@ -65,17 +66,28 @@ fn all_bound(space: &Space, count: usize) -> BTreeMap<String, String> {
 
 #[test]
 fn two_replicas_and_a_failing_server_give_no_address_twice() {
-    const CLAIMS: usize = 300;
-    let space = Space::new("burst");
+    burst("burst", 300);
+}
+
+/// The same with more claims: `cargo test -p netstead-operator --test it -- --ignored --nocapture`.
+#[test]
+#[ignore = "it takes minutes"]
+fn a_thousand_claims_get_an_address_each() {
+    burst("thousand", 1000);
+}
+
+fn burst(name: &str, claims: usize) {
+    let space = Space::new(name);
     let proxy = FaultProxy::before(space.server.kubeconfig());
     // Neither asks the other for the lead: both work at once.
     let replicas =
         [Running::with(space.options(&proxy.kubeconfig)), Running::with(space.options(&proxy.kubeconfig))];
     // No address is left over, so a wrong step shows.
-    space.pool("GlobalInClusterIPPool", "burst", "{ addresses: [10.1.0.1-10.1.1.44], prefix: 16 }");
-    create_claims(&space, 0..CLAIMS, "GlobalInClusterIPPool", "burst");
-    all_bound(&space, CLAIMS);
-    space.counts("GlobalInClusterIPPool", "burst", "300/300/0/0");
+    let last = Ipv4Addr::from_bits(0x0a01_0000 + u32::try_from(claims).unwrap());
+    space.pool("GlobalInClusterIPPool", name, &format!("{{ addresses: [10.1.0.1-{last}], prefix: 16 }}"));
+    create_claims(&space, 0..claims, "GlobalInClusterIPPool", name);
+    all_bound(&space, claims);
+    space.counts("GlobalInClusterIPPool", name, &format!("{claims}/{claims}/0/0"));
     assert!(proxy.made() > 100, "only {} faults", proxy.made());
     // All can go again, in the middle of which one replica crashes.
     let path = format!("/apis/ipam.cluster.x-k8s.io/v1beta2/namespaces/{}/ipaddressclaims", space.name);
@@ -88,7 +100,7 @@ fn two_replicas_and_a_failing_server_give_no_address_twice() {
         (list(&space, "ipaddressclaims").is_empty() && list(&space, "ipaddresses").is_empty()).then_some(())
     });
     assert!(gone.is_some(), "{} claims are left", list(&space, "ipaddressclaims").len());
-    space.counts("GlobalInClusterIPPool", "burst", "300/0/300/0");
+    space.counts("GlobalInClusterIPPool", name, &format!("{claims}/0/{claims}/0"));
     drop(other);
     proxy.end();
 }
@@ -162,7 +174,7 @@ fn one_replica_works_and_the_other_takes_over() {
     assert_eq!(holder().as_ref(), Some(&one));
     first.stop();
     let other = wait_until(PATIENCE, || holder().filter(|holder| *holder != one));
-    assert!(other.is_some(), "nobody took over");
+    assert!(other.is_some(), "no replica took over");
     space.claim("two", "InClusterIPPool", "lan");
     space.bound("two");
 }

@@ -80,7 +80,7 @@ impl Faults {
             _ => None,
         };
         if number % 17 == 5 && !changes {
-            // What is seen is old by a while.
+            // The caller sees an older state for a while.
             tokio::time::sleep(std::time::Duration::from_millis(300)).await;
         }
         if fault.is_some() {

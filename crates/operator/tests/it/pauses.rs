@@ -1,4 +1,4 @@
-//! What holds claims back, and what lets them go on.
+//! Pauses of pools, claims and clusters hold claims back until they end.
 
 use serde_json::json;
 

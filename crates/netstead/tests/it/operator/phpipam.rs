@@ -60,7 +60,7 @@ fn claims_get_addresses_of_phpipam_and_those_of_another_program_are_kept() {
     let subnet = phpipam.add_subnet(1, "10.5.0.0/29");
     let gateway = phpipam.put(subnet, "10.5.0.1", &[("description", "router")]);
     phpipam.make_gateway(gateway);
-    // What capi-phpipam leaves: a record whose hostname is the claim, and for one of the two also the object of the address.
+    // capi-phpipam leaves a record whose hostname is the claim, and for one of the two also the object of the address.
     for (ip, name) in [("10.5.0.2", "old.shop"), ("10.5.0.3", "half.shop")] {
         phpipam.put(subnet, ip, &[("hostname", name), ("description", name)]);
     }

@@ -50,8 +50,10 @@ impl PhpIpamPools {
     async fn made_for_host(&self, subnet: &Subnet, hostname: &str) -> Result<Option<AddressRow>, ApiError> {
         let query = [("filter_by", "hostname"), ("filter_value", hostname), ("filter_match", "full")];
         let rows = match self.api.addresses(&subnet.id, &query, &self.key_field).await {
-            // The filter knows a field by the first row.
-            Err(ApiError::Refused { code: 400, message }) if message.contains("filter_by") => Vec::new(),
+            // The filter knows a field by the first row, which may have no hostname: then all are looked at.
+            Err(ApiError::Refused { code: 400, message }) if message.contains("filter_by") => {
+                self.api.addresses(&subnet.id, &[], &self.key_field).await?
+            }
             rows => rows?,
         };
         let is_of = |row: &AddressRow| {
