@@ -143,10 +143,8 @@ impl Shared {
         let namespace = &claim.metadata.namespace;
         let made = self.api.create::<AddressObject>(&api::addresses(), namespace, &new.object).await;
         match made {
-            // Its owner is told once the watch has shown it.
-            Ok(_) => Ok(Some(UNSEEN)),
-            // One that this process has not seen yet, perhaps its own.
-            Err(KubernetesError::Conflict(_)) => Ok(Some(UNSEEN)),
+            // Its owner is told once the watch has shown it: this one, or one that is there and was not seen yet.
+            Ok(_) | Err(KubernetesError::Conflict(_)) => Ok(Some(UNSEEN)),
             Err(KubernetesError::Rejected { status, message }) if status < 500 => {
                 let name = claim.metadata.key();
                 warn!(claim = %name, status, message, "The server refuses the object of an address.");

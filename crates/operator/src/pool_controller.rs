@@ -10,6 +10,7 @@ use crate::{
     claim_controller::Again,
     conditions::Ready,
     events::EventKind,
+    external::ExternalState,
     external_controller::remember_installation,
     object::{PROTECT_POOL, PoolKey, PoolObject},
     pool_index::Counts,
@@ -82,7 +83,7 @@ impl World {
                 (None, None) => Ready::yes("PoolReady"),
             },
         };
-        let network = pool.external.as_ref().and_then(|external| external.network());
+        let network = pool.external.as_ref().and_then(ExternalState::network);
         let status = PoolStatus { counts: pool.counts(), ready, generation: metadata.generation, network };
         let written = &pool.written;
         let same = written.uid == metadata.uid && written.status.as_ref() == Some(&status);

@@ -257,24 +257,20 @@ impl PoolIndex {
             return space.address_of(*unit).ok_or(Refusal::NotReady);
         }
         self.forget_reservation(claim);
-        let unit = match wanted {
-            Some(wanted) => {
-                let unit = space.unit_of(wanted).filter(|unit| space.units().contains(*unit));
-                let unit = unit.ok_or(Refusal::Outside)?;
-                if let Some(by) = self.occupant(unit, promised.is_none()) {
-                    self.wishes.insert((unit, claim.clone()));
-                    return Err(Refusal::Taken { by });
-                }
-                unit
+        let unit = if let Some(wanted) = wanted {
+            let unit = space.unit_of(wanted).filter(|unit| space.units().contains(*unit));
+            let unit = unit.ok_or(Refusal::Outside)?;
+            if let Some(by) = self.occupant(unit, promised.is_none()) {
+                self.wishes.insert((unit, claim.clone()));
+                return Err(Refusal::Taken { by });
             }
-            None => {
-                if !self.is_next(claim, since) {
-                    self.waiting.insert((since, claim.clone()));
-                    self.since.insert(claim.clone(), since);
-                    return Err(Refusal::Exhausted);
-                }
-                self.free.first().ok_or(Refusal::Exhausted)?
-            }
+            unit
+        } else if self.is_next(claim, since) {
+            self.free.first().ok_or(Refusal::Exhausted)?
+        } else {
+            self.waiting.insert((since, claim.clone()));
+            self.since.insert(claim.clone(), since);
+            return Err(Refusal::Exhausted);
         };
         self.stop_waiting_quietly(claim);
         self.occupy(unit);

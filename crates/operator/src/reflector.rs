@@ -235,7 +235,7 @@ pub(crate) fn clusters(shared: &Arc<Shared>) -> Reflector<ClusterObject> {
 pub(crate) fn pools(shared: &Arc<Shared>, kind: crate::PoolKind) -> Reflector<PoolObject> {
     let put = move |world: &mut World, pool: PoolObject| {
         let key = PoolKey { kind, name: pool.metadata.key() };
-        world.put_pool(key, pool)
+        world.put_pool(&key, pool)
     };
     let remove =
         move |world: &mut World, name: &ObjectName| world.remove_pool(&PoolKey { kind, name: name.clone() });

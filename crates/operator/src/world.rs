@@ -216,7 +216,7 @@ impl World {
         self.claims_of_cluster.get(cluster).into_iter().flatten().cloned().map(WorkKey::Claim).collect()
     }
 
-    pub(crate) fn put_pool(&mut self, key: PoolKey, object: PoolObject) -> Vec<WorkKey> {
+    pub(crate) fn put_pool(&mut self, key: &PoolKey, object: PoolObject) -> Vec<WorkKey> {
         let pool = self.pools.entry(key.clone()).or_default();
         let mut wake = vec![WorkKey::Pool(key.clone())];
         let before = pool.object.as_ref();
@@ -229,7 +229,7 @@ impl World {
         });
         let mut woken = Vec::new();
         if changed && !key.kind.is_external() {
-            let (space, grace) = read_spec(&key, &object);
+            let (space, grace) = read_spec(key, &object);
             pool.grace_seconds = grace;
             let promises = promises(&object);
             let problem = match (&space, &promises) {

@@ -1,14 +1,14 @@
 use super::*;
 use crate::in_cluster::InClusterSpec;
 
-fn space(range: &str) -> Option<AddressSpace> {
+fn space(range: &str) -> AddressSpace {
     let spec = InClusterSpec { addresses: vec![range.to_owned()], prefix: 24, ..InClusterSpec::default() };
-    Some(AddressSpace::of_addresses(&spec).unwrap())
+    AddressSpace::of_addresses(&spec).unwrap()
 }
 
 fn index(range: &str) -> PoolIndex {
     let mut index = PoolIndex::default();
-    index.set_space(space(range), BTreeMap::new());
+    index.set_space(Some(space(range)), BTreeMap::new());
     index
 }
 
@@ -69,7 +69,7 @@ fn a_wider_pool_wakes_as_many_as_it_can_serve() {
         get(&mut index, name, second);
     }
     index.hold(&claim("a"), Some(ip("10.0.0.10")), 1);
-    let woken = index.set_space(space("10.0.0.10-10.0.0.12"), BTreeMap::new());
+    let woken = index.set_space(Some(space("10.0.0.10-10.0.0.12")), BTreeMap::new());
     assert_eq!(woken, [claim("b"), claim("c")]);
     assert_eq!(get(&mut index, "c", 3), "10.0.0.11");
     assert_eq!(get(&mut index, "d", 4), "Exhausted");
@@ -81,7 +81,7 @@ fn wanted_and_promised_addresses_are_kept_for_their_claims() {
     let mut index = PoolIndex::default();
     let promises =
         BTreeMap::from([("vip".to_owned(), ip("10.0.0.10")), ("shop/db".to_owned(), ip("10.0.0.12"))]);
-    index.set_space(space("10.0.0.10-10.0.0.13"), promises);
+    index.set_space(Some(space("10.0.0.10-10.0.0.13")), promises);
     assert_eq!(get(&mut index, "a", 1), "10.0.0.11");
     let wish =
         |index: &mut PoolIndex, name: &str, text: &str| index.reserve(&claim(name), at(1), Some(ip(text)));
@@ -121,10 +121,10 @@ fn what_is_outside_is_counted_and_free_is_never_negative() {
         (total, used, free, out_of_range)
     };
     assert_eq!(counts(&index), (11, 5, 6, 0));
-    index.set_space(space("10.0.0.13-10.0.0.20"), BTreeMap::new());
+    index.set_space(Some(space("10.0.0.13-10.0.0.20")), BTreeMap::new());
     assert_eq!(index.outside(), ["10.0.0.10", "10.0.0.11", "10.0.0.12"].map(ip));
     assert_eq!(counts(&index), (8, 5, 6, 3));
-    index.set_space(space("10.0.0.14"), BTreeMap::new());
+    index.set_space(Some(space("10.0.0.14")), BTreeMap::new());
     assert_eq!(counts(&index), (1, 5, 0, 4));
     index.free_object(&claim("10"));
     assert_eq!(counts(&index), (1, 4, 0, 3));
