@@ -7,6 +7,8 @@ pub(crate) mod cluster;
 pub(crate) mod dns;
 pub(crate) mod get;
 pub(crate) mod import;
+#[cfg(feature = "kubernetes")]
+pub(crate) mod operator;
 pub(crate) mod pipam_aliases;
 pub(crate) mod pool;
 
@@ -208,7 +210,9 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Import(import::Import),
     #[cfg(feature = "kubernetes")]
-    Crds(admin::Crds),
+    Operator(operator::Operator),
+    #[cfg(feature = "kubernetes")]
+    Crds(operator::Crds),
     Completions(admin::Completions),
     Man(admin::Man),
     #[command(hide = true)]

@@ -17,6 +17,8 @@ pub(crate) mod import;
 pub(crate) mod import_netaddr;
 pub(crate) mod migrate;
 pub(crate) mod once;
+#[cfg(feature = "kubernetes")]
+pub(crate) mod operator;
 pub(crate) mod plan;
 pub(crate) mod pool;
 pub(crate) mod release;

@@ -17,6 +17,8 @@ mod listen;
 mod load_balancer;
 mod nameserver;
 mod notify;
+#[cfg(feature = "kubernetes")]
+mod operator;
 mod pool;
 mod source;
 mod store;
@@ -35,6 +37,8 @@ use netstead_settings::{
 };
 use serde::{Serialize, Serializer};
 
+#[cfg(feature = "kubernetes")]
+pub(crate) use self::operator::OperatorConfig;
 pub(crate) use self::{
     api::ApiConfig,
     backend::BackendConfig,
@@ -68,6 +72,9 @@ pub(crate) struct Config {
     pub(crate) nameserver: NameserverConfig,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) notify: Option<NotifyConfig>,
+    #[cfg(feature = "kubernetes")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) operator: Option<OperatorConfig>,
     #[serde(rename = "pool")]
     pub(crate) pools: Vec<PoolSpec>,
     /// Pools for the load balancers of clusters.
@@ -232,6 +239,8 @@ fn understand(root: &Table, problems: &mut Problems) -> Config {
         ledger: ledger(top.section("ledger", &known("ledger")), max_events),
         nameserver: nameserver::read(top.section("nameserver", &known("nameserver"))),
         notify: notify::read(top.section("notify", &known("notify"))),
+        #[cfg(feature = "kubernetes")]
+        operator: operator::read(top.section("operator", &known("operator"))),
         ..Config::default()
     };
     let (mut specs, mut balancers) = (Vec::new(), Vec::new());

@@ -20,6 +20,8 @@ use netstead_api::{
 use netstead_engine::{Engine, EngineError};
 use netstead_ledger::{Caller, Command, Freshness, Ledger, LedgerError, Reply, Role};
 use netstead_model::{Ident, PoolSpec};
+#[cfg(feature = "kubernetes")]
+use netstead_operator::Operator;
 use netstead_store::{Store, StoreError};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -35,6 +37,9 @@ use crate::{
 /// Pauses after an error that may pass.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// The pause after the operator could not begin.
+#[cfg(feature = "kubernetes")]
+const OPERATOR_PAUSE: Duration = Duration::from_secs(10);
 /// How often a node registers itself.
 const REGISTER_INTERVAL: Duration = Duration::from_mins(1);
 /// How often a node confirms with the store that it is up to date, so that it can say how old its answers are.
@@ -54,6 +59,9 @@ pub(crate) struct Leadership<'a> {
     /// How the daily backups stand.
     pub(crate) backups: &'a DailyBackups,
     pub(crate) stop: &'a CancellationToken,
+    /// Serves pools of Cluster API while this node leads.
+    #[cfg(feature = "kubernetes")]
+    pub(crate) operator: Option<&'a Operator>,
 }
 
 impl Leadership<'_> {
@@ -166,6 +174,7 @@ impl Leadership<'_> {
                 self.cluster.run_format_upgrades(epoch),
                 self.cluster.run_member_pruning(),
                 backends.run(|| self.names.pools(), &ending),
+                self.run_operator(&ending),
             );
             std::future::pending::<()>().await;
         };
@@ -178,6 +187,21 @@ impl Leadership<'_> {
             () = work => {}
         }
     }
+
+    /// Serves pools of Cluster API. Without an address for its metrics it works all the same.
+    #[cfg(feature = "kubernetes")]
+    async fn run_operator(&self, stop: &CancellationToken) {
+        let Some(operator) = self.operator.filter(|_| self.writes == Writes::All) else { return };
+        while let Err(error) = operator.run(stop).await {
+            let error = format!("{:#}", anyhow::Error::from(error));
+            warn!(error, "The operator cannot run; it is tried again.");
+            sleep(OPERATOR_PAUSE).await;
+        }
+    }
+
+    #[cfg(not(feature = "kubernetes"))]
+    #[expect(clippy::unused_async, reason = "with the feature it waits")]
+    async fn run_operator(&self, _: &CancellationToken) {}
 
     /// Registers this node regularly, and confirms how old its own answers are. Ends only with an error that an operator must
     /// fix.

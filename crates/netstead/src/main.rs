@@ -32,6 +32,8 @@ mod docker_discovery;
 mod doctor;
 mod drop_privileges;
 mod external_dns_listeners;
+#[cfg(feature = "kubernetes")]
+mod external_pools;
 mod failure;
 mod file_limit;
 mod import;
@@ -125,8 +127,10 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
             return commands::completions_and_man::completions(args).map(|()| Exit::Fine);
         }
         #[cfg(feature = "kubernetes")]
-        Command::Crds(_) => {
-            return output::emit(netstead_sources::kubernetes::DEFINITIONS).map(|()| Exit::Fine);
+        Command::Crds(args) => return commands::operator::crds(args).map(|()| Exit::Fine),
+        #[cfg(feature = "kubernetes")]
+        Command::Operator(args) => {
+            return commands::operator::operator(&global, args).await.map(|()| Exit::Fine);
         }
         Command::Man(args) => return commands::completions_and_man::man(&args.dir).map(|()| Exit::Fine),
         _ => {}
@@ -204,7 +208,7 @@ async fn dispatch_to_server(global: &Global, session: &Session, command: &Comman
         | Command::Completions(_)
         | Command::Man(_) => {}
         #[cfg(feature = "kubernetes")]
-        Command::Crds(_) => {}
+        Command::Crds(_) | Command::Operator(_) => {}
     }
     Ok(Exit::Fine)
 }

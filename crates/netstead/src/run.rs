@@ -196,6 +196,8 @@ impl RunContext<'_> {
         let config = &self.settings.config;
         let listen = Some((dns_listen.as_slice(), connections));
         let names = DnsService::start(store, ledger, config, listen, &self.meter).await?;
+        #[cfg(feature = "kubernetes")]
+        let operator = config.operator.as_ref().map(crate::commands::operator::of_config);
         let leadership = Leadership {
             store,
             ledger,
@@ -205,6 +207,8 @@ impl RunContext<'_> {
             writes: Writes::unless_dry(*dry),
             backups: &self.daily_backups,
             stop: &self.stop,
+            #[cfg(feature = "kubernetes")]
+            operator: operator.as_ref(),
         };
         let done = Box::pin(self.run_tasks(&leadership, bound, reload)).await;
         names.close().await;

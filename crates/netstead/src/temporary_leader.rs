@@ -109,6 +109,9 @@ impl TemporaryLeader {
             writes: self.writes,
             backups: &DailyBackups::default(),
             stop,
+            // It works as long as a server does.
+            #[cfg(feature = "kubernetes")]
+            operator: None,
         };
         let done = Box::pin(self.lead(&leadership, bound, work)).await;
         names.close().await;

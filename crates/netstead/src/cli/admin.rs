@@ -1,4 +1,4 @@
-//! `netstead store`, `token`, `config`, `events`, `crds`, `completions` and `man`.
+//! `netstead store`, `token`, `config`, `events`, `completions` and `man`.
 
 use std::path::PathBuf;
 
@@ -226,14 +226,6 @@ pub(crate) struct ConfigCheck {
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
 }
-
-/// Print the definitions of Netstead's own Kubernetes kinds
-#[cfg(feature = "kubernetes")]
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Example:
-  netstead crds | kubectl apply -f -")]
-pub(crate) struct Crds {}
 
 /// Print completions for a shell
 #[derive(Debug, Args)]

@@ -41,14 +41,18 @@ pub(crate) fn plain_sections() -> Vec<PlainSection> {
             store.push(key.clone());
         }
     }
-    vec![
+    #[cfg_attr(not(feature = "kubernetes"), expect(unused_mut, reason = "with the feature one more follows"))]
+    let mut sections = vec![
         PlainSection { name: "store", keys: store, types },
         section("api", ApiKeys::keys()),
         section("log", super::LogKeys::keys()),
         section("ledger", super::LedgerKeys::keys()),
         section("nameserver", nameserver::NameserverKeys::keys()),
         section("notify", notify::NotifyKeys::keys()),
-    ]
+    ];
+    #[cfg(feature = "kubernetes")]
+    sections.extend([section("operator", super::operator::OperatorKeys::keys())]);
+    sections
 }
 
 pub(crate) fn named_sections() -> Vec<NamedSection> {

@@ -207,6 +207,8 @@ impl Reload {
             ("log", old.log != new.log),
             ("ledger", old.ledger != new.ledger),
             ("nameserver", old.nameserver != new.nameserver),
+            #[cfg(feature = "kubernetes")]
+            ("operator", old.operator != new.operator),
         ];
         let waiting: Vec<_> = parts.iter().filter(|(_, differs)| *differs).map(|(name, _)| *name).collect();
         if waiting.is_empty() {

@@ -54,6 +54,8 @@ mod naming;
 mod netaddr;
 mod notifications;
 mod once;
+#[cfg(feature = "kubernetes")]
+mod operator;
 #[cfg(feature = "docker")]
 mod phpipam;
 mod plain_http;

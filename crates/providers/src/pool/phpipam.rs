@@ -4,6 +4,8 @@
 //! one. It knows no keys: ours stands in the note of the address, or in a custom field, and is looked up before every claim. Two
 //! claims with one key that arrive together may get two addresses; the worker gives one of them back.
 
+mod hosts;
+
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -175,8 +177,15 @@ impl PhpIpamPools {
         body
     }
 
-    async fn make(&self, subnet: &Subnet, claim: &BackendClaim) -> Result<BackendObject, BackendError> {
+    /// Makes an address, with a hostname if one is given.
+    async fn make(
+        &self,
+        subnet: &Subnet,
+        claim: &BackendClaim,
+        hostname: Option<&str>,
+    ) -> Result<BackendObject, BackendError> {
         let mut body = self.body(claim);
+        body.extend(hostname.map(|name| ("hostname".to_owned(), json!(name))));
         let (answer, asked) = match claim.want {
             Want::Any => (self.api.post_once(&["addresses", "first_free", &subnet.id], &body).await, None),
             Want::Exact(address) | Want::Prefer(address) => {
@@ -256,7 +265,7 @@ impl PoolBackend for PhpIpamPools {
         let found = self.having(&subnet, &claim.key).await.map_err(|error| of_pool(error, &claim.pool))?;
         match found.into_iter().next() {
             Some(oldest) => Ok(object(oldest)),
-            None => self.make(&subnet, claim).await,
+            None => self.make(&subnet, claim, None).await,
         }
     }
 

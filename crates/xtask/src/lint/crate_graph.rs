@@ -18,6 +18,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("nameserver", &["model", "settings", "wire", "store"]),
     ("engine", &["model", "store", "ledger", "plan"]),
     ("api", &["model", "wire", "store", "ledger", "plan", "engine", "client"]),
+    ("operator", &["model", "settings", "wire"]),
     (
         "netstead",
         &[
@@ -33,6 +34,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "engine",
             "client",
             "api",
+            "operator",
         ],
     ),
     ("terraform", &["model", "wire", "client", "providers"]),

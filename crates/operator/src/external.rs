@@ -1,0 +1,107 @@
+//! Pools whose addresses are kept in another system: how the operator sees that system.
+
+use std::{fmt::Debug, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use netstead_model::{Address, BackendError, BackendErrorKind, BackendPoolInfo, Want};
+use serde_json::Value;
+
+use crate::{PoolKind, conditions::Ready};
+
+/// Opens pools of other systems. It knows their settings; the operator knows their claims.
+#[async_trait]
+pub trait ExternalPools: Send + Sync + Debug {
+    /// The pool that a spec means. Fields of the spec that come from a Secret are filled in. An error names the field.
+    async fn open(&self, kind: PoolKind, spec: &Value) -> Result<Arc<dyn ExternalPool>, String>;
+}
+
+/// A claim of the cluster as the other system sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExternalClaim {
+    /// Never changes, also not by a move to another cluster.
+    pub key: String,
+    /// `<claim>.<namespace>`
+    pub hostname: String,
+    pub want: Want,
+}
+
+/// One pool of another system.
+#[async_trait]
+pub trait ExternalPool: Send + Sync + Debug {
+    async fn describe(&self) -> Result<BackendPoolInfo, BackendError>;
+
+    /// The address of the claim; the same one when it is asked again.
+    async fn claim(&self, claim: &ExternalClaim) -> Result<Address, BackendError>;
+
+    /// Gives back what the claim has. Nothing to give back is fine.
+    async fn release(&self, claim: &ExternalClaim) -> Result<(), BackendError>;
+}
+
+/// Opens nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoExternalPools;
+
+#[async_trait]
+impl ExternalPools for NoExternalPools {
+    async fn open(&self, kind: PoolKind, _spec: &Value) -> Result<Arc<dyn ExternalPool>, String> {
+        Err(format!("pools of the kind {kind} cannot be opened here"))
+    }
+}
+
+/// A pool of another system as it was found last.
+#[derive(Debug)]
+pub(crate) struct ExternalState {
+    /// None if the spec means none.
+    pub(crate) pool: Option<Arc<dyn ExternalPool>>,
+    pub(crate) info: Option<BackendPoolInfo>,
+    /// How it stands, for its condition.
+    pub(crate) ready: Ready,
+    /// The spec that was opened.
+    pub(crate) generation: i64,
+    /// When it was asked.
+    pub(crate) asked: Duration,
+    /// How many addresses the cluster held then.
+    pub(crate) used: u128,
+}
+
+impl ExternalState {
+    /// The gateway and the length of the network, as the status has them.
+    pub(crate) fn network(&self) -> Option<(String, String)> {
+        let info = self.info.as_ref()?;
+        let gateway = info.gateway.map(|gateway| gateway.to_string()).unwrap_or_default();
+        Some((gateway, info.network.map(|network| network.len().to_string()).unwrap_or_default()))
+    }
+}
+
+/// The reason of a pool whose system refuses the credentials.
+pub(crate) const DENIED: &str = "InvalidPHPIPamCredentials";
+
+/// The condition of a pool whose system answers with an error.
+pub(crate) fn not_ready(error: &BackendError) -> Ready {
+    let reason = match error.kind {
+        BackendErrorKind::Denied => DENIED,
+        BackendErrorKind::NoSuchPool | BackendErrorKind::Refused => "InvalidPHPIPamConfiguration",
+        _ => "PHPIPamUnavailable",
+    };
+    Ready::no(reason, with_hint(error))
+}
+
+/// The reason of a claim's condition, and how soon it is worth another attempt.
+pub(crate) fn refusal(error: &BackendError) -> (Ready, Duration) {
+    let (reason, seconds) = match error.kind {
+        BackendErrorKind::Exhausted => ("PoolExhausted", 15),
+        BackendErrorKind::Held | BackendErrorKind::NotHere | BackendErrorKind::Refused => {
+            ("AllocationFailed", 30)
+        }
+        BackendErrorKind::Denied | BackendErrorKind::NoSuchPool => ("PoolNotReady", 30),
+        _ => ("PoolNotReady", 5),
+    };
+    (Ready::no(reason, with_hint(error)), Duration::from_secs(seconds))
+}
+
+fn with_hint(error: &BackendError) -> String {
+    match &error.hint {
+        Some(hint) => format!("{error}; {hint}"),
+        None => error.to_string(),
+    }
+}

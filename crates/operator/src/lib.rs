@@ -1,0 +1,48 @@
+//! Cluster API's IP address management: claims of a Kubernetes cluster get their addresses out of pools.
+//!
+//! ```text
+//!  API server ──watch──► Reflector ─► World ─► WorkQueue ─► workers
+//!      ▲                              (objects, one             │ next_step: what a claim needs, decided from
+//!      │                               PoolIndex per pool)      │ objects alone
+//!      └──── finalizer, IPAddress, status ◄─────────────────────┘
+//! ```
+//!
+//! - [`Operator`]: reflectors and workers over one cluster. [`PoolKind`]: the kinds of pools.
+//! - `in_cluster`: the fields of the in-cluster provider's pools, and which addresses they mean. Pure.
+//! - `pool_index`: which addresses of a pool are free; no step looks at all of them. Pure.
+//! - `claim_step` decides what a claim needs next, `claim_controller` does it, and says why no address is given out twice.
+//! - [`ExternalPools`]: pools whose addresses are kept in another system; `external_controller` asks them.
+//! - `pool_controller`: finalizer and status of pools. `lease`: one of several replicas works.
+//!
+//! Start with `claim_controller.rs`.
+
+mod api;
+mod claim_controller;
+mod claim_step;
+mod conditions;
+mod definitions;
+mod diagnostics;
+mod events;
+mod external;
+mod external_controller;
+pub mod in_cluster;
+mod interval_set;
+mod kinds;
+mod lease;
+mod metrics;
+mod object;
+mod operator;
+mod pool_controller;
+mod pool_index;
+mod reflector;
+mod shared;
+mod work_queue;
+mod world;
+
+pub use self::{
+    definitions::definition,
+    external::{ExternalClaim, ExternalPool, ExternalPools, NoExternalPools},
+    interval_set::IntervalSet,
+    kinds::{PoolKind, UnknownKind},
+    operator::{Operator, OperatorError, OperatorOptions},
+};
