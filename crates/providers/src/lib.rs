@@ -11,9 +11,11 @@
 //!                           ├─► dns::cloudflare HTTP API: batches, within a rate limit
 //!                           ├─► dns::technitium HTTP API: one record per call, through dns::per_record
 //!                           └─► builtin         in the crate `nameserver`
-//!         IpamProvider ──┬──► ipam::phpipam     phpIPAM: one address per call
+//!         IpamProvider ──┬──► ipam::netbox      NetBox: bulk requests, all or none
+//!                        ├──► ipam::phpipam     phpIPAM: one address per call
 //!                        └──► ipam::webhook     a program of the user's: signed batches of objects
-//!         PoolBackend ───┬──► pool::netstead    another Netstead
+//!         PoolBackend ───┬──► pool::netbox      NetBox: its first free address or prefix, in one step
+//!                        ├──► pool::netstead    another Netstead
 //!                        └──► pool::phpipam     phpIPAM: its next free address, in one step
 //! ```
 //!
@@ -31,9 +33,11 @@
 pub mod contract;
 pub mod dns;
 pub mod ipam;
+mod netbox;
 mod phpipam;
 pub mod pool;
 
+pub use self::netbox::Connection as NetBoxConnection;
 pub use self::phpipam::{Connection as PhpIpamConnection, Security as PhpIpamSecurity};
 pub use netstead_model::{Call, CallObserver, NoopObserver, Outcome};
 pub use netstead_settings::{BuildContext, Secret, SettingsError};

@@ -1,5 +1,6 @@
 //! Pool backends: other systems that the addresses of a pool come from.
 
+pub mod netbox;
 pub mod netstead;
 pub mod phpipam;
 
@@ -21,4 +22,4 @@ pub struct BackendTraits {
 pub type BackendKind = Kind<dyn PoolBackend, BackendTraits>;
 
 /// All kinds of pool backend. A new one is a file beside this one and a line here.
-pub const KINDS: &[&BackendKind] = &[&netstead::KIND, &phpipam::KIND];
+pub const KINDS: &[&BackendKind] = &[&netbox::KIND, &netstead::KIND, &phpipam::KIND];

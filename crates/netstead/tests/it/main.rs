@@ -51,6 +51,7 @@ mod local_mode;
 mod lost_answers;
 mod metrics;
 mod naming;
+mod netbox;
 mod notifications;
 mod once;
 #[cfg(feature = "docker")]

@@ -14,6 +14,8 @@ mod http;
 mod ipam_webhook;
 mod late_writes;
 mod misbehaving_servers;
+mod netbox;
+mod netbox_of_old;
 mod per_record;
 mod per_record_server;
 mod phpipam;
