@@ -173,12 +173,11 @@ impl State {
             }
             let Some(object) = there.get_mut(&id) else { continue };
             for (name, value) in changed {
-                match (object.get_mut(&name), value) {
-                    // Custom fields are changed one by one.
-                    (Some(Value::Object(own)), Value::Object(value)) if name == "custom_fields" => {
-                        own.extend(value)
-                    }
-                    (_, value) => drop(object.insert(name, value)),
+                // Custom fields are changed one by one.
+                let own = object.get_mut(&name).and_then(Value::as_object_mut);
+                match own.filter(|_| name == "custom_fields").zip(value.as_object()) {
+                    Some((own, more)) => own.extend(more.clone()),
+                    None => drop(object.insert(name, value)),
                 }
             }
         }

@@ -39,7 +39,6 @@ pub struct NetBox {
     keeper: Child,
     dir: TempDir,
     api: SocketAddr,
-    redis: u16,
     binaries: PathBuf,
 }
 
@@ -50,11 +49,9 @@ impl NetBox {
     ///
     /// If it does not start.
     pub fn shared() -> Option<&'static Self> {
-        static SHARED: OnceLock<Option<NetBox>> = OnceLock::new();
-        SHARED.get_or_init(Self::start).as_ref().or_else(|| {
-            let _ = files();
-            None
-        })
+        static SHARED: OnceLock<NetBox> = OnceLock::new();
+        let (directory, dump) = files()?;
+        Some(SHARED.get_or_init(|| Self::started(&directory, &dump)))
     }
 
     /// Starts one of its own.
@@ -62,11 +59,15 @@ impl NetBox {
     /// # Panics
     ///
     /// If it does not start.
-    #[expect(clippy::panic, reason = "this is how a test fails")]
     pub fn start() -> Option<Self> {
         let (directory, dump) = files()?;
-        match Self::try_start(&directory, &dump) {
-            Ok(netbox) => Some(netbox),
+        Some(Self::started(&directory, &dump))
+    }
+
+    #[expect(clippy::panic, reason = "this is how a test fails")]
+    fn started(directory: &Path, dump: &Path) -> Self {
+        match Self::try_start(directory, dump) {
+            Ok(netbox) => netbox,
             Err(error) => panic!("NetBox does not start: {error}"),
         }
     }
@@ -81,7 +82,7 @@ impl NetBox {
         without_own_variables(&mut keeper);
         let keeper = keeper.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         let api = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        let mut netbox = Self { keeper, dir, api, redis, binaries };
+        let mut netbox = Self { keeper, dir, api, binaries };
         netbox.wait()?;
         Ok(netbox)
     }
@@ -223,11 +224,6 @@ impl NetBox {
     /// If it cannot be reached.
     pub fn try_call(&self, method: &str, path: &str, body: Option<&Value>) -> io::Result<(u16, Value)> {
         client::call(self.api, TOKEN, method, path, body)
-    }
-
-    /// The port of its Redis, for people who look at a test.
-    pub fn redis_port(&self) -> u16 {
-        self.redis
     }
 }
 

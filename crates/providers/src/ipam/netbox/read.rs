@@ -88,7 +88,8 @@ impl NetBox {
             self.api.list("/api/ipam/vlans/", &[("fields", "id,vid")]),
             self.api.list("/api/ipam/prefixes/", &prefix_query),
         )?;
-        let mut known = Known { version: Some(version), vrf, tenant, ..Known::default() };
+        let mut known = Known::default();
+        (known.version, known.vrf, known.tenant) = (Some(version), vrf, tenant);
         for cluster in &clusters {
             if let Some(id) = id_of(cluster, "id") {
                 known.clusters.entry(text_of(cluster, "name")).or_insert(id);
