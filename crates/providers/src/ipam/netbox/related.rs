@@ -44,7 +44,10 @@ impl NetBox {
                 Err(error) => missing.note("tag", tag, error)?,
             }
         }
-        let (tenant, vrf) = (self.known().tenant, self.known().vrf);
+        let (tenant, vrf) = {
+            let known = self.known();
+            (known.tenant, known.vrf)
+        };
         if let Some(name) = self.config.tenant.as_ref().filter(|_| tenant.is_none() && may(Made::Tenant)) {
             let body = [("name", json!(name)), ("slug", json!(slug(name)))];
             match self.make_one(request, "/api/tenancy/tenants/", &body).await {

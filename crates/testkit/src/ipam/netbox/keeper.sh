@@ -26,7 +26,8 @@ until "$bin/psql" -h "$dir" -U postgres -c 'SELECT 1' postgres >/dev/null 2>&1; 
 done
 "$bin/createdb" -h "$dir" -U postgres netbox || exit 1
 "$bin/pg_restore" -h "$dir" -U postgres -j2 -d netbox "$dump" || exit 1
-export NETBOX_ROOT="$netbox" PYTHONDONTWRITEBYTECODE=1
+# Its home is where it puts its sockets.
+export NETBOX_ROOT="$netbox" PYTHONDONTWRITEBYTECODE=1 HOME="$dir"
 export TEST_DATABASE_HOST="$dir" TEST_DATABASE_PORT=5432 TEST_REDIS_PORT="$redis"
 serve() {
     while [ ! -e "$dir/over" ]; do
