@@ -18,7 +18,7 @@ pub use self::{
     subject::{IpamAddress, IpamInterface, IpamSubject, standard_kinds, standard_objects},
     write::{ObjectChange, ObjectUnit, ObjectWrite},
 };
-use crate::{ProviderError, WriteReply};
+use crate::{Diagnosis, ProviderError, WriteReply};
 
 /// Abilities of an IPAM system.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +63,11 @@ pub trait IpamProvider: Send + Sync + std::fmt::Debug {
     ///
     /// An error means that nothing of the request was done, or, if [`ProviderError::may_have_acted`], that it is unknown.
     async fn write(&self, request: &ObjectWrite) -> Result<WriteReply, ProviderError>;
+
+    /// Checks for `netstead doctor` that go beyond reading. It is asked after a read that worked, and changes nothing.
+    async fn diagnose(&self) -> Vec<Diagnosis> {
+        Vec::new()
+    }
 
     /// Gives back what the server keeps for us, such as a session.
     async fn close(&self) {}

@@ -1,12 +1,13 @@
 //! IPAM systems.
 
+pub mod netbox;
 pub mod phpipam;
 pub mod webhook;
 
 use netstead_model::{IpamCapabilities, IpamProvider};
 use netstead_settings::Kind;
 
-pub use self::{phpipam::PhpIpam, webhook::IpamWebhook};
+pub use self::{netbox::NetBox, phpipam::PhpIpam, webhook::IpamWebhook};
 
 /// A kind of IPAM system.
 pub type IpamKind = Kind<dyn IpamProvider, IpamCapabilities>;

@@ -11,9 +11,11 @@
 //!                           ├─► dns::cloudflare HTTP API: batches, within a rate limit
 //!                           ├─► dns::technitium HTTP API: one record per call, through dns::per_record
 //!                           └─► builtin         in the crate `nameserver`
-//!         IpamProvider ──┬──► ipam::phpipam     phpIPAM: one address per call
+//!         IpamProvider ──┬──► ipam::netbox      NetBox: bulk requests, all or none
+//!                        ├──► ipam::phpipam     phpIPAM: one address per call
 //!                        └──► ipam::webhook     a program of the user's: signed batches of objects
-//!         PoolBackend ───┬──► pool::netstead    another Netstead
+//!         PoolBackend ───┬──► pool::netbox      NetBox: its first free address or prefix, in one step
+//!                        ├──► pool::netstead    another Netstead
 //!                        ├──► pool::phpipam     phpIPAM: its next free address, in one step
 //!                        └──► pool::netaddr     terraform-provider-netaddr's ranges in an etcd
 //! ```
@@ -39,10 +41,14 @@ pub mod ipam;
 #[cfg(feature = "netaddr")]
 pub mod netaddr;
 #[cfg(feature = "servers")]
+mod netbox;
+#[cfg(feature = "servers")]
 mod phpipam;
 #[cfg(feature = "servers")]
 pub mod pool;
 
+#[cfg(feature = "servers")]
+pub use self::netbox::Connection as NetBoxConnection;
 #[cfg(feature = "servers")]
 pub use self::phpipam::{Connection as PhpIpamConnection, Security as PhpIpamSecurity};
 #[cfg(feature = "servers")]

@@ -1,6 +1,7 @@
 //! Pool backends: other systems that the addresses of a pool come from.
 
 pub mod netaddr;
+pub mod netbox;
 pub mod netstead;
 pub mod phpipam;
 

@@ -1,10 +1,10 @@
 //! Test tools: real servers, networks, small disks, and documents whose commands are run.
 //!
 //! - [`Process`]: a server that runs as long as its value lives. On top of it: [`Etcd`], [`Bind`], [`Knot`], [`PowerDns`],
-//!   [`Dnsmasq`], [`Dockerd`], [`Sshd`], [`AdGuardHome`], [`KubeApiServer`].
+//!   [`Dnsmasq`], [`Dockerd`], [`Sshd`], [`AdGuardHome`], [`KubeApiServer`], [`NetBox`].
 //! - [`WebhookReceiver`] and [`DnsweaverReceiver`]: receivers of webhooks that only pretend, and can be told to fail.
 //! - [`FakeHttp`]: an HTTP server whose answers a test writes, or a proxy before a real one, and that fails on demand. On top of it: [`FakeAdGuard`],
-//!   [`FakeCloudflare`], [`FakePhpIpam`], [`FakePiHole`], [`FakePve`], [`FakeTechnitium`], [`FakeWebhookProvider`] and the receivers of webhooks.
+//!   [`FakeCloudflare`], [`FakeNetBox`], [`FakePhpIpam`], [`FakePiHole`], [`FakePve`], [`FakeTechnitium`], [`FakeWebhookProvider`] and the receivers of webhooks.
 //! - [`VirtualNetwork`] and [`Machine`]: machines in network namespaces, whose links can be cut. [`Tmpfs`]: a disk small enough
 //!   to fill.
 //! - [`RealExternalDns`] with an [`EndpointFeed`], [`start_dnsweaver`]: the real peers, where they were built.
@@ -66,7 +66,7 @@ pub use self::{
     etcd::{Etcd, EtcdHost},
     fake_http::{FakeHttp, HttpFault, HttpRequest, HttpResponse},
     helm::Helm,
-    ipam::{FakePhpIpam, IpamReceiver, PhpIpamSecurity},
+    ipam::{FakeNetBox, FakePhpIpam, IpamReceiver, NetBox, PhpIpamSecurity},
     kubernetes::{KubeApiServer, KubeUser},
     link::Link,
     lossy_proxy::LossyProxy,

@@ -4,8 +4,13 @@ use std::{env, ffi::OsString, path::PathBuf};
 
 /// The program `name` of `package`, such as `adguardhome-0.107.79`, if it was built.
 pub fn tool(package: &str, name: &str) -> Option<PathBuf> {
-    let program = cache(|name| env::var_os(name)).join(package).join("bin").join(name);
+    let program = tool_directory(package).join("bin").join(name);
     program.is_file().then_some(program)
+}
+
+/// The directory of `package`, whether it is there or not.
+pub(crate) fn tool_directory(package: &str) -> PathBuf {
+    cache(|name| env::var_os(name)).join(package)
 }
 
 /// `$NETSTEAD_CACHE`, `$XDG_CACHE_HOME/netstead-tools` or `~/.cache/netstead-tools`, as xtask has it.

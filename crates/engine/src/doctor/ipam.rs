@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use netstead_model::ProviderError;
+use netstead_model::{Diagnosis, ProviderError};
 use tokio::time::timeout;
 
 use super::{Finding, Grade, many, provider::pass_findings};
@@ -29,6 +29,17 @@ pub(super) async fn diagnose_ipam(handle: &IpamHandle, status: &EngineStatus) ->
             _ => "it is asked again; see its own log".to_owned(),
         };
         findings.push(Finding::problem(&about, error.to_string(), hint));
+    }
+    if read.is_ok() {
+        let late = |_| vec![Diagnosis::problem("its checks gave no answer in time", "ask again")];
+        let found = timeout(PATIENCE, provider.diagnose()).await.unwrap_or_else(late);
+        let finding = |one: Diagnosis| Finding {
+            grade: one.grade,
+            about: about.clone(),
+            text: one.text,
+            hint: one.hint,
+        };
+        findings.extend(found.into_iter().map(finding));
     }
     let Some(one) = status.providers.iter().find(|one| one.name == *name) else { return findings };
     findings.extend(pass_findings(&about, one, read.is_ok()));

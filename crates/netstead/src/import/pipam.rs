@@ -36,6 +36,7 @@ pub(crate) fn convert(mut file: Value) -> String {
     draft.remark("Made by `netstead import pipam`. What could not be carried over stands here as a comment.");
     source(&mut draft, &mut file);
     powerdns(&mut draft, &mut file);
+    netbox(&mut draft, &mut file);
     domains(&mut draft, &mut file);
     if take(&mut file, "full_reconcile_interval").is_some() {
         draft.space();
@@ -49,12 +50,6 @@ pub(crate) fn convert(mut file: Value) -> String {
         for (id, url) in raft.get("peers").and_then(Value::as_object).into_iter().flatten() {
             draft.remark(&format!("  {id} {}", url.as_str().unwrap_or_default()));
         }
-    }
-    if let Some(ipam) = take(&mut file, "ipam") {
-        draft.space();
-        let kind = ipam.get("provider").and_then(Value::as_str).unwrap_or("netbox");
-        let url = ipam.get(kind).and_then(|own| own.get("url")).and_then(Value::as_str).unwrap_or("?");
-        draft.remark(&format!("ipam: Netstead does not write to {kind} yet (it was {url})."));
     }
     let rest: Vec<String> = file.as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect();
     if !rest.is_empty() {
@@ -111,6 +106,30 @@ fn powerdns(draft: &mut Draft, file: &mut Value) {
     table.list("domains", &zones);
     // pipam writes A and AAAA alone.
     table.raw("reverse", "false");
+    draft.table(table);
+}
+
+fn netbox(draft: &mut Draft, file: &mut Value) {
+    let Some(ipam) = take(file, "ipam") else { return };
+    let kind = ipam.get("provider").and_then(Value::as_str).unwrap_or("netbox");
+    let own = |key: &str| ipam.get(kind)?.get(key)?.as_str().map(str::to_owned);
+    if kind != "netbox" {
+        draft.space();
+        let url = own("url").unwrap_or_else(|| "?".to_owned());
+        draft.remark(&format!("ipam: pipam writes to NetBox alone, and this is {kind} (it was {url})."));
+        return;
+    }
+    let mut table = Table::new("ipam", kind, "ipam");
+    table.text("type", kind);
+    if let Some(url) = own("url") {
+        table.text("url", url.trim_end_matches('/'));
+    }
+    secret(&mut table, "token", own("token_file"), own("token"));
+    if let Some(cluster) = own("cluster") {
+        table.text("cluster", &cluster);
+    }
+    // The tags that pipam makes.
+    table.raw("kind_tags", "{ container = \"lxc\", vm = \"qemu\" }");
     draft.table(table);
 }
 

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, path::Path, process::Command, time::Duration};
 
 use netstead_testkit::{
-    FakePhpIpam, PhpIpamSecurity, Process, Transcript, free_port, has_command, skip, wait_until,
+    FakePhpIpam, NetBox, PhpIpamSecurity, Process, Transcript, free_port, has_command, skip, wait_until,
 };
 
 use crate::sandbox::Sandbox;
@@ -86,6 +86,38 @@ fn the_guide_of_phpipam_works_as_typed() {
     typed_in(&sandbox, &text);
     let held = || (fake.lines().len() == 3 && fake.lines()[2].contains("owner=Team Blue")).then_some(());
     assert!(wait_until(SOON, held).is_some(), "{:#?}", fake.lines());
+}
+
+/// With a real NetBox, which the tables of the guide reach by another address.
+#[test]
+fn the_guide_of_netbox_works_as_typed() {
+    if let Some(missing) = ["bash", "jq"].into_iter().find(|name| !has_command(name)) {
+        return skip(&format!("`{missing}` is not installed"));
+    }
+    let Some(netbox) = NetBox::shared() else { return };
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/netbox.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    netbox.make("/api/ipam/prefixes/", &serde_json::json!({ "prefix": "10.7.7.0/24" }));
+    let mut sandbox = Sandbox::empty();
+    let token = sandbox.path().join("token");
+    std::fs::write(&token, netbox.bearer()).unwrap();
+    let tables = text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let file = tables
+        .collect::<String>()
+        .replace("[ipam.office]\n", "[ipam.office]\ninterval = \"1s\"\n")
+        .replace("https://netbox.example.com", &netbox.url())
+        .replace("/run/secrets/netbox", &token.display().to_string());
+    std::fs::write(sandbox.path().join("netstead.toml"), file).unwrap();
+    sandbox.start(&[]);
+    let made = || (sandbox.netstead(["get", "pools", "-o", "name"]).out == "lan\n").then_some(());
+    assert!(wait_until(SOON, made).is_some(), "the pool of the file is made");
+    typed_in(&sandbox, &text);
+    // The claim that is left is filled in by the IPAM system.
+    let filled = || {
+        let found = netbox.list("/api/ipam/ip-addresses/?address=10.7.7.99");
+        found.first().filter(|one| one["status"]["value"] == "reserved").map(|_| ())
+    };
+    assert!(wait_until(SOON, filled).is_some(), "{:#?}", netbox.list("/api/ipam/ip-addresses/"));
 }
 
 #[test]

@@ -370,7 +370,9 @@ api_key_file = "/run/secrets/pdns"
 [ipam]
 provider = "netbox"
 [ipam.netbox]
-url = "https://netbox.test"
+url = "https://netbox.test/"
+token_file = "/run/secrets/netbox"
+cluster = "lab"
 [raft]
 node_id = 1
 peers = { 1 = "http://a:9000" }
@@ -394,6 +396,12 @@ url = "http://pdns:8081"
 api_key = { file = "/run/secrets/pdns" }
 domains = ["lab.test"]
 reverse = false
+[ipam.netbox]
+type = "netbox"
+url = "https://netbox.test"
+token = { file = "/run/secrets/netbox" }
+cluster = "lab"
+kind_tags = { container = "lxc", vm = "qemu" }
 [domain."lab.test"]
 networks = ["10.0.3.0/24", { cidr = "10.0.4.0/24", shared_name = "all.lab.test." }]
 ipv6_inherit = true"#;
@@ -407,12 +415,8 @@ ipv6_inherit = true"#;
         sandbox.does(&format!("config check {}", out.display()));
         let text = std::fs::read_to_string(&out).unwrap();
         assert_eq!(settings(&text), wanted, "{text}");
-        for comment in [
-            "# ipam: Netstead does not write to netbox yet (it was https://netbox.test).",
-            "#   1 http://a:9000",
-        ] {
-            assert!(text.contains(comment), "{comment} is not in {text}");
-        }
+        let comment = "#   1 http://a:9000";
+        assert!(text.contains(comment), "{comment} is not in {text}");
     }
 }
 

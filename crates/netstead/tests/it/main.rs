@@ -52,6 +52,7 @@ mod lost_answers;
 mod metrics;
 mod naming;
 mod netaddr;
+mod netbox;
 mod notifications;
 mod once;
 #[cfg(feature = "kubernetes")]

@@ -16,6 +16,8 @@ mod late_writes;
 mod misbehaving_servers;
 mod netaddr;
 mod netaddr_rates;
+mod netbox;
+mod netbox_of_old;
 mod per_record;
 mod per_record_server;
 mod phpipam;
