@@ -7,11 +7,12 @@
 //! - `simulate`: many ledgers on one simulated store, each history from a seed.
 //! - `fuzz`: random labels and rules for the parsers of `sources`.
 //! - `fixture`: a store of this version, for tests of later ones.
-//! - `image`: the container image.
+//! - `image`: the container image. `dist`: the archive and the packages of a release.
 //!
 //! The fields of each `Options` are the flags; `cargo xtask TASK --help` shows them.
 
 mod bench;
+mod dist;
 mod documents;
 mod faults;
 mod fixture;
@@ -30,7 +31,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
-/// What a contributor types.
+/// Tasks of a contributor.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Task {
@@ -41,6 +42,7 @@ enum Task {
     Simulate(simulate::Options),
     Fixture(fixture::Options),
     Image(image::Options),
+    Dist(dist::Options),
 }
 
 fn main() -> ExitCode {
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         Task::Simulate(options) => simulate::simulate(&options),
         Task::Fixture(options) => fixture::fixture(&options),
         Task::Image(options) => image::image(&options),
+        Task::Dist(options) => dist::dist(&options),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
