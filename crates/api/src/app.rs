@@ -12,7 +12,7 @@ use crate::{
     ConfigReader, DailyBackups, HostDoctor,
     access::Tokens,
     cluster::{Cluster, EngineSlot, Peers},
-    http::host_check::HostCheck,
+    http::{failed_requests::FailedRequests, host_check::HostCheck},
     metrics::Metrics,
 };
 
@@ -22,13 +22,13 @@ pub(crate) type AppState = Arc<App>;
 #[derive(Debug)]
 pub(crate) struct App {
     pub(crate) ledger: Ledger,
-    /// What keeps names; empty when only the ledger is open, and while another node leads.
+    /// The engine; empty when only the ledger is open, and while another node leads.
     pub(crate) engine_slot: EngineSlot,
     /// The other nodes; none when only the ledger is open.
     pub(crate) cluster: Option<(Cluster, Peers)>,
     /// Where the nameserver of this process answers.
     pub(crate) nameserver: Arc<[String]>,
-    /// Who understands configuration files.
+    /// The reader of configuration files.
     pub(crate) reader: Option<Arc<dyn ConfigReader>>,
     /// Lets one request at a time plan a configuration: a plan may need much time and memory.
     pub(crate) what_if_turn: Arc<Semaphore>,
@@ -41,9 +41,11 @@ pub(crate) struct App {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) started: Timestamp,
-    /// What kind of store it is, for people: `local at /var/lib/netstead`.
+    /// The store, for people: `local at /var/lib/netstead`.
     pub(crate) store: Arc<str>,
     pub(crate) host_check: HostCheck,
+    /// Requests that were logged as failed.
+    pub(crate) failed: FailedRequests,
     /// Most bytes of a body.
     pub(crate) max_body: usize,
     /// The server is about to end: `/readyz` says so, streams end, waiting claims answer.

@@ -37,7 +37,7 @@ pub use self::{
 /// How often a commit is tried.
 const TRIES: u32 = 8;
 
-/// What this node does at the moment.
+/// The present role of this node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeRole {
     /// It answers reads, and forwards the rest to the leader.

@@ -6,6 +6,7 @@ pub(crate) mod body;
 pub(crate) mod cursor;
 pub(crate) mod envelope;
 pub(crate) mod etag;
+pub(crate) mod failed_requests;
 pub(crate) mod forward;
 pub(crate) mod host_check;
 pub(crate) mod name_scope;

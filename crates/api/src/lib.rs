@@ -216,6 +216,7 @@ impl Api {
             started: self.started,
             store: Arc::clone(&self.store),
             host_check,
+            failed: http::failed_requests::FailedRequests::default(),
             max_body,
             stopping,
         })

@@ -13,7 +13,7 @@ use utoipa::{
 
 use crate::{KindNames, problem::CONTENT_TYPE};
 
-/// What all paths share.
+/// Parts that all paths share.
 #[derive(Debug, OpenApi)]
 #[openapi(
     info(

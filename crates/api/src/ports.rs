@@ -24,7 +24,7 @@ pub struct KindNames {
 #[derive(Debug, Clone, Default)]
 pub struct ParsedConfig {
     pub imagined: WhatIfConfig,
-    /// What its plans will not show, one sentence each.
+    /// Changes that its plans will not show, one sentence each.
     pub notes: Vec<String>,
 }
 

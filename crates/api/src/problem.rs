@@ -48,12 +48,12 @@ impl Failure {
         }))
     }
 
-    /// What was sent cannot be read.
+    /// A field that cannot be read.
     pub(crate) fn unreadable(field: impl Into<String>, reason: impl ToString) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "invalid", reason.to_string()).on(field)
     }
 
-    /// What was sent can be read, but never done.
+    /// A field that can be read, but never done.
     pub(crate) fn impossible(field: impl Into<String>, reason: impl ToString) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", reason.to_string()).on(field)
     }
@@ -62,11 +62,10 @@ impl Failure {
         Self::new(StatusCode::FORBIDDEN, "forbidden", reason)
     }
 
-    /// What is known here cannot be compared with the store.
+    /// This node cannot compare its state with the store.
     pub(crate) fn unfresh(reason: &str) -> Self {
-        let told = format!(
-            "it cannot be known whether what is known here is still so: {reason}; `?stale=ok` answers with what is known"
-        );
+        let told =
+            format!("this data may be out of date: {reason}; `?stale=ok` answers with it all the same");
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", told).retry_after(Duration::from_secs(1))
     }
 
@@ -129,7 +128,7 @@ impl Failure {
         self.0.status
     }
 
-    /// What the log should say and the caller should not see.
+    /// The cause, for the log and not for the caller.
     pub(crate) fn cause(&self) -> Option<&str> {
         self.0.cause.as_deref()
     }
@@ -190,7 +189,7 @@ impl IntoResponse for Failure {
     }
 }
 
-/// What axum and its layers answer with a bare status, in our words.
+/// A bare status of axum and its layers, in our words.
 pub(crate) fn bare(status: StatusCode) -> Failure {
     let (slug, reason) = match status {
         StatusCode::NOT_FOUND => ("not-found", "there is nothing at this path; `/api` shows what there is"),

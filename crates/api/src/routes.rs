@@ -73,7 +73,7 @@ pub(crate) fn behind_host_check(routes: Router, app: &AppState) -> Router {
     routes.layer(middleware::from_fn_with_state(Arc::clone(app), host_check::check_host))
 }
 
-/// What needs a token, and is in the `OpenAPI` document.
+/// Routes that need a token, and are in the `OpenAPI` document.
 pub(crate) fn documented() -> OpenApiRouter<AppState> {
     let v1 = OpenApiRouter::new()
         .routes(routes!(status::get))

@@ -35,7 +35,7 @@ pub struct ServeOptions {
     pub connections: Connections,
     /// How long a new connection may take until the head of its first request is there.
     pub first_request: Duration,
-    /// How long connections are still taken after the call to end, so that somebody can see `/readyz` fail.
+    /// How long connections are still taken after the call to end, so that a load balancer can see `/readyz` fail.
     pub linger: Duration,
     /// How long running requests have to end after that.
     pub grace: Duration,

@@ -22,7 +22,7 @@ use crate::{
     types::{DoctorOutput, StatusOutput},
 };
 
-/// What can be had without asking the store.
+/// Lists that need no question to the store.
 const OF_THE_LEDGER: [&str; 7] =
     ["status", "pools", "claims", "addresses", "reservations", "observations", "events"];
 
@@ -32,7 +32,7 @@ pub struct Client {
     transport: Transport,
 }
 
-/// What a PUT did.
+/// The effect of a PUT.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     Created,

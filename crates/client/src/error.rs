@@ -42,12 +42,12 @@ pub enum ClientError {
     /// A read got no answer in time.
     #[error("{} did not answer in time", shown(.url))]
     Slow { url: Url },
-    /// What answers there does not speak Netstead's API.
+    /// The program that answers there does not speak Netstead's API.
     #[error("{} does not answer like Netstead: {reason}", shown(.url))]
     Foreign { url: Url, reason: String },
 }
 
-/// What can be wrong with a certificate, as far as somebody can do something about it.
+/// Faults of a certificate that a person can repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CertificateProblem {
     /// It may sign others, and so must not be a server's own.
@@ -106,7 +106,7 @@ impl CertificateProblem {
 }
 
 impl ClientError {
-    /// What to do about a certificate that is not trusted.
+    /// Advice about a certificate that is not trusted.
     pub fn certificate_advice(&self) -> Option<&'static str> {
         if let Self::Untrusted { reason, .. } = self {
             Some(CertificateProblem::of(reason).advice())

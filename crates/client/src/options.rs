@@ -19,7 +19,7 @@ pub struct Options {
     pub stale: bool,
     /// Believe any certificate. For trying things out only.
     pub insecure: bool,
-    /// What the server's logs call us.
+    /// The name of this client in the server's logs.
     pub user_agent: String,
 }
 

@@ -79,8 +79,15 @@ query!(ChangeQuery of "changes" is HistoryOutput {
 });
 query!(SourceQuery of "sources" is SourceOutput {});
 query!(ProviderQuery of "providers" is ProviderOutput {});
-query!(PlanQuery of "plans" is PlanOutput {});
-query!(WorkloadQuery of "workloads" is WorkloadOutput { source: String });
+query!(PlanQuery of "plans" is PlanOutput {
+    /// The text of each plan has everything, however much that is.
+    all: bool,
+});
+query!(WorkloadQuery of "workloads" is WorkloadOutput {
+    source: String,
+    /// Only those that ask for a name and do not get it.
+    problems: bool,
+});
 query!(ZoneQuery of "zones" is ZoneOutput { provider: String });
 query!(RecordQuery of "records" is RecordOutput {
     /// Only those of this zone.

@@ -26,13 +26,13 @@ pub(crate) use self::unknown_outcome::UnknownOutcome;
 
 /// The most the server lets a request take.
 const LONGEST: Duration = Duration::from_mins(10);
-/// What the answer may need on its way back after the server's deadline.
+/// The time that an answer may need on its way back after the server's deadline.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// How old an answer is that its server did not promise to be fresh.
 const AGE: &str = "netstead-age";
 
-/// What may be done when an answer does not come.
+/// The kind of a call, which decides whether it is repeated when no answer comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Repeat {
     /// It changes nothing.
@@ -55,7 +55,7 @@ pub(crate) struct Call {
     pub(crate) wait: Duration,
 }
 
-/// What came back, beside the JSON.
+/// The headers of an answer.
 #[derive(Debug)]
 pub(crate) struct Answer<T> {
     pub(crate) value: T,
@@ -128,7 +128,7 @@ impl Transport {
         Self { options: Arc::new(options), age: Arc::default(), ..self.clone() }
     }
 
-    /// Whom calls go to at the moment.
+    /// The server that calls go to at the moment.
     pub(crate) fn base(&self) -> &Url {
         self.bases.get(self.current.load(Ordering::Relaxed)).unwrap_or_else(|| self.first())
     }
@@ -299,7 +299,7 @@ impl Transport {
         }
     }
 
-    /// What it means that no whole answer came.
+    /// The error of an answer that did not come whole.
     fn broken(&self, call: &Call, error: reqwest::Error) -> ClientError {
         let url = self.base().clone();
         if error.is_builder() {
@@ -326,7 +326,7 @@ impl Transport {
         }
     }
 
-    /// What an answer other than success means.
+    /// The error of an answer other than success.
     fn refused(&self, call: &Call, status: StatusCode, body: Vec<u8>) -> ClientError {
         let url = self.base().clone();
         let body = self.redactor.redact_bytes(body);

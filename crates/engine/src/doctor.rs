@@ -19,7 +19,7 @@ pub struct Finding {
     pub about: String,
     /// One sentence.
     pub text: String,
-    /// What to do.
+    /// The next step for a person.
     pub hint: Option<String>,
 }
 
@@ -63,6 +63,7 @@ impl Engine {
         let looked = systems.iter().map(|handle| ipam::diagnose_ipam(handle, &status));
         findings.extend(join_all(looked).await.into_iter().flatten());
         findings.extend(detached_findings(&status));
+        findings.extend(lacking_names(status.problems));
         findings
     }
 }
@@ -70,6 +71,21 @@ impl Engine {
 /// `1 zone`, `2 zones`.
 fn many(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+/// Workloads that ask for a name and do not get it.
+fn lacking_names(count: usize) -> Option<Finding> {
+    let (workloads, ask, they, do_) = match count {
+        0 => return None,
+        1 => ("1 workload".to_owned(), "asks", "it", "does"),
+        _ => (format!("{count} workloads"), "ask", "they", "do"),
+    };
+    let text = format!("{workloads} {ask} for a name that {they} {do_} not get");
+    Some(Finding::note(
+        "names",
+        text,
+        "`netstead get workloads --problems` lists them, with the reasons".to_owned(),
+    ))
 }
 
 fn detached_findings(status: &EngineStatus) -> impl Iterator<Item = Finding> {

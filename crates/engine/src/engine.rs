@@ -12,14 +12,14 @@ use std::{
 };
 
 use futures::future::join_all;
-use netstead_model::{Ident, Name, NameSet, Span};
+use netstead_model::{Ident, Name, NameSet, RecordType, Span};
 use netstead_plan::{Digest, Now, OwnerId, Plan, ipam::IpamPlan};
 use netstead_store::{Commit, Condition, Store, StoreError};
 
 pub use self::operator_commands::{Cleaning, Undone};
 use crate::{
-    EngineError, EngineStatus, Manual, Options, PassReport, Pushed, RecordQuery, RecordView, Scope, Setup,
-    WorkloadView,
+    EngineError, EngineStatus, Manual, Options, PassReport, ProblemsByWorkload, Pushed, RecordQuery,
+    RecordView, Scope, Setup, WorkloadView,
     dns_pass::ProviderHandle,
     engine_state::EngineState,
     explain::{self, ExplainLimits},
@@ -72,6 +72,7 @@ impl Engine {
         configure::configure(&engine.shared, setup).await?;
         start::watch_doubts(&engine.shared).await?;
         crate::ledger_sync::start(&engine.shared);
+        crate::name_problems::start(&engine.shared);
         // Sources may write what they hear to their platforms.
         if !engine.shared.options.dry_run {
             crate::name_news::start(&engine.shared);
@@ -134,6 +135,16 @@ impl Engine {
 
     pub fn workloads(&self) -> Vec<WorkloadView> {
         status::workloads(&self.shared)
+    }
+
+    /// Workloads that ask for a name and do not get it, as of the last look.
+    pub fn problems(&self) -> Arc<ProblemsByWorkload> {
+        self.shared.name_problems.newest()
+    }
+
+    /// Why a record that is set by hand may not come into being, one sentence each without its full stop.
+    pub fn doubts_about_record(&self, name: &Name, kind: RecordType) -> Vec<String> {
+        crate::name_problems::doubts_about_record(&self.shared, name, kind)
     }
 
     /// Why a name is as it is, and why not, one sentence each. `limits` leaves out what the caller may not see; without them
@@ -298,6 +309,7 @@ impl Engine {
         join_all(systems.iter().map(IpamHandle::stop_or_abort)).await;
         self.shared.ledger_sync.stop_or_abort().await;
         self.shared.name_news.stop_or_abort().await;
+        self.shared.name_problems.stop_or_abort().await;
         if let Err(error) = self.shared.fenced_store("time").put(vec![self.shared.time.write()]).await {
             tracing::debug!(%error, "The time could not be stored at the end.");
         }
@@ -317,6 +329,7 @@ impl Engine {
             join_all(providers.iter().map(ProviderHandle::stop_gracefully)),
             self.shared.ledger_sync.stop_gracefully(),
             self.shared.name_news.stop_or_abort(),
+            self.shared.name_problems.stop_or_abort(),
         );
     }
 

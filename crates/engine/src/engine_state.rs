@@ -27,6 +27,7 @@ use crate::{
     ledger_sync::LedgerSync,
     manual_source::Manual,
     name_news::NameNews,
+    name_problems::NameProblems,
     pause::Pauses,
     source_poller::SourceHandle,
     status::DetachedStatus,
@@ -72,6 +73,7 @@ pub(crate) struct EngineState {
     pub(crate) renames: RwLock<Arc<Vec<(Ident, Ident)>>>,
     pub(crate) ledger_sync: LedgerSync,
     pub(crate) name_news: NameNews,
+    pub(crate) name_problems: NameProblems,
     pub(crate) stop: CancellationToken,
 }
 
@@ -248,7 +250,7 @@ fn source_health(state: &SourceState) -> SourceHealth {
     SourceHealth { shows, believed: state.suspect.is_none() }
 }
 
-/// What people should know about a source since its last report.
+/// Events about a source since its last report.
 fn source_events(
     source: &Ident,
     before: Option<SourceHealth>,

@@ -12,7 +12,7 @@ use crate::keys;
 #[derive(Debug)]
 pub(crate) struct EngineTime {
     clock: Arc<dyn Clock>,
-    /// What the store said when this leader began, and the monotonic clock at that moment.
+    /// The stored time when this leader began, and the monotonic clock at that moment.
     base: u64,
     begun: Duration,
 }

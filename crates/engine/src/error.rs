@@ -41,7 +41,7 @@ pub enum EngineError {
     /// Another process leads this store: ask that one.
     #[error("another Netstead leads this store now")]
     Deposed,
-    /// What stands in the store cannot be understood. A person must act.
+    /// The stored value cannot be understood. A person must act.
     #[error("`{key}` in the store cannot be read: {reason}")]
     Damaged { key: String, reason: String },
     #[error(transparent)]

@@ -15,7 +15,7 @@ use crate::{EngineError, fenced_store::FencedStore, keys};
 /// A source's own key is written at least this often, so that its age survives a restart.
 const REMEMBER: u64 = 60_000;
 
-/// What of the inventory is durable.
+/// The durable part of the inventory.
 #[derive(Debug)]
 pub(crate) struct InventoryStore {
     fenced_store: FencedStore,
@@ -23,7 +23,7 @@ pub(crate) struct InventoryStore {
     kept: Arc<Inventory>,
     /// When each source's own key was written.
     remembered: BTreeMap<Ident, u64>,
-    /// What was already gone at some number of the inventory.
+    /// Workloads that were gone already at some number of the inventory.
     gone: Option<(u64, HashSet<(Ident, Key)>)>,
     /// Every member reads scopes, so they are written.
     scopes: bool,
@@ -130,7 +130,7 @@ impl InventoryStore {
     }
 }
 
-/// What changed about the workloads of one source.
+/// Writes for the changed workloads of one source.
 fn workload_writes(
     name: &Ident,
     old: Option<&SourceState>,

@@ -29,7 +29,7 @@ const INTERVAL: Duration = Duration::from_secs(5);
 /// One command.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What is known about the ledger.
+/// The state of the ledger's sync.
 #[derive(Debug, Default)]
 pub(crate) struct LedgerSync {
     state: Mutex<State>,
@@ -40,7 +40,7 @@ pub(crate) struct LedgerSync {
 
 #[derive(Debug, Default)]
 struct State {
-    /// What the ledger was last told of each source.
+    /// The sightings last sent to the ledger, by source.
     sightings: BTreeMap<Ident, SentSightings>,
     /// The claims of each source, once they were looked for.
     claims: BTreeMap<Ident, SourceClaims>,

@@ -39,6 +39,7 @@ mod ledger_sync;
 mod manual_source;
 mod metrics;
 mod name_news;
+mod name_problems;
 mod pause;
 mod provider_loop;
 mod pushed_source;
@@ -64,6 +65,7 @@ pub use self::{
     keys::PREFIX,
     manual_source::{Manual, ManualRecord},
     metrics::{Observer, Tally},
+    name_problems::ProblemsByWorkload,
     pause::{Pause, Scope},
     provider_loop::{HeldBy, PassReport, ProviderPlan},
     pushed_source::{Pushed, PushedRecord},

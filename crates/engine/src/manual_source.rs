@@ -150,6 +150,11 @@ impl Manual {
     }
 
     /// Everything that is set, by name and type.
+    /// The name of the source.
+    pub(crate) fn source(&self) -> &Ident {
+        &self.0.source
+    }
+
     pub fn list(&self) -> Vec<ManualRecord> {
         self.lock().all.values().cloned().collect()
     }

@@ -55,7 +55,7 @@ pub(crate) fn count_outcome(tallies: &mut Vec<Tally>, zone: String, lines: &[Lin
     }
 }
 
-/// What a zone is called in numbers. A server that makes a zone of every name would make a label of every host.
+/// The label of a zone in metrics. A server that makes a zone of every name would make a label of every host.
 pub(crate) fn zone_label(setup: &ProviderSetup, named: impl Fn(&Name) -> bool, zone: &Name) -> String {
     let domain = |one: &DomainMatch| matches!(one, DomainMatch::Domain(domain) if domain == zone);
     if !setup.provider.makes_zones() || named(zone) || setup.settings.domains.iter().any(domain) {

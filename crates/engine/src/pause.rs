@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{EngineError, fenced_store::FencedStore, keys};
 
-/// What is paused.
+/// The scope of a pause.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {

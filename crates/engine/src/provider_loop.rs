@@ -8,6 +8,7 @@
 //! - `persist`: the store. `snapshot`, `events`, `report`: what others see.
 
 mod carry_out;
+mod change_log;
 mod events;
 mod held_by;
 mod hold_back;
@@ -310,10 +311,13 @@ impl<P: Pass> Worker<P> {
         while !stop.is_cancelled() {
             inventory.mark_unchanged();
             let report = self.pass().await;
-            waiting.drain(..).for_each(|tell| tell(&report));
             let asked = report.retry_after.map(|pause| pause.min(LONGEST_PAUSE));
             self.not_before = asked.map(|pause| self.shared.clock.monotonic().saturating_add(pause));
             let again = report.again && asked.is_none();
+            // A caller hears of the pass that writes, not of the one that found out how.
+            if !(report.caught_up && again && at_once < AT_ONCE) {
+                waiting.drain(..).for_each(|tell| tell(&report));
+            }
             at_once = if again && at_once < AT_ONCE { at_once + 1 } else { 0 };
             let now = at_once > 0 || report.unfinished;
             let pause = if now { Duration::ZERO } else { self.delay_until_next_pass(&report) };

@@ -69,7 +69,7 @@ impl fmt::Display for RecordState {
     }
 }
 
-/// What to list. What is `None` does not narrow it.
+/// Filters of a list. `None` does not narrow it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RecordQuery {
     pub provider: Option<Ident>,

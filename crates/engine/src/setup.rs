@@ -8,7 +8,7 @@ use netstead_plan::{Digest, Domains, Settings, SourceRules, ipam::IpamSettings};
 
 use crate::Observer;
 
-/// What is configured.
+/// The configuration of the engine.
 #[derive(Debug, Clone, Default)]
 pub struct Setup {
     pub sources: Vec<SourceSetup>,
@@ -183,7 +183,7 @@ pub struct Options {
     pub debounce_most: Duration,
     /// Gets the report of every pass.
     pub observer: Option<Arc<dyn Observer>>,
-    /// Who learns which addresses are in use, and keeps the claims that workloads ask for.
+    /// The ledger, which learns which addresses are in use, and keeps the claims that workloads ask for.
     pub ledger: Option<Ledger>,
     /// The epoch in which this process leads. Without it, the store's current epoch is used.
     pub epoch: Option<u64>,

@@ -25,6 +25,8 @@ pub struct EngineStatus {
     /// Providers that are no longer configured; what is ours there stays.
     pub detached: Vec<DetachedStatus>,
     pub pauses: Vec<Pause>,
+    /// How many workloads ask for a name that they do not get.
+    pub problems: usize,
 }
 
 #[derive(Debug, Clone)]
@@ -97,7 +99,7 @@ pub struct ProviderStatus {
     pub parked: Option<ParkedStatus>,
     pub blocked: usize,
     pub drift: usize,
-    /// What the server will not have: zone, name, reason.
+    /// Names that the server rejects: zone, name, reason.
     pub rejected: Vec<(Name, Name, String)>,
     /// Objects that an IPAM system rejects, with the reason.
     pub rejected_objects: Vec<(ObjectKey, String)>,
@@ -160,6 +162,8 @@ pub struct WorkloadView {
     pub first: Timestamp,
     pub last: Timestamp,
     pub presence: Presence,
+    /// Names that it asks for and does not get, one sentence each without its full stop; as of the last look.
+    pub problems: Vec<String>,
 }
 
 pub(crate) fn status(shared: &EngineState) -> EngineStatus {
@@ -179,6 +183,7 @@ pub(crate) fn status(shared: &EngineState) -> EngineStatus {
             .collect(),
         detached: shared.detached.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         pauses: shared.pauses.all(now),
+        problems: shared.name_problems.newest().len(),
     }
 }
 
@@ -312,15 +317,17 @@ fn ipam(shared: &EngineState, handle: &IpamHandle) -> ProviderStatus {
 
 pub(crate) fn workloads(shared: &EngineState) -> Vec<WorkloadView> {
     let (newest, domains) = (shared.inventory.borrow().clone(), shared.domains());
-    let mut refusals = refusals(shared);
+    let (mut refusals, problems) = (refusals(shared), shared.name_problems.newest());
     let sources = newest.inventory.sources();
     let entries = sources.flat_map(|(_, state)| state.entries.values().map(move |entry| (state, entry)));
     entries
         .map(|(state, entry)| {
             let mut workload = entry.workload.clone();
             let mut troubles = shared.ledger_sync.troubles(&workload.source, &workload.id);
-            if !refusals.is_empty() {
+            let mut lacks = Vec::new();
+            if !refusals.is_empty() || !problems.is_empty() {
                 let at = (workload.source.clone(), workload.id.clone());
+                lacks = problems.get(&at).cloned().unwrap_or_default();
                 troubles.extend(refusals.remove(&at).into_iter().flatten());
             }
             if !troubles.is_empty() {
@@ -328,7 +335,15 @@ pub(crate) fn workloads(shared: &EngineState) -> Vec<WorkloadView> {
             }
             let (first, last, presence) = (entry.first_at, state.last_seen(entry), entry.presence.clone());
             let names = names_of_workload(&workload, &domains);
-            WorkloadView { workload, names, scope: entry.scope.clone(), first, last, presence }
+            WorkloadView {
+                workload,
+                names,
+                scope: entry.scope.clone(),
+                first,
+                last,
+                presence,
+                problems: lacks,
+            }
         })
         .collect()
 }

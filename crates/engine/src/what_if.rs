@@ -41,11 +41,11 @@ pub struct WhatIfProvider {
     pub settings: Settings,
     /// The running provider whose values are its own: of the same name, or of the name it had before.
     pub running: Option<Ident>,
-    /// That one's server is its server too. Any other is not asked, and its zones are taken to be empty.
+    /// It has the same server. Any other server is not asked, and its zones are taken to be empty.
     pub same_server: bool,
 }
 
-/// What would change on one provider.
+/// The changes of one provider.
 #[derive(Debug, Clone)]
 pub struct WhatIfPlan {
     pub plan: Plan,
@@ -67,7 +67,7 @@ impl Engine {
         Ok(case)
     }
 
-    /// What another configuration would change, from what is known now. Nothing is written, no source is looked at, and
+    /// Plans for another configuration, from what is known now. Nothing is written, no source is looked at, and
     /// no server is asked but those of running providers.
     pub async fn plan_what_if(&self, imagined: WhatIfConfig) -> Result<Vec<WhatIfPlan>, EngineError> {
         let shared = self.shared();
@@ -137,7 +137,7 @@ fn redact(workload: &mut Workload, adjust: impl Fn(RecordSet) -> RecordSet) {
     }
 }
 
-/// What the sources said, under other tables.
+/// The inventory as other tables would have it.
 fn what_if_inventory(
     shared: &EngineState,
     sources: &[WhatIfSource],

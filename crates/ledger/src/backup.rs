@@ -30,7 +30,7 @@ use crate::{
 /// The version of the file this binary writes, and the newest it reads.
 pub const FORMAT: u32 = 1;
 
-/// What went into a file, or came out of one.
+/// The content of a backup file, in numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
     pub ledger: u32,
@@ -93,7 +93,7 @@ pub async fn verify(path: &Path) -> Result<Summary, BackupError> {
     read_through(path).await.map(|content| content.summary)
 }
 
-/// What a whole and sound file tells before it is restored.
+/// The facts of a file that was checked before it is restored.
 #[derive(Debug)]
 struct Read {
     summary: Summary,
@@ -208,7 +208,7 @@ async fn fill(
     Ok(filling.finish().await?)
 }
 
-/// What a restored ledger begins with: another id, a pause, and an event that says so.
+/// Begins a restored ledger: with another id, a pause, and an event that says so.
 fn begin_anew(head: &Head, clock: &dyn Clock, summary: &Summary) -> BTreeMap<Vec<u8>, Vec<u8>> {
     let seq = head.seq + 1;
     let event = Event {

@@ -133,7 +133,7 @@ impl Book {
         self.paused = head.paused;
     }
 
-    /// What a new leader does, however its Book came to be: each lease gets its full time again, as do those who wait
+    /// Prepares the Book of a new leader: each lease gets its full time again, as do the claims that wait
     /// in the queue, and what reports lack is missed from now on.
     pub fn begin_to_lead(&mut self) {
         self.knows_leases = true;

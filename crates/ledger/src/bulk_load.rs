@@ -102,7 +102,7 @@ impl Content {
     }
 }
 
-/// What a store says of itself alone goes nowhere else.
+/// Keys about one store alone are not copied to another.
 pub(crate) fn is_content(key: &[u8]) -> bool {
     key != RESTORING_KEY && key != SEALED_KEY
 }

@@ -40,13 +40,13 @@ type PoolExtent<'a> = (&'a Arc<Pool>, Vec<Range>);
 pub struct Problem {
     pub key: String,
     pub problem: String,
-    /// What would mend it without touching anybody's address; none when a person must decide.
+    /// The repair that touches no address; none when a person must decide.
     pub repair: Option<Repair>,
     /// Whether the value stored there cannot be read, or cannot be understood.
     pub damage: bool,
 }
 
-/// What a check saw.
+/// The result of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CheckReport {
     pub keys: u64,

@@ -11,12 +11,12 @@ use netstead_model::{
 
 pub use self::draw_step::{DrawReply, DrawStep, OwedPlace};
 
-/// Who asks.
+/// The caller of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     /// The subject of the caller's token: the owner of what it claims, unless it claims for another owner.
     pub subject: Arc<str>,
-    /// Whom it claims for.
+    /// The owner that it claims for, if not itself.
     pub behalf: Option<Arc<str>>,
     /// It may write: touch and adopt claims of other owners, and force its way over their reservations. Part of the
     /// command, so that the Book decides it together with everything else.
@@ -30,7 +30,7 @@ impl Caller {
         Self { subject: subject.into(), behalf: None, manager: false, request: None }
     }
 
-    /// Who will own what is claimed.
+    /// The owner of new claims.
     pub fn owner(&self) -> &Arc<str> {
         self.behalf.as_ref().unwrap_or(&self.subject)
     }
@@ -134,7 +134,7 @@ pub struct Sighting {
     pub note: Option<String>,
 }
 
-/// What a command did.
+/// The reply to a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
     Pool(Arc<Pool>),

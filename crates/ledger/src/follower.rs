@@ -35,7 +35,7 @@ pub(crate) struct Follower {
     trims: usize,
 }
 
-/// What one commit of the leader brought.
+/// The content of one commit of the leader.
 struct LeaderCommit {
     head: Head,
     records: Vec<Record>,

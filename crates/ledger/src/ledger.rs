@@ -47,20 +47,20 @@ pub enum Freshness {
     /// It knows of everything acknowledged before it was asked for, by anybody.
     #[default]
     Fresh,
-    /// What is known here, at once.
+    /// The state of this node, at once.
     Stale,
     /// It knows of this sequence number.
     AtLeast(u64),
 }
 
-/// What a command did, and the sequence number it was decided at.
+/// The reply to a command, and the sequence number it was decided at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Done {
     pub reply: Reply,
     pub seq: u64,
 }
 
-/// What was seen, at which sequence number, and how long ago the store last confirmed it.
+/// A value that was read, its sequence number, and how long ago the store last confirmed it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadAnswer<T> {
     pub value: T,
@@ -91,7 +91,7 @@ pub struct Ledger {
     task: Arc<Mutex<Option<JoinHandle<()>>>>,
 }
 
-/// What this process does for the ledger.
+/// The role of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// It reads what the leader commits. It may be about to lead.
@@ -393,7 +393,7 @@ impl Ledger {
     }
 }
 
-/// What became of a command whose first commits are durable and whose next one failed.
+/// The outcome of a command whose first commits are durable and whose next one failed.
 fn half_done(error: LedgerError) -> LedgerError {
     match error {
         LedgerError::NotLeading | LedgerError::TooLate | LedgerError::Unavailable { .. } => {

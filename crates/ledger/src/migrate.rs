@@ -27,7 +27,7 @@ pub struct Seal {
     pub at: Timestamp,
 }
 
-/// What was moved.
+/// A claim that was moved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Migrated {
     pub entries: u64,

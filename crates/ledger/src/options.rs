@@ -57,7 +57,7 @@ pub struct Health {
     pub damage: Vec<Damage>,
 }
 
-/// What happened since the start.
+/// Counts since the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
     pub commits: u64,

@@ -255,7 +255,7 @@ impl Record {
         Ok(Some(record))
     }
 
-    /// What stood under `key` and is gone; `None` for keys of the ledger that no Book is made of.
+    /// The record that was removed from `key`; `None` for keys of the ledger that no Book is made of.
     pub fn removed(key: &[u8]) -> Result<Option<Self>, Malformed> {
         deleted_keys::record(key)
     }

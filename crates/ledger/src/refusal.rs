@@ -115,7 +115,7 @@ pub enum LedgerError {
     /// The store was being filled, from a backup or from another store, and holds a part only.
     #[error("{reason}")]
     Unfinished { reason: String },
-    /// What is stored cannot be understood. A person must act.
+    /// The stored data cannot be understood. A person must act.
     #[error("the stored ledger is damaged: {reason}; run `netstead store check`")]
     Damaged { reason: String },
 }
@@ -132,7 +132,7 @@ impl LedgerError {
     }
 }
 
-/// What a full pool will have again, and when.
+/// The addresses that a full pool will have again, and when.
 fn resting_now(resting: u128, next_free: Option<Span>) -> String {
     let next = next_free.filter(|next| !next.is_zero()).map(whole);
     match (resting, next) {

@@ -12,15 +12,15 @@ pub enum Sabotage {
     DurableAnswers,
     /// Readers see what is durable.
     DurableReads,
-    /// What became of a commit without an answer is learned before its callers hear anything.
+    /// The outcome of a commit without an answer is learned before its callers get one.
     Learning,
-    /// That a commit was seen in the store is remembered while the rest is still being learned.
+    /// A commit that was seen in the store is remembered while the rest is still being learned.
     Remembering,
-    /// Who takes over serves once its Book stands where the store does.
+    /// A new leader serves once its Book has reached the store's head.
     CatchingUp,
     /// A fresh read asks the store where the ledger stands.
     Asking,
-    /// What changes nothing is answered once the store says that the head is still our own.
+    /// A command that changes nothing is answered once the store says that the head is still our own.
     Confirming,
     /// So is what is refused.
     ConfirmingRefusals,

@@ -40,7 +40,7 @@ pub(crate) struct Durable {
     pub rewinds: u64,
 }
 
-/// What the ledger does, and if it cannot, why.
+/// The health of the ledger, with the reason if it is ill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum State {
     Following,

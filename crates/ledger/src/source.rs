@@ -38,13 +38,13 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// released while no engine ran.
 ///
 /// A claim that has no name and had none costs nothing here: there may be a million of them, and pools in which none has
-/// one are passed over.
+/// one are passed over. One that lacks the name that its pool's domain would give it is a workload that says why.
 #[derive(Debug)]
 pub struct LedgerSource {
     name: Ident,
     ledger: Ledger,
     events: AsyncMutex<broadcast::Receiver<Arc<Event>>>,
-    /// What had a name in an earlier report: that it has none any more has to be told. With its end, if that was heard.
+    /// Claims that had a name in an earlier report, each with its end if that was heard: a lost name must be reported too.
     named: Mutex<HashMap<Key, Option<End>>>,
 }
 
@@ -108,7 +108,7 @@ impl LedgerSource {
         let id = id_of(&claim.pool, &claim.key)?;
         {
             let mut named = self.named();
-            if found.names.is_empty() && !named.contains_key(&id) {
+            if found.names.is_empty() && !found.lacks && !named.contains_key(&id) {
                 return None;
             }
             // Whatever ended was claimed anew.
@@ -158,7 +158,10 @@ impl LedgerSource {
     fn has_name(&self, claim: &Claim) -> bool {
         // The Book is let go of before the other lock is taken: a report takes that one while it looks into the Book.
         let has = match self.ledger.book().domain_of(&claim.pool) {
-            Some(domain) => !claim.names(domain).names.is_empty(),
+            Some(domain) => {
+                let found = claim.names(domain);
+                found.lacks || !found.names.is_empty()
+            }
             None => true, // Its pool went meanwhile.
         };
         has || id_of(&claim.pool, &claim.key).is_some_and(|id| self.named().contains_key(&id))

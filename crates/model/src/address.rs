@@ -13,7 +13,7 @@ use crate::{
 
 mod parse_error;
 
-/// What an address is an address of.
+/// The kind of an address.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Kind {
     V4,

@@ -27,7 +27,7 @@ impl Outcome {
 /// One request and its answer; a repetition is a call of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Call {
-    /// What was asked for: `GET`, `PATCH`, `transfer`, `update`, …
+    /// The operation: `GET`, `PATCH`, `transfer`, `update`, …
     pub operation: &'static str,
     pub outcome: Outcome,
     pub took: Duration,

@@ -42,7 +42,7 @@ pub struct Claim {
     pub drawn: Option<Box<Drawn>>,
 }
 
-/// What a claim says beside its address.
+/// Details of a claim beside its address.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Details {
     #[serde(default, skip_serializing_if = "Labels::is_empty")]
@@ -58,6 +58,8 @@ pub struct Details {
 pub struct ClaimNames {
     pub names: Vec<Name>,
     pub reason: &'static str,
+    /// It has no name although its pool has a domain, and a person would expect one.
+    pub lacks: bool,
 }
 
 impl Claim {
@@ -71,12 +73,12 @@ impl Claim {
         Cidr::new(self.address, self.length?).ok()
     }
 
-    /// What is held as people write it: `10.0.3.50`, `52:54:00:00:00:01`, `fd00:2:0:1::/64`.
+    /// The held address or prefix as people write it: `10.0.3.50`, `52:54:00:00:00:01`, `fd00:2:0:1::/64`.
     pub fn held(&self) -> String {
         self.prefix().map_or_else(|| self.address.to_string(), |prefix| prefix.to_string())
     }
 
-    /// What it is called in a pool of this domain.
+    /// Its names in a pool of this domain.
     pub fn names(&self, domain: Option<&Name>) -> ClaimNames {
         ClaimNames::of(&self.key, &self.details().hostnames, self.length.is_some(), domain)
     }
@@ -90,19 +92,22 @@ impl ClaimNames {
             _ => Some(name.clone()),
         };
         if !hostnames.is_empty() {
-            return Self { names: hostnames.iter().filter_map(qualified).collect(), reason: "its hostnames" };
+            let names: Vec<Name> = hostnames.iter().filter_map(qualified).collect();
+            return Self { names, reason: "its hostnames", lacks: false };
         }
-        let none = |reason| Self { names: Vec::new(), reason };
+        let none = |reason| Self { names: Vec::new(), reason, lacks: false };
         if prefix {
             return none("a prefix has no name");
         }
-        match (crate::name::is_host_label(key.as_str()), domain) {
-            (Ok(()), Some(domain)) => match Name::join(key.as_str(), domain) {
-                Ok(name) => Self { names: vec![name], reason: "its key is a host label" },
-                Err(_) => none("its key and the domain are too long together"),
-            },
-            (Ok(()), None) => none("the pool has no domain"),
-            (Err(_), _) => none("its key is not a host label and it has no hostname"),
+        let Some(domain) = domain else { return none("the pool has no domain") };
+        if crate::name::is_host_label(key.as_str()).is_err() {
+            let none = none("its key is not a host label and it has no hostname");
+            // A key with a path is made by a program, for something that has its name from elsewhere.
+            return Self { lacks: !key.as_str().contains('/'), ..none };
+        }
+        match Name::join(key.as_str(), domain) {
+            Ok(name) => Self { names: vec![name], reason: "its key is a host label", lacks: false },
+            Err(_) => Self { lacks: true, ..none("its key and the domain are too long together") },
         }
     }
 }
@@ -136,7 +141,7 @@ pub struct ClaimRequest {
     pub want: Want,
     /// Length of the prefix asked for, in a prefix pool.
     pub length: Option<u8>,
-    /// What is `None` here is left as it is when the claim exists already.
+    /// A `None` leaves the value as it is when the claim exists already.
     pub ttl: Option<Span>,
     pub labels: Option<Labels>,
     pub hostnames: Option<Vec<Name>>,

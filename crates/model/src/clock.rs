@@ -8,7 +8,7 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 
-/// What time it is, for people and for measuring.
+/// The time, for people and for measuring.
 pub trait Clock: Send + Sync + Debug {
     /// The time of day. It may jump either way; it is for people and events only.
     fn wall(&self) -> Timestamp;

@@ -1,4 +1,4 @@
-/// A count for people: the very large ones are powers of two, because nobody reads twenty digits.
+/// A count for people: the very large ones are powers of two, because twenty digits cannot be read.
 #[must_use]
 pub fn readable_count(number: u128) -> String {
     if number < 1 << 40 { number.to_string() } else { format!("~2^{}", ilog2_rounded(number)) }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Address, Claim, Ident, Key, Pool, Range, serde_arc};
 
-/// What kind of change an event tells of.
+/// The kind of change of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EventKind {
@@ -82,7 +82,7 @@ impl EventKind {
     }
 }
 
-/// What an event is about, as it was or as it is.
+/// The subject of an event, as it was or as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Subject {
@@ -112,7 +112,7 @@ pub struct Waiting {
     pub seq: u64,
     pub key: Key,
     pub owner: Arc<str>,
-    /// Who asked, for this owner or for itself; none in stores of versions that did not keep it.
+    /// The caller, for this owner or for itself; none in stores of versions that did not keep it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Arc<str>>,
     /// The id of the request that made it what it is.
@@ -142,7 +142,7 @@ pub struct Observation {
     pub vrf: Ident,
     pub source: Ident,
     pub since: Timestamp,
-    /// What was seen there, for people: a workload's name, a MAC address.
+    /// A description for people: a workload's name, a MAC address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// Ledger time in milliseconds at which it ends by itself; only a scan's sightings do.

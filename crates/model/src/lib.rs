@@ -53,6 +53,7 @@ mod scope;
 pub mod serde_arc;
 mod source;
 mod span;
+mod why_not;
 mod workload;
 
 pub use address::{Address, Kind};
@@ -98,4 +99,5 @@ pub use report::{Ended, Report, Roster, ScopeReport, Seen, View, unlooked};
 pub use scope::Scope;
 pub use source::{NameState, Source, SourceFlags, WorkloadNames, WrittenState};
 pub use span::Span;
+pub use why_not::is_on_purpose;
 pub use workload::{Content, Facts, Interface, Wish, Workload};

@@ -9,7 +9,7 @@ pub fn is_multicast(address: Address) -> bool {
     first_byte(address).is_some_and(|byte| byte & 0b01 != 0)
 }
 
-/// Whether somebody made `address` up locally instead of buying it with a card. False for IP.
+/// Whether `address` was made up locally and not bought with a card. False for IP.
 pub fn is_local(address: Address) -> bool {
     first_byte(address).is_some_and(|byte| byte & 0b10 != 0)
 }

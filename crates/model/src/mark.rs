@@ -15,7 +15,7 @@ const WILDCARD: &str = "_wildcard";
 const MOST_OF_STRING: usize = 255;
 const MOST_OF_NAME: usize = 253;
 
-/// What a mark says: types and digests.
+/// The content of a mark: types and digests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mark(Vec<(RecordType, String)>);
 
@@ -54,7 +54,7 @@ pub fn is_mark(name: &str) -> Option<&str> {
     digest.then_some(owner)
 }
 
-/// What a mark says of one value.
+/// The digest of one value in a mark.
 pub fn digest_of(name: &Name, data: &RecordData) -> String {
     digest(name, data).short()
 }

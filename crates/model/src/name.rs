@@ -11,7 +11,7 @@ use crate::{
 
 const MOST: usize = 253;
 const MOST_OF_LABEL: usize = 63;
-/// What IDNA takes for a dot.
+/// Characters that IDNA takes for a dot.
 const DOTS: &[char] = &['.', '\u{3002}', '\u{ff0e}', '\u{ff61}'];
 /// More than any name within the limits has in any script; what is longer is not worth converting.
 const MOST_BYTES: usize = 4 * MOST;

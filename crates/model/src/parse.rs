@@ -14,9 +14,9 @@ const SHOWN: usize = 80;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("`{}` is not {} {what}: {reason}", shown(input), article(what))]
 pub struct ParseError {
-    /// What was wanted, without an article: `MAC address`.
+    /// The expected thing, without an article: `MAC address`.
     pub what: &'static str,
-    /// What was given, complete.
+    /// The complete input.
     pub input: String,
     /// Byte offset of the trouble in `input`, where one place is to blame; `reason` names it for people, as a
     /// character counted from 1.
@@ -165,7 +165,7 @@ macro_rules! serde_as_text {
 }
 pub(crate) use serde_as_text;
 
-/// What a checked text that is shared or lies inline offers besides its parser: it is cheap to clone and looks like a `str`.
+/// Implements a checked text that is shared or inline: it is cheap to clone and reads like a `str`.
 macro_rules! checked_text {
     ($type:ident, $expecting:literal) => {
         impl $type {

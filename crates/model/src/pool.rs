@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Address, Cidr, ClaimId, Ident, Kind, Labels, Name, ParseError, Range, Span, Upstream};
 
-/// What a pool hands out.
+/// The family of a pool: the kind of its addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Family {
@@ -31,7 +31,7 @@ pub enum Order {
     FreedFirst,
 }
 
-/// Who may change a pool.
+/// The origin of a pool, which says how it may be changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
@@ -41,7 +41,7 @@ pub enum Origin {
     File,
 }
 
-/// What a person says about a pool.
+/// The description of a pool as a person gives it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PoolSpec {
@@ -51,7 +51,7 @@ pub struct PoolSpec {
     pub vrf: Ident,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Cidr>,
-    /// What is handed out. Empty means the whole network.
+    /// The ranges to hand out. Empty means the whole network.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranges: Vec<Range>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -102,7 +102,7 @@ pub struct Pool {
     pub closing: bool,
 }
 
-/// What is wrong with a pool: the field, and what to do.
+/// A problem of a pool: the field, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {reason}")]
 pub struct PoolError {
@@ -172,7 +172,7 @@ impl PoolSpec {
         }
     }
 
-    /// What the pool lies on: its ranges, or its network when it names none.
+    /// The addresses of the pool: its ranges, or its network when it names none.
     pub fn extent(&self) -> Vec<Range> {
         if self.ranges.is_empty() {
             self.network.map(Range::from).into_iter().collect()
@@ -218,7 +218,7 @@ impl PoolSpec {
         reserved
     }
 
-    /// What can be handed out: disjoint, in order, without exclusions, gateway and reserved addresses. Ranges that
+    /// The addresses that can be handed out: disjoint, in order, without exclusions, gateway and reserved addresses. Ranges that
     /// touch are one: a prefix may lie over their seam.
     pub fn usable(&self) -> Vec<Range> {
         let mut holes: Vec<Range> = self.exclude.clone();

@@ -83,7 +83,7 @@ impl Range {
         (self.kind() == other.kind() && first <= last).then_some(Self { first, last })
     }
 
-    /// What is left when `hole` is taken out: nothing, one piece, or one on either side.
+    /// The rest after `hole` is taken out: nothing, one piece, or one on either side.
     pub fn without(&self, hole: Self) -> impl Iterator<Item = Self> + use<> {
         let whole = *self;
         let (before, after) = match self.intersect(hole) {

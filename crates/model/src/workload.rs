@@ -181,7 +181,7 @@ pub struct Wish {
     pub entrypoints: Vec<String>,
 }
 
-/// What shall stand at a wished name.
+/// The content of a wished name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Content {

@@ -9,7 +9,7 @@ use crate::{
 /// How many CNAMEs are followed.
 const MOST_HOPS: usize = 16;
 
-/// What to do with a packet.
+/// The next step for a packet.
 #[derive(Debug)]
 pub(crate) enum Step<'a> {
     /// Nothing: it was no query.

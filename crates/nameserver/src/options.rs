@@ -11,14 +11,14 @@ use netstead_wire::{ConnectionLimits, Connections, QueryCounts};
 /// TCP connections at one time, unless the number of files is smaller than such a number needs.
 pub const CONNECTIONS: usize = 512;
 
-/// What a person may set; the rest follows.
+/// Options that a person may set; the rest follows.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Where it listens, with UDP and TCP. Port 0 takes a free one.
     pub listen: Vec<SocketAddr>,
     /// Its own name, for SOA and NS records; `ns.invalid` without one.
     pub hostname: Option<Name>,
-    /// Who may copy whole zones (AXFR, IXFR). Nobody, unless named.
+    /// Clients that may copy whole zones (AXFR, IXFR); none unless named.
     pub transfer_to: Vec<Cidr>,
     /// Secondaries that are told of every change.
     pub notify: Vec<SocketAddr>,

@@ -30,7 +30,7 @@ pub enum StartError {
     Store(#[from] StoreError),
 }
 
-/// What all sockets share.
+/// State that all sockets share.
 #[derive(Debug)]
 pub(crate) struct SocketContext {
     pub(crate) zones: Arc<Zones>,

@@ -48,7 +48,7 @@ impl<V: Clone> Sharded<V> {
     }
 }
 
-/// Spreads names; the map inside a part has the hash that nobody can foresee.
+/// Spreads names over the parts; the map inside a part has a hash that cannot be foreseen.
 fn part_of(name: &[u8]) -> usize {
     let hash =
         name.iter().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193));

@@ -89,7 +89,7 @@ impl Connection<'_> {
             let _in_progress = self.place.begin_request();
             let picture = self.shared.zones.load_full();
             match answer(&picture, &packet, &mut reply) {
-                // Nobody who speaks DNS sends this.
+                // No DNS client sends this.
                 Step::Drop => return Ok(()),
                 Step::Send => {
                     self.counter.count(reply.response_code());

@@ -40,7 +40,7 @@ pub(crate) struct Zone {
     pub(crate) history: History,
 }
 
-/// What stands at one name; a name that only has others below it has no sets.
+/// The record sets of one name; a name that only has others below it has none.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Node {
     sets: Vec<Arc<Set>>,

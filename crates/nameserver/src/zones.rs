@@ -6,7 +6,7 @@ use arc_swap::{ArcSwap, Guard};
 
 use crate::{sharded::Sharded, wire::suffixes, zone::Zone};
 
-/// The zones of one moment. Whoever reads holds one picture for a whole query.
+/// The zones of one moment. A reader keeps the same zones for a whole query.
 pub(crate) type ZoneMap = Sharded<Arc<Zone>>;
 
 #[derive(Debug)]

@@ -38,7 +38,7 @@ pub(crate) const URL: &str = "http://127.0.0.1:5301";
 
 /// An address and a name for everything you run.
 #[derive(Debug, Parser)]
-#[command(name = "netstead", version, propagate_version = true, max_term_width = 110)]
+#[command(name = "netstead", version, propagate_version = true, max_term_width = 110, mut_args = hide_global)]
 #[command(after_help = "\
 Examples:
   netstead run                                           start a server for yourself
@@ -47,6 +47,7 @@ Examples:
   netstead plan                                          see what would change on DNS servers
   netstead status                                        see how things are
 
+Options that every command takes, such as --url and --output: netstead help options
 Exit codes: 0 fine, 1 error, 2 changes or claims pending, 3 stopped by a guard.")]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -55,7 +56,7 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// What every command takes.
+/// Options of every command.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Global options")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag that somebody types")]
@@ -102,7 +103,7 @@ pub(crate) struct Global {
     /// How to print data
     #[arg(short, long, global = true, value_name = "FORMAT")]
     pub(crate) output: Option<Format>,
-    /// What to log: error, warn, info, debug, trace, or per module [default: info for `run`, else warn]
+    /// Level of the log: error, warn, info, debug, trace, or per module [default: info for `run`, else warn]
     #[arg(long, global = true, value_name = "LEVEL", env = "NETSTEAD_LOG_LEVEL", hide_env = true)]
     pub(crate) log_level: Option<LogFilter>,
     /// How to log
@@ -110,10 +111,42 @@ pub(crate) struct Global {
     pub(crate) log_format: Option<LogFormat>,
 }
 
+/// Options of every command are listed once, by `netstead help options`, and not in the help of each.
+fn hide_global(arg: clap::Arg) -> clap::Arg {
+    let global = arg.is_global_set();
+    arg.hide(global)
+}
+
+/// Adds where the options of every command are listed to the help of every command that has none of them.
+fn with_footer(command: clap::Command) -> clap::Command {
+    const FOOTER: &str = "Options of every command: netstead help options";
+    let names: Vec<String> = command
+        .get_subcommands()
+        .map(|inner| inner.get_name().to_owned())
+        .filter(|name| name != "options")
+        .collect();
+    let mut command = command;
+    for name in names {
+        command = command.mut_subcommand(name, |inner| {
+            let help = inner.get_after_help().map(|help| format!("{help}\n\n")).unwrap_or_default();
+            with_footer(inner.after_help(format!("{help}{FOOTER}")))
+        });
+    }
+    command
+}
+
 impl Cli {
-    /// What was typed.
+    /// The commands as people read them: with the options of every command in one place.
+    pub(crate) fn for_people() -> clap::Command {
+        let command = with_footer(Self::command());
+        let globals: Vec<_> = command.get_arguments().filter(|arg| arg.is_global_set()).cloned().collect();
+        let shown = globals.into_iter().map(|arg| arg.hide(false));
+        command.mut_subcommand("options", |options| options.args(shown))
+    }
+
+    /// Parses the command line.
     pub(crate) fn read() -> Result<Self, clap::Error> {
-        let matches = Self::command().try_get_matches()?;
+        let matches = Self::for_people().try_get_matches()?;
         let mut cli = Self::from_arg_matches(&matches)?;
         let inner = matches.subcommand().map_or(&matches, |(_, inner)| inner);
         let typed = |matches: &ArgMatches| matches.value_source("config") == Some(ValueSource::CommandLine);
@@ -128,6 +161,17 @@ impl Cli {
             || self.command.works_without_server()
     }
 }
+
+/// Options that every command takes, before or after its own
+///
+/// A variable that is named stands for its option; the option goes before it.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  netstead get pools -o json
+  netstead status --url http://10.0.0.1:5301 --token-file token
+  netstead --timeout 5s doctor")]
+pub(crate) struct OptionsOfAll {}
 
 impl Command {
     /// Whether it does its work from the configuration file when no server answers.
@@ -145,6 +189,7 @@ impl Command {
             Self::Status(_)
                 | Self::Doctor(_)
                 | Self::Get(_)
+                | Self::Describe(_)
                 | Self::History(_)
                 | Self::Explain(_)
                 | Self::Events(_)
@@ -192,6 +237,7 @@ pub(crate) enum Command {
     Clean(adopt_and_rollback::Clean),
     Rollback(adopt_and_rollback::Rollback),
     Get(get::Get),
+    Describe(get::Describe),
     History(get::History),
     Explain(get::Explain),
     #[command(subcommand)]
@@ -215,6 +261,10 @@ pub(crate) enum Command {
     Crds(operator::Crds),
     Completions(admin::Completions),
     Man(admin::Man),
+    #[command(hide = true)]
+    CompleteValues(admin::CompleteValues),
+    #[command(hide = true)]
+    Options(OptionsOfAll),
     #[command(hide = true)]
     Output(pipam_aliases::Output),
     #[command(hide = true)]
@@ -275,7 +325,7 @@ pub(crate) struct Run {
 #[command(after_help = "\
 Examples:
   netstead status
-  netstead status --check || echo \"somebody must look\"
+  netstead status --check || echo \"a person must look\"
   netstead status --ready
 
 Exit code 1 if nothing answers or the server is not ready. What a server that is not ready knew last is shown,

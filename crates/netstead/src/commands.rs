@@ -6,8 +6,10 @@ pub(crate) mod changes;
 pub(crate) mod claim;
 pub(crate) mod claim_file;
 pub(crate) mod cluster;
+pub(crate) mod complete_values;
 pub(crate) mod completions_and_man;
 pub(crate) mod config;
+pub(crate) mod describe;
 pub(crate) mod dns;
 pub(crate) mod doctor;
 pub(crate) mod events;
@@ -38,7 +40,7 @@ use netstead_model::Clock;
 
 use crate::cli::Format;
 
-/// What commands that talk to a server share.
+/// The parts that commands with a server share.
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
     pub(crate) client: Client,

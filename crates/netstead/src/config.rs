@@ -62,7 +62,7 @@ const MAX_EVENTS: u64 = 1_000_000;
 /// etcd keeps everything in memory.
 const MAX_EVENTS_IN_ETCD: u64 = 100_000;
 
-/// What was understood.
+/// The configuration as it was read.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct Config {
     pub(crate) store: StoreConfig,

@@ -57,7 +57,7 @@ impl Credentials {
         Ok(self.read()?.servers.into_values().map(|server| server.token).collect())
     }
 
-    /// Keeps `token` for all of `urls`. The file is replaced as a whole and nobody else can read it; a system
+    /// Keeps `token` for all of `urls`. The file is replaced as a whole and no other user can read it; a system
     /// service (`RUNTIME_DIRECTORY`) lets its group in.
     pub(crate) fn save_token(&self, urls: &[String], token: &str) -> anyhow::Result<()> {
         let wrong = || format!("cannot write {}", self.path().display());

@@ -123,7 +123,7 @@ impl<'a> DailyBackup<'a> {
             let entry = entry?;
             let name = entry.file_name();
             let Some(name) = name.to_str() else { continue };
-            // Nothing but our own: somebody may keep other files here, as one they want to have for longer.
+            // Our own files only: a person may keep other files here, as one that is wanted for longer.
             days.extend(day_of(name).map(|day| (day <= today, day, entry.path())));
         }
         days.sort();

@@ -6,7 +6,7 @@ use std::fmt;
 #[cfg(feature = "docker")]
 use std::path::PathBuf;
 
-/// What was found on this machine, for people and for the configuration.
+/// The result of the search on this machine, for people and for the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Discovery {
     /// The configuration says what to look at.

@@ -29,7 +29,7 @@ const RESOLVERS: &str = "/etc/resolv.conf";
 /// So many domains are asked for.
 const MOST_DOMAINS: usize = 10;
 
-/// What the file, the sockets and the resolvers of the machine have to say.
+/// Checks of the file, the sockets and the resolvers of the machine.
 #[derive(Debug)]
 pub(crate) struct HostChecks {
     /// As `--config` named it.

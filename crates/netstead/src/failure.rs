@@ -4,7 +4,7 @@ use std::{fmt, process::ExitCode};
 
 use netstead_client::{ClientError, types::Problem};
 
-/// What the server adds to an answer that it could give if it might be old.
+/// The words that the server adds to an answer that it could give if it might be old.
 const STALE: &str = "; `?stale=ok`";
 
 /// How the process ends.
@@ -68,7 +68,7 @@ impl fmt::Display for AlreadyReported {
 
 impl std::error::Error for AlreadyReported {}
 
-/// What a command that changes something says when it could not even look: something old would not help it.
+/// The error of a command that changes something and could not even read: old data would not help it.
 pub(crate) fn without_stale_advice(error: anyhow::Error) -> anyhow::Error {
     let unfresh = match error.downcast_ref() {
         Some(ClientError::Unavailable { problem, .. }) => problem.detail.contains(STALE),

@@ -45,7 +45,7 @@ const REGISTER_INTERVAL: Duration = Duration::from_mins(1);
 /// How often a node confirms with the store that it is up to date, so that it can say how old its answers are.
 const CONFIRM: Duration = Duration::from_secs(5);
 
-/// What a node needs to follow and to lead.
+/// The parts that a node follows and leads with.
 #[derive(Debug)]
 pub(crate) struct Leadership<'a> {
     pub(crate) store: &'a Arc<dyn Store>,

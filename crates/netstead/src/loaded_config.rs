@@ -13,12 +13,12 @@ use crate::{
     store_location::StoreLocation,
 };
 
-/// What was understood, and where it came from.
+/// The configuration, and where it came from.
 #[derive(Debug)]
 pub(crate) struct LoadedConfig {
     pub(crate) config: Config,
     pub(crate) found: FoundConfig,
-    /// What was looked for because nothing is configured.
+    /// The search that is made because nothing is configured.
     pub(crate) discovery: Discovery,
 }
 
@@ -46,7 +46,7 @@ impl LoadedConfig {
         config::read(Some((name, text)), environment(), &own_variables())
     }
 
-    /// What a file and the environment say together, or everything that is wrong with it.
+    /// Reads a file and the environment together, or returns everything that is wrong with it.
     pub(crate) fn understand(found: FoundConfig) -> Result<Self, Vec<Problem>> {
         let file = match &found {
             FoundConfig::File { path, text, .. } => Some((path.as_path(), text.as_str())),

@@ -14,7 +14,7 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// What is logged: `info`, or `info,netstead_store=debug`.
+/// The level of the log: `info`, or `info,netstead_store=debug`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LogFilter(String);
 
@@ -28,12 +28,19 @@ impl LogFilter {
         Self("warn,rustls_platform_verifier=off,openraft=off,lsm_tree::table::block=off".into())
     }
 
-    /// At `info` the store's engine tells of every file it opens, which nobody asked for.
+    /// With one level for all, the storage engine and the libraries of connections stay quiet: they log every file and every
+    /// frame. `debug,fjall=debug` names them, and has what they say.
     fn directives(&self) -> String {
-        if self.0.eq_ignore_ascii_case("info") {
+        let level = self.0.to_ascii_lowercase();
+        if matches!(level.as_str(), "info" | "debug") {
             // openraft tells of a node that is away five times a second, and lsm_tree of a damaged block with every read;
             // the store says so once.
-            format!("{self},fjall=warn,lsm_tree=warn,lsm_tree::table::block=off,openraft=off")
+            let quiet = if level == "debug" {
+                ",h2=info,hyper=info,hyper_util=info,rustls=info,tower=info"
+            } else {
+                ""
+            };
+            format!("{self},fjall=warn,lsm_tree=warn,lsm_tree::table::block=off,openraft=off{quiet}")
         } else {
             self.0.clone()
         }
@@ -94,6 +101,20 @@ pub(crate) fn start(filter: &LogFilter, format: LogFormat) -> anyhow::Result<()>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn libraries_are_quiet_unless_they_are_named() {
+        for text in ["info", "debug", "DEBUG"] {
+            let directives = text.parse::<LogFilter>().unwrap().directives();
+            assert!(
+                directives.contains("fjall=warn") && directives.contains("lsm_tree=warn"),
+                "{directives}"
+            );
+            assert!(EnvFilter::try_new(&directives).is_ok(), "{directives}");
+        }
+        assert_eq!("debug,fjall=debug".parse::<LogFilter>().unwrap().directives(), "debug,fjall=debug");
+        assert_eq!("trace".parse::<LogFilter>().unwrap().directives(), "trace");
+    }
 
     #[test]
     fn a_level_may_be_given_per_module() {

@@ -25,6 +25,7 @@ mod admin_token;
 mod cli;
 mod commands;
 mod config;
+mod config_files;
 mod credentials;
 mod daily_backup;
 mod dns_service;
@@ -132,6 +133,9 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
         Command::Operator(args) => {
             return commands::operator::operator(&global, args).await.map(|()| Exit::Fine);
         }
+        Command::Options(_) => {
+            return commands::completions_and_man::options().map(|()| Exit::Fine);
+        }
         Command::Man(args) => return commands::completions_and_man::man(&args.dir).map(|()| Exit::Fine),
         _ => {}
     }
@@ -192,6 +196,8 @@ async fn dispatch_to_server(global: &Global, session: &Session, command: &Comman
         Command::Reserve(args) => commands::reserve::reserve(context, args).await?,
         Command::Unreserve(args) => commands::reserve::unreserve(context, args).await?,
         Command::Get(args) => commands::get::get(context, args).await?,
+        Command::CompleteValues(args) => commands::complete_values::complete(context, args).await?,
+        Command::Describe(args) => commands::describe::describe(context, args).await?,
         Command::History(args) => commands::events::history(context, args).await?,
         Command::Explain(args) => commands::explain::explain(context, args).await?,
         Command::Events(cli::admin::Events::Watch) => commands::events::stream(context).await?,
@@ -206,7 +212,8 @@ async fn dispatch_to_server(global: &Global, session: &Session, command: &Comman
         | Command::Config(_)
         | Command::Import(_)
         | Command::Completions(_)
-        | Command::Man(_) => {}
+        | Command::Man(_)
+        | Command::Options(_) => {}
         #[cfg(feature = "kubernetes")]
         Command::Crds(_) | Command::Operator(_) => {}
     }

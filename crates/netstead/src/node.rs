@@ -48,7 +48,7 @@ impl SharedWith {
     }
 }
 
-/// Who this node is. Its id is its own for as long as this value lives.
+/// The identity of this node. Its id is its own for as long as this value lives.
 #[derive(Debug)]
 pub(crate) struct Node {
     id: String,
@@ -193,7 +193,7 @@ pub(crate) fn host_of(url: &str) -> Option<String> {
     reqwest::Url::parse(url).ok()?.host_str().map(str::to_owned)
 }
 
-/// What people call this machine.
+/// The name of this machine, for people.
 pub(crate) fn machine_name() -> String {
     let name = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok());
     name.filter(|name| !name.is_empty()).unwrap_or_else(|| "localhost".to_owned())

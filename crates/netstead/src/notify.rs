@@ -35,7 +35,7 @@ const TRIES: u32 = 8;
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
 const LONGEST_PAUSE: Duration = Duration::from_mins(10);
 
-/// What is known about one matter.
+/// The state of one alert.
 #[derive(Debug, Clone, Default)]
 struct AlertState {
     /// Monotonic times: first seen, last seen, and when telling is tried next.

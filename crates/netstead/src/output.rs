@@ -2,6 +2,7 @@
 
 mod csv;
 mod rows;
+pub(crate) mod style;
 mod table;
 
 #[cfg(test)]
@@ -35,21 +36,21 @@ pub(crate) trait Row: Serialize {
         Vec::new()
     }
 
-    /// What it is called, for `-o name`.
+    /// Its name, for `-o name`.
     fn name(&self) -> String;
 
-    /// What makes it the same thing when it is looked at again.
+    /// The identity by which it is found again.
     fn identity(&self) -> String {
         self.name()
     }
 }
 
-/// Who will read a cell.
+/// The reader of a cell.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Audience {
-    /// Somebody who wants to know how long ago something was.
-    People { now: Timestamp },
-    /// Something that wants to know when it was.
+    /// A person, who wants to know how long ago something was. Only wide tables have long cells in full.
+    People { now: Timestamp, wide: bool },
+    /// A program, which wants to know when it was.
     Programs,
 }
 
@@ -57,7 +58,7 @@ impl Audience {
     /// When something began.
     pub(crate) fn since(self, at: Timestamp) -> String {
         match self {
-            Self::People { now } => short(now.duration_since(at)),
+            Self::People { now, .. } => short(now.duration_since(at)),
             Self::Programs => at.to_string(),
         }
     }
@@ -65,7 +66,7 @@ impl Audience {
     /// When something ends.
     pub(crate) fn until(self, at: Timestamp) -> String {
         match self {
-            Self::People { now } => short(at.duration_since(now)),
+            Self::People { now, .. } => short(at.duration_since(now)),
             Self::Programs => at.to_string(),
         }
     }

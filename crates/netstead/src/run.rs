@@ -49,7 +49,7 @@ const PROBES: Duration = Duration::from_secs(5);
 const FIRST_LEADER: Duration = Duration::from_secs(10);
 /// How long a start waits to know whether it leads.
 const SETTLE: Duration = Duration::from_secs(1);
-/// What closing everything may take after that.
+/// The time that closing everything may take after that.
 const MARGIN: Duration = Duration::from_secs(10);
 
 pub(crate) async fn run(global: &Global, args: &Run) -> anyhow::Result<()> {
@@ -100,12 +100,12 @@ pub(crate) async fn run(global: &Global, args: &Run) -> anyhow::Result<()> {
     done
 }
 
-/// What is known before anything is opened.
+/// Facts that are known before anything is opened.
 struct RunContext<'a> {
     settings: &'a LoadedConfig,
     args: &'a Run,
     api: ApiConfig,
-    /// What kind of store, and where, for people.
+    /// The kind of the store and its place, for people.
     data: String,
     refused: RefusedConfig,
     /// Whether others may lead the same store.

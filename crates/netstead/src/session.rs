@@ -83,7 +83,7 @@ pub(crate) fn options(global: &Global) -> Options {
     }
 }
 
-/// What was given, else what a server of this user, or of the system, left for this URL.
+/// The token that was given, else the one that a server of this user, or of the system, left for this URL.
 fn token(global: &Global, url: &str) -> anyhow::Result<Option<String>> {
     let given = match (&global.token, &global.token_file) {
         (Some(token), _) => Some(Secret::Value(token.clone())),

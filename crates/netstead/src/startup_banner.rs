@@ -14,7 +14,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct StartupBanner<'a> {
     pub(crate) url: String,
-    /// What kind of store, and where.
+    /// The kind of the store and its place.
     pub(crate) data: &'a str,
     /// Where the admin token is, if it could be left there.
     pub(crate) credentials: Option<PathBuf>,
@@ -71,7 +71,7 @@ impl StartupBanner<'_> {
         let dns = match self.answering {
             NameserverState::Listening(addresses) => {
                 let addresses: Vec<_> = addresses.iter().map(ToString::to_string).collect();
-                format!("names are answered for on {}", addresses.join(", "))
+                format!("DNS server listening on {}", addresses.join(", "))
             }
             NameserverState::NotListening { place, reason } => {
                 format!("no nameserver: {place} cannot be had ({reason}); choose with --dns-listen")
@@ -96,11 +96,11 @@ impl StartupBanner<'_> {
     }
 }
 
-/// What this node does among the others.
+/// The role of this node among the others.
 fn role(cluster: &Cluster) -> String {
     match (cluster.role(), cluster.leader()) {
         (NodeRole::Leading { epoch }, _) => format!("leading, in epoch {epoch}"),
         (NodeRole::Following, Some(leader)) => format!("following {}", leader.url),
-        (NodeRole::Following, None) => "following; nobody leads yet".to_owned(),
+        (NodeRole::Following, None) => "following; no node leads yet".to_owned(),
     }
 }

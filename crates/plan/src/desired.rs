@@ -33,9 +33,9 @@ use crate::{Domains, Inventory, KeptReason, Now, Owned, Settings, inventory::Gra
 pub struct Desired {
     /// Sorted by name and type, no two alike.
     pub sets: Vec<DesiredSet>,
-    /// What led to no record.
+    /// Requests that led to no record.
     pub why_not: Vec<WhyNot>,
-    /// What becomes of values of ours that are no longer desired, by name and value.
+    /// Values of ours that are no longer desired, by name and value.
     pub(crate) undesired: BTreeMap<Name, Vec<UndesiredValue>>,
     /// Claims that would join a name which something else has.
     pub(crate) blocked: Vec<BlockedClaim>,
@@ -193,7 +193,7 @@ impl Desired {
     }
 }
 
-/// What should exist on one provider.
+/// The record sets that should exist on one provider.
 ///
 /// `owned` makes it stay as it is where there is a choice: a PTR keeps its name, and of two workloads that cannot both
 /// have a name the one that has it keeps it. `zones` are those of the server ([`Actual::zone_tops`](crate::Actual)): not

@@ -18,9 +18,9 @@ const MOST_OFFERS: usize = 20;
 pub struct Guard {
     /// The number of the newest plan that was carried out.
     pub generation: u64,
-    /// What sources caused lately.
+    /// Recent changes that sources caused.
     pub window: Vec<Counted>,
-    /// What was parked and may be approved, the newest last.
+    /// Parked changes that may be approved, the newest last.
     pub offers: Vec<Offer>,
     pub approved: Vec<Approval>,
     /// Ownership was learned from marks: the first plan after that waits for a person as a whole.

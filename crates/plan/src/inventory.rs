@@ -31,7 +31,7 @@ pub use self::{
 };
 use crate::Now;
 
-/// What runs, by source and id, with what is known about things that are no longer seen. It is kept in the store:
+/// All workloads, by source and id, with those that are no longer seen. It is kept in the store:
 /// counts, suspicion and tombstones outlive a restart.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inventory {

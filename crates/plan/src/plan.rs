@@ -19,9 +19,9 @@ pub struct Plan {
     /// Over the changes, not the generation.
     pub hash: Digest,
     pub generation: u64,
-    /// What happens, sorted by zone and name.
+    /// The changes, sorted by zone and name.
     pub steps: Vec<Step>,
-    /// What a person must agree to.
+    /// Changes that a person must agree to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parked: Option<Parked>,
     /// Names with foreign values in the way.
@@ -75,10 +75,10 @@ pub struct Step {
     pub unit: Unit,
     /// For people.
     pub lines: Vec<Line>,
-    /// What the store must know before the server does.
+    /// Values that the store must know before the server does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub puts: Vec<OwnedValue>,
-    /// What the store forgets once the server has.
+    /// Values that the store forgets once the server has.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub forgets: Vec<RecordData>,
     /// For the breaker.
@@ -150,9 +150,9 @@ pub struct Refused {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blocked {
     pub name: Name,
-    /// What would be written.
+    /// Values that would be written.
     pub wanted: Vec<RecordData>,
-    /// What stands there.
+    /// Values that are there.
     pub found: Vec<RecordData>,
     pub why: String,
     /// The installation of Netstead whose marks stand there.

@@ -10,13 +10,13 @@ use crate::{
     diff,
 };
 
-/// What was carried out since the generation to go back to, in the order it happened: the changes that took effect.
+/// The changes that took effect since the generation to go back to, in their order.
 #[derive(Debug, Clone, Default)]
 pub struct Past {
     sets: BTreeMap<(Name, RecordType), Change>,
 }
 
-/// What became of one set since then.
+/// The history of one set since then.
 #[derive(Debug, Clone, Default)]
 struct Change {
     /// As it stood at first.

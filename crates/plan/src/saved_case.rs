@@ -7,7 +7,7 @@ use crate::{
     Actual, Domains, Guard, Input, Inventory, Now, Owned, Plan, ReportArrival, Settings, desired, diff,
 };
 
-/// What `netstead plan --save case.json` writes, without secrets. With the expected plan it is a test: a file in
+/// The input of a plan, without secrets, as `netstead plan --save case.json` writes it. With the expected plan it is a test: a file in
 /// `tests/cases` is all it takes to keep a bug from coming back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -167,7 +167,7 @@ impl Settings {
     }
 }
 
-/// What a provider may do.
+/// The mode of a provider: what it may change.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {

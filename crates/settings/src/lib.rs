@@ -40,7 +40,7 @@ pub use self::{
     problem::{Problem, Problems, ValueOrigin, nearest},
     reference::{key_rows, toml_lines},
     schema::{object_schema, shape_schema},
-    secret::{Secret, SecretValue},
+    secret::{NOT_SET, Secret, SecretValue},
     section::Section,
     setting::{Bounds, Number, OneOrMore, Parsed, Paths, Setting, Tables, TextShape},
     table::{Settings, read_key},

@@ -6,6 +6,9 @@ use serde_json::{Value as Json, json};
 
 use crate::{key::Shape, kind::BuildContext, section::Section, setting::Setting};
 
+/// A part of the reason why a secret cannot be had, if this process lacks the variable that has it.
+pub const NOT_SET: &str = " is not set";
+
 /// Secrets are short; what is longer is another file.
 const MOST_BYTES: usize = 64 * 1024;
 
@@ -53,14 +56,16 @@ impl Secret {
         let (text, whence) = match self {
             Self::Value(value) => (value.clone(), "the secret".to_owned()),
             Self::Variable(name) => {
-                let value = variable(name).ok_or_else(|| format!("the variable {name} is not set"))?;
+                let value = variable(name).ok_or_else(|| format!("the variable {name}{NOT_SET}"))?;
                 (value, format!("the variable {name}"))
             }
             Self::File(path) => (read_file(path)?, path.display().to_string()),
             Self::Credential(name) => {
                 let directory = variable("CREDENTIALS_DIRECTORY").filter(|value| !value.is_empty());
                 let directory = directory.ok_or_else(|| {
-                    format!("the credential {name}: $CREDENTIALS_DIRECTORY is not set; systemd's `LoadCredential=` sets it")
+                    format!(
+                        "the credential {name}: $CREDENTIALS_DIRECTORY{NOT_SET}; systemd's `LoadCredential=` sets it"
+                    )
                 })?;
                 let path = PathBuf::from(directory).join(name);
                 (read_file(&path)?, path.display().to_string())

@@ -1,4 +1,4 @@
-//! What every store promises, as checks that end the test with a sentence when one is broken.
+//! The promises of every store, as checks that end the test with a sentence when one is broken.
 //!
 //! ```no_run
 //! # async fn example() {

@@ -56,7 +56,7 @@ pub struct EtcdStore {
 #[derive(Debug)]
 struct EtcdShared {
     client: EtcdClient,
-    /// What stands before every key, and the first key past all that have it.
+    /// The prefix of every key, and the first key past all that have it.
     prefix: Key,
     end: Key,
     /// The leader key; beside our keys, so that it is in no snapshot and no backup.
@@ -175,7 +175,7 @@ impl EtcdShared {
         StoreError::Unavailable { reason }
     }
 
-    /// What became of a commit that got no answer.
+    /// The outcome of a commit that got no answer.
     fn failed_commit(&self, status: &Status) -> StoreError {
         let unavailable = self.unavailable(status);
         let reason = unavailable.to_string();

@@ -24,7 +24,7 @@ use crate::{
     epoch, watch::channel,
 };
 
-/// What happens to one commit.
+/// The fault of one commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// The commit and its answer go through.

@@ -6,7 +6,7 @@ pub struct StoreFinding {
     pub grade: StoreFindingGrade,
     /// One sentence.
     pub text: String,
-    /// What to do.
+    /// The next step for a person.
     pub hint: Option<String>,
 }
 

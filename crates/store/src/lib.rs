@@ -94,7 +94,7 @@ pub struct Entry {
     pub version: Version,
 }
 
-/// What must be true at the moment of the commit.
+/// A condition that must be true at the moment of the commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
     Absent(Key),
@@ -123,7 +123,7 @@ impl Write {
         }
     }
 
-    /// What this counts towards [`MAX_BYTES`].
+    /// The bytes that this counts towards [`MAX_BYTES`].
     pub fn bytes(&self) -> usize {
         match self {
             Self::Put(key, value) => key.len() + value.len(),
@@ -172,7 +172,7 @@ pub enum StoreError {
     /// Another process holds the store.
     #[error("{reason}")]
     Locked { reason: String },
-    /// What is on the disk is not what was written there. A person must act.
+    /// The content of the disk is not what was written there. A person must act.
     #[error("the store is damaged: {reason}")]
     Damaged { reason: String },
 }
@@ -180,7 +180,7 @@ pub enum StoreError {
 /// One transactional, ordered key-value engine.
 #[async_trait]
 pub trait Store: Send + Sync + std::fmt::Debug {
-    /// What stands under `key`. Sees every commit acknowledged before the call, by any process.
+    /// The entry under `key`. Sees every commit acknowledged before the call, by any process.
     async fn get(&self, key: &[u8]) -> Result<Option<Entry>, StoreError>;
 
     /// A view of all keys at one moment: it sees every commit acknowledged before the call and none begun after it.
@@ -214,7 +214,7 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Resolves once [`Store::health`] has changed since the last call on this receiver.
     fn health_changes(&self) -> tokio::sync::watch::Receiver<Health>;
 
-    /// What the engine below has to say of itself, to a person who asks whether all is well. Nothing is changed.
+    /// Findings of the storage engine, for a person who asks whether all is well. Nothing is changed.
     async fn examine(&self) -> Vec<StoreFinding> {
         Vec::new()
     }

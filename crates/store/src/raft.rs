@@ -207,7 +207,7 @@ impl RaftStore {
         }
     }
 
-    /// What this node knows itself, without asking anybody.
+    /// The status as this node knows it, without asking another.
     pub fn own_status(&self) -> Status {
         self.node.status()
     }
@@ -303,7 +303,7 @@ async fn listen(address: &str) -> Result<TcpListener, StoreError> {
     })
 }
 
-/// Who this directory belongs to; drawn when it is new.
+/// The node that this directory belongs to; drawn when it is new.
 async fn identify(disk: &Disk) -> Result<NodeId, StoreError> {
     if let Some(identity) = disk.identity()? {
         return Ok(identity.id);
@@ -337,7 +337,7 @@ async fn read_index(node: Arc<Node>) -> Result<u64, String> {
     match answer {
         Answer::Index(count) => Ok(count),
         Answer::Error(reason) => Err(reason),
-        _ => Err("nobody leads the cluster right now".into()),
+        _ => Err("no node leads the cluster right now".into()),
     }
 }
 

@@ -45,7 +45,7 @@ impl Weather {
     }
 }
 
-/// What the store is like. Without [`Rules::broken`] it keeps the contract.
+/// The behaviour of the store. Without [`Rules::broken`] it keeps the contract.
 #[derive(Debug, Clone)]
 pub struct Rules {
     /// How long a silent leader keeps the lead; `None`: any process that asks leads, as on a store without a lock.

@@ -18,7 +18,7 @@ pub(crate) const MAX_BEHIND: usize = 4096;
 /// Bytes of keys and values a watcher may be behind. One commit always fits.
 const MAX_BYTES_BEHIND: usize = 16 << 20;
 
-/// What [`crate::Store::watch`] returns: the commits that touch a prefix, one after the other.
+/// The result of [`crate::Store::watch`]: the commits that touch a prefix, one after the other.
 #[derive(Debug)]
 pub struct Watch {
     items: mpsc::Receiver<WatchItem>,
@@ -99,7 +99,7 @@ impl Watcher {
         self.items.closed().await;
     }
 
-    /// What is queued still arrives; once the watcher is dropped, [`WatchItem::Lost`] follows it.
+    /// Ends the watch: queued items still arrive, and [`WatchItem::Lost`] follows them.
     pub(crate) fn lose(&self) {
         self.backlog.lost.store(true, Ordering::Relaxed);
     }

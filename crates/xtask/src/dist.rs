@@ -1,163 +1,231 @@
-//! `cargo xtask dist`: the Terraform provider as registries and mirrors want it.
-//!
-//! ```text
-//!  DIR/mirror/HOST/netstead/netstead/VERSION/OS_ARCH/terraform-provider-netstead_vVERSION
-//!  DIR/terraform-provider-netstead_VERSION_OS_ARCH.zip
-//!  DIR/terraform-provider-netstead_VERSION_manifest.json
-//!  DIR/terraform-provider-netstead_VERSION_SHA256SUMS
-//! ```
-//!
-//! `mirror` is for `filesystem_mirror` in Terraform's settings; the three files are what the registry expects of a release.
+//! `cargo xtask dist`: what a release hands out: an archive, a package for Debian, and the Terraform provider.
 
-mod zip;
+mod debian;
+mod layout;
+mod terraform;
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
+    process::Command,
 };
 
-use anyhow::{Context, Result, bail};
-use clap::Args;
-use serde_json::json;
-use sha2::{Digest as _, Sha256};
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
 
-use crate::shell::{cargo, root, run};
+use self::layout::Layout;
+use crate::{
+    image::{Arch, binary},
+    shell::{command, output, root, run},
+};
 
-/// Lay out the Terraform provider for a mirror and for a registry
+/// Build the archive and the Debian package of a release, each with the program, man pages, completions and the systemd unit.
+///
+/// Example: cargo xtask dist archive --out target/dist
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Where to write
-    #[arg(long, value_name = "DIR", default_value = "target/dist")]
+    /// Things to make [default: all].
+    #[arg(value_enum)]
+    what: Vec<What>,
+    /// Where it is put.
+    #[arg(long, default_value = "target/dist")]
     out: PathBuf,
-    /// A provider that is built already, instead of a release build
+    /// For which machines [default: this one's kind].
+    #[arg(long, value_delimiter = ',')]
+    arch: Vec<Arch>,
+    /// A Terraform provider that is built already.
     #[arg(long, value_name = "FILE")]
-    binary: Option<PathBuf>,
-    /// The registry that the mirror stands for
-    #[arg(long, value_name = "NAME", default_value = "registry.terraform.io")]
-    host: String,
+    provider: Option<PathBuf>,
+    /// A debug build, for a try.
+    #[arg(long)]
+    debug: bool,
+}
+
+/// A thing that a release hands out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum What {
+    /// `netstead-VERSION-linux-ARCH.tar.gz`
+    Archive,
+    /// `netstead_VERSION_ARCH.deb`
+    Deb,
+    /// The Terraform provider for this kind of machine: a mirror, and the files that a registry wants.
+    Terraform,
 }
 
 pub(crate) fn dist(options: &Options) -> Result<bool> {
-    let binary = match &options.binary {
-        Some(binary) => binary.clone(),
-        None => {
-            if !run(&mut cargo("build --release -p netstead-terraform"))? {
-                return Ok(false);
-            }
-            root().join("target/release/terraform-provider-netstead")
-        }
-    };
-    let release = Release { version: version()?, platform: platform()? };
-    let files = release.write(&binary, &root().join(&options.out), &options.host)?;
-    for file in files {
-        println!("{}", file.display());
+    let arches = if options.arch.is_empty() { vec![Arch::HERE] } else { options.arch.clone() };
+    let what = if options.what.is_empty() { What::value_variants() } else { &options.what };
+    let out = std::path::absolute(root().join(&options.out))?;
+    fs::create_dir_all(&out)?;
+    if what.contains(&What::Terraform)
+        && !terraform::lay_out(&out, options.provider.as_deref(), options.debug)?
+    {
+        return Ok(false);
     }
+    let what: Vec<What> = what.iter().copied().filter(|what| *what != What::Terraform).collect();
+    if what.is_empty() {
+        return Ok(true);
+    }
+    // Man pages and completions come out of a program that runs here.
+    let Some(here) = binary::build(Arch::HERE, options.debug)? else { return Ok(false) };
+    for arch in arches {
+        let program =
+            if arch == Arch::HERE { Some(here.clone()) } else { binary::build(arch, options.debug)? };
+        let Some(program) = program else { return Ok(false) };
+        let release = Release { version: version()?, arch, program, here: here.clone() };
+        for what in &what {
+            let Some(made) = release.make(*what, &out)? else { return Ok(false) };
+            eprintln!("{} is made", made.display());
+        }
+    }
+    write_checksums(&out)?;
     Ok(true)
 }
 
-/// One version for one platform.
-struct Release {
-    version: String,
-    platform: String,
+/// One version for one kind of machine.
+#[derive(Debug)]
+pub(crate) struct Release {
+    pub(crate) version: String,
+    pub(crate) arch: Arch,
+    pub(crate) program: PathBuf,
+    /// The same program for this machine.
+    pub(crate) here: PathBuf,
 }
 
 impl Release {
-    /// Writes everything, and returns what it wrote. An older file of the same name is replaced.
-    fn write(&self, binary: &Path, out: &Path, host: &str) -> Result<Vec<PathBuf>> {
-        let Self { version, platform } = self;
-        let program = fs::read(binary).with_context(|| format!("cannot read {}", binary.display()))?;
-        let name = format!("terraform-provider-netstead_v{version}");
-        let mirrored =
-            out.join("mirror").join(host).join("netstead/netstead").join(version).join(platform).join(&name);
-        write(&mirrored, &program)?;
-        fs::set_permissions(&mirrored, fs::Permissions::from_mode(0o755))?;
-        let release = |rest: &str| format!("terraform-provider-netstead_{version}_{rest}");
-        let manifest = json!({ "version": 1, "metadata": { "protocol_versions": ["6.0"] } });
-        let parts = [
-            (release(&format!("{platform}.zip")), zip::of_program(&name, &program)?),
-            (release("manifest.json"), format!("{manifest:#}\n").into_bytes()),
-        ];
-        let mut written = vec![mirrored];
-        let mut sums = String::new();
-        for (name, bytes) in parts {
-            let digest: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-            sums.push_str(&format!("{digest}  {name}\n"));
-            written.push(out.join(name));
-            write(written.last().context("nothing was written")?, &bytes)?;
+    /// Makes one thing and says where it is. None: a program failed, and has said why.
+    fn make(&self, what: What, out: &Path) -> Result<Option<PathBuf>> {
+        match what {
+            What::Archive => self.archive(out),
+            What::Deb => debian::package(self, out),
+            What::Terraform => Ok(None),
         }
-        written.push(out.join(release("SHA256SUMS")));
-        write(written.last().context("nothing was written")?, sums.as_bytes())?;
-        Ok(written)
+    }
+
+    /// The files under `bin`, `share` and `lib`, as they go into `/usr/local`.
+    fn archive(&self, out: &Path) -> Result<Option<PathBuf>> {
+        let name = format!("netstead-{}-linux-{}", self.version, self.arch.docker());
+        let stage = fresh(&out.join("stage"))?;
+        let documents = Path::new("share/doc/netstead");
+        Layout { dir: stage.join(&name), documents, units: Path::new("lib/systemd/system") }.fill(self)?;
+        let archive = out.join(format!("{name}.tar.gz"));
+        let mut tar = pack(&archive, &stage);
+        let done = run(tar.arg(&name))?;
+        fs::remove_dir_all(&stage)?;
+        Ok(done.then_some(archive))
     }
 }
 
-fn write(file: &Path, bytes: &[u8]) -> Result<()> {
-    let parent = file.parent().context("a file has a directory")?;
-    fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
-    fs::write(file, bytes).with_context(|| format!("cannot write {}", file.display()))
+/// Packs what is below `dir`: the same files always give the same archive.
+fn pack(archive: &Path, dir: &Path) -> Command {
+    let mut tar = command("tar");
+    tar.args(["--create", "--sort=name", "--owner=0", "--group=0", "--numeric-owner"]);
+    tar.args(["--mtime=@0", "--use-compress-program=gzip -n -9", "--file"]);
+    tar.arg(archive).arg("--directory").arg(dir);
+    tar
 }
 
-/// As the root `Cargo.toml` has it.
+/// An empty directory.
+fn fresh(dir: &Path) -> Result<PathBuf> {
+    if dir.exists() {
+        fs::remove_dir_all(dir).with_context(|| format!("{} cannot be emptied", dir.display()))?;
+    }
+    fs::create_dir_all(dir)?;
+    Ok(dir.to_owned())
+}
+
+/// The version of the workspace.
 fn version() -> Result<String> {
-    let manifest = fs::read_to_string(root().join("Cargo.toml")).context("cannot read Cargo.toml")?;
-    let line = manifest.lines().find_map(|line| line.strip_prefix("version = "));
-    Ok(line.context("Cargo.toml names no version")?.trim_matches('"').to_owned())
+    let text = fs::read_to_string(root().join("Cargo.toml"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("version = \""));
+    Ok(line.and_then(|rest| rest.split('"').next()).context("the workspace has no version")?.to_owned())
 }
 
-/// As Terraform calls this machine.
-fn platform() -> Result<String> {
-    let arch = match std::env::consts::ARCH {
-        "x86_64" => "amd64",
-        "aarch64" => "arm64",
-        "x86" => "386",
-        "arm" => "arm",
-        other => bail!("Terraform has no name for `{other}`"),
-    };
-    let os = match std::env::consts::OS {
-        "macos" => "darwin",
-        os => os,
-    };
-    Ok(format!("{os}_{arch}"))
+/// `SHA256SUMS` of everything in the directory.
+fn write_checksums(out: &Path) -> Result<()> {
+    let mut names: Vec<String> = fs::read_dir(out)?
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| name.ends_with(".tar.gz") || name.ends_with(".deb") || name.ends_with(".zip"))
+        .collect();
+    names.sort();
+    let mut sums = command("sha256sum");
+    let text = output(sums.current_dir(out).args(&names))?;
+    Ok(fs::write(out.join("SHA256SUMS"), text)?)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
+    use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
+    use crate::shell::is_installed;
+
+    /// A release whose program knows `man` and `completions` only.
+    fn release(dir: &Path) -> Release {
+        let program = dir.join("program");
+        let script = "#!/bin/sh\ncase $1 in\nman) echo .TH netstead > \"$2/netstead.1\";;\n\
+                      completions) echo \"# $2\";;\nesac\n";
+        fs::write(&program, script).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        Release { version: "1.2.3".into(), arch: Arch::Amd64, program: program.clone(), here: program }
+    }
+
+    fn scratch(name: &str) -> PathBuf {
+        fresh(&std::env::temp_dir().join(format!("netstead-dist-{name}-{}", std::process::id()))).unwrap()
+    }
 
     #[test]
-    fn a_release_has_its_mirror_zip_manifest_and_checksums() {
-        let dir = tempfile::tempdir().unwrap();
-        let binary = dir.path().join("provider");
-        fs::write(&binary, "#!/bin/sh\necho a provider\n".repeat(1000)).unwrap();
-        let out = dir.path().join("out");
-        let release = Release { version: "1.2.3".into(), platform: "linux_amd64".into() };
-        // Twice: an older release of the same name is replaced.
-        release.write(&binary, &out, "registry.terraform.io").unwrap();
-        let files = release.write(&binary, &out, "registry.terraform.io").unwrap();
-        let names: Vec<String> =
-            files.iter().map(|file| file.strip_prefix(&out).unwrap().display().to_string()).collect();
-        assert_eq!(
-            names,
-            [
-                "mirror/registry.terraform.io/netstead/netstead/1.2.3/linux_amd64/terraform-provider-netstead_v1.2.3",
-                "terraform-provider-netstead_1.2.3_linux_amd64.zip",
-                "terraform-provider-netstead_1.2.3_manifest.json",
-                "terraform-provider-netstead_1.2.3_SHA256SUMS",
-            ]
-        );
-        let manifest: serde_json::Value = serde_json::from_slice(&fs::read(&files[2]).unwrap()).unwrap();
-        assert_eq!(manifest["metadata"]["protocol_versions"][0], "6.0");
-        let checked = Command::new("sha256sum").arg("-c").arg(&files[3]).current_dir(&out).status().unwrap();
-        assert!(checked.success());
-        // Another program unpacks it, with the right to run it.
-        let script = "import sys, zipfile\nz = zipfile.ZipFile(sys.argv[1])\nassert z.testzip() is None\ni = z.infolist()[0]\n\
-                      print(i.filename, oct(i.external_attr >> 16), i.file_size, i.compress_size < i.file_size)";
-        let unpacked = Command::new("python3").args(["-c", script]).arg(&files[1]).output().unwrap();
-        let size = fs::metadata(&binary).unwrap().len();
-        let said = String::from_utf8_lossy(&unpacked.stdout);
-        assert_eq!(said, format!("terraform-provider-netstead_v1.2.3 0o100755 {size} True\n"));
+    fn the_archive_has_the_program_its_pages_completions_and_unit_and_is_the_same_each_time() {
+        let dir = scratch("archive");
+        let release = release(&dir);
+        let archive = release.make(What::Archive, &dir).unwrap().unwrap();
+        let first = fs::read(&archive).unwrap();
+        let list = output(command("tar").args(["--list", "--file"]).arg(&archive)).unwrap();
+        for file in [
+            "bin/netstead",
+            "share/man/man1/netstead.1.gz",
+            "share/bash-completion/completions/netstead",
+            "share/zsh/site-functions/_netstead",
+            "share/fish/vendor_completions.d/netstead.fish",
+            "lib/systemd/system/netstead.service",
+            "share/doc/netstead/README.md",
+            "share/doc/netstead/guide/first-pool.md",
+        ] {
+            let file = format!("netstead-1.2.3-linux-amd64/{file}");
+            assert!(list.lines().any(|line| line == file), "{file} is missing:\n{list}");
+        }
+        release.make(What::Archive, &dir).unwrap().unwrap();
+        assert!(fs::read(&archive).unwrap() == first, "two archives of the same files differ");
+        write_checksums(&dir).unwrap();
+        let sums = fs::read_to_string(dir.join("SHA256SUMS")).unwrap();
+        assert!(sums.ends_with("  netstead-1.2.3-linux-amd64.tar.gz\n"), "{sums}");
+        fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn the_debian_package_is_one_that_dpkg_reads() {
+        if !is_installed("dpkg-deb") {
+            eprintln!("skipped: there is no dpkg-deb");
+            return;
+        }
+        let dir = scratch("deb");
+        let package = release(&dir).make(What::Deb, &dir).unwrap().unwrap();
+        assert!(package.ends_with("netstead_1.2.3_amd64.deb"), "{}", package.display());
+        let about = output(command("dpkg-deb").arg("--field").arg(&package)).unwrap();
+        for line in ["Package: netstead", "Version: 1.2.3", "Architecture: amd64"] {
+            assert!(about.lines().any(|one| one == line), "{line} is missing:\n{about}");
+        }
+        let list = output(command("dpkg-deb").arg("--contents").arg(&package)).unwrap();
+        for file in [
+            "./usr/bin/netstead",
+            "./usr/share/man/man1/netstead.1.gz",
+            "./usr/lib/systemd/system/netstead.service",
+            "./usr/share/doc/netstead/copyright",
+            "./etc/netstead/",
+        ] {
+            assert!(list.lines().any(|line| line.ends_with(file)), "{file} is missing:\n{list}");
+        }
+        assert!(list.lines().all(|line| line.contains("root/root")), "{list}");
+        fs::remove_dir_all(dir).unwrap();
     }
 }

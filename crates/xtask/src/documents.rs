@@ -14,7 +14,7 @@ use crate::{
     tasks,
 };
 
-/// What stands before a command.
+/// Text before a command.
 const STARTS: &[&str] = &["\n", "`", "$ ", "| ", "&& ", "; "];
 
 /// Links to files that are not there and tasks that do not exist.

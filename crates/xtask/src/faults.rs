@@ -111,10 +111,10 @@ const FAULTS: &[&str] = &[
     "wrong_clock",
 ];
 
-/// In so many seconds somebody else should lead, where etcd's members need no election for it.
+/// In so many seconds another node should lead, where etcd's members need no election for it.
 const TARGET: f64 = 3.0;
 
-/// What is in the file was judged and found possible; a run that failed has no line and has said why.
+/// The lines of the file are of runs that were judged and found possible; a run that failed has no line and has said why.
 fn table(lines: &str) -> String {
     let mut text = format!(
         "\n{:<22} {:<34} {:>10} {:>8} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7}\n",

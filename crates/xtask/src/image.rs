@@ -1,6 +1,6 @@
 //! `cargo xtask image`: the container image, out of files of this machine.
 
-mod binary;
+pub(crate) mod binary;
 
 use std::{
     fs,
@@ -22,7 +22,7 @@ const LOOKUP: &str = "hosts: files dns\n";
 /// Example: cargo xtask image --tag netstead:dev
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// What the image is called.
+    /// The name of the image.
     #[arg(long, default_value = "netstead:latest")]
     tag: String,
     /// For which machines [default: this one's kind].
@@ -46,7 +46,7 @@ pub(crate) enum Arch {
 impl Arch {
     pub(crate) const HERE: Self = if cfg!(target_arch = "aarch64") { Self::Arm64 } else { Self::Amd64 };
 
-    fn docker(self) -> &'static str {
+    pub(crate) fn docker(self) -> &'static str {
         match self {
             Self::Amd64 => "amd64",
             Self::Arm64 => "arm64",

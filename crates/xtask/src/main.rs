@@ -8,7 +8,7 @@
 //! - `fuzz`: random labels and rules for the parsers of `sources`.
 //! - `fixture`: a store of this version, for tests of later ones.
 //! - `image`: the container image.
-//! - `dist`: the Terraform provider for mirrors and registries.
+//! - `dist`: the archive and the packages of a release, and the Terraform provider for mirrors and registries.
 //!
 //! The fields of each `Options` are the flags; `cargo xtask TASK --help` shows them.
 
@@ -33,7 +33,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
-/// What a contributor types.
+/// Tasks of a contributor.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Task {

@@ -1,4 +1,4 @@
-//! What tests and benches need beside Rust and a C compiler, and how a Debian machine gets it.
+//! Programs that tests and benches need beside Rust and a C compiler, and how a Debian machine gets them.
 
 use std::{
     io::{IsTerminal, Write, stderr, stdin},
@@ -103,7 +103,7 @@ pub(crate) const FIXTURE: &[Need] = &[
     need("xz", "packs the stores"),
 ];
 
-/// What `faults` runs its nodes with.
+/// Programs that `faults` runs its nodes with.
 pub(crate) const FAULTS: &[Need] = &[
     need("etcd", "the store below the nodes"),
     need("etcdctl", "fills etcd and replaces its members"),
@@ -117,10 +117,10 @@ pub(crate) const FAULTS: &[Need] = &[
     need("sqlite3", "makes the database of PowerDNS"),
 ];
 
-/// What `bench stores` measures against.
+/// Servers that `bench stores` measures against.
 pub(crate) const STORES: &[Need] = &[need("etcd", "is measured bare and below a ledger")];
 
-/// What `bench docker` starts its containers with.
+/// Programs that `bench docker` starts its containers with.
 pub(crate) const DOCKER: &[Need] = &[
     need("dockerd", "starts containers and tells of it"),
     need("docker", "asks for containers"),
@@ -131,7 +131,7 @@ pub(crate) const DOCKER: &[Need] = &[
     need("nsenter", "a Docker of its own"),
 ];
 
-/// What `bench names` measures against, and with.
+/// Programs that `bench names` measures against, and with.
 pub(crate) const BENCH: &[Need] = &[
     need("pdns_server", "takes names"),
     need("pdnsutil", "gives PowerDNS its zones and keys"),

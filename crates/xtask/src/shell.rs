@@ -58,7 +58,7 @@ pub(crate) fn run_watched(command: &mut Command, mut look: impl FnMut(&str)) -> 
     Ok(child.wait()?.success())
 }
 
-/// What it prints on stdout; an error if it fails.
+/// Returns what it prints on stdout; an error if it fails.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let done = command.output().with_context(|| format!("`{}` cannot be started", shown(command)))?;
     if !done.status.success() {

@@ -22,7 +22,7 @@ pub(crate) struct Options {
     /// Play this one alone.
     #[arg(long, conflicts_with_all = ["seeds", "from"])]
     seed: Option<u64>,
-    /// What the ledger leaves out on purpose, by its name in crates/ledger/src/sabotage.rs: the first seed that finds it
+    /// The part of the ledger that is left out on purpose, by its name in crates/ledger/src/sabotage.rs: the first seed that finds it
     /// is told.
     #[arg(long, value_name = "NAME")]
     sabotage: Option<String>,

@@ -34,7 +34,7 @@ impl Grant {
         &self.token.scopes
     }
 
-    /// Who the ledger is told it is.
+    /// The caller as the ledger gets it.
     pub fn caller(&self, request: &Arc<str>) -> Caller {
         Caller {
             subject: Arc::clone(&self.token.subject),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use rand::{Rng, distr::Alphanumeric};
 
-/// What every token begins with, so that a scanner for leaked secrets can find it.
+/// The beginning of every token, so that a scanner for leaked secrets can find it.
 const PREFIX: &str = "nst_";
 const ID_LENGTH: usize = 12;
 const SECRET_LENGTH: usize = 40;
@@ -27,7 +27,7 @@ impl Secret {
         &self.0
     }
 
-    /// The id and the secret part of what somebody presents.
+    /// The id and the secret part of a presented token.
     pub(super) fn split(text: &str) -> Option<(&str, &str)> {
         let (id, secret) = text.strip_prefix(PREFIX)?.split_once('_')?;
         let plain = |part: &str| {

@@ -15,7 +15,7 @@ const VERSION: u8 = b'1';
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token {
     pub id: String,
-    /// Who holds it: the owner of what is claimed with it.
+    /// The subject of the token: the owner of what is claimed with it.
     pub subject: Arc<str>,
     pub role: Role,
     pub scopes: Scopes,
@@ -52,7 +52,7 @@ impl NewToken {
         }
     }
 
-    /// Who may be the subject: the rules of a key, since it is an owner's name; `netstead` is what the ledger calls itself.
+    /// Checks the subject by the rules of a key, since it is an owner's name; `netstead` is the name of the ledger itself.
     pub(super) fn check(&self) -> Result<(), AccessError> {
         let wrong = |field, reason: String| Err(AccessError::Invalid { field, reason });
         if let Err(error) = self.subject.parse::<Key>() {

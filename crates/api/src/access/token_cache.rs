@@ -89,7 +89,7 @@ impl TokenCache {
         match Token::decode(id, value) {
             Ok(token) => self.add(Arc::new(token)),
             Err(error) => {
-                // Whoever holds it is kept out; the others are not.
+                // Its holder is kept out; the others are not.
                 self.tokens.remove(id);
                 error!(token = id, %error, "A stored token cannot be read.");
             }
@@ -106,7 +106,7 @@ pub fn is_token(key: &[u8]) -> bool {
     key.starts_with(PREFIX)
 }
 
-/// What a restore brings along: everything but the nodes, and tokens that are not the local admin's. Backups are older than the last
+/// Keys that a restore keeps: everything but the nodes, and tokens that are not the local admin's. Backups are older than the last
 /// revocation.
 pub fn survives_restore(key: &[u8], value: &[u8]) -> bool {
     // Who served the old store is not who serves the new one.

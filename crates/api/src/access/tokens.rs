@@ -94,7 +94,7 @@ impl Tokens {
         let commit = Commit::new()
             .when(Condition::Absent(token_cache::key(&token.id)))
             .put(token_cache::key(&token.id), token.encode()?);
-        // Known before it is stored: nobody has the secret yet, and a revocation that comes right after the commit
+        // Known before it is stored: no client has the secret yet, and a revocation that comes right after the commit
         // cannot be overtaken by us.
         self.write().add(Arc::new(token.clone()));
         if let Err(error) = self.store.commit(commit).await {
@@ -141,7 +141,7 @@ impl Tokens {
         Ok(())
     }
 
-    /// What a restore does: everybody but the local admin needs a new token. Says how many were revoked.
+    /// Revokes tokens after a restore: all but the local admin need a new one. Returns how many were revoked.
     pub async fn revoke_all_but_local_admin(&self) -> Result<usize, AccessError> {
         let doomed: Vec<String> = stored(&*self.store)
             .await?

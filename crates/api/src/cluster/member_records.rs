@@ -45,7 +45,7 @@ pub struct Member {
     /// Drawn once, never used by another node; it is in the key.
     #[serde(skip)]
     pub id: String,
-    /// What people call it: the name of its machine.
+    /// Its name, for people: that of its machine.
     pub name: String,
     /// Where its API is for the others.
     pub url: String,

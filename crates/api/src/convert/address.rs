@@ -82,7 +82,7 @@ pub(crate) fn why(view: &AddressView, output: &AddressOutput, now: Timestamp) ->
     let mut why = vec![match &view.state {
         AddressState::Held(held) => {
             let claim = &held.claim;
-            let how = if claim.fixed { "asked for by name" } else { "handed out by the pool" };
+            let how = if claim.fixed { "this exact address was requested" } else { "handed out by the pool" };
             format!(
                 "{place} is held by `{}` of `{}`{in_pool} since {:.0}, {how}.",
                 claim.key, claim.owner, claim.since
@@ -141,7 +141,7 @@ pub(crate) fn block(block: &Cidr, view: &BlockView) -> AddressOutput {
     }
 }
 
-/// What all of the block is, if it is all the same.
+/// The state of the whole block, if it is all the same.
 fn block_state(view: &BlockView) -> types::AddressState {
     let Some(usage) = &view.usage else { return types::AddressState::Mixed };
     if usage.size == 0 {
@@ -151,7 +151,7 @@ fn block_state(view: &BlockView) -> types::AddressState {
     all.map_or(types::AddressState::Mixed, |(_, state)| state)
 }
 
-/// What a block is to a pool, and what is in it, one sentence each.
+/// Explains a block of a pool and its content, one sentence each.
 pub(crate) fn block_why(block: &Cidr, view: &BlockView) -> Vec<String> {
     let pool = &view.pool;
     let mut why = vec![match (view.inside, view.whole) {

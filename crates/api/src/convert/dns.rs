@@ -198,7 +198,7 @@ fn detached(one: &DetachedStatus) -> ProviderOutput {
     }
 }
 
-/// What a pass did that somebody asked for.
+/// The result of a pass that a caller asked for.
 pub(crate) fn pass(report: &PassReport, at: Timestamp) -> PassOutput {
     let counts = [
         (report.applied, "changed"),
@@ -310,6 +310,7 @@ pub(crate) fn workload(view: &WorkloadView) -> WorkloadOutput {
         addresses: addresses.iter().map(ToString::to_string).collect(),
         names: view.names.iter().map(ToString::to_string).collect(),
         why_not: workload.why_not.clone(),
+        problems: view.problems.clone(),
         scope: Some(view.scope.to_string()).filter(|scope| !scope.is_empty()),
         namespace: workload.namespace.clone(),
         created: workload.created,
@@ -351,5 +352,6 @@ pub(crate) fn manual(record: &ManualRecord) -> ManualOutput {
         kind: record.kind.into(),
         values: record.values.iter().map(ToString::to_string).collect(),
         ttl: record.ttl,
+        warnings: Vec::new(),
     }
 }

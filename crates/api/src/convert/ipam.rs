@@ -17,7 +17,12 @@ use super::dns::{count, mode};
 const MOST_REJECTIONS: usize = 10;
 
 /// The plan of an IPAM system as it stands. Changes that were carried out are left out.
-pub(crate) fn output(mut plan: IpamPlan, status: Option<&ProviderStatus>, now: Now) -> PlanOutput {
+pub(crate) fn output(
+    mut plan: IpamPlan,
+    status: Option<&ProviderStatus>,
+    now: Now,
+    full: bool,
+) -> PlanOutput {
     if status.is_some_and(|status| status.pending == 0) {
         plan.steps.clear();
     }
@@ -63,7 +68,7 @@ pub(crate) fn output(mut plan: IpamPlan, status: Option<&ProviderStatus>, now: N
         objects: Some(objects),
         error: None,
         paused: None,
-        text: plan.at(now),
+        text: if full { plan.in_full_at(now) } else { plan.at(now) },
     }
 }
 

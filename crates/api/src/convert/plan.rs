@@ -10,8 +10,8 @@ use netstead_plan::{DriftKind, Line, Now, Plan, Sign, Step};
 
 use super::dns::{count, mode};
 
-/// The plan of a provider as it stands. What was carried out is no longer to be done.
-pub(crate) fn output(mut plan: Plan, status: Option<&ProviderStatus>, now: Now) -> PlanOutput {
+/// The plan of a provider as it stands, its text in full or with long lists cut. What was carried out is no longer to be done.
+pub(crate) fn output(mut plan: Plan, status: Option<&ProviderStatus>, now: Now, full: bool) -> PlanOutput {
     if status.is_some_and(|status| status.pending == 0) {
         plan.steps.clear();
     }
@@ -48,7 +48,7 @@ pub(crate) fn output(mut plan: Plan, status: Option<&ProviderStatus>, now: Now) 
         objects: None,
         error: None,
         paused: None,
-        text: plan.at(now).to_string(),
+        text: if full { plan.at(now).in_full().to_string() } else { plan.at(now).to_string() },
     }
 }
 

@@ -7,7 +7,7 @@ use netstead_model::{Cidr, Family, Ident, Kind, PoolSpec, PoolStatus, Range, Ups
 use super::{each, labels, maybe, pairs};
 use crate::problem::Failure;
 
-/// What is asked for, with every rule that is not named at its default: a pool is replaced as a whole.
+/// The pool that is asked for, with every rule that is not named at its default: a pool is replaced as a whole.
 pub(crate) fn spec(name: Ident, input: PoolInput) -> Result<PoolSpec, Failure> {
     let upstream = upstream(&input)?;
     let network: Option<Cidr> = maybe("network", input.network.as_ref())?;

@@ -14,7 +14,7 @@ use crate::{http::envelope::SEQ, problem::Failure};
 
 const AGE: HeaderName = HeaderName::from_static("netstead-age");
 
-/// What a handler answers with.
+/// The answer of a handler.
 #[derive(Debug)]
 pub(crate) struct Answer<T> {
     status: StatusCode,
@@ -29,7 +29,7 @@ impl<T> Answer<T> {
         Self { status: StatusCode::OK, body, seq: None, age: None, tag: None }
     }
 
-    /// What was read, with how old it is if that was not promised to be fresh.
+    /// An answer from a read, with its age if it was not promised to be fresh.
     pub(crate) fn from_read(seen: ReadAnswer<T>, freshness: Freshness) -> Self {
         let age = matches!(freshness, Freshness::Stale).then_some(seen.age);
         Self { age, ..Self::ok(seen.value).at(seen.seq) }

@@ -167,7 +167,7 @@ pub(super) async fn read(body: Body, headers: &HeaderMap, most: usize) -> Result
     Ok(bytes)
 }
 
-/// Reads on for a while: an answer to somebody who is still sending would be lost with the connection.
+/// Reads on for a while: an answer to a client that is still sending would be lost with the connection.
 async fn swallow(mut stream: axum::body::BodyDataStream) {
     let swallowing = async {
         let mut swallowed = 0;
@@ -258,7 +258,7 @@ fn unreadable(text: &str, path: &str, error: &serde_json::Error) -> Failure {
     }
 }
 
-/// What it expected is an object to whoever sends it.
+/// Removes Rust's type names: clients know objects.
 fn without_types(told: &str) -> String {
     let Some((before, rest)) = told.split_once("expected struct ") else { return told.to_owned() };
     let after = rest.trim_start_matches(|letter: char| letter.is_ascii_alphanumeric());

@@ -10,6 +10,7 @@ use axum::{
 };
 use tracing::{debug, error, warn};
 
+use super::failed_requests::FailedRequests;
 use crate::{
     app::AppState,
     problem::{self, Failure},
@@ -18,7 +19,7 @@ use crate::{
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 pub(crate) const SEQ: HeaderName = HeaderName::from_static("netstead-seq");
 
-/// What is known of a request before anything of it is understood.
+/// The facts of a request before anything of it is parsed.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestInfo {
     pub(crate) id: Arc<str>,
@@ -33,7 +34,7 @@ pub(crate) async fn wrap_request(State(app): State<AppState>, mut request: Reque
     let is_api = request.uri().path().starts_with("/api/v1/");
     request.extensions_mut().insert(arrival.clone());
 
-    let mut response = as_problem_details(next.run(request).await, &arrival);
+    let mut response = as_problem_details(next.run(request).await, &arrival, &app.failed);
     let headers = response.headers_mut();
     if let Ok(id) = HeaderValue::from_str(&arrival.id) {
         headers.insert(REQUEST_ID, id);
@@ -51,7 +52,7 @@ pub(crate) async fn wrap_request(State(app): State<AppState>, mut request: Reque
 }
 
 /// All errors as problem details, wherever they come from.
-fn as_problem_details(mut response: Response, arrival: &RequestInfo) -> Response {
+fn as_problem_details(mut response: Response, arrival: &RequestInfo, failed: &FailedRequests) -> Response {
     let failure = match response.extensions_mut().remove::<Failure>() {
         Some(failure) => failure,
         None if is_bare_error(&response) => problem::bare(response.status()),
@@ -60,13 +61,18 @@ fn as_problem_details(mut response: Response, arrival: &RequestInfo) -> Response
     if let Some(cause) = failure.cause() {
         error!(request = &*arrival.id, cause, "A request failed through a fault of ours.");
     } else if failure.status().is_server_error() && !failure.is_expected() {
-        let problem = failure.problem(None);
-        warn!(
-            request = &*arrival.id,
-            kind = failure.slug(),
-            reason = problem.detail,
-            "A request could not be served."
-        );
+        let (problem, kind) = (failure.problem(None), failure.slug());
+        // A client asks again under the same id: one line is enough.
+        if failed.is_new(&arrival.id) {
+            warn!(request = &*arrival.id, kind, reason = problem.detail, "A request could not be served.");
+        } else {
+            debug!(
+                request = &*arrival.id,
+                kind,
+                reason = problem.detail,
+                "A repeated request could not be served."
+            );
+        }
     }
     let mut rendered = failure.render(Some(&arrival.id));
     if let Some(allow) = response.headers_mut().remove(header::ALLOW) {
@@ -142,6 +148,7 @@ mod tests {
             started: SystemClock.wall(),
             store: "memory".into(),
             host_check: crate::http::host_check::HostCheck::default(),
+            failed: crate::http::failed_requests::FailedRequests::default(),
             max_body: crate::http::body::BULK,
             stopping: tokio_util::sync::CancellationToken::new(),
         })

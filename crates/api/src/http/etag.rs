@@ -5,7 +5,7 @@ use netstead_model::Ident;
 
 use crate::problem::Failure;
 
-/// What must be true of a pool for a change to happen.
+/// The version of a pool that a change expects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Condition {
     Always,

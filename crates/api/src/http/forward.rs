@@ -349,7 +349,7 @@ pub(crate) async fn get_from_leader<T: DeserializeOwned>(
     target: &str,
 ) -> Result<T, String> {
     let Some(leader) = cluster.leader().filter(|leader| leader.node != cluster.me().id) else {
-        return Err("nobody leads".to_owned());
+        return Err("no node leads".to_owned());
     };
     let mut request = peers
         .http

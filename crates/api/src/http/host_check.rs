@@ -104,7 +104,7 @@ fn bad_host(reason: &str) -> Failure {
     Failure::new(StatusCode::MISDIRECTED_REQUEST, "bad-host", reason)
 }
 
-/// At most 80 harmless characters of what somebody sent.
+/// At most 80 harmless characters of a client's text.
 fn shown(text: &str) -> String {
     text.chars().take(80).flat_map(char::escape_debug).collect()
 }

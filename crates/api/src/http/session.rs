@@ -57,7 +57,7 @@ impl<R> Deref for Session<R> {
     }
 }
 
-/// Who asks, and until when.
+/// The caller, and its deadline.
 #[derive(Debug)]
 pub(crate) struct RequestContext {
     pub(crate) app: AppState,
@@ -138,7 +138,7 @@ impl RequestContext {
         check_role(&self.grant, needs)
     }
 
-    /// What keeps names.
+    /// The engine.
     pub(crate) fn engine(&self) -> Result<Engine, Failure> {
         let told = if self.app.cluster.is_some() {
             "what keeps names is not running yet: ask again in a moment"
@@ -253,7 +253,7 @@ impl RequestContext {
         check_vrf(self.scopes(), vrf)
     }
 
-    /// What concerns everything is not for a token that is limited to something.
+    /// Refuses a token with scopes: the request is about everything.
     pub(crate) fn check_unscoped(&self) -> Result<(), Failure> {
         if self.scopes().is_all() {
             return Ok(());
@@ -294,7 +294,7 @@ pub(crate) fn check_list_scope(
     Err(Failure::not_found("no-such-vrf", format!("there is no pool in VRF `{vrf}`")).fact("vrf", vrf))
 }
 
-/// What is said of an address that is in no pool the token is for, whether or not it is in another.
+/// The refusal for an address that is in no pool of the token, whether or not it is in another.
 pub(crate) fn address_out_of_scope(scopes: &Scopes, address: &dyn Display) -> Failure {
     out_of_pools(scopes, &format!("and {address} is in none of them"))
 }

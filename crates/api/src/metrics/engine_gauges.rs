@@ -61,7 +61,7 @@ fn of_providers(registry: &mut Registry, status: &EngineStatus, now: Timestamp) 
     registry.register_with_unit("provider_parked_age", help, Unit::Seconds, parked_age);
     registry.register(
         "provider_blocked",
-        "Names that somebody else has, or the server will not have",
+        "Names with a foreign value in the way, or that the server rejects",
         blocked,
     );
     registry.register("provider_drift", "Values that are not as we left them", drift);

@@ -9,7 +9,7 @@ use prometheus_client::{
 
 use crate::cluster::{Cluster, NodeRole};
 
-/// What is told of it.
+/// The description of the route.
 #[derive(Debug)]
 pub(crate) struct Node {
     leads: bool,

@@ -157,7 +157,7 @@ fn explain_place(book: &Book, view: &AddressView, times: Times) -> ExplainPlace 
     ExplainPlace { address, claim, why, history: Vec::new() }
 }
 
-/// What is around a block comes with it, and has a history.
+/// Explains a block with the place around it, which has a history.
 fn in_block(
     book: &Book,
     block: &Cidr,

@@ -25,7 +25,7 @@ use crate::{
     problem::Failure,
 };
 
-/// Takes over records that somebody else made: what stands at a name, or what is marked as another tool's. What is asked
+/// Takes over foreign records: those at a name, or those marked as another tool's. What is asked
 /// for takes their place; what nothing asks for stays as it is. A token with scopes may take over names that it covers, and
 /// what a tool marked in a `zone` in which it covers every name. On an IPAM system, an object is taken over, or fields of ours
 /// that others changed.

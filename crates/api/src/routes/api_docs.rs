@@ -16,7 +16,7 @@ use utoipa_swagger_ui::{Config, serve};
 use crate::{app::AppState, http::envelope::not_found, problem::Failure};
 
 const DOCUMENT: &str = "/api/v1/openapi.json";
-/// The page runs its own scripts only, talks to us only, and is shown inside nobody else's.
+/// The page runs its own scripts only, talks to us only, and is shown inside no other page.
 const POLICY: &str =
     "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'";
 

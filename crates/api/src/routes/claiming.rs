@@ -38,7 +38,7 @@ pub(crate) struct ReleaseParams {
     id: Option<String>,
 }
 
-/// What was claimed: one claim, or one per pool of `each`.
+/// The claims: one, or one per pool of `each`.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ClaimsOutput {
     claims: Vec<ClaimOutput>,
@@ -191,7 +191,7 @@ async fn check_backends(session: &RequestContext, pools: &[Ident]) -> Result<(),
     }
 }
 
-/// What was claimed, with what is left of its time and with its pool.
+/// The claim, with what is left of its time and with its pool.
 ///
 /// The claim is durable by now: if the Book cannot be asked any more, the answer says a little less.
 pub(crate) async fn claim_outputs(session: &RequestContext, done: Done) -> Vec<ClaimOutput> {

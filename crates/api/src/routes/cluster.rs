@@ -55,7 +55,7 @@ fn cluster(session: &RequestContext) -> Result<&Cluster, Failure> {
 
 pub(super) fn output(cluster: &Cluster) -> ClusterOutput {
     let (me, members) = (cluster.me(), cluster.members());
-    // One that hears of no majority leads nobody, and knows of nobody else who does.
+    // A node that hears of no majority does not lead, and knows of no leader.
     let leader = cluster.leader().filter(|leader| leader.node != me.id || cluster.leads());
     let role = if cluster.leads() { ServerRole::Leading } else { ServerRole::Following };
     let name_of = |node: &str| members.iter().find(|one| one.id == node).map(|one| one.name.clone());

@@ -63,7 +63,7 @@ fn output(finding: netstead_engine::Finding) -> FindingOutput {
     FindingOutput { state, about, text, hint }
 }
 
-/// What the store says of the engine below it.
+/// A finding of the storage engine.
 fn remark(remark: StoreFinding) -> FindingOutput {
     let state = match remark.grade {
         StoreFindingGrade::Fine => FindingState::Ok,
@@ -113,7 +113,7 @@ fn reachable(cluster: &Cluster) -> Option<FindingOutput> {
     Some(FindingOutput::problem("cluster", text, hint))
 }
 
-/// What a node can say of names while another one keeps them.
+/// Findings of a follower about names, which the leader keeps.
 async fn following(cluster: &Cluster, peers: &Peers) -> FindingOutput {
     match cluster.leader() {
         Some(leader) => {
@@ -131,7 +131,7 @@ async fn following(cluster: &Cluster, peers: &Peers) -> FindingOutput {
         }
         None => FindingOutput::problem(
             "engine",
-            "nobody leads, so no name changes",
+            "no node leads, so no name changes",
             "a leader is found within seconds, unless most nodes, or the store, cannot be reached: look at the log",
         ),
     }

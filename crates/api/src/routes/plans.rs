@@ -7,8 +7,10 @@ use netstead_client::types::{ApplyInput, ApplyOutput, Page, PlanOutput};
 use netstead_engine::{EngineError, ProviderStatus};
 use netstead_ledger::Freshness;
 use netstead_model::Ident;
+use serde::Deserialize;
+use utoipa::IntoParams;
 
-use super::{page_of, scoped, sources_and_providers::PageParams, store::Empty};
+use super::{page_of, scoped, store::Empty};
 use crate::{
     convert,
     http::{
@@ -16,22 +18,48 @@ use crate::{
         body::Json,
         name_scope::NameScope,
         path::{ProviderPath, TextPath},
-        query::{NoParams, Query},
+        query::{NoParams, Query, maybe},
         session::{Read, RequestContext, Session, Write},
     },
     openapi::{Changing, Listing, Looking},
     problem::Failure,
 };
 
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct PlanListParams {
+    /// `true`: the text of each plan has every parked change and every note, however many they are.
+    #[param(inline, value_type = Option<bool>)]
+    all: Option<String>,
+    /// The `next` of the page before.
+    after: Option<String>,
+    /// 1 to 1000; default 100.
+    limit: Option<String>,
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct PlanParams {
+    /// `true`: the text of the plan has every parked change and every note, however many they are.
+    #[param(inline, value_type = Option<bool>)]
+    all: Option<String>,
+}
+
+fn in_full(all: Option<&String>) -> Result<bool, Failure> {
+    Ok(maybe("all", all)?.unwrap_or(false))
+}
+
 /// Lists the newest plan of each provider.
-#[utoipa::path(get, path = "/plans", tag = "names", operation_id = "list_plans", params(PageParams),
+#[utoipa::path(get, path = "/plans", tag = "names", operation_id = "list_plans", params(PlanListParams),
     responses((status = 200, description = "Plans by provider", body = Page<PlanOutput>), Listing))]
 pub(crate) async fn list(
     session: Session<Read>,
-    Query(params): Query<PageParams>,
+    Query(params): Query<PlanListParams>,
 ) -> Result<Answer<Page<PlanOutput>>, Failure> {
     let scope = session.name_scope(Freshness::Stale).await?;
-    let plans = plans(&session, &scope, None)?;
+    let plans = plans(&session, &scope, None, in_full(params.all.as_ref())?)?;
     page_of(
         &session,
         plans,
@@ -43,18 +71,18 @@ pub(crate) async fn list(
 
 /// Shows the newest plan of a provider.
 #[utoipa::path(get, path = "/plans/{provider}", tag = "names", operation_id = "get_plan",
-    params(("provider" = String, Path, description = "The provider")),
+    params(("provider" = String, Path, description = "The provider"), PlanParams),
     responses((status = 200, description = "Its newest plan", body = PlanOutput), Looking))]
 pub(crate) async fn get(
     session: Session<Read>,
     ProviderPath(provider): ProviderPath,
-    Query(NoParams {}): Query<NoParams>,
+    Query(params): Query<PlanParams>,
 ) -> Result<Answer<PlanOutput>, Failure> {
     let (engine, scope) = (session.engine()?, session.name_scope(Freshness::Stale).await?);
     scoped::check_provider(&engine, &scope, &provider)?;
     let status = engine.status().providers.into_iter().find(|one| one.name == provider);
     let Some(status) = status else { return Err(EngineError::NoSuchProvider { name: provider }.into()) };
-    match plans(&session, &scope, Some(&provider))?.into_iter().next() {
+    match plans(&session, &scope, Some(&provider), in_full(params.all.as_ref())?)?.into_iter().next() {
         Some(plan) if status.last.is_some() || !plan.hash.is_empty() => Ok(Answer::ok(plan)),
         _ => {
             let said = format!("`{provider}` is being read for the first time");
@@ -68,6 +96,7 @@ fn plans(
     session: &RequestContext,
     scope: &NameScope,
     provider: Option<&Ident>,
+    full: bool,
 ) -> Result<Vec<PlanOutput>, Failure> {
     let engine = session.engine()?;
     let now = engine.now();
@@ -76,12 +105,12 @@ fn plans(
     let plans = plans.filter(|(name, _)| provider.is_none_or(|provider| provider == name));
     let shown = |name: &Ident| status.providers.iter().find(|one| one.name == *name);
     let output = |(name, plan): (Ident, netstead_plan::Plan)| {
-        let output = convert::plan::output(plan, shown(&name), now);
+        let output = convert::plan::output(plan, shown(&name), now, full);
         (name, output)
     };
     let mut outputs: BTreeMap<Ident, PlanOutput> = plans.map(output).collect();
     outputs.extend(engine.ipam_plans().into_iter().map(|(name, plan)| {
-        let output = convert::ipam::output(Arc::unwrap_or_clone(plan), shown(&name), now);
+        let output = convert::ipam::output(Arc::unwrap_or_clone(plan), shown(&name), now, full);
         (name, output)
     }));
     // A server that cannot be read has no plan, or an old one: that is said, not passed over.

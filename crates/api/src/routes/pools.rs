@@ -52,7 +52,7 @@ pub(crate) struct DeleteParams {
     abandon: Option<String>,
 }
 
-/// What went with a pool.
+/// Claims and reservations that were removed with a pool.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PoolDeleted {
     /// Claims that were released.
@@ -201,7 +201,7 @@ async fn replace(
     }
 }
 
-/// Makes or changes it, whichever it takes: somebody else may do the other at the same moment.
+/// Makes or changes it: another caller may do the other at the same moment.
 async fn put_anyway(session: &RequestContext, spec: PoolSpec, exists: bool) -> Result<Done, Failure> {
     let commands = [Command::CreatePool(Box::new(spec.clone())), update(&spec, None)];
     let [create, change] = commands;

@@ -40,7 +40,7 @@ pub(crate) struct ListParams {
     limit: Option<String>,
 }
 
-/// What a deletion did.
+/// The result of a deletion.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Deleted {
     /// Whether there was something.
@@ -113,8 +113,10 @@ pub(crate) async fn put(
     let values = values.collect::<Result<Vec<_>, _>>()?;
     let engine = session.engine()?;
     let manual = engine.manual();
+    // Before it is set: what is there already decides whether it comes into being.
+    let warnings = engine.doubts_about_record(&name, kind);
     let set = manual.set(name, kind, values, input.ttl, session.grant.subject()).await?;
-    Ok(Answer::ok(convert::dns::manual(&set)))
+    Ok(Answer::ok(ManualOutput { warnings, ..convert::dns::manual(&set) }))
 }
 
 /// Takes away what was set by hand of one type at a name. Nothing there is fine.

@@ -32,6 +32,7 @@ pub(super) fn status(engine: &Engine, scope: &NameScope) -> EngineStatus {
         Scope::Zone(_, zone) => names.meets(zone),
     });
     status.detached.clear();
+    status.problems = 0;
     status.providers = status
         .providers
         .into_iter()

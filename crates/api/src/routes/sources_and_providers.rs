@@ -37,6 +37,9 @@ pub(crate) struct PageParams {
 pub(crate) struct WorkloadParams {
     /// Only those of this source.
     source: Option<String>,
+    /// Only those that ask for a name and do not get it: `true`.
+    #[param(inline, value_type = Option<bool>)]
+    problems: Option<String>,
     /// The `next` of the page before.
     after: Option<String>,
     /// 1 to 1000; default 100.
@@ -101,8 +104,11 @@ pub(crate) async fn workloads(
     session.check_unscoped()?;
     let source: Option<Ident> = maybe("source", params.source.as_ref())?;
     let views = session.engine()?.workloads();
-    let wanted =
-        views.iter().filter(|view| source.as_ref().is_none_or(|source| *source == view.workload.source));
+    let lacking = maybe::<bool>("problems", params.problems.as_ref())?.unwrap_or(false);
+    let wanted = views.iter().filter(|view| {
+        let of_source = source.as_ref().is_none_or(|source| *source == view.workload.source);
+        of_source && (!lacking || !view.problems.is_empty())
+    });
     let workloads = wanted.map(convert::dns::workload).collect();
     let place = |one: &WorkloadOutput| format!("{}/{}", one.source, one.id);
     page_of(&session, workloads, place, params.after.as_ref(), params.limit.as_ref())

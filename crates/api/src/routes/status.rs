@@ -54,9 +54,9 @@ pub(crate) async fn get(
     let (app, seq) = (&session.app, seen.seq);
     let health = app.ledger.health();
     let unchangeable = app.ledger.store().refuses_changes().filter(|_| health.ready);
-    let ((sources, providers), unasked) = match ask_leader(&session, &headers).await {
+    let ((sources, providers, problems), unasked) = match ask_leader(&session, &headers).await {
         None => (visible_sources_and_providers(&session, freshness).await?, None),
-        Some(Ok(status)) => ((status.sources, status.providers), None),
+        Some(Ok(status)) => ((status.sources, status.providers, status.problems), None),
         Some(Err(why)) => (Default::default(), Some(unasked(&why))),
     };
     let cluster = app.cluster.as_ref().map(|(cluster, _)| super::cluster::output(cluster));
@@ -81,6 +81,7 @@ pub(crate) async fn get(
         ]
         .concat(),
         warnings: warnings.clone(),
+        problems,
         waiting: dns_todo::waiting(&sources),
         damage: damaged.iter().map(damage).collect(),
         backup: backups.as_ref().map(backup),
@@ -120,15 +121,16 @@ fn unasked(why: &str) -> String {
     )
 }
 
-/// Where names come from and go, as far as the token may see it.
+/// Where names come from and go, as far as the token may see it, and how many workloads lack a name.
 async fn visible_sources_and_providers(
     session: &RequestContext,
     freshness: Freshness,
-) -> Result<(Vec<SourceOutput>, Vec<ProviderOutput>), Failure> {
+) -> Result<(Vec<SourceOutput>, Vec<ProviderOutput>, u64), Failure> {
     let Some(engine) = session.app.engine_slot.engine() else { return Ok(Default::default()) };
     let status = scoped::status(&engine, &session.name_scope(freshness).await?);
     let providers = convert::dns::providers(&status, session.app.clock.wall());
-    Ok((status.sources.iter().map(convert::dns::source).collect(), providers))
+    let problems = u64::try_from(status.problems).unwrap_or(u64::MAX);
+    Ok((status.sources.iter().map(convert::dns::source).collect(), providers, problems))
 }
 
 /// A configuration that was read and is not in force. A token for a part does not see the reason, which names servers.

@@ -41,7 +41,7 @@ const HELD_BACK: usize = 1 << 20;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Empty {}
 
-/// What a check of the store found.
+/// The result of a check of the store.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CheckOutput {
     problems: Vec<CheckProblem>,
@@ -203,7 +203,7 @@ fn written(summary: &backup::Summary) {
     info!(entries = summary.entries, seq = summary.seq, "Backup written.");
 }
 
-/// Breaks the connection off, so that nobody takes half a file for a whole.
+/// Breaks the connection off, so that no client takes half a file for a whole.
 fn broken(error: &dyn std::error::Error) -> std::io::Error {
     error!(%error, "A backup broke off.");
     std::io::Error::other("the backup broke off")

@@ -32,7 +32,7 @@ pub(crate) struct ListParams {
     limit: Option<String>,
 }
 
-/// Lists tokens, without their secrets, which nobody knows but their holders.
+/// Lists tokens, without their secrets, which only their holders know.
 #[utoipa::path(get, path = "/tokens", tag = "server", operation_id = "list_tokens", params(ListParams),
     responses((status = 200, description = "Tokens in order of id", body = Page<TokenOutput>), Listing))]
 pub(crate) async fn list(

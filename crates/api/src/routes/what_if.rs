@@ -82,7 +82,7 @@ async fn plan(
     let plans = engine.plan_what_if(understood.imagined).await?;
     let mut notes = understood.notes;
     notes.extend(plans.iter().filter(|plan| !plan.asked).map(unasked));
-    let plans = plans.into_iter().map(|one| convert::plan::output(one.plan, None, now)).collect();
+    let plans = plans.into_iter().map(|one| convert::plan::output(one.plan, None, now, true)).collect();
     Ok(WhatIfOutput { problems: Vec::new(), plans, notes })
 }
 

@@ -1,4 +1,4 @@
-//! Whatever is sent: a 4xx that names the field, and nothing changed.
+//! Bad input of any kind: a 4xx that names the field, and nothing changed.
 
 use serde_json::{Value, json};
 

@@ -168,7 +168,7 @@ async fn the_end_of_a_lease_stands_still() {
         let left = format!("for 9m {}s more", 60 - seconds);
         assert!(place["why"][0].as_str().unwrap().contains(&left), "{left}: {place}");
     }
-    // Whoever sets the clock sees the new time.
+    // A person who sets the clock sees the new time.
     clock.jump_wall(jiff::SignedDuration::from_hours(1));
     assert_eq!(house.get("/claims").go().await.fine()["items"][0]["until"], "2001-09-09T02:47:39.994Z");
 }

@@ -197,7 +197,7 @@ async fn what_happened_to_names_is_listed_in_pages() {
     }
     house.get("/changes?after=00000000:1.0.0").go().await.problem(410, "gone");
 
-    // Whoever is for one zone learns nothing of the others.
+    // A token for one zone shows nothing of the others.
     let zones = vec!["home.test".parse().unwrap()];
     let scopes = Scopes { zones, ..Scopes::default() };
     let token = house.scoped(NewToken { scopes, ..NewToken::new("ci", Role::Read) }).await;

@@ -47,7 +47,7 @@ async fn conditions_keep_two_people_from_overwriting_each_other() {
     // Its answer was lost, and it is sent again: it is as asked.
     let again = house.put("/pools/a").header("if-match", &first).json(&two).go().await;
     assert_eq!((again.status, again.header("etag")), (200, changed.header("etag")));
-    // Somebody else still has the old version.
+    // Another caller still has the old version.
     house.put("/pools/a").header("if-match", &first).json(&one).go().await.problem(412, "version-mismatch");
     house.delete("/pools/a").header("if-match", &first).go().await.problem(412, "version-mismatch");
     house

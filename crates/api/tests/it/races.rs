@@ -13,7 +13,7 @@ async fn race(house: &Arc<House>, clients: usize) -> Vec<Answer> {
         let token = house.token(&format!("client-{number}"), Role::Claim).await;
         let house = Arc::clone(house);
         running.push(tokio::spawn(async move {
-            // A client of its own: nobody shares a connection.
+            // A client of its own: no connection is shared.
             let url = format!("{}/api/v1/pools/race/claims/k{number}", house.url);
             Answer::of(client().put(url).bearer_auth(token).json(&json!({}))).await
         }));

@@ -1,4 +1,4 @@
-//! Who may do what.
+//! Roles and their rights.
 
 use netstead_api::{
     ServeOptions,
@@ -20,7 +20,7 @@ struct Route {
     path: &'static str,
     needs: Role,
     body: Value,
-    /// What is asked for is not always there; that it was looked for is enough.
+    /// The expected status: things are not always there, and it is enough that they were looked for.
     answer: u16,
 }
 
@@ -103,7 +103,7 @@ fn routes() -> Vec<Route> {
 }
 
 impl Route {
-    /// What is asked, with the body that belongs to it.
+    /// The request, with the body that belongs to it.
     fn ask(&self, house: &House) -> Ask {
         let ask = house.ask(self.method.clone(), self.path);
         if self.body.is_null() { ask } else { ask.json(&self.body) }

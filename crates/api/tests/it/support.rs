@@ -152,7 +152,7 @@ impl House {
         Ask { request: self.bare(method, &path), token: Some(self.admin.clone()) }
     }
 
-    /// A request anywhere, by nobody.
+    /// A request to any path, without a token.
     pub fn bare(&self, method: Method, path: &str) -> RequestBuilder {
         self.http.request(method, format!("{}{path}", self.url))
     }
@@ -218,7 +218,7 @@ impl Ask {
     }
 }
 
-/// What came back, whole.
+/// The whole answer.
 #[derive(Debug, Clone)]
 pub struct Answer {
     pub status: u16,

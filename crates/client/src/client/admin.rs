@@ -11,7 +11,7 @@ use crate::{
     types::{ClusterOutput, NodeInput, Page, TokenInput, TokenOutput},
 };
 
-/// What a check of the store found.
+/// The result of a check of the store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckOutput {
     pub problems: Vec<CheckProblem>,

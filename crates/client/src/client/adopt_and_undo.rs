@@ -8,7 +8,7 @@ use crate::{
 };
 
 impl Client {
-    /// Takes over records that somebody else made.
+    /// Takes over foreign records.
     pub async fn adopt(&self, adopt: &AdoptInput) -> Result<TakeOutput, ClientError> {
         self.send(self.post(&["adopt"], Repeat::Idempotent, adopt)?).await
     }

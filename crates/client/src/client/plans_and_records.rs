@@ -16,12 +16,17 @@ impl Client {
         self.get(&["plans", provider], &()).await
     }
 
+    /// The same, with every parked change and every note in its text.
+    pub async fn full_plan(&self, provider: &str) -> Result<PlanOutput, ClientError> {
+        self.get(&["plans", provider], &[("all", "true")]).await
+    }
+
     /// Everything the provider's plan is made of now: a case for the tests of planning.
     pub async fn case(&self, provider: &str) -> Result<serde_json::Value, ClientError> {
         self.get(&["plans", provider, "case"], &()).await
     }
 
-    /// What another configuration would change. Nothing is changed by asking.
+    /// Plans another configuration. Nothing is changed by asking.
     pub async fn what_if(&self, input: &WhatIfInput) -> Result<WhatIfOutput, ClientError> {
         self.send(self.post(&["what-if"], Repeat::Idempotent, input)?).await
     }

@@ -11,7 +11,7 @@ use crate::{
     types::{BulkOutput, BulkResult, Problem},
 };
 
-/// What the server puts behind a reason; of a repetition alone it is true.
+/// The end of a server's reason; it is true of a repetition alone.
 const OF_ONE: &str = "; nothing was changed";
 
 /// The first attempt of a call of which it is not known whether it was done.
@@ -26,7 +26,7 @@ impl UnknownOutcome {
         }
     }
 
-    /// What is told in the end: the last failure, unless it leaves open what became of an attempt before it.
+    /// The final error: the last failure, unless it leaves open what became of an attempt before it.
     pub(super) fn final_error(&self, last: ClientError, url: &Url) -> ClientError {
         let Some(first) = &self.0 else { return last };
         match &last {
@@ -68,7 +68,7 @@ pub(super) fn cause(told: &str) -> &str {
     inner.and_then(|inner| inner.rsplit_once("): ")).map_or(told, |(cause, _)| cause)
 }
 
-/// What happened first, and what was said when it was asked for again.
+/// A sentence with the first error, and the answer to the repetition.
 fn since(first: &str, last: &str) -> String {
     format!("{first}; asked again: {}", last.replacen(OF_ONE, "", 1))
 }

@@ -30,7 +30,7 @@ pub struct AddressOutput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = "date-time")]
     pub until: Option<Timestamp>,
-    /// Who saw it in use.
+    /// Sources that see it in use.
     #[serde(default)]
     #[schema(inline, value_type = Vec<text_format::Identifier>)]
     pub seen_by: Vec<String>,

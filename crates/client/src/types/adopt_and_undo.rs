@@ -23,7 +23,7 @@ pub struct AdoptInput {
     /// Only marks of this instance of dnsweaver, or owner of external-dns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// What external-dns was given as `--txt-prefix`, `--txt-suffix` and `--txt-wildcard-replacement`.
+    /// The options `--txt-prefix`, `--txt-suffix` and `--txt-wildcard-replacement` of external-dns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub txt_prefix: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -53,7 +53,7 @@ pub struct AdoptInput {
     pub dry_run: bool,
 }
 
-/// Whose marks to take over after the store was lost.
+/// The owner whose marks to take over after the store was lost.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecoverInput {
@@ -68,18 +68,18 @@ pub struct RecoverInput {
     pub dry_run: bool,
 }
 
-/// What was taken over, or would be.
+/// Values that were taken over, or would be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TakeOutput {
     pub taken: Vec<TakenOutput>,
     /// Objects of IPAM systems.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objects: Vec<TakenObjectOutput>,
-    /// What was looked at and stays somebody else's.
+    /// Values that were looked at and stay foreign.
     pub left: Vec<LeftOutput>,
-    /// What came of it; empty for a dry run.
+    /// Results of the passes; empty for a dry run.
     pub passes: Vec<PassOutput>,
-    /// What would change then, as people read it; only for a dry run.
+    /// The plan after that, as people read it; only for a dry run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Providers where it could not be done, and why.
@@ -97,12 +97,12 @@ pub struct TakenOutput {
     #[serde(rename = "type")]
     pub kind: RecordType,
     pub value: String,
-    /// Whose it was, as far as marks say.
+    /// The former owner, as far as marks say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
 }
 
-/// Something that stays somebody else's.
+/// A value that stays foreign.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LeftOutput {
     #[schema(format = "identifier")]
@@ -167,7 +167,7 @@ pub struct RollbackInput {
     pub expect: Option<String>,
 }
 
-/// What was taken back, or would be.
+/// Changes that were taken back, or would be.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct UndoOutput {
     /// Over all changes.
@@ -176,7 +176,7 @@ pub struct UndoOutput {
     /// Changes of objects of IPAM systems.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objects: Vec<UndoneObjectOutput>,
-    /// What came of it; empty for a dry run.
+    /// Results of the passes; empty for a dry run.
     pub passes: Vec<PassOutput>,
     /// Providers to which nothing is written until they are resumed.
     #[schema(inline, value_type = Vec<text_format::Identifier>)]
@@ -184,7 +184,7 @@ pub struct UndoOutput {
     /// How many values are forgotten, or would be.
     #[serde(default)]
     pub forgotten: u64,
-    /// What could not be done, a sentence each.
+    /// Parts that could not be done, a sentence each.
     #[serde(default)]
     pub notes: Vec<String>,
     /// All changes, as people read them.

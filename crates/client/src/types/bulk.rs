@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use super::{ClaimFrom, ClaimOutput, Problem, ReleaseOutput};
 
-/// What the entries of a refused commit are told that are not at fault.
+/// The kind of problem for entries of a refused commit that are not at fault.
 const NOT_DONE: &str = "not-done";
 
 /// Several requests in one commit, all or none; more than 64 are several commits, each repeatable.

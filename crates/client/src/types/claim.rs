@@ -34,13 +34,13 @@ pub struct ClaimInput {
     pub hostnames: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Claim for somebody else; needs the role `write`.
+    /// Claim for another owner; needs the role `write`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
     /// Take over another owner's claim of this key, which needs the role `write`, or an address that was observed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub adopt: bool,
-    /// Take an address that still rests; with the role `write`, also one that is reserved for somebody else.
+    /// Take an address that still rests; with the role `write`, also one that is reserved for another owner.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub force: bool,
     /// Wait this long when there is no address.
@@ -156,7 +156,7 @@ pub struct MoveInput {
     pub owner: Option<String>,
 }
 
-/// What a release did: the claim that ended, or nothing if it was gone already.
+/// The result of a release: the claim that ended, or nothing if it was gone already.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReleaseOutput {
     pub outcome: ReleaseOutcome,

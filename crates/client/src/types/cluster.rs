@@ -11,10 +11,10 @@ use super::{NodeRole, ServerRole};
 pub struct ClusterOutput {
     /// The id of the node that answers.
     pub node: String,
-    /// What people call it.
+    /// Its name, for people.
     pub name: String,
     pub role: ServerRole,
-    /// Who leads, as far as is known here.
+    /// The leader, as far as this node knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leader: Option<LeaderOutput>,
     /// The format in which the store is written: that of the oldest member.
@@ -30,12 +30,12 @@ pub struct ClusterOutput {
 pub struct NodeOutput {
     /// Drawn with its directory, in hexadecimal.
     pub id: String,
-    /// What people call it.
+    /// Its name, for people.
     pub name: String,
     /// Where the others reach it.
     pub address: String,
     pub role: NodeRole,
-    /// Entries of the log it lacks; known while somebody leads.
+    /// Entries of the log it lacks; known while a node leads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lag: Option<u64>,
     /// Milliseconds since it last answered.

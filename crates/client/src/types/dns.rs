@@ -84,13 +84,13 @@ pub struct ProviderOutput {
     pub generation: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pass: Option<PassOutput>,
-    /// What should be there is there.
+    /// Everything that should be there is there.
     pub in_sync: bool,
     /// Changes that are planned and not made.
     pub pending: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parked: Option<ParkedOutput>,
-    /// Names that somebody else has.
+    /// Names where a foreign value is in the way.
     pub blocked: u64,
     /// Names that the server will not have; each is tried again later.
     #[serde(default)]
@@ -103,7 +103,7 @@ pub struct ProviderOutput {
     pub rejected_objects: Vec<RejectedObjectOutput>,
     /// Values that are not as we left them.
     pub drift: u64,
-    /// What is paused on it.
+    /// Pauses on it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paused: Vec<PauseOutput>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -163,7 +163,7 @@ pub struct PassOutput {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ParkedOutput {
     pub changes: u64,
-    /// What `apply` wants.
+    /// The hash for `apply`.
     pub hash: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = "date-time")]
@@ -247,6 +247,9 @@ pub struct WorkloadOutput {
     /// Why something about it gave no name.
     #[serde(default)]
     pub why_not: Vec<String>,
+    /// Names that it asks for and does not get, as of a moment ago: a part of `why_not`, and names that another workload has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
     /// The part of its source that shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
@@ -306,6 +309,9 @@ pub struct ManualOutput {
     pub values: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<u32>,
+    /// Why it may not come into being as it was set, one sentence each; only in the answer to setting it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// Stops writing: to everything (`all`), to a provider, or to one of its zones. One of them must be said.

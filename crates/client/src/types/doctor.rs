@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use super::FindingState;
 
-/// What a look at everything found.
+/// Findings of all checks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DoctorOutput {
     pub findings: Vec<FindingOutput>,
@@ -15,11 +15,11 @@ pub struct DoctorOutput {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FindingOutput {
     pub state: FindingState,
-    /// What it is about: `store`, `source.office`, `dns.lan`, …
+    /// The subject: `store`, `source.office`, `dns.lan`, …
     pub about: String,
     /// One sentence.
     pub text: String,
-    /// What to do.
+    /// The next step for a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }

@@ -33,7 +33,7 @@ pub struct HistoryOutput {
     /// The plan it was part of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<u64>,
-    /// Who asked for it, if somebody did.
+    /// The caller that asked for it, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// The change, or the event, for people.

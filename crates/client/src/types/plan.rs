@@ -15,23 +15,23 @@ pub struct PlanOutput {
     pub hash: String,
     /// Its number; only grows.
     pub generation: u64,
-    /// What happens by itself.
+    /// Changes that are made by themselves.
     pub changes: Vec<ChangeOutput>,
-    /// What a person must agree to, and the hash that says so.
+    /// Changes that a person must agree to, with their hash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parked: Option<ParkedOutput>,
     #[serde(default)]
     pub parked_changes: Vec<ChangeOutput>,
-    /// Names that somebody else has.
+    /// Names where a foreign value is in the way.
     #[serde(default)]
     pub blocked: Vec<BlockedOutput>,
     /// Records that the server cannot hold.
     #[serde(default)]
     pub refused: Vec<RefusedOutput>,
-    /// What stays although nobody asks for it.
+    /// Values that stay although no workload asks for them.
     #[serde(default)]
     pub kept: Vec<KeptOutput>,
-    /// What somebody else changed.
+    /// Values that another program changed.
     #[serde(default)]
     pub drift: Vec<DriftOutput>,
     /// The plan of an IPAM system: objects instead of names. The lists above are empty then.
@@ -131,7 +131,7 @@ pub struct ApplyInput {
     pub provider: Option<String>,
 }
 
-/// What came of it.
+/// The result of a pass.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ApplyOutput {
     pub passes: Vec<PassOutput>,
@@ -144,12 +144,12 @@ pub struct WhatIfInput {
     /// The text of the file.
     #[schema(example = "[dns.lan]\ntype = \"builtin\"\ndomains = [\"home.example.com\"]\n")]
     pub config: String,
-    /// What the file is called, for the places of problems.
+    /// The name of the file, for the places of problems.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
 
-/// What another configuration would change.
+/// The changes of another configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct WhatIfOutput {
     /// Why it would be refused. Then there are no plans.
@@ -158,7 +158,7 @@ pub struct WhatIfOutput {
     /// One for each provider it has.
     #[serde(default)]
     pub plans: Vec<PlanOutput>,
-    /// What the plans do not show, one sentence each.
+    /// Changes that the plans do not show, one sentence each.
     #[serde(default)]
     pub notes: Vec<String>,
 }

@@ -22,7 +22,7 @@ pub struct PoolInput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "10.0.3.0/24", format = "cidr")]
     pub network: Option<String>,
-    /// What is handed out: `a-b`, a CIDR or one address each. Empty means the whole network.
+    /// The ranges to hand out: `a-b`, a CIDR or one address each. Empty means the whole network.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(example = json!(["10.0.3.50-10.0.3.200"]), inline, value_type = Vec<text_format::Range>)]
     pub ranges: Vec<String>,
@@ -144,7 +144,7 @@ pub struct Usage {
     pub free: String,
     pub claims: u64,
     pub waiting: u64,
-    /// What is not free, in hundredths of a percent of the size: 0 to 10000.
+    /// The part that is not free, in hundredths of a percent of the size: 0 to 10000.
     pub used_permyriad: u32,
 }
 

@@ -13,7 +13,7 @@ pub struct Problem {
     pub kind: String,
     pub title: String,
     pub status: u16,
-    /// What is wrong here, and what to do.
+    /// The problem in this case, and what to do.
     pub detail: String,
     /// The field it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use super::{ClusterOutput, PoolOutput, ProviderOutput, ServerState, SourceOutput};
 
-/// What a person wants to know first.
+/// The state of the server in short.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StatusOutput {
     pub version: String,
@@ -42,10 +42,13 @@ pub struct StatusOutput {
     /// Settings of this node that are allowed and probably not meant, one sentence each, with its place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// How many workloads ask for a name that they do not get; `GET /workloads?problems=true` lists them.
+    #[serde(default)]
+    pub problems: u64,
     /// Changes that happen by themselves later, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<String>,
-    /// What a person must do, one sentence each, with the command that helps.
+    /// Tasks for a person, one sentence each, with the command that helps.
     #[serde(default)]
     pub todo: Vec<String>,
 }

@@ -10,7 +10,7 @@ use super::{TokenRole, text_format};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TokenInput {
-    /// Who holds it: the owner of what is claimed with it.
+    /// The subject of the token: the owner of what is claimed with it.
     pub subject: String,
     pub role: TokenRole,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

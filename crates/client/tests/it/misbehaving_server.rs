@@ -10,7 +10,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-/// What the server does with one request.
+/// The behaviour of the server for one request.
 #[derive(Debug, Clone)]
 pub(crate) enum Act {
     /// Reads it and hangs up without a word.

@@ -92,7 +92,7 @@ async fn the_last_reason_is_told_and_not_that_time_is_over() {
     let options = Options { timeout: Duration::from_millis(200), ..quick() };
     let error = Client::new(&server.url, None, options).unwrap().status().await.unwrap_err();
     assert!(error.is("no-leader"), "{error:?}");
-    // Whoever never heard a reason hears that.
+    // A caller that never got a reason is told so.
     let server = Misbehaving::playing([problem(504, "too-late")]).await;
     let error = client(&server).status().await.unwrap_err();
     assert!(error.is("too-late"), "{error:?}");

@@ -21,27 +21,27 @@ use crate::{
     provider_loop::{PATIENCE, PassReport, Stopped, StoredProvider, WRITING, Worker},
 };
 
-/// What is taken over.
+/// The values to take over.
 #[derive(Debug, Clone)]
 pub enum Adoption {
     /// Everything at a name, or its records of one type.
     Name { name: Name, kind: Option<RecordType> },
-    /// What the marks of another tool say is that tool's: of all of them or of one instance, everywhere or in one zone.
+    /// Values that belong to another tool by its marks: to all instances or to one, everywhere or in one zone.
     Tool { tool: Tool, id: Option<String>, naming: Naming, zone: Option<Name> },
-    /// What the marks of an installation of Netstead say is that one's. From now on it is this one.
+    /// Values that belong to another installation of Netstead by its marks. From now on they belong to this one.
     Marks(OwnerId),
 }
 
-/// What was taken over on one provider, or would be.
+/// Values taken over on one provider, or that would be.
 #[derive(Debug, Clone)]
 pub struct AdoptionReport {
     pub provider: Ident,
     pub values: Vec<AdoptedValue>,
-    /// What was looked at and left.
+    /// Values that were looked at and left.
     pub left: Vec<LeftValue>,
     /// Objects, on an IPAM system.
     pub objects: Vec<AdoptedObject>,
-    /// What would change then; only if that was all that was asked for.
+    /// The plan after that; only if nothing else was asked for.
     pub plan: Option<Arc<Plan>>,
     /// The same on an IPAM system.
     pub object_plan: Option<Arc<IpamPlan>>,
@@ -67,7 +67,7 @@ pub struct AdoptedObject {
 pub struct AdoptedValue {
     pub name: Name,
     pub data: RecordData,
-    /// Whose it was, as far as marks say.
+    /// The former owner, as far as marks say.
     pub by: Option<String>,
 }
 
@@ -80,18 +80,18 @@ pub struct LeftValue {
     pub why: String,
 }
 
-/// What a look at the server found.
+/// The result of reading the server.
 #[derive(Debug, Default)]
 struct AdoptionCandidates {
     values: Vec<AdoptedValue>,
     left: Vec<LeftValue>,
-    /// What becomes ours: the values, and marks of other tools that go.
+    /// Values that become ours, and marks of other tools that are removed.
     puts: Vec<(Name, OwnedValue)>,
     /// Values in a place of the other tool's own, which move to ours.
     moves: Vec<(Name, RecordData)>,
 }
 
-/// What a take changes, for taking it back.
+/// The state before an adoption, for taking it back.
 struct Before {
     owned: Arc<Owned>,
     settings: Arc<Settings>,

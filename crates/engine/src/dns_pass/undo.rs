@@ -96,7 +96,7 @@ impl Worker<DnsPass> {
         names.map(|(name, _)| name.clone()).collect()
     }
 
-    /// What was carried out since a generation. What never took effect for sure is left out.
+    /// Loads the changes since a generation. Those that certainly never took effect are left out.
     async fn load_past(&self, to: u64) -> Result<Past, EngineError> {
         let steps = history::steps_since::<Step>(Class::Dns, &self.fenced_store, self.name(), to).await?;
         let mut past = Past::default();
@@ -120,7 +120,7 @@ fn limit_to_names(mut plan: Plan, names: &BTreeSet<Name>, generation: u64) -> Pl
     plan
 }
 
-/// What makes the zones of these names be read.
+/// A desired state that makes the zones of these names be read.
 fn desired_at(names: BTreeSet<&Name>) -> Desired {
     let set = |name: &Name| DesiredSet {
         name: name.clone(),

@@ -83,13 +83,17 @@ impl Worker<DnsPass> {
             report.unfinished = true;
             return;
         }
+        if let ProviderError::Late { .. } = error
+            && self.catch_up_with_fence(zone, generation).await
+        {
+            self.state.zone_cache.mark_doubtful(zone);
+            (report.again, report.caught_up) = (true, true);
+            return;
+        }
         tracing::warn!(provider = %self.name(), %zone, %error, "A zone could not be changed.");
         self.record_unwritten_event(zone, generation, error).await;
         match error {
-            ProviderError::Late { .. } => {
-                self.state.zone_cache.mark_doubtful(zone);
-                report.again |= self.catch_up_with_fence(zone, generation).await;
-            }
+            ProviderError::Late { .. } => self.state.zone_cache.mark_doubtful(zone),
             ProviderError::Busy { retry_after, .. } => report.retry_after = *retry_after,
             ProviderError::NoSuchZone { .. } => self.state.zone_cache.mark_doubtful(zone),
             _ => {}

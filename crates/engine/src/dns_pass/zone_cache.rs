@@ -31,7 +31,7 @@ pub(super) const PATIENCE: Duration = Duration::from_mins(2);
 
 type ZoneErrors = Vec<(Name, String)>;
 
-/// What was read, and when.
+/// A zone that was read, and when.
 #[derive(Debug)]
 pub(super) struct ZoneCache {
     pub(super) actual: Arc<Actual>,
@@ -359,7 +359,7 @@ pub(super) async fn with_timeout<T>(
     timeout(PATIENCE, answer).await.unwrap_or_else(late)
 }
 
-/// What to ask the server for: the configured domains, and where patterns leave that open, the top of every name.
+/// The domains to ask the server for: those configured, and where patterns leave that open, the top of every name.
 pub(super) fn domains_to_list(settings: &Settings, owned: &Owned, desired: &Desired) -> Vec<Name> {
     let known: Vec<Name> = settings.domains.iter().filter_map(DomainMatch::domain).collect();
     let mut asked: BTreeSet<Name> = known.iter().cloned().collect();

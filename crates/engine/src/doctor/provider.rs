@@ -155,7 +155,7 @@ async fn unwritable(about: &str, handle: &ProviderHandle, zones: &[Zone]) -> Vec
     findings
 }
 
-/// What its passes say.
+/// Findings of its passes.
 pub(super) fn pass_findings(about: &str, one: &ProviderStatus, asked: bool) -> Vec<Finding> {
     let name = &one.name;
     let mut findings = Vec::new();
@@ -170,19 +170,19 @@ pub(super) fn pass_findings(about: &str, one: &ProviderStatus, asked: bool) -> V
     }
     if one.blocked > 0 {
         let text = format!(
-            "blocked by what somebody else has there: {}",
+            "blocked by foreign values there: {}",
             many(one.blocked, if one.ipam { "object" } else { "name" })
         );
         let hint = format!("`netstead plan {name}` shows the ways out of each");
         findings.push(Finding::problem(about, text, hint));
     }
     for (_, rejected, why) in one.rejected.iter().take(5) {
-        let text = format!("the server will not have {rejected}: {why}");
+        let text = format!("the server rejects {rejected}: {why}");
         let hint = format!("`netstead explain {rejected}` says who asks for it");
         findings.push(Finding::problem(about, text, hint));
     }
     for (key, why) in one.rejected_objects.iter().take(5) {
-        let text = format!("the system will not have {key}: {why}");
+        let text = format!("the system rejects {key}: {why}");
         let hint = format!("it is tried again; `netstead plan {name}` shows it");
         findings.push(Finding::problem(about, text, hint));
     }

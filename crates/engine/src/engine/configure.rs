@@ -23,7 +23,7 @@ use crate::{
 /// How long a source that another program writes into must be quiet: that program sends all it has at once.
 const QUIET: Duration = Duration::from_millis(5);
 
-/// What is wrong with a configuration before anything of it is done.
+/// Checks a configuration before anything of it is applied.
 pub(super) fn check(setup: &Setup) -> Result<(), EngineError> {
     let looked = || setup.sources.iter().map(|source| source.source.name());
     let sources = || looked().chain(setup.pushed.iter().map(|pushed| &pushed.name));

@@ -19,10 +19,10 @@ use crate::{
     provider_loop::Undo,
 };
 
-/// What is to be given up.
+/// The values to give up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cleaning {
-    /// What a source brought that is no longer configured, everywhere.
+    /// Names of a source that is no longer configured, everywhere.
     Source(Ident),
     /// Everything one scope of a source brought, if it is retired or cannot be seen.
     Scope(Ident, netstead_model::Scope),
@@ -30,17 +30,17 @@ pub enum Cleaning {
     Provider(Ident),
 }
 
-/// What was taken back, or would be.
+/// Changes that were taken back, or would be.
 #[derive(Debug, Clone, Default)]
 pub struct Undone {
     /// The hash over everything that is done: a caller that saw it can ask for exactly that.
     pub hash: String,
     pub plans: Vec<ProviderPlan>,
-    /// What came of it; empty if nothing was done.
+    /// Reports of the passes; empty if nothing was done.
     pub reports: Vec<PassReport>,
     /// Providers to which nothing is written until they are resumed.
     pub paused: Vec<Ident>,
-    /// What could not be done, one sentence each.
+    /// Parts that could not be done, one sentence each.
     pub notes: Vec<String>,
 }
 

@@ -25,6 +25,7 @@ use crate::{
     keys,
     ledger_sync::LedgerSync,
     name_news::NameNews,
+    name_problems::NameProblems,
     pause::Pauses,
 };
 
@@ -66,6 +67,7 @@ pub(super) async fn open(
         renames: RwLock::default(),
         ledger_sync: LedgerSync::default(),
         name_news: NameNews::default(),
+        name_problems: NameProblems::default(),
         stop: CancellationToken::new(),
         store,
         clock,

@@ -63,9 +63,9 @@ pub struct Change {
     pub object: Option<ObjectKey>,
     pub generation: Option<u64>,
     pub by: Option<String>,
-    /// What was to change; nothing for an event.
+    /// The planned changes; none for an event.
     pub lines: Vec<Line>,
-    /// What an event is about, or why the server rejected a change.
+    /// The subject of an event, or why the server rejected a change.
     pub text: Option<String>,
 }
 
@@ -187,7 +187,7 @@ impl Change {
     }
 }
 
-/// What to list. What is `None` does not narrow it.
+/// Filters of a list. `None` does not narrow it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChangeQuery {
     pub provider: Option<Ident>,

@@ -11,7 +11,7 @@ use netstead_plan::{Alive, SourceState};
 
 use super::PATIENCE;
 
-/// What the ledger is told of one source.
+/// The sightings of one source, as the ledger gets them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SentSightings {
     /// With what has them, for people.

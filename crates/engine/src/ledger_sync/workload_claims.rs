@@ -15,7 +15,7 @@ use netstead_plan::Alive;
 
 use super::PATIENCE;
 
-/// Who holds the claims of a source.
+/// The owner of the claims of a source.
 pub(super) fn owner(source: &Ident) -> String {
     format!("source/{source}")
 }
@@ -248,7 +248,7 @@ fn lies_in(spec: &PoolSpec, address: Address) -> bool {
         || spec.ranges.iter().any(|range| range.contains(address))
 }
 
-/// Who holds this address of the pool.
+/// The holder of this address of the pool.
 fn holder(book: &Book, pool: &Ident, address: Address) -> Option<Arc<Claim>> {
     let views = book.explain(address);
     views.into_iter().filter(|view| view.pool.as_ref() == Some(pool)).find_map(|view| match view.state {
@@ -286,7 +286,7 @@ async fn of_owner(ledger: &Ledger, owner: &str) -> Result<Vec<Arc<Claim>>, Ledge
     Ok(found.into_iter().map(|view| view.claim).collect())
 }
 
-/// What the ledger says to a command; an error if it could not say anything.
+/// Submits a command and returns its reply; an error if there was none.
 async fn submit(
     ledger: &Ledger,
     caller: Caller,

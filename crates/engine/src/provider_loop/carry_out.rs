@@ -7,7 +7,7 @@ use netstead_model::UnitOutcome;
 use netstead_plan::Mode;
 use netstead_store::Write;
 
-use super::{HeldBy, LoopPlan, Pass, PassReport, Stopped, Worker, blocking};
+use super::{HeldBy, LoopPlan, Pass, PassReport, Stopped, Worker, blocking, change_log};
 use crate::{
     history::{self, EngineEvent, EngineEventKind, StoredPlanRef},
     keys::{self, Class},
@@ -96,6 +96,7 @@ impl<P: Pass> Worker<P> {
             }),
             Err(error) => tracing::warn!(%error, "A plan that was carried out could not be stored."),
         }
+        change_log::log_changes(self.name(), plan.steps(), outcomes);
         tracing::info!(
             provider = %self.name(), generation = plan.generation(), applied = report.applied,
             rejected = report.rejected, "A plan was carried out."

@@ -6,7 +6,7 @@ use super::{LoopPlan, Pass, Worker};
 use crate::history::{EngineEvent, EngineEventKind};
 
 impl<P: Pass> Worker<P> {
-    /// What a guard began to hold back, or no longer does.
+    /// Records that a guard began to hold changes back, or no longer does.
     pub(super) async fn record_parked_event(&self, plan: &P::Plan, before: &Guard) {
         let name = self.name();
         let event = match plan.parked() {
@@ -31,7 +31,7 @@ impl<P: Pass> Worker<P> {
         self.shared.record_event(event).await;
     }
 
-    /// That passes begin to fail, or no longer do.
+    /// Records that passes begin to fail, or no longer do.
     pub(super) async fn record_failing_event(&self, before: Option<&String>, error: Option<&String>) {
         let name = self.name();
         let event = match (before, error) {

@@ -34,6 +34,8 @@ pub struct PassReport {
     pub(crate) retry_after: Option<Duration>,
     /// Another pass should follow at once.
     pub(crate) again: bool,
+    /// The server had seen a later fence, as after a lost store. The fence is above that now, and the next pass writes the same.
+    pub(crate) caught_up: bool,
     /// The time of the pass was over before everything was written: the next pass goes on.
     pub(crate) unfinished: bool,
 }
@@ -56,6 +58,7 @@ impl PassReport {
             zone_errors: Vec::new(),
             retry_after: None,
             again: false,
+            caught_up: false,
             unfinished: false,
         }
     }

@@ -169,7 +169,7 @@ impl ProviderRecords {
     }
 }
 
-/// What a plan says about one name.
+/// Applies the states that a plan gives to one name.
 fn apply_plan_states(plan: &Plan, places: &PlanPositions, found: &mut RecordStates) {
     for step in places.steps.iter().filter_map(|place| plan.steps.get(*place)) {
         let puts = step.puts.iter().map(|value| (&value.data, reason_texts(&value.reasons)));

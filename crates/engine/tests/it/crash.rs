@@ -1,4 +1,4 @@
-//! What a crash, a lost answer or a bad store leaves behind.
+//! The state after a crash, a lost answer or a bad store.
 
 use std::sync::{Arc, atomic::Ordering};
 

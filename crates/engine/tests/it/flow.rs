@@ -100,7 +100,7 @@ async fn what_was_written_is_not_read_back_when_the_serial_says_that_nothing_els
         assert!(world.server().has("w8.example.com", "A 10.0.0.8"));
         assert!(report.plan.unwrap().steps() == 0);
         assert_eq!(world.server().reads() - reads, if tells_moves { 0 } else { 2 });
-        // It is still seen when somebody changes what was never read.
+        // It is still seen when another tool changes a name that was never read.
         world.server().remove("w8.example.com", "A 10.0.0.8");
         world.minutes(&engine, 1).await;
         assert!(world.server().has("w8.example.com", "A 10.0.0.8"));

@@ -1,4 +1,4 @@
-//! A slow server delays nobody.
+//! A slow server delays no other.
 
 use std::{
     sync::{Arc, atomic::Ordering},

@@ -32,6 +32,21 @@ async fn a_late_write_is_refused_by_a_server_that_can() {
     new.close().await;
 }
 
+/// As after `recover`: the fence of the lost store is on the server.
+#[tokio::test]
+async fn a_caller_hears_of_the_pass_that_writes_and_not_of_the_fence_it_had_to_rise_above() {
+    let world = World::new();
+    let engine = world.start().await;
+    world.server().lock().get_mut(&name("example.com")).unwrap().fence = (41, 700);
+    world.source.sees([vm("web", "10.0.0.1")]);
+    let reports = engine.apply(None).await.unwrap();
+    for (_, report) in &reports {
+        assert!(report.is_in_sync() && report.error.is_none(), "{report:?}");
+    }
+    assert!(world.server().has("web.example.com", "A 10.0.0.1"));
+    engine.close().await;
+}
+
 #[tokio::test]
 async fn a_restored_store_goes_on_above_what_its_servers_have_seen() {
     let world = World::new();
@@ -44,7 +59,7 @@ async fn a_restored_store_goes_on_above_what_its_servers_have_seen() {
     let (epoch, generation) = world.server().lock()[&zone].fence;
     assert!(epoch > 41 && generation > 700, "{epoch} {generation}");
     assert!(engine.events(20).await.iter().any(|event| event.text.contains("goes on above")));
-    // Somebody who gets ahead of us later is another process with our id: newer wins, and we do not race it.
+    // A process that gets ahead of us later is another one with our id: newer wins, and we do not race it.
     world.server().lock().get_mut(&zone).unwrap().fence = (9000, 1);
     world.source.sees([vm("web", "10.0.0.1"), vm("new", "10.0.0.2")]);
     engine.apply(None).await.unwrap();
@@ -114,7 +129,7 @@ async fn what_a_late_write_brings_back_is_known_after_a_restart() {
     come_late().await;
     soon(|| !world.server().has("web.example.com", "A 10.0.0.1")).await;
     assert!(world.server().has("db.example.com", "A 10.0.0.2"));
-    // Nothing that was sent before arrives after this long: now it is somebody else's, and stays.
+    // Nothing that was sent before arrives after this long: the value is foreign now, and stays.
     world.minutes(&engine, 6).await;
     let remembered = world.store.snapshot().await.unwrap().range(b"engine/lately/", None, 10).await.unwrap();
     assert!(remembered.is_empty(), "{remembered:?}");

@@ -1,4 +1,4 @@
-//! What the ledger learns from the sources.
+//! Sightings and claims that the ledger gets from the sources.
 
 use netstead_engine::Engine;
 use netstead_ledger::{Caller, Command, Freshness, Ledger, LedgerError, Options, Reply};
@@ -112,7 +112,7 @@ async fn a_workload_that_names_a_pool_holds_its_address_there_until_it_is_gone_f
     world.source.sees([]);
     world.minutes(&engine, 8).await;
     assert!(claims(&ledger).await.is_empty());
-    // It rests, and is there again for whoever has it.
+    // It rests, and can be had again after that.
     world.source.sees([has("web", "10.0.0.6", Some("lan"))]);
     world.minutes(&engine, 1).await;
     assert_eq!(claims(&ledger).await, ["pve/web 10.0.0.6 source/pve"]);

@@ -1,4 +1,4 @@
-//! What people ask for by command: adopt, recover, clean, rollback, rename.
+//! Commands of people: adopt, recover, clean, rollback, rename.
 
 use std::sync::Arc;
 
@@ -114,7 +114,7 @@ async fn a_lost_store_is_recovered_from_marks_and_its_first_plan_waits() {
     assert_eq!(texts(&taken).len(), 10);
     let parked =
         taken[0].report.as_ref().unwrap().plan.as_ref().unwrap().as_dns().unwrap().parked.clone().unwrap();
-    // All of it waits: what is new, what nobody asks for, and marks under the former id.
+    // All of it waits: new values, values without a reason, and marks under the former id.
     assert!(world.server().has("w5.example.com", "A 10.0.0.5"));
     assert!(!world.server().has("w1.example.com", "A 10.0.0.99"));
     engine.approve(&parked.hash.to_string(), "ann").await.unwrap();
@@ -209,7 +209,7 @@ async fn a_provider_is_cleaned_and_paused_or_forgotten_once_it_is_detached() {
     let done = engine.clean(&lan, false, None, "ann").await.unwrap();
     assert_eq!(done.reports[0].applied, 6);
     engine.apply(None).await.unwrap();
-    // It is still wanted, but nothing comes back before somebody resumes it.
+    // It is still wanted, but nothing comes back before `resume`.
     assert!(!world.server().has("w1.example.com", "A 10.0.0.1"));
     assert!(world.server().has("hand.example.com", "A 192.0.2.2"));
     engine.resume(netstead_engine::Scope::Provider(ident("lan")), "ann").await.unwrap();
@@ -243,7 +243,7 @@ async fn a_rollback_is_a_new_generation_and_pauses_what_it_touches() {
     }
     let seen = engine.rollback(1, None, true, None, "ann").await.unwrap();
     assert!(has("web.example.com", "A 10.0.0.9"));
-    // Also when somebody stopped everything first.
+    // Also when everything was stopped first.
     engine.pause(netstead_engine::Scope::All, None, None, "ann").await.unwrap();
     let done = engine.rollback(1, None, false, Some(&seen.hash), "ann").await.unwrap();
     assert_eq!(done.paused, [ident("lan")]);
@@ -252,7 +252,7 @@ async fn a_rollback_is_a_new_generation_and_pauses_what_it_touches() {
     assert_eq!(engine.status().providers[0].generation, newest + 1);
     world.minutes(&engine, 2).await;
     assert!(has("web.example.com", "A 10.0.0.1"), "paused");
-    // Once it goes on, what runs is wanted again, and what came back and nobody wants waits for a person.
+    // After that, names of what runs are wanted again, and names that came back without a reason wait for a person.
     engine.resume(netstead_engine::Scope::All, "ann").await.unwrap();
     engine.apply(None).await.unwrap();
     assert!(has("new.example.com", "A 10.0.0.3") && has("old.example.com", "A 10.0.0.2"));

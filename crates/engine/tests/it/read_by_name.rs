@@ -12,7 +12,7 @@ use crate::{
 #[tokio::test]
 async fn every_wanted_name_and_its_mark_is_asked_for_and_a_new_one_though_the_serial_stands_still() {
     let server = Server { by_name: Some(Mutex::default()), ..Server::new(&["example.com"]) };
-    // Somebody else's value, which only shows when its name is asked for.
+    // A foreign value, which only shows when its name is asked for.
     server.add("w2.example.com", "A 192.0.2.66");
     let world = World::with(Arc::new(MemoryStore::new()), vec![("lan", server)]);
     world.source.sees([vm("w1", "10.0.0.1")]);

@@ -38,7 +38,7 @@ pub struct Server {
     /// Writes have arrived, and wait until this is false.
     pub holds: AtomicBool,
     pub goes_on: Notify,
-    /// What the next calls answer instead.
+    /// The error that the next calls answer.
     pub fails: Mutex<Option<ProviderError>>,
     /// The write takes effect, and its answer is lost.
     pub loses_answer: AtomicBool,
@@ -46,7 +46,7 @@ pub struct Server {
     pub rejects: Mutex<BTreeSet<Name>>,
     /// It hands out no whole zones; the names it was asked for, read by read.
     pub by_name: Option<Mutex<Vec<BTreeSet<Name>>>>,
-    /// What somebody else puts there right before the next write.
+    /// A value that another tool puts there right before the next write.
     pub intruder: Mutex<Option<(Name, RecordData)>>,
     /// By how much the last write moved each serial, if it says so.
     pub moved: Mutex<BTreeMap<Name, u32>>,
@@ -115,7 +115,7 @@ impl Server {
         self.lock().values().any(|zone| zone.sets.get(&key).is_some_and(|set| set.values.contains(&value)))
     }
 
-    /// Somebody else's value.
+    /// A value of another tool.
     pub fn add(&self, at: &str, text: &str) {
         put(&mut self.lock(), &name(at), data(text));
     }

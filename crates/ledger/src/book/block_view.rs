@@ -14,7 +14,7 @@ const NAMED: usize = 5;
 /// Most things of a part of a pool that are counted one by one; counting more would take too long.
 const COUNTED: usize = 50_000;
 
-/// What one pool has of a block of addresses.
+/// The part of a block of addresses that is in one pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockView {
     pub vrf: Ident,
@@ -32,7 +32,7 @@ pub struct BlockView {
 }
 
 impl Book {
-    /// What a block means, once per pool that has some of it.
+    /// Explains a block, once per pool that has some of it.
     pub fn explain_block(&self, block: Cidr) -> Vec<BlockView> {
         let (first, last) = (block.first().number(), block.last().number());
         let of_kind = self.pools.values().filter(|state| state.space.kind == block.kind());

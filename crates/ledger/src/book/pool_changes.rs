@@ -251,7 +251,7 @@ impl Transaction<'_> {
     }
 }
 
-/// What one commit still takes of a pool that is forced out.
+/// The room left in one commit for a pool that is forced out.
 struct EvictionBudget {
     taken: usize,
     bytes: usize,

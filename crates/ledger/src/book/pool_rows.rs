@@ -27,7 +27,7 @@ pub(super) struct PoolRows<'a> {
 }
 
 impl PoolState {
-    /// What there is behind `from`, and in the range; none if that is nowhere.
+    /// Rows after `from`, and in the range; none if that is nowhere.
     pub(super) fn rows(&self, from: Option<u128>, within: Option<Range>) -> Option<PoolRows<'_>> {
         let low = from.map_or(Some(0), |from| from.checked_add(1))?;
         let low = within.map_or(low, |range| low.max(range.first().number()));
@@ -39,7 +39,7 @@ impl PoolState {
         Some(PoolRows { state: self, slots, withheld: self.withheld(), at: Some(low), high })
     }
 
-    /// What of the pool is never handed out: stretches in order, cut where the reason may be another.
+    /// Addresses of the pool that are never handed out: stretches in order, cut where the reason may be another.
     fn withheld(&self) -> Vec<(u128, u128)> {
         let spec = &self.pool.spec;
         let gateway = spec.gateway.map(Range::single);

@@ -41,7 +41,7 @@ pub struct PoolState {
     hostnamed: u64,
     /// Claims per owner, where that is limited.
     owners: HashMap<Arc<str>, u32>,
-    /// What the pool lies on, and what of it can be handed out: first and last of each stretch, in order.
+    /// The addresses of the pool, and those of them that can be handed out: first and last of each stretch, in order.
     extent: Vec<(u128, u128)>,
     usable: Vec<(u128, u128)>,
     /// The length of the largest block that fits.
@@ -52,7 +52,7 @@ pub struct PoolState {
     /// When it was freed, and where: the oldest first.
     resting: BTreeSet<(u64, u128)>,
     resting_size: u128,
-    /// What each key gave back and that still rests.
+    /// Resting addresses by the key that gave them back.
     resting_keys: HashMap<Key, Vec<u128>>,
     /// Lowest first, for `freed-first` only.
     freed: BTreeSet<u128>,
@@ -146,7 +146,7 @@ impl PoolState {
         self.shortest
     }
 
-    /// What `key` of `owner` gave back last, if it still rests and could be handed out but for that.
+    /// The address that `key` of `owner` gave back last, if it still rests and could be handed out but for that.
     pub fn resting_for(&self, key: &Key, owner: &str, length: u8, now: u64) -> Option<u128> {
         let rests = self.resting_keys.get(key)?.iter().filter_map(|number| match self.slots.get(number) {
             Some(Slot::Rested(rest))
@@ -207,7 +207,7 @@ impl PoolState {
         around.chain(self.slots.range(first..=last).map(|(_, slot)| slot))
     }
 
-    /// What of the pool can never be handed out, in order.
+    /// Addresses of the pool that can never be handed out, in order.
     pub(super) fn gaps(&self) -> Vec<(u128, u128)> {
         let mut gaps = FreeAddresses::default();
         self.extent.iter().for_each(|(first, last)| gaps.give_region(*first, *last));

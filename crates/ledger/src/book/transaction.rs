@@ -11,7 +11,7 @@ use crate::{
     refusal::Refusal,
 };
 
-/// What a group of commands did, to become one commit: the new state of each record, and the events.
+/// The effects of a group of commands, to become one commit: the new state of each record, and the events.
 #[derive(Debug, Default)]
 pub struct Batch {
     pub(crate) journal: Vec<Record>,
@@ -22,7 +22,7 @@ pub struct Batch {
 /// One step of the way back.
 #[derive(Debug)]
 enum Undo {
-    /// What the record at this place of the journal wrote a slot over.
+    /// The slot that the record at this place of the journal replaced.
     Slot(usize, Option<Slot>),
     Record(Box<Record>),
     /// The lease of this address ended then.
@@ -55,7 +55,7 @@ impl Batch {
         &self.events
     }
 
-    /// What it writes, in order; a later record of the same key replaces an earlier one.
+    /// The records to write, in order; a later record of the same key replaces an earlier one.
     pub fn records(&self) -> &[Record] {
         &self.journal
     }
@@ -244,7 +244,7 @@ impl Transaction<'_> {
         self.book.renew_lease(claim);
     }
 
-    /// What is taken back must not have lengthened a lease, nor a stay in the queue.
+    /// A command that is taken back must not have lengthened a lease, nor a stay in the queue.
     fn note_lease(&mut self, pool: &Ident, number: u128) {
         let end = self.book.pools.get(pool).and_then(|state| state.lease_end(number));
         self.batch.undo.extend(end.map(|end| Undo::Lease(pool.clone(), number, end)));

@@ -37,7 +37,7 @@ pub struct ClaimCursor {
     pub address: Address,
 }
 
-/// What is known of one address in one VRF.
+/// The state of one address in one VRF.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AddressView {
     pub vrf: Ident,
@@ -116,7 +116,7 @@ impl Book {
         self.pools.get(name).map(PoolState::status)
     }
 
-    /// What claims of a pool are called after; the outer `None` if there is no such pool.
+    /// The domain of a pool's claims; the outer `None` if there is no such pool.
     pub fn domain_of(&self, pool: &Ident) -> Option<Option<&Name>> {
         self.pools.get(pool).map(|state| state.pool.spec.domain.as_ref())
     }
@@ -150,7 +150,7 @@ impl Book {
             .cloned()
     }
 
-    /// Who has this place in the queue, as it was last asked for.
+    /// The claim at this place of the queue, as it was last asked for.
     pub fn waiting_at(&self, seq: u64) -> Option<&Arc<Waiting>> {
         self.waiting.get(&seq)
     }
@@ -231,7 +231,7 @@ impl Book {
         found
     }
 
-    /// What an address means, once per VRF in which it means something.
+    /// Explains an address, once per VRF in which it means something.
     pub fn explain(&self, address: Address) -> Vec<AddressView> {
         let mut vrfs: Vec<&Ident> = self.pools.values().map(|state| &state.space.vrf).collect();
         vrfs.extend(self.observed.keys().map(|(vrf, _)| vrf));
@@ -275,7 +275,7 @@ impl Book {
         }
     }
 
-    /// What is held or rests.
+    /// A slot that is held or rests, as a view.
     pub(super) fn slot_view(&self, state: &PoolState, slot: &Slot) -> Option<AddressView> {
         let shows = match slot {
             Slot::Held(claim) => AddressState::Held(self.claim_view(state, claim)),

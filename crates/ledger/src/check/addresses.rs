@@ -10,7 +10,7 @@ use netstead_model::{Cidr, Claim, ClaimId, Ident, Key, Range};
 use super::CheckedPool;
 use crate::record::{Head, Rest, Slot, SlotKey, Space};
 
-/// What was seen so far.
+/// The keys and slots seen so far.
 #[derive(Default)]
 pub(super) struct AddressCheck {
     claims: u64,
@@ -27,7 +27,7 @@ impl AddressCheck {
         self.claims
     }
 
-    /// What is wrong with the slot under `key`.
+    /// Problems of the slot under `key`.
     pub fn slot_problems(
         &mut self,
         key: &str,

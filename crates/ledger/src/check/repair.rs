@@ -12,7 +12,7 @@ use crate::{
 /// Problems mended by one commit; three conditions are about the store as a whole.
 const AT_ONCE: usize = MAX_CONDITIONS - 3;
 
-/// What would mend a problem.
+/// A change that repairs a problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repair {
     /// The head is raised to this number.

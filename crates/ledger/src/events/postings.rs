@@ -8,7 +8,7 @@ const FILL: usize = 32;
 /// By so many entries a bucket grows at least.
 const STEP: usize = 8;
 
-/// What is kept: some bits of a hash, by which it is found, and the number of an event.
+/// An entry: some bits of a hash, by which it is found, and the number of an event.
 pub(super) trait Posting: Copy + Ord {
     /// The bits of the hash.
     fn tag(self) -> u32;

@@ -16,7 +16,7 @@ use crate::{
 /// Bytes of a commit left for head and keys.
 const SLACK: usize = 16 << 10;
 
-/// What one group of requests came to, before it is durable.
+/// The result of one group of requests, before it is durable.
 #[derive(Default)]
 pub(super) struct Group {
     /// The Book's number before the group.

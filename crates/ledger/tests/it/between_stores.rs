@@ -24,7 +24,7 @@ pub(crate) async fn content(store: &dyn Store) -> BTreeMap<Vec<u8>, Vec<u8>> {
     all.into_iter().map(|entry| (entry.key, entry.value)).collect()
 }
 
-/// Something of every kind is in it, and nobody leads it.
+/// Fills it with something of every kind; it has no leader.
 async fn fill(store: &Arc<dyn Store>) {
     let house = House::on(store.clone(), Options::default()).await;
     house.make("lan", "10.0.0.0/16").await;
@@ -60,7 +60,7 @@ async fn fill(store: &Arc<dyn Store>) {
     store.commit(others).await.unwrap();
 }
 
-/// What comes out of a backup, as the command line has it: no token but one, and no nodes.
+/// Keys that a backup restores, as the command line has it: no token but one, and no nodes.
 fn comes_along(key: &[u8]) -> bool {
     key == b"access/token/local" || !(key.starts_with(b"access/token/") || key.starts_with(b"cluster/"))
 }

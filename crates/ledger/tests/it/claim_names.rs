@@ -1,4 +1,4 @@
-//! What a claim is called.
+//! Names of claims.
 
 use insta::assert_snapshot;
 

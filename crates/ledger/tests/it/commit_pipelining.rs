@@ -1,4 +1,4 @@
-//! While one commit is on its way the next group is decided: nobody hears of it too early, and nothing is left of what
+//! While one commit is on its way the next group is decided: no caller hears of it too early, and nothing is left of what
 //! it was built on when that fails.
 
 use std::{sync::Arc, time::Duration};
@@ -14,7 +14,7 @@ use crate::{
     support::{House, any, claim, key, restless},
 };
 
-/// What a commit takes here.
+/// The time of a commit here.
 const COMMIT: Duration = Duration::from_millis(150);
 /// Enough for what is asked to be decided, and less than a commit takes.
 const MEANWHILE: Duration = Duration::from_millis(20);
@@ -53,7 +53,7 @@ async fn both(house: &House, store: &FaultyStore) -> (String, String) {
     tokio::join!(house.say("ann", any("lan", "web")), second)
 }
 
-/// Who holds what for a ledger that begins anew on the same store, which has no fault.
+/// Holders as a new ledger on the same store, which has no fault, reads them.
 async fn stored(house: &House) -> Vec<String> {
     assert_eq!(check::check(&*house.store).await.unwrap().problems, []);
     let fresh = house.successor().await;

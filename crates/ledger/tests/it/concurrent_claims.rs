@@ -1,4 +1,4 @@
-//! Many ask in the same moment, from threads that really run at once: each gets one address, and nobody another's.
+//! Many callers ask in the same moment, from threads that really run at once: each gets one address, and none another's.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -33,7 +33,7 @@ async fn race(house: &House, key_of: impl Fn(usize) -> String) -> Vec<Result<(Cl
     answers
 }
 
-/// What was answered is what stands in the store: for this ledger, for one that begins anew, and for whoever checks.
+/// Answers agree with the store: as this ledger has it, as a new one reads it, and as a check finds it.
 async fn is_stored(house: House, claims: &[Claim]) {
     assert_eq!(house.pool("lan").await.usage.held, claims.len() as u128);
     let claimed = house.events().await.iter().filter(|event| event.what == EventKind::Claimed).count();

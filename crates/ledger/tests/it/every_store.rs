@@ -107,7 +107,7 @@ fn the_promises_hold_on(ground: &Arc<StoreFactory>) {
     }
 }
 
-/// Random commands are stored and make the same Book again; random faults make nobody say what is not so.
+/// Random commands are stored and make the same Book again; random faults cause no wrong answer.
 fn luck_changes_nothing_on(ground: &Arc<StoreFactory>, cases: u32, seeds: u64) {
     the_book_comes_back_from(ground, cases);
     nobody_is_lied_to_on(ground, seeds);

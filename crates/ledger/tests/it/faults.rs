@@ -1,5 +1,5 @@
 //! A store that fails, delays, loses answers and lands late, leaders that come and go, and callers that never give up:
-//! nobody is ever lied to.
+//! no answer is ever wrong.
 //!
 //! On memory, time is tokio's paused clock, so a run is as fast as its decisions; on other stores it is real, and goes
 //! by faster. A failing run prints its seed;
@@ -22,7 +22,7 @@ use crate::{
     support::{any, claim, create, exact, key, living, target},
 };
 
-/// What all callers share: the ledger that leads now, and who holds what for certain.
+/// State that all callers share: the ledger that leads now, and the holders that are certain.
 struct World {
     /// The store as each process has it; the first is the one that leads now.
     stores: Mutex<Vec<Arc<FaultyStore>>>,

@@ -50,7 +50,7 @@ pub(crate) async fn a1_what_a_deposed_leader_cannot_learn_is_unknown() {
     let store = Arc::new(FaultyStore::new(inner.clone()));
     let first = House::on(store.clone(), Options::default()).await;
     first.make("lan", "10.0.3.50-10.0.3.59").await;
-    // Its commit lands, and before it can look whether it did, somebody else takes over.
+    // Its commit lands, and before it can look whether it did, another node takes over.
     let cut_off = store.clone();
     store.decide(move |_, _| {
         cut_off.set_outage(Some("the network is gone"));

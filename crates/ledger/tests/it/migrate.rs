@@ -20,7 +20,7 @@ use crate::{
 
 const CLAIMS: u64 = 120;
 
-/// A store with more than one commit's worth of keys that nobody leads.
+/// A store without a leader that has more keys than fit into one commit.
 async fn filled() -> Arc<FaultyStore> {
     let store = store_under_test::faulty().await;
     let house = House::on(store.clone(), Options::default()).await;

@@ -42,7 +42,7 @@ pub(crate) struct Held {
     pub ends: Option<u64>,
 }
 
-/// Who had an address last, and when it was given back.
+/// The last holder of an address, and when it was given back.
 #[derive(Debug, Clone)]
 pub(crate) struct Rested {
     pub claim: Claim,

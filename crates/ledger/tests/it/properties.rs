@@ -36,7 +36,7 @@ pub(crate) struct Pair {
     now: u64,
     random: u64,
     ids: Vec<ClaimId>,
-    /// What was asked and answered, for whoever has to find out why a run failed.
+    /// Commands and answers, to find out why a run failed.
     trail: Vec<String>,
 }
 
@@ -105,7 +105,7 @@ impl Pair {
         self.stored.commit_batch(&batch, &self.book);
         let random = || self.model.pools.values().any(|pool| pool.spec.order == Order::Random);
         if got.is_err() && matches!(command, Command::Bulk(_)) && random() {
-            // Nobody can tell what it drew before it was refused.
+            // The draws before a refusal are not known.
             return self.compare();
         }
         let expected = self.model.run(caller, command, got.as_ref().ok());
@@ -174,7 +174,7 @@ impl Pair {
     }
 }
 
-/// What a list shows of a pool of single addresses is what its counters count, each address once.
+/// A list of a pool of single addresses shows what its counters count, each address once.
 fn check_rows(book: &Book) -> Result<(), TestCaseError> {
     for PoolStatus { pool, usage } in book.pools().filter(|status| status.pool.spec.family != Family::Prefix)
     {

@@ -1,4 +1,4 @@
-//! Promise 7 and hazard A13: who waits is served in turn, whoever leads.
+//! Promise 7 and hazard A13: waiting claims are served in turn, under any leader.
 
 use std::{sync::Arc, time::Duration};
 

@@ -4,7 +4,7 @@
 use netstead_model::{Address, Family, Ident, Labels, Order, PoolSpec, Span};
 use proptest::prelude::*;
 
-/// What a pool may look like: each number picks one of a few choices.
+/// The choices for a random pool: each number picks one of a few.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
     form: usize,

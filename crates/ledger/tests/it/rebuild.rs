@@ -18,7 +18,7 @@ use crate::{
     store_check::problems_of,
 };
 
-/// What the store would hold, and the Book of somebody who follows it commit by commit.
+/// The content of the store, and the Book of a follower that reads it commit by commit.
 #[derive(Default)]
 pub(crate) struct Stored {
     keys: BTreeMap<Vec<u8>, Vec<u8>>,
@@ -93,7 +93,7 @@ pub(crate) fn face(book: &Book, leases: bool) -> Face {
     }
 }
 
-/// What keys old and new would get from each pool, of each length.
+/// Addresses that old and new keys would get from each pool, of each length.
 fn probes(book: &Book) -> Vec<(Ident, Result<Reply, Refusal>)> {
     let moment = Moment { now: book.now(), wall: wall(), random: 7 };
     let mut answers = Vec::new();

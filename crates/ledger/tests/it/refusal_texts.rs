@@ -1,4 +1,4 @@
-//! What people read when the ledger says no. Read it as one of them.
+//! Refusals as people read them.
 
 use insta::assert_snapshot;
 use netstead_ledger::{LedgerError, Refusal};

@@ -9,7 +9,7 @@ use netstead_store::{Commit, FaultyStore, faults::Fault};
 
 use crate::support::{House, any, claim, exact, key, living, prefixes, restless, spec, target};
 
-/// Exactly this prefix, whoever rests there.
+/// Exactly this prefix, even while it rests for another key.
 fn by_force(prefix: &str) -> impl FnOnce(&mut ClaimRequest) {
     let (address, length) = prefix.split_once('/').unwrap();
     let (address, length) = (address.parse().unwrap(), length.parse().unwrap());

@@ -138,7 +138,7 @@ async fn restore(store: &dyn Store, file: &(TempDir, PathBuf)) -> Result<backup:
     backup::restore(store, &ManualClock::default(), &file.1, 1, |_, _| true).await
 }
 
-/// Half a ledger is none: nobody can use it, and nobody begins a new one in its place.
+/// Half a ledger is none: no node can use it, and none begins a new one in its place.
 async fn is_refused(store: Arc<dyn Store>) -> bool {
     let opened = Ledger::open(store, ManualClock::default().shared(), Options::default()).await;
     match opened {

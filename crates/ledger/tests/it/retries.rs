@@ -140,7 +140,7 @@ fn id(house: &House, name: &str) -> Option<netstead_model::ClaimId> {
     read_book(house, |book| book.claim(&"lan".parse().unwrap(), &key(name)).map(|view| view.claim.id))
 }
 
-/// What the house knows, without asking its store.
+/// Reads the Book, without asking its store.
 fn read_book<T>(house: &House, look: impl FnMut(&netstead_ledger::Book) -> T) -> T {
     let read = house.ledger.read(netstead_ledger::Freshness::Stale, look);
     futures::executor::block_on(read).unwrap().value

@@ -6,7 +6,7 @@
 //! wrong stands in `simulation/seeds.txt` and is played each time.
 //!
 //! A judge who finds nothing may be blind. So stores break their promises, and ledgers leave out what their promises stand
-//! on (`Sabotage`), and each time somebody has to notice.
+//! on (`Sabotage`), and each time a check must find it.
 
 mod chaos;
 mod client;
@@ -76,7 +76,7 @@ impl World {
             sabotage: fault.and_then(Fault::of_ledger),
             ..Options::default()
         };
-        // Where nothing says whose turn it is, somebody has to wait.
+        // Where no rule decides between two nodes, one of them waits.
         let humility = Duration::from_millis(if rules.lease.is_some() { 50 } else { 3000 });
         let network = Network::new(dice.number(), count, rules);
         let judge = Arc::new(Mutex::new(Judge::new(fault == Some(Fault::Judge))));
@@ -169,7 +169,7 @@ impl World {
         self.settle()
     }
 
-    /// In the end somebody leads, and agrees with everything that was ever said.
+    /// In the end a node leads, and agrees with every answer that was given.
     fn settle(&mut self) -> Option<()> {
         let mut last = self.client("last".into(), Duration::MAX);
         let seen = self.until(async move {

@@ -12,7 +12,7 @@ use crate::support::{House, any, claim};
 const MOMENT: Duration = Duration::from_millis(100);
 const SOON: Duration = Duration::from_secs(10);
 
-/// What is reported: each claim with its names, or why it has none, and which ended.
+/// The report: each claim with its names, or why it has none, and which ended.
 async fn reported(source: &LedgerSource) -> String {
     let report = source.report().await;
     let workloads = report.workloads().into_iter().map(|one| {
@@ -47,7 +47,7 @@ async fn what_has_no_name_is_not_told_until_it_had_one() {
     plain/app: app.example.com
     ");
 
-    // They lose their names by what somebody asked for, and that is told.
+    // They lose their names by a command, and the report says so.
     let mut spec = house.pool("lan").await.pool.spec.clone();
     spec.domain = None;
     house.ask("ann", Command::UpdatePool { spec: spec.into(), if_version: None }).await.unwrap();

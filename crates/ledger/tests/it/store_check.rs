@@ -22,7 +22,7 @@ const OLD: &str = "ledger/addr/default/4/0000000000000000000000000a000333";
 const SITE: &str = "ledger/addr/default/p4/0000000000000000000000000a040000-24";
 const OLD_SITE: &str = "ledger/addr/default/p4/0000000000000000000000000a040100-24";
 
-/// A store with something of every kind, which nobody leads.
+/// A store with something of every kind and without a leader.
 async fn filled() -> Arc<dyn Store> {
     let options = Options { randomness: Randomness::seeded(7), ..Options::default() };
     let house = House::on(store_under_test::store().await, options).await;
@@ -81,7 +81,7 @@ async fn content(store: &dyn Store) -> BTreeMap<Vec<u8>, Vec<u8>> {
     all.into_iter().map(|entry| (entry.key, entry.value)).collect()
 }
 
-/// What a check found, a line each.
+/// The findings of a check, a line each.
 fn problem_lines(report: &CheckReport) -> String {
     let line = |problem: &check::Problem| {
         let end = if problem.repair.is_some() { " (can be repaired)" } else { "" };
@@ -94,7 +94,7 @@ async fn checked_problem_lines(store: &dyn Store) -> String {
     problem_lines(&check::check(store).await.unwrap())
 }
 
-/// What is stored is sound, whatever was asked.
+/// Stored data is sound after any commands.
 pub(crate) fn problems_of(keys: &BTreeMap<Vec<u8>, Vec<u8>>, head: &Head) -> String {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {

@@ -118,13 +118,13 @@ impl House {
         self.ledger.events(&EventQuery { limit, ..query }).await.unwrap().events
     }
 
-    /// What happened, one word per event.
+    /// Events, one word each.
     pub async fn log(&self) -> Vec<&'static str> {
         self.events().await.iter().map(|event| event.what.as_str()).collect()
     }
 }
 
-/// `ann` is somebody, and `ann!` may write.
+/// `ann` is an ordinary caller, and `ann!` may write.
 pub(crate) fn caller(who: &str) -> Caller {
     match who.strip_suffix('!') {
         Some(who) => Caller::new(who).manager(),
@@ -199,7 +199,7 @@ pub(crate) fn observe(source: &str, complete: bool, addresses: &[&str]) -> Comma
     })
 }
 
-/// What people would care about in an answer.
+/// The part of an answer that a person would read.
 pub(crate) fn said(answer: &Result<Reply, LedgerError>) -> String {
     match answer {
         Ok(reply) => said_reply(reply),

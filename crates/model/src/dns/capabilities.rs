@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use crate::{RecordType, Service};
 
-/// What a server can do; one row of the capability table.
+/// The capabilities of a server; one row of the capability table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a column of the capability table")]
 pub struct Capabilities {

@@ -30,7 +30,7 @@ pub enum ProviderError {
     /// It is not known whether the write took effect. Read before anything else.
     #[error("{server} did not say whether it took the change: {reason}")]
     Unknown { server: String, reason: String },
-    /// What it said cannot be understood, or is incomplete.
+    /// Its answer cannot be understood, or is incomplete.
     #[error("{server} gave an answer that cannot be used: {reason}")]
     Malformed { server: String, reason: String },
 }

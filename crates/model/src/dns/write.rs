@@ -61,7 +61,7 @@ impl fmt::Debug for WriteGuard {
     }
 }
 
-/// What became of one unit.
+/// The outcome of one unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UnitOutcome {
     Applied,

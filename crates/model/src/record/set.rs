@@ -16,7 +16,7 @@ pub struct RecordSet {
     pub kind: RecordType,
     pub ttl: u32,
     pub values: Values,
-    /// Whether the server stands in front of what it leads to; none where no server could, or nobody says.
+    /// Whether the server is a proxy in front of the target; none where no server could be, or where that is not said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxied: Option<bool>,
 }

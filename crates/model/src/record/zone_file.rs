@@ -58,7 +58,7 @@ fn field(piece: Piece<'_>) -> Result<(Field<'_>, &str), ParseError> {
     Ok((Field { piece: piece.cut(text), bytes }, rest))
 }
 
-/// What follows a backslash: three digits of a byte, or a character that stands for itself.
+/// Reads after a backslash: three digits of a byte, or a character that means itself.
 fn escape(piece: Piece<'_>, at: usize, chars: &mut std::str::CharIndices<'_>) -> Result<Vec<u8>, ParseError> {
     let next =
         chars.next().map(|(_, c)| c).ok_or_else(|| piece.refuse("nothing follows the last backslash"))?;

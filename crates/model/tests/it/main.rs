@@ -1,4 +1,4 @@
-//! What the rest of the house relies on: types that take only right values, and errors that help.
+//! Types that take only right values, and errors that help.
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod addresses;

@@ -1,4 +1,4 @@
-//! Whatever comes, a parser answers, and what it accepts it writes and reads again the same.
+//! Parsers answer any input, and a value that is accepted is written and read again the same.
 
 use std::{fmt::Display, str::FromStr};
 

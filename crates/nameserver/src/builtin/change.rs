@@ -14,10 +14,10 @@ const MOST_TTL: u32 = i32::MAX.cast_unsigned();
 /// Most bytes of a record set: it must fit into one message.
 const MOST_BYTES: usize = 60_000;
 
-/// What stands in a zone, as far as a request touches it.
+/// The content of a zone, as far as a request touches it.
 pub(super) type Present = BTreeMap<Slot, Values>;
 
-/// What becomes of a request.
+/// The effects of a request.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     /// Every slot that changes: what stood there, and what shall.

@@ -21,7 +21,7 @@ pub(crate) struct Query<'a> {
     pub(crate) signed: bool,
 }
 
-/// What the OPT record of a query says.
+/// The content of the OPT record of a query.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Edns {
     pub(crate) size: u16,

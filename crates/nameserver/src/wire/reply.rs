@@ -2,7 +2,7 @@
 
 use super::{Edns, HEADER, code, kind};
 
-/// What a server of ours takes and sends over UDP at most: no fragment is lost on the way.
+/// The largest UDP message that our server takes and sends: no fragment is lost on the way.
 const UDP_SIZE: u16 = 1232;
 /// Without EDNS.
 const PLAIN_SIZE: u16 = 512;

@@ -3,7 +3,7 @@
 use super::{Node, Zone};
 use crate::wire::{MOST_OF_NAME, kind, suffixes};
 
-/// What a zone knows about a name.
+/// The facts of a zone about a name.
 #[derive(Debug)]
 pub(crate) enum LookupResult<'a> {
     /// The name is there, or a wildcard stands for it.

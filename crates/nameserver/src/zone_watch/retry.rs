@@ -10,7 +10,7 @@ const FIRST: Duration = Duration::from_secs(1);
 /// …and how late at most.
 const LAST: Duration = Duration::from_secs(30);
 
-/// What was tried since the store was last read.
+/// Changes that were tried since the store was last read.
 #[derive(Debug, Default)]
 pub(super) struct Retry {
     tries: u32,

@@ -8,7 +8,7 @@ use netstead_store::{MemoryStore, Store, WatchItem, Write};
 
 use crate::fixture::{fence, name, sets, units};
 
-/// What each commit left as the zone's order: epoch, generation and serial.
+/// The order of a zone after each commit: epoch, generation and serial.
 type Order = (u64, u64, u64);
 
 fn order(write: &Write) -> Option<Order> {

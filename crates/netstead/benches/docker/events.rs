@@ -1,4 +1,4 @@
-//! What Docker tells of, and when it happened.
+//! Events of Docker, and their times.
 
 use std::{
     collections::BTreeMap,

@@ -23,7 +23,7 @@ use self::{answer::Waiter, events::Events, report::Report};
 const SOON: Duration = Duration::from_mins(1);
 const ALONE: usize = 40;
 const TOGETHER: usize = 20;
-/// What a name may take at the median.
+/// The time that a name may take at the median.
 const TARGET: f64 = 250.0;
 
 fn main() -> ExitCode {

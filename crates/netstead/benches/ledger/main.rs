@@ -23,7 +23,7 @@ use report::Report;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// What can be measured alone, in the order in which all of it is.
+/// Parts that can be measured alone, in the order in which all of them are.
 const SECTIONS: [&str; 5] = ["book", "clients", "api", "fill", "startup"];
 
 fn main() -> ExitCode {

@@ -120,7 +120,7 @@ async fn fill(dir: &Path) {
     store.close().await;
 }
 
-/// What the child does: opens the ledger as `run` would, and says how long it took and what it weighs.
+/// The work of the child: opens the ledger as `run` would, and prints how long it took and how much memory it needs.
 pub fn open(dir: &str) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {

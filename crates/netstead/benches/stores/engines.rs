@@ -77,7 +77,7 @@ impl RunningEngine {
         }
     }
 
-    /// What is not the store itself ends.
+    /// Ends everything but the store itself.
     pub async fn end(&self) {
         let Self::Raft(_, nodes) = self else { return };
         let nodes = std::mem::take(&mut *nodes.lock().expect("nobody panics"));

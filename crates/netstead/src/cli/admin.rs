@@ -149,9 +149,9 @@ Example:
 
 #[derive(Debug, Args)]
 pub(crate) struct TokenCreate {
-    /// Who holds it: the owner of what is claimed with it
+    /// The subject: the owner of what is claimed with it
     pub(crate) subject: String,
-    /// What it may do; each includes those before it
+    /// Its role; each includes those before it
     #[arg(long, default_value = "claim")]
     pub(crate) role: Role,
     /// Only in this VRF, with names as with --pool; may be given more than once
@@ -166,7 +166,7 @@ pub(crate) struct TokenCreate {
     /// How long it is valid; 0 for ever
     #[arg(long, value_name = "TIME", default_value = "90d")]
     pub(crate) expires: Span,
-    /// What it is for
+    /// A description
     #[arg(long, value_name = "TEXT")]
     pub(crate) description: Option<String>,
 }
@@ -211,6 +211,7 @@ fn config_check_help() -> String {
 Examples:
   netstead config check
   netstead config check ./netstead.toml -o json
+  netstead config check --no-secrets    where the secrets are not, in CI
 
 Settings, which docs/reference/configuration.md explains:
 {}
@@ -225,6 +226,9 @@ pub(crate) struct ConfigCheck {
     /// The file to check [default: the one that `run` would read]
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
+    /// Open no secret, key or certificate that the file names, for a machine that has none of them
+    #[arg(long)]
+    pub(crate) no_secrets: bool,
 }
 
 /// Print completions for a shell
@@ -246,4 +250,15 @@ Example:
 pub(crate) struct Man {
     #[arg(value_name = "DIR")]
     pub(crate) dir: PathBuf,
+}
+
+/// Print the names that the last of these words may become; the completions of shells ask for that
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  netstead complete-values release lan web")]
+pub(crate) struct CompleteValues {
+    /// The words of the line, without `netstead`; the last may be empty
+    #[arg(value_name = "WORD", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) words: Vec<String>,
 }

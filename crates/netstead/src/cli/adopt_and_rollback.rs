@@ -8,7 +8,7 @@ use netstead_plan::{OwnerId, marks::Tool};
 
 use super::claim::Held;
 
-/// Take over records that somebody else made
+/// Take over records that another tool or a person made
 ///
 /// By name: everything that stands there is Netstead's from then on. What is asked for takes its place, and what nothing
 /// asks for stays as it is. From another tool: the records its marks cover; the marks go. What belongs to another
@@ -34,19 +34,19 @@ pub(crate) struct Adopt {
     /// Only records of this type
     #[arg(value_name = "TYPE", requires = "name")]
     pub(crate) kind: Option<RecordType>,
-    /// What this tool marked: dnsweaver or external-dns
+    /// Take over what this tool marked: dnsweaver or external-dns
     #[arg(long, value_name = "TOOL")]
     pub(crate) from: Option<Tool>,
     /// Only marks of this instance of dnsweaver, or owner of external-dns
     #[arg(long, value_name = "ID", requires = "from")]
     pub(crate) id: Option<String>,
-    /// What external-dns has as --txt-prefix
+    /// The --txt-prefix of external-dns
     #[arg(long, value_name = "TEXT", requires = "from")]
     pub(crate) txt_prefix: Option<String>,
-    /// What external-dns has as --txt-suffix
+    /// The --txt-suffix of external-dns
     #[arg(long, value_name = "TEXT", requires = "from")]
     pub(crate) txt_suffix: Option<String>,
-    /// What external-dns has as --txt-wildcard-replacement
+    /// The --txt-wildcard-replacement of external-dns
     #[arg(long, value_name = "TEXT", requires = "from")]
     pub(crate) txt_wildcard: Option<String>,
     /// A file with what external-dns has as --txt-encrypt-aes-key, if its marks are encrypted
@@ -120,7 +120,7 @@ Examples:
 
 When no server answers, the store is opened with the configuration file, and nothing else is written meanwhile.")]
 pub(crate) struct Clean {
-    /// What this source brought; it must no longer be configured
+    /// Remove the names of this source; it must no longer be configured
     #[arg(long, value_name = "SOURCE")]
     pub(crate) source: Option<Ident>,
     /// Only what this scope of the source brought, retired or failed; `netstead get sources` lists scopes

@@ -27,7 +27,7 @@ pub(crate) struct Claim {
     /// The pool, or several: one address from each, all or none
     #[arg(value_name = "POOL[,POOL...]")]
     pub(crate) first: Option<String>,
-    /// What the claim is called in its pool
+    /// The key of the claim in its pool
     #[arg(value_name = "KEY")]
     pub(crate) second: Option<Key>,
     /// Claim from the first of these pools with room
@@ -57,10 +57,10 @@ pub(crate) struct Claim {
     /// A name for it; may be given more than once
     #[arg(long = "hostname", value_name = "NAME")]
     pub(crate) hostnames: Vec<Name>,
-    /// What it is for
+    /// A description
     #[arg(long, value_name = "TEXT")]
     pub(crate) description: Option<String>,
-    /// Claim for somebody else
+    /// Claim for another owner
     #[arg(long, value_name = "NAME")]
     pub(crate) owner: Option<String>,
     /// Take over another owner's claim of this key, or an address that was seen in use
@@ -145,10 +145,10 @@ Examples:
   netstead unreserve lan printers")]
 pub(crate) struct Reserve {
     pub(crate) pool: Ident,
-    /// What the reservation is called in its pool
+    /// The key of the reservation in its pool
     pub(crate) key: Key,
     pub(crate) range: Range,
-    /// What it is for
+    /// A description
     #[arg(long, value_name = "TEXT")]
     pub(crate) description: Option<String>,
 }

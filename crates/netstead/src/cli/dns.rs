@@ -14,9 +14,10 @@ use netstead_model::{Ident, Name, RecordType, Span};
 #[command(after_help = "\
 Examples:
   netstead plan
-  netstead plan lan -o json
+  netstead plan ns1 -o json
+  netstead plan ns1 --all > plan.txt
   netstead plan --config pr.toml
-  netstead plan lan --save case.json
+  netstead plan ns1 --save case.json
   netstead plan || echo \"something is not in line\"
 
 Exit codes: 0 all is in line, 1 a server cannot be read, 2 changes are pending, 3 a guard holds
@@ -28,6 +29,9 @@ pub(crate) struct Plan {
     /// Write what the plan is made of to a new file, without secrets; `-` is stdout
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
+    /// Show every change that waits for a person, and every note; at a terminal that is so anyway, in `$PAGER` or `less`
+    #[arg(long)]
+    pub(crate) all: bool,
 }
 
 /// Bring the DNS servers in line now, or do what a guard held back
@@ -129,7 +133,7 @@ pub(crate) struct Resume {
     pub(crate) scope: Scope,
 }
 
-/// What is meant: everything, a provider, or one of its zones.
+/// The scope of a command: everything, a provider, or one of its zones.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Scope {
     /// Only this provider

@@ -34,21 +34,23 @@ pub(crate) struct Get {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum What {
-    /// What there is to hand out, and how full it is
+    /// Pools of addresses, and how full they are
     #[command(
         visible_alias = "pool",
         after_help = "\
 Examples:
   netstead get pools
+  netstead get pool lan
   netstead get pools --selector site=ams -o json"
     )]
     Pools(Pools),
-    /// Who holds what
+    /// Claims: who holds which address
     #[command(
         visible_alias = "claim",
         after_help = "\
 Examples:
   netstead get claims
+  netstead get claim lan/web-1
   netstead get claims --pool lan --owner team-b -o csv"
     )]
     Claims(Claims),
@@ -61,7 +63,7 @@ Examples:
   netstead get addresses --state observed"
     )]
     Addresses(Addresses),
-    /// What happened
+    /// Events: what happened to addresses
     #[command(
         visible_alias = "event",
         after_help = "\
@@ -71,7 +73,7 @@ Examples:
   netstead get events --watch -o json"
     )]
     Events(Events),
-    /// What was set aside
+    /// Reservations
     #[command(
         visible_alias = "reservation",
         after_help = "\
@@ -79,7 +81,7 @@ Example:
   netstead get reservations --pool lan"
     )]
     Reservations(OfPool),
-    /// What stands at each name, on each DNS server
+    /// Records at each name, on each DNS server
     #[command(
         visible_alias = "record",
         after_help = "\
@@ -89,7 +91,7 @@ Examples:
   netstead get records --provider ns1 --state blocked -o wide"
     )]
     Records(Records),
-    /// What was changed at which name, what came of it, and what was noticed
+    /// Changes at names, their outcomes, and what was noticed
     #[command(
         visible_alias = "change",
         after_help = "\
@@ -112,18 +114,20 @@ Example:
     #[command(
         visible_alias = "source",
         after_help = "\
-Example:
-  netstead get sources"
+Examples:
+  netstead get sources
+  netstead get source docker -o yaml"
     )]
-    Sources,
+    Sources(OneOf),
     /// The DNS servers that are kept in line
     #[command(
         visible_alias = "provider",
         after_help = "\
-Example:
-  netstead get providers -o wide"
+Examples:
+  netstead get providers -o wide
+  netstead get provider ns1 -o yaml"
     )]
-    Providers,
+    Providers(OneOf),
     /// The newest plan of each provider, in one line
     #[command(
         visible_alias = "plan",
@@ -132,12 +136,13 @@ Example:
   netstead get plans"
     )]
     Plans,
-    /// What runs, and the names it asks for
+    /// Workloads: what runs, and the names it asks for
     #[command(
         visible_alias = "workload",
         after_help = "\
 Example:
-  netstead get workloads --source ledger"
+  netstead get workloads --source ledger
+  netstead get workloads --problems    what has no name, and why"
     )]
     Workloads(Workloads),
     /// Differences that Netstead did not make: on a DNS server, at the backend of a pool, or between claims and what is seen
@@ -147,7 +152,7 @@ Examples:
   netstead get drift --addresses    claims and addresses that are seen: unknown, reclaimable, mismatch
   netstead get drift --backends     pools that draw from other systems")]
     Drift(DriftOf),
-    /// Who may do what
+    /// Tokens: who may do what
     #[command(
         hide = true,
         alias = "token",
@@ -169,6 +174,14 @@ pub(crate) struct DriftOf {
     /// Only how claims differ from the addresses that sources see
     #[arg(long, conflicts_with_all = ["provider", "backends"])]
     pub(crate) addresses: bool,
+}
+
+/// A list, or one of its things.
+#[derive(Debug, Default, Args)]
+pub(crate) struct OneOf {
+    /// Only the one of this name
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
 }
 
 /// A list of which each thing is of one pool.
@@ -205,6 +218,9 @@ pub(crate) struct Labelled {
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct Pools {
+    /// Only this pool
+    #[arg(value_name = "NAME", conflicts_with_all = ["selector", "vrf"])]
+    pub(crate) name: Option<Ident>,
     #[command(flatten)]
     pub(crate) labelled: Labelled,
     #[command(flatten)]
@@ -213,6 +229,9 @@ pub(crate) struct Pools {
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct Claims {
+    /// Only this claim; without a pool, those of this key in any
+    #[arg(value_name = "POOL/KEY|KEY", conflicts_with_all = ["key", "pool"])]
+    pub(crate) name: Option<Key>,
     #[command(flatten)]
     pub(crate) of_pool: OfPool,
     /// Only those of this owner
@@ -290,6 +309,24 @@ pub(crate) struct History {
     pub(crate) limit: usize,
 }
 
+/// Show everything about one thing, with what happened to it last
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  netstead describe pool lan
+  netstead describe claim lan/web-1
+  netstead describe provider ns1
+  netstead describe workload docker/web
+  netstead describe 10.0.3.50             an address or a name, as `explain` shows it")]
+pub(crate) struct Describe {
+    /// pool, claim, provider, source or workload; or an address or a name
+    #[arg(value_name = "KIND|NAME")]
+    pub(crate) first: String,
+    /// Its name, as `netstead get KIND` shows it
+    #[arg(value_name = "NAME")]
+    pub(crate) second: Option<String>,
+}
+
 /// Say everything that is known about a name or an address, and why it is so
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -303,7 +340,7 @@ pub(crate) struct Explain {
     pub(crate) of: Subject,
 }
 
-/// What can be explained.
+/// A thing that can be explained.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Subject {
     Address(super::claim::Held),

@@ -32,7 +32,7 @@ Examples:
   netstead pool create sites --prefix fd00:2::/48 --length 64
   netstead pool create lan --backend office --backend-pool branch-7")]
 pub(crate) struct Create {
-    /// What the pool is called: lower case letters, digits, `.`, `_` and `-`
+    /// The name of the pool: lower case letters, digits, `.`, `_` and `-`
     pub(crate) name: Ident,
     #[command(flatten)]
     pub(crate) extent: Extent,
@@ -114,7 +114,7 @@ pub(crate) struct GiveBack {
 /// Which addresses a pool has.
 #[derive(Debug, Args)]
 pub(crate) struct Extent {
-    /// What to hand out: `first-last`, a network, or one address; may be given more than once
+    /// Addresses to hand out: `first-last`, a network, or one address; may be given more than once
     #[arg(long = "range", value_name = "RANGE")]
     pub(crate) ranges: Vec<Given<Range>>,
     /// The network they lie in; all of it is handed out unless ranges are given
@@ -161,7 +161,7 @@ pub(crate) struct Settings {
     /// A label; may be given more than once
     #[arg(long = "label", value_name = "NAME=VALUE", value_parser = super::claim::label)]
     pub(crate) labels: Vec<(String, String)>,
-    /// What it is for
+    /// A description
     #[arg(long, value_name = "TEXT")]
     pub(crate) description: Option<String>,
 }

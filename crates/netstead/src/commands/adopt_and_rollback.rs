@@ -76,7 +76,7 @@ pub(crate) async fn recover(context: &Context, args: &Recover) -> anyhow::Result
     Ok(exit)
 }
 
-/// What was taken over, or would be.
+/// Reports the values that were taken over, or would be.
 fn report_takeover(context: &Context, output: &TakeOutput, dry: bool) -> anyhow::Result<Exit> {
     if let Some(format @ (Format::Json | Format::Yaml)) = context.format {
         output::document(output, format)?;

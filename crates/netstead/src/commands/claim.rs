@@ -1,13 +1,13 @@
 //! `netstead claim`
 
-use netstead_client::types::{ClaimFrom, ClaimInput, ClaimOutput};
+use netstead_client::types::{ClaimFrom, ClaimInput, ClaimOutput, Family};
 use netstead_model::Ident;
 
 use super::{Context, claim_file, say};
 use crate::{
     cli::{Format, claim::Claim},
-    failure::{Exit, Failure},
-    output,
+    failure::{Exit, Failure, print_warning},
+    output::{self, plain},
 };
 
 /// [`Exit::Pending`]: it is in the queue and has no address yet.
@@ -87,6 +87,22 @@ fn input(args: &Claim) -> ClaimInput {
     }
 }
 
+/// Why a claim may not be called as its owner thinks.
+pub(super) fn doubt_about_name(claim: &ClaimOutput) -> Option<String> {
+    let ClaimOutput { key, pool, names, names_reason, domain, address, family, .. } = claim;
+    if let Some(name) = names.iter().find(|name| !name.contains('.')) {
+        return Some(format!(
+            "`{name}` is a name of one label, which is a top-level domain; write the full name, such as {name}.home.example.com"
+        ));
+    }
+    // A key with a path is made by a program, for something that has its name from elsewhere.
+    let lacks = names.is_empty() && domain.is_some() && address.is_some() && !key.contains('/');
+    let named = matches!(family, Family::Ipv4 | Family::Ipv6);
+    (lacks && named).then(|| {
+        format!("`{key}` in pool `{pool}` has no name: {names_reason}; give it one with `--hostname`")
+    })
+}
+
 /// The bare addresses, unless a format was asked for. Says who has none yet.
 pub(super) fn print(context: &Context, claims: &[ClaimOutput], chosen: bool) -> anyhow::Result<Exit> {
     let waiting: Vec<&ClaimOutput> = claims.iter().filter(|claim| claim.address.is_none()).collect();
@@ -96,6 +112,9 @@ pub(super) fn print(context: &Context, claims: &[ClaimOutput], chosen: bool) -> 
             continue;
         }
         say!("`{key}` waits in pool `{pool}`: ask again with the same key, or see `netstead get claims`");
+    }
+    for warning in claims.iter().filter_map(doubt_about_name) {
+        print_warning(&plain(&warning), None);
     }
     match (context.format, claims) {
         (None, _) => {

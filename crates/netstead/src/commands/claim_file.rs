@@ -120,7 +120,7 @@ fn json(line: &str, common: &ClaimInput) -> Result<ClaimFrom, String> {
     Ok(ClaimFrom { claim: merged(claim.claim, common), ..claim })
 }
 
-/// What a line says, and for the rest what was said for all of them.
+/// The values of a line, and for the rest those that were given for all lines.
 fn merged(own: ClaimInput, common: &ClaimInput) -> ClaimInput {
     let labels = match (own.labels, common.labels.clone()) {
         (Some(own), Some(common)) => Some(common.into_iter().chain(own).collect()),

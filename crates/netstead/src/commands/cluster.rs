@@ -73,7 +73,7 @@ impl NodeRow {
 
 impl Row for NodeRow {
     const COLUMNS: (&'static [&'static str], &'static [&'static str]) =
-        (&["NODE", "NAME", "ROLE", "URL", "STORE", "LAG", "ANSWERED"], &["VERSION", "SEEN", "AGE", "FORMAT"]);
+        (&["NAME", "ROLE", "URL", "STORE", "LAG", "ANSWERED"], &["NODE", "VERSION", "SEEN", "AGE", "FORMAT"]);
 
     fn cells(&self, look: Audience) -> Vec<String> {
         let Self { node, member } = self;
@@ -84,13 +84,13 @@ impl Row for NodeRow {
             (Some(age), Audience::People { .. }) => ago(age),
         };
         vec![
-            node.id.clone(),
             node.name.clone(),
             node.role.to_string(),
             of(&|member| member.url.clone()),
             node.address.clone(),
             node.lag.map(|lag| lag.to_string()).unwrap_or_default(),
             answered,
+            node.id.clone(),
             node.version.clone(),
             of(&|member| look.since(member.seen)),
             of(&|member| look.since(member.since)),
@@ -103,7 +103,7 @@ impl Row for NodeRow {
     }
 }
 
-/// What to know when too few answer for anything to be changed, or when who answers is not one of them any more.
+/// A warning when too few nodes answer for anything to be changed, or when the node that answers is not in the cluster any more.
 fn majority_lost(nodes: &[NodeOutput]) -> Option<String> {
     if nodes.iter().any(|node| node.role == NodeRole::Removed) {
         return Some("the node that was asked was removed from the cluster; ask another one".to_owned());
@@ -138,7 +138,7 @@ async fn status(context: &Context) -> anyhow::Result<()> {
     if matches!(context.format, None | Some(Format::Table | Format::Wide)) {
         match &cluster.leader {
             Some(leader) => say!("epoch {}, format {}", leader.epoch, cluster.format),
-            None => say!("nobody leads; format {}", cluster.format),
+            None => say!("no node leads; format {}", cluster.format),
         }
         if let Some(told) = majority_lost(&cluster.nodes) {
             say!("{told}");

@@ -8,7 +8,8 @@ use super::say;
 use crate::{
     cli::{Format, Global, admin::ConfigCheck},
     config::{Config, DnsConfig, FoundConfig, StoreConfig, layout},
-    failure::print_warning,
+    config_files,
+    failure::{AlreadyReported, print_error, print_warning},
     loaded_config::LoadedConfig,
     output,
     store_location::StoreLocation,
@@ -16,6 +17,19 @@ use crate::{
 
 pub(crate) fn check(global: &Global, args: &ConfigCheck) -> anyhow::Result<()> {
     let settings = LoadedConfig::read(args.file.as_deref().or(global.config.as_deref()))?;
+    let problems = if args.no_secrets { Vec::new() } else { config_files::problems(&settings.config) };
+    let (elsewhere, problems): (Vec<_>, Vec<_>) = problems.into_iter().partition(config_files::is_elsewhere);
+    for problem in &problems {
+        print_error(&problem.to_string(), problem.hint.as_deref());
+    }
+    for problem in &elsewhere {
+        let hint = "that is fine if the service has it; it is not checked here";
+        print_warning(&problem.to_string(), Some(hint));
+    }
+    if !problems.is_empty() {
+        say!("`--no-secrets` checks the file alone, for a machine that has none of its secrets");
+        return Err(AlreadyReported.into());
+    }
     match &settings.found {
         FoundConfig::File { path, .. } => say!("{} is fine", path.display()),
         FoundConfig::Nothing { looked } => {

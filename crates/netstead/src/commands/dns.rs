@@ -13,7 +13,7 @@ use crate::{
         Format,
         dns::{Apply, Export, Pause, Record, Resume, Scope},
     },
-    failure::{Exit, Failure},
+    failure::{Exit, Failure, print_warning},
     output::{self, plain},
 };
 
@@ -49,6 +49,9 @@ pub(crate) async fn record(context: &Context, args: &Record) -> anyhow::Result<(
             match context.format {
                 Some(format @ (Format::Json | Format::Yaml)) => output::document(&set, format)?,
                 _ => say!("{} {} is {}", set.name, set.kind, set.values.join(", ")),
+            }
+            for warning in &set.warnings {
+                print_warning(&plain(warning), None);
             }
         }
         Record::Delete(args) => {

@@ -8,7 +8,7 @@ use super::{Context, many, say};
 use crate::{
     cli::Format,
     failure::Exit,
-    output::{self, plain},
+    output::{self, plain, style},
 };
 
 pub(crate) async fn doctor(context: &Context) -> anyhow::Result<Exit> {
@@ -19,7 +19,7 @@ pub(crate) async fn doctor(context: &Context) -> anyhow::Result<Exit> {
 pub(super) fn show_findings(context: &Context, found: &DoctorOutput) -> anyhow::Result<Exit> {
     match context.format {
         Some(format @ (Format::Json | Format::Yaml)) => output::document(found, format)?,
-        _ => output::emit(&render_findings(&found.findings))?,
+        _ => style::emit(&render_findings(&found.findings))?,
     }
     let problems = found.findings.iter().filter(|finding| finding.state == FindingState::Problem).count();
     match problems {
@@ -29,7 +29,7 @@ pub(super) fn show_findings(context: &Context, found: &DoctorOutput) -> anyhow::
     Ok(if problems == 0 { Exit::Fine } else { Exit::Error })
 }
 
-/// What is wrong stands last, where eyes are.
+/// Problems come last, where eyes are.
 fn render_findings(findings: &[FindingOutput]) -> String {
     let wide = findings.iter().map(|finding| finding.about.chars().count()).max().unwrap_or_default();
     let mut text = String::new();
@@ -37,9 +37,12 @@ fn render_findings(findings: &[FindingOutput]) -> String {
     sorted.sort_by_key(|finding| &finding.state);
     for finding in sorted {
         let (state, about) = (plain(finding.state.as_str()), plain(&finding.about));
-        let _ = writeln!(text, "{state:<8} {about:<wide$}  {}", plain(&finding.text));
+        let line = format!("{state:<8} {about:<wide$}  {}", plain(&finding.text));
+        let indent = wide + 11;
+        let _ = writeln!(text, "{}", style::finding(&state, &style::fitted(&line, indent)));
         if let Some(hint) = &finding.hint {
-            let _ = writeln!(text, "{:<8} {:<wide$}  {}", "", "", plain(hint));
+            let line = format!("{:<indent$}{}", "", plain(hint));
+            let _ = writeln!(text, "{}", style::fitted(&line, indent));
         }
     }
     text
@@ -55,7 +58,8 @@ mod tests {
             FindingOutput::problem("dns.lan", "ns1 refuses these credentials", "correct the key"),
             FindingOutput::ok("store", "it takes changes"),
         ];
-        insta::assert_snapshot!(render_findings(&findings), @r"
+        let shown = anstream::adapter::strip_str(&render_findings(&findings)).to_string();
+        insta::assert_snapshot!(shown, @r"
         ok       store    it takes changes
         problem  dns.lan  ns1 refuses these credentials
                           correct the key

@@ -80,15 +80,13 @@ fn render_place(place: &ExplainPlace) -> String {
     for why in &place.why {
         let _ = writeln!(text, "  {}", plain(why));
     }
-    if let Some(claim) = &place.claim
-        && !claim.names.is_empty()
-    {
-        let _ = writeln!(
-            text,
-            "  its names are {} ({})",
-            plain(&claim.names.join(", ")),
-            plain(&claim.names_reason)
-        );
+    if let Some(claim) = &place.claim {
+        let reason = plain(&claim.names_reason);
+        let _ = match claim.names.as_slice() {
+            [] if claim.domain.is_none() => Ok(()),
+            [] => writeln!(text, "  it has no name: {reason}"),
+            names => writeln!(text, "  its names are {} ({reason})", plain(&names.join(", "))),
+        };
     }
     if !place.history.is_empty() {
         text += "  lately:\n";

@@ -1,23 +1,42 @@
 //! `netstead get …`
 
+use std::fmt::Write as _;
+
 use netstead_client::{
     AddressQuery, ClaimQuery, Paged, PlanQuery, PoolDriftQuery, PoolQuery, ProviderQuery, RecordQuery,
     ReservationQuery, SourceQuery, WorkloadQuery, ZoneQuery,
+    types::{ClaimOutput, PoolOutput, ProviderOutput, SourceOutput, WorkloadOutput},
 };
+use netstead_model::Ident;
+use netstead_plan::wrap;
 
 use super::{Context, address_drift, changes, events, token, watch};
 use crate::{
     cli::{
         Format,
-        get::{Addresses, Claims, Get, OfPool, OfProvider, Pools, Records, What},
+        get::{Addresses, Claims, Get, OfPool, OfProvider, OneOf, Pools, Records, What, Workloads},
     },
     failure::Failure,
-    output::{self, Row},
+    output::{self, Row, WIDTH, plain},
 };
+
+/// So many names are listed in an error.
+const MOST_NAMED: usize = 10;
 
 pub(crate) async fn get(context: &Context, args: &Get) -> anyhow::Result<()> {
     match &args.what {
+        What::Pools(Pools { name: Some(name), .. }) => {
+            refuse_watch(args.watch)?;
+            one(context, &one_pool(context, name.as_str()).await?)
+        }
         What::Pools(filter) => show(context, pools(filter), args.watch).await,
+        What::Claims(Claims { name: Some(name), .. }) => {
+            refuse_watch(args.watch)?;
+            match one_claim(context, name.as_str()).await?.as_slice() {
+                [claim] => one(context, claim),
+                claims => output::list(claims, context.format, context.now()),
+            }
+        }
         What::Claims(filter) => show(context, claims(filter), args.watch).await,
         What::Addresses(filter) => show(context, addresses(filter), args.watch).await,
         What::Reservations(filter) => show(context, reservations(filter), args.watch).await,
@@ -28,12 +47,17 @@ pub(crate) async fn get(context: &Context, args: &Get) -> anyhow::Result<()> {
             let query = ZoneQuery { provider: text(filter.provider.as_ref()), ..ZoneQuery::default() };
             show(context, query, args.watch).await
         }
-        What::Workloads(filter) => {
-            let query = WorkloadQuery { source: text(filter.source.as_ref()), ..WorkloadQuery::default() };
-            show(context, query, args.watch).await
+        What::Workloads(filter) => workloads(context, filter, args.watch).await,
+        What::Sources(OneOf { name: Some(name) }) => {
+            refuse_watch(args.watch)?;
+            one(context, &one_source(context, name).await?)
         }
-        What::Sources => show(context, SourceQuery::default(), args.watch).await,
-        What::Providers => show(context, ProviderQuery::default(), args.watch).await,
+        What::Sources(_) => show(context, SourceQuery::default(), args.watch).await,
+        What::Providers(OneOf { name: Some(name) }) => {
+            refuse_watch(args.watch)?;
+            one(context, &one_provider(context, name).await?)
+        }
+        What::Providers(_) => show(context, ProviderQuery::default(), args.watch).await,
         What::Plans => show(context, PlanQuery::default(), args.watch).await,
         What::Drift(filter) if filter.addresses => {
             output::list(&address_drift::read(context).await?, context.format, context.now())
@@ -42,6 +66,62 @@ pub(crate) async fn get(context: &Context, args: &Get) -> anyhow::Result<()> {
         What::Drift(filter) => drift(context, &filter.provider, args.watch).await,
         What::Tokens => token::list(context).await,
     }
+}
+
+fn refuse_watch(watched: bool) -> anyhow::Result<()> {
+    if !watched {
+        return Ok(());
+    }
+    Err(Failure::new("a single thing cannot be watched").hint("watch the list").into())
+}
+
+/// One thing: a row of a table, or an object.
+fn one<T: Row>(context: &Context, item: &T) -> anyhow::Result<()> {
+    output::one(item, context.format.unwrap_or(Format::Table), context.now())
+}
+
+pub(super) async fn one_pool(context: &Context, name: &str) -> anyhow::Result<PoolOutput> {
+    Ok(context.client.pool(name).await?.value)
+}
+
+/// The claim `POOL/KEY`, or all claims of a key.
+pub(super) async fn one_claim(context: &Context, name: &str) -> anyhow::Result<Vec<ClaimOutput>> {
+    // A key may have a `/` in it too: what is before the first is a pool, or it is not.
+    if let Some((pool, key)) = name.split_once('/')
+        && pool.parse::<Ident>().is_ok()
+        && let Some(claim) = context.client.look_up(pool, key).await?
+    {
+        return Ok(vec![claim]);
+    }
+    let query = ClaimQuery { key: Some(name.to_owned()), ..ClaimQuery::default() };
+    let claims = context.client.all(query).await?;
+    if claims.is_empty() {
+        let message = format!("there is no claim `{name}`");
+        let hint = "write POOL/KEY; `netstead get claims` lists all, and `netstead history` those that ended";
+        return Err(Failure::new(message).hint(hint).into());
+    }
+    Ok(claims)
+}
+
+pub(super) async fn one_source(context: &Context, name: &str) -> anyhow::Result<SourceOutput> {
+    only(context.client.all(SourceQuery::default()).await?, "source", name)
+}
+
+pub(super) async fn one_provider(context: &Context, name: &str) -> anyhow::Result<ProviderOutput> {
+    only(context.client.all(ProviderQuery::default()).await?, "provider", name)
+}
+
+/// The one of this name; an error lists the others.
+pub(super) fn only<T: Row>(items: Vec<T>, what: &str, name: &str) -> anyhow::Result<T> {
+    let names: Vec<String> = items.iter().take(MOST_NAMED).map(Row::name).collect();
+    items.into_iter().find(|item| item.name() == name).ok_or_else(|| {
+        let message = format!("there is no {what} `{name}`");
+        let hint = match names.as_slice() {
+            [] => format!("there is none yet; `netstead get {what}s` lists them"),
+            names => format!("there is {}", names.join(", ")),
+        };
+        Failure::new(message).hint(hint).into()
+    })
 }
 
 async fn show<Q>(context: &Context, query: Q, watched: bool) -> anyhow::Result<()>
@@ -54,7 +134,36 @@ where
     output::list(&context.client.all(query).await?, context.format, context.now())
 }
 
-/// What stands in the plans.
+/// Workloads; those with problems as a table of sentences, where people read it.
+async fn workloads(context: &Context, filter: &Workloads, watched: bool) -> anyhow::Result<()> {
+    let query = WorkloadQuery {
+        source: text(filter.source.as_ref()),
+        problems: filter.problems.then_some(true),
+        ..WorkloadQuery::default()
+    };
+    let table = matches!(context.format, None | Some(Format::Table | Format::Wide));
+    if !filter.problems || watched || !table {
+        return show(context, query, watched).await;
+    }
+    output::emit(&render_problems(&context.client.all(query).await?))
+}
+
+fn render_problems(workloads: &[WorkloadOutput]) -> String {
+    if workloads.is_empty() {
+        return "everything that asks for a name has it\n".to_owned();
+    }
+    let mut text = String::new();
+    for WorkloadOutput { source, id, name, problems, .. } in workloads {
+        let _ = writeln!(text, "{}", plain(&format!("{source}/{id}  {name}")));
+        for problem in problems {
+            let lines = wrap(&plain(&format!("{problem}.")), 4, WIDTH).join("\n");
+            let _ = writeln!(text, "  - {}", lines.trim_start());
+        }
+    }
+    text
+}
+
+/// Drift as the plans have it.
 async fn drift(context: &Context, filter: &OfProvider, watched: bool) -> anyhow::Result<()> {
     if watched {
         return Err(Failure::new("drift cannot be watched")

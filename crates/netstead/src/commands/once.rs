@@ -173,7 +173,7 @@ impl Outcome {
                     output::list(&self.changes, format, context.now())?;
                 }
                 if !self.plans.is_empty() {
-                    output::emit(&render_plans(&self.plans))?;
+                    output::style::emit(&render_plans(&self.plans))?;
                 }
             }
         }

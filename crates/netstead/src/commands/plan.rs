@@ -1,6 +1,6 @@
 //! `netstead plan`
 
-use std::{fmt::Write as _, path::Path};
+use std::{fmt::Write as _, io::IsTerminal as _, path::Path};
 
 use anyhow::Context as _;
 use netstead_client::{
@@ -15,7 +15,7 @@ use super::{Context, say};
 use crate::{
     cli::{Format, Global, dns::Plan},
     failure::{AlreadyReported, Exit, Failure, print_error},
-    output::{self, plain},
+    output::{self, plain, style},
 };
 
 pub(crate) async fn plan(context: &Context, global: &Global, args: &Plan) -> anyhow::Result<Exit> {
@@ -28,9 +28,15 @@ pub(crate) async fn plan(context: &Context, global: &Global, args: &Plan) -> any
         (Some(file), None) => what_if(context, file, args).await,
         (None, Some(file)) => save(context, file, args.provider.as_ref()).await,
         (None, None) => {
+            // A person at a terminal is shown all that there is to agree to.
+            let full = args.all || (context.format.is_none() && std::io::stdout().is_terminal());
             let plans = match &args.provider {
+                Some(provider) if full => vec![context.client.full_plan(provider.as_str()).await?],
                 Some(provider) => vec![context.client.plan(provider.as_str()).await?],
-                None => context.client.all(PlanQuery::default()).await?,
+                None => {
+                    let query = PlanQuery { all: full.then_some(true), ..PlanQuery::default() };
+                    context.client.all(query).await?
+                }
             };
             show(context, &plans)?;
             Ok(verdict(&plans))
@@ -38,7 +44,7 @@ pub(crate) async fn plan(context: &Context, global: &Global, args: &Plan) -> any
     }
 }
 
-/// What a file would change, as the running server sees it.
+/// Shows what a file would change, as the running server sees it.
 async fn what_if(context: &Context, file: &Path, args: &Plan) -> anyhow::Result<Exit> {
     let config = files::read_named_text(file, files::MOST_OF_CONFIG)
         .with_context(|| format!("cannot read {}", file.display()))?;
@@ -102,7 +108,7 @@ fn show(context: &Context, plans: &[PlanOutput]) -> anyhow::Result<()> {
     match context.format {
         Some(format @ (Format::Json | Format::Yaml)) => output::document(&plans, format),
         Some(format) => output::list(plans, Some(format), context.now()),
-        None => output::emit(&render_plans(plans)),
+        None => style::emit_paged(&render_plans(plans)),
     }
 }
 
@@ -110,7 +116,9 @@ pub(super) fn render_plans(plans: &[PlanOutput]) -> String {
     let mut text = String::new();
     for plan in plans {
         for line in plan.text.lines() {
-            let _ = writeln!(text, "{}", plain(line));
+            let line = plain(line);
+            let line = if line.starts_with(' ') { line } else { style::fitted(&line, 0) };
+            let _ = writeln!(text, "{}", style::plan_line(&line));
         }
     }
     if plans.is_empty() {

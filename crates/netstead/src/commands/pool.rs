@@ -196,7 +196,7 @@ fn texts(ranges: &[Given<Range>]) -> Vec<String> {
     ranges.iter().filter_map(|given| given.0.as_ref()).map(ToString::to_string).collect()
 }
 
-/// What was given takes the place of what was there, also if it is nothing.
+/// Replaces a value if one was given, also by nothing.
 fn set<T, U>(place: &mut Option<U>, given: Option<&Given<T>>, shown: impl Fn(&T) -> U) {
     if let Some(Given(value)) = given {
         *place = value.as_ref().map(shown);

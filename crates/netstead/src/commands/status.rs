@@ -13,7 +13,7 @@ use super::{Context, say};
 use crate::{
     cli::{Format, Status},
     failure::{Exit, without_stale_hint},
-    output::{self, Printer, WIDTH, plain},
+    output::{self, Printer, WIDTH, plain, style},
 };
 
 /// A server that does not answer fresh reads says that it is so.
@@ -47,7 +47,7 @@ pub(crate) async fn status(context: &Context, args: &Status) -> anyhow::Result<E
         }
         format => {
             let printer = Printer::new(format.unwrap_or(Format::Table), context.now());
-            output::emit(&screen(&context.client, &status, age, printer))?;
+            style::emit(&screen(&context.client, &status, age, printer))?;
         }
     }
     Ok(match args.check {
@@ -119,22 +119,34 @@ fn screen(client: &Client, status: &StatusOutput, age: Option<Span>, mut printer
         .chain(stale)
         .chain(status.cluster.as_ref().and_then(node).map(|node| ("Node", node)));
     for (name, value) in lines {
-        let _ = writeln!(text, "{name:<10}{}", plain(&value));
+        let line = format!("{name:<10}{}", plain(&value));
+        let _ = writeln!(text, "{}", style::fitted(&line, 10));
     }
     text.push('\n');
     if status.pools.is_empty() {
         text += "No pools yet. Make one: netstead pool create lan --range 10.0.3.50-10.0.3.200\n";
     } else {
-        text += &printer.table(&status.pools);
+        text += &table_of("Pools", &printer.table(&status.pools));
     }
     for part in names(status, &mut printer) {
         text.push('\n');
         text += &part;
     }
     text += &sentences("Warnings of the configuration", &status.warnings);
+    text += &sentences("Without a name", &Vec::from_iter(lacking_names(status.problems)));
     text += &sentences("Waiting", &status.waiting);
     text += &sentences("To do", &status.todo);
     text
+}
+
+/// Workloads that ask for a name and do not get it.
+fn lacking_names(count: u64) -> Option<String> {
+    let list = "`netstead get workloads --problems` says which, and why.";
+    match count {
+        0 => None,
+        1 => Some(format!("1 workload asks for a name that it does not get. {list}")),
+        _ => Some(format!("{count} workloads ask for a name that they do not get. {list}")),
+    }
 }
 
 /// A list with a title; nothing if it is empty.
@@ -142,7 +154,7 @@ fn sentences(title: &str, sentences: &[String]) -> String {
     if sentences.is_empty() {
         return String::new();
     }
-    let mut text = format!("\n{title}:\n");
+    let mut text = format!("\n{}\n", style::title(&format!("{title}:")));
     for sentence in sentences {
         let lines = wrap(&plain(sentence), 4, WIDTH);
         let _ = writeln!(text, "  - {}", lines.join("\n").trim_start());
@@ -150,7 +162,12 @@ fn sentences(title: &str, sentences: &[String]) -> String {
     text
 }
 
-/// What the node does that was asked; nothing is said of one that is alone.
+/// A table below its title.
+fn table_of(title: &str, table: &str) -> String {
+    format!("{}\n{}", style::title(&format!("{title}:")), style::states(table))
+}
+
+/// The role of the node that was asked; none for one that is alone.
 fn node(cluster: &ClusterOutput) -> Option<String> {
     let leader = match (&cluster.role, &cluster.leader) {
         (ServerRole::Leading, _) => "leads".to_owned(),
@@ -158,7 +175,7 @@ fn node(cluster: &ClusterOutput) -> Option<String> {
             let name = leader.name.as_deref().unwrap_or(&leader.node);
             format!("follows {name} at {}", leader.url)
         }
-        (_, None) => "follows; nobody leads".to_owned(),
+        (_, None) => "follows; no node leads".to_owned(),
     };
     let alone = cluster.role == ServerRole::Leading && cluster.members.len() <= 1;
     let members: Vec<_> = cluster.members.iter().map(|member| member.name.as_str()).collect();
@@ -177,10 +194,12 @@ fn nameserver(status: &StatusOutput) -> String {
 fn names(status: &StatusOutput, printer: &mut Printer) -> Vec<String> {
     let mut parts = Vec::new();
     if !status.sources.is_empty() {
-        parts.push(printer.fresh().table(&status.sources));
+        parts.push(table_of("Sources", &printer.fresh().table(&status.sources)));
     }
     if !status.providers.is_empty() {
-        parts.push(printer.fresh().table(&status.providers));
+        let systems = status.providers.iter().any(|one| one.ipam);
+        let title = if systems { "DNS servers and IPAM systems" } else { "DNS servers" };
+        parts.push(table_of(title, &printer.fresh().table(&status.providers)));
     }
     let limited = status.providers.iter().filter_map(|one| Some((&one.name, one.budget.as_ref()?)));
     let budgets: Vec<String> =

@@ -31,7 +31,7 @@ use crate::{
     store_location::{StoreLocation, with_server_hint},
 };
 
-/// What is done without a server: everything with `--local`, and a restore always. `None` if a server is to do it.
+/// Runs a command without a server: everything with `--local`, and a restore always. `None` if a server is to do it.
 pub(crate) async fn directly(global: &Global, command: &Store) -> Option<anyhow::Result<Exit>> {
     match command {
         Store::Restore(args) => Some(restore(global, args).await.map(|()| Exit::Fine)),
@@ -46,7 +46,7 @@ pub(crate) async fn directly(global: &Global, command: &Store) -> Option<anyhow:
     }
 }
 
-/// What the server does.
+/// Runs a command by the server.
 pub(crate) async fn store(context: &Context, command: &Store) -> anyhow::Result<Exit> {
     match command {
         Store::Backup(args) => backup_remote(context, args).await.map(|()| Exit::Fine),
@@ -190,7 +190,7 @@ async fn check_local(global: &Global, args: &Check) -> anyhow::Result<Exit> {
     checked(&output, global.output)
 }
 
-/// What is wrong with a store, after what can be mended was if that is wanted.
+/// Checks a store, after the repair if that is wanted.
 async fn check_and_repair(
     store: &dyn netstead_store::Store,
     repair: bool,

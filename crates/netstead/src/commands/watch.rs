@@ -18,7 +18,7 @@ use crate::{
 /// Changes that come together are shown together.
 const QUIET: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(1);
-/// What no event tells of, such as a DNS server, is looked at this often.
+/// How often things without events, such as a DNS server, are looked at.
 pub(super) const LOOK: Duration = Duration::from_secs(2);
 
 /// Says when something happened, from a known moment on.

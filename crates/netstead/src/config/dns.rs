@@ -34,7 +34,7 @@ pub(crate) struct DnsConfig {
 }
 
 impl DnsConfig {
-    /// What there is without any configuration: the nameserver of this installation holds every name.
+    /// The provider without any configuration: the nameserver of this installation holds every name.
     pub(crate) fn builtin() -> Option<Self> {
         let name = Ident::from_static("builtin");
         let server = KindTable::empty(kinds().find("builtin")?)?;

@@ -99,7 +99,7 @@ fn read(dir: &Path, text: &str) -> Option<Config> {
     config::read(Some((&dir.join("netstead.toml"), text)), [], &[]).ok()
 }
 
-/// What can be read and means something else, some of each line.
+/// Files that can be read and mean something else, some of each line.
 fn meaningful(dir: &Path, text: &str) -> Vec<(String, Config)> {
     let mut known = BTreeSet::from([format!("{:?}", read(dir, text).unwrap())]);
     let mut chosen: Vec<(usize, String, Config)> = Vec::new();
@@ -144,7 +144,7 @@ async fn start(parts: &Parts, config: &Config) -> Engine {
     Engine::start(Arc::clone(&parts.store), SystemClock::shared(), setup, Options::default()).await.unwrap()
 }
 
-/// What the plans that were carried out took away.
+/// Records that the applied plans removed.
 async fn removed(engine: &Engine) -> Vec<String> {
     let mut removed = Vec::new();
     for provider in ["lan", "builtin"] {

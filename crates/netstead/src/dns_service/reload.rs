@@ -46,15 +46,15 @@ impl RefusedConfig {
     }
 }
 
-/// What a running server goes by, and where it came from.
+/// The configuration of a running server, and where it came from.
 #[derive(Debug)]
 pub(crate) struct Reload {
     hangup: Signal,
     /// As `--config` named it.
     named: Option<PathBuf>,
-    /// What the file held when it was last looked at, right or wrong.
+    /// The file as it was last read, right or wrong.
     seen: FoundConfig,
-    /// What is in force.
+    /// The configuration in force.
     config: Config,
     refused: RefusedConfig,
 }

@@ -43,7 +43,7 @@ const LOAD_BALANCER_PATIENCE: Duration = Duration::from_secs(5);
 /// Sources by name, with what they were built from.
 type Built = BTreeMap<Ident, (Digest, Arc<dyn Source>)>;
 
-/// What stays the same whatever the configuration.
+/// Parts that stay the same under any configuration.
 #[derive(Debug)]
 pub(super) struct Parts {
     pub(super) store: Arc<dyn Store>,

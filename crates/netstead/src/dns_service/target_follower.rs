@@ -43,7 +43,7 @@ pub(super) struct TargetFollower {
     moved: watch::Sender<u64>,
 }
 
-/// Who has the target.
+/// The owner of a target.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum TargetOwner {
     Provider(Ident),
@@ -112,7 +112,7 @@ impl TargetFollower {
         self.lock().get(&whose).map(|followed| followed.target.addresses()).unwrap_or_default()
     }
 
-    /// What is no longer configured so is no longer followed.
+    /// Stops following what is no longer configured.
     pub(super) fn retain(&self, wanted: impl Fn(&TargetOwner) -> bool) {
         self.lock().retain(|whose, _| wanted(whose));
     }

@@ -15,7 +15,7 @@ const NOERROR: u8 = 0;
 /// Pointers in a name that lead to each other would never end.
 const MOST_LABELS: usize = 128;
 
-/// What matters of a SOA here.
+/// The part of a SOA that matters here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Soa {
     /// The name of the primary, in lower case.
@@ -55,7 +55,7 @@ async fn once(server: SocketAddr, zone: &Name) -> std::io::Result<Option<Soa>> {
     loop {
         let length = socket.recv(&mut buffer).await?;
         let answer = buffer.get(..length).unwrap_or_default();
-        // Somebody else's answer is no answer.
+        // An answer to another question is no answer.
         if answer.starts_with(&id) {
             return Ok(read(answer));
         }

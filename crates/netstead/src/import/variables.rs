@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::bail;
 
-/// What every name begins with.
+/// The beginning of every name.
 const PREFIX: &str = "DNSWEAVER_";
 /// Names that end like this hold what must not be printed.
 const SECRET: [&str; 9] = [

@@ -19,7 +19,7 @@ use crate::{
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a service wants to be sent.
+/// The format that a service expects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shape {
     /// An object with all there is to know.

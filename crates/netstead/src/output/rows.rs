@@ -13,23 +13,28 @@ use netstead_model::readable_count;
 pub(crate) use self::dns::budget;
 use super::{Audience, Row};
 
+/// Longer ranges, which are those of IPv6, are cut in narrow tables.
+const LONGEST_RANGE: usize = 24;
+
 impl Row for PoolOutput {
     const COLUMNS: (&'static [&'static str], &'static [&'static str]) = (
-        &["NAME", "FAMILY", "RANGES", "SIZE", "HELD", "FREE", "USED", "AGE"],
+        &["NAME", "FAMILY", "RANGES", "SIZE", "HELD", "RESTING", "FREE", "USED"],
         &[
-            "VRF", "NETWORK", "GATEWAY", "DOMAIN", "RESTING", "RESERVED", "OBSERVED", "WAITING", "ORDER",
+            "AGE", "VRF", "NETWORK", "GATEWAY", "DOMAIN", "RESERVED", "OBSERVED", "WAITING", "ORDER",
             "ORIGIN", "LABELS",
         ],
     );
 
     fn cells(&self, look: Audience) -> Vec<String> {
-        let ranges = if self.ranges.is_empty() { text(self.network.as_ref()) } else { self.ranges.join(" ") };
+        let network = self.network.iter().filter(|_| self.ranges.is_empty());
+        let extent: Vec<&str> = self.ranges.iter().chain(network).map(String::as_str).collect();
         vec![
             self.name.clone(),
             self.family.to_string(),
-            ranges,
+            ranges(&extent, look),
             count(&self.usage.size, look),
             count(&self.usage.held, look),
+            count(&self.usage.resting, look),
             count(&self.usage.free, look),
             used(&self.usage, look),
             look.since(self.created),
@@ -37,7 +42,6 @@ impl Row for PoolOutput {
             text(self.network.as_ref()),
             text(self.gateway.as_ref()),
             text(self.domain.as_ref()),
-            count(&self.usage.resting, look),
             count(&self.usage.reserved, look),
             count(&self.usage.observed, look),
             self.usage.waiting.to_string(),
@@ -201,6 +205,18 @@ impl Row for TokenOutput {
     }
 }
 
+/// Ranges in a cell: all of them in a wide table, else the first, and how many more there are.
+fn ranges(extent: &[&str], look: Audience) -> String {
+    let (Audience::People { wide: false, .. }, [first, more @ ..]) = (look, extent) else {
+        return extent.join(" ");
+    };
+    let mut shown: String = (*first).to_owned();
+    if shown.chars().count() > LONGEST_RANGE {
+        shown = shown.chars().take(LONGEST_RANGE - 1).chain(['…']).collect();
+    }
+    if more.is_empty() { shown } else { format!("{shown} +{}", more.len()) }
+}
+
 fn text(value: Option<&String>) -> String {
     value.cloned().unwrap_or_default()
 }
@@ -253,7 +269,7 @@ mod tests {
                 used_permyriad,
                 ..Usage::default()
             };
-            used(&usage, Audience::People { now: jiff::Timestamp::UNIX_EPOCH })
+            used(&usage, Audience::People { now: jiff::Timestamp::UNIX_EPOCH, wide: false })
         };
         assert_eq!(shown(151, 145, 397), "4%");
         assert_eq!(shown(1 << 24, (1 << 24) - 1, 1), "<0.01%");

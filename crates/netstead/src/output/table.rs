@@ -6,6 +6,9 @@ use jiff::Timestamp;
 use super::{Audience, Row};
 use crate::cli::Format;
 
+/// Between two columns. Tables of usual things fit 80 columns with it.
+const GAP: u16 = 2;
+
 /// Prints tables whose columns stay where they were when more rows come later.
 #[derive(Debug)]
 pub(crate) struct Printer {
@@ -16,7 +19,8 @@ pub(crate) struct Printer {
 
 impl Printer {
     pub(crate) fn new(format: Format, now: Timestamp) -> Self {
-        Self { wide: format == Format::Wide, look: Audience::People { now }, widths: Vec::new() }
+        let wide = format == Format::Wide;
+        Self { wide, look: Audience::People { now, wide }, widths: Vec::new() }
     }
 
     /// One like it whose columns are where they must be.
@@ -26,27 +30,27 @@ impl Printer {
 
     /// A table with its head, or a sentence if it would be empty.
     pub(crate) fn table<T: Row>(&mut self, items: &[T]) -> String {
-        let head = self.head::<T>();
         let rows = items.iter().flat_map(|item| self.rows(item)).collect();
-        self.render(Some(head), rows)
+        self.render(self.head::<T>(), true, rows)
     }
 
     /// The same with a word in front of each row: what became of it.
     pub(crate) fn changes<T: Row>(&mut self, items: &[(&'static str, &T)], with_head: bool) -> String {
-        let head = with_head.then(|| [vec!["CHANGE".to_owned()], self.head::<T>()].concat());
+        // As wide as the widest word that may come.
+        let head = [vec!["CHANGE ".to_owned()], self.head::<T>()].concat();
         let rows =
             items.iter().map(|(what, item)| [vec![(*what).to_owned()], self.cells(*item)].concat()).collect();
-        self.render(head, rows)
+        self.render(head, with_head, rows)
     }
 
     /// Rows under a head that is printed already.
     pub(crate) fn more<T: Row>(&mut self, items: &[T]) -> String {
         let rows = items.iter().flat_map(|item| self.rows(item)).collect();
-        self.render(None, rows)
+        self.render(self.head::<T>(), false, rows)
     }
 
     pub(crate) fn at(&mut self, now: Timestamp) {
-        self.look = Audience::People { now };
+        self.look = Audience::People { now, wide: self.wide };
     }
 
     fn head<T: Row>(&self) -> Vec<String> {
@@ -71,24 +75,35 @@ impl Printer {
         cells.into_iter().map(|cell| if cell.is_empty() { "-".to_owned() } else { plain(&cell) }).collect()
     }
 
-    fn render(&mut self, head: Option<Vec<String>>, rows: Vec<Vec<String>>) -> String {
+    /// Rows, below their head if that is asked for, or if a column is wider now than it was.
+    fn render(&mut self, head: Vec<String>, with_head: bool, rows: Vec<Vec<String>>) -> String {
+        let needed = |place: usize, rows: &[Vec<String>]| {
+            let cells = rows.iter().filter_map(|row| row.get(place));
+            let widest = cells.map(|cell| cell.chars().count()).max().unwrap_or_default();
+            u16::try_from(widest).unwrap_or(u16::MAX).saturating_add(GAP)
+        };
+        let before = std::mem::take(&mut self.widths);
+        let grew = |place: usize| before.get(place).is_some_and(|width| *width < needed(place, &rows));
+        let again = (0..head.len()).any(grew);
+        let shown: Vec<Vec<String>> =
+            std::iter::once(head).filter(|_| with_head || again).chain(rows).collect();
         let mut table = Table::new();
         table.load_style(presets::NOTHING);
-        if let Some(head) = head {
-            table.add_row(head);
+        for (place, width) in (0..).zip(before.iter().copied().chain(std::iter::repeat(0))) {
+            if shown.first().is_none_or(|row| place >= row.len()) {
+                break;
+            }
+            self.widths.push(needed(place, &shown).max(width));
         }
-        for row in rows {
+        for row in shown {
             table.add_row(row);
         }
         for (place, column) in table.column_iter_mut().enumerate() {
-            column.set_padding((0, 3));
+            column.set_padding((0, GAP));
             if let Some(width) = self.widths.get(place) {
                 column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(*width)));
             }
         }
-        let widths = table.column_max_content_widths().into_iter().map(|width| width.saturating_add(3));
-        let before = std::mem::take(&mut self.widths).into_iter().chain(std::iter::repeat(0));
-        self.widths = widths.zip(before).map(|(now, before)| now.max(before)).collect();
         let mut text: String = table.lines().map(|line| line.trim_end().to_owned() + "\n").collect();
         if text.trim().is_empty() {
             text.clear();

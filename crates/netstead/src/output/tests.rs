@@ -76,7 +76,7 @@ fn claims_in_every_format() {
 #[test]
 fn an_empty_table_is_its_head() {
     let empty: [EventOutput; 0] = [];
-    assert_snapshot!(Printer::new(Format::Table, now()).table(&empty), @"SEQ   AT   WHAT   POOL   KEY   ADDRESS   BY");
+    assert_snapshot!(Printer::new(Format::Table, now()).table(&empty), @"SEQ  AT  WHAT  POOL  KEY  ADDRESS  BY");
 }
 
 #[test]
@@ -111,14 +111,17 @@ fn scopes_stand_below_their_source() {
         ],
     }))
     .unwrap();
-    let rows: Vec<String> =
-        source.parts(Audience::People { now: now() }).iter().map(|cells| cells.join(" | ")).collect();
+    let rows: Vec<String> = source
+        .parts(Audience::People { now: now(), wide: false })
+        .iter()
+        .map(|cells| cells.join(" | "))
+        .collect();
     assert_eq!(
         rows,
         [
             "k8s/nodes |  | retired | 0s | 0 | 6 of 6 vanished at once | ",
             "k8s/pods |  | complete | 0s | 2 | 1 absent | ",
-            "k8s/services |  | failed | 60s | 1 | nothing of it goes | forbidden",
+            "k8s/services |  | failed | 60s | 1 | nothing is removed | forbidden",
         ]
     );
 }

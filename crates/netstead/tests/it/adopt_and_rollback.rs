@@ -61,7 +61,7 @@ impl Scene {
         });
     }
 
-    /// Somebody else's record.
+    /// Adds a foreign record.
     fn put(&self, name: &str, kind: &str, content: &str) {
         let columns = "domain_id, name, type, content, ttl";
         let statement = format!(

@@ -1,4 +1,4 @@
-//! Three servers on one etcd: any of them serves, one leads, and what happens to it is noticed by nobody for long.
+//! Three servers on one etcd: any of them serves, one leads, and clients hardly notice when it fails.
 
 mod branch_office;
 mod etcd_down;

@@ -126,3 +126,30 @@ fn variables_are_settings_too() {
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("NETSTEAD_POL_LAN_NETWORK"), "{output:?}");
 }
+
+#[test]
+fn a_check_opens_the_secrets_that_the_file_names_unless_told_not_to() {
+    let sandbox = Sandbox::empty();
+    let missing = "[dns.ns1]\ntype = \"powerdns\"\nurl = \"http://127.0.0.1:9\"\ndomains = [\"home.test\"]\n\
+                   api_key = { file = \"no-key\" }\n";
+    write(&sandbox, missing);
+    let said = sandbox.fails("config check");
+    assert!(said.err.contains("netstead.toml:5:11: dns.ns1.api_key: cannot read no-key"), "{}", said.err);
+    assert!(sandbox.does("config check --no-secrets").contains("ns1: powerdns"));
+
+    let key = "[dns.ns2]\ntype = \"rfc2136\"\nservers = [\"127.0.0.1:9\"]\ndomains = [\"home.test\"]\n\
+               tsig_name = \"key.\"\ntsig_secret = \"no base64!\"\n";
+    write(&sandbox, key);
+    let said = sandbox.fails("config check");
+    assert!(said.err.contains("dns.ns2.tsig") && !said.err.contains("no base64!"), "{}", said.err);
+
+    write(
+        &sandbox,
+        "[notify]\nurl = { env = \"NO_SUCH_VARIABLE\" }\n[api]\ntls_cert = \"no.pem\"\ntls_key = \"no.key\"\n",
+    );
+    let said = sandbox.fails("config check");
+    for wrong in ["notify.url: the variable NO_SUCH_VARIABLE is not set", "api.tls_cert: cannot read no.pem"]
+    {
+        assert!(said.err.contains(wrong), "{}", said.err);
+    }
+}

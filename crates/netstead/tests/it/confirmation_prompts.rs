@@ -1,4 +1,4 @@
-//! What a person at a terminal is asked, and types.
+//! Questions to a person at a terminal, and the answers.
 
 use std::{
     fs::File,
@@ -16,7 +16,7 @@ use crate::{
     sandbox::{SOON, Sandbox},
 };
 
-/// What stood on the screen, and how the command ended.
+/// The screen, and how the command ended.
 struct Typed {
     screen: String,
     code: i32,
@@ -29,7 +29,7 @@ fn type_at(sandbox: &Sandbox, line: &str, answer: &str) -> Typed {
     let mut command = sandbox.command();
     command.args(line.split_whitespace()).stdin(far()).stdout(far()).stderr(far());
     let mut child = command.spawn().unwrap();
-    // The screen ends when nobody can write to it any more.
+    // The screen ends when no process can write to it any more.
     drop(command);
     drop(terminal.slave);
     let mut near = File::from(terminal.master);
@@ -76,7 +76,7 @@ fn nothing_is_done_unless_a_person_types_yes() {
         assert_eq!(resolve::a(sandbox.dns(), "www.home.test").values, ["10.0.3.9"], "{answer:?}");
     }
     assert!(!sandbox.does("get providers").contains("paused"));
-    // Nobody is at the terminal: nobody can agree.
+    // There is no terminal, so no person can agree.
     let alone = sandbox.fails("clean --provider builtin");
     assert!(alone.err.contains("this needs a person to agree") && alone.err.contains("--yes"), "{alone:?}");
 }

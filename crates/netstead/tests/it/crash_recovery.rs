@@ -18,7 +18,7 @@ const KILLS: usize = 30;
 const CLIENTS: usize = 16;
 const KEYS: usize = 12;
 
-/// What is known of one key.
+/// The state of one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum KeyState {
     Held {
@@ -32,7 +32,7 @@ enum KeyState {
 
 type Book = Arc<Mutex<HashMap<String, KeyState>>>;
 
-/// Claims and releases keys that nobody else touches, until the server no longer answers.
+/// Claims and releases keys that no other client touches, until the server no longer answers.
 async fn work(client: Client, book: Book, me: usize, round: usize) -> usize {
     let mut acknowledged = 0;
     for step in 0.. {

@@ -27,7 +27,7 @@ fn a_claim_has_its_name_at_once_and_a_release_takes_it_away() {
         sandbox.does("release lan web-1");
         let gone = resolve::until(&[], || resolve::a(dns, "web-1.home.test"));
         let pointer = resolve::until(&[], || resolve::ptr(dns, address));
-        // Outside of configured domains nothing is denied: somebody else may know the name.
+        // Outside of configured domains nothing is denied: another server may know the name.
         assert_eq!(resolve::a(dns, "web-1.home.test").code, REFUSED, "round {round}");
         took.push((forward + backward).max(gone + pointer));
     }
@@ -93,12 +93,12 @@ fn everything_about_names_can_be_listed() {
     sandbox.does("claim lan web-1");
     sandbox.does("apply");
     for (what, wanted) in [
-        ("records", "web-1.home.test          A      10.0.3.50          300   ok      builtin"),
-        ("zones", "web-1.home.test          builtin    1         0"),
-        ("sources", "ledger   ledger   complete"),
-        ("providers", "builtin   builtin   in sync   2"),
+        ("records", "web-1.home.test         A     10.0.3.50         300  ok     builtin"),
+        ("zones", "web-1.home.test         builtin   1        0"),
+        ("sources", "ledger  ledger  complete"),
+        ("providers", "builtin  builtin  in sync  2"),
         ("plans", "builtin"),
-        ("workloads", "ledger   web-1   claim   present   10.0.3.50   web-1.home.test"),
+        ("workloads", "ledger  web-1  claim  present  10.0.3.50  web-1.home.test"),
         ("drift", "PROVIDER"),
     ] {
         let said = sandbox.does(&format!("get {what}"));
@@ -206,7 +206,7 @@ fn what_was_done_to_a_name_can_be_looked_up() {
     watching.wait_for_line("~ A 10.0.3.10", SOON).unwrap();
 }
 
-/// What keeps names must not need the names it keeps: the only one who knows `ns1.home.test` is the server itself.
+/// The server must not need the names that it keeps: only the server itself knows `ns1.home.test`.
 #[test]
 fn the_names_it_keeps_are_not_needed_to_start() {
     let mut sandbox = Sandbox::empty();

@@ -1,4 +1,4 @@
-//! What is wrong, and what to do about it.
+//! Findings of `doctor`, and what to do about them.
 
 use netstead_testkit::{Bind, Etcd, TsigKey};
 

@@ -208,7 +208,7 @@ fn the_guide_works_as_typed() {
         let done = typed.env("PATH", path).output().unwrap();
         let (out, err) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
         assert!(done.status.success(), "{out}{err}");
-        for part in [r#""dnsName":"web.apps.example.com""#, "external-dns   complete", "because of k8s/"] {
+        for part in [r#""dnsName":"web.apps.example.com""#, "external-dns  complete", "because of k8s/"] {
             assert!(out.contains(part), "{part} is not in\n{out}{err}");
         }
         sandbox.stop();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::sandbox::{SOON, Sandbox};
 
 impl Sandbox {
-    /// What a command prints with `-o json`.
+    /// The output of a command with `-o json`.
     fn shows(&self, line: &str) -> Value {
         serde_json::from_str(&self.does(&format!("{line} -o json"))).unwrap()
     }
@@ -84,7 +84,7 @@ fn a_claim_is_what_the_flags_say() {
     let said = sandbox.fails("claim lan c --address 10.0.3.50");
     assert!(said.err.contains("hint: wait, or take it with `--force`"), "{}", said.err);
     assert_eq!(sandbox.does("claim lan c --address 10.0.3.50 --force"), "10.0.3.50\n");
-    // What is somebody else's is adopted only.
+    // A foreign address is only adopted.
     let said = sandbox.fails("claim lan a");
     assert!(said.err.contains("ann") && said.err.contains("--adopt"), "{}", said.err);
     assert_eq!(sandbox.shows("claim lan a --adopt --owner bob")["owner"], "bob");

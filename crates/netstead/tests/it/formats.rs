@@ -52,5 +52,5 @@ fn completions_and_man_pages_come_from_the_same_types() {
     sandbox.does("man pages");
     let page = |name: &str| std::fs::read_to_string(sandbox.path().join("pages").join(name)).unwrap();
     assert!(page("netstead.1").contains("netstead run"));
-    assert!(page("netstead-pool-create.1").contains("Examples"));
+    assert!(page("netstead-pool-create.1").contains(".SH EXAMPLES"));
 }

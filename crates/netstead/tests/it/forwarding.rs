@@ -11,7 +11,7 @@ use crate::{
 
 const GUIDE: &str = include_str!("../../../../docs/guide/docker.md");
 
-/// What the guide has a person write for a server, with this machine for the Docker host.
+/// The line of the guide for a server, with this machine for the Docker host.
 fn line(server: &str, dns: u16) -> String {
     let row = GUIDE.lines().find(|line| line.starts_with("| ") && line.contains(server)).unwrap();
     let code = row.rsplit('`').nth(1).unwrap();

@@ -67,7 +67,7 @@ fn the_image_runs_as_an_ordinary_user_and_answers_for_its_neighbour() {
     let neighbour = ["run", "-d", "--name", "neighbour", "--network", "lan", "--ip", "10.250.9.20"];
     docker.docker(&[&neighbour[..], &["--label", rule, "tiny:1"]].concat());
 
-    // A directory that Docker makes, so it is root's; and port 53, as nobody in particular.
+    // A directory that Docker makes, so it is root's; and port 53, as an ordinary user.
     let (socket, state) = (docker.socket(), docker.dir().join("state"));
     let socket = format!("{}:/var/run/docker.sock:ro", socket.display());
     let state = format!("{}:/var/lib/netstead", state.display());
@@ -104,7 +104,7 @@ fn the_image_runs_as_an_ordinary_user_and_answers_for_its_neighbour() {
     docker.docker(&["stop", "-t", "20", "netstead"]);
     assert_eq!(docker.docker(&["inspect", "-f", "{{.State.ExitCode}}", "netstead"]), "0", "{}", log());
 
-    // With a volume, no Docker to look at, and as somebody from the start.
+    // With a volume, no Docker to look at, and as a user from the start.
     let volume = ["-v", "data:/var/lib/netstead", "netstead:test"];
     docker.docker(
         &[&["run", "-d", "--name", "again", "--user", "1000", "--cap-drop", "ALL"], &volume[..]].concat(),

@@ -49,7 +49,7 @@ providers:
     config: { url: 'http://pdns:8081', api_key: '${PDNS_KEY}' }
 ";
 
-/// What stands in it besides comments and empty lines.
+/// The lines besides comments and empty ones.
 fn settings(text: &str) -> String {
     let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
     lines.collect::<Vec<_>>().join("\n")
@@ -62,7 +62,7 @@ fn an_env_file_of_dnsweavers_becomes_a_configuration_that_is_valid() {
     std::fs::write(&env, ENV).unwrap();
     sandbox.does(&format!("import dnsweaver --env-file {} --out {}", env.display(), out.display()));
     let text = std::fs::read_to_string(&out).unwrap();
-    let told = sandbox.does(&format!("config check {}", out.display()));
+    let told = sandbox.does(&format!("config check --no-secrets {}", out.display()));
     assert!(told.contains("powerdns at http://pdns:8081"), "{told}");
     assert!(!text.contains("hunter"), "a secret is never copied: {text}");
     let powerdns = settings(&text);
@@ -98,7 +98,7 @@ fn imported(variables: &str) -> String {
         "DNSWEAVER_INSTANCES=lan\nDNSWEAVER_LAN_DOMAINS=*.home.test\nDNSWEAVER_LAN_TARGET=10.0.3.9\n";
     std::fs::write(&env, format!("{shared}{variables}")).unwrap();
     sandbox.does(&format!("import dnsweaver --env-file {} --out {}", env.display(), out.display()));
-    sandbox.does(&format!("config check {}", out.display()));
+    sandbox.does(&format!("config check --no-secrets {}", out.display()));
     let text = std::fs::read_to_string(&out).unwrap();
     assert!(!text.contains("hunter"), "a secret is never copied: {text}");
     assert!(!text.contains("Not carried over"), "{text}");
@@ -201,7 +201,7 @@ DNSWEAVER_CONF_DOMAINS=*.conf.test
     std::fs::write(&env, text).unwrap();
     sandbox.does(&format!("import dnsweaver --env-file {} --out {}", env.display(), out.display()));
     let text = std::fs::read_to_string(&out).unwrap();
-    sandbox.does(&format!("config check {}", out.display()));
+    sandbox.does(&format!("config check --no-secrets {}", out.display()));
     assert!(!text.contains("hunter"), "a secret is never copied: {text}");
     let found = settings(&text);
     for part in [
@@ -293,7 +293,7 @@ DNSWEAVER_PLAIN_AUTO_HTTPS_RECORDS=false
     std::fs::write(&env, text).unwrap();
     sandbox.does(&format!("import dnsweaver --env-file {} --out {}", env.display(), out.display()));
     let text = std::fs::read_to_string(&out).unwrap();
-    let told = sandbox.does(&format!("config check {}", out.display()));
+    let told = sandbox.does(&format!("config check --no-secrets {}", out.display()));
     assert!(told.contains("technitium at http://ns1:5380"), "{told}");
     assert!(!text.contains("hunter") && !text.contains("left out"), "{text}");
     let settings = settings(&text);
@@ -412,7 +412,7 @@ ipv6_inherit = true"#;
         let (file, out) = (sandbox.path().join(name), sandbox.path().join("netstead.toml"));
         std::fs::write(&file, text).unwrap();
         sandbox.does(&format!("import pipam --file {} --out {}", file.display(), out.display()));
-        sandbox.does(&format!("config check {}", out.display()));
+        sandbox.does(&format!("config check --no-secrets {}", out.display()));
         let text = std::fs::read_to_string(&out).unwrap();
         assert_eq!(settings(&text), wanted, "{text}");
         let comment = "#   1 http://a:9000";
@@ -429,7 +429,7 @@ fn dnsweavers_settings_of_kubernetes_are_carried_over() {
                    DNSWEAVER_LAN_TARGET=10.0.3.9\nDNSWEAVER_LAN_DOMAINS=*.home.test\nDNSWEAVER_PLATFORM=kubernetes\n";
         std::fs::write(&env, format!("{lan}{more}")).unwrap();
         sandbox.does(&format!("import dnsweaver --env-file {} --out {}", env.display(), out.display()));
-        sandbox.does(&format!("config check {}", out.display()));
+        sandbox.does(&format!("config check --no-secrets {}", out.display()));
         let text = settings(&std::fs::read_to_string(&out).unwrap());
         let table = text.split("[source.kubernetes]\n").nth(1).unwrap_or_default().to_owned();
         table.split("\n[").next().unwrap_or_default().trim_end().to_owned()
@@ -532,7 +532,7 @@ DNSWEAVER_LAN_TARGET_PUBLIC_ENDPOINTS=https://api.ipify.org,ifconfig.me/ip
 ";
     std::fs::write(&env, text).unwrap();
     sandbox.does(&format!("import dnsweaver --env-file {} --out {}", env.display(), out.display()));
-    let told = sandbox.netstead(["config", "check", out.to_str().unwrap()]);
+    let told = sandbox.netstead(["config", "check", "--no-secrets", out.to_str().unwrap()]);
     let text = std::fs::read_to_string(&out).unwrap();
     assert!(!text.contains("Not carried over") && !told.err.contains("warning"), "{text}\n{}", told.err);
     let settings = settings(&text);

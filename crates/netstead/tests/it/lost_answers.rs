@@ -84,7 +84,7 @@ async fn message(socket: &mut TcpStream) -> Vec<u8> {
     }
 }
 
-/// What differs between two answers to the same question at different moments.
+/// Removes what differs between two answers to the same question at different moments.
 fn settled(mut answer: Value) -> Value {
     if let Some(fields) = answer.as_object_mut() {
         fields.remove("until");

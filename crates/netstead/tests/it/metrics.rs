@@ -9,7 +9,7 @@ use netstead_testkit::SecretiveBind;
 
 use crate::{resolve, sandbox::Sandbox};
 
-/// What `/metrics` says.
+/// The text of `/metrics`.
 pub(crate) fn metrics(sandbox: &Sandbox) -> String {
     let place = sandbox.url().trim_start_matches("http://").to_owned();
     let mut stream = TcpStream::connect(&place).unwrap();
@@ -49,7 +49,7 @@ fn changes_and_passes_are_counted_and_no_label_is_a_host() {
     }
     value(&text, "netstead_source_complete_age_seconds{source=\"ledger\"}");
     assert!(!text.contains("web-1"), "{text}");
-    // What never happened is 0 and not missing, or nobody could be told when it does.
+    // A count of something that never happened is 0 and not missing, or no alert could be made for it.
     value(&text, "netstead_late_writes_total{provider=\"builtin\"}");
     // The commands above knocked at no door that was closed to them.
     assert!(!text.contains("status=\"401\""), "{text}");

@@ -34,7 +34,7 @@ fn names_of_a_hosts_file_appear_and_follow_it() {
         "10.0.7.9 printer.office.test\n10.0.7.2 nas.office.test files.office.test\n10.0.7.3 new.office.test\n",
     );
     resolve::until(&["10.0.7.3"], || resolve::a(dns, "new.office.test"));
-    assert!(sandbox.does("get sources").contains("office   hosts    complete"));
+    assert!(sandbox.does("get sources").contains("office  hosts   complete"));
 }
 
 #[test]

@@ -21,7 +21,7 @@ impl Stopwatch {
     }
 }
 
-/// What came back.
+/// The answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Answer {
     /// 0 fine, 3 no such name, 5 refused.

@@ -25,7 +25,7 @@ pub(crate) struct Sandbox {
     variables: Vec<(&'static str, String)>,
 }
 
-/// What a command left behind.
+/// The result of a command.
 #[derive(Debug)]
 pub(crate) struct CommandOutput {
     pub(crate) code: i32,

@@ -14,22 +14,22 @@ fn what_changes_is_shown_as_it_happens() {
     let mut claims = watch(&sandbox, &["get", "claims", "--watch"]);
     let mut events = watch(&sandbox, &["get", "events", "--watch", "--what", "claimed"]);
     let mut lines = watch(&sandbox, &["get", "pools", "--watch", "-o", "json"]);
-    claims.wait_for_line("listed   lan    before", SOON).unwrap();
+    claims.wait_for_line("listed   lan   before", SOON).unwrap();
     events.wait_for_line("before", SOON).unwrap();
     lines.wait_for_line(r#"{"change":"listed","object":{"name":"lan""#, SOON).unwrap();
 
     sandbox.does("claim lan after");
-    claims.wait_for_line("new      lan    after", SOON).unwrap();
+    claims.wait_for_line("new      lan   after", SOON).unwrap();
     events.wait_for_line("after", SOON).unwrap();
     lines.wait_for_line(r#"{"change":"changed""#, SOON).unwrap();
     sandbox.does("release lan after");
-    claims.wait_for_line("gone     lan    after", SOON).unwrap();
+    claims.wait_for_line("gone     lan   after", SOON).unwrap();
 
     // A restart of the server is bridged, and nothing is shown twice.
     sandbox.stop();
     sandbox.start(&[]);
     sandbox.does("claim lan later");
-    claims.wait_for_line("new      lan    later", SOON).unwrap();
+    claims.wait_for_line("new      lan   later", SOON).unwrap();
     events.wait_for_line("later", SOON).unwrap();
     let log = events.log();
     assert!(!log.contains("released"), "{log}");
@@ -47,7 +47,7 @@ fn events_of_addresses_and_of_names_are_shown_together() {
     events.wait_for_line("SUBJECT", SOON).unwrap();
     // Both are connected once they show what the ledger did.
     sandbox.does("claim lan first");
-    events.wait_for_line("ledger   claimed", SOON).unwrap();
+    events.wait_for_line("ledger  claimed", SOON).unwrap();
     lines.wait_for_line(r#""of":"ledger""#, SOON).unwrap();
     sandbox.does("claim lan second");
     events.wait_for_line("second.home.test  ", SOON).unwrap();

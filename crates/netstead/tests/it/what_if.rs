@@ -59,7 +59,7 @@ fn a_file_is_planned_without_being_in_force() {
         (0, "own: nothing to change\n", ""),
         "{renamed:?}"
     );
-    // The same without a word about it: another source, which nobody has looked at yet.
+    // The same without a note about it: another source, which was not polled yet.
     let other = with(&sandbox, &FILE.replace("[source.office]", "[source.desk]"));
     assert_eq!(other.code, 0, "{other:?}");
     for told in ["source.office is missing", "source.desk is new: it was not looked at"] {

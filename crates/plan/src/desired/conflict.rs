@@ -76,7 +76,7 @@ fn keep_while_refused(lost: &mut [Candidate<'_>]) {
     }
 }
 
-/// What an earlier version of a running workload asked for is replaced, not absent, when the newest version brings a
+/// A name that an earlier version of a running workload asked for is replaced, not absent, when the newest version brings a
 /// value of that type which the earlier one did not have.
 fn superseded<'a>(live: Vec<Candidate<'a>>, gone: &mut Vec<Candidate<'a>>) -> Vec<Candidate<'a>> {
     let replaced: Vec<bool> = live

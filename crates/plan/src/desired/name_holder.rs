@@ -13,7 +13,7 @@ use crate::{Cause, KeptReason, OwnedValue, Settings, inventory::GraceVerdict};
 #[derive(Debug, Clone)]
 pub(crate) struct BlockedClaim {
     pub(crate) name: Name,
-    /// What would be written.
+    /// Values that would be written.
     pub(crate) wanted: Vec<RecordData>,
     /// Values at the name instead.
     pub(crate) found: Vec<RecordData>,

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::{Input, NameDiff};
 use crate::{Cause, Digest};
 
-/// What the guards say about the guarded changes of one name.
+/// The verdict of the guards about the changes of one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// They happen, and so many count.

@@ -14,7 +14,7 @@ use crate::{
     marks::{Mark, is_mark_of, mark_name, render},
 };
 
-/// What happens at a name, and what waits for a person.
+/// Builds the step of a name, and the part that waits for a person.
 pub(super) fn build_step(
     name: &NameDiff<'_>,
     verdict: Verdict,
@@ -182,7 +182,7 @@ pub(super) fn mark_differs(name: &NameDiff<'_>, input: &Input<'_>, zones: &ZoneI
         && !mark_changes(name, &flow, input, zones).is_empty()
 }
 
-/// What becomes of the mark. It stands elsewhere while a delegation is ours, so there may be one to go and one to come.
+/// Changes of the mark. It is elsewhere while a delegation is ours, so one may be removed and one added.
 fn mark_changes(
     name: &NameDiff<'_>,
     flow: &[Part<'_>],
@@ -234,7 +234,7 @@ fn mark_changes(
     change.into_iter().chain(left).collect()
 }
 
-/// What a person reads about a part.
+/// The lines of a part, as a person reads them.
 fn lines(part: &Part<'_>) -> Vec<Line> {
     let kind = Some(part.set.kind);
     let mut lines = Vec::new();

@@ -43,7 +43,7 @@ pub(super) struct NameDiff<'a> {
 pub(super) struct SetDiff<'a> {
     pub(super) kind: RecordType,
     pub(super) before: Option<&'a RecordSet>,
-    /// What the set shall have; none leaves it as it is.
+    /// The time to live of the set; none leaves it as it is.
     pub(super) ttl: u32,
     pub(super) proxied: Option<bool>,
     pub(super) adds: Vec<&'a DesiredValue>,
@@ -65,7 +65,7 @@ impl SetDiff<'_> {
         self.before.is_some_and(|before| before.ttl != self.ttl || before.proxied != self.proxied)
     }
 
-    /// What is said about the set beside its values stays as it is.
+    /// Keeps the attributes of the set beside its values.
     pub(super) fn keep_as(&mut self, before: &RecordSet) {
         (self.ttl, self.proxied) = (before.ttl, before.proxied);
     }

@@ -25,7 +25,7 @@ pub(super) fn without_blocked(names: &mut [NameDiff<'_>], notes: &Notes) {
     }
 }
 
-/// What is parked at a name is parked at its address too: neither does the new PTR come nor the old one go.
+/// A change that is parked at a name is parked at its address too: the new PTR is not added and the old one stays.
 pub(super) fn without_parked(names: &mut [NameDiff<'_>], verdicts: &mut [Verdict], notes: &mut Notes) {
     let (mut unmade, mut unremoved) = (Addresses::new(), Addresses::new());
     for (name, verdict) in names.iter().zip(verdicts.iter()) {

@@ -8,9 +8,9 @@ use crate::{Now, SourceState};
 /// How long something may be missed before it is believed to be gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grace {
-    /// What is merely absent.
+    /// For workloads that are merely absent.
     pub absent: Span,
-    /// What was seen to end.
+    /// For workloads that were seen to end.
     pub ended: Span,
 }
 

@@ -64,7 +64,7 @@ impl Entry {
     }
 }
 
-/// What is known about a workload's being there.
+/// Whether a workload is there, as far as that is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Presence {

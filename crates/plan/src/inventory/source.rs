@@ -12,7 +12,7 @@ use crate::{Digest, Now, SourceRules};
 /// The form of the digests that this version makes: over the keys and values of a table as they are written.
 const DIGEST_FORM: u8 = 1;
 
-/// What the engine knows about a source beside its reports.
+/// Facts about a source beside its reports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceConfig {
     /// Over everything in the source's table.

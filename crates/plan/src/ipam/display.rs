@@ -11,19 +11,25 @@ const MOST: usize = 20;
 impl IpamPlan {
     /// The plan as it reads at this time.
     pub fn at(&self, now: Now) -> String {
-        ShownIpamPlan { plan: self, now: Some(now) }.to_string()
+        ShownIpamPlan { plan: self, now: Some(now), most: MOST }.to_string()
+    }
+
+    /// The same with every note.
+    pub fn in_full_at(&self, now: Now) -> String {
+        ShownIpamPlan { plan: self, now: Some(now), most: usize::MAX }.to_string()
     }
 }
 
 impl fmt::Display for IpamPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        ShownIpamPlan { plan: self, now: None }.fmt(f)
+        ShownIpamPlan { plan: self, now: None, most: MOST }.fmt(f)
     }
 }
 
 struct ShownIpamPlan<'a> {
     plan: &'a IpamPlan,
     now: Option<Now>,
+    most: usize,
 }
 
 impl fmt::Display for ShownIpamPlan<'_> {
@@ -40,19 +46,19 @@ impl fmt::Display for ShownIpamPlan<'_> {
                 }
             }
         }
-        for blocked in plan.blocked.iter().take(MOST) {
+        for blocked in plan.blocked.iter().take(self.most) {
             writeln!(f, "  ! {}  blocked: {}", subject(&blocked.key), blocked.why)?;
             if blocked.adopt.is_some() {
                 writeln!(f, "      take it over: netstead adopt --object {}", blocked.key)?;
             }
         }
-        more(f, plan.blocked.len())?;
-        for kept in plan.kept.iter().take(MOST) {
+        self.more(f, plan.blocked.len())?;
+        for kept in plan.kept.iter().take(self.most) {
             let why = self.now.map_or_else(|| kept.why.to_string(), |now| kept.why.at(now));
             writeln!(f, "  = {}  kept: {why}", subject(&kept.key))?;
         }
-        more(f, plan.kept.len())?;
-        for drift in plan.drift.iter().take(MOST) {
+        self.more(f, plan.kept.len())?;
+        for drift in plan.drift.iter().take(self.most) {
             let empty = || "(empty)".to_owned();
             let found = drift.found.as_ref().map_or_else(empty, ToString::to_string);
             let subject = subject(&drift.key);
@@ -64,12 +70,20 @@ impl fmt::Display for ShownIpamPlan<'_> {
                 _ => writeln!(f, "  ! {subject}  drift: others changed it")?,
             }
         }
-        more(f, plan.drift.len())?;
+        self.more(f, plan.drift.len())?;
         self.summary(f)
     }
 }
 
 impl ShownIpamPlan<'_> {
+    fn more(&self, f: &mut fmt::Formatter<'_>, all: usize) -> fmt::Result {
+        let more = all.saturating_sub(self.most);
+        if more == 0 {
+            return Ok(());
+        }
+        writeln!(f, "      and {more} more: `netstead plan {} --all` shows them", self.plan.provider)
+    }
+
     fn summary(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plan = self.plan;
         let lines = || plan.steps.iter().flat_map(|step| &step.lines);
@@ -95,8 +109,4 @@ impl ShownIpamPlan<'_> {
         }
         Ok(())
     }
-}
-
-fn more(f: &mut fmt::Formatter<'_>, count: usize) -> fmt::Result {
-    if count > MOST { writeln!(f, "  … and {} more", count - MOST) } else { Ok(()) }
 }

@@ -7,7 +7,7 @@ use netstead_model::{Name, RecordData, RecordType};
 use super::{Mark, is_mark, mark_name};
 use crate::{Actual, Origin, Owned, OwnedValue, OwnerId};
 
-/// What marks say.
+/// The content of marks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recovered {
     pub owned: Owned,

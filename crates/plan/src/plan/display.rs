@@ -9,7 +9,7 @@ use crate::{KeptReason, Mode, Now};
 
 const WIDTH: usize = 80;
 const WIDEST_NAME: usize = 32;
-/// So many lines of one kind of note are shown.
+/// So many parked changes, and lines of one kind of note, are shown unless all are wanted.
 const MOST: usize = 20;
 
 /// A plan as it reads at one moment.
@@ -17,30 +17,44 @@ const MOST: usize = 20;
 pub struct ShownPlan<'a> {
     plan: &'a Plan,
     now: Now,
+    most: usize,
+}
+
+impl ShownPlan<'_> {
+    /// With every parked change and every note.
+    #[must_use]
+    pub fn in_full(self) -> Self {
+        Self { most: usize::MAX, ..self }
+    }
 }
 
 impl Plan {
     /// The plan with everything that runs out, such as a grace, as it is at `now`.
     pub fn at(&self, now: Now) -> ShownPlan<'_> {
-        ShownPlan { plan: self, now }
+        ShownPlan { plan: self, now, most: MOST }
     }
 }
 
 impl fmt::Display for ShownPlan<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.plan.show(f, |why| why.at(self.now))
+        self.plan.show(f, self.most, |why| why.at(self.now))
     }
 }
 
 /// Without a time: see [`Plan::at`].
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.show(f, ToString::to_string)
+        self.show(f, MOST, ToString::to_string)
     }
 }
 
 impl Plan {
-    fn show(&self, f: &mut fmt::Formatter<'_>, word: impl Fn(&KeptReason) -> String) -> fmt::Result {
+    fn show(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        most: usize,
+        word: impl Fn(&KeptReason) -> String,
+    ) -> fmt::Result {
         let names = self.steps.iter().map(|step| step.unit.name.as_str().len());
         let parked = self.parked.iter().flat_map(|parked| &parked.changes);
         let parked_names = parked.map(|change| change.name.as_str().len());
@@ -49,8 +63,8 @@ impl Plan {
         let notes = notes.chain(self.drift.iter().map(|one| &one.name)).map(|name| name.as_str().len());
         let wide = names.chain(parked_names).chain(notes).max().unwrap_or_default().min(WIDEST_NAME);
         self.steps(f, wide)?;
-        self.parked(f, wide)?;
-        self.notes(f, wide, word)?;
+        self.parked(f, wide, most)?;
+        self.notes(f, wide, most, word)?;
         self.summary(f)
     }
 
@@ -68,7 +82,7 @@ impl Plan {
         Ok(())
     }
 
-    fn parked(&self, f: &mut fmt::Formatter<'_>, wide: usize) -> fmt::Result {
+    fn parked(&self, f: &mut fmt::Formatter<'_>, wide: usize, most: usize) -> fmt::Result {
         let Some(parked) = &self.parked else { return Ok(()) };
         writeln!(f, "parked on {}, until `netstead apply {}`", self.provider, parked.hash)?;
         let mut guards: BTreeMap<&Arc<str>, Vec<_>> = BTreeMap::new();
@@ -77,12 +91,12 @@ impl Plan {
         }
         for (guard, changes) in guards {
             writeln!(f, "  because: {guard}")?;
-            for change in changes.iter().take(MOST) {
+            for change in changes.iter().take(most) {
                 for one in &change.lines {
                     line(f, wide, &change.name, one)?;
                 }
             }
-            more(f, changes.len())?;
+            self.more(f, changes.len(), most)?;
         }
         Ok(())
     }
@@ -91,22 +105,23 @@ impl Plan {
         &self,
         f: &mut fmt::Formatter<'_>,
         wide: usize,
+        most: usize,
         word: impl Fn(&KeptReason) -> String,
     ) -> fmt::Result {
         if !self.blocked.is_empty() {
             writeln!(f, "blocked on {}", self.provider)?;
         }
-        for blocked in self.blocked.iter().take(MOST) {
+        for blocked in self.blocked.iter().take(most) {
             block(f, wide, blocked, &self.provider)?;
         }
-        more(f, self.blocked.len())?;
+        self.more(f, self.blocked.len(), most)?;
         if !self.refused.is_empty() {
             writeln!(f, "refused on {}: the server cannot hold it", self.provider)?;
         }
-        for refused in self.refused.iter().take(MOST) {
+        for refused in self.refused.iter().take(most) {
             row(f, '!', wide, &refused.name, "", "", &refused.why)?;
         }
-        more(f, self.refused.len())?;
+        self.more(f, self.refused.len(), most)?;
         let mut whys: BTreeMap<String, Vec<_>> = BTreeMap::new();
         for kept in &self.kept {
             whys.entry(word(&kept.why)).or_default().push(kept);
@@ -117,16 +132,16 @@ impl Plan {
             if many {
                 wrap(&why, 0, WIDTH).iter().try_for_each(|line| writeln!(f, "{line}"))?;
             }
-            for kept in alike.iter().take(MOST) {
+            for kept in alike.iter().take(most) {
                 let (kind, text) = match &kept.value {
                     Some(value) => (value.kind().as_str(), value.to_string()),
                     None => ("", String::new()),
                 };
                 row(f, '=', wide, &kept.name, kind, &text, if many { "" } else { &why })?;
             }
-            more(f, alike.len())?;
+            self.more(f, alike.len(), most)?;
         }
-        for drift in self.drift.iter().take(MOST) {
+        for drift in self.drift.iter().take(most) {
             let why = match drift.kind {
                 DriftKind::Missing => "drift: somebody removed it",
                 DriftKind::Foreign => "drift: somebody else's, left",
@@ -135,7 +150,15 @@ impl Plan {
             let value = if drift.kind == DriftKind::Mark { String::new() } else { drift.value.to_string() };
             row(f, '!', wide, &drift.name, drift.value.kind().as_str(), &value, why)?;
         }
-        more(f, self.drift.len())
+        self.more(f, self.drift.len(), most)
+    }
+
+    fn more(&self, f: &mut fmt::Formatter<'_>, all: usize, most: usize) -> fmt::Result {
+        let more = all.saturating_sub(most);
+        if more == 0 {
+            return Ok(());
+        }
+        writeln!(f, "      and {more} more: `netstead plan {} --all` shows them", self.provider)
     }
 
     fn summary(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -221,8 +244,4 @@ fn row(
     }
     writeln!(f, "{left}")?;
     wrap(why, 6, WIDTH).iter().try_for_each(|line| writeln!(f, "{line}"))
-}
-
-fn more(f: &mut fmt::Formatter<'_>, all: usize) -> fmt::Result {
-    if all > MOST { writeln!(f, "      and {} more", all - MOST) } else { Ok(()) }
 }

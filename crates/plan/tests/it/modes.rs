@@ -1,4 +1,4 @@
-//! What each mode may do.
+//! Changes that each mode may make.
 
 use netstead_model::View;
 use netstead_plan::Mode;

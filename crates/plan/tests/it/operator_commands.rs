@@ -1,4 +1,4 @@
-//! What people ask for by command: adopt, recover, clean, rollback, rename.
+//! Commands of people: adopt, recover, clean, rollback, rename.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! What people read, at 80 columns.
+//! Plans as people read them, at 80 columns.
 
 use insta::assert_snapshot;
 use netstead_model::View;
@@ -86,5 +86,8 @@ fn many_of_one_kind_are_cut_short() {
     world.sees(fleet(0..30)).pass();
     world.settings.domains = vec!["exmaple.com".parse().unwrap()];
     let text = world.plan().to_string();
-    assert!(text.contains("and 10 more") && text.ends_with("lan: nothing to change, 30 parked"), "{text}");
+    let more = "and 10 more: `netstead plan lan --all` shows them";
+    assert!(text.contains(more) && text.ends_with("lan: nothing to change, 30 parked"), "{text}");
+    let full = world.plan().at(world.now()).in_full().to_string();
+    assert!(!full.contains("more") && full.matches(" - ").count() == 30, "{full}");
 }

@@ -1,4 +1,4 @@
-//! What holds for any sequence of reports, edits and passes.
+//! Properties of any sequence of reports, edits and passes.
 
 use std::collections::BTreeSet;
 
@@ -55,7 +55,7 @@ fn happens() -> impl Strategy<Value = Happens> {
 
 type Values = BTreeSet<(Name, RecordData)>;
 
-/// What somebody else wrote by hand.
+/// Values that a person wrote by hand on the server.
 fn by_hand(world: &mut World, at: u8, value: u8, hand: &mut Values) {
     let at = format!("n{at}.example.com");
     let value = format!("A 192.0.2.{value}");

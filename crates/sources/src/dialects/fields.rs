@@ -131,14 +131,27 @@ impl<'a> Fields<'a> {
         Ok(providers)
     }
 
-    /// The names in these fields, each with the label it stands in. What is no name is noted.
+    /// The names in these fields, each with the label it stands in. A field of which a part is no name gives none: half of
+    /// what was meant may be another name.
     pub(super) fn names(&self, fields: &[&str], notes: &mut Diagnostics) -> Vec<(Name, String)> {
         let mut names = Vec::new();
         for field in fields {
             let label = self.label(field);
-            for word in list::words(self.values.get(field).copied().unwrap_or_default()) {
-                match word.parse::<Name>() {
-                    Ok(name) => names.push((name, label.clone())),
+            let text = self.values.get(field).copied().unwrap_or_default();
+            if let Some(part) = list::parts(text).find(|part| is_torn(part)) {
+                let part = excerpt(part);
+                notes.unreadable(format!("{label}: `{part}` has a space in it; write a comma between names"));
+                continue;
+            }
+            let read: Vec<_> = list::words(text).map(|word| (word, word.parse::<Name>())).collect();
+            let wrong = read.iter().any(|(_, name)| name.is_err());
+            for (word, name) in read {
+                match name {
+                    Ok(name) if !wrong => names.push((name, label.clone())),
+                    Ok(_) => notes.unreadable(format!(
+                        "{label}: no record is made for {} while another part of the label is no name",
+                        excerpt(word)
+                    )),
                     Err(error) => notes.unreadable(format!("{label}: {error}")),
                 }
             }
@@ -158,6 +171,12 @@ impl<'a> Fields<'a> {
             notes.add(format!("{} is no label of this dialect{hint}", self.label(field)));
         }
     }
+}
+
+/// Whether white space tears one name into several: not all of the words are full names.
+fn is_torn(part: &str) -> bool {
+    let mut words = part.split_whitespace();
+    part.contains(char::is_whitespace) && words.any(|word| !word.contains('.'))
 }
 
 /// Longer words are not worth comparing with real fields.

@@ -66,7 +66,7 @@ const TOGETHER: usize = 20;
 /// Large enough that a store which collects writes in memory has to put them away meanwhile.
 const PADDING: usize = 8 << 10;
 
-/// The writer stops at some point and not the readers: old states pile up as long as somebody looks at them.
+/// The writer stops at some point and not the readers: old states pile up as long as a reader has them.
 const COMMITS: u64 = 400;
 
 pub async fn a_snapshot_is_whole_under_load(store: Arc<dyn Store>) {

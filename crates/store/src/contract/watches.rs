@@ -1,4 +1,4 @@
-//! What watchers see.
+//! Watches.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

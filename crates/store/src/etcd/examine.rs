@@ -12,7 +12,7 @@ use crate::{StoreError, StoreFinding};
 
 pub(super) const STATUS: &str = "/etcdserverpb.Maintenance/Status";
 
-/// What etcd allows itself unless told otherwise.
+/// The quota of an etcd that has none configured.
 const DEFAULT_QUOTA: u64 = 2 << 30;
 
 /// Fewer revisions than this say nothing: the first automatic compaction may be still to come.
@@ -93,7 +93,7 @@ fn of_member(member: &Member) -> Vec<StoreFinding> {
     remarks
 }
 
-/// What `first`, the oldest revision that can be read, and `last`, the newest, say of compaction.
+/// A finding about compaction, from the oldest revision that can be read and the newest.
 fn of_past(first: i64, last: i64) -> Option<StoreFinding> {
     let kept = last.saturating_sub(first);
     if first <= 1 && kept >= YOUNG {

@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const MOST: usize = 8 << 20;
 const QUOTA: &str = "etcd_server_quota_backend_bytes ";
 
-/// What the metrics of the member at `url` say; `None` where they are not to be had, which is no fault.
+/// The quota by the metrics of the member at `url`; `None` where they cannot be read, which is no fault.
 pub(super) async fn quota(url: &str, channel: Channel) -> Option<u64> {
     let read = async {
         // An etcd in clear text takes everything in HTTP/2 for gRPC; behind TLS it looks closer.

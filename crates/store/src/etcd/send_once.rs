@@ -22,7 +22,7 @@ const LONG: Duration = Duration::from_secs(1);
 /// How long a member that works needs to answer a question.
 const SHORT: Duration = Duration::from_millis(500);
 
-/// What is known of a request that got no answer yet.
+/// The state of a request that got no answer yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expectation {
     /// It may be slow.

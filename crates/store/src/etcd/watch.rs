@@ -25,7 +25,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// How long a watch that ends with its store waits for what was committed before.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// What ends following for good.
+/// The end of a watch.
 enum WatchEnd {
     /// Commits between were compacted away, or the watch was dropped.
     Over,
@@ -106,7 +106,7 @@ impl EtcdWatch {
         }
     }
 
-    /// What was committed before the store was closed still comes.
+    /// Commits from before the store was closed still arrive.
     async fn last_words(&mut self, mut answers: Streaming<WatchResponse>) -> Result<Status, WatchEnd> {
         let last = self.shared.last_commit();
         while self.next <= last {

@@ -30,7 +30,7 @@ const MAX_WAITING: usize = 32 << 20;
 /// The pause between two checks of the database, for callers that wait for it.
 const GLANCE: Duration = Duration::from_millis(1);
 
-/// What a durable group writes.
+/// The writes of a durable group.
 #[derive(Debug)]
 pub(super) struct Batch {
     pub(super) writes: Vec<DiskWrite>,
@@ -67,7 +67,7 @@ struct State {
     /// One is being done.
     busy: bool,
     bytes: usize,
-    /// What went wrong; nothing is done any more until the writer has taken this.
+    /// An error; nothing is done any more until the writer has taken it.
     trouble: Option<DatabaseError>,
     stop: bool,
     checkpoints: Checkpoints,
@@ -105,7 +105,7 @@ impl Applier {
         Ok(Self { shared, queue, thread, recent: VecDeque::new(), asleep: false })
     }
 
-    /// What a key as it lies on disk was last given by a batch that may not be in the database yet.
+    /// The last value of a key, as it is on disk, in a batch that may not be in the database yet.
     pub(super) fn pending(&self, key: &[u8]) -> Option<&DiskWrite> {
         let batches = self.recent.iter().rev();
         batches.flat_map(|batch| &batch.writes).find(|(other, _)| other == key)

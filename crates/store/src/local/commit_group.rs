@@ -11,14 +11,14 @@ use crate::{Commit, Key, Version, Write};
 #[derive(Debug)]
 pub(crate) struct Group {
     revision: u64,
-    /// What it writes so far, in order; a key that is written again keeps its place.
+    /// The writes so far, in order; a key that is written again keeps its place.
     writes: Vec<DiskWrite>,
     /// The position of each key in `writes`. A single commit names each key once and no other commit looks at its writes, so
     /// this is only made when a second commit comes.
     places: HashMap<Vec<u8>, usize>,
 }
 
-/// What became of a commit, once its group is durable.
+/// The outcome of a commit, once its group is durable.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
     Landed(Version),

@@ -79,10 +79,10 @@ const KEYSPACE: &str = "netstead";
 const DATA: u8 = b'd';
 const REVISION: &[u8] = b"r";
 
-/// Who a node of a cluster is; the raft store has this key and others, see its `disk`.
+/// The id of a node of a cluster; the raft store has this key and others, see its `disk`.
 pub(crate) const NODE: &[u8] = b"n";
 
-/// What a key becomes on disk: its new content, or nothing.
+/// The new content of a key on disk, or its removal.
 pub(crate) type DiskWrite = (Vec<u8>, Option<Vec<u8>>);
 
 /// A key and what lies under it.
@@ -232,7 +232,7 @@ impl Engine {
         guarded(|| Ok(self.keys.contains_key(NODE)?))
     }
 
-    /// What stands under `key` now.
+    /// The value under `key` now.
     pub(super) fn get(&self, key: &[u8]) -> Result<Option<Entry>, DatabaseError> {
         if key.len() > MAX_KEY_BYTES {
             return Ok(None); // fjall would panic.
@@ -394,7 +394,7 @@ impl Engine {
         guarded(|| Ok(self.keys.get(disk_key)?.map(|stored| stored.to_vec())))
     }
 
-    /// What lies from `start` up to `end`, and no more than about `limit` bytes, but at least one entry.
+    /// Entries from `start` up to `end`, and no more than about `limit` bytes, but at least one.
     pub(super) fn raw_range(
         &self,
         start: &[u8],

@@ -56,7 +56,7 @@ pub(super) struct Log {
 #[derive(Debug)]
 struct Segment {
     file: File,
-    /// What of it is there already, and not only a hole.
+    /// The length that is written already, and not only a hole.
     length: usize,
 }
 

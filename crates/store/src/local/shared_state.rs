@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use super::{database_error::DatabaseError, engine::Engine, high_water_mark::HighWaterMark};
 use crate::{Damage, DamageLog, Health, StoreError, watch::Watchers};
 
-/// Whose database it is.
+/// The owner of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DatabaseKind {
     /// A store of its own: a log makes it durable.
@@ -70,7 +70,7 @@ impl LocalShared {
         &self.path
     }
 
-    /// What the high-water mark says now.
+    /// The high-water mark now.
     pub(super) fn high_water_mark(&self, closed: bool) -> HighWaterMark {
         HighWaterMark { revision: self.durable(), closed, log: self.kind == DatabaseKind::Own }
     }

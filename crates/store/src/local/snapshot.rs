@@ -47,7 +47,7 @@ impl LocalSnapshot {
         })
     }
 
-    /// What lay under a key as it is on disk.
+    /// The former value of a key, as it is on disk.
     #[cfg(feature = "raft")]
     pub(crate) fn raw(&self, disk_key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         self.read(|engine, view| engine.raw_at(view, disk_key))

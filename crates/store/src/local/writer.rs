@@ -71,7 +71,7 @@ pub(super) struct Writer {
     pub(super) requests: Receiver<Request>,
     pub(super) housekeeper: Housekeeper,
     pub(super) applier: Applier,
-    /// What makes commits durable; a node of a cluster has fjall's journal for that.
+    /// The log that makes commits durable; a node of a cluster has fjall's journal for that.
     pub(super) log: Option<Log>,
     /// The highest number a commit was given, be it one that failed: none is given twice.
     pub(super) numbered: u64,
@@ -87,7 +87,7 @@ pub(super) struct Writer {
     pub(super) unexplained: bool,
 }
 
-/// What became of a commit, what it wrote, and who wants to know.
+/// The outcome of a commit, its writes, and the caller that waits.
 type Decided = (Result<Decision, DatabaseError>, Vec<Write>, Answer<Committed>);
 
 /// Why the writer stopped serving.
@@ -97,7 +97,7 @@ pub(super) enum Stop {
     Broken,
 }
 
-/// What arrived while the last group was being written.
+/// Commits that arrived while the last group was being written.
 #[derive(Default)]
 struct WaitingRequests {
     commits: Vec<(Commit, Answer<Committed>)>,
@@ -349,7 +349,7 @@ impl Writer {
         true
     }
 
-    /// What the caller learns once its group is durable.
+    /// The answer to the caller once its group is durable.
     fn after_success(&self, decision: Result<Decision, DatabaseError>) -> Result<Committed, StoreError> {
         match decision {
             Ok(Decision::Landed(version)) => Ok(Committed { version }),
@@ -358,7 +358,7 @@ impl Writer {
         }
     }
 
-    /// What the caller learns when its group may be on the disk or not. A commit that would have been refused
+    /// The answer to the caller when its group may be on the disk or not. A commit that would have been refused
     /// has certainly not landed, yet the reason for refusing it may be gone as well.
     fn after_failure(
         &self,

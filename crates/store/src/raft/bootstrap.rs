@@ -131,7 +131,7 @@ async fn initialize_cluster(raft: &Raft, members: BTreeMap<NodeId, Member>) {
 pub(super) async fn join(node: &Arc<Node>, address: &str, status: &Status) -> Option<String> {
     let leader = status.leader.and_then(|id| status.members.iter().find(|member| member.id == id));
     let Some(leader) = leader else {
-        return Some(format!("{address} is in a cluster in which nobody leads right now"));
+        return Some(format!("{address} is in a cluster in which no node leads right now"));
     };
     let question = Question::Join(node.id, node.me());
     match node.peers.ask(&leader.member.address, Lane::Client, &question, node.options.timeout).await {

@@ -42,7 +42,7 @@ const APPLIED: &[u8] = b"a";
 const INSTALLING: &[u8] = b"i";
 const LOG: u8 = b'l';
 
-/// Who a node is.
+/// The id of a node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Identity {
     pub(super) id: NodeId,
@@ -182,7 +182,7 @@ impl Disk {
         Ok(())
     }
 
-    /// What a write that failed did is not known.
+    /// Marks a failed write as one whose effect is not known.
     fn certain(&self, outcome: Result<(), StoreError>) -> Result<(), StoreError> {
         if outcome.is_err() {
             self.log_cache.forget();
@@ -276,7 +276,7 @@ fn checksum(value: &[u8]) -> [u8; CHECKSUM] {
     digest::digest(&digest::SHA256, value).as_ref().first_chunk().copied().unwrap_or_default()
 }
 
-/// What a failure of the disk is to openraft: the end of the core, until it is started anew.
+/// A failure of the disk as openraft gets it: the end of the core, until it is started anew.
 pub(super) fn fatal(error: &StoreError) -> super::types::StorageError {
     openraft::StorageIOError::write(openraft::AnyError::error(error)).into()
 }

@@ -93,7 +93,7 @@ impl Maintenance {
         }
     }
 
-    /// What was applied since the last entry was written would be lost by a crash: it comes back from the log, yet only with
+    /// Commits that were applied since the last entry was written would be lost by a crash: they come back from the log, yet only with
     /// a majority.
     async fn sync(&mut self) {
         let applied = *self.node.progress.applied.borrow();

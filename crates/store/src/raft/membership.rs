@@ -202,7 +202,7 @@ fn membership_index(metrics: &Metrics) -> Option<u64> {
     metrics.membership_config.log_id().map(|log_id| log_id.index)
 }
 
-/// What it takes to make a node a voter.
+/// The steps that make a node a voter.
 struct Promotion {
     raft: Raft,
     peers: Arc<Peers>,

@@ -151,7 +151,7 @@ impl Node {
         }
     }
 
-    /// What this node says of itself.
+    /// This node's own entry.
     pub(super) fn me(&self) -> Member {
         Member {
             address: self.options.address().to_owned(),
@@ -209,7 +209,7 @@ impl Node {
                     Leader::Other(_, member) => {
                         self.peers.ask(&member.address, Lane::Client, question, patience).await
                     }
-                    Leader::Nobody => Err(NoAnswer::NotSent("nobody leads".into())),
+                    Leader::Nobody => Err(NoAnswer::NotSent("no node leads".into())),
                 };
                 match outcome {
                     Ok(Answer::NotLeader) | Err(_) => sleep(TICK / 2).await,

@@ -20,7 +20,7 @@ pub struct RaftOptions {
     /// How long a read or a commit may take, elections included.
     pub timeout: Duration,
     pub timings: RaftTimings,
-    /// What people call this node.
+    /// The name of this node, for people.
     pub name: String,
     /// Where people reach this node's API, if it has one.
     pub api: String,

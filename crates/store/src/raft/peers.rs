@@ -32,7 +32,7 @@ const IDLE: Duration = Duration::from_mins(1);
 /// Messages that may wait to be sent on one connection.
 const QUEUE: usize = 1024;
 
-/// What kind of talk a connection is for, so that a copy of everything does not hold up a heartbeat.
+/// The purpose of a connection, so that a copy of everything does not hold up a heartbeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Lane {
     Raft,

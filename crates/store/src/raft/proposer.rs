@@ -28,7 +28,7 @@ const MAX_BYTES: usize = 1 << 20;
 /// each would carry less.
 const AT_ONCE: usize = 3;
 
-/// What this node wants to know of the log: its proposals that are not in it yet, and its commits that have no answer yet.
+/// Open requests of this node: its proposals that are not in the log yet, and its commits that have no answer yet.
 #[derive(Debug, Default)]
 pub(super) struct OwnProposals {
     proposed: Mutex<HashSet<u64>>,

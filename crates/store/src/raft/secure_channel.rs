@@ -86,7 +86,7 @@ impl ChannelSecurity {
         done.map_err(|error| self.explain(error))
     }
 
-    /// What went wrong between both sides, in words that say what to look at.
+    /// Explains an error between both sides, in words that say what to look at.
     pub(super) fn explain(&self, error: io::Error) -> io::Error {
         use rustls::Error;
         if matches!(self, Self::Secret(_)) {
@@ -378,7 +378,7 @@ mod tests {
         ChannelSecurity::new(&RaftSecurity::Secret(secret.into())).unwrap()
     }
 
-    /// What both sides say when one knocks at the other.
+    /// The results of a handshake on both sides.
     async fn meet(caller: ChannelSecurity, called: ChannelSecurity) -> [io::Error; 2] {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();

@@ -18,7 +18,7 @@ pub(super) struct SilentMembers {
     told: BTreeSet<NodeId>,
 }
 
-/// What changed since the last look.
+/// Changes since the last look.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct SilenceChanges {
     pub(super) silent: Vec<NodeId>,

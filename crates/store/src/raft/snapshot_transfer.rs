@@ -48,7 +48,7 @@ const WRITE_BYTES: usize = 2 << 20;
 pub(super) enum SnapshotData {
     /// This node's own data at one moment.
     View(LocalSnapshot),
-    /// What another node sent.
+    /// A file that another node sent.
     File(PathBuf),
 }
 
@@ -215,7 +215,7 @@ impl ViewRows {
     }
 }
 
-/// What comes in: a file of another node, or a view of the same kind of database.
+/// The source of a snapshot: a file of another node, or a view of the same kind of database.
 enum Source {
     File(FileRows),
     View(Box<ViewRows>),

@@ -28,7 +28,7 @@ use crate::{
     watch::Watchers,
 };
 
-/// What is known of the data while the node runs, over restarts of its core.
+/// The state of the data while the node runs, over restarts of its core.
 #[derive(Debug)]
 pub(super) struct Progress {
     pub(super) watchers: Watchers,
@@ -36,7 +36,7 @@ pub(super) struct Progress {
     pub(super) applied: watch::Sender<u64>,
     /// The last entry that was told to watchers.
     published: AtomicU64,
-    /// What own readers get while the data is being replaced.
+    /// The snapshot that own readers get while the data is being replaced.
     former: Mutex<Option<LocalSnapshot>>,
 }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::types::{Member, NodeId};
 
-/// What a node does in the cluster.
+/// The role of a node in the cluster.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -37,7 +37,7 @@ pub struct Status {
     pub applied: u64,
     /// The index of the newest membership entry.
     pub membership: Option<u64>,
-    /// Who this node is, as it would say it when it joins.
+    /// This node, as it introduces itself when it joins.
     pub me: Member,
     pub members: Vec<MemberStatus>,
     /// Of a node in no cluster yet: itself and the nodes that answered it, once all did.

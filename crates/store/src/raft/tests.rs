@@ -71,7 +71,7 @@ async fn leader(stores: &[RaftStore]) -> usize {
     timeout(SOON, find).await.expect("one of them leads")
 }
 
-/// As a kill ends them: nobody hands anything over.
+/// Ends them as a kill does: nothing is handed over.
 async fn end_at_once(stores: Vec<RaftStore>) {
     for store in &stores {
         store.node.closed.cancel();
@@ -175,7 +175,7 @@ async fn who_was_let_in_by_one_without_a_majority_is_let_in_again_by_the_next_th
     stores[first].commit(Commit::new().put("a", "1")).await.unwrap();
     let deposed = stores.remove(first);
     end_at_once(stores).await;
-    // It does not know yet that it leads nobody: what it begins reaches the new one, and is never confirmed.
+    // It does not know yet that it no longer leads: a commit that it begins reaches the new leader, and is never confirmed.
     let security = RaftSecurity::Secret("sixteen characters".into());
     let mut newcomer = RaftOptions::new(dir.path().join("new"), free_address(), security);
     newcomer.join = Some(options[first].listen.clone());

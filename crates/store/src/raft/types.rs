@@ -6,7 +6,7 @@ use serde_bytes::ByteBuf;
 use super::snapshot_transfer::SnapshotData;
 use crate::{Commit, Condition, Version, Write};
 
-/// Who a node is. Drawn at random with its data directory, so that no two nodes ever have the same, not even one after
+/// The id of a node. Drawn at random with its data directory, so that no two nodes ever have the same, not even one after
 /// the other on the same machine.
 pub type NodeId = u64;
 
@@ -30,7 +30,7 @@ pub(super) type SnapshotMeta = openraft::SnapshotMeta<NodeId, Member>;
 pub(super) type Metrics = openraft::RaftMetrics<NodeId, Member>;
 pub(super) type StorageError = openraft::StorageError<NodeId>;
 
-/// What the cluster knows of one of its nodes. Later versions may add fields; each needs a default.
+/// The entry of one node in the cluster. Later versions may add fields; each needs a default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Member {
@@ -38,7 +38,7 @@ pub struct Member {
     pub address: String,
     /// Where people and the other nodes reach its API, if it has one.
     pub api: String,
-    /// What people call it.
+    /// Its name, for people.
     pub name: String,
     /// The newest protocol between nodes it speaks.
     pub protocol: u32,
@@ -121,7 +121,7 @@ impl Proposed {
     }
 }
 
-/// What became of one commit when its entry was applied; the same on every node.
+/// The outcome of one commit when its entry was applied; the same on every node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Outcome {
     #[serde(rename = "l")]

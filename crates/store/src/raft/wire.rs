@@ -69,7 +69,7 @@ pub(super) enum Question {
     Commit(Proposed),
     /// The entry that a reader must have applied to see everything acknowledged until now; for the leader.
     ReadIndex,
-    /// What this node knows of itself and the cluster.
+    /// The status of this node and of the cluster.
     Status,
     /// The node wants to be in the cluster, with its own description; for the leader.
     Join(NodeId, Member),
@@ -111,7 +111,7 @@ pub(super) enum Answer {
     Ok,
     /// Another node leads; ask there.
     NotLeader,
-    /// What was asked for cannot be done, said for people.
+    /// The request cannot be done, with the reason for people.
     Error(String),
 }
 
@@ -202,7 +202,7 @@ mod tests {
             channel.sender.send(&encode(&stranger)).await.unwrap();
             let greeting = timeout(SOON, channel.receiver.receive()).await.unwrap().unwrap().unwrap();
             assert_eq!(decode::<Hello>(&greeting).unwrap().refusal, Some(said));
-            // Whatever it asks, nobody listens.
+            // It may ask anything: no node listens.
             let _ = channel.sender.send(&numbered(0, &Question::Status)).await;
             let answer = timeout(SOON, channel.receiver.receive()).await.unwrap();
             assert!(!matches!(answer, Ok(Some(_))), "{answer:?}");

@@ -22,7 +22,7 @@ struct QueuedMessage {
     deliver: Deliver,
 }
 
-/// What is on its way, by the time it arrives and in the order it was sent.
+/// Messages on their way, by the time of arrival and in the order of sending.
 pub(super) struct MessageQueue {
     queued: BTreeMap<(Duration, u64), QueuedMessage>,
     sent: u64,

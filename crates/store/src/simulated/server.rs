@@ -13,7 +13,7 @@ pub(super) struct Server {
     state: State,
     lease: Option<Lease>,
     watches: Vec<Watched>,
-    /// What each machine has of its own, which may be old.
+    /// The copy of each machine, which may be old.
     copies: Vec<Arc<Keys>>,
     /// Views of before this can be read no more.
     compacted: u64,
@@ -92,7 +92,7 @@ impl Server {
 }
 
 impl World {
-    /// What a reader sees, and at which revision.
+    /// The keys that a reader sees, and their revision.
     pub fn view(&self, machine: usize) -> (Arc<Keys>, u64) {
         let server = &self.server;
         if self.rules.broken == Some(Broken::Freshness) {

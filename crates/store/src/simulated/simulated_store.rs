@@ -33,7 +33,7 @@ pub struct SimulatedStore {
     keeping: AtomicBool,
 }
 
-/// Who asks, and over what.
+/// A caller and its connection.
 #[derive(Debug)]
 struct Line {
     network: Network,

@@ -13,7 +13,7 @@ use netstead_store::LocalStore;
 const ROLE: &str = "NETSTEAD_STORE_TEST_ROLE";
 const DIR: &str = "NETSTEAD_STORE_TEST_DIR";
 
-/// What a child does with its directory.
+/// The work of a child in its directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     /// Opens the store and keeps it.
@@ -100,7 +100,7 @@ impl Process {
         }
     }
 
-    /// SIGKILL, and what the child had said before and nobody had read yet.
+    /// Sends SIGKILL and returns the lines of the child that were not read yet.
     pub(crate) fn kill(mut self) -> Vec<String> {
         self.child.kill().unwrap();
         let said = std::iter::from_fn(|| self.next()).collect();

@@ -224,7 +224,7 @@ async fn older_files_put_in_place_of_newer_ones_are_noticed() {
     assert!(reason.contains("ends at commit 200, and commit 201 was once there"), "{reason}");
 }
 
-/// What a version without a log leaves behind: everything in the journal of the database, and a mark of another number.
+/// Makes the directory of a version without a log: everything in the journal of the database, and a mark of another number.
 fn from_before_the_log(dir: &Path) {
     let db = fjall::Database::builder(dir.join("db")).open().unwrap();
     let keys = db.keyspace("netstead", fjall::KeyspaceCreateOptions::default).unwrap();

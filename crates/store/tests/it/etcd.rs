@@ -182,7 +182,7 @@ async fn a_lease_that_ran_out_unnoticed_is_taken_again_with_the_same_epoch() {
     etcd.member(0).signal("CONT").unwrap();
     healed(&*store).await;
     put(&*store, "a", "2").await.unwrap();
-    // Its key is there again, so nobody else may lead.
+    // Its key is there again, so no other node may lead.
     let back = async {
         while etcd.ctl(&["get", "/n/leader"]).unwrap().is_empty() {
             sleep(Duration::from_millis(100)).await;

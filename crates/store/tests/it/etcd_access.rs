@@ -34,7 +34,7 @@ impl Authority {
         Self { dir, issuer: Issuer::new(params, key), ca }
     }
 
-    /// Certificate and key for somebody: a server's host, or a client's name.
+    /// Makes a certificate and a key for a server's host or a client's name.
     fn signs(&self, host: &str, name: &str, usage: &[ExtendedKeyUsagePurpose]) -> (String, String) {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(vec![host.to_owned()]).unwrap();
@@ -97,7 +97,7 @@ async fn refusal(options: &EtcdOptions) -> String {
     refused.expect_err("it should not have been let in").to_string()
 }
 
-/// What a store needs of its way to etcd: commits, conditions, snapshots, watches, the lead.
+/// Checks all that a store needs of its way to etcd: commits, conditions, snapshots, watches, the lead.
 async fn works(options: &EtcdOptions) {
     macro_rules! run {
         ($($module:ident::$check:ident)*) => {$({

@@ -1,4 +1,4 @@
-//! What is said of an etcd that its keeper should look after.
+//! Findings about an etcd that needs care.
 
 use futures::future::join_all;
 use netstead_store::{Commit, EtcdOptions, EtcdStore, Store, StoreFinding, StoreFindingGrade};

@@ -112,7 +112,7 @@ async fn what_was_acknowledged_survives_sigkill_when_the_log_is_written_over() {
     assert!(acknowledged > 100, "the load should have been worth the name: {acknowledged} commits");
 }
 
-/// What a loss of power may do to files that nobody flushed. Only the journal of the database is such a file.
+/// Damages files as a loss of power may, if they were not flushed. Only the journal of the database is such a file.
 fn lose_power(dir: &Path, dice: &mut Dice) {
     for entry in fs::read_dir(dir.join("db")).unwrap().map(Result::unwrap) {
         let path = entry.path();

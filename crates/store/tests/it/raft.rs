@@ -173,7 +173,7 @@ async fn the_lead_follows_the_cluster_and_a_late_leader_can_commit_nothing() {
     assert_eq!(fenced.get(EPOCH_KEY).await.unwrap().unwrap().value, b"2");
     assert_eq!(fenced.lead().await.unwrap(), Epoch(3), "who leads may raise it again");
     put(&*fenced, "a", "2").await.unwrap();
-    // Somebody raises it without the one that leads knowing.
+    // Another process raises it without the leader's knowledge.
     old.commit(Commit::new().put(EPOCH_KEY, "4")).await.unwrap();
     let late = fenced.commit(Commit::new().put("a", "late")).await;
     assert!(matches!(&late, Err(StoreError::Refused { key }) if key == EPOCH_KEY), "{late:?}");

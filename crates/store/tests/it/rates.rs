@@ -49,7 +49,7 @@ fn median(mut figures: Vec<f64>) -> f64 {
     figures[figures.len() / 2]
 }
 
-/// What the disk does alone: as many bytes as a commit of three puts has, appended and flushed.
+/// The speed of the disk alone: as many bytes as a commit of three puts has, appended and flushed.
 fn appends(path: &Path) -> f64 {
     let mut file = File::create(path).unwrap();
     let (start, mut count) = (Instant::now(), 0.0);
@@ -143,7 +143,7 @@ fn claim(client: u32, count: u32) -> Commit {
         .put(format!("event/{client}/{count}"), [7; 80])
 }
 
-/// What this process holds now and held at most.
+/// The memory of this process now, and at most.
 fn memory() -> String {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let lines = status.lines().filter(|line| line.starts_with("VmRSS") || line.starts_with("VmHWM"));

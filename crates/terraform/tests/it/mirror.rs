@@ -1,4 +1,4 @@
-//! The mirror that `cargo xtask dist` lays out, as `terraform init` installs from it.
+//! The mirror that `cargo xtask dist terraform` lays out, as `terraform init` installs from it.
 
 use std::{
     fs,
@@ -18,7 +18,7 @@ fn terraform_init_installs_the_provider_from_a_filesystem_mirror() {
     }
     let out = tempfile::tempdir().unwrap();
     let laid_out =
-        Command::new(&xtask).args(["dist", "--binary"]).arg(provider).arg("--out").arg(out.path()).output();
+        Command::new(&xtask).args(["dist", "terraform", "--provider"]).arg(provider).arg("--out").arg(out.path()).output();
     let laid_out = laid_out.unwrap();
     assert!(laid_out.status.success(), "{}", String::from_utf8_lossy(&laid_out.stderr));
     let Some(terraform) = Terraform::new(provider) else { return };

@@ -6,7 +6,7 @@ use super::client::whole;
 
 const NO_USER: &str = "set `user` and `password`";
 
-/// What etcd or the way to it said, and what to do about it.
+/// The error of etcd or of the way to it, and what to do about it.
 pub fn describe_error(status: &Status) -> String {
     let said = match std::error::Error::source(status) {
         Some(source) => whole(source),

@@ -273,7 +273,7 @@ pub struct LeaseTimeToLiveResponse {
     /// Whole seconds that are left, rounded down; below 0 when the lease is gone.
     #[prost(int64, tag = "3")]
     pub ttl: i64,
-    /// What is left right after it is renewed.
+    /// The time left right after a renewal.
     #[prost(int64, tag = "4")]
     pub granted: i64,
 }

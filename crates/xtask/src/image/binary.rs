@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use super::Arch;
 use crate::shell::{cargo, root, run};
 
-/// What `cargo test --workspace` builds dependencies with: a debug build with the same compiles none of them again.
+/// Features that `cargo test --workspace` builds dependencies with: a debug build with the same compiles none of them again.
 const AS_TESTS: &str = "--features tokio/test-util,netstead-sources/default";
 /// An ELF segment that names the loader of shared libraries.
 const LOADER: u32 = 3;
@@ -18,7 +18,7 @@ const LOADER: u32 = 3;
 /// Builds it and says where it is. None: the build failed, and has said why.
 ///
 /// Only the last step links the C library in, so everything before it is shared with ordinary builds.
-pub(super) fn build(arch: Arch, debug: bool) -> Result<Option<PathBuf>> {
+pub(crate) fn build(arch: Arch, debug: bool) -> Result<Option<PathBuf>> {
     let mut build = cargo("rustc --package netstead --bin netstead");
     let mut place = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     if arch != Arch::HERE {
@@ -34,8 +34,8 @@ pub(super) fn build(arch: Arch, debug: bool) -> Result<Option<PathBuf>> {
         build.args(AS_TESTS.split(' '));
         place.push("debug");
     } else {
-        build.arg("--release");
-        place.push("release");
+        build.args(["--profile", "dist"]);
+        place.push("dist");
     }
     if !run(build.args(["--", "-C", "target-feature=+crt-static", "-C", "strip=debuginfo"]))? {
         return Ok(None);

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 use crate::shell::{cargo, output, root};
 
-/// What must not be in the tree, on any platform, and why. `deny.toml` says the same for those who have
+/// Crates that must not be in the tree, on any platform, and why. `deny.toml` says the same for those who have
 /// cargo-deny.
 const BANNED: &[(&str, &str)] = &[
     ("ring", "one crypto provider is enough, and it is aws-lc-rs"),

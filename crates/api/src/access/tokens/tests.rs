@@ -4,7 +4,7 @@ use netstead_store::{FaultyStore, MemoryStore};
 use super::*;
 use crate::access::Role;
 
-/// On a node that follows, news of a revocation may be late. Whoever asks the store does not wait for them.
+/// On a follower the news of a revocation may be late. A caller that asks the store does not wait for it.
 #[tokio::test]
 async fn a_revocation_is_known_before_its_news_come() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());

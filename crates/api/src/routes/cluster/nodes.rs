@@ -71,7 +71,7 @@ fn node(session: &RequestContext) -> Result<&dyn Membership, Failure> {
     cluster(session)?.store().membership().ok_or_else(|| Failure::not_found("not-found", told))
 }
 
-/// What cannot be done says why; the rest is like any trouble of the store.
+/// Turns a refusal into its reason; other errors are errors of the store.
 fn refused(error: StoreError) -> Failure {
     match error {
         StoreError::Invalid { reason } => Failure::new(StatusCode::CONFLICT, "not-now", reason),

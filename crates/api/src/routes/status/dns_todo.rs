@@ -24,9 +24,9 @@ fn of_source(source: &SourceOutput) -> Option<String> {
     let reason = source.reason.as_deref().filter(|_| !source.detached)?;
     let what = if source.view == SourceView::Failed { "sees nothing" } else { "does not see everything" };
     let retained = if source.scopes.is_empty() {
-        "Until it does, no name of it goes."
+        "Until then none of its names is removed."
     } else {
-        "Until it does, no name of what it cannot see goes; `netstead get sources` lists its scopes."
+        "Until then no name of what it cannot see is removed; `netstead get sources` lists its scopes."
     };
     let what = if source.scopes.is_empty() { what } else { "does not see everything" };
     Some(format!("Source `{name}` {what}: {reason}. {retained}"))
@@ -61,15 +61,12 @@ fn of_provider(provider: &ProviderOutput) -> Vec<String> {
         let (names, at, reason) =
             (many(provider.rejected, "name"), &first.name, first.reason.trim_end_matches('.'));
         todo.push(format!(
-            "`{name}` will not have {names}: {at}: {reason}. It is tried again; `netstead explain {at}` says why it is wanted."
+            "`{name}` rejects {names}: {at}: {reason}. It is tried again; `netstead explain {at}` says why it is wanted."
         ));
     }
     if let Some(first) = provider.rejected_objects.first() {
         let (objects, reason) = (many(provider.rejected, "object"), first.reason.trim_end_matches('.'));
-        todo.push(format!(
-            "`{name}` will not have {objects}: {}: {reason}. It is tried again.",
-            first.object
-        ));
+        todo.push(format!("`{name}` rejects {objects}: {}: {reason}. It is tried again.", first.object));
     }
     todo
 }
@@ -155,12 +152,12 @@ mod tests {
             source("fine", "complete", None, None),
         ];
         assert_snapshot!(todo(&sources, &[provider, gone]).join("\n"), @"
-        Source `files` sees nothing: no such file. Until it does, no name of it goes.
+        Source `files` sees nothing: no such file. Until then none of its names is removed.
         Source `vms` is suspect: 5 of 9 vanished at once. `netstead get workloads --source vms` shows what it brought.
         Provider `lan` fails: http://ns1:8081 cannot be reached: timed out. It is tried again; `netstead apply --provider lan` tries now.
         A guard holds back 12 changes on `lan`. `netstead plan lan` shows them, `netstead apply 3f9a0c51d2e84b76` does them.
         1 name is blocked on `lan`. `netstead plan lan` shows why, and the ways out.
-        `lan` will not have 2 names: mail.home.test: non-hostname content. It is tried again; `netstead explain mail.home.test` says why it is wanted.
+        `lan` rejects 2 names: mail.home.test: non-hostname content. It is tried again; `netstead explain mail.home.test` says why it is wanted.
         Provider `lan` is no longer configured, and 4 values of ours stay there. Configure it again, or forget them with `netstead clean --provider lan --forget`.
         ");
     }

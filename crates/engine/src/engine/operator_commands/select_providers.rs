@@ -65,7 +65,7 @@ impl Engine {
         Ok(handles)
     }
 
-    /// What a source brought to providers that are no longer configured themselves.
+    /// Names of a source on providers that are no longer configured themselves.
     pub(super) fn values_on_detached_providers(&self, source: &Ident) -> Vec<String> {
         let detached = self.shared.detached.lock().unwrap_or_else(PoisonError::into_inner);
         let count = |reasons: &[(Ident, Key)]| reasons.iter().filter(|(name, _)| name == source).count();

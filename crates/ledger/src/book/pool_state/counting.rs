@@ -54,8 +54,8 @@ impl PoolState {
         }
     }
 
-    /// What the addresses of a region that can be handed out are, and which of them are free. Costs what is in the
-    /// region, not what it is large.
+    /// The addresses of a region that can be handed out, and which of them are free. The cost grows with what is held in the
+    /// region, not with its size.
     pub(in crate::book) fn count(&self, first: u128, last: u128) -> (Tally, FreeAddresses) {
         let mut free = FreeAddresses::default();
         for (start, end) in &self.usable {

@@ -1,4 +1,4 @@
-//! What a claim is once it has its address.
+//! Claims that have got their address.
 
 use netstead_ledger::Caller;
 use netstead_model::{Address, Claim, ClaimRequest, Details, Family, Span, Want};

@@ -149,7 +149,7 @@ impl Model {
         self.check_quota(pool, caller.owner())?;
         let name = pool.name().clone();
         let own = self.sticky(pool, &request.key, caller.owner(), length);
-        // Whoever waits came first.
+        // The claim that waits came first.
         let new = || match self.first_in_line(pool) {
             None => self.pick(pool, length, hint).or_else(|| self.pick_early(pool, length)),
             Some(_) => None,
@@ -214,7 +214,7 @@ impl Model {
         Ok((name, first, length))
     }
 
-    /// Nobody holds any of it; what rests, is reserved or was seen may be taken by those who may, or who insist.
+    /// Checks that none of it is held; an address that rests, is reserved or was seen may be taken by a caller that may, or that insists.
     fn check_neighbours(
         &self,
         caller: &Caller,

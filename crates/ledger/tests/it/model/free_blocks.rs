@@ -22,7 +22,7 @@ impl Model {
         })
     }
 
-    /// Those that nobody else may have yet.
+    /// Addresses that no other key may have yet.
     pub fn resting_in<'a>(&'a self, pool: &'a Pool) -> impl Iterator<Item = &'a Rested> {
         self.rests_in(pool).filter(|rest| self.rest_left(pool, rest) > 0)
     }
@@ -57,7 +57,7 @@ impl Model {
             && !self.set_aside(pool, block)
     }
 
-    /// What the pool's order hands out next; of a `random` pool, what the Book did if that is allowed.
+    /// The address that the pool's order hands out next; of a `random` pool, the Book's choice if that is allowed.
     pub fn pick(&self, pool: &Pool, length: u8, hint: Option<&Reply>) -> Option<u128> {
         let free: Vec<u128> = blocks(&usable(pool), kind(pool).bits(), length)
             .filter(|start| self.is_free(pool, block(pool, *start, length)))
@@ -102,7 +102,7 @@ impl Model {
         could_go.map(|rest| (rest.freed, rest.claim.address.number())).min().map(|(_, start)| start)
     }
 
-    /// What this key and owner gave back last and that still rests.
+    /// The address that this key and owner gave back last and that still rests.
     pub fn sticky(&self, pool: &Pool, key: &Key, owner: &str, length: u8) -> Option<u128> {
         let own = self.resting_in(pool).filter(|rest| rest.claim.key == *key && *rest.claim.owner == *owner);
         let whole = own.filter(|rest| pool.spec.sticky && self.only_rests(pool, rest, length));
@@ -150,7 +150,7 @@ pub fn kind(pool: &Pool) -> Kind {
     pool.spec.kind().unwrap()
 }
 
-/// What the pool lies on, neighbours joined.
+/// The addresses of the pool, neighbours joined.
 pub fn extent(pool: &Pool) -> Vec<Block> {
     let mut ranges: Vec<Block> = match (pool.spec.ranges.as_slice(), pool.spec.network) {
         ([], Some(network)) => vec![(network.first().number(), network.last().number())],
@@ -167,7 +167,7 @@ pub fn extent(pool: &Pool) -> Vec<Block> {
     joined
 }
 
-/// What can be handed out of it.
+/// The addresses that can be handed out.
 pub fn usable(pool: &Pool) -> Vec<Block> {
     let mut left = extent(pool);
     for range in &pool.spec.exclude {

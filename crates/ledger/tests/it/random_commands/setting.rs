@@ -8,7 +8,7 @@ use netstead_model::{ClaimId, ClaimRef, ClaimRequest, Ident, Key, Labels, PoolCh
 use super::{Aim, Ask, Step, Who};
 use crate::random_pools;
 
-/// What a step needs to know to become a command.
+/// Facts that turn a step into a command.
 pub(crate) struct Setting<'a> {
     pub theme: &'a [usize],
     /// Every id there ever was.

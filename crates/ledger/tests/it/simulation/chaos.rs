@@ -1,4 +1,4 @@
-//! What goes wrong, and for how long.
+//! Faults, and how long they last.
 
 use std::time::Duration;
 
@@ -103,7 +103,7 @@ impl Chaos {
         Some(what)
     }
 
-    /// What has lasted long enough ends; with `all`, everything does.
+    /// Ends the faults that have lasted long enough; with `all`, every one.
     pub fn heal(&mut self, now: Duration, all: bool, machines: &mut [Machine], directory: &Directory) {
         let (over, going): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.troubles).into_iter().partition(|(until, ..)| all || *until <= now);

@@ -246,7 +246,7 @@ impl Client {
         let command = Command::Move { target, key: to, owner: None };
         self.mine.remove(&held.key);
         let Some((attempt, answer)) = self.insist(&command).await else {
-            // It may have another key now; nobody knows which, and it is still held.
+            // It may have another key now, which is not known, and it is still held.
             return;
         };
         match answer {

@@ -1,4 +1,4 @@
-//! What is broken on purpose, to see that somebody notices.
+//! Parts that are broken on purpose, to see that a check finds it.
 
 use netstead_ledger::Sabotage;
 use netstead_store::simulated::Broken;

@@ -1,4 +1,4 @@
-//! What the store has held, commit by commit: nobody in the simulation knows better.
+//! The history of the store, commit by commit: the truth of the simulation.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 

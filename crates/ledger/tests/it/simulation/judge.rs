@@ -30,7 +30,7 @@ pub(super) struct Attempt {
     pub head: u64,
 }
 
-/// Somebody uses an address because they were told that it is theirs.
+/// A client uses an address because an answer said that it is its own.
 #[derive(Debug, Clone)]
 struct Reliance {
     id: ClaimId,
@@ -45,14 +45,14 @@ pub(super) struct Judge {
     pub wrong: Option<String>,
     pub trace: Vec<String>,
     pub answers: u64,
-    /// Trimming is no excuse for events that nobody told of.
+    /// Trimming is no excuse for events that were never reported.
     strict: bool,
     attempts: u64,
     /// Those who asked were told that nothing was done.
     undone: BTreeSet<Arc<str>>,
     done: BTreeSet<Arc<str>>,
     relied: BTreeMap<Address, Reliance>,
-    /// What each process has shown of the past.
+    /// The newest state that each process has shown.
     shown: BTreeMap<u64, u64>,
     /// The last event each process was heard to tell of.
     heard: BTreeMap<u64, u64>,
@@ -232,7 +232,7 @@ impl Judge {
         }
     }
 
-    /// What a claim was refused for was so at some time between question and answer.
+    /// The reason of a refusal was true at some time between question and answer.
     pub fn refused(&mut self, attempt: &Attempt, key: &Key, want: Want, refusal: &Refusal) {
         let exact = if let Want::Exact(address) = want { Some(address) } else { None };
         let mut states = self.history.states_since(attempt.sent);
@@ -255,7 +255,7 @@ impl Judge {
         self.expect(was, || format!("{} was refused ({refusal}), and it was not so", attempt.request));
     }
 
-    /// Somebody saw claims in a Book of this process.
+    /// A client saw claims in a Book of this process.
     pub fn saw(&mut self, attempt: &Attempt, process: u64, fresh: bool, seq: u64, claims: &Claims) {
         self.answers += 1;
         self.note(|| format!("{} saw {} claims at {seq} in {process}", attempt.request, claims.len()));
@@ -269,7 +269,7 @@ impl Judge {
         *shown = seq.max(*shown);
     }
 
-    /// What a process has shown; who asks it later sees no less.
+    /// The newest state that a process has shown; a later read sees no less.
     pub fn shown(&self, process: u64) -> u64 {
         self.shown.get(&process).copied().unwrap_or_default()
     }
@@ -280,7 +280,7 @@ impl Judge {
         let same = stored.is_some_and(|stored| stored == event);
         self.expect(same, || format!("{process} told of event {}, which is not stored", event.seq));
         if let Some(last) = self.heard.insert(process, event.seq) {
-            // What was trimmed meanwhile nobody can tell of any more.
+            // Events that were trimmed meanwhile can no longer be shown.
             let oldest = self.history.head.as_ref().filter(|_| !self.strict).map_or(0, |head| head.oldest);
             let kept = oldest.max(last + 1);
             let next = self.history.events.range(kept..).next().map_or(u64::MAX, |(seq, _)| *seq);

@@ -22,7 +22,7 @@ use tokio::{
 
 use super::{history::Claims, judge::Judge};
 
-/// What a client sends to a machine, under a number of its own.
+/// A request of a client to a machine, under a number of its own.
 pub(super) struct Call {
     pub number: u64,
     pub what: What,
@@ -73,7 +73,7 @@ pub(super) struct Machine {
     stopped_for: Option<u64>,
 }
 
-/// What a process is started with.
+/// The options of a process.
 struct Node {
     store: Arc<SimulatedStore>,
     clock: Arc<MachineClock>,

@@ -40,7 +40,7 @@ impl RaftClusters {
         Self { free: Arc::default(), started: AtomicU32::new(0), runtime, dir }
     }
 
-    /// An empty cluster that nobody else uses, through so many of its nodes; the one that leads is the first.
+    /// An empty cluster of this test alone, through so many of its nodes; the leader is the first.
     pub async fn handles(&self, count: usize) -> Vec<Arc<dyn Store>> {
         let free = self.free.lock().unwrap().pop();
         let path = self.dir.path().join(self.started.fetch_add(1, Relaxed).to_string());
@@ -92,10 +92,10 @@ async fn leader_first(mut nodes: Nodes) -> Nodes {
         }
         sleep(Duration::from_millis(20)).await;
     }
-    panic!("nobody leads the cluster");
+    panic!("no node leads the cluster");
 }
 
-/// Removes every key, and nobody leads the ledger any more.
+/// Removes every key, after which no node leads the ledger.
 async fn clear(nodes: &[Arc<RaftStore>]) {
     loop {
         let entries = nodes[0].snapshot().await.unwrap().range(b"", None, 100).await.unwrap();

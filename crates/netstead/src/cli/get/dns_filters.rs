@@ -26,11 +26,11 @@ pub(crate) enum RecordState {
     Pending,
     /// Held back by a guard
     Parked,
-    /// Somebody else has the name
+    /// A record that is not ours is in the way
     Blocked,
     /// Not as we left it
     Drift,
-    /// Somebody else's
+    /// Not ours
     Foreign,
     /// The server cannot be read now
     Unknown,
@@ -87,4 +87,7 @@ pub(crate) struct Workloads {
     /// Only those of this source
     #[arg(long)]
     pub(crate) source: Option<Ident>,
+    /// Only those that ask for a name and do not get it, with the reasons
+    #[arg(long)]
+    pub(crate) problems: bool,
 }

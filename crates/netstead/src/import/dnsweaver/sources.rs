@@ -147,7 +147,7 @@ fn consent(table: &mut Table, variables: &Variables) {
     }
 }
 
-/// What Netstead does not look at yet.
+/// Sources that Netstead does not have yet.
 fn beyond(draft: &mut Draft, variables: &Variables, name: &str, prefix: &str) {
     draft.space();
     let remark = format!("Netstead has no source for {name} yet, so none of its names is published");

@@ -48,7 +48,7 @@ impl Row for SourceOutput {
 fn scope_cells(source: &SourceOutput, scope: &ScopeOutput, look: Audience) -> Vec<String> {
     let standing = match (&scope.suspect, &scope.standing) {
         (Some(suspect), _) => suspect.clone(),
-        (None, ScopeStanding::Listed) if scope.reason.is_some() => "nothing of it goes".to_owned(),
+        (None, ScopeStanding::Listed) if scope.reason.is_some() => "nothing is removed".to_owned(),
         (None, ScopeStanding::Listed) if scope.absent > 0 => format!("{} absent", scope.absent),
         (None, ScopeStanding::Listed) => "believed".to_owned(),
         (None, standing) => standing.to_string(),
@@ -108,7 +108,7 @@ pub(crate) fn budget(budget: &BudgetOutput) -> String {
     format!("{made} of {limit} requests in {}{wait}", Span::from_secs(*window_seconds))
 }
 
-/// What a person would say first.
+/// The state in one word.
 fn state(provider: &ProviderOutput) -> &'static str {
     match provider {
         ProviderOutput { detached: true, .. } => "detached",

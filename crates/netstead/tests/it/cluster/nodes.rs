@@ -61,7 +61,7 @@ impl Nodes {
         self.http.try_get(&format!("{}/readyz", self.sandboxes[node].url())).unwrap_or_default()
     }
 
-    /// What `/metrics` of a node says of `name`, with its labels.
+    /// The value of `name` in `/metrics` of a node, with its labels.
     pub(super) fn number(&self, node: usize, name: &str) -> Option<f64> {
         let text = self.http.try_get(&format!("{}/metrics", self.sandboxes[node].url()))?;
         let line = text.lines().find(|line| line.starts_with(&format!("{name} ")))?;
@@ -109,7 +109,7 @@ pub(super) struct Http {
     client: Client,
 }
 
-/// What came back.
+/// The answer.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) status: u16,

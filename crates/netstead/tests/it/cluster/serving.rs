@@ -1,4 +1,4 @@
-//! What any node does.
+//! Requests that any node serves.
 
 use netstead_testkit::{Process, wait_until};
 use reqwest::Method;
@@ -76,7 +76,7 @@ fn a_request_is_sent_on_once_and_with_the_callers_own_token() {
     let (url, admin) = (nodes.sandboxes[one].url(), nodes.sandboxes[one].token());
     nodes.sandboxes[one].does("pool create lan --range 10.0.3.50-10.0.3.200");
     nodes.sandboxes[one].does("pool create lab --range 10.0.4.50-10.0.4.200");
-    // Whoever was asked by another node asks nobody else.
+    // A node that was asked by another node asks no third one.
     let claim = format!("{url}/api/v1/pools/lan/claims/web-1");
     let once = nodes.http.ask(Method::PUT, &claim, &admin, &[("Netstead-Forwarded", "x")], Some(json!({})));
     assert_eq!((once.status, once.problem()), (503, "not-leading"), "{once:?}");

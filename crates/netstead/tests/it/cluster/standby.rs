@@ -1,4 +1,4 @@
-//! What a node holds open while it follows is what it leads with.
+//! A node leads with what it holds open while it follows.
 
 use std::{
     io::{Read as _, Write as _},

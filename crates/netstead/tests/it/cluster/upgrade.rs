@@ -12,7 +12,7 @@ use super::{
 };
 use crate::sandbox::{SOON, Sandbox};
 
-/// What a program takes for the highest format it understands, if it was built for debugging.
+/// The highest format that a debug build pretends to understand.
 const FORMAT: &str = "PRETEND_STORE_FORMAT";
 /// Less than a minute, after which a node that runs would ask by itself.
 const AT_ONCE: Duration = Duration::from_secs(30);
@@ -124,7 +124,7 @@ fn a_node_that_runs_and_has_become_too_old_ends_and_never_leads() {
     assert!(raised.is_some(), "nobody holds it up any more");
     assert_refused(&mut nodes.servers[runs], AT_ONCE);
 
-    // Whoever wakes finds nobody who leads, and must not do it.
+    // A node that wakes finds no leader, and must not lead.
     end(&mut nodes.servers[new]);
     let written = |nodes: &Nodes| ["ledger/head", "cluster/leader"].map(|key| kept(nodes, key));
     let before = written(&nodes);
@@ -149,7 +149,7 @@ fn a_command_that_waited_for_the_lead_looks_again_before_it_writes() {
     let mut command = sandbox.command();
     command.args(["claim", "lan", "late", "--local"]);
     let mut waits = Process::start("netstead", &mut command).unwrap();
-    // It finds a store that it understands, and somebody who leads it.
+    // It finds a store that it understands, and a leader.
     std::thread::sleep(Duration::from_secs(3));
     assert!(waits.running(), "{}", waits.log());
     server.signal("STOP").unwrap();
@@ -162,7 +162,7 @@ fn a_command_that_waited_for_the_lead_looks_again_before_it_writes() {
     assert_eq!(written().map(Result::unwrap), before);
 }
 
-/// What was handed out, and to whom, while nodes came and went.
+/// Addresses that were handed out, and to whom, while nodes came and went.
 #[derive(Default)]
 struct Claims(BTreeMap<String, Value>);
 
@@ -229,7 +229,7 @@ fn a_cluster_is_upgraded_node_by_node_and_then_refuses_the_old_version() {
     }
     assert!(nodes.sandboxes[0].netstead(["store", "check"]).err.contains("all well"));
 
-    // Nobody goes back to the old version.
+    // No node goes back to the old version.
     let back = order[0];
     end(&mut nodes.servers[back].take().unwrap());
     nodes.sandboxes[back].set(FORMAT, "3");

@@ -38,7 +38,7 @@ fn a_container_that_names_a_pool_holds_its_address_there() {
     until(&["10.250.8.9"], || a(sandbox.dns(), &host));
     until(&[&format!("{host}.")], || ptr(sandbox.dns(), "10.250.8.9".parse().unwrap()));
 
-    // What somebody holds stays theirs.
+    // A held address stays with its holder.
     sandbox.does("claim lan printer --address 10.250.8.10");
     at(&other, "10.250.8.10");
     let why =

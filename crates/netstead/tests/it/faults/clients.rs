@@ -1,4 +1,4 @@
-//! What sixteen clients do all the time, and what they note of it.
+//! Sixteen clients, and the notes they make.
 
 use std::{
     collections::HashMap,
@@ -49,7 +49,7 @@ struct LoadState {
     stop: AtomicBool,
     /// Answered, or unanswered after they were sent; what never reached a node does not count.
     done: AtomicUsize,
-    /// What each key was last seen to hold.
+    /// The address that each key was last seen to hold.
     known: Mutex<HashMap<Arc<str>, Held>>,
 }
 
@@ -150,7 +150,7 @@ impl Load {
         futures::future::join_all(repeats).await;
     }
 
-    /// Lets all of them finish; then somebody looks at everything through every node.
+    /// Lets all of them finish; then everything is read through every node.
     pub(crate) async fn end(mut self, cluster: &Cluster) -> Arc<History> {
         self.shared.stop.store(true, Ordering::Relaxed);
         for worker in std::mem::take(&mut self.workers) {
@@ -176,7 +176,7 @@ impl Load {
 }
 
 impl Drop for Load {
-    /// After a failure nobody may go on asking: the nodes and their network go next.
+    /// After a failure no client may go on asking: the nodes and their network are removed next.
     fn drop(&mut self) {
         self.workers.iter().for_each(JoinHandle::abort);
     }
@@ -195,7 +195,7 @@ struct Caller {
     dice: StdRng,
 }
 
-/// What to do after an answer.
+/// The next step after an answer.
 #[derive(PartialEq, Eq)]
 enum NextStep {
     GoOn,
@@ -332,7 +332,7 @@ async fn ask(node: &Client, action: &Action) -> Result<Outcome, ClientError> {
     })
 }
 
-/// What an error says about what was done, and what a client does next.
+/// The meaning of an error, and the next step of a client.
 fn understand(action: &Action, error: &ClientError) -> (Outcome, NextStep) {
     let exact = matches!(action, Action::Claim { exact: Some(_), .. });
     match error {

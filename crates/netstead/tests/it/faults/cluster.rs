@@ -23,7 +23,7 @@ pub(crate) const NODES: u8 = 3;
 /// How long anything may take that must happen.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
-/// What a request of the tests themselves may take.
+/// The time that a request of the tests themselves may take.
 pub(crate) const REQUEST: Duration = Duration::from_secs(5);
 
 /// The store below the nodes.
@@ -136,7 +136,7 @@ impl Cluster {
         let admin = self.nodes()[leader].client(first.as_deref(), REQUEST);
         let token = TokenInput { subject: "load".into(), role: "admin".into(), ..TokenInput::default() };
         self.token = admin.create_token(&token).await.unwrap().secret;
-        // All serve and know the token before anybody uses it: who finds nobody goes elsewhere, and stays there.
+        // All nodes serve and know the token before a client uses it: a client that gets no answer goes to another node, and stays there.
         let clients = self.clients(REQUEST);
         let known = async {
             for client in clients {

@@ -1,4 +1,4 @@
-//! What DNS servers are told while all of it goes wrong: newer plans only, and in the end everything.
+//! Records of DNS servers while all of it goes wrong: newer plans only, and in the end everything.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -54,7 +54,7 @@ impl DnsServers {
         Some(Self { bind, powerdns, slow })
     }
 
-    /// What each node is told of them, and of its own nameserver.
+    /// The configuration of each node about them, and about its own nameserver.
     pub(crate) fn configuration(&self) -> String {
         let TsigKey { name, algorithm, secret } = self.bind.key();
         format!(
@@ -169,7 +169,7 @@ impl DnsServers {
     }
 }
 
-/// Who looks while the rest happens.
+/// Observers of DNS servers while the rest happens.
 pub(crate) struct DnsObservers {
     bind: Observer,
     own: Vec<Observer>,
@@ -185,7 +185,7 @@ impl DnsObservers {
         }
     }
 
-    /// What they saw, as a sentence.
+    /// Ends them and returns what they saw, as a sentence.
     pub(crate) fn end(self) -> String {
         let pause = self.bind.longest_pause();
         let at_bind = self.bind.end();

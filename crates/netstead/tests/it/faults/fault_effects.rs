@@ -18,7 +18,7 @@ use super::{
 /// Between two looks.
 const GLANCE: Duration = Duration::from_millis(50);
 
-/// Who leads, and in which epoch.
+/// The leader, and its epoch.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lead {
     pub(crate) node: usize,
@@ -45,7 +45,7 @@ impl Cluster {
         now
     }
 
-    /// Waits until somebody has taken the lead, be it the same node.
+    /// Waits until a node has taken the lead, even the same one.
     pub(crate) async fn led_anew(&self, before: Lead) {
         let anew = async || Some(self.lead().await).filter(|now| now.epoch > before.epoch);
         self.wait_for("the lead is taken anew", anew).await;
@@ -57,7 +57,7 @@ impl Cluster {
         self.wait_for("the node is ready", ready).await;
     }
 
-    /// What a node says of itself, with the headers of the answer.
+    /// The readiness of a node, with the headers of the answer.
     pub(crate) async fn readiness(&self, node: usize) -> Option<String> {
         let api = self.nodes()[node].api();
         get(api, "/readyz", "").await

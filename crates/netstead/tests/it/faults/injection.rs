@@ -1,4 +1,4 @@
-//! What goes wrong, and when.
+//! Faults, and their times.
 
 mod answers;
 mod disks;
@@ -26,7 +26,7 @@ pub(crate) enum Fault {
     LeaderKilled,
     /// SIGSTOP for longer than its lease; as it wakes, it is asked for what it may still believe.
     LeaderStopped,
-    /// It reaches nobody but its clients.
+    /// It reaches only its clients.
     LeaderCutOff,
     FollowerCutOff,
     /// First the leader is not heard, then one does not hear.
@@ -89,7 +89,7 @@ impl Fault {
             load.reach(total / 5 + round * total / 5).await;
         }
         if self == Self::WrongClock {
-            // No DNS server takes what is signed an hour off, so somebody mends that before names are judged.
+            // No DNS server takes what is signed an hour off, so the clock is set right before names are judged.
             cluster.nodes().iter_mut().for_each(|node| node.set_clock(None));
             restarts::one_by_one(cluster, load, 0).await;
         }

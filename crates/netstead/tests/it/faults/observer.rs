@@ -1,4 +1,4 @@
-//! Somebody who looks at one place all the time, and knows when it goes back.
+//! An observer that reads one place all the time, and finds when it goes back.
 
 use std::{
     sync::{

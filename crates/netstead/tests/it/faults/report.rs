@@ -6,7 +6,7 @@ use netstead_testkit::history::Summary;
 
 use super::fault_effects::Lead;
 
-/// What was measured while it went wrong.
+/// Measurements during the fault.
 #[derive(Debug, Default)]
 pub(crate) struct Figures {
     pub(crate) gaps: Vec<Gap>,

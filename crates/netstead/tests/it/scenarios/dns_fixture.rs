@@ -71,7 +71,7 @@ impl Server {
         Zone { serial: content.sign.unwrap().serial().unwrap(), records }
     }
 
-    /// Epoch and generation of the newest plan that was applied there, by whoever left marks.
+    /// Epoch and generation of the newest plan that was applied there, of any owner.
     pub(crate) fn fence(&self, zone: &str) -> Option<(u64, u64)> {
         let content = self.zone(zone);
         let owner = content.marks().first()?.strip_prefix("_netstead-")?.split('.').next()?.to_owned();

@@ -20,7 +20,7 @@ fn port_of(url: &str) -> u16 {
     url.rsplit(':').next().and_then(|port| port.parse().ok()).unwrap()
 }
 
-/// What the zone holds, but for its SOA and what is ours alone.
+/// The records of the zone, but for its SOA and those that are ours alone.
 fn sets(server: &PowerDns) -> Sets {
     all(server).into_iter().filter(|((name, _), _)| !name.contains("_netstead-")).collect()
 }
@@ -55,7 +55,7 @@ fn put(server: &PowerDns, name: &str, kind: &str, content: &str, ttl: u32) {
     server.sql(&statement).unwrap();
 }
 
-/// What dnsweaver left: its records, its marks of both kinds, and a record of somebody else's.
+/// A server as dnsweaver left it: its records, its marks of both kinds, and a foreign record.
 fn filled() -> Option<PowerDns> {
     let server = PowerDns::start(&[ZONE])?;
     for name in ["web", "www", "api", "file"] {

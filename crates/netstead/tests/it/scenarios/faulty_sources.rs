@@ -113,7 +113,7 @@ fn what_is_missing_for_a_while_or_flaps_stays_until_its_grace_has_passed() {
 fn a_slow_bleed_trips_the_breaker_and_a_person_decides() {
     let breaker = format!("{HASTY}\nbreaker = {{ changes = 3, percent = 20 }}");
     let Some(scene) = Scene::with(12, &breaker) else { return };
-    // One record per pass: three go, and then somebody must look.
+    // One record per pass: three are removed, and then a person must look.
     let mut missing = Vec::new();
     for host in 0..5 {
         missing.push(host);

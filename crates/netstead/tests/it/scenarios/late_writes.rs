@@ -12,7 +12,7 @@ use netstead_testkit::{Bind, DelayingProxy, Knot, PowerDns, Primary, PrimaryKind
 use super::dns_fixture::{FORWARD, SOON, Server, ZONES, is_patch, is_update, powerdns, rfc2136, sandbox};
 use crate::resolve::Stopwatch;
 
-/// What a replicated store would give a successor: everything that was durable.
+/// Copies what a replicated store would give a successor: everything that was durable.
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
@@ -70,7 +70,7 @@ fn a_late_update_is_refused_by_knot() {
     stopped_and_overtaken(&daemon);
 }
 
-/// The sender is gone, so nobody tells of the late write: it is found by the zone's serial, and was ours when it was sent.
+/// The sender is gone, so the late write is not reported: it is found by the zone's serial, and was ours when it was sent.
 #[test]
 fn what_a_killed_process_had_sent_through_the_api_of_powerdns_is_taken_back() {
     let Some(daemon) = PowerDns::start(&ZONES) else { return };

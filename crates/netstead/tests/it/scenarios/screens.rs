@@ -1,4 +1,4 @@
-//! What people read when much is going on at once: whole screens, at 80 columns.
+//! Whole screens when much is going on at once, at 80 columns.
 
 use netstead_testkit::{PowerDns, wait_until};
 

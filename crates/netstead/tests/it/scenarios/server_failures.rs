@@ -32,7 +32,7 @@ fn ends_in_mid_apply(gate: &DelayingProxy, config: &str, restart: impl FnOnce() 
     sandbox.start(&[]);
     assert!(gate.holds_one(SOON));
     let server = restart();
-    // The request reaches nobody; whether it took effect is looked at, and it is sent again.
+    // The request gets lost; whether it took effect is looked at, and it is sent again.
     gate.open();
     counts(&sandbox, &server, 300);
     sandbox.settles("lan");

@@ -14,7 +14,7 @@ fn a_set_is_shared_with_what_somebody_made_by_hand() {
     sandbox.start(&[]);
     sandbox.does("record set www.home.test A 10.0.3.9");
     sandbox.does("apply");
-    // Somebody else's: it is left, and the plan says how to go on.
+    // It is foreign: it is left, and the plan says how to go on.
     assert_eq!(server.zone(FORWARD).records, ["www.home.test A 192.0.2.1"]);
     let plan = sandbox.netstead(["plan", "lan"]).out;
     assert!(plan.contains("blocked on lan") && plan.contains("share = true"), "{plan}");

@@ -20,6 +20,15 @@ fn one_label_makes_names() {
 }
 
 #[test]
+fn a_label_of_which_a_part_is_no_name_makes_none() {
+    for text in ["bad host!.home.example.com", "bad host.home.example.com", "a.test, b!.test"] {
+        let read = reading(&Reader::default(), &[("netstead.hostname", text)]);
+        assert_eq!(read.requests, [], "{text}");
+        assert!(read.unclear && !read.why_not.is_empty(), "{text}: {read:?}");
+    }
+}
+
+#[test]
 fn what_our_labels_say_holds_for_the_names_of_every_dialect() {
     let labels = [
         ("dnsweaver.hostname", "a.test"),

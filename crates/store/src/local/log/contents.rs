@@ -38,7 +38,7 @@ pub(in crate::local) struct Contents {
     pub(in crate::local) last: u64,
 }
 
-/// What was in a log before a generation of it is begun.
+/// The content of a log before a generation of it is begun.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::local) struct Former {
     /// The highest generation anything in it has.
@@ -126,7 +126,7 @@ impl Contents {
         self.newest().is_some_and(|row| self.checkpoint < row.before)
     }
 
-    /// What must be known of it to begin another generation.
+    /// Facts of it that the next generation needs.
     pub(in crate::local) fn former(&self) -> Former {
         Former { generation: self.generation, tail: Some(self.tail()) }
     }

@@ -25,7 +25,7 @@ pub(super) const HEADER: usize = 64;
 /// Not text in any encoding, so no value that is text can look like a frame.
 const MAGIC: [u8; 8] = [0xf5, b'n', b's', b'l', b'o', b'g', 0x01, 0xff];
 
-/// What stands in front of a group.
+/// The header of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) generation: u64,
@@ -72,7 +72,7 @@ pub(super) struct Frame {
     bytes: Vec<u8>,
 }
 
-/// What a frame says beside its writes.
+/// The header of a frame.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FramePosition {
     pub(super) generation: u64,

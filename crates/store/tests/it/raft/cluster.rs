@@ -30,7 +30,7 @@ pub(crate) fn be_patient(options: &mut RaftOptions) {
     options.timings.election = (Duration::from_secs(1), Duration::from_secs(2));
 }
 
-/// An address nobody listens at; none of those that connections of this machine begin at, which come and go.
+/// A free address; none of those that connections of this machine begin at, which come and go.
 pub(crate) fn free_address() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     loop {
@@ -140,10 +140,10 @@ impl Cluster {
         for (number, node) in self.running() {
             eprintln!("{number}: {:?} {:?}", node.health(), node.own_status());
         }
-        panic!("nobody leads");
+        panic!("no node leads");
     }
 
-    /// Starts those again that somebody closed.
+    /// Starts nodes again that were closed.
     pub(crate) async fn revive(&mut self) {
         for number in 0..self.nodes.len() {
             let closed = Health::Failed { reason: "the store is closed".into() };
@@ -159,7 +159,7 @@ impl Cluster {
         }
     }
 
-    /// It ends as by a kill: nothing is handed over. Nobody else may have a handle on it.
+    /// Ends a node as a kill does: nothing is handed over. There must be no other handle on it.
     pub(crate) async fn kill(&mut self, number: usize) {
         let Some(node) = self.nodes[number].take() else { return };
         let mut health = node.health_changes();

@@ -31,7 +31,7 @@ async fn when_the_leader_dies_another_one_leads_soon_and_nothing_is_lost() {
     cluster.close().await;
 }
 
-/// Nobody would be elected here for want of a leader: that would take longer than the test.
+/// Makes elections take longer than the test, so that there is none.
 fn be_endlessly_patient(options: &mut RaftOptions) {
     options.timings.election = (Duration::from_mins(2), Duration::from_mins(4));
 }
@@ -55,7 +55,7 @@ async fn a_leader_that_is_told_to_stop_hands_over_and_commits_go_on() {
             .collect();
         cluster.stop(first).await;
         for writer in writers {
-            timeout(SOON, writer).await.expect("nobody leads").unwrap();
+            timeout(SOON, writer).await.expect("no node leads").unwrap();
         }
         cluster.restart(first).await;
     }

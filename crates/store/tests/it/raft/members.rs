@@ -227,7 +227,7 @@ async fn a_node_with_a_cluster_joins_no_other_and_says_so() {
     cluster.restart(own).await;
     until(async || cluster.node(own).health() == Health::Ready).await;
 
-    // And one that names nobody but itself makes none.
+    // And one that names only itself makes none.
     let alone = cluster.add(|options| options.peers = vec![options.listen.clone()]);
     cluster.restart(alone).await;
     let store = cluster.node(alone);

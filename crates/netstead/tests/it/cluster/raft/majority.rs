@@ -69,7 +69,7 @@ fn without_a_majority_a_node_says_so_and_its_own_copy_can_be_read_and_rescued() 
     assert!(sandbox.does("get claims").contains("web"));
 }
 
-/// What a node without a majority still does, and what it says of the rest.
+/// Checks what a node without a majority still does, and how it refuses the rest.
 fn answers_alone(nodes: &Nodes, node: usize) {
     let sandbox = &nodes.sandboxes[node];
     let get = |path: &str| nodes.http.try_get(&format!("{}{path}", sandbox.url()));

@@ -1,4 +1,4 @@
-//! Who is in the cluster, and how others come into it.
+//! Members of the cluster, and how others join it.
 
 use std::net::TcpListener;
 
@@ -81,7 +81,7 @@ fn until_ready(sandbox: &Sandbox) {
     ready.unwrap_or_else(|| panic!("{url} should say that it is ready"));
 }
 
-/// Hosts of this machine at which nobody uses the usual port.
+/// Addresses of this machine at which the usual port is free.
 fn hosts() -> [String; 4] {
     let free = (1..=250).find_map(|net| {
         let hosts = [1, 2, 3, 9].map(|host| format!("127.{}.{net}.{host}", 1 + std::process::id() % 250));

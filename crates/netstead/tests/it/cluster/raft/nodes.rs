@@ -96,7 +96,7 @@ impl Nodes {
         self.servers[node].take().unwrap().kill().unwrap();
     }
 
-    /// What `/metrics` of a node says of `name`, with its labels.
+    /// The value of `name` in `/metrics` of a node, with its labels.
     pub(crate) fn number(&self, node: usize, name: &str) -> Option<f64> {
         let text = self.http.try_get(&format!("{}/metrics", self.sandboxes[node].url()))?;
         let line = text.lines().find(|line| line.starts_with(&format!("{name} ")))?;

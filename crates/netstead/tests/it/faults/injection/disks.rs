@@ -7,10 +7,10 @@ use tokio::{task::block_in_place, time::sleep};
 
 use crate::faults::{Backing, Cluster, clients::Load, cluster::PATIENCE};
 
-/// How long a disk stays full once somebody has met that.
+/// How long a disk stays full once a client has met that.
 const FULL: Duration = Duration::from_secs(3);
 
-/// etcd takes no more writes until somebody makes room.
+/// etcd takes no more writes until a person makes room.
 pub(super) async fn quota_used_up(cluster: &mut Cluster, load: &Load) {
     let etcd = cluster.etcd();
     let value = "x".repeat(100_000);
@@ -34,7 +34,7 @@ pub(super) async fn quota_used_up(cluster: &mut Cluster, load: &Load) {
 pub(super) async fn full_below_a_member(cluster: &mut Cluster) {
     cluster.disk.as_ref().expect("a small disk").fill().unwrap();
     let etcd = cluster.etcd();
-    // Its log is made ahead of what is written to it, so somebody writes until there is no more of it.
+    // Its log is allocated ahead, so a client writes until that is used up.
     let value = "x".repeat(100_000);
     let mut numbers = 0_u32..;
     let ended = block_in_place(|| {

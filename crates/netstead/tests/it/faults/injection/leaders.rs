@@ -93,7 +93,7 @@ pub(super) async fn follower_cut_off(cluster: &Cluster, load: &Load) -> Gap {
     Gap { election, ..Gap::plain(at, took) }
 }
 
-/// The leader is killed, and the time of day of whoever leads next differs from its own by an hour.
+/// The leader is killed, and the clock of the next leader differs by an hour.
 pub(super) async fn followed_by_another_clock(cluster: &Cluster, load: &Load) -> Gap {
     let before = others_have_another_clock(cluster).await;
     let ahead = cluster.nodes()[before.node].clock().is_some();
