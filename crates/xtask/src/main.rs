@@ -11,6 +11,7 @@
 //!
 //! The fields of each `Options` are the flags; `cargo xtask TASK --help` shows them.
 
+mod axe;
 mod bench;
 mod documents;
 mod faults;

