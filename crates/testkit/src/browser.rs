@@ -1,7 +1,7 @@
 //! [`Browser`]: a real Chromium without a window, driven through its WebDriver.
 
 use std::{
-    io::{self, Read as _, Write as _},
+    io::{self, BufRead as _, BufReader, Read as _, Write as _},
     net::{Ipv4Addr, TcpStream},
     process::Command,
     time::Duration,
@@ -207,11 +207,23 @@ impl Browser {
             self.port,
             body.len()
         )?;
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer)?;
-        let answer = String::from_utf8_lossy(&answer);
-        let json = answer.split_once("\r\n\r\n").map_or("", |(_, json)| json);
-        serde_json::from_str(json).map_err(|error| io::Error::other(format!("{error}: {answer}")))
+        stream.flush()?;
+        let mut answer = BufReader::new(stream);
+        // The driver keeps the connection open whatever is asked, so the answer ends where it says.
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            if answer.read_line(&mut line)? == 0 || line.trim().is_empty() {
+                break;
+            }
+            let header = line.split_once(':').filter(|(name, _)| name.eq_ignore_ascii_case("content-length"));
+            if let Some((_, value)) = header {
+                length = value.trim().parse().map_err(io::Error::other)?;
+            }
+        }
+        let mut json = Vec::new();
+        answer.take(length).read_to_end(&mut json)?;
+        serde_json::from_slice(&json).map_err(io::Error::other)
     }
 }
 

@@ -101,16 +101,17 @@ function keys(event) {
 }
 
 async function pick(event) {
-  const link = event.target.closest?.("a[data-swap]");
+  const link = event.target.closest?.("[data-swap] a");
   if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
-  const shown = await swap(link.href, (part) => part.id === link.dataset.swap || part.id === "cells");
+  const target = link.closest("[data-swap]").dataset.swap;
+  const shown = await swap(link.href, (part) => part.id === target || part.id === "cells");
   if (!shown) {
     location.href = link.href;
     return;
   }
   history.pushState(null, "", link.href);
-  const panel = document.getElementById(link.dataset.swap);
+  const panel = document.getElementById(target);
   if (matchMedia("(max-width: 52rem)").matches) panel.scrollIntoView({ block: "nearest" });
   panel.querySelector("input:not([type=hidden])")?.focus({ preventScroll: true });
 }
@@ -140,6 +141,7 @@ function search(event) {
 /** Shows what only the script can do. */
 function dress(part) {
   for (const button of part.querySelectorAll("[data-copy]")) button.hidden = !navigator.clipboard;
+  for (const cell of part.querySelectorAll(".grid a[aria-label], [data-keys] a[aria-label]")) cell.title = cell.ariaLabel;
 }
 
 dress(document);

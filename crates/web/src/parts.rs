@@ -53,14 +53,19 @@ pub(crate) struct Bar {
 }
 
 impl Bar {
-    #[expect(clippy::cast_precision_loss, reason = "a bar is some hundred pixels wide")]
     pub(crate) fn new(usage: &Usage) -> Self {
+        Self::with_least(usage, 0.5)
+    }
+
+    /// For a small bar: what is there at all has `least` percent of the width.
+    #[expect(clippy::cast_precision_loss, reason = "a bar is some hundred pixels wide")]
+    pub(crate) fn with_least(usage: &Usage, least: f64) -> Self {
         let number = |text: &str| text.parse::<u128>().unwrap_or_default() as f64;
         let size = number(&usage.size).max(1.0);
         // What is there at all is seen.
         let part = |text: &str| match number(text) {
             0.0 => 0.0,
-            count => (count / size * 100.0).clamp(0.5, 100.0),
+            count => (count / size * 100.0).clamp(least, 100.0),
         };
         Self {
             held: part(&usage.held),

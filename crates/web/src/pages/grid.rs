@@ -239,7 +239,7 @@ pub(crate) fn tiles(blocks: &BlocksOutput, base: &str, pool: &str, here: Option<
             }
             Some(usage) => {
                 let label = format!("{}, {} of {} free", block.block, count(&usage.free), count(&usage.size));
-                (Bar::new(usage), label, false)
+                (Bar::with_least(usage, 12.0), label, false)
             }
             None => (Bar::default(), format!("{}, too much in it to count here", block.block), false),
         };

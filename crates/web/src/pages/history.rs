@@ -173,7 +173,8 @@ pub(crate) fn of_change(change: &HistoryOutput, now: Timestamp) -> Happened {
     }
     let why = change.reason.clone().unwrap_or_else(|| why.join("; "));
     let place = change.provider.as_ref().or(change.source.as_ref());
-    let text = place.map_or_else(|| change.text.clone(), |place| format!("{place}: {}", change.text));
+    let parts = [place.map(|place| format!("{place}:")), change.name.clone(), Some(change.text.clone())];
+    let text = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
     Happened {
         at: change.at,
         when: When::new(change.at, now),

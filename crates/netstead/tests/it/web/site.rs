@@ -9,6 +9,9 @@ use crate::sandbox::Sandbox;
 /// A name that would be a script if a page did not escape it.
 pub(super) const SCRIPT: &str = "<script>alert(1)</script>";
 
+const ROUTERS: &str =
+    "http:\n  routers:\n    web:\n      rule: Host(`app.home.test`) || Host(`*.home.test`)\n";
+
 /// A server whose names come from a hosts file, with a pool of each family.
 pub(super) struct Site {
     pub(super) sandbox: Sandbox,
@@ -23,6 +26,7 @@ impl Site {
     pub(super) fn with(more: &str) -> Self {
         let mut sandbox = Sandbox::empty();
         std::fs::write(sandbox.path().join("hosts"), hosts()).unwrap();
+        std::fs::write(sandbox.path().join("web.yml"), ROUTERS).unwrap();
         let site = |sandbox: &Sandbox, wildcard| {
             std::fs::write(config_path(sandbox), config(wildcard, more)).unwrap()
         };
@@ -40,7 +44,7 @@ impl Site {
         does("pool create big --network 10.16.0.0/16");
         does("pool create six --network fd00:7::/64");
         does("pool create macs --range 52:54:00:00:00:00-52:54:00:00:ff:ff");
-        does("pool create sites --family prefix --network 10.64.0.0/12 --length 24");
+        does("pool create sites --prefix 10.64.0.0/12 --length 24");
         for key in ["web-1", "web-2", "db", "mail", "git"] {
             does(&format!("claim lan {key}"));
         }
@@ -95,12 +99,13 @@ fn config_path(sandbox: &Sandbox) -> std::path::PathBuf {
 }
 
 fn hosts() -> String {
-    "10.0.3.9 router.home.test\n10.0.3.10 nas.home.test files.home.test\n10.0.3.9 *.home.test\n10.0.3.61 tv.home.test\n".to_owned()
+    "10.0.3.9 router.home.test\n10.0.3.10 nas.home.test files.home.test\n10.0.3.61 tv.home.test\n".to_owned()
 }
 
 fn config(wildcard: bool, more: &str) -> String {
     format!(
-        "[source.office]\ntype = \"hosts\"\npath = \"hosts\"\nwildcard = {wildcard}\n\
+        "[source.office]\ntype = \"hosts\"\npath = \"hosts\"\n[source.files]\ntype = \"traefik\"\n\
+         paths = [\"web.yml\"]\ntarget = \"10.0.3.9\"\nwildcard = {wildcard}\n\
          [dns.own]\ntype = \"builtin\"\ndomains = [\"home.test\", \"3.0.10.in-addr.arpa\"]\n{more}"
     )
 }
