@@ -21,7 +21,7 @@ pub trait Pages: Send + Sync + Debug {
     fn url(&self) -> Option<&str>;
 }
 
-/// What pages need to know of their listener.
+/// Facts about a listener that pages need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageListener {
     pub tls: bool,

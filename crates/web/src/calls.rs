@@ -33,7 +33,7 @@ pub(crate) struct Calls {
     stale: Arc<AtomicBool>,
 }
 
-/// What is asked for: a path and its parameters, each part encoded.
+/// A path and its parameters, each part encoded.
 #[derive(Debug, Clone)]
 pub(crate) struct Target(Url);
 

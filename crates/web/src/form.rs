@@ -22,12 +22,12 @@ pub(crate) struct Form {
 }
 
 impl Form {
-    /// What was typed into a field, without spaces around it.
+    /// Returns the text of a field, without spaces around it.
     pub(crate) fn text(&self, name: &str) -> &str {
         self.fields.get(name).and_then(|values| values.first()).map_or("", |text| text.trim())
     }
 
-    /// What was typed, unless that is nothing.
+    /// Returns the text of a field, unless it is empty.
     pub(crate) fn maybe(&self, name: &str) -> Option<String> {
         Some(self.text(name)).filter(|text| !text.is_empty()).map(str::to_owned)
     }
@@ -69,12 +69,12 @@ impl Form {
         self
     }
 
-    /// What is wrong with a field.
+    /// The error of a field; empty without one.
     pub(crate) fn error_at(&self, name: &str) -> &str {
         if !self.error.is_empty() && self.field == name { &self.error } else { "" }
     }
 
-    /// What is wrong with none of the fields.
+    /// The error that is about none of the fields.
     pub(crate) fn error(&self) -> &str {
         self.error_at("")
     }

@@ -129,7 +129,7 @@ pub(crate) fn count(text: &str) -> String {
     text
 }
 
-/// What a pool hands out, in a few words.
+/// The addresses of a pool, in a few words.
 pub(crate) fn extent(pool: &PoolOutput) -> String {
     match (&pool.network, pool.ranges.as_slice()) {
         (Some(network), []) => network.clone(),

@@ -28,7 +28,7 @@ pub struct Web {
     clock: Arc<dyn Clock>,
 }
 
-/// What every page gets.
+/// The state of every page.
 #[derive(Debug)]
 pub(crate) struct WebState {
     pub(crate) api: Router,

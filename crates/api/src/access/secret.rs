@@ -4,7 +4,7 @@ use std::fmt;
 
 use rand::{Rng, distr::Alphanumeric};
 
-/// What a secret is of. Each kind begins with letters of its own, so that a scanner for leaked secrets can find it.
+/// Kinds of secrets. Each begins with letters of its own, so that a scanner for leaked secrets can find it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Token,

@@ -116,8 +116,8 @@ pub fn is_token(key: &[u8]) -> bool {
     key.starts_with(PREFIX)
 }
 
-/// What a restore brings along: everything but the nodes, sessions, and tokens that are not the local admin's. Backups are older than the last
-/// revocation.
+/// Whether a restore brings a key along: everything but the nodes, sessions, and tokens that are not the local admin's. Backups are
+/// older than the last revocation.
 pub fn survives_restore(key: &[u8], value: &[u8]) -> bool {
     // Who served the old store is not who serves the new one.
     if key.starts_with(b"cluster/") {

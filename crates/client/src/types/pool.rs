@@ -159,7 +159,7 @@ pub struct BlocksOutput {
 pub struct BlockOutput {
     #[schema(format = "cidr")]
     pub block: String,
-    /// What the pool has in it; missing if there is too much in it to count.
+    /// Counters of what the pool has in it; missing if there is too much in it to count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
 }

@@ -1,4 +1,4 @@
-//! What the doctor finds, with the command that helps.
+//! Findings of the doctor, with the command that helps.
 
 use askama::Template;
 use axum::response::Response;

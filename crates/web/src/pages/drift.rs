@@ -1,4 +1,4 @@
-//! What others changed, as sentences, and taking it over.
+//! Changes that others made, as sentences, and taking them over.
 
 use askama::Template;
 use axum::response::Response;

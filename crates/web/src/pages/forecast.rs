@@ -10,9 +10,9 @@ use crate::{
 
 /// Pools that are looked at: the fullest ones.
 const POOLS: usize = 3;
-/// What is used of a pool before it is looked at, in hundredths of a percent.
+/// The part of a pool that is in use before it is looked at, in hundredths of a percent.
 const USED: u32 = 5000;
-/// Days after which nobody needs to hear of it yet.
+/// Days ahead that are looked at.
 const HORIZON: f64 = 30.0;
 const DAY: f64 = 86_400.0;
 

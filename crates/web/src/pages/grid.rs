@@ -118,7 +118,7 @@ impl Window {
     }
 }
 
-/// What is listed of an address, by its place.
+/// The entries of a list of addresses, by place.
 pub(crate) struct Known<'l> {
     single: BTreeMap<Address, &'l AddressOutput>,
     stretches: Vec<(Range, &'l AddressOutput)>,

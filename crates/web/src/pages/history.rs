@@ -1,4 +1,4 @@
-//! What happened: to addresses, and to names.
+//! The history of addresses and of names.
 
 use std::cmp::Reverse;
 

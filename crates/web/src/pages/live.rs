@@ -7,7 +7,7 @@ use axum::{
 
 use crate::{calls::Target, visit::Visit};
 
-/// What the API streams, as it comes.
+/// Passes the stream of the API on as it comes.
 pub(crate) async fn follow(visit: Visit, headers: HeaderMap) -> Response {
     let target = Target::of(["events", "stream"]).with("engine", "true");
     match visit.calls.stream(&target, headers.get("last-event-id").cloned()).await {

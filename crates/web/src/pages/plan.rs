@@ -1,4 +1,4 @@
-//! What would change on every server, and the button that lets parked changes happen.
+//! Changes that are planned on every server, and the button that lets parked ones happen.
 
 use std::collections::BTreeMap;
 

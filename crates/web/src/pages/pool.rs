@@ -52,7 +52,7 @@ struct PoolPage {
     is_prefix: bool,
 }
 
-/// What can be done with the address that was chosen, or with the pool.
+/// Forms for the address that was chosen, or for the pool.
 #[derive(Debug, Default)]
 struct Panel {
     /// The address that was chosen, if one was.
@@ -90,7 +90,7 @@ struct Row {
     note: String,
 }
 
-/// What is shown beside the pool itself.
+/// The place in the pool that is shown, and forms that were refused.
 #[derive(Debug, Default, Clone)]
 struct Asked {
     at: String,

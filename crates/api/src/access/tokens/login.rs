@@ -49,7 +49,7 @@ impl Tokens {
         let mut commit =
             Commit::new().when(Condition::Absent(session_key(id))).put(session_key(id), session.encode()?);
         if let Some(link) = grant.link() {
-            // On condition that nobody used the link before.
+            // On condition that the link was not used before.
             let entry = self.store.get(&link_key(&link.id)).await?;
             let entry = entry.ok_or_else(|| AccessError::LinkUsed)?;
             commit = commit.when(Condition::Version(entry.key.clone(), entry.version)).delete(entry.key);

@@ -1,4 +1,4 @@
-//! What people do: log in, claim, watch, approve, log out.
+//! The pages in a real Chromium: log in, claim, watch, approve, log out.
 
 use netstead_testkit::Browser;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! What a browser does not show: headers, cookies, and what is refused.
+//! Headers, cookies and refusals, which a browser does not show.
 
 use reqwest::{Client, RequestBuilder, Response, header::HeaderMap, redirect::Policy};
 
