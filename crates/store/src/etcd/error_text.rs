@@ -34,7 +34,10 @@ fn advice(code: Code, said: &str) -> Option<&'static str> {
         }
         _ if has("invalid peer certificate") => "set `ca_file` to who signed the certificate of etcd",
         _ if has("received fatal alert") => "set `client_cert` and `client_key` to what etcd asks for",
-        _ if has("tls handshake eof") => "if this etcd has no TLS, write `http://`",
+        // An etcd without TLS hangs up; the connection is reset if it had not read everything.
+        _ if has("tls handshake eof") || (has("does not speak TLS") && has("Connection reset")) => {
+            "if this etcd has no TLS, write `http://`"
+        }
         _ => return None,
     })
 }
@@ -64,5 +67,14 @@ mod tests {
             describe_error(&Status::unauthenticated("etcdserver: invalid auth token")),
             "etcdserver: invalid auth token; set `user` and `password`"
         );
+    }
+
+    #[test]
+    fn an_etcd_that_hangs_up_on_tls_has_none_however_it_does_that() {
+        for end in ["tls handshake eof", "Connection reset by peer (os error 104)"] {
+            let said =
+                format!("etcd at https://ns1:2379: it cannot be trusted, or does not speak TLS: {end}");
+            assert!(describe_error(&Status::unavailable(said)).ends_with("write `http://`"), "{end}");
+        }
     }
 }

@@ -39,6 +39,9 @@ use crate::{Health, Store as _, StoreError};
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
+/// How long a core that has just started may take to say what is on its disk.
+const FIRST_METRICS: Duration = Duration::from_secs(5);
+
 /// The count of ticks without a leader at the start: long enough to be reported.
 pub(super) const LONG: u64 = 1000;
 
@@ -361,8 +364,23 @@ impl Node {
         let raft = Raft::new(self.id, Arc::new(config), network, log, machine).await.map_err(|error| {
             StoreError::Unavailable { reason: format!("the log cannot be used: {error}") }
         })?;
+        self.until_core_knows_members(&raft).await?;
         let proposer = Proposer::start(raft.clone(), Arc::clone(&self.ours), self.options.timeout);
         Ok(Core { raft, proposer })
+    }
+
+    /// openraft publishes what it read from the disk a moment after it has started. Until then a member would say that it is in
+    /// no cluster.
+    async fn until_core_knows_members(&self, raft: &Raft) -> Result<(), StoreError> {
+        if self.disk.last_log_id()?.is_none() {
+            return Ok(());
+        }
+        let mut metrics = raft.metrics();
+        let known =
+            metrics.wait_for(|now| now.membership_config.log_id().is_some() || now.running_state.is_err());
+        // A core that fails instead is noticed where it is watched.
+        let _ = timeout(FIRST_METRICS, known).await;
+        Ok(())
     }
 
     /// One who led when it stopped has to be elected again. openraft would let it go on leading, and answer reads from before

@@ -235,3 +235,27 @@ async fn a_node_with_a_cluster_joins_no_other_and_says_so() {
     drop(store);
     cluster.close().await;
 }
+
+/// A server that asks at once must not say that it is in no cluster.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_member_knows_its_cluster_as_soon_as_it_is_open_again() {
+    let mut cluster = Cluster::start(3).await;
+    cluster.stop(1).await;
+    cluster.stop(2).await;
+    // Other work delays the core of the node, as on a busy machine.
+    let busy = tokio::spawn(async {
+        loop {
+            std::thread::sleep(Duration::from_millis(5));
+            tokio::task::yield_now().await;
+        }
+    });
+    for round in 0..20 {
+        cluster.restart(0).await;
+        let status = cluster.node(0).own_status();
+        assert!(status.is_in_a_cluster(), "round {round}: {status:?}");
+        let health = cluster.node(0).health();
+        assert!(!format!("{health:?}").contains("no cluster"), "round {round}: {health:?}");
+    }
+    busy.abort();
+    cluster.close().await;
+}
