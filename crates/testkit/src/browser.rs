@@ -1,4 +1,4 @@
-//! [`Browser`]: a real Chromium without a window, driven through its WebDriver.
+//! [`Browser`]: a real Chromium without a window, driven through its driver.
 
 use std::{
     io::{self, BufRead as _, BufReader, Read as _, Write as _},

@@ -83,6 +83,7 @@ pub(crate) struct MenuItem {
 }
 
 /// The frame of a page.
+#[allow(clippy::struct_excessive_bools, reason = "each is a question that a template asks")]
 #[derive(Debug)]
 pub(crate) struct Shell {
     pub(crate) title: String,

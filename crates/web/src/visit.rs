@@ -1,6 +1,6 @@
 //! [`Visit`]: one request of a visitor that is logged in.
 
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{convert::Infallible, fmt::Write as _, sync::Arc, time::Duration};
 
 use axum::{
     extract::FromRequestParts,
@@ -47,7 +47,7 @@ impl FromRequestParts<Arc<WebState>> for Visit {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, web: &Arc<WebState>) -> Result<Self, Response> {
-        let place = parts.uri.path_and_query().map_or("/", |place| place.as_str());
+        let place = parts.uri.path_and_query().map_or("/", axum::http::uri::PathAndQuery::as_str);
         let below = place.strip_prefix(&web.base).filter(|below| below.starts_with('/'));
         let place = below.unwrap_or(place).to_owned();
         let is_part = parts.headers.contains_key(PART);
@@ -174,7 +174,7 @@ impl WebState {
         let path = if self.base.is_empty() { "/" } else { &self.base };
         let mut text = format!("{name}={value}; Path={path}; HttpOnly; SameSite=Strict");
         if let Some(seconds) = kept {
-            text += &format!("; Max-Age={seconds}");
+            let _ = write!(text, "; Max-Age={seconds}");
         }
         if secure {
             text += "; Secure";

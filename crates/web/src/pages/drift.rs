@@ -1,5 +1,7 @@
 //! Changes that others made, as sentences, and taking them over.
 
+use std::fmt::Write as _;
+
 use askama::Template;
 use axum::response::Response;
 use netstead_client::types::{
@@ -136,10 +138,10 @@ pub(crate) async fn adopt(visit: Visit, form: Form) -> Response {
             let taken = output.taken.len() + output.objects.len();
             let mut said = format!("{taken} taken over");
             if let Some(failed) = output.failed.first() {
-                said += &format!("; {}: {}", failed.provider, failed.reason);
+                let _ = write!(said, "; {}: {}", failed.provider, failed.reason);
             }
             if let (0, Some(left)) = (taken, output.left.first()) {
-                said += &format!("; {} stays as it is: {}", left.name, left.why);
+                let _ = write!(said, "; {} stays as it is: {}", left.name, left.why);
             }
             visit.back(form.text("back"), "/drift", &said)
         }

@@ -74,8 +74,8 @@ pub(crate) fn ranges(pool: &PoolOutput) -> Vec<Range> {
 
 /// The smallest block that has all of the pool.
 pub(crate) fn around(ranges: &[Range]) -> Option<Cidr> {
-    let first = ranges.iter().map(|range| range.first()).min()?;
-    let last = ranges.iter().map(|range| range.last()).max()?;
+    let first = ranges.iter().map(Range::first).min()?;
+    let last = ranges.iter().map(Range::last).max()?;
     let bits = first.kind().bits();
     let differ = 128 - (first.number() ^ last.number()).leading_zeros();
     Cidr::containing(first, bits.saturating_sub(u8::try_from(differ).ok()?)).ok()
@@ -97,7 +97,7 @@ impl Window {
             Cidr::containing(address, fine).ok()
         });
         let asked = asked.filter(|asked| whole.contains_cidr(*asked));
-        let begin = ranges.iter().map(|range| range.first()).min().unwrap_or(whole.first());
+        let begin = ranges.iter().map(Range::first).min().unwrap_or(whole.first());
         match asked {
             // A block that is too large for a grid is a map.
             Some(block) if block.len() < fine => Self { block: None, map: Some(block) },

@@ -1,6 +1,6 @@
 //! The history of addresses and of names.
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, fmt::Write as _};
 
 use askama::Template;
 use axum::response::Response;
@@ -143,7 +143,7 @@ pub(crate) fn of_event(event: &EventOutput, now: Timestamp) -> Happened {
         (true, None) => String::new(),
     };
     if let Some(owner) = event.owner.as_ref().filter(|owner| **owner != event.by) {
-        text += &format!(" of {owner}");
+        let _ = write!(text, " of {owner}");
     }
     if let Some(pool) = &event.pool {
         text += &if text.is_empty() { format!("pool {pool}") } else { format!(" in {pool}") };

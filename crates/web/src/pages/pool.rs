@@ -53,6 +53,7 @@ struct PoolPage {
 }
 
 /// Forms for the address that was chosen, or for the pool.
+#[allow(clippy::struct_excessive_bools, reason = "each is a question that a template asks")]
 #[derive(Debug, Default)]
 struct Panel {
     /// The address that was chosen, if one was.

@@ -1,5 +1,7 @@
 //! Sources and providers: how each stands, and pausing.
 
+use std::fmt::Write as _;
+
 use askama::Template;
 use axum::response::Response;
 use netstead_client::types::{
@@ -163,10 +165,10 @@ impl Pause {
         let zone = pause.zone.clone().unwrap_or_default();
         let mut text = if zone.is_empty() { "paused".to_owned() } else { format!("zone {zone} paused") };
         if let Some(by) = &pause.by {
-            text += &format!(" by {by}");
+            let _ = write!(text, " by {by}");
         }
         if let Some(reason) = &pause.reason {
-            text += &format!(": {reason}");
+            let _ = write!(text, ": {reason}");
         }
         Self { text, zone, until: pause.until.map(|until| When::new(until, visit.now)) }
     }

@@ -1,5 +1,7 @@
 //! Everything that runs, with its names, or why it has none.
 
+use std::fmt::Write as _;
+
 use askama::Template;
 use axum::response::Response;
 use netstead_client::types::{Page, SourceOutput, WorkloadOutput};
@@ -89,7 +91,7 @@ pub(crate) async fn list(visit: Visit, params: Params) -> Response {
     if let Some(cursor) = &workloads.next {
         next = format!("?after={}", encoded(cursor));
         if !source.is_empty() {
-            next += &format!("&source={}", encoded(&source));
+            let _ = write!(next, "&source={}", encoded(&source));
         }
     }
     visit.page(&WorkloadsPage {

@@ -51,7 +51,7 @@ impl Tokens {
         if let Some(link) = grant.link() {
             // On condition that the link was not used before.
             let entry = self.store.get(&link_key(&link.id)).await?;
-            let entry = entry.ok_or_else(|| AccessError::LinkUsed)?;
+            let entry = entry.ok_or(AccessError::LinkUsed)?;
             commit = commit.when(Condition::Version(entry.key.clone(), entry.version)).delete(entry.key);
         }
         for key in self.outlived(&token.id) {
