@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    ConfigReader, DailyBackups, HostDoctor,
+    ConfigReader, DailyBackups, HostDoctor, Pages,
     access::Tokens,
     cluster::{Cluster, EngineSlot, Peers},
     http::{failed_requests::FailedRequests, host_check::HostCheck},
@@ -33,6 +33,8 @@ pub(crate) struct App {
     /// Lets one request at a time plan a configuration: a plan may need much time and memory.
     pub(crate) what_if_turn: Arc<Semaphore>,
     pub(crate) examiner: Option<Arc<dyn HostDoctor>>,
+    /// The pages around the API, if there are some.
+    pub(crate) pages: Option<Arc<dyn Pages>>,
     /// How the daily backups stand, where some are written.
     pub(crate) daily_backups: Option<DailyBackups>,
     /// The backends that pools may draw from.

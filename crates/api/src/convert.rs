@@ -10,6 +10,7 @@ pub(crate) mod history;
 pub(crate) mod ipam;
 pub(crate) mod plan;
 pub(crate) mod pool;
+pub(crate) mod session;
 pub(crate) mod token;
 
 use std::{collections::BTreeMap, fmt::Display, str::FromStr, time::Duration};

@@ -16,6 +16,7 @@
 //! - [`cluster`]: the nodes that share a store, the current leader, and the format that all of them understand.
 //! - `ports.rs`: traits that the binary implements: [`ConfigReader`], [`HostDoctor`].
 //! - `external_dns.rs`: a listener that external-dns writes to.
+//! - `pages.rs`: [`Pages`], which the web page is built on.
 //! - `metrics`: Prometheus. `event_feed.rs`: events for streams. `openapi.rs`: the document, made from the handlers.
 //!
 //! Start with `routes.rs`, then follow one handler: `routes/claiming.rs`.
@@ -30,6 +31,7 @@ mod external_dns;
 mod http;
 mod metrics;
 mod openapi;
+mod pages;
 mod ports;
 mod problem;
 mod routes;
@@ -56,6 +58,7 @@ pub use self::{
     daily_backups::{BackupFailure, BackupState, DailyBackups},
     external_dns::{ExternalDns, ExternalDnsOptions},
     metrics::Meter,
+    pages::{PageListener, Pages, PeerAddress},
     ports::{ConfigReader, HostDoctor, KindNames, ParsedConfig},
 };
 
@@ -72,6 +75,7 @@ pub struct Api {
     examiner: Option<Arc<dyn HostDoctor>>,
     daily_backups: Option<DailyBackups>,
     external_dns: Option<ExternalDns>,
+    pages: Option<Arc<dyn Pages>>,
     backends: Backends,
     tokens: Tokens,
     clock: Arc<dyn Clock>,
@@ -97,6 +101,7 @@ impl Api {
             examiner,
             daily_backups: None,
             external_dns: None,
+            pages: None,
             backends: Backends::default(),
             tokens,
             clock,
@@ -155,6 +160,13 @@ impl Api {
         self
     }
 
+    /// Puts pages around the API, on each of its listeners.
+    #[must_use]
+    pub fn with_pages(mut self, pages: Arc<dyn Pages>) -> Self {
+        self.pages = Some(pages);
+        self
+    }
+
     /// With the state of the backups that are written every day.
     #[must_use]
     pub fn with_daily_backups(mut self, backups: &DailyBackups) -> Self {
@@ -187,9 +199,13 @@ impl Api {
     fn router(&self, host_check: HostCheck, max_body: usize, stopping: CancellationToken) -> axum::Router {
         let app = self.app(host_check, max_body, stopping);
         let router = routes::router(&app, &self.kinds);
-        match &self.external_dns {
+        let router = match &self.external_dns {
             // Its answers are those of external-dns, so nothing else is put around them.
             Some(tables) => router.merge(routes::behind_host_check(tables.forwarded_routes(), &app)),
+            None => router,
+        };
+        match &self.pages {
+            Some(pages) => pages::around(&**pages, router, &app),
             None => router,
         }
     }
@@ -209,6 +225,7 @@ impl Api {
             what_if_turn: Arc::clone(&self.what_if_turn),
             examiner: self.examiner.clone(),
             daily_backups: self.daily_backups.clone(),
+            pages: self.pages.clone(),
             backends: self.backends.clone(),
             tokens: self.tokens.clone(),
             clock: Arc::clone(&self.clock),

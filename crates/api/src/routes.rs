@@ -21,6 +21,7 @@ pub(crate) mod probes;
 pub(crate) mod records;
 pub(crate) mod reservations;
 pub(crate) mod scoped;
+pub(crate) mod sessions;
 pub(crate) mod sources_and_providers;
 pub(crate) mod status;
 pub(crate) mod store;
@@ -84,6 +85,7 @@ pub(crate) fn documented() -> OpenApiRouter<AppState> {
         .routes(routes!(cluster::nodes::remove))
         .routes(routes!(pools::list))
         .routes(routes!(pools::get, pools::put, pools::delete))
+        .routes(routes!(pools::blocks::list))
         .routes(routes!(claims::get, claiming::put, claiming::release))
         .routes(routes!(claiming::renew))
         .routes(routes!(claiming::transfer))
@@ -118,6 +120,10 @@ pub(crate) fn documented() -> OpenApiRouter<AppState> {
         .routes(routes!(plans::approve))
         .routes(routes!(adopt_and_undo::adopt))
         .routes(routes!(adopt_and_undo::recover))
+        .routes(routes!(sessions::current, sessions::keep, sessions::log_out))
+        .routes(routes!(sessions::list, sessions::open))
+        .routes(routes!(sessions::link))
+        .routes(routes!(sessions::end))
         .routes(routes!(adopt_and_undo::clean))
         .routes(routes!(adopt_and_undo::rollback))
         .routes(routes!(changes::list))

@@ -16,6 +16,7 @@ mod open_enum;
 mod plan;
 mod pool;
 mod problem;
+mod session;
 mod status;
 mod text_format;
 mod token;
@@ -53,8 +54,9 @@ pub use self::{
         ApplyInput, ApplyOutput, BlockedOutput, ChangeOutput, ConfigProblem, DriftOutput, KeptOutput,
         PlanOutput, RefusedOutput, WhatIfInput, WhatIfOutput,
     },
-    pool::{PoolInput, PoolOutput, ReservationInput, ReservationOutput, Usage},
+    pool::{BlockOutput, BlocksOutput, PoolInput, PoolOutput, ReservationInput, ReservationOutput, Usage},
     problem::Problem,
+    session::{LoginLinkOutput, SessionOutput},
     status::{BackupOutput, DamageOutput, StatusOutput},
     token::{TokenInput, TokenOutput},
     vocabulary::{

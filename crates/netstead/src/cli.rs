@@ -251,6 +251,7 @@ pub(crate) enum Command {
     Cluster(cluster::Cluster),
     #[command(subcommand)]
     Token(admin::Token),
+    Web(admin::Web),
     #[command(subcommand)]
     Config(admin::Config),
     #[command(subcommand)]

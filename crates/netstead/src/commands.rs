@@ -29,6 +29,7 @@ pub(crate) mod status;
 pub(crate) mod store;
 pub(crate) mod token;
 pub(crate) mod watch;
+pub(crate) mod web;
 pub(crate) mod without_server;
 pub(crate) mod workload_list;
 

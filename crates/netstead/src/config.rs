@@ -22,6 +22,7 @@ mod operator;
 mod pool;
 mod source;
 mod store;
+mod web;
 
 #[cfg(test)]
 mod tests;
@@ -52,6 +53,7 @@ pub(crate) use self::{
     notify::{NotifyConfig, NotifyFormat},
     source::SourceConfig,
     store::{BACKUPS, EtcdConfig, RaftConfig, RaftSecurityConfig, StoreConfig},
+    web::WebConfig,
 };
 use crate::logging::{LogFilter, LogFormat};
 pub(crate) use netstead_settings::{Problem, Secret};
@@ -67,6 +69,7 @@ const MAX_EVENTS_IN_ETCD: u64 = 100_000;
 pub(crate) struct Config {
     pub(crate) store: StoreConfig,
     pub(crate) api: ApiConfig,
+    pub(crate) web: WebConfig,
     pub(crate) log: LogConfig,
     pub(crate) ledger: LedgerConfig,
     pub(crate) nameserver: NameserverConfig,
@@ -235,6 +238,7 @@ fn understand(root: &Table, problems: &mut Problems) -> Config {
     let config = Config {
         store,
         api: api::read(top.section("api", &known("api"))),
+        web: web::read(top.section("web", &known("web"))),
         log: log(top.section("log", &known("log"))),
         ledger: ledger(top.section("ledger", &known("ledger")), max_events),
         nameserver: nameserver::read(top.section("nameserver", &known("nameserver"))),

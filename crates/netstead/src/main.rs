@@ -204,6 +204,7 @@ async fn dispatch_to_server(global: &Global, session: &Session, command: &Comman
         Command::Events(cli::admin::Events::Export(args)) => commands::events::export(context, args).await?,
         Command::Cluster(args) => commands::cluster::cluster(context, args).await?,
         Command::Token(args) => commands::token::token(context, args).await?,
+        Command::Web(args) => commands::web::web(context, args).await?,
         Command::Record(args) => commands::dns::record(context, args).await?,
         Command::Pause(args) => commands::dns::pause(context, args).await?,
         Command::Resume(args) => commands::dns::resume(context, args).await?,

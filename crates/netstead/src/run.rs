@@ -276,6 +276,15 @@ impl RunContext<'_> {
             .with_backends(names.backends())
             .with_cluster(cluster, &node::peers(&self.api)?)
             .with_nameserver(names.answering.addresses());
+        let web = &self.settings.config.web;
+        let page = web.enabled.then(|| web.url.clone().unwrap_or_else(|| url(&self.api, bound.address())));
+        let page = page.filter(|_| cfg!(feature = "web"));
+        #[cfg(feature = "web")]
+        if web.enabled {
+            let options = netstead_web::WebOptions { url: web.url.clone(), read_only: web.read_only };
+            api = api.with_pages(Arc::new(netstead_web::Web::new(options, SystemClock::shared())));
+        }
+        let bound = bound.also_called(web.url.as_deref().and_then(node::host_of));
         if self.backups.is_some() {
             api = api.with_daily_backups(&self.daily_backups);
         }
@@ -294,6 +303,7 @@ impl RunContext<'_> {
         }
         let announcement = StartupBanner {
             url: url(&self.api, server.address()),
+            page,
             data: &self.data,
             credentials: kept.is_ok().then(|| credentials.path()),
             found: &self.settings.found,

@@ -14,6 +14,8 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct StartupBanner<'a> {
     pub(crate) url: String,
+    /// Where people open the web page, if there is one.
+    pub(crate) page: Option<String>,
     /// The kind of the store and its place.
     pub(crate) data: &'a str,
     /// Where the admin token is, if it could be left there.
@@ -83,9 +85,12 @@ impl StartupBanner<'_> {
             (false, 0) => "pool create lan --range 10.0.3.50-10.0.3.200",
             (false, _) => "status",
         };
+        let page =
+            self.page.as_ref().map(|page| format!("  web     {page}, and `netstead{url} web` opens it\n"));
+        let page = page.unwrap_or_default();
         let role = self.cluster.map(|cluster| format!("  role    {}\n", role(cluster))).unwrap_or_default();
         format!(
-            "\x1b[1mNetstead {} is ready.\x1b[0m\n  data    {}: ledger {id:08x}, {}, {}\n  api     {}, {token}\n  dns     {dns}\n  \
+            "\x1b[1mNetstead {} is ready.\x1b[0m\n  data    {}: ledger {id:08x}, {}, {}\n  api     {}, {token}\n{page}  dns     {dns}\n  \
              config  {config}\n{role}  next    netstead{url} {next}\n",
             env!("CARGO_PKG_VERSION"),
             self.data,

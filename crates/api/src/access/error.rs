@@ -13,6 +13,11 @@ pub enum AccessError {
     /// Look at the list.
     #[error("there is no token `{id}`")]
     NoSuchToken { id: String },
+    #[error("there is no session `{id}`")]
+    NoSuchSession { id: String },
+    /// Ask for another link.
+    #[error("this login link was used before; `netstead web` makes a new one")]
+    LinkUsed,
     /// A person must act.
     #[error("the token `{id}` cannot be read: {reason}")]
     Damaged { id: String, reason: String },
@@ -30,6 +35,10 @@ pub enum Denied {
     Malformed,
     #[error("this token is not known here; it may have been revoked")]
     Unknown,
+    #[error("this session has ended: log in again")]
+    SessionEnded,
+    #[error("this login link was used, or is older than a minute; `netstead web` makes a new one")]
+    LinkEnded,
     #[error("this token expired at {at:.0}; `netstead token create` makes a new one")]
     Expired { at: Timestamp },
 }

@@ -4,17 +4,41 @@ use std::sync::Arc;
 
 use netstead_ledger::Caller;
 
-use super::{Role, Scopes, Token};
+use super::{LoginLink, LoginSession, Role, Scopes, Token};
 
 /// The holder of a token, let in.
 #[derive(Debug, Clone)]
 pub struct Grant {
     token: Arc<Token>,
+    session: Option<Arc<LoginSession>>,
+    link: Option<Arc<LoginLink>>,
 }
 
 impl Grant {
     pub(super) fn new(token: Arc<Token>) -> Self {
-        Self { token }
+        Self { token, session: None, link: None }
+    }
+
+    pub(super) fn of_session(self, session: Arc<LoginSession>) -> Self {
+        Self { session: Some(session), ..self }
+    }
+
+    pub(super) fn of_link(self, link: Arc<LoginLink>) -> Self {
+        Self { link: Some(link), ..self }
+    }
+
+    pub(crate) fn token(&self) -> &Arc<Token> {
+        &self.token
+    }
+
+    /// The session in which this is asked, if it is one.
+    pub fn session(&self) -> Option<&LoginSession> {
+        self.session.as_deref()
+    }
+
+    /// The login link with which this is asked.
+    pub(super) fn link(&self) -> Option<&LoginLink> {
+        self.link.as_deref()
     }
 
     /// The id of the token, which is no secret.
@@ -34,13 +58,17 @@ impl Grant {
         &self.token.scopes
     }
 
-    /// The caller as the ledger gets it.
+    /// The caller as the ledger records it. The request of a session names the session.
     pub fn caller(&self, request: &Arc<str>) -> Caller {
+        let request = match &self.session {
+            Some(session) => format!("{request} in session {}", session.id).into(),
+            None => Arc::clone(request),
+        };
         Caller {
             subject: Arc::clone(&self.token.subject),
             behalf: None,
             manager: self.token.role >= Role::Write,
-            request: Some(Arc::clone(request)),
+            request: Some(request),
         }
     }
 }

@@ -4,8 +4,24 @@ use std::fmt;
 
 use rand::{Rng, distr::Alphanumeric};
 
-/// The beginning of every token, so that a scanner for leaked secrets can find it.
-const PREFIX: &str = "nst_";
+/// Kinds of secrets. Each begins with letters of its own, so that a scanner for leaked secrets can find it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Token,
+    Session,
+    Link,
+}
+
+impl Kind {
+    pub(super) const fn prefix(self) -> &'static str {
+        match self {
+            Self::Token => "nst_",
+            Self::Session => "nss_",
+            Self::Link => "nsl_",
+        }
+    }
+}
+
 const ID_LENGTH: usize = 12;
 const SECRET_LENGTH: usize = 40;
 
@@ -16,11 +32,15 @@ pub struct Secret(String);
 impl Secret {
     /// A new one: 40 letters and digits are 238 bits.
     pub(super) fn generate() -> Self {
+        Self::generate_as(Kind::Token)
+    }
+
+    pub(super) fn generate_as(kind: Kind) -> Self {
         let mut random = rand::rng();
         let mut letters =
             |count| -> String { (0..count).map(|_| char::from(random.sample(Alphanumeric))).collect() };
         let id = letters(ID_LENGTH).to_ascii_lowercase();
-        Self(format!("{PREFIX}{id}_{}", letters(SECRET_LENGTH)))
+        Self(format!("{}{id}_{}", kind.prefix(), letters(SECRET_LENGTH)))
     }
 
     pub fn expose(&self) -> &str {
@@ -29,7 +49,11 @@ impl Secret {
 
     /// The id and the secret part of a presented token.
     pub(super) fn split(text: &str) -> Option<(&str, &str)> {
-        let (id, secret) = text.strip_prefix(PREFIX)?.split_once('_')?;
+        Self::split_as(Kind::Token, text)
+    }
+
+    pub(super) fn split_as(kind: Kind, text: &str) -> Option<(&str, &str)> {
+        let (id, secret) = text.strip_prefix(kind.prefix())?.split_once('_')?;
         let plain = |part: &str| {
             !part.is_empty() && part.len() <= 128 && part.bytes().all(|b| b.is_ascii_alphanumeric())
         };

@@ -8,8 +8,10 @@ use std::{
 use netstead_store::{Entry, Write};
 use tracing::error;
 
-use super::Token;
+use super::{Token, session_cache::SessionCache};
 
+/// Where tokens are kept, and all that stands for one.
+pub(super) const ACCESS: &[u8] = b"access/";
 /// Where tokens are kept.
 pub(super) const PREFIX: &[u8] = b"access/token/";
 
@@ -25,6 +27,7 @@ pub(super) fn key(id: &str) -> Vec<u8> {
 pub(super) struct TokenCache {
     tokens: BTreeMap<String, Arc<Token>>,
     revoked: HashSet<String>,
+    pub(super) sessions: SessionCache,
 }
 
 impl TokenCache {
@@ -53,7 +56,10 @@ impl TokenCache {
 
     pub(super) fn apply(&mut self, writes: &[Write]) {
         for write in writes {
-            let Some(id) = id_of(write.key()) else { continue };
+            let Some(id) = id_of(write.key()) else {
+                self.sessions.apply(write);
+                continue;
+            };
             match write {
                 Write::Put(_, value) => self.read(id, value),
                 Write::Delete(_) => self.revoke(id),
@@ -64,9 +70,11 @@ impl TokenCache {
     /// Starts anew from everything that is stored. What was made since then comes with the watch.
     pub(super) fn replace(&mut self, entries: &[Entry]) {
         self.tokens.clear();
+        self.sessions.clear();
         for entry in entries {
-            if let Some(id) = id_of(&entry.key) {
-                self.read(id, &entry.value);
+            match id_of(&entry.key) {
+                Some(id) => self.read(id, &entry.value),
+                None => self.sessions.read(&entry.key, &entry.value),
             }
         }
     }
@@ -74,8 +82,10 @@ impl TokenCache {
     /// Adds what is stored and not known yet.
     pub(super) fn add_all(&mut self, entries: &[Entry]) {
         for entry in entries {
-            if let Some(id) = id_of(&entry.key).filter(|id| !self.tokens.contains_key(*id)) {
-                self.read(id, &entry.value);
+            match id_of(&entry.key) {
+                Some(id) if self.tokens.contains_key(id) => {}
+                Some(id) => self.read(id, &entry.value),
+                None => self.sessions.read(&entry.key, &entry.value),
             }
         }
     }
@@ -106,8 +116,8 @@ pub fn is_token(key: &[u8]) -> bool {
     key.starts_with(PREFIX)
 }
 
-/// Keys that a restore keeps: everything but the nodes, and tokens that are not the local admin's. Backups are older than the last
-/// revocation.
+/// Whether a restore brings a key along: everything but the nodes, sessions, and tokens that are not the local admin's. Backups are
+/// older than the last revocation.
 pub fn survives_restore(key: &[u8], value: &[u8]) -> bool {
     // Who served the old store is not who serves the new one.
     if key.starts_with(b"cluster/") {
@@ -115,6 +125,6 @@ pub fn survives_restore(key: &[u8], value: &[u8]) -> bool {
     }
     match id_of(key) {
         Some(id) => Token::decode(id, value).is_ok_and(|token| token.local_admin),
-        None => !is_token(key),
+        None => !key.starts_with(ACCESS),
     }
 }

@@ -1,5 +1,7 @@
 //! [`Tokens`]: creates, verifies and revokes tokens.
 
+mod login;
+
 use std::{
     sync::{Arc, PoisonError, RwLock},
     time::Duration,
@@ -63,14 +65,18 @@ impl Tokens {
         }
     }
 
-    /// Whether a token that is known here was revoked, as the store says now. Without an answer of the store it was not.
-    pub(crate) async fn was_revoked_meanwhile(&self, id: &str) -> bool {
-        let asked = tokio::time::timeout(PATIENCE, self.store.get(&token_cache::key(id))).await;
+    /// Whether a token that is known here was revoked, or its session ended, as the store says now. Without an answer of the store it was not.
+    pub(crate) async fn was_revoked_meanwhile(&self, grant: &Grant) -> bool {
+        let key = token_cache::key(grant.id());
+        let (asked, ended) = tokio::join!(
+            tokio::time::timeout(PATIENCE, self.store.get(&key)),
+            self.session_ended_meanwhile(grant)
+        );
         let revoked = matches!(asked, Ok(Ok(None)));
         if revoked {
-            self.write().revoke(id);
+            self.write().revoke(grant.id());
         }
-        revoked
+        revoked || ended
     }
 
     /// Makes a token. Its secret is in the answer and nowhere else.
@@ -105,8 +111,11 @@ impl Tokens {
         Ok((token, secret))
     }
 
-    /// Lets the holder of `presented` in, or says why not.
+    /// Lets the holder of `presented` in, a token or a session, or says why not.
     pub fn verify(&self, presented: &str) -> Result<Grant, Denied> {
+        if let Some(session) = self.verify_session(presented) {
+            return session;
+        }
         let (id, secret) = Secret::split(presented).ok_or(Denied::Malformed)?;
         let token = self.read().get(id).cloned();
         let stored = token.as_ref().map_or(Digest::NONE, |token| token.digest);
@@ -119,7 +128,7 @@ impl Tokens {
     /// Whether a grant given earlier still stands: for streams, which outlive the request that opened them.
     pub fn still_valid(&self, grant: &Grant) -> bool {
         let token = self.read().get(grant.id()).cloned();
-        token.is_some_and(|token| self.current(token).is_ok())
+        token.is_some_and(|token| self.current(token).is_ok()) && self.session_lives(grant)
     }
 
     /// All tokens, in order of id.
@@ -143,14 +152,18 @@ impl Tokens {
 
     /// Revokes tokens after a restore: all but the local admin need a new one. Returns how many were revoked.
     pub async fn revoke_all_but_local_admin(&self) -> Result<usize, AccessError> {
-        let doomed: Vec<String> = stored(&*self.store)
-            .await?
-            .into_iter()
-            .filter(|entry| !token_cache::survives_restore(&entry.key, &entry.value))
-            .filter_map(|entry| {
-                Some(std::str::from_utf8(entry.key.strip_prefix(token_cache::PREFIX)?).ok()?.to_owned())
-            })
-            .collect();
+        let doomed = stored(&*self.store).await?;
+        let doomed = doomed.iter().filter(|entry| !token_cache::survives_restore(&entry.key, &entry.value));
+        let (tokens, sessions): (Vec<_>, Vec<_>) =
+            doomed.partition(|entry| token_cache::is_token(&entry.key));
+        for some in sessions.chunks(MAX_WRITES) {
+            let commit = some.iter().fold(Commit::new(), |commit, entry| commit.delete(entry.key.clone()));
+            self.store.commit(commit).await?;
+        }
+        let id = |entry: &&Entry| {
+            Some(std::str::from_utf8(entry.key.strip_prefix(token_cache::PREFIX)?).ok()?.to_owned())
+        };
+        let doomed: Vec<String> = tokens.iter().filter_map(id).collect();
         for some in doomed.chunks(MAX_WRITES) {
             let commit = some.iter().fold(Commit::new(), |commit, id| commit.delete(token_cache::key(id)));
             self.store.commit(commit).await?;
@@ -181,7 +194,7 @@ impl Tokens {
 
 /// Learns everything that is stored, and how to hear of what changes from then on.
 async fn load(store: &dyn Store, known: &RwLock<TokenCache>) -> Result<Watch, StoreError> {
-    let watch = store.watch(token_cache::PREFIX).await?;
+    let watch = store.watch(token_cache::ACCESS).await?;
     let entries = stored(store).await?;
     known.write().unwrap_or_else(PoisonError::into_inner).replace(&entries);
     Ok(watch)
@@ -195,7 +208,7 @@ async fn all(snapshot: &dyn Snapshot) -> Result<Vec<Entry>, StoreError> {
     let mut entries: Vec<Entry> = Vec::new();
     loop {
         let after = entries.last().map(|entry| entry.key.clone());
-        let page = snapshot.range(token_cache::PREFIX, after.as_deref(), 1000).await?;
+        let page = snapshot.range(token_cache::ACCESS, after.as_deref(), 1000).await?;
         if page.is_empty() {
             return Ok(entries);
         }

@@ -124,7 +124,7 @@ pub(crate) fn described(status: &PoolStatus, said: Option<&Described>) -> PoolOu
     PoolOutput { described: Some(said.at), ..output(&status) }
 }
 
-fn usage(usage: &Usage) -> types::Usage {
+pub(crate) fn usage(usage: &Usage) -> types::Usage {
     types::Usage {
         size: usage.size.to_string(),
         held: usage.held.to_string(),

@@ -27,7 +27,7 @@ pub(crate) fn new(input: TokenInput) -> Result<NewToken, Failure> {
     })
 }
 
-fn role(role: Role) -> TokenRole {
+pub(super) fn role(role: Role) -> TokenRole {
     match role {
         Role::Read => TokenRole::Read,
         Role::Claim => TokenRole::Claim,

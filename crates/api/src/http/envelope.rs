@@ -142,6 +142,7 @@ mod tests {
             what_if_turn: Arc::new(tokio::sync::Semaphore::new(1)),
             examiner: None,
             daily_backups: None,
+            pages: None,
             tokens: Tokens::open(store, clock.clone()).await.unwrap(),
             clock,
             metrics: Arc::default(),

@@ -89,7 +89,8 @@ const LONGEST_STREAM: Duration = Duration::from_hours(24);
 const READS: [&str; 1] = ["/api/v1/check"];
 
 /// First parts of paths whose changes need no engine.
-const OF_THE_LEDGER: [&str; 6] = ["pools", "claims", "bulk", "observations", "tokens", "cluster"];
+const OF_THE_LEDGER: [&str; 8] =
+    ["pools", "claims", "bulk", "observations", "tokens", "cluster", "session", "sessions"];
 
 /// The hint for a certificate of another node that is not trusted.
 const DISTRUST: &str = "`[api] peer_ca_file` of this node names who signed the certificates of the others";

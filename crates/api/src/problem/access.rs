@@ -19,6 +19,10 @@ impl From<AccessError> for Failure {
         match error {
             AccessError::Invalid { field, reason } => Self::impossible(field, reason),
             AccessError::NoSuchToken { .. } => Self::not_found("no-such-token", error.to_string()),
+            AccessError::NoSuchSession { .. } => Self::not_found("no-such-session", error.to_string()),
+            AccessError::LinkUsed => {
+                Self::new(StatusCode::UNAUTHORIZED, "unauthenticated", error.to_string())
+            }
             AccessError::Damaged { .. } => {
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, "damaged", error.to_string())
             }

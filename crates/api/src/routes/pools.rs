@@ -1,5 +1,6 @@
 //! Pools: list, look, make, replace, delete.
 
+pub(crate) mod blocks;
 mod upstream;
 
 use axum::{

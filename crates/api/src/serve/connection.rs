@@ -29,6 +29,7 @@ use tower::ServiceExt as _;
 use tracing::debug;
 
 use super::listener::Shared;
+use crate::PeerAddress;
 
 pub(super) struct Connection {
     place: Arc<ActiveConnection>,
@@ -80,7 +81,9 @@ impl Connection {
         let service = service_fn(|request: hyper::Request<Incoming>| {
             let in_progress = self.place.begin_request();
             self.asked.notify_one();
-            answer(self.shared.router.clone(), request.map(Body::new), in_progress)
+            let mut request = request.map(Body::new);
+            request.extensions_mut().insert(PeerAddress(self.place.peer()));
+            answer(self.shared.router.clone(), request, in_progress)
         });
         let serving = self.shared.http.serve_connection(TokioIo::new(stream), service);
         tokio::pin!(serving);

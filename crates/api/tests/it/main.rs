@@ -33,6 +33,7 @@ mod repeats;
 mod roles;
 mod scoped_routes;
 mod scopes;
+mod sessions;
 mod shutdown;
 mod store;
 mod support;

@@ -142,3 +142,21 @@ async fn reservations_set_a_range_aside() {
     );
     assert_eq!(house.claim("lan", "web-2").await, "10.0.3.50");
 }
+
+#[tokio::test]
+async fn a_map_of_a_pool_counts_what_is_in_each_part() {
+    let house = House::with_lan().await;
+    house.claim("lan", "web").await;
+    let map = async |within: &str| house.get(&format!("/pools/lan/blocks?within={within}")).go().await;
+    let fine = map("10.0.3.0%2F24").await;
+    let blocks = fine.fine()["blocks"].as_array().unwrap();
+    assert_eq!((blocks.len(), &blocks[50]["block"]), (256, &json!("10.0.3.50/32")));
+    assert_eq!((&blocks[50]["usage"]["held"], &blocks[51]["usage"]["free"]), (&json!("1"), &json!("1")));
+    assert_eq!(blocks[0]["usage"]["size"], "0", "it is not of this pool");
+    let wide = map("10.0.0.0%2F16").await;
+    let block = &wide.fine()["blocks"][3];
+    assert_eq!((&block["block"], &block["usage"]["held"]), (&json!("10.0.3.0/24"), &json!("1")));
+    assert_eq!((&block["usage"]["size"], &block["usage"]["free"]), (&json!("151"), &json!("150")));
+    assert_eq!(map("everything").await.invalid(400).0, "within");
+    house.get("/pools/none/blocks?within=10.0.3.0%2F24").go().await.problem(404, "no-such-pool");
+}

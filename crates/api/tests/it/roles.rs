@@ -56,10 +56,19 @@ fn routes() -> Vec<Route> {
         "GET /names/www.home.test",
         "GET /changes",
         "GET /drift",
+        "GET /sessions",
+        "GET /pools/lan/blocks?within=10.0.3.0%2F24",
     ] {
         add(path, Read, none.clone(), 200);
     }
     add("GET /cluster", Read, none.clone(), 404);
+    // These are asked with tokens, and this server has no pages.
+    add("GET /session", Read, none.clone(), 404);
+    add("PUT /session", Read, json!({}), 404);
+    add("DELETE /session", Read, none.clone(), 404);
+    add("POST /sessions", Read, json!({}), 201);
+    add("POST /sessions/link", Read, json!({}), 404);
+    add("DELETE /sessions/nobody", Read, none.clone(), 404);
     add("GET /plans/nowhere", Read, none.clone(), 404);
     add("GET /plans/nowhere/case", Read, none.clone(), 404);
 
@@ -111,8 +120,9 @@ impl Route {
 
     /// Whether this is the route `{method} {template}` of the document.
     fn is(&self, method: &str, template: &str) -> bool {
+        let path = self.path.split('?').next().unwrap_or_default();
         let (asked, written): (Vec<&str>, Vec<&str>) =
-            (self.path.split('/').collect(), template.split('/').collect());
+            (path.split('/').collect(), template.split('/').collect());
         self.method.as_str() == method
             && asked.len() == written.len()
             && asked.iter().zip(&written).all(|(asked, written)| asked == written || written.starts_with('{'))

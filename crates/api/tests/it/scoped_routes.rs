@@ -50,6 +50,13 @@ fn routes() -> Vec<Route> {
     let outside = |path: &'static str| vec![(path, Value::Null)];
 
     add("GET /cluster", Read, none(), Same(404));
+    add("GET /session", Read, none(), Same(404));
+    add("PUT /session", Read, json!({}), Same(404));
+    add("DELETE /session", Read, none(), Same(404));
+    add("GET /sessions", Read, none(), Same(200));
+    add("POST /sessions", Read, json!({}), Same(201));
+    add("POST /sessions/link", Read, json!({}), Same(404));
+    add("DELETE /sessions/nobody", Read, none(), Same(404));
     for path in [
         "GET /status",
         "GET /pools",
@@ -79,6 +86,7 @@ fn routes() -> Vec<Route> {
         ("GET /pools/a/claims/mine", "/pools/hidden/claims/hidden-key"),
         ("GET /pools/full/claims/later", "/pools/hidden-full/claims/later"),
         ("GET /pools/a/reservations", "/pools/hidden/reservations"),
+        ("GET /pools/a/blocks?within=10.1.0.0%2F24", "/pools/hidden/blocks?within=10.2.0.0%2F24"),
         ("GET /addresses/10.1.0.1", "/addresses/10.2.0.1"),
         ("GET /names/mine.a.test", "/names/hidden-key.hidden.test"),
     ] {
@@ -185,8 +193,9 @@ impl Route {
 
     /// Whether this is the route `{method} {template}` of the document.
     fn is(&self, method: &str, template: &str) -> bool {
+        let path = self.path.split('?').next().unwrap_or_default();
         let (asked, written): (Vec<&str>, Vec<&str>) =
-            (self.path.split('/').collect(), template.split('/').collect());
+            (path.split('/').collect(), template.split('/').collect());
         self.method.as_str() == method
             && asked.len() == written.len()
             && asked.iter().zip(&written).all(|(asked, written)| asked == written || written.starts_with('{'))

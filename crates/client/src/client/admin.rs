@@ -8,7 +8,7 @@ use super::Client;
 use crate::{
     ClientError,
     transport::Repeat,
-    types::{ClusterOutput, NodeInput, Page, TokenInput, TokenOutput},
+    types::{ClusterOutput, LoginLinkOutput, NodeInput, Page, SessionOutput, TokenInput, TokenOutput},
 };
 
 /// The result of a check of the store.
@@ -62,6 +62,22 @@ impl Client {
 
     pub async fn revoke_token(&self, id: &str) -> Result<(), ClientError> {
         let call = self.delete(&["tokens", id], Repeat::Idempotent, &())?;
+        self.send::<serde_json::Value>(call).await.map(drop)
+    }
+
+    /// Makes a link that opens one session of the web page, within a minute.
+    pub async fn create_login_link(&self) -> Result<LoginLinkOutput, ClientError> {
+        self.send(self.post(&["sessions", "link"], Repeat::Once, &serde_json::json!({}))?).await
+    }
+
+    /// Sessions of the web page that still live.
+    pub async fn sessions(&self) -> Result<Page<SessionOutput>, ClientError> {
+        self.get(&["sessions"], &()).await
+    }
+
+    /// Ends a session; one that ended already is fine.
+    pub async fn end_session(&self, id: &str) -> Result<(), ClientError> {
+        let call = self.delete(&["sessions", id], Repeat::Idempotent, &())?;
         self.send::<serde_json::Value>(call).await.map(drop)
     }
 

@@ -148,6 +148,22 @@ pub struct Usage {
     pub used_permyriad: u32,
 }
 
+/// The counters of the parts of a block, for a map of a pool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BlocksOutput {
+    pub blocks: Vec<BlockOutput>,
+}
+
+/// One part of a block.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BlockOutput {
+    #[schema(format = "cidr")]
+    pub block: String,
+    /// Counters of what the pool has in it; missing if there is too much in it to count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+}
+
 /// Sets a sub-range of a pool aside.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

@@ -39,6 +39,21 @@ impl Book {
         of_kind.filter_map(|state| self.block_in(state, first, last)).collect()
     }
 
+    /// The counters of several blocks in one pool, in their order; none for a block with too much in it to count. None of
+    /// them if there is no such pool. A block outside of the pool has the size 0.
+    pub fn usage_of_blocks(&self, pool: &Ident, blocks: &[Cidr]) -> Option<Vec<Option<Usage>>> {
+        let state = self.pools.get(pool)?;
+        let usage = |block: &Cidr| {
+            let parts = if state.space.kind == block.kind() {
+                state.parts_in(block.first().number(), block.last().number())
+            } else {
+                Vec::new()
+            };
+            state.usage_in(&parts)
+        };
+        Some(blocks.iter().map(usage).collect())
+    }
+
     fn block_in(&self, state: &PoolState, first: u128, last: u128) -> Option<BlockView> {
         let parts = state.parts_in(first, last);
         if parts.is_empty() {

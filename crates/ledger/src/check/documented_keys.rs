@@ -4,7 +4,7 @@ use crate::record;
 
 /// Every key there may be, as `docs/reference/store.md` writes it: a test compares the two. `<…>` stands for one part
 /// of a key; at its end, for all that follows.
-pub const KEYS: [&str; 39] = [
+pub const KEYS: [&str; 41] = [
     "meta/epoch",
     "meta/format",
     "meta/restoring",
@@ -17,6 +17,8 @@ pub const KEYS: [&str; 39] = [
     "ledger/wait/<sequence>",
     "ledger/event/<sequence>",
     "access/token/<id>",
+    "access/session/<id>",
+    "access/link/<id>",
     "cluster/leader",
     "cluster/member/<node>",
     "cluster/roll",

@@ -231,6 +231,21 @@ pub(crate) struct ConfigCheck {
     pub(crate) no_secrets: bool,
 }
 
+/// Open the web page in your browser, logged in as the holder of your token
+///
+/// The link works once, for a minute. Where no browser can be opened it is printed, and can be opened by hand.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  netstead web
+  netstead web --print
+  netstead web --url https://ipam.example.net --token-file ~/.netstead-token")]
+pub(crate) struct Web {
+    /// Only print the link
+    #[arg(long)]
+    pub(crate) print: bool,
+}
+
 /// Print completions for a shell
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -6,7 +6,7 @@ use netstead_settings::{
 use serde_json::{Map, Value as Json, json};
 
 use super::{
-    api::ApiKeys, backend, dns, domain, external_dns, ipam, nameserver, notify, pool, source, store,
+    api::ApiKeys, backend, dns, domain, external_dns, ipam, nameserver, notify, pool, source, store, web,
 };
 
 /// A section whose keys stand in it: `[api]`.
@@ -45,6 +45,7 @@ pub(crate) fn plain_sections() -> Vec<PlainSection> {
     let mut sections = vec![
         PlainSection { name: "store", keys: store, types },
         section("api", ApiKeys::keys()),
+        section("web", web::WebKeys::keys()),
         section("log", super::LogKeys::keys()),
         section("ledger", super::LedgerKeys::keys()),
         section("nameserver", nameserver::NameserverKeys::keys()),

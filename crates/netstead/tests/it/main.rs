@@ -78,4 +78,6 @@ mod tokens;
 mod traefik;
 mod walk_through;
 mod watch;
+#[cfg(feature = "web")]
+mod web;
 mod what_if;

@@ -13,7 +13,12 @@ use crate::sandbox::{SOON, Sandbox};
 fn five_lines_say_where_things_are_and_what_to_type() {
     let mut sandbox = Sandbox::with_server();
     let log = sandbox.server().wait_for_line("  next", SOON).map(|_| sandbox.server().log()).unwrap();
-    let lines: Vec<_> = log.lines().skip_while(|line| !line.contains("is ready")).take(6).collect();
+    let (web, lines): (Vec<&str>, Vec<&str>) = log
+        .lines()
+        .skip_while(|line| !line.contains("is ready"))
+        .take(if cfg!(feature = "web") { 7 } else { 6 })
+        .partition(|line| line.starts_with("  web "));
+    assert_eq!(web.len(), usize::from(cfg!(feature = "web")), "{log}");
     assert_eq!(lines.len(), 6, "{log}");
     for (line, part) in
         lines.iter().zip(["Netstead", "data", "http://127.0.0.1:", "dns", "netstead.toml", "netstead --url"])

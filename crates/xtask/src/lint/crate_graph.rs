@@ -19,6 +19,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("engine", &["model", "store", "ledger", "plan"]),
     ("api", &["model", "wire", "store", "ledger", "plan", "engine", "client"]),
     ("operator", &["model", "settings", "wire"]),
+    ("web", &["model", "client", "api"]),
     (
         "netstead",
         &[
@@ -35,6 +36,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "client",
             "api",
             "operator",
+            "web",
         ],
     ),
     ("terraform", &["model", "wire", "client", "providers"]),

@@ -1,0 +1,21 @@
+//! The pages, one file each.
+
+pub(crate) mod access;
+pub(crate) mod address;
+pub(crate) mod addresses;
+pub(crate) mod cluster;
+pub(crate) mod doctor;
+pub(crate) mod drift;
+mod forecast;
+mod grid;
+pub(crate) mod history;
+pub(crate) mod live;
+pub(crate) mod name;
+pub(crate) mod names;
+pub(crate) mod overview;
+pub(crate) mod plan;
+pub(crate) mod pool;
+pub(crate) mod pool_form;
+pub(crate) mod search;
+pub(crate) mod servers;
+pub(crate) mod workloads;

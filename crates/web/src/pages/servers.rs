@@ -1,0 +1,204 @@
+//! Sources and providers: how each stands, and pausing.
+
+use std::fmt::Write as _;
+
+use askama::Template;
+use axum::response::Response;
+use netstead_client::types::{
+    Page, PauseInput, PauseOutput, ProviderOutput, ResumeInput, SourceOutput, SourceView, TokenRole,
+};
+use serde_json::Value;
+
+use super::{history::encoded, overview::provider_state};
+use crate::{
+    calls::Target,
+    form::Form,
+    parts::When,
+    shell::{Section, Shell},
+    visit::Visit,
+};
+
+#[derive(Debug, Template)]
+#[template(path = "servers.html")]
+struct ServersPage {
+    shell: Shell,
+    sources: Vec<Source>,
+    providers: Vec<Provider>,
+    may_pause: bool,
+    may_resume: bool,
+}
+
+#[derive(Debug)]
+struct Source {
+    name: String,
+    kind: String,
+    mood: &'static str,
+    view: String,
+    text: String,
+    seen: Option<When>,
+    workloads: u64,
+    workloads_href: String,
+    scopes: Vec<Scope>,
+}
+
+#[derive(Debug)]
+struct Scope {
+    name: String,
+    view: String,
+    text: String,
+    workloads: u64,
+}
+
+#[derive(Debug)]
+struct Provider {
+    name: String,
+    kind: String,
+    server: String,
+    mode: String,
+    mood: &'static str,
+    text: String,
+    last: Option<Last>,
+    zones: Vec<String>,
+    owned: u64,
+    generation: u64,
+    pauses: Vec<Pause>,
+    rejections: Vec<(String, String)>,
+    plan_href: String,
+}
+
+#[derive(Debug)]
+struct Last {
+    at: When,
+    outcome: String,
+    took_ms: u64,
+}
+
+#[derive(Debug)]
+struct Pause {
+    text: String,
+    zone: String,
+    until: Option<When>,
+}
+
+pub(crate) async fn list(visit: Visit) -> Response {
+    let all = |what: &'static str| Target::of([what]).with("limit", "1000");
+    let (sources, providers) = tokio::join!(
+        visit.calls.get::<Page<SourceOutput>>(all("sources")),
+        visit.calls.get::<Page<ProviderOutput>>(all("providers"))
+    );
+    let (sources, providers) = match (sources, providers) {
+        (Ok(sources), Ok(providers)) => (sources.items, providers.items),
+        (Err(trouble), _) | (_, Err(trouble)) => return visit.trouble(&trouble),
+    };
+    visit.page(&ServersPage {
+        sources: sources.iter().map(|source| Source::of(source, &visit)).collect(),
+        providers: providers.iter().map(|provider| Provider::of(provider, &visit)).collect(),
+        may_pause: visit.may(&TokenRole::Write),
+        may_resume: visit.may(&TokenRole::Admin),
+        shell: visit.shell(Section::Servers, "Sources and providers"),
+    })
+}
+
+impl Source {
+    fn of(source: &SourceOutput, visit: &Visit) -> Self {
+        let mood = match source.view {
+            SourceView::Complete if source.suspect.is_none() => "good",
+            SourceView::Failed => "bad",
+            _ => "wait",
+        };
+        let told = [&source.suspect, &source.reason, &source.waiting];
+        let mut text: Vec<String> = told.into_iter().flatten().cloned().collect();
+        if source.detached {
+            text.push("it is no longer in the configuration; what it brought stays".to_owned());
+        }
+        let scope = |scope: &netstead_client::types::ScopeOutput| Scope {
+            name: if scope.name.is_empty() { "(not seen yet)".to_owned() } else { scope.name.clone() },
+            view: scope.view.to_string(),
+            text: scope.suspect.clone().or_else(|| scope.reason.clone()).unwrap_or_default(),
+            workloads: scope.workloads,
+        };
+        Self {
+            name: source.name.clone(),
+            kind: source.kind.to_string(),
+            mood,
+            view: source.view.to_string(),
+            text: text.join(". "),
+            seen: source.begun.map(|at| When::new(at, visit.now)),
+            workloads: source.workloads,
+            workloads_href: format!("{}/workloads?source={}", visit.base(), encoded(&source.name)),
+            scopes: source.scopes.iter().map(scope).collect(),
+        }
+    }
+}
+
+impl Provider {
+    fn of(provider: &ProviderOutput, visit: &Visit) -> Self {
+        let (mood, text) = provider_state(provider);
+        Self {
+            name: provider.name.clone(),
+            kind: provider.kind.to_string(),
+            server: provider.server.clone(),
+            mode: provider.mode.to_string(),
+            mood,
+            text,
+            last: provider.pass.as_ref().map(|pass| Last {
+                at: When::new(pass.at, visit.now),
+                outcome: pass.outcome.clone(),
+                took_ms: pass.took_ms,
+            }),
+            zones: provider.zones.clone(),
+            owned: provider.owned,
+            generation: provider.generation,
+            pauses: provider.paused.iter().map(|pause| Pause::of(pause, visit)).collect(),
+            rejections: provider
+                .rejections
+                .iter()
+                .map(|rejection| (rejection.name.clone(), rejection.reason.clone()))
+                .collect(),
+            plan_href: format!("{}/plan?provider={}", visit.base(), encoded(&provider.name)),
+        }
+    }
+}
+
+impl Pause {
+    fn of(pause: &PauseOutput, visit: &Visit) -> Self {
+        let zone = pause.zone.clone().unwrap_or_default();
+        let mut text = if zone.is_empty() { "paused".to_owned() } else { format!("zone {zone} paused") };
+        if let Some(by) = &pause.by {
+            let _ = write!(text, " by {by}");
+        }
+        if let Some(reason) = &pause.reason {
+            let _ = write!(text, ": {reason}");
+        }
+        Self { text, zone, until: pause.until.map(|until| When::new(until, visit.now)) }
+    }
+}
+
+pub(crate) async fn pause(visit: Visit, form: Form) -> Response {
+    if let Some(refused) = visit.refusal(&TokenRole::Write) {
+        return refused;
+    }
+    let provider = form.maybe("provider");
+    let input = PauseInput {
+        provider: provider.clone(),
+        span: form.maybe("for"),
+        reason: form.maybe("reason"),
+        ..PauseInput::default()
+    };
+    match visit.calls.post::<PauseOutput>(Target::of(["pause"]), &input).await {
+        Ok(_) => visit.done("/servers", &format!("{} is paused", provider.unwrap_or_default())),
+        Err(trouble) => visit.trouble(&trouble),
+    }
+}
+
+pub(crate) async fn resume(visit: Visit, form: Form) -> Response {
+    if let Some(refused) = visit.refusal(&TokenRole::Admin) {
+        return refused;
+    }
+    let provider = form.maybe("provider");
+    let input = ResumeInput { provider: provider.clone(), zone: form.maybe("zone"), backend: None };
+    match visit.calls.post::<Value>(Target::of(["resume"]), &input).await {
+        Ok(_) => visit.done("/servers", &format!("{} goes on", provider.unwrap_or_default())),
+        Err(trouble) => visit.trouble(&trouble),
+    }
+}
