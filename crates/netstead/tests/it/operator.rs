@@ -13,7 +13,7 @@ use netstead_testkit::{KubeApiServer, Process, free_port, wait_until};
 use crate::sandbox::Sandbox;
 
 const CLUSTER_API: &str = include_str!("../../../operator/tests/it/cluster-api.yaml");
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_mins(1);
 
 fn server(sandbox: &Sandbox) -> KubeApiServer {
     let server = KubeApiServer::start(&[]);
