@@ -74,7 +74,7 @@ impl Leadership<'_> {
                 None => self.acquire().await?,
             };
             info!(epoch, "This node leads.");
-            self.lead_until_deposed(epoch, &engine).await;
+            Box::pin(self.lead_until_deposed(epoch, &engine)).await;
             // First of all: requests are no longer answered as by a leader.
             self.cluster.stop_leading();
             warn!(epoch, "Another node leads now; this one follows.");
