@@ -114,7 +114,7 @@ impl Config {
     }
 }
 
-/// A name has one address in a range, whoever asks.
+/// A name has one address in a range, for every caller.
 fn traits() -> BackendTraits {
     BackendTraits { one_object_per_key: true, prefixes: false, macs: true }
 }

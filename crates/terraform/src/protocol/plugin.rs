@@ -222,12 +222,16 @@ impl<S: Send + Sync> Plugin<S> {
         let moved = || {
             let resource = self.resource(&asked.target_type)?;
             let state = json(asked.source_state.as_ref())?;
-            resource.move_from(&asked.source_type, &state).ok_or_else(|| {
+            let moved = resource.move_from(&asked.source_type, &state).ok_or_else(|| {
                 Diagnostic::error(
                     format!("a {} cannot become a {}", asked.source_type, asked.target_type),
                     "Remove the `moved` block, and import the resource instead.",
                 )
-            })
+            })?;
+            // The next read completes the attributes that only the server knows.
+            let attributes = resource.schema().attributes;
+            let whole = attributes.iter().map(|one| (one.name.to_owned(), moved.value(one.name).clone()));
+            Ok::<Object, Diagnostic>(whole.collect())
         };
         match moved() {
             Ok(state) => MoveAnswer { state: Some(encode(&Value::Map(state))), diagnostics: Vec::new() },

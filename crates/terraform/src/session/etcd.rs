@@ -1,9 +1,13 @@
 //! The part of the provider's configuration that terraform-provider-netaddr has: where the etcd is.
 
-use std::{env, fs, path::PathBuf, time::Duration};
+use std::{
+    env,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use netstead_providers::netaddr::{Netaddr, NetaddrOptions, endpoint_url};
-use netstead_wire::{Tls, etcd::EtcdConnection};
+use netstead_wire::{Tls, etcd::EtcdConnection, files};
 
 use crate::protocol::{Attribute, Diagnostic, Fields as _, Kind, Object, sentence};
 
@@ -107,7 +111,10 @@ pub(super) fn open(
 
 /// This directory and workspace on this machine: an apply there takes up what one before it made when it was killed.
 fn origin() -> String {
-    let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+    let read = |path: &str| {
+        let text = files::read_text(Path::new(path), files::MOST_OF_SECRET).unwrap_or_default();
+        text.trim().to_owned()
+    };
     let machine = read("/proc/sys/kernel/hostname");
     let dir = env::current_dir().map(|dir| dir.display().to_string()).unwrap_or_default();
     let workspace = env::var("TF_WORKSPACE").unwrap_or_else(|_| read(".terraform/environment"));
