@@ -21,14 +21,14 @@ use crate::{
 
 /// Build the archive and the Debian package of a release, each with the program, man pages, completions and the systemd unit.
 ///
-/// Example: cargo xtask dist archive --out target/dist
+/// Example: cargo xtask dist archive --out target/packages
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Things to make [default: all].
     #[arg(value_enum)]
     what: Vec<What>,
     /// Where it is put.
-    #[arg(long, default_value = "target/dist")]
+    #[arg(long, default_value = "target/packages")]
     out: PathBuf,
     /// For which machines [default: this one's kind].
     #[arg(long, value_delimiter = ',')]
