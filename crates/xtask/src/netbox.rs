@@ -99,7 +99,7 @@ fn pyenv_versions() -> Vec<PathBuf> {
     let mut all: Vec<(u32, PathBuf)> = Vec::new();
     for entry in fs::read_dir(root.join("versions")).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let minor = name.strip_prefix("3.").and_then(|rest| rest.split('.').next()?.parse().ok());
+        let minor = name.strip_prefix("3.").and_then(|rest| rest.split('.').next()?.parse::<u32>().ok());
         all.extend(minor.filter(|minor| *minor >= 12).map(|minor| (minor, entry.path().join("bin/python3"))));
     }
     all.sort();
