@@ -164,7 +164,7 @@ impl Cli {
 
 /// Options that every command takes, before or after its own
 ///
-/// Most may also be set by a variable, such as NETSTEAD_URL, NETSTEAD_TOKEN_FILE and NETSTEAD_TIMEOUT; an option goes before it.
+/// Most may also be set by a variable, such as `NETSTEAD_URL`, `NETSTEAD_TOKEN_FILE` and `NETSTEAD_TIMEOUT`; an option goes before it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

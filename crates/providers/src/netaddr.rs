@@ -87,7 +87,9 @@ impl Netaddr {
     ) -> Result<Claimed, NetaddrError> {
         check(ranges, name)?;
         let claimed = self.session.claim(ranges, kind, name).await?;
-        ranges.iter().for_each(|range| self.session.follow(range));
+        for range in ranges {
+            self.session.follow(range);
+        }
         Ok(claimed)
     }
 

@@ -1,5 +1,7 @@
 //! [`Browser`]: a real Chromium without a window, driven through its driver.
 
+#![expect(clippy::indexing_slicing, reason = "what JSON lacks is null")]
+
 use std::{
     io::{self, BufRead as _, BufReader, Read as _, Write as _},
     net::{Ipv4Addr, TcpStream},
@@ -14,7 +16,7 @@ use tempfile::TempDir;
 use crate::{Process, free_port, has_commands, skip_without, tools::tool, wait_until};
 
 /// How long the browser may take to start, and a page to come.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// How long something on a page is waited for.
 const SOON: Duration = Duration::from_secs(15);
 /// The key of a reference to an element, in the protocol.
@@ -40,7 +42,7 @@ pub struct Browser {
     driver: Process,
     port: u16,
     session: String,
-    _profile: TempDir,
+    profile: TempDir,
 }
 
 impl Browser {
@@ -55,7 +57,7 @@ impl Browser {
                 .ok()?;
         driver.wait_for_port((Ipv4Addr::LOCALHOST, port).into(), PATIENCE).ok()?;
         let profile = tempfile::tempdir().ok()?;
-        let mut browser = Self { driver, port, session: String::new(), _profile: profile };
+        let mut browser = Self { driver, port, session: String::new(), profile };
         let arguments = [
             "--headless".to_owned(),
             "--no-sandbox".to_owned(),
@@ -68,7 +70,7 @@ impl Browser {
             "--disable-sync".to_owned(),
             "--hide-scrollbars".to_owned(),
             format!("--window-size={width},{height}"),
-            format!("--user-data-dir={}", browser._profile.path().display()),
+            format!("--user-data-dir={}", browser.profile.path().display()),
         ];
         let wanted = json!({"capabilities": {"alwaysMatch": {
             "browserName": "chrome",
@@ -76,7 +78,7 @@ impl Browser {
             "timeouts": {"pageLoad": 60_000, "script": 30_000},
         }}});
         let session = browser.call("POST", "/session", &wanted);
-        browser.session = session["sessionId"].as_str().unwrap_or_default().to_owned();
+        session["sessionId"].as_str().unwrap_or_default().clone_into(&mut browser.session);
         browser.resize(width, height);
         Some(browser)
     }
@@ -84,13 +86,13 @@ impl Browser {
     /// Gives the page this many pixels, also fewer than a window can have.
     pub fn resize(&self, width: u32, height: u32) {
         let size = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
-        self.devtools("Emulation.setDeviceMetricsOverride", size);
+        self.devtools("Emulation.setDeviceMetricsOverride", &size);
     }
 
     /// Lets the page see that the system has dark or light colours.
     pub fn prefer(&self, colours: &str) {
         let feature = json!({"features": [{"name": "prefers-color-scheme", "value": colours}]});
-        self.devtools("Emulation.setEmulatedMedia", feature);
+        self.devtools("Emulation.setEmulatedMedia", &feature);
     }
 
     pub fn open(&self, url: &str) {
@@ -156,7 +158,7 @@ impl Browser {
                 "return [...document.querySelectorAll({})].map(e => e.innerText).join('\\n')",
                 Value::from(css)
             );
-            seen = self.script(&script).as_str().unwrap_or_default().to_owned();
+            self.script(&script).as_str().unwrap_or_default().clone_into(&mut seen);
             seen.contains(part).then_some(())
         });
         assert!(came.is_some(), "`{css}` never said `{part}`; at {} it says:\n{seen}", self.url());
@@ -165,7 +167,7 @@ impl Browser {
     /// The whole page as a PNG, as long as it is.
     pub fn screenshot(&self) -> Vec<u8> {
         let shot = json!({"format": "png", "captureBeyondViewport": true});
-        let shot = self.devtools("Page.captureScreenshot", shot);
+        let shot = self.devtools("Page.captureScreenshot", &shot);
         BASE64.decode(shot["data"].as_str().unwrap_or_default().as_bytes()).unwrap_or_default()
     }
 
@@ -174,7 +176,7 @@ impl Browser {
         found[ELEMENT].as_str().unwrap_or_default().to_owned()
     }
 
-    fn devtools(&self, command: &str, parameters: Value) -> Value {
+    fn devtools(&self, command: &str, parameters: &Value) -> Value {
         self.act("POST", "/goog/cdp/execute", &json!({"cmd": command, "params": parameters}))
     }
 

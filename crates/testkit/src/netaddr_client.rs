@@ -69,9 +69,9 @@ impl NetaddrClient {
             (key(prefix, "info/lastaddr"), last),
             (key(prefix, "data/nextaddr"), first),
         ];
-        let compare = pairs.iter().map(|(key, _)| version(key, 0)).collect();
-        let success = pairs.iter().map(|(key, value)| put(key, value)).collect();
-        self.transaction(compare, success)
+        let compare: Vec<Json> = pairs.iter().map(|(key, _)| version(key, 0)).collect();
+        let success: Vec<Json> = pairs.iter().map(|(key, value)| put(key, value)).collect();
+        self.transaction(&compare, &success)
     }
 
     /// Deletes everything that begins with the prefix, as the original does.
@@ -117,7 +117,7 @@ impl NetaddrClient {
             compare.push(present(&at("deleted")));
             success.push(delete(&at("deleted")));
         }
-        self.transaction(compare, success)
+        self.transaction(&compare, &success)
     }
 
     /// An address of the first of these ranges with room; `None` after its retries, or when all are full.
@@ -136,7 +136,7 @@ impl NetaddrClient {
                     continue;
                 };
                 full = false;
-                if self.transaction([unassigned.clone(), compare].concat(), success)? {
+                if self.transaction(&[unassigned.clone(), compare].concat(), &success)? {
                     return Ok(Some(address));
                 }
                 break;
@@ -186,7 +186,7 @@ impl NetaddrClient {
             delete(&name_key(prefix, name)),
             put(&address_key(prefix, "deleted", address), name.as_bytes()),
         ];
-        self.transaction(compare, success)
+        self.transaction(&compare, &success)
     }
 
     pub fn delete_hardcoded(&mut self, prefix: &str, name: &str, address: &[u8]) -> io::Result<bool> {
@@ -200,7 +200,7 @@ impl NetaddrClient {
         } else {
             compare.push(version(&next_key, next.version));
         }
-        self.transaction(compare, success)
+        self.transaction(&compare, &success)
     }
 
     /// Everything that begins with the prefix.
@@ -211,12 +211,12 @@ impl NetaddrClient {
 
     /// Writes a key as it is.
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> io::Result<()> {
-        self.transaction(Vec::new(), vec![put(key, value)]).map(drop)
+        self.transaction(&[], &[put(key, value)]).map(drop)
     }
 
     /// Removes a key.
     pub fn delete(&mut self, key: &[u8]) -> io::Result<()> {
-        self.transaction(Vec::new(), vec![delete(key)]).map(drop)
+        self.transaction(&[], &[delete(key)]).map(drop)
     }
 
     fn range_bounds(&mut self, prefix: &str) -> io::Result<(Vec<u8>, Vec<u8>)> {
@@ -238,7 +238,7 @@ impl NetaddrClient {
         Ok(pairs(&self.call("/v3/kv/range", &range)?))
     }
 
-    fn transaction(&mut self, compare: Vec<Json>, success: Vec<Json>) -> io::Result<bool> {
+    fn transaction(&mut self, compare: &[Json], success: &[Json]) -> io::Result<bool> {
         let answer = self.call("/v3/kv/txn", &json!({ "compare": compare, "success": success }))?;
         Ok(answer.get("succeeded").and_then(Json::as_bool).unwrap_or_default())
     }

@@ -145,7 +145,7 @@ fn version() -> Result<String> {
 fn write_checksums(out: &Path) -> Result<()> {
     let mut names: Vec<String> = fs::read_dir(out)?
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter(|name| name.ends_with(".tar.gz") || name.ends_with(".deb") || name.ends_with(".zip"))
+        .filter(|name| [".tar.gz", ".deb", ".zip"].iter().any(|end| name.ends_with(end)))
         .collect();
     names.sort();
     let mut sums = command("sha256sum");

@@ -23,7 +23,7 @@ const RECIPE: u32 = 1;
 const CONFIGURATION: &str = include_str!("../recipes/netbox/configuration.py");
 const USERS: &str = include_str!("../recipes/netbox/users.py");
 
-/// The user that PostgreSQL runs as where we are root: it refuses to be root.
+/// The user that `PostgreSQL` runs as where we are root: it refuses to be root.
 const DATABASE_USER: &str = "postgres";
 /// How long a server may take to start.
 const STARTS: u32 = 60;
@@ -119,7 +119,7 @@ fn install(python: &Path, directory: &Path) -> Result<()> {
     fs::write(environment.join("installed"), "").context("the environment cannot be written")
 }
 
-/// Makes the database in a PostgreSQL of its own, and keeps a dump.
+/// Makes the database in a `PostgreSQL` of its own, and keeps a dump.
 fn make_dump(directory: &Path, scratch: &Path, dump: &Path) -> Result<()> {
     let _ = fs::remove_dir_all(scratch);
     let (data, sockets) = (scratch.join("data"), scratch.join("sockets"));
@@ -174,7 +174,7 @@ fn postgres_binaries() -> Option<PathBuf> {
     found.into_iter().max().map(|(_, bin)| bin).or_else(on_path)
 }
 
-/// The program as a user that PostgreSQL accepts.
+/// The program as a user that `PostgreSQL` accepts.
 fn as_database_user(binary: &Path) -> Command {
     if !is_root() {
         return command(binary);

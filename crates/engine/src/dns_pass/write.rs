@@ -93,9 +93,10 @@ impl Worker<DnsPass> {
         tracing::warn!(provider = %self.name(), %zone, %error, "A zone could not be changed.");
         self.record_unwritten_event(zone, generation, error).await;
         match error {
-            ProviderError::Late { .. } => self.state.zone_cache.mark_doubtful(zone),
+            ProviderError::Late { .. } | ProviderError::NoSuchZone { .. } => {
+                self.state.zone_cache.mark_doubtful(zone);
+            }
             ProviderError::Busy { retry_after, .. } => report.retry_after = *retry_after,
-            ProviderError::NoSuchZone { .. } => self.state.zone_cache.mark_doubtful(zone),
             _ => {}
         }
         report.zone_errors.push((zone.clone(), error.to_string()));

@@ -17,7 +17,7 @@ pub(super) fn log_changes<S: LoopStep>(provider: &Ident, steps: &[S], outcomes: 
             Sign::Change => "update",
             Sign::Remove => "delete",
         };
-        let kind = line.kind.map(|kind| kind.as_str());
+        let kind = line.kind.map(netstead_model::RecordType::as_str);
         tracing::info!(%provider, name = step.subject(), r#type = kind, action, value = line.text, "A record was changed.");
     }
 }

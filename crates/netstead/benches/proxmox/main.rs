@@ -82,7 +82,7 @@ fn quiet(report: &mut Report, idle: f64) {
     let mut cluster = Cluster::start(GUESTS, 0);
     // So that addresses are not read again meanwhile.
     let mut server = Server::start(&cluster, "1h");
-    server.has_all(FIRST..=FIRST + GUESTS - 1);
+    server.has_all(FIRST..(FIRST + GUESTS));
     let memory = settled_memory(&mut server.process);
     let each = (memory - idle) * 1000.0 / f64::from(GUESTS);
     report.judge("memory of a guest", each, "KB", "at most 20", each <= MOST_MEMORY);

@@ -140,7 +140,9 @@ fn sections(help: &str) -> String {
     }
     if rest.iter().any(|line| !line.is_empty()) {
         text.push_str(".SH NOTES\n.nf\n");
-        rest.iter().for_each(|line| text.push_str(&escaped(line)));
+        for line in rest {
+            text.push_str(&escaped(line));
+        }
         text.push_str(".fi\n");
     }
     text

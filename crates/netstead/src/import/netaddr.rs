@@ -1,5 +1,7 @@
 //! Ranges of terraform-provider-netaddr as pools and claims.
 
+use std::fmt::Write as _;
+
 use anyhow::{Context as _, bail};
 use netstead_client::types::{BulkEntry, BulkInput, ClaimFrom, ClaimInput, PoolInput, PoolOrder};
 use netstead_model::{Ident, Key, Range};
@@ -98,7 +100,7 @@ impl Imported {
         let mut text = format!("pool {}: {}, from {}\n", self.pool, self.range, self.prefix);
         for ImportedClaim { key, address, fixed } in &self.claims {
             let fixed = if *fixed { "  fixed" } else { "" };
-            text.push_str(&format!("  {address}  {key}{fixed}\n"));
+            let _ = writeln!(text, "  {address}  {key}{fixed}");
         }
         text
     }

@@ -193,7 +193,9 @@ impl Session {
                         }
                     };
                     if changed.is_empty() {
-                        ranges.iter().for_each(|keys| self.forget_pointer(keys.prefix()));
+                        for keys in ranges {
+                            self.forget_pointer(keys.prefix());
+                        }
                     } else if !self.remove_stale(&changed, &packed).await {
                         known = Some(changed);
                     }
@@ -229,7 +231,9 @@ impl Session {
                 return Ok(views);
             }
             // A range that was made anew: its pointer went back.
-            ranges.iter().for_each(|keys| self.forget_pointer(keys.prefix()));
+            for keys in ranges {
+                self.forget_pointer(keys.prefix());
+            }
         }
     }
 

@@ -29,7 +29,7 @@ impl Version {
     pub(crate) const DISK_IN_MB: Self = Self(401);
     /// MAC addresses are objects.
     pub(crate) const MAC_OBJECTS: Self = Self(402);
-    /// An object has an ETag.
+    /// An object has an `ETag`.
     pub(crate) const ETAG: Self = Self(406);
     /// Lists of types are called `object_types` from here on.
     pub(crate) const OBJECT_TYPES: Self = Self(400);
@@ -108,14 +108,14 @@ impl Api {
         Ok(self.get_with_etag(path, query).await?.0)
     }
 
-    /// One object, and its ETag where there is one.
+    /// One object, and its `ETag` where there is one.
     pub(crate) async fn get_with_etag(
         &self,
         path: &str,
         query: &[(&str, &str)],
     ) -> Result<(Row, Option<String>), ApiError> {
         let reply =
-            self.http.get(path).query(query).send().await.map_err(|error| self.explained(error, path))?;
+            self.http.get(path).query(query).send().await.map_err(|error| Self::explained(error, path))?;
         self.note_version(&reply);
         if !reply.is_success() {
             return Err(ApiError::refused(&reply));
@@ -225,7 +225,7 @@ impl Api {
         self.change(method, path, Some(&json!(bodies)), Effect::Idempotent, None).await.map(drop)
     }
 
-    /// Changes or removes one object, if it still is as its ETag says.
+    /// Changes or removes one object, if it still is as its `ETag` says.
     pub(crate) async fn change_one(
         &self,
         method: Method,
@@ -254,7 +254,7 @@ impl Api {
         if let Some(etag) = etag {
             request = request.header("if-match", etag);
         }
-        let reply = request.send().await.map_err(|error| self.explained(error, path))?;
+        let reply = request.send().await.map_err(|error| Self::explained(error, path))?;
         self.note_version(&reply);
         if reply.is_success() {
             return Ok(if reply.body.is_empty() { Value::Null } else { reply.json().unwrap_or(Value::Null) });
@@ -272,7 +272,7 @@ impl Api {
     /// Whether the token may make objects of this list.
     pub(crate) async fn may_add(&self, path: &str) -> Result<bool, ApiError> {
         let request = self.http.request(Method::OPTIONS, path).effect(Effect::Read);
-        let about: Value = request.read().await.map_err(|error| self.explained(error, path))?;
+        let about: Value = request.read().await.map_err(|error| Self::explained(error, path))?;
         Ok(about.get("actions").is_some_and(|actions| actions.get("POST").is_some()))
     }
 
@@ -283,7 +283,7 @@ impl Api {
     }
 
     /// A refusal of the credentials with the next step.
-    fn explained(&self, error: HttpError, path: &str) -> ApiError {
+    fn explained(error: HttpError, path: &str) -> ApiError {
         let HttpError::Denied { server, status, reason } = error else { return error.into() };
         // NetBox says it in JSON; the rest of the line is ours.
         let said = reason.split_once('{').map(|(_, json)| format!("{{{json}"));

@@ -137,20 +137,17 @@ impl Api {
         };
         let name = &self.key_field().name;
         let key = types_key(self.version_said());
-        let (what, method, at, body) = match id {
-            Some(id) => {
-                let body = json!({ key: types });
-                (
-                    format!("the custom field `{name}` is not for all types of objects"),
-                    "PATCH",
-                    format!("{PATH}{id}/"),
-                    body,
-                )
-            }
-            None => {
-                let body = json!({ "name": name, "type": "text", key: types });
-                (format!("there is no custom field `{name}`"), "POST", PATH.to_owned(), body)
-            }
+        let (what, method, at, body) = if let Some(id) = id {
+            let body = json!({ key: types });
+            (
+                format!("the custom field `{name}` is not for all types of objects"),
+                "PATCH",
+                format!("{PATH}{id}/"),
+                body,
+            )
+        } else {
+            let body = json!({ "name": name, "type": "text", key: types });
+            (format!("there is no custom field `{name}`"), "POST", PATH.to_owned(), body)
         };
         let reason = format!(
             "{what}, and this token may not change that. Once, with a token that may: curl -X {method} {}{at} -H \

@@ -19,9 +19,7 @@ use tokio::sync::Semaphore;
 use super::{BackendKind, BackendTraits};
 use crate::{
     BuildContext, Secret, SettingsError,
-    netbox::{
-        Api, ApiError, Connection, Prefix, Row, address_and_length, id_of, marks_of, name_of, text_of,
-    },
+    netbox::{Api, ApiError, Connection, Prefix, Row, address_and_length, id_of, marks_of, name_of, text_of},
     phpipam::{CLAIM_DESCRIPTION, Mark, Marks},
 };
 
@@ -273,10 +271,7 @@ impl NetBoxPools {
             let found = address_and_length(&text_of(row, "address")).map(|(address, _)| address);
             found == Some(address) && id_of(row, "vrf") == place.vrf
         };
-        match rows.map_err(ApiError::of_backend)?.iter().any(there) {
-            true => Err(held(address)),
-            false => Ok(()),
-        }
+        if rows.map_err(ApiError::of_backend)?.iter().any(there) { Err(held(address)) } else { Ok(()) }
     }
 }
 

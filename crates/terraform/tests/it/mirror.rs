@@ -17,8 +17,12 @@ fn terraform_init_installs_the_provider_from_a_filesystem_mirror() {
         return;
     }
     let out = tempfile::tempdir().unwrap();
-    let laid_out =
-        Command::new(&xtask).args(["dist", "terraform", "--provider"]).arg(provider).arg("--out").arg(out.path()).output();
+    let laid_out = Command::new(&xtask)
+        .args(["dist", "terraform", "--provider"])
+        .arg(provider)
+        .arg("--out")
+        .arg(out.path())
+        .output();
     let laid_out = laid_out.unwrap();
     assert!(laid_out.status.success(), "{}", String::from_utf8_lossy(&laid_out.stderr));
     let Some(terraform) = Terraform::new(provider) else { return };

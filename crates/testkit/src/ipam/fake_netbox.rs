@@ -208,8 +208,8 @@ impl State {
                 ("vcpus", Value::Number(number)) => json!(format!("{number}.00")),
                 ("tags", Value::Array(tags)) => {
                     let name = |mut tag: Value| {
-                        if let Some(slug) = tag.get("slug").cloned() {
-                            tag["name"] = slug;
+                        if let (Some(slug), Some(tag)) = (tag.get("slug").cloned(), tag.as_object_mut()) {
+                            tag.insert("name".to_owned(), slug);
                         }
                         tag
                     };

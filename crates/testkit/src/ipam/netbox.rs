@@ -246,9 +246,9 @@ fn files() -> Option<(PathBuf, PathBuf)> {
     let why = if why.is_empty() { "`cargo xtask test --only test` installs it".to_owned() } else { why };
     let why = format!("NetBox {VERSION} is not installed: {why}");
     if why.contains("there is no Python") {
-        skip_without(&why)
+        skip_without(&why);
     } else {
-        skip(&why)
+        skip(&why);
     }
     None
 }

@@ -72,7 +72,7 @@ pub(crate) async fn list(visit: Visit) -> Response {
                 DriftKind::Mark => {
                     ("mark", format!("a mark of ours for {kind} {value}, which the store does not know"))
                 }
-                _ => ("other", format!("{kind} {value} differs")),
+                DriftKind::Unknown(_) => ("other", format!("{kind} {value} differs")),
             };
             names.push(Line {
                 provider: plan.provider.clone(),

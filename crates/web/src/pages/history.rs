@@ -146,7 +146,8 @@ pub(crate) fn of_event(event: &EventOutput, now: Timestamp) -> Happened {
         let _ = write!(text, " of {owner}");
     }
     if let Some(pool) = &event.pool {
-        text += &if text.is_empty() { format!("pool {pool}") } else { format!(" in {pool}") };
+        let joint = if text.is_empty() { "pool" } else { " in" };
+        let _ = write!(text, "{joint} {pool}");
     }
     let href = match (&event.address, &event.pool) {
         (Some(address), _) if !address.contains('-') => format!("/addresses/{}", encoded(address)),

@@ -125,15 +125,12 @@ async fn page(visit: &Visit, name: &str, asked: &Asked) -> Result<PoolPage, Trou
     let list = || Target::of(["addresses"]).with("pool", name);
     let within = window.block.or(window.map).map(|block| block.to_string()).unwrap_or_default();
     let in_block = async {
-        match window.block {
-            Some(_) => {
-                let target = list().with("within", &within).with("limit", "1000");
-                visit.calls.look::<Page<AddressOutput>>(target).await
-            }
-            None => {
-                let target = list().with("within", &within).with("limit", ROWS).with("after", &asked.after);
-                visit.calls.look::<Page<AddressOutput>>(target).await
-            }
+        if window.block.is_some() {
+            let target = list().with("within", &within).with("limit", "1000");
+            visit.calls.look::<Page<AddressOutput>>(target).await
+        } else {
+            let target = list().with("within", &within).with("limit", ROWS).with("after", &asked.after);
+            visit.calls.look::<Page<AddressOutput>>(target).await
         }
     };
     let map = async {
@@ -239,7 +236,7 @@ async fn panel(
     panel.address = address.to_string();
     let inside = ranges.iter().any(|range| range.contains(address));
     let Some(entry) = known.at(address) else {
-        panel.state = if inside { "free" } else { "outside" }.to_owned();
+        if inside { "free" } else { "outside" }.clone_into(&mut panel.state);
         panel.may_claim &= inside;
         panel.may_reserve &= inside;
         return panel;

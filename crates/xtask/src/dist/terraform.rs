@@ -12,7 +12,9 @@
 mod zip;
 
 use std::{
-    env, fs,
+    env,
+    fmt::Write as _,
+    fs,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
@@ -77,8 +79,10 @@ impl Release {
         let mut written = vec![mirrored];
         let mut sums = String::new();
         for (name, bytes) in parts {
-            let digest: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-            sums.push_str(&format!("{digest}  {name}\n"));
+            for byte in Sha256::digest(&bytes) {
+                write!(sums, "{byte:02x}")?;
+            }
+            writeln!(sums, "  {name}")?;
             written.push(out.join(name));
             write(written.last().context("nothing was written")?, &bytes)?;
         }

@@ -28,7 +28,7 @@ impl Site {
         std::fs::write(sandbox.path().join("hosts"), hosts()).unwrap();
         std::fs::write(sandbox.path().join("web.yml"), ROUTERS).unwrap();
         let site = |sandbox: &Sandbox, wildcard| {
-            std::fs::write(config_path(sandbox), config(wildcard, more)).unwrap()
+            std::fs::write(config_path(sandbox), config(wildcard, more)).unwrap();
         };
         site(&sandbox, true);
         sandbox.start(&["--config", config_path(&sandbox).to_str().unwrap()]);

@@ -118,7 +118,7 @@ impl NetBox {
         Ok(())
     }
 
-    /// Changes or removes the members: each with its ETag, or all in one request.
+    /// Changes or removes the members: each with its `ETag`, or all in one request.
     pub(super) async fn change_members(
         &self,
         request: &ObjectWrite,
@@ -164,7 +164,9 @@ impl NetBox {
             match self.api.change_all(method.clone(), path, &bodies).await {
                 Ok(()) => batch.iter().for_each(|member| outcomes.set(member.number, UnitOutcome::Applied)),
                 Err(ApiError::Refused { code: 404, .. }) if batch.len() == 1 => {
-                    batch.iter().for_each(|member| outcomes.set(member.number, gone(&method)));
+                    for member in &batch {
+                        outcomes.set(member.number, gone(&method));
+                    }
                 }
                 Err(ApiError::Refused { message, body, .. }) => {
                     waiting.extend(outcomes.after_refusal(batch, &message, &body));

@@ -21,7 +21,7 @@ use crate::netbox::{ApiError, Row, Version, id_of, marks_of, text_of};
 /// So many changes are made one by one, each on condition that no other change came first. More go together.
 const FEW: usize = 8;
 
-/// A row as it is now, and its ETag.
+/// A row as it is now, and its `ETag`.
 type Now = (Row, Option<String>);
 
 impl NetBox {
@@ -111,7 +111,8 @@ impl NetBox {
         let kind = &mark.key.kind;
         let mut marks = marks_of(row, self.api.key_field().name());
         let is_ours = marks.object.as_ref() == Some(mark);
-        if !is_ours && !(adopted && marks.object.is_none()) {
+        let may_become_ours = adopted && marks.object.is_none();
+        if !is_ours && !may_become_ours {
             return Ok(Err(UnitOutcome::Changed));
         }
         let now = fields_of(kind, row, &self.known()).unwrap_or_default();
@@ -181,7 +182,7 @@ impl NetBox {
         body
     }
 
-    /// The objects of units as they are now, by id: few with their ETags, many in one request.
+    /// The objects of units as they are now, by id: few with their `ETags`, many in one request.
     async fn rows_now(
         &self,
         request: &ObjectWrite,

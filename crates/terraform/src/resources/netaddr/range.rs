@@ -245,12 +245,11 @@ impl DataSource<Session> for Lookup {
 
     async fn read(&self, session: &Session, config: &Object) -> Result<Object, Failed> {
         let prefix = config.text("key_prefix").unwrap_or_default();
-        match look_up(session.netaddr()?, self.0, prefix).await? {
-            Some(info) => Ok(values(self.0, prefix, &info)),
-            None => {
-                let error = NetaddrError::NoRange { range: prefix.to_owned() };
-                Err(told("the range cannot be read", &error).at("key_prefix").into())
-            }
+        if let Some(info) = look_up(session.netaddr()?, self.0, prefix).await? {
+            Ok(values(self.0, prefix, &info))
+        } else {
+            let error = NetaddrError::NoRange { range: prefix.to_owned() };
+            Err(told("the range cannot be read", &error).at("key_prefix").into())
         }
     }
 }

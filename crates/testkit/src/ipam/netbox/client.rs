@@ -17,7 +17,7 @@ pub(super) fn call(
     body: Option<&Value>,
 ) -> io::Result<(u16, Value)> {
     let mut stream = TcpStream::connect_timeout(&at, Duration::from_secs(5))?;
-    stream.set_read_timeout(Some(Duration::from_secs(120)))?;
+    stream.set_read_timeout(Some(Duration::from_mins(2)))?;
     let body = body.map(ToString::to_string).unwrap_or_default();
     let head = format!(
         "{method} {path} HTTP/1.0\r\nHost: {at}\r\nAuthorization: Token {token}\r\nContent-Type: application/json\r\n\
