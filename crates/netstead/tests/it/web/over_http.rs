@@ -1,6 +1,6 @@
 //! Headers, cookies and refusals, which a browser does not show.
 
-use reqwest::{Client, RequestBuilder, Response, header::HeaderMap, redirect::Policy};
+use reqwest::{Client, RequestBuilder, Response, Url, header::HeaderMap, redirect::Policy};
 
 use super::site::Site;
 
@@ -49,15 +49,12 @@ impl Visitor {
     }
 
     fn form(&self, path: &str, fields: &[(&str, &str)]) -> RequestBuilder {
-        let body: Vec<String> =
-            fields.iter().map(|(name, value)| format!("{name}={}", encoded(value))).collect();
-        let request = self.http.post(format!("{}{path}", self.url)).body(body.join("&"));
+        // A form is written like the query of an address.
+        let as_query = Url::parse_with_params("http://form", fields).unwrap();
+        let body = as_query.query().unwrap_or_default().to_owned();
+        let request = self.http.post(format!("{}{path}", self.url)).body(body);
         self.with_cookie(request).header("content-type", "application/x-www-form-urlencoded")
     }
-}
-
-fn encoded(text: &str) -> String {
-    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
 
 fn cookies(headers: &HeaderMap) -> Vec<String> {
