@@ -48,7 +48,7 @@ impl<P: Pass> Worker<P> {
         let key = format!("{}{}/{place}", keys::DOUBT, self.name());
         let at = self.shared.clock.wall();
         self.shared.count_late(self.name());
-        tracing::warn!(provider = %self.name(), zone = place, "A write ended after another node had taken the lead; it is told to look.");
+        tracing::warn!(provider = %self.name(), zone = place, "The write finished after leadership was lost; the new leader was asked to read the zone again.");
         // Without the epoch as a condition: this node no longer leads.
         for trial in 0..DOUBT_TRIES {
             let told = self.shared.store.commit(Commit::new().put(key.clone(), keys::encode(&at))).await;

@@ -121,9 +121,13 @@ pub(crate) fn emit_paged(text: &str) -> anyhow::Result<()> {
     let wanted = std::env::var("PAGER").unwrap_or_else(|_| "less -FRX".to_owned());
     let mut words = wanted.split_whitespace();
     let Some(program) = words.next().filter(|program| *program != "cat") else { return emit(text) };
-    let Ok(mut pager) = Command::new(program).args(words).stdin(Stdio::piped()).spawn() else {
-        return emit(text);
-    };
+    let mut pager = Command::new(program);
+    pager.args(words).stdin(Stdio::piped());
+    // Without -R, less shows colours as letters.
+    if std::env::var_os("LESS").is_none() {
+        pager.env("LESS", "FRX");
+    }
+    let Ok(mut pager) = pager.spawn() else { return emit(text) };
     if let Some(mut input) = pager.stdin.take() {
         let colours = AutoStream::choice(&stdout) != ColorChoice::Never;
         let text = if colours { text.to_owned() } else { strip_str(text).to_string() };

@@ -45,10 +45,19 @@ impl Layout<'_> {
         for document in DOCUMENTS {
             self.put(&root().join(document), &self.documents.join(document), 0o644)?;
         }
-        for entry in fs::read_dir(root().join("docs/guide"))? {
-            let path = entry?.path();
-            let name = path.file_name().context("a guide has a name")?;
-            self.put(&path, &self.documents.join("guide").join(name), 0o644)?;
+        self.put_all(&root().join("docs/guide"), &self.documents.join("guide"))
+    }
+
+    /// Puts a directory with all below it: the guides show pictures.
+    fn put_all(&self, from: &Path, to: &Path) -> Result<()> {
+        for entry in fs::read_dir(from)? {
+            let entry = entry?;
+            let to = to.join(entry.file_name());
+            if entry.file_type()?.is_dir() {
+                self.put_all(&entry.path(), &to)?;
+            } else {
+                self.put(&entry.path(), &to, 0o644)?;
+            }
         }
         Ok(())
     }
