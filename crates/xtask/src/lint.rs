@@ -11,12 +11,9 @@ use anyhow::Result;
 
 use crate::documents;
 
-/// Prints each broken rule. True if there is none. `fix` first mends what can be mended without a person.
-pub(crate) fn check(fix: bool) -> Result<bool> {
+/// Prints each broken rule. True if there is none.
+pub(crate) fn check() -> Result<bool> {
     eprintln!("\n$ lint");
-    if fix {
-        words::shrink()?;
-    }
     for long in files::too_long()? {
         eprintln!("warning: {long}");
     }

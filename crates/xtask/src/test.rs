@@ -30,7 +30,6 @@ use crate::{
 ///
 /// Example: cargo xtask test --only fmt,clippy
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Options {
     /// Install what is missing without asking.
     #[arg(long)]
@@ -44,9 +43,6 @@ pub(crate) struct Options {
     /// Also the step `peers`: the real external-dns and dnsweaver, which are built once (about nine minutes of one core).
     #[arg(long)]
     peers: bool,
-    /// Take out of the list of old comments what nothing needs any more.
-    #[arg(long)]
-    fix: bool,
 }
 
 /// The order is the order of the run: what takes a moment first.
@@ -77,7 +73,7 @@ impl Step {
         counts: &mut Counts,
     ) -> Result<Outcome> {
         let passed = match self {
-            Self::Lint => lint::check(options.fix)?,
+            Self::Lint => lint::check()?,
             Self::Fmt => run_step(&mut cargo("fmt --all -- --check"))?,
             Self::Clippy => run_step(&mut cargo("clippy --workspace --all-targets -- -D warnings"))?,
             Self::Test => tests(options, servers.take(), counts)?,
