@@ -1,4 +1,4 @@
-//! What every DNS server promises, as checks that end the test with a sentence when one is broken.
+//! Contract of all DNS providers: checks that fail with a sentence when a promise is broken.
 //!
 //! ```no_run
 //! # async fn example(subject: netstead_providers::contract::Subject) {

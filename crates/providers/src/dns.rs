@@ -37,7 +37,7 @@ fn plain_context(kind: &'static str) -> BuildContext {
     BuildContext::new(Ident::from_static(kind))
 }
 
-/// What any server makes of a set.
+/// The form in which every server stores a set.
 fn tidy(mut set: RecordSet) -> RecordSet {
     set.ttl = set.ttl.min(LONGEST_TTL);
     let empty = RecordData::Txt(Vec::new());

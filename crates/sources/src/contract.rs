@@ -1,4 +1,4 @@
-//! What every source must do, whatever it looks at.
+//! Contract of all sources.
 
 #![allow(clippy::panic, clippy::missing_panics_doc, reason = "checks for tests: a broken promise is a panic")]
 

@@ -35,7 +35,7 @@ pub use self::{
 /// Labels that silence every dialect.
 const SILENCERS: [&str; 2] = ["netstead.enabled", "dnsweaver.enabled"];
 
-/// What a platform knows of one workload.
+/// A workload's name, labels and facts, as the platform reports them.
 #[derive(Debug, Clone, Copy)]
 pub struct WorkloadLabels<'a> {
     /// The workload's own name: of a container without its `/`, of a service as it is.
@@ -87,7 +87,7 @@ impl Reader {
             })
     }
 
-    /// What the workload asks for. Never fails: what cannot be read is among the reasons.
+    /// Reads what the workload asks for. Never fails: a label that cannot be read becomes a reason.
     ///
     /// A name that several dialects ask for is asked for once, as the first of [`Dialect::ALL`] has it, and all their
     /// reasons are kept. `netstead.enabled=false` silences every dialect.

@@ -78,7 +78,7 @@ pub struct Config {
     pub keep_stopped: bool,
     /// Addresses of bridge networks are seen by the ledger too.
     pub observe: bool,
-    /// Who knows the targets that move; without it there are none.
+    /// Resolves dynamic targets; without it there are none.
     pub places: Option<Arc<dyn TargetResolver>>,
 }
 
@@ -221,7 +221,7 @@ impl Docker {
         Ok((services, tasks))
     }
 
-    /// What the dialects want to know of each container's environment. Each container is asked once in its life.
+    /// Reads the variables of each container that the dialects need. Each container is asked once in its life.
     async fn environments(&self, containers: &[Container]) -> Result<HashMap<String, Environment>, ApiError> {
         if self.config.reader.wanted_environment().is_empty() {
             return Ok(HashMap::new());

@@ -22,7 +22,7 @@ pub use self::{
     settings::{DynamicTargetConfig, LookupMethod, LookupSettings, TargetResolvers},
 };
 
-/// Somebody who knows where names point now.
+/// Looks up the addresses that names point at now.
 #[async_trait]
 pub trait AddressLookup: Send + Sync + Debug {
     /// The addresses now, given the last good ones. Bounded in time. An error names what was asked.

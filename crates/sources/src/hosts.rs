@@ -67,7 +67,7 @@ struct Host {
     wishes: Vec<Wish>,
 }
 
-/// What a file says, and what is doubtful about it.
+/// The hosts of a file, and its doubtful lines.
 #[derive(Debug, Default)]
 struct Content {
     hosts: Vec<Host>,

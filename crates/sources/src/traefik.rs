@@ -39,7 +39,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub struct Config {
     /// Files, and directories with all below them.
     pub paths: Vec<PathBuf>,
-    /// What files in directories are called.
+    /// Names of the files to read in a directory.
     pub patterns: Vec<FilePattern>,
     /// How often the files are looked at though no change was noticed.
     pub poll: Duration,
@@ -49,7 +49,7 @@ pub struct Config {
     pub default_entrypoints: Vec<String>,
     /// Where the names point, for providers without a target of their own: addresses, one name, or a place that moves.
     pub target: Option<TargetSpec>,
-    /// Who knows the targets that move; without it there are none.
+    /// Resolves dynamic targets; without it there are none.
     pub places: Option<Arc<dyn TargetResolver>>,
 }
 
@@ -61,7 +61,7 @@ pub struct TraefikFiles {
     settings: TraefikSettings,
     clock: Arc<dyn Clock>,
     watch: Watch,
-    /// What each file said when it could last be read: a file that is half written keeps its names.
+    /// The last routers that could be read from each file: a file that is half written keeps its names.
     good: Mutex<BTreeMap<PathBuf, Vec<FileRouter>>>,
     unfinished: UnfinishedFiles,
 }

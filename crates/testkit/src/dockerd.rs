@@ -22,7 +22,7 @@ use crate::{
 };
 
 const SOON: Duration = Duration::from_mins(1);
-/// What the tests call, and what Docker calls itself.
+/// Programs that the tests and Docker start.
 const PROGRAMS: [&str; 8] =
     ["dockerd", "docker", "containerd", "runc", "iptables", "busybox", "unshare", "nsenter"];
 /// A small image: one static program under several names.
@@ -37,7 +37,7 @@ pub struct Dockerd {
     /// The first process in the namespaces.
     inner: u32,
     daemon: Option<Process>,
-    /// What the daemon is told beside the usual.
+    /// Further arguments of the daemon.
     more: Vec<String>,
 }
 
@@ -126,7 +126,7 @@ impl Dockerd {
             run(Command::new("sh").args(["-c", r#"kill -9 "$1""#, "sh", &pid.to_string()]))?;
         }
         daemon.wait(SOON)?;
-        // Nobody reaps orphans in there: what died with the daemon would pass for alive.
+        // No init process reaps orphans there, so a process that died with the daemon would look alive.
         for file in ["docker.pid", "exec/containerd/containerd.pid"] {
             let _ = fs::remove_file(self.dir.join(file));
         }
@@ -158,7 +158,7 @@ impl Dockerd {
         Ok(address)
     }
 
-    /// What `docker` and these words print.
+    /// Runs `docker` with these words and returns its output.
     ///
     /// # Panics
     ///
@@ -252,7 +252,7 @@ fn hold(dir: &Path) -> io::Result<(Child, u32)> {
     }
 }
 
-/// Its containers are accounted for here; the name is nobody else's.
+/// The cgroup of the daemon's containers. The name is used only here.
 fn cgroup(dir: &Path) -> String {
     dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }

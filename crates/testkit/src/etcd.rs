@@ -186,7 +186,7 @@ impl Etcd {
         member.wait()
     }
 
-    /// Which election of a leader was the last one, as whoever won it says.
+    /// The term of the last election, as the leader reports it.
     pub fn election(&self) -> Option<u64> {
         let of = |endpoint: &String| {
             let status = ctl(std::slice::from_ref(endpoint), &["endpoint", "status"]).ok()?;
@@ -220,7 +220,7 @@ impl EtcdHost {
     /// For clients and for the other members.
     fn sockets(&self) -> io::Result<(SocketAddr, SocketAddr)> {
         if let Some(machine) = &self.machine {
-            // Nobody else is there.
+            // No other server runs on that machine.
             let address = machine.address().into();
             return Ok((SocketAddr::new(address, 2379), SocketAddr::new(address, 2380)));
         }

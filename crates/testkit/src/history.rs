@@ -58,7 +58,7 @@ pub struct Operation {
     pub outcome: Outcome,
 }
 
-/// What was asked for. A key stands for pool and key.
+/// A client's request. The key includes the pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// An address, or just this one.
@@ -86,7 +86,7 @@ pub enum Action {
     },
 }
 
-/// What the client was told.
+/// The answer that a client got.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// This is held: claimed, renewed or read.
@@ -99,7 +99,7 @@ pub enum Outcome {
     Nothing,
     /// All that is held.
     All(Vec<Held>),
-    /// The exact address is somebody else's, or the key holds another one. Nothing was done.
+    /// Another key holds the exact address, or the key holds another address. Nothing was done.
     Taken,
     /// The pool has no address left. Nothing was done.
     Exhausted,
@@ -126,7 +126,7 @@ impl Pool {
     }
 }
 
-/// Who holds what, and under which id.
+/// A key with its address and id.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Held {
     pub key: Arc<str>,

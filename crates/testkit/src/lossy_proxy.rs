@@ -93,7 +93,7 @@ fn join(client: &TcpStream, server: &TcpStream, shared: &LossCounters, loses: Re
     });
 }
 
-/// What the client hears, while it hears.
+/// Writes to the client unless it is silenced.
 struct SilenceableWriter<'a> {
     client: &'a TcpStream,
     silent: &'a AtomicBool,

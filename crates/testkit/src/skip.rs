@@ -15,7 +15,7 @@ pub fn full() -> bool {
 /// Says why a test does not run here. The test returns right after; in the [`full`] run it fails instead.
 ///
 /// The line also goes to the file that `NETSTEAD_TEST_SKIPS` names, if it names one, because a test that
-/// returns early counts as passed: whoever prints the count subtracts those lines.
+/// returns early counts as passed: `cargo xtask test` subtracts those lines.
 ///
 /// # Panics
 ///

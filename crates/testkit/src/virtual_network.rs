@@ -150,7 +150,7 @@ impl VirtualNetwork {
         self.cut(one, more, true, true)
     }
 
-    /// What `one` says reaches no other machine and none of `more`; what they say reaches it.
+    /// Drops packets from `one` to all other machines and to `more`. Packets to `one` still arrive.
     pub fn mute(&self, one: usize, more: &[Ipv4Addr]) -> io::Result<()> {
         self.cut(one, more, false, true)
     }

@@ -38,7 +38,7 @@ pub async fn what_is_not_expected_is_left_alone(subject: &Subject) {
     subject.change(Some(there), None).await;
 }
 
-/// Somebody adds a value between our read and our write.
+/// Another program adds a value between our read and our write.
 pub async fn foreign_values_survive(subject: &Subject) {
     if subject.can().one_value {
         return;

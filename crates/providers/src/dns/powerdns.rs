@@ -174,7 +174,7 @@ impl PowerDns {
         }
     }
 
-    /// What stands at the names of `request` right now; none if the zone does not exist yet.
+    /// Reads the records at the names of `request`; none if the zone does not exist yet.
     async fn current(&self, zone: &Name, request: &WriteRequest) -> Result<Option<Changes>, ProviderError> {
         if request.units.len() <= FEW {
             let mut rrsets = Vec::new();

@@ -6,7 +6,7 @@ use netstead_model::{Name, RecordData, RecordSet, RecordType, SetChange, Unit, U
 
 use super::tidy;
 
-/// What stands at some names right now.
+/// The records at some names right now.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ServerRecords {
     pub(super) sets: BTreeMap<(Name, RecordType), RecordSet>,
@@ -38,7 +38,7 @@ impl ServerRecords {
         self.sets.into_values().collect()
     }
 
-    /// What becomes of `unit` without a write; none if it is to be written.
+    /// The outcome of `unit` if it needs no write; none if it must be written.
     pub(super) fn outcome(&self, unit: &Unit) -> Option<UnitOutcome> {
         if let Some(change) = unit.changes.iter().find(|change| self.is_opaque(change)) {
             let (name, kind) = key(change)?;

@@ -1,4 +1,4 @@
-//! What HTTP does on its worse days, and whom TLS trusts.
+//! Failures of HTTP, and which certificates TLS trusts.
 
 use std::{
     path::PathBuf,

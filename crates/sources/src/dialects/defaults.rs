@@ -8,7 +8,7 @@ use super::{
     fields::{Fields, Unusable},
 };
 
-/// What holds for every name that does not say otherwise itself.
+/// Defaults for names without settings of their own.
 #[derive(Debug, Default)]
 pub(super) struct Defaults {
     pub(super) ttl: Option<u32>,

@@ -10,7 +10,7 @@ use super::{
 
 /// The newer first: it wins where both are written.
 const PREFIXES: [&str; 2] = ["external-dns.kubernetes.io/", "external-dns.alpha.kubernetes.io/"];
-/// What the annotation `controller` must say, if it is there.
+/// The required value of the annotation `controller`, if it exists.
 const CONTROLLER: &str = "dns-controller";
 
 /// The annotations that are looked at.

@@ -14,9 +14,9 @@ pub struct NameRequest {
     pub ttl: Option<u32>,
     /// Only these providers; empty means every one whose domains match.
     pub providers: Vec<Ident>,
-    /// Take over an equal record that somebody else made.
+    /// Take over an equal foreign record.
     pub adopt: Option<bool>,
-    /// Stand beside somebody else's values.
+    /// Share the name with foreign values.
     pub share: Option<bool>,
     /// Whether a provider that can stand in front of the target shall do so.
     pub proxied: Option<bool>,
@@ -26,7 +26,7 @@ pub struct NameRequest {
     pub reason: String,
 }
 
-/// What shall stand at a name.
+/// The wanted content of a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RequestedContent {
     /// The addresses of a target, of one type only if that was said.

@@ -6,7 +6,7 @@ use super::{
     NameRequest, RequestedContent, TargetSpec, diagnostics::Diagnostics, name_request::AddressesByTarget,
 };
 
-/// What the labels of one workload came to.
+/// The result of reading one workload's labels.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reading {
     /// In order of name.
@@ -15,7 +15,7 @@ pub struct Reading {
     pub why_not: Vec<String>,
     /// The pool in which the workload's address shall be claimed.
     pub pool: Option<Ident>,
-    /// Something that asks for names cannot be read, so nobody knows what is no longer asked for.
+    /// A label that asks for names cannot be read, so it is unknown which names are no longer wanted.
     pub unclear: bool,
     /// A label says that nothing of this workload shall be read.
     pub silenced: bool,

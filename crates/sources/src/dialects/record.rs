@@ -8,7 +8,7 @@ use super::{
     fields::{Fields, Unusable},
 };
 
-/// What a mail server is preferred by when nobody says.
+/// The preference of a mail server that states none.
 const PREFERENCE: u16 = 10;
 
 /// The asks of one named record, one per host name. What it lacks is noted.

@@ -15,7 +15,7 @@ use super::{
     list,
 };
 
-/// What Traefik was told in its own configuration, and what of it is wanted here.
+/// Traefik's own settings that decide which routers count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraefikSettings {
     /// A container counts without `traefik.enable=true`.
@@ -168,13 +168,13 @@ impl<'a> Router<'a> {
     }
 }
 
-/// What follows a beginning, whatever its case.
+/// The rest of `text` after `beginning`, ignoring case.
 fn after<'a>(text: &'a str, beginning: &str) -> Option<&'a str> {
     let (front, rest) = text.split_at_checked(beginning.len())?;
     front.eq_ignore_ascii_case(beginning).then_some(rest)
 }
 
-/// What Traefik calls a workload: of a compose service its name and its project's.
+/// Traefik's name of a workload: `service-project` for a compose service.
 fn name(told: &WorkloadLabels<'_>) -> String {
     let label = |key: &str| told.labels.get(key).filter(|text| !text.is_empty());
     let [service, project] = OF_COMPOSE;

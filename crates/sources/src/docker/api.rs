@@ -97,7 +97,7 @@ impl Api {
         Self { connector, idle: Mutex::new(Vec::new()), observer, clock }
     }
 
-    /// What a call answers; `query` begins with `?` or is empty.
+    /// Makes a call and reads its answer. `query` begins with `?` or is empty.
     pub(super) async fn get<T: DeserializeOwned>(&self, call: Call, query: &str) -> Result<T, ApiError> {
         let path = format!("{}{query}", call.path);
         let bytes = self.observed(call.operation, self.bytes(&path, Some(call))).await?;
@@ -211,7 +211,7 @@ fn request(path: &str) -> Result<Request<Empty<Bytes>>, ApiError> {
     request.body(Empty::new()).map_err(|error| unreadable(path, error.to_string()))
 }
 
-/// What Docker says beside a status that is none of success.
+/// Docker's text beside an error status.
 #[derive(serde::Deserialize)]
 struct ErrorBody {
     message: String,

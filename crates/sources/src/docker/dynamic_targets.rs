@@ -18,7 +18,7 @@ pub(super) type ResolvedTargets = BTreeMap<DynamicTarget, Result<Vec<Address>, S
 /// The most places the labels of one host can ask for.
 const MOST: usize = 32;
 
-/// Where everything is that somebody asks for.
+/// Resolves the targets that labels ask for.
 pub(super) async fn resolve(
     places: Option<&dyn TargetResolver>,
     target: &TargetSpec,

@@ -24,7 +24,7 @@ pub enum DockerHost {
 }
 
 impl DockerHost {
-    /// Where Docker listens unless somebody says otherwise.
+    /// Docker's default socket.
     pub const USUAL: &str = "/var/run/docker.sock";
 
     /// Whether its address alone says that it speaks TLS.

@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const FAR_V4: IpAddr = IpAddr::V4(Ipv4Addr::new(203, 0, 113, 1));
 const FAR_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1));
 
-/// Where the host is reached, or why nobody knows. `node` is its address in a swarm.
+/// The host's address, or the reason why it is unknown. `node` is its address in a swarm.
 pub(super) async fn of_host(
     host: &DockerHost,
     node: Option<&str>,

@@ -210,7 +210,7 @@ pub(super) struct Actor {
     pub(super) attributes: BTreeMap<String, String>,
 }
 
-/// What Docker writes as `null` where it has nothing.
+/// Reads `null` as the default, because Docker writes it for an empty value.
 fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> Result<T, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or_default())
 }

@@ -26,7 +26,7 @@ const LOOK_BACK: i64 = 10;
 const MOST_BYTES: usize = 1 << 20;
 /// Ends that are kept until they are reported.
 const MOST_ENDS: usize = 100_000;
-/// What changes a name or an address. Health checks and `exec` say nothing of that, and there are many.
+/// Events that can change a name or an address. Health checks and `exec` cannot, and there are many.
 const FILTERS: &str = r#"{"type":["container","network","service"],"event":["create","start","die","destroy","rename","connect","disconnect","update","remove"]}"#;
 
 /// Follows the events of one host as long as it lives.
@@ -55,7 +55,7 @@ impl Watch {
         self.shared.changed.notified().await;
     }
 
-    /// What ended since this was last asked.
+    /// Containers and services that ended since the last call.
     pub(super) fn take_ended(&self) -> BTreeSet<Key> {
         std::mem::take(&mut *self.shared.ended())
     }

@@ -31,14 +31,14 @@ pub(super) struct WorkloadBuilder<'a> {
     /// Addresses of the network alone, or also those of bridges.
     pub(super) observe: bool,
     pub(super) host: &'a Result<Vec<Address>, String>,
-    /// The targets that move, as far as somebody asks for them.
+    /// The dynamic targets that some label asks for.
     pub(super) places: &'a ResolvedTargets,
 }
 
-/// The variables of a container's environment that somebody wants to know.
+/// The variables of a container's environment that a dialect reads.
 pub(super) type Environment = BTreeMap<String, String>;
 
-/// What is common to containers and services.
+/// The common part of containers and services.
 struct ContainerOrService<'a> {
     id: Key,
     kind: &'static str,
@@ -118,7 +118,7 @@ impl WorkloadBuilder<'_> {
         }
         let mut interfaces = Vec::new();
         let mut on_network: BTreeMap<String, Vec<Address>> = BTreeMap::new();
-        // Whoever wants the service on a network wants all of its tasks, and the virtual address is that.
+        // A service on a network means all of its tasks, and the virtual address leads to them.
         for (ids, suffix) in [(virtuals, " (virtual)"), (running, "")] {
             for (id, mut addresses) in ids {
                 addresses.sort_unstable();

@@ -10,7 +10,7 @@ use nix::{ifaddrs::getifaddrs, net::if_::InterfaceFlags};
 
 use super::AddressLookup;
 
-/// What Linux knows about IPv6 addresses.
+/// Linux's list of IPv6 addresses.
 const INET6: &str = "/proc/net/if_inet6";
 /// Temporary, deprecated, tentative or failed: here today and gone tomorrow.
 const FLEETING: u32 = 0x01 | 0x20 | 0x40 | 0x08;

@@ -12,7 +12,7 @@ use netstead_wire::{
 
 use super::AddressLookup;
 
-/// Who is asked unless somebody else is named: each answers with nothing but the address, over one family.
+/// Default services to ask: each answers with only the caller's address, over one family.
 pub const ENDPOINTS: [&str; 6] = [
     "https://api4.ipify.org",
     "https://ipv4.icanhazip.com",
@@ -66,7 +66,7 @@ impl AddressLookup for PublicAddressLookup {
             answers.dedup();
             match answers.as_slice() {
                 [one] => found.push(*one),
-                // Nobody said anything about this family, or they do not agree: it stays as it is.
+                // No server answered for this family, or the answers differ: the known address stays.
                 [] => found.extend(known.iter().filter(|one| one.is_ipv4() == v4)),
                 [one, other, ..] => {
                     errors.push(format!("those who were asked do not agree: {one} or {other}"));

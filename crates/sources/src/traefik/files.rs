@@ -15,7 +15,7 @@ const MOST_BYTES: u64 = 4 << 20;
 const MOST_IN_ALL: usize = 64 << 20;
 const DEEPEST: usize = 10;
 
-/// What was found, and what could not be read.
+/// The files found, and those that could not be read.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
     pub(super) files: BTreeMap<PathBuf, OpenedFile>,

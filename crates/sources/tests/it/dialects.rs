@@ -1,4 +1,4 @@
-//! What labels come to, in every dialect.
+//! Labels of every dialect and the names they ask for.
 
 mod fuzz;
 mod native;
@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use netstead_sources::dialects::{Dialect, NameRequest, Reader, Reading, RequestedContent, WorkloadLabels};
 
-/// What a container called `app` with these labels comes to.
+/// Reads these labels of a container called `app`.
 pub fn reading(reader: &Reader, labels: &[(&str, &str)]) -> Reading {
     reading_with_environment(reader, labels, &[])
 }

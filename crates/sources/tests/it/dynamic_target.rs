@@ -47,7 +47,7 @@ async fn the_public_address_is_what_those_who_answer_agree_on() {
     assert_eq!(public.locate(&[ip("203.0.113.7")]).await.unwrap(), [ip("203.0.113.7")]);
     assert!(public.locate(&[]).await.unwrap_err().contains("do not agree"));
 
-    // A family nobody speaks of stays too.
+    // A family that no server mentions stays too.
     let public = PublicAddressLookup::new(seven).unwrap();
     let known = [ip("203.0.113.9"), ip("2001:db8::9")];
     assert_eq!(public.locate(&known).await.unwrap(), [ip("203.0.113.7"), ip("2001:db8::9")]);

@@ -10,7 +10,7 @@ use super::{
 /// A running `named`.
 pub type Bind = Primary<Named>;
 
-/// The same, whose zones are transferred to nobody.
+/// A BIND that refuses every zone transfer.
 pub type SecretiveBind = Primary<SecretiveNamed>;
 
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! What BIND and Knot have in common: files in a directory, one port, one key.
+//! The common part of BIND and Knot: files in a directory, one port, one key.
 
 use std::{
     fs, io,
@@ -26,7 +26,7 @@ pub trait PrimaryKind {
     /// only.
     fn configuration(dir: &Path, address: SocketAddr, key: &TsigKey, zones: &[&str]) -> String;
 
-    /// What it is started with, but for the configuration's path, which comes last.
+    /// Arguments of the server. The configuration's path follows them.
     fn arguments() -> &'static [&'static str];
 }
 

@@ -14,7 +14,7 @@ struct Ledger {
     size: usize,
 }
 
-/// Whether some order explains all answers of one pool with `size` addresses. What nobody ever saw is left out.
+/// Whether some order explains all answers of one pool with `size` addresses. Holdings that no client saw are left out.
 pub(super) fn possible(operations: &[Operation], size: usize) -> bool {
     let all: BTreeSet<Held> = operations
         .iter()

@@ -83,7 +83,7 @@ impl<'a> Checker<'a> {
                 }
                 (Action::Release { id, .. }, Outcome::Released) => {
                     let Some(holding) = self.holdings.get_mut(id) else {
-                        // Nobody was ever told of it.
+                        // No client was ever given this id.
                         self.violations.push(Violation::WrongAnswer { operation: operation.clone().into() });
                         continue;
                     };
@@ -197,7 +197,7 @@ impl<'a> Checker<'a> {
         self.violations.extend(found);
     }
 
-    /// What these holdings must cover.
+    /// The time that each of these holdings must cover.
     fn covers<'s>(&'s self, ids: &'s [Arc<str>]) -> impl Iterator<Item = (&'s Arc<str>, Span)> + use<'s, 'a> {
         ids.iter().filter_map(|id| Some((id, self.holdings.get(id)?.must_cover()?)))
     }
@@ -222,7 +222,7 @@ impl<'a> Checker<'a> {
         pairs.into_iter()
     }
 
-    /// What somebody looked for who saw nothing.
+    /// The ids that an operation looked for and did not find.
     fn missed<'s>(&'s self, operation: &'s Operation) -> &'s [Arc<str>] {
         match (&operation.action, &operation.outcome) {
             (Action::ReadKey { key }, Outcome::Nothing) => listed(&self.by_key, key),
@@ -234,7 +234,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Who saw nothing had a moment at which there was nothing.
+    /// Checks that each read of nothing has a moment at which nothing was held.
     fn absences(&mut self) {
         for (operation, span) in self.each() {
             let covers: Vec<(Arc<str>, Span)> = self
@@ -251,7 +251,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Who was refused an address met somebody who may have had it.
+    /// Checks that each refused address may have been held by another key at that time.
     fn refusals(&mut self) {
         for (operation, span) in self.each() {
             let (Action::Claim { key, exact: Some(address) }, Outcome::Taken) =

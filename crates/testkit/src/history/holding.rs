@@ -1,4 +1,4 @@
-//! What is known of one holding: a key that has an address, under one id.
+//! One holding, as the history shows it: a key that has an address, under one id.
 
 use super::{
     Held,
@@ -47,7 +47,7 @@ impl Holding {
         release.max(self.last_start)
     }
 
-    /// The earliest moment at which it can begin; `NEVER` if nobody can have made it.
+    /// The earliest moment at which it can begin; `NEVER` if no claim can have made it.
     pub(super) fn earliest_begin(&self) -> Moment {
         let claim = if self.first_claim < self.first_end { self.first_claim } else { NEVER };
         claim.min(self.unknown_claim.unwrap_or(NEVER))

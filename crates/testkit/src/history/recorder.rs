@@ -54,7 +54,7 @@ impl History {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// What has ended so far.
+    /// The operations that have ended so far.
     pub fn operations(&self) -> Vec<Operation> {
         self.done.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

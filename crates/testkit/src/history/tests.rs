@@ -38,7 +38,7 @@ fn check(operations: &[Operation]) -> Result<Summary, Vec<Violation>> {
     super::check(operations, &[Pool::new("", ADDRESSES.len())])
 }
 
-/// What is wrong with it, in words.
+/// The violations of a history, in words.
 fn wrong(operations: &[Operation]) -> String {
     let violations = check(operations).expect_err("this cannot have happened");
     violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
@@ -173,7 +173,7 @@ fn a_pool_is_exhausted_only_while_all_of_it_may_be_held() {
     ];
     assert!(wrong(&one_by_one).contains("no moment more than 2 of 3"));
 
-    // Whoever holds one is given it again.
+    // A key that holds an address is given it again.
     let own = with([at(20, 21, claim("web"), Outcome::Exhausted)]);
     assert!(wrong(&own).contains("its key held an address all the time"));
     let exact = Action::Claim { key: "chat".into(), exact: Some(".50".into()) };
@@ -238,7 +238,7 @@ fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
 const KEYS: [&str; 4] = ["web", "db", "mail", "chat"];
 const ADDRESSES: [&str; 3] = [".50", ".51", ".52"];
 
-/// What the clients of a ledger that works would note: each step is done at once, one after the other.
+/// The history of a correct ledger: each step is done at once, one after the other.
 fn truthful(steps: &[Step]) -> Vec<Operation> {
     let mut held: Vec<Held> = Vec::new();
     let mut known: Vec<Held> = Vec::new();
@@ -262,7 +262,7 @@ fn truthful(steps: &[Step]) -> Vec<Operation> {
                 }
             },
             3 | 4 => {
-                // Only what somebody was told of can be named.
+                // A client can name only an id that it was given.
                 let Some(target) = known.get(step.before % known.len().max(1)).cloned() else {
                     continue;
                 };
@@ -374,7 +374,7 @@ fn a_lie_among_twenty_thousand_is_found_at_once() {
             }
             (_, found) => (read(&key), found.map_or(Outcome::Nothing, |at| Outcome::Holds(held[at].clone()))),
         };
-        // What is done at `start + 1` is known to nobody before.
+        // No client knows the result of step `start + 1` before.
         operations.push(at(start, end, action, outcome));
         if number % 500 == 0 {
             operations.push(at(start + 2, start + 3, list(), Outcome::All(held.clone())));

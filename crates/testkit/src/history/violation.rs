@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use super::{Held, Operation, Outcome};
 
-/// What a history that is possible was made of.
+/// Counts of a history that is possible.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Summary {
     pub operations: usize,
@@ -24,7 +24,7 @@ pub enum Violation {
     TwoHolders { address: Arc<str>, first: Held, second: Held },
     /// At one moment a key held two addresses: a repeat gave another one, or a claim was forgotten and made anew.
     TwoAddresses { key: Arc<str>, first: Held, second: Held },
-    /// Who looked saw nothing, or that it is gone, though it was held all the time.
+    /// A read found nothing, or reported the end, though the address was held all the time.
     Missing { seen_by: Box<Operation>, held: Vec<Held> },
     /// It was seen after it had been released.
     StillThere { held: Held },
@@ -32,11 +32,11 @@ pub enum Violation {
     ReleasedTwice { id: Arc<str> },
     /// One id stands for two holdings.
     ReusedId { first: Held, second: Held },
-    /// It is there, and nobody can have claimed it.
+    /// The holding exists, and no claim can have made it.
     FromNowhere { held: Held },
     /// The answer is about something else than the question.
     WrongAnswer { operation: Box<Operation> },
-    /// The address was refused, and nobody can have held it.
+    /// The address was refused, though no key can have held it.
     RefusedForNothing { operation: Box<Operation> },
     /// The pool was said to have no address left, and it always had one, or its key held one itself: then `held` is none.
     NotFull { operation: Box<Operation>, held: Option<usize>, size: usize },

@@ -80,7 +80,7 @@ impl RrSet {
     }
 }
 
-/// What a search finds.
+/// One result of a search.
 #[derive(Debug, Deserialize)]
 pub(super) struct Hit {
     name: String,
@@ -98,7 +98,7 @@ fn is_same(absolute: &str, name: &Name) -> bool {
     absolute.strip_suffix('.').is_some_and(|own| own.eq_ignore_ascii_case(name.as_str()))
 }
 
-/// What stands on the server, with what only this API knows of.
+/// The records on the server, with details that only this API has.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     pub(super) found: ServerRecords,
@@ -168,7 +168,7 @@ impl Edit {
 
 impl Changes {
     /// The edits that make `change` happen; `single` where the server can add and remove single values, so that what
-    /// somebody else writes in this moment survives.
+    /// another program writes at this moment survives.
     pub(super) fn edits(&self, change: &SetChange, single: bool) -> Vec<Edit> {
         let Some(set) = change.after.as_ref().or(change.before.as_ref()) else { return Vec::new() };
         let (name, kind) = (&set.name, set.kind);
@@ -242,7 +242,7 @@ pub(super) struct NewZone {
     pub(super) rrsets: Vec<Edit>,
 }
 
-/// What the server says is wrong: 422 comes as JSON, most else as text.
+/// The server's reason: JSON for 422, mostly text for other statuses.
 pub(super) fn reason(reply: &Reply) -> String {
     #[derive(Deserialize)]
     struct ErrorBody {

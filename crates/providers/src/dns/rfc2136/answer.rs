@@ -13,7 +13,7 @@ use super::{rdata, tsig::canonical};
 const SOA: u16 = 6;
 const OPT: u16 = 41;
 const TSIG: u16 = 250;
-/// What DNSSEC adds by itself: DS is not among them, people write it.
+/// Record types that DNSSEC adds by itself. DS is not one of them: people write it.
 const SIGNING: [u16; 6] = [46, 47, 48, 50, 51, 65534];
 
 #[derive(Debug)]

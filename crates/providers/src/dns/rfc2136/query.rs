@@ -83,7 +83,7 @@ impl Connection<'_> {
         serial.ok_or_else(|| ProviderError::NoSuchZone { server: self.server.clone(), zone: zone.clone() })
     }
 
-    /// What stands at `names`, all at one serial.
+    /// Queries the records of `names`, all at one serial.
     pub(super) async fn query_names(
         &mut self,
         zone: &Name,

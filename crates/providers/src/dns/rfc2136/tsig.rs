@@ -45,7 +45,7 @@ impl Algorithm {
     }
 }
 
-/// What we share with the server.
+/// The key shared with the server.
 pub(super) struct TsigKey {
     signer: TSigner,
     /// In canonical wire form.

@@ -159,7 +159,7 @@ impl Update {
         }
     }
 
-    /// Removes the set as a whole where anything of it goes: its values are a condition, so nobody else's is hit, and
+    /// Removes the whole set if any value of it is removed: its values are a condition, so no foreign value is hit, and
     /// PowerDNS passes over a single SVCB or HTTPS value that it wrote in another form.
     fn replace(&mut self, before: Option<&RecordSet>, after: Option<&RecordSet>) {
         let Some(set) = after.or(before) else { return };
@@ -215,7 +215,7 @@ impl Update {
     }
 }
 
-/// What the fence record says: the last write that was let through.
+/// The content of the fence record: the last write that the server accepted.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Mark {
     pub(super) epoch: u64,

@@ -32,7 +32,7 @@ struct Job<'a> {
     zone: &'a Name,
     request: &'a WriteRequest,
     fence: Name,
-    /// What the fence record says now.
+    /// The fence record as it was read or last written.
     old: Option<Mark>,
     outcomes: Vec<Option<UnitOutcome>>,
     /// The server has taken an update of ours.
@@ -85,7 +85,7 @@ impl Rfc2136 {
 }
 
 impl Rfc2136 {
-    /// What the fence record of `owner` says at one server.
+    /// Reads the fence record of `owner` at one server.
     pub(super) async fn fence_at(
         &self,
         server: &Server,
@@ -259,7 +259,7 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// What stands at the names of `batch`, over a connection of its own: some servers close one after a transfer.
+    /// Reads the records at the names of `batch`, over a connection of its own: some servers close one after a transfer.
     async fn current(&self, batch: &[usize]) -> Result<ServerRecords, ProviderError> {
         let mut connection = self.provider.client.connect(self.server).await?;
         if batch.len() > FEW && self.provider.transfers(self.zone) {

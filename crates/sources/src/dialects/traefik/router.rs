@@ -5,7 +5,7 @@ use netstead_model::Name;
 use super::{TraefikSettings, rule, rule::RuleError};
 use crate::dialects::{NameRequest, diagnostics::Diagnostics};
 
-/// What of a router is about names.
+/// The parts of a router that matter for names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Router<'a> {
     /// Where its rule stands, for people.

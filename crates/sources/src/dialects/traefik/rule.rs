@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 pub(crate) use self::lexer::RuleError;
 use self::parser::Parser;
 
-/// What a rule says about hosts.
+/// The hosts of a rule.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Rule {
     /// The hosts it names, in lower case, that can ever match.

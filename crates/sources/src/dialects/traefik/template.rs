@@ -24,7 +24,7 @@ pub struct DefaultRule {
     nodes: Vec<Node>,
 }
 
-/// What a template can look at.
+/// The fields that a template can read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Subject<'a> {
     /// Of a compose service `service-project`, else the container's own, normalised.

@@ -1,4 +1,4 @@
-//! Whatever labels say, reading them ends soon and never breaks anything.
+//! Any labels: reading them ends soon and never panics.
 //!
 //! `cargo xtask fuzz` runs these with many more cases; `FUZZ_CASES` says how many.
 
@@ -179,7 +179,7 @@ proptest! {
         prop_assert!(!reading.requests.is_empty() || !reading.why_not.is_empty(), "a rule that gives no name says why");
     }
 
-    /// What is known of a rule by how it was made: hosts joined by `||`, some ruled out.
+    /// A rule made of hosts joined by `||`, some ruled out: its hosts are known.
     #[test]
     fn fuzz_hosts_that_are_named_and_not_ruled_out_are_found(
         hosts in prop::collection::btree_set("[a-z]{1,6}\\.test", 1..6),

@@ -1,4 +1,4 @@
-//! What was written for a proxy.
+//! Labels that were written for a proxy.
 
 use netstead_sources::dialects::{Dialect, Reader};
 

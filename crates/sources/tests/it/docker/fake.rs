@@ -91,7 +91,7 @@ impl Fake {
         self.shared.events.send(event.to_string()).unwrap();
     }
 
-    /// Waits until somebody follows the events.
+    /// Waits until a client follows the events.
     pub(crate) async fn followed(&self) {
         while self.shared.events.receiver_count() == 0 {
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;

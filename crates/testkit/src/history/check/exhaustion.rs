@@ -1,4 +1,4 @@
-//! Who was told that a pool is exhausted met a moment at which all of it may have been held.
+//! Checks that a pool which answered `Exhausted` may have been full at that moment.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -13,12 +13,12 @@ use super::{
     Checker, listed,
 };
 
-/// What may have been held in a pool, and when.
+/// Holdings that are possible in a pool, and when.
 struct Room<'a> {
     pool: &'a Pool,
     /// Each holding that was seen, as long as it can have been.
     seen: Vec<(Arc<str>, Arc<str>, Span)>,
-    /// Keys that may have held something nobody ever saw; but not while they must have held something else.
+    /// Keys that may have held an address that no client saw, except while they must have held another one.
     unseen: Vec<(Arc<str>, Span, Vec<Span>)>,
 }
 
@@ -95,7 +95,7 @@ impl Checker<'_> {
         });
         let unseen = self.unknown_claims.iter().filter(|(key, _)| pool.has(key)).map(|(key, starts)| {
             let first = starts.iter().min().copied().unwrap_or(NEVER);
-            // A release names the id, so what nobody saw never ends: whoever looks later would have seen it.
+            // A release names the id. So a holding that no client saw never ends: a later look would have shown it.
             let at = |place: &str, all: bool| if all { key.starts_with(place) } else { &**key == place };
             let looked = looks.iter().filter(|(place, all, _)| at(place, *all)).map(|(_, _, last)| *last);
             let span = Span { from: first.max(looked.max().unwrap_or_default()), to: NEVER };

@@ -66,7 +66,7 @@ fn without(mut these: BTreeSet<String>, but: &BTreeSet<String>) -> BTreeSet<Stri
     these
 }
 
-/// What an expression says about the host of a request: for which it can hold, and for which it surely does.
+/// The hosts for which an expression can be true, and those for which it is always true.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct HostCondition {
     pub(super) can: HostSet,
@@ -79,7 +79,7 @@ impl HostCondition {
         Self { can: HostSet::These(hosts.clone()), sure: HostSet::These(hosts) }
     }
 
-    /// It is about something else, or nobody can tell.
+    /// The expression is about something else, or cannot be judged.
     pub(super) fn open() -> Self {
         Self { can: HostSet::ALL, sure: HostSet::NONE }
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 /// The longest pattern that is looked at.
 const LONGEST: usize = 1024;
 
-/// What a pattern comes to.
+/// The hosts that a pattern can match.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Expanded {
     /// These hosts and no other, in lower case.

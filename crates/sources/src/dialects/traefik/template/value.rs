@@ -1,4 +1,4 @@
-//! What a template works with.
+//! Values of templates.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -28,7 +28,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// What Go calls true: all that is not empty.
+    /// True as in Go's templates: every value that is not empty.
     pub(super) fn is_true(&self) -> bool {
         match self {
             Self::Text(text) => !text.is_empty(),
