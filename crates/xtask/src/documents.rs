@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 
 use crate::{
     lint::files::{collect, shown},
-    shell::{beside_us, cargo, command, root, run},
+    shell::{AS_TESTS, beside_us, cargo, command, root, run},
     tasks,
 };
 
@@ -37,7 +37,7 @@ pub(crate) fn broken() -> Result<Vec<String>> {
 
 /// Asks the binary for the help of each command that a document names. True if it has all of them.
 pub(crate) fn commands_exist() -> Result<bool> {
-    if !run(&mut cargo("build --package netstead"))? {
+    if !run(cargo("build --package netstead --bin netstead").args(AS_TESTS.split(' ')))? {
         return Ok(false);
     }
     let mut named: BTreeMap<Vec<String>, PathBuf> = BTreeMap::new();

@@ -12,6 +12,9 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
+/// Features that `cargo test --workspace` builds dependencies with: a debug build with the same compiles none of them again.
+pub(crate) const AS_TESTS: &str = "--features tokio/test-util,netstead-sources/default";
+
 /// The directory of the workspace's `Cargo.toml`.
 pub(crate) fn root() -> PathBuf {
     let own = env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());

@@ -8,10 +8,8 @@ use std::{
 use anyhow::{Context, Result, bail};
 
 use super::Arch;
-use crate::shell::{cargo, root, run};
+use crate::shell::{AS_TESTS, cargo, root, run};
 
-/// Features that `cargo test --workspace` builds dependencies with: a debug build with the same compiles none of them again.
-const AS_TESTS: &str = "--features tokio/test-util,netstead-sources/default";
 /// An ELF segment that names the loader of shared libraries.
 const LOADER: u32 = 3;
 
