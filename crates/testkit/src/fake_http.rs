@@ -3,6 +3,7 @@
 mod connection;
 mod message;
 mod proxy;
+mod tls;
 
 use std::{
     fmt, io,
@@ -14,6 +15,7 @@ use std::{
 
 pub use self::message::{HttpRequest, HttpResponse};
 pub(crate) use self::{message::decoded, proxy::status_of};
+use self::tls::FakeTls;
 
 /// A failure of one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +52,8 @@ pub struct FakeHttp {
 struct Shared {
     answer: Box<dyn Fn(&HttpRequest) -> HttpResponse + Send + Sync>,
     state: Mutex<State>,
+    /// None for plain HTTP.
+    tls: Option<FakeTls>,
 }
 
 #[derive(Default)]
@@ -59,6 +63,7 @@ struct State {
     faults: Vec<PlannedFault>,
     requests: Vec<HttpRequest>,
     count: usize,
+    failed: usize,
     /// How long a request that changes something is on its way before it takes effect.
     delay: Duration,
 }
@@ -86,12 +91,31 @@ impl FakeHttp {
     /// # Panics
     ///
     /// If the address has no free port.
-    #[expect(clippy::panic, reason = "this is how a test fails")]
     pub fn start_at(
         host: Ipv4Addr,
         answer: impl Fn(&HttpRequest) -> HttpResponse + Send + Sync + 'static,
     ) -> Self {
-        let shared = Arc::new(Shared { answer: Box::new(answer), state: Mutex::default() });
+        Self::start_with(host, None, Box::new(answer))
+    }
+
+    /// The same over TLS, with a certificate that it signed itself.
+    ///
+    /// # Panics
+    ///
+    /// If loopback has no free port.
+    #[expect(clippy::panic, reason = "this is how a test fails")]
+    pub fn start_tls(answer: impl Fn(&HttpRequest) -> HttpResponse + Send + Sync + 'static) -> Self {
+        let tls = FakeTls::new().unwrap_or_else(|error| panic!("no certificate is made: {error}"));
+        Self::start_with(Ipv4Addr::LOCALHOST, Some(tls), Box::new(answer))
+    }
+
+    #[expect(clippy::panic, reason = "this is how a test fails")]
+    fn start_with(
+        host: Ipv4Addr,
+        tls: Option<FakeTls>,
+        answer: Box<dyn Fn(&HttpRequest) -> HttpResponse + Send + Sync>,
+    ) -> Self {
+        let shared = Arc::new(Shared { answer, state: Mutex::default(), tls });
         let listen = || -> io::Result<(TcpListener, SocketAddr)> {
             let listener = TcpListener::bind((host, 0))?;
             let address = listener.local_addr()?;
@@ -104,7 +128,13 @@ impl FakeHttp {
     }
 
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        let scheme = if self.shared.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", self.address)
+    }
+
+    /// The SHA-256 fingerprint of its certificate, `AA:BB:…`; none without TLS.
+    pub fn fingerprint(&self) -> Option<&str> {
+        self.shared.tls.as_ref().map(|tls| tls.fingerprint.as_str())
     }
 
     /// The next `times` requests that `applies` accepts fail, after the first `after` of them.
@@ -141,6 +171,11 @@ impl FakeHttp {
     /// How many requests there were in all.
     pub fn count(&self) -> usize {
         self.shared.state().count
+    }
+
+    /// How many requests met a failure that was planned.
+    pub fn failed(&self) -> usize {
+        self.shared.state().failed
     }
 
     /// All requests since this was last called.
@@ -205,7 +240,13 @@ impl Shared {
                 state.open.extend(stream.try_clone());
                 drop(state);
                 let shared = Arc::clone(&shared);
-                thread::spawn(move || connection::serve(&stream, &shared));
+                thread::spawn(move || {
+                    match &shared.tls {
+                        None => connection::serve(&stream, &shared),
+                        Some(tls) => drop(tls.open(&stream).map(|stream| connection::serve(stream, &shared))),
+                    }
+                    let _ = stream.shutdown(Shutdown::Both);
+                });
             }
         });
     }
@@ -215,7 +256,8 @@ impl Shared {
         let mut state = self.state();
         state.requests.push(request.clone());
         state.count += 1;
-        for planned in &mut state.faults {
+        let State { faults, failed, .. } = &mut *state;
+        for planned in faults {
             if planned.times == 0 || !(planned.applies)(request) {
                 continue;
             }
@@ -224,6 +266,7 @@ impl Shared {
                 continue;
             }
             planned.times -= 1;
+            *failed += 1;
             return Some(planned.fault.clone());
         }
         None

@@ -1,4 +1,4 @@
-//! [`LossyProxy`]: a proxy that loses some answers.
+//! [`LossyProxy`]: a proxy that loses some answers, or some requests.
 
 use std::{
     io,
@@ -31,6 +31,8 @@ pub struct LossyProxy {
 struct LossCounters {
     /// Of how many requests one loses its answer; 0 for none.
     one_in: AtomicUsize,
+    /// Whether that request is lost too.
+    drops: AtomicBool,
     seen: AtomicUsize,
     lost: AtomicUsize,
 }
@@ -51,10 +53,17 @@ impl LossyProxy {
 
     /// From now on one of so many requests loses its answer; none with 0.
     pub fn lose_one_in(&self, count: usize) {
+        self.shared.drops.store(false, Ordering::SeqCst);
         self.shared.one_in.store(count, Ordering::SeqCst);
     }
 
-    /// How many answers were lost.
+    /// From now on one of so many requests does not arrive: its connection ends at once. None with 0.
+    pub fn drop_one_in(&self, count: usize) {
+        self.shared.drops.store(true, Ordering::SeqCst);
+        self.shared.one_in.store(count, Ordering::SeqCst);
+    }
+
+    /// How many answers were lost, with those to requests that did not arrive.
     pub fn lost(&self) -> usize {
         self.shared.lost.load(Ordering::SeqCst)
     }
@@ -82,7 +91,13 @@ fn join(client: &TcpStream, server: &TcpStream, shared: &LossCounters, loses: Re
             end();
         });
         copy(client, server, |bytes| {
-            if loses(bytes) && shared.loses_this() && !silent.swap(true, Ordering::SeqCst) {
+            if !loses(bytes) || !shared.loses_this() {
+                return;
+            }
+            if shared.drops.load(Ordering::SeqCst) {
+                // What is written to the server after this fails.
+                end();
+            } else if !silent.swap(true, Ordering::SeqCst) {
                 scope.spawn(|| {
                     thread::sleep(AT_WORK);
                     end();
@@ -123,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_arrives_though_its_answer_is_lost() {
+    fn a_request_arrives_though_its_answer_is_lost_and_not_if_it_is_dropped() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let server = listener.local_addr().unwrap();
         let heard = Arc::new(Mutex::new(Vec::new()));
@@ -153,6 +168,9 @@ mod tests {
         assert!(!ask(b"put2"), "every second one");
         assert!(ask(b"get2"));
         assert_eq!(way.lost(), 1);
-        assert_eq!(*heard.lock().unwrap(), b"get1put1put2get2");
+        way.drop_one_in(1);
+        assert!(!ask(b"put3") && ask(b"get3"));
+        assert_eq!(way.lost(), 2);
+        assert_eq!(*heard.lock().unwrap(), b"get1put1put2get2get3");
     }
 }

@@ -73,6 +73,11 @@ impl FakeAdGuard {
         lock(&self.held).rewrites.clone()
     }
 
+    /// Forgets all of them, as a server does that was installed again.
+    pub fn lose_rewrites(&self) {
+        lock(&self.held).rewrites.clear();
+    }
+
     /// Adds one as a person does in the web interface.
     pub fn add(&self, domain: &str, answer: &str, enabled: bool) {
         lock(&self.held).rewrites.push((domain.into(), answer.into(), enabled));
