@@ -14,8 +14,8 @@ use std::{
 };
 
 pub use self::message::{HttpRequest, HttpResponse};
-pub(crate) use self::{message::decoded, proxy::status_of};
 use self::tls::FakeTls;
+pub(crate) use self::{message::decoded, proxy::status_of};
 
 /// A failure of one request.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -75,7 +75,9 @@ pub use self::{
     netaddr_client::{HardcodedCreation, NetaddrClient, netaddr_ipv4},
     peers::{EndpointFeed, FedEndpoint, RealExternalDns, real_dnsweaver, start_dnsweaver},
     process::Process,
-    proxmox::{FakePve, PveAgent, PveCluster, PveGuest, PveGuestKind, PveInterface, PveRights, PveVersion},
+    proxmox::{
+        FakePve, PveAgent, PveCluster, PveGuest, PveGuestKind, PveInterface, PveRights, PveTask, PveVersion,
+    },
     recording_proxy::RecordingProxy,
     skip::{full, has_command, has_commands, skip, skip_without},
     sshd::Sshd,

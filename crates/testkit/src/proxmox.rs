@@ -9,9 +9,10 @@ mod guest;
 mod lists;
 mod rights;
 mod shapes;
+mod task;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -20,6 +21,7 @@ use std::{
 pub use self::{
     guest::{PveAgent, PveGuest, PveGuestKind, PveInterface},
     rights::PveRights,
+    task::PveTask,
 };
 use crate::{FakeHttp, HttpRequest, HttpResponse};
 
@@ -56,8 +58,9 @@ pub struct PveCluster {
     pub network: Vec<serde_json::Value>,
     /// Addresses that EVPN learned: vnet, MAC, address.
     pub mac_vrf: Vec<(String, String, String)>,
-    /// Tasks of the cluster: number, type, and the guest it is about.
-    pub tasks: Vec<(u32, String, u32)>,
+    pub tasks: Vec<PveTask>,
+    /// Pools without a guest; the others follow from the guests.
+    pub empty_pools: BTreeSet<String>,
     /// How long a refused login takes.
     pub refusal_delay: Duration,
     /// How long a hung agent takes.
@@ -97,6 +100,7 @@ impl FakePve {
             network: lists::plain_network(),
             mac_vrf: Vec::new(),
             tasks: Vec::new(),
+            empty_pools: BTreeSet::new(),
             refusal_delay: Duration::from_secs(3),
             hang: Duration::from_secs(8),
             stalled: BTreeMap::new(),
@@ -112,6 +116,13 @@ impl FakePve {
     pub fn add_entry(&mut self) -> usize {
         let cluster = Arc::clone(&self.cluster);
         self.entries.push(FakeHttp::start(move |request| answer(&cluster, request)));
+        self.entries.len() - 1
+    }
+
+    /// The same over TLS, with a certificate that it signed itself.
+    pub fn add_tls_entry(&mut self) -> usize {
+        let cluster = Arc::clone(&self.cluster);
+        self.entries.push(FakeHttp::start_tls(move |request| answer(&cluster, request)));
         self.entries.len() - 1
     }
 
@@ -149,6 +160,14 @@ impl FakePve {
         let mut cluster = self.cluster();
         let guest = cluster.guests.get_mut(&vmid).unwrap_or_else(|| panic!("there is no guest {vmid}"));
         change(guest);
+    }
+
+    /// Deletes a guest. As in Proxmox VE, its privileges and its place in a pool end with it.
+    pub fn destroy(&self, vmid: u32) {
+        let mut cluster = self.cluster();
+        cluster.guests.remove(&vmid);
+        let path = format!("/vms/{vmid}");
+        cluster.tokens.values_mut().for_each(|rights| rights.remove(&path));
     }
 
     /// All calls since this was last called, as `GET /path`.

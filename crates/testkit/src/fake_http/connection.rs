@@ -1,8 +1,7 @@
 //! One connection: HTTP/1.1 with bodies of a known length.
 
 use std::{
-    io::{self, BufRead as _, BufReader, Read as _, Write as _},
-    net::{Shutdown, TcpStream},
+    io::{self, BufRead as _, BufReader, Read, Write},
     thread,
 };
 
@@ -11,7 +10,7 @@ use super::{
     message::{decoded, pairs},
 };
 
-pub(super) fn serve(stream: &TcpStream, shared: &Shared) {
+pub(super) fn serve(stream: impl Read + Write, shared: &Shared) {
     let mut reader = BufReader::new(stream);
     while let Ok(Some(request)) = read(&mut reader) {
         let fault = shared.fault(&request);
@@ -36,13 +35,11 @@ pub(super) fn serve(stream: &TcpStream, shared: &Shared) {
         let text = written(&response);
         let half = fault == Some(HttpFault::Half);
         let end = if half { text.len() / 2 } else { text.len() };
-        let mut writer = stream;
-        let sent = writer.write_all(text.as_bytes().get(..end).unwrap_or_default());
+        let sent = reader.get_mut().write_all(text.as_bytes().get(..end).unwrap_or_default());
         if half || closes || sent.is_err() {
             break;
         }
     }
-    let _ = stream.shutdown(Shutdown::Both);
 }
 
 fn written(response: &HttpResponse) -> String {
@@ -55,7 +52,7 @@ fn written(response: &HttpResponse) -> String {
 }
 
 /// The next request; none at the end of the connection.
-fn read(reader: &mut BufReader<&TcpStream>) -> io::Result<Option<HttpRequest>> {
+fn read(reader: &mut BufReader<impl Read>) -> io::Result<Option<HttpRequest>> {
     let mut line = String::new();
     if reader.read_line(&mut line)? == 0 {
         return Ok(None);

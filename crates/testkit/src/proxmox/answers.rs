@@ -76,13 +76,13 @@ impl PveCluster {
     }
 
     fn get(&self, path: &[&str], request: &HttpRequest, rights: &PveRights) -> Option<Answer> {
+        if path == ["cluster", "nextid"] {
+            return Some((self.next_id(request), Duration::ZERO));
+        }
         if let Some((name, _)) = request.query.first() {
             // A filter hides the networks of 9.1, and no call that is made has a parameter.
-            let text = json!({ "data": null, "message": "Parameter verification failed.\n", "errors": {
-                (name.as_str()): "property is not defined in schema and the schema does not allow additional properties",
-            } });
-            let answer = HttpResponse::json(400, text.to_string()).reason("Parameter verification failed.");
-            return Some((answer.header("connection", "close"), Duration::ZERO));
+            let why = "property is not defined in schema and the schema does not allow additional properties";
+            return Some((bad_parameter(name, why), Duration::ZERO));
         }
         let at_once = |value: Value| Some((data_of(&value), Duration::ZERO));
         let nine = self.version == PveVersion::Nine;
@@ -118,6 +118,21 @@ impl PveCluster {
             }
             ["nodes", node, rest @ ..] => self.of_node(node, rest, rights),
             _ => None,
+        }
+    }
+
+    /// The next free number, or the one that is asked for if it is free. Privileges do not matter here.
+    fn next_id(&self, request: &HttpRequest) -> HttpResponse {
+        let Some(asked) = request.parameter("vmid") else {
+            let free = (100..1_000_000_000).find(|number| !self.guests.contains_key(number));
+            return data_of(&json!(free.unwrap_or_default().to_string()));
+        };
+        match asked.parse::<u32>() {
+            Ok(vmid) if self.guests.contains_key(&vmid) => {
+                bad_parameter("vmid", &format!("VM {vmid} already exists"))
+            }
+            Ok(vmid) if vmid >= 100 => data_of(&json!(vmid.to_string())),
+            _ => bad_parameter("vmid", "invalid format - value does not look like a valid VM ID"),
         }
     }
 
@@ -161,8 +176,7 @@ impl PveCluster {
 
     fn of_guest(&self, guest: &PveGuest, rest: &[&str], rights: &PveRights) -> Option<Answer> {
         let at_once = |value: Value| Some((data_of(&value), Duration::ZERO));
-        let vm = format!("/vms/{}", guest.vmid);
-        if let Some(refusal) = need(rights, &vm, "VM.Audit") {
+        if let Some(refusal) = need_of_guest(rights, guest, "VM.Audit") {
             return Some(refusal);
         }
         match rest {
@@ -178,7 +192,7 @@ impl PveCluster {
                     PveVersion::Eight => "VM.Monitor",
                     PveVersion::Nine => "VM.GuestAgent.Audit",
                 };
-                need(rights, &vm, privilege).or_else(|| self.ask_agent(guest, command))
+                need_of_guest(rights, guest, privilege).or_else(|| self.ask_agent(guest, command))
             }
             _ => None,
         }
@@ -243,8 +257,25 @@ fn not_implemented(request: &HttpRequest, path: &str) -> HttpResponse {
     refused(501, &format!("Method '{} {path}' not implemented", request.method))
 }
 
+/// The refusal of one parameter.
+fn bad_parameter(name: &str, why: &str) -> HttpResponse {
+    let text = json!({
+        "data": null, "message": "Parameter verification failed.\n", "errors": { (name): format!("{why}\n") },
+    });
+    let answer = HttpResponse::json(400, text.to_string()).reason("Parameter verification failed.");
+    answer.header("connection", "close")
+}
+
 /// The refusal if the caller has no such privilege.
 fn need(rights: &PveRights, path: &str, privilege: &str) -> Option<Answer> {
-    let text = format!("Permission check failed ({path}, {privilege})");
-    (!rights.allows(path, privilege)).then(|| (refused(403, &text), Duration::ZERO))
+    (!rights.allows(path, privilege)).then(|| lacks(path, privilege))
+}
+
+/// The same for a guest.
+fn need_of_guest(rights: &PveRights, guest: &PveGuest, privilege: &str) -> Option<Answer> {
+    (!rights.allow_guest(guest, privilege)).then(|| lacks(&format!("/vms/{}", guest.vmid), privilege))
+}
+
+fn lacks(path: &str, privilege: &str) -> Answer {
+    (refused(403, &format!("Permission check failed ({path}, {privilege})")), Duration::ZERO)
 }

@@ -197,7 +197,10 @@ impl PveInterface {
         if !self.addresses.is_empty() {
             shown.insert("ip-addresses".into(), self.pairs().map(address).collect());
         }
-        shown.insert("statistics".into(), json!({ "rx-bytes": 1, "tx-bytes": 1 }));
+        let counts = ["bytes", "packets", "errs", "dropped"];
+        let counts = counts.iter().flat_map(|count| [format!("rx-{count}"), format!("tx-{count}")]);
+        let counts: Map<String, Value> = counts.map(|name| (name, json!(1))).collect();
+        shown.insert("statistics".into(), counts.into());
         shown.into()
     }
 

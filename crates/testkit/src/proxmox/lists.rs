@@ -1,23 +1,28 @@
 //! Lists of the whole cluster: resources, status, nodes, tasks, networks.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
-use super::{PveCluster, PveGuest, PveRights, PveVersion};
+use super::{PveCluster, PveGuest, PveRights, PveTask, PveVersion};
 
 impl PveCluster {
-    /// `/cluster/resources` without a filter. Guests that the caller may not audit are left out silently.
+    /// `/cluster/resources` without a filter. Guests and pools that the caller may not audit are left out silently.
     pub(super) fn resources(&self, rights: &PveRights) -> Value {
         let nodes = self.nodes.iter().map(|(node, online)| {
             let status = if *online { "online" } else { "offline" };
             json!({ "id": format!("node/{node}"), "type": "node", "node": node, "status": status, "level": "" })
         });
-        let seen =
-            self.guests.values().filter(|guest| rights.allows(&format!("/vms/{}", guest.vmid), "VM.Audit"));
+        let seen = self.guests.values().filter(|guest| rights.allow_guest(guest, "VM.Audit"));
         let guests = seen.map(|guest| self.resource(guest, rights));
         let storage = json!({
             "id": "storage/pve1/local", "type": "storage", "node": "pve1", "storage": "local", "status": "available",
         });
-        let mut all: Vec<Value> = guests.chain(nodes).chain([storage]).collect();
+        let pools: BTreeSet<&String> =
+            self.guests.values().filter_map(|guest| guest.pool.as_ref()).chain(&self.empty_pools).collect();
+        let pools = pools.into_iter().filter(|pool| rights.allows(&format!("/pool/{pool}"), "Pool.Audit"));
+        let pools = pools.map(|pool| json!({ "id": format!("/pool/{pool}"), "type": "pool", "pool": pool }));
+        let mut all: Vec<Value> = pools.chain(guests).chain(nodes).chain([storage]).collect();
         if self.version == PveVersion::Nine {
             for node in self.nodes.keys() {
                 all.push(json!({
@@ -106,15 +111,7 @@ impl PveCluster {
     }
 
     pub(super) fn task_list(&self) -> Value {
-        let task = |(number, kind, vmid): &(u32, String, u32)| {
-            let start = 1_760_000_000 + number;
-            json!({
-                "upid": format!("UPID:pve1:{number:08X}:00000001:{start:08X}:{kind}:{vmid}:root@pam:"),
-                "node": "pve1", "type": kind, "id": vmid.to_string(), "user": "root@pam", "starttime": start,
-                "status": "OK",
-            })
-        };
-        self.tasks.iter().map(task).collect()
+        self.tasks.iter().map(PveTask::shown).collect()
     }
 
     /// The ports of all plain bridges of a node, with the VLAN of each.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::PveVersion;
+use super::{PveGuest, PveVersion};
 
 /// Privileges by path; each counts for everything below its path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -45,6 +45,18 @@ impl PveRights {
             PveVersion::Eight => Self::auditor(version).and("/", &["VM.Monitor"]),
             PveVersion::Nine => Self::auditor(version),
         }
+    }
+
+    /// Takes away what is granted on exactly this path.
+    pub fn remove(&mut self, path: &str) {
+        self.0.remove(path);
+    }
+
+    /// Whether it has a privilege on a guest: by its number, or by its pool.
+    pub(super) fn allow_guest(&self, guest: &PveGuest, privilege: &str) -> bool {
+        let pool = guest.pool.as_ref().map(|pool| format!("/pool/{pool}"));
+        self.allows(&format!("/vms/{}", guest.vmid), privilege)
+            || pool.is_some_and(|pool| self.allows(&pool, privilege))
     }
 
     pub(super) fn allows(&self, path: &str, privilege: &str) -> bool {
