@@ -15,6 +15,7 @@ mod ask;
 mod asked_at;
 mod backends;
 mod backoff;
+mod comparisons;
 mod give_back;
 mod reconcile;
 mod restore;
@@ -32,7 +33,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::{asked_at::AskedAt, schedule::Schedule};
+use self::{asked_at::AskedAt, backends::not_configured, schedule::Schedule};
 pub use self::{
     backends::{BackendHealth, Backends, Described, DrawStatus},
     reconcile::{Drift, DriftKind},
@@ -98,6 +99,10 @@ impl From<LedgerError> for Stop {
 /// The result of a job.
 enum Outcome {
     Done,
+    /// The ledger has no use for the job any more. The backend was not asked.
+    Void,
+    /// The backend gave an address.
+    Given,
     /// Look at it again after a pause.
     Again,
     /// The backend's pool has no free address.
@@ -129,6 +134,9 @@ impl DrawWorker {
             }
             for pool in state.due_pools(self) {
                 running.push(Box::pin(self.compare(pool)) as Running<'_>);
+            }
+            for obstacle in state.next_obstacles(self) {
+                running.push(Box::pin(self.note_obstacle(obstacle)) as Running<'_>);
             }
             for order in state.next_restores(self) {
                 running.push(Box::pin(self.restore(order, state.asked_at.clone())) as Running<'_>);
@@ -176,7 +184,7 @@ impl DrawWorker {
     async fn job(&self, job: DrawJob, asked_at: Arc<AskedAt>) -> Finished {
         let (key, upstream) = (job.key.clone(), job.upstream.clone());
         let Some(backend) = self.backends.get(&upstream.backend) else {
-            let error = BackendError::unavailable(format!("no backend `{}` is configured", upstream.backend));
+            let error = not_configured(&upstream.backend);
             return Finished::Job { upstream, key, result: Err(Stop::Backend(error)) };
         };
         let at = Target { backend: &*backend, pool: &upstream.pool, asked_at: &asked_at };

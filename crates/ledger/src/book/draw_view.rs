@@ -1,6 +1,6 @@
 //! The Book's view of pool backends: the work that is due, and everything that a backend should hold for us.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use netstead_model::{
     Address, BackendErrorKind, Claim, DrawState, EventKind, Ident, Subject, Upstream, Waiting,
@@ -43,7 +43,7 @@ pub struct OwnedObject {
     pub reference: String,
     pub address: Address,
     pub length: Option<u8>,
-    /// The claim it belongs to; none for an address that rests and for a stray.
+    /// The claim it belongs to; none for an address that rests.
     pub claim: Option<Arc<Claim>>,
 }
 
@@ -55,15 +55,8 @@ impl Book {
             .filter_map(|state| Some((state.pool.name(), state.pool.spec.upstream.as_deref()?)))
     }
 
-    /// Everything there is to do at backends now, the oldest claims first.
-    ///
-    /// `hungry` names backends and their pools that have no free address: what has rested long enough there goes back early.
-    /// Those that `wanted` refuses are left out.
-    pub fn draw_jobs(
-        &self,
-        hungry: &[(Ident, String)],
-        mut wanted: impl FnMut(&Ident, &Upstream, &Arc<str>) -> bool,
-    ) -> Vec<DrawJob> {
+    /// The waiting claims to ask for, and the withdrawn ones to end, the oldest first. Those that `wanted` refuses are left out.
+    pub fn asks(&self, mut wanted: impl FnMut(&Ident, &Upstream, &Arc<str>) -> bool) -> Vec<DrawJob> {
         let mut jobs = Vec::new();
         let drawing = |waiting: &&Arc<Waiting>| waiting.draw.is_some();
         for waiting in self.waiting.values().filter(drawing) {
@@ -80,10 +73,22 @@ impl Book {
             }
             jobs.push(DrawJob { upstream: upstream.clone(), key: draw.key.clone(), task });
         }
+        jobs
+    }
+
+    /// The addresses that go back now, in the order of pools.
+    ///
+    /// `hungry` names backends and their pools that have no free address: an address that has rested long enough there is given
+    /// back early. Those that `wanted` refuses are left out.
+    pub fn give_backs(
+        &self,
+        hungry: &HashSet<(Ident, String)>,
+        mut wanted: impl FnMut(&Ident, &Upstream, &Arc<str>) -> bool,
+    ) -> Vec<DrawJob> {
+        let mut jobs = Vec::new();
         for state in self.pools.values() {
             let Some(upstream) = state.pool.spec.upstream.as_deref() else { continue };
-            let is_hungry =
-                hungry.iter().any(|(backend, pool)| *backend == upstream.backend && *pool == upstream.pool);
+            let is_hungry = hungry.contains(&(upstream.backend.clone(), upstream.pool.clone()));
             let least = state.pool.spec.cooldown_min.as_millis();
             for number in &state.owed {
                 let Some(Slot::Rested(rest)) = state.slots.get(number) else { continue };
@@ -102,6 +107,14 @@ impl Book {
             }
         }
         jobs
+    }
+
+    /// The claims that wait for the backend of a pool without a stored reason, in the order of their numbers.
+    pub fn waits_without_reason(&self, pool: &Ident) -> impl Iterator<Item = &Arc<Waiting>> {
+        let draws = self.pools.get(pool).into_iter().flat_map(|state| &state.draws);
+        draws.filter_map(|seq| self.waiting.get(seq)).filter(|waiting| {
+            waiting.draw.as_deref().is_some_and(|draw| draw.is_live() && draw.why.is_none())
+        })
     }
 
     /// The backend's refusal that ended a claim, or why it ended otherwise; none for a claim without a backend.

@@ -16,6 +16,7 @@ const PAGE: usize = 2;
 
 /// The faults from now on.
 #[derive(Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fault of its own")]
 pub struct Faults {
     /// Requests are done and their answers lost, this many times.
     pub lost_answers: u32,
@@ -27,6 +28,10 @@ pub struct Faults {
     pub late: Option<Duration>,
     /// The answer of a look-up takes this long.
     pub slow_look_ups: Option<Duration>,
+    /// Descriptions, lists and signs of change are refused.
+    pub refuses_views: bool,
+    /// A list is answered only once this is false again.
+    pub holds_lists: bool,
     /// The next claims get these addresses, whatever stands against it.
     pub answers: Vec<Address>,
 }
@@ -47,6 +52,7 @@ struct State {
     /// Objects made although their key had one.
     duplicates_made: u32,
     lists: u32,
+    describes: u32,
     look_ups: u32,
     /// Claims under way, and the most there were.
     claiming: usize,
@@ -113,6 +119,11 @@ impl FaultyBackend {
         self.state().lists
     }
 
+    /// How often the pool was to be described.
+    pub fn describes(&self) -> u32 {
+        self.state().describes
+    }
+
     /// How many keys were looked up.
     pub fn look_ups(&self) -> u32 {
         self.state().look_ups
@@ -164,6 +175,16 @@ impl State {
             return Err(BackendError::unknown("the answer was lost"));
         }
         Ok(value)
+    }
+
+    fn is_open_to_views(&self) -> Result<(), BackendError> {
+        if self.faults.away {
+            return Err(BackendError::unavailable("it cannot be reached"));
+        }
+        if self.faults.refuses_views {
+            return Err(BackendError::new(BackendErrorKind::Denied, "this token may not look at pools"));
+        }
+        Ok(())
     }
 
     fn make(&mut self, address: Address, key: &str) -> BackendObject {
@@ -267,10 +288,11 @@ impl PoolBackend for FaultyBackend {
 
     async fn list(&self, pool: &str, prefix: &str, after: Option<&str>) -> Result<ObjectPage, BackendError> {
         Self::check(pool)?;
-        let mut state = self.state();
-        if state.faults.away {
-            return Err(BackendError::unavailable("it cannot be reached"));
+        while self.state().faults.holds_lists {
+            tokio::time::sleep(Duration::from_millis(1)).await;
         }
+        let mut state = self.state();
+        state.is_open_to_views()?;
         state.lists += 1;
         let skip: usize = after.and_then(|after| after.parse().ok()).unwrap_or(0);
         let ours = state.objects.iter().filter(|object| object.key.starts_with(prefix));
@@ -281,10 +303,9 @@ impl PoolBackend for FaultyBackend {
 
     async fn describe(&self, pool: &str) -> Result<BackendPoolInfo, BackendError> {
         Self::check(pool)?;
-        let state = self.state();
-        if state.faults.away {
-            return Err(BackendError::unavailable("it cannot be reached"));
-        }
+        let mut state = self.state();
+        state.describes += 1;
+        state.is_open_to_views()?;
         let size = self.range.last().number() - self.range.first().number() + 1;
         Ok(BackendPoolInfo {
             family: Family::Ipv4,
@@ -303,6 +324,7 @@ impl PoolBackend for FaultyBackend {
     async fn changed(&self, pool: &str) -> Result<Option<String>, BackendError> {
         Self::check(pool)?;
         let state = self.state();
+        state.is_open_to_views()?;
         Ok(Some(format!("{}/{}", state.made, state.objects.len())))
     }
 }

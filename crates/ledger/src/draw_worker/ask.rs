@@ -4,7 +4,7 @@ use netstead_model::{
     BackendClaim, BackendError, BackendErrorKind, BackendObject, Draw, DrawFailure, Waiting, Want,
 };
 
-use super::{DrawWorker, Outcome, Stop, Target};
+use super::{DrawWorker, Finished, Outcome, Stop, Target, comparisons::Obstacle};
 use crate::{
     command::{DrawReply, DrawStep},
     sabotage::Sabotage,
@@ -12,12 +12,12 @@ use crate::{
 
 impl DrawWorker {
     pub(super) async fn ask(&self, at: &Target<'_>, waiting: &Waiting) -> Result<Outcome, Stop> {
-        let Some(draw) = waiting.draw.as_deref() else { return Ok(Outcome::Done) };
+        let Some(draw) = waiting.draw.as_deref() else { return Ok(Outcome::Void) };
         let (seq, key) = (waiting.seq, draw.key.clone());
         if !draw.asked && !self.omits(Sabotage::DrawAsked) {
             match self.step(DrawStep::Asking { seq, key: key.clone() }).await? {
                 DrawReply::Done => {}
-                _ => return Ok(Outcome::Done),
+                _ => return Ok(Outcome::Void),
             }
         }
         // Only a key that was never in a request is claimed without a look.
@@ -28,7 +28,7 @@ impl DrawWorker {
             Some(Vec::new())
         };
         let Some(found) = found else { return Ok(Outcome::Again) };
-        let several = found.len() > 1;
+        let (several, existed) = (found.len() > 1, !found.is_empty());
         let object = match found.into_iter().next() {
             Some(oldest) => oldest,
             None => match self.claim(at, waiting, draw).await? {
@@ -46,7 +46,8 @@ impl DrawWorker {
         match self.step(DrawStep::Bind { seq, key, object: Box::new(object), checked }).await? {
             DrawReply::Later => Ok(Outcome::Again),
             DrawReply::Bound(_) if several => Ok(Outcome::Duplicates),
-            _ => Ok(Outcome::Done),
+            _ if existed => Ok(Outcome::Done),
+            _ => Ok(Outcome::Given),
         }
     }
 
@@ -94,6 +95,16 @@ impl DrawWorker {
             }
             return Ok(Err(if exhausted { Outcome::Exhausted } else { Outcome::Again }));
         }
+    }
+
+    /// Stores why a claim is not asked for yet.
+    pub(super) async fn note_obstacle(&self, obstacle: Obstacle) -> Finished {
+        let Obstacle { upstream, waiting, error } = obstacle;
+        let Some(draw) = waiting.draw.as_deref() else {
+            return Finished::Job { upstream, key: "".into(), result: Ok(Outcome::Void) };
+        };
+        let noted = self.note_failure(&waiting, draw, &error, false).await;
+        Finished::Job { upstream, key: draw.key.clone(), result: noted.map(|()| Outcome::Void) }
     }
 
     /// Stores why the claim still waits.

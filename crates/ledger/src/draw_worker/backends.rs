@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use netstead_model::{BackendPoolInfo, Ident, PoolBackend};
+use netstead_model::{BackendError, BackendPoolInfo, Ident, PoolBackend};
 use tokio::sync::{Notify, watch};
 
 use super::{reconcile::Drift, restore::RestoreOrder};
@@ -34,6 +34,8 @@ pub struct DrawStatus {
     pub backends: BTreeMap<Ident, BackendHealth>,
     pub described: BTreeMap<Ident, Described>,
     pub drift: BTreeMap<Ident, Vec<Drift>>,
+    /// Pools that cannot be compared with their backends, and why.
+    pub uncompared: BTreeMap<Ident, String>,
 }
 
 /// The configured backends and what is known of them: shared by the worker, the API and the configuration.
@@ -77,7 +79,7 @@ impl Backends {
         lock(&self.shared.backends).keys().cloned().collect()
     }
 
-    /// Backends that are neither asked nor given anything back.
+    /// Pauses these backends, and no others: no request to them begins. One that is under way ends.
     pub fn set_paused(&self, paused: HashSet<Ident>) {
         *lock(&self.shared.paused) = paused;
         self.shared.wake.notify_one();
@@ -96,8 +98,42 @@ impl Backends {
         lock(&self.shared.paused).contains(name)
     }
 
+    /// The worker's knowledge, with every configured backend in it.
     pub fn status(&self) -> DrawStatus {
-        self.shared.status.borrow().clone()
+        let mut status = self.shared.status.borrow().clone();
+        for name in self.names() {
+            let health = status.backends.entry(name.clone()).or_default();
+            health.paused = self.is_paused(&name);
+        }
+        status
+    }
+
+    /// Forgets pools that do not draw from a backend any more.
+    pub(super) fn keep_pools(&self, exists: impl Fn(&Ident) -> bool) {
+        self.shared.status.send_if_modified(|status| {
+            let count =
+                |status: &DrawStatus| status.described.len() + status.drift.len() + status.uncompared.len();
+            let before = count(status);
+            status.described.retain(|pool, _| exists(pool));
+            status.drift.retain(|pool, _| exists(pool));
+            status.uncompared.retain(|pool, _| exists(pool));
+            count(status) != before
+        });
+    }
+
+    /// Notes why a pool could not be compared; none if it was.
+    pub(super) fn note_comparison(&self, pool: &Ident, error: Option<String>) {
+        self.shared.status.send_if_modified(|status| {
+            let before = status.uncompared.get(pool);
+            if before == error.as_ref() {
+                return false;
+            }
+            match error {
+                Some(error) => drop(status.uncompared.insert(pool.clone(), error)),
+                None => drop(status.uncompared.remove(pool)),
+            }
+            true
+        });
     }
 
     /// Compares all backends with the ledger soon.
@@ -105,6 +141,10 @@ impl Backends {
         self.shared.comparisons.fetch_add(1, Relaxed);
         self.shared.wake.notify_one();
     }
+}
+
+pub(super) fn not_configured(name: &Ident) -> BackendError {
+    BackendError::unavailable(format!("no backend `{name}` is configured"))
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

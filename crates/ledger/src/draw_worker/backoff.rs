@@ -1,4 +1,5 @@
-//! When to ask again: a pause per backend that does not answer, and one per claim that got no address.
+//! When to ask again: a pause per backend that does not answer, one per claim that got no address, and one per pool that could
+//! not be compared.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -9,8 +10,8 @@ const LONGEST_BACKEND: Duration = Duration::from_secs(15);
 const LONGEST_CLAIM: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone, Copy)]
-struct Pause {
-    length: Duration,
+pub(super) struct Pause {
+    pub length: Duration,
     until: Duration,
 }
 
@@ -26,7 +27,11 @@ impl Backoff {
     }
 
     pub fn is_over(&self, backend: &Ident, key: &Arc<str>, now: Duration) -> bool {
-        self.is_over_for(backend, now) && self.claims.get(key).is_none_or(|pause| pause.until <= now)
+        self.is_over_for(backend, now) && self.is_over_for_claim(key, now)
+    }
+
+    pub fn is_over_for_claim(&self, key: &Arc<str>, now: Duration) -> bool {
+        self.claims.get(key).is_none_or(|pause| pause.until <= now)
     }
 
     pub fn backend_again(&mut self, backend: &Ident, now: Duration) {
@@ -58,7 +63,8 @@ impl Backoff {
     }
 }
 
-fn longer(before: Option<&Pause>, now: Duration, most: Duration) -> Pause {
+/// A pause that begins now: twice as long as the one before.
+pub(super) fn longer(before: Option<&Pause>, now: Duration, most: Duration) -> Pause {
     let length = before.map_or(FIRST, |pause| {
         // Several jobs may fail in the same moment: that is one failure.
         if pause.until > now { pause.length } else { (pause.length * 2).min(most) }

@@ -18,7 +18,7 @@ enum Left {
 
 impl DrawWorker {
     pub(super) async fn end_withdrawn(&self, at: &Target<'_>, waiting: &Waiting) -> Result<Outcome, Stop> {
-        let Some(draw) = waiting.draw.as_deref() else { return Ok(Outcome::Done) };
+        let Some(draw) = waiting.draw.as_deref() else { return Ok(Outcome::Void) };
         let (seq, key) = (waiting.seq, draw.key.clone());
         if self.omits(Sabotage::DrawWithdrawn) {
             self.step(DrawStep::Gone { seq, key, gave: false }).await?;
@@ -42,7 +42,7 @@ impl DrawWorker {
     ) -> Result<Outcome, Stop> {
         match self.step(DrawStep::GiveBack { place: place.clone(), early }).await? {
             DrawReply::GivingBack(_) => {}
-            _ => return Ok(Outcome::Done),
+            _ => return Ok(Outcome::Void),
         }
         if self.omits(Sabotage::DrawGiveBack) {
             // The slot is freed before the backend confirms.

@@ -74,6 +74,8 @@ pub(super) struct Compare {
     /// The number of the last comparison that was asked for.
     pub asked: u64,
     pub asked_at: Arc<AskedAt>,
+    /// Duplicates are given back. Not in a ledger that is paused: what a backup does not know of may be in use.
+    pub may_release: bool,
 }
 
 /// The state of both sides in short: the backend's sign of change, and a digest of the ledger's side.
@@ -98,6 +100,8 @@ pub(super) struct Compared {
     pub pool: Ident,
     pub backend: Ident,
     pub asked: u64,
+    /// The ledger was not paused when the comparison began.
+    pub may_release: bool,
     pub result: Result<Comparison, Stop>,
 }
 
@@ -120,8 +124,8 @@ impl Comparison {
 impl DrawWorker {
     pub(super) async fn compare(&self, what: Compare) -> Finished {
         let result = self.comparison(&what).await;
-        let (pool, backend, asked) = (what.pool, what.upstream.backend, what.asked);
-        Finished::Compared(Box::new(Compared { pool, backend, asked, result }))
+        let Compare { pool, upstream, asked, may_release, .. } = what;
+        Finished::Compared(Box::new(Compared { pool, backend: upstream.backend, asked, may_release, result }))
     }
 
     async fn comparison(&self, what: &Compare) -> Result<Comparison, Stop> {
@@ -144,8 +148,8 @@ impl DrawWorker {
                 break;
             }
         }
+        let unsettled = self.release_duplicates(&at, what, &before, &mut objects).await?;
         let drift = self.differences(what, &before, &objects, &info, seen);
-        let unsettled = self.release_duplicates(&at, what, &before, &objects).await?;
         Ok(Comparison { known, unsettled, info, drift: Some(drift), at: seen })
     }
 
@@ -161,8 +165,10 @@ impl DrawWorker {
         let book = self.ledger.book();
         let now: HashMap<Arc<str>, OwnedObject> =
             book.owned_objects(&what.pool).into_iter().map(|owned| (owned.key.clone(), owned)).collect();
-        let by_key: HashMap<&str, &BackendObject> =
-            objects.iter().map(|object| (object.key.as_str(), object)).collect();
+        let mut by_key: HashMap<&str, Vec<Address>> = HashMap::new();
+        for object in objects {
+            by_key.entry(&object.key).or_default().push(object.address);
+        }
         let by_address: HashMap<Address, &BackendObject> =
             objects.iter().map(|object| (object.address, object)).collect();
         let blank = Drift {
@@ -179,7 +185,7 @@ impl DrawWorker {
         let lasting = before.iter().filter(|owned| now.get(&owned.key) == Some(owned));
         for owned in lasting {
             let Some(claim) = &owned.claim else { continue };
-            if by_key.get(&*owned.key).is_some_and(|object| object.address == owned.address) {
+            if by_key.get(&*owned.key).is_some_and(|addresses| addresses.contains(&owned.address)) {
                 continue;
             }
             let prefix = format!("{}/", what.upstream.owner);
@@ -214,21 +220,25 @@ impl DrawWorker {
         drift
     }
 
-    /// Of several objects under one key the bound one counts. The others go back, once no request can be on its way; true if
-    /// that is still to come.
+    /// Of several objects under one key the bound one counts. The others go back, once no request can be on its way, and are
+    /// taken out of `objects`. True if that is still to come.
     async fn release_duplicates(
         &self,
         at: &Target<'_>,
         what: &Compare,
         before: &[OwnedObject],
-        objects: &[BackendObject],
+        objects: &mut Vec<BackendObject>,
     ) -> Result<bool, Stop> {
+        if !what.may_release {
+            // The list that follows `resume` finds them again.
+            return Ok(false);
+        }
         let references: HashSet<&str> = objects.iter().map(|object| object.reference.as_str()).collect();
         let mut by_key: HashMap<&str, Vec<&BackendObject>> = HashMap::new();
-        for object in objects {
+        for object in objects.iter() {
             by_key.entry(&object.key).or_default().push(object);
         }
-        let mut unsettled = false;
+        let (mut unsettled, mut released) = (false, HashSet::new());
         for owned in before.iter().filter(|owned| owned.claim.is_some()) {
             let bound = references.contains(owned.reference.as_str());
             let extra = by_key.get(&*owned.key).into_iter().flatten();
@@ -237,7 +247,8 @@ impl DrawWorker {
                 continue;
             }
             let asked = what.asked_at.last_claim(&owned.key);
-            if self.now().saturating_sub(asked) < self.options.request_time {
+            let on_its_way = self.now().saturating_sub(asked) < self.options.request_time;
+            if on_its_way || self.backends.is_paused(&what.upstream.backend) {
                 unsettled = true;
                 continue;
             }
@@ -248,8 +259,10 @@ impl DrawWorker {
                         "The backend had a second object under one key; it was given back.");
                 }
                 what.asked_at.note(&owned.key, asked);
+                released.insert(object.reference.clone());
             }
         }
+        objects.retain(|object| !released.contains(&object.reference));
         Ok(unsettled)
     }
 }

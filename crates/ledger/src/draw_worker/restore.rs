@@ -6,7 +6,9 @@ use netstead_model::{Address, BackendClaim, BackendError, BackendObject, Claim, 
 use tokio::{sync::oneshot, time::timeout};
 
 use super::{
-    Backends, DrawWorker, Finished, Outcome, Stop, Target, asked_at::AskedAt, backends::lock,
+    Backends, DrawWorker, Finished, Outcome, Stop, Target,
+    asked_at::AskedAt,
+    backends::{lock, not_configured},
     schedule::StartedRestore,
 };
 use crate::command::{DrawReply, DrawStep};
@@ -82,20 +84,15 @@ impl Backends {
 
 impl DrawWorker {
     pub(super) async fn restore(&self, started: StartedRestore, asked_at: Arc<AskedAt>) -> Finished {
-        let StartedRestore { order, upstream, claim } = started;
-        let name = upstream.backend.clone();
-        let Some(drawn) = claim.drawn.as_deref() else {
-            order.end(Err(RestoreError::NotDrawn));
-            return Finished::Job { upstream, key: "".into(), result: Ok(Outcome::Done) };
-        };
+        let StartedRestore { order, upstream, claim, drawn } = started;
+        let (name, key) = (upstream.backend.clone(), drawn.key.clone());
         let Some(backend) = self.backends.get(&name) else {
-            let error = BackendError::unavailable(format!("no backend `{name}` is configured"));
-            order.end(Err(RestoreError::Backend { backend: name, error }));
-            return Finished::Job { upstream, key: drawn.key.clone(), result: Ok(Outcome::Done) };
+            let error = not_configured(&name);
+            order.end(Err(RestoreError::Backend { backend: name, error: error.clone() }));
+            return Finished::Job { upstream, key, result: Err(Stop::Backend(error)) };
         };
         let at = Target { backend: &*backend, pool: &upstream.pool, asked_at: &asked_at };
-        let key = drawn.key.clone();
-        let result = match self.restore_object(&at, &name, &claim, drawn).await {
+        let result = match self.restore_object(&at, &name, &claim, &drawn).await {
             Ok(restored) => {
                 if restored.is_ok() {
                     self.backends.drop_drift(&claim.pool, &key);

@@ -2,11 +2,11 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, atomic::Ordering::Relaxed},
+    sync::Arc,
     time::Duration,
 };
 
-use netstead_model::{BackendError, Claim, Ident, Upstream};
+use netstead_model::{BackendError, Claim, Drawn, Ident, Upstream};
 use tracing::{debug, info, warn};
 
 use super::{
@@ -14,116 +14,134 @@ use super::{
     asked_at::AskedAt,
     backends::lock,
     backoff::Backoff,
-    reconcile::{Compare, Compared, Known},
+    comparisons::{Comparisons, Obstacle},
+    reconcile::{Compare, Compared},
     restore::{RestoreError, RestoreOrder},
 };
 use crate::book::DrawJob;
 
 /// Requests to one backend at a time.
 const AT_ONCE: usize = 8;
+/// Places of those that are for addresses on their way back before they are for claims: a pool that is full gets room only so.
+const FOR_GIVE_BACKS: usize = 2;
 /// How often the work is looked at when nothing wakes the worker.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// A pool is listed this often, also while its backend says that nothing changed.
-const FULL_LIST_INTERVAL: Duration = Duration::from_hours(1);
-
-/// The comparisons of one pool with its backend.
-#[derive(Default)]
-struct PoolWatch {
-    running: bool,
-    /// When it is compared next; none: at once.
-    due: Option<Duration>,
-    /// The number of the last comparison that was asked for and is done.
-    asked: u64,
-    /// When everything was listed last, and what was seen then.
-    listed: Option<(Duration, Option<Known>)>,
-}
 
 /// A restore that can start.
 pub(super) struct StartedRestore {
     pub order: RestoreOrder,
     pub upstream: Upstream,
     pub claim: Arc<Claim>,
+    pub drawn: Box<Drawn>,
+}
+
+/// The jobs under way at one backend.
+#[derive(Default)]
+struct Busy {
+    all: usize,
+    /// Those that give an address back.
+    giving: usize,
 }
 
 /// The worker's memory. A new leader begins without it.
 pub(super) struct Schedule {
     pub asked_at: Arc<AskedAt>,
-    running: HashSet<Arc<str>>,
-    per_backend: HashMap<Ident, usize>,
+    /// The keys under way, and whether each gives an address back.
+    running: HashMap<Arc<str>, bool>,
+    per_backend: HashMap<Ident, Busy>,
     backoff: Backoff,
+    /// Backends and their pools that had no free address when they were asked last.
     hungry: HashSet<(Ident, String)>,
-    watches: HashMap<Ident, PoolWatch>,
-    /// The ledger was seen paused: a pool is listed before its first request.
-    was_paused: bool,
+    comparisons: Comparisons,
 }
 
 impl Schedule {
     pub fn new(begun: Duration) -> Self {
         Self {
             asked_at: Arc::new(AskedAt::since(begun)),
-            running: HashSet::new(),
+            running: HashMap::new(),
             per_backend: HashMap::new(),
             backoff: Backoff::default(),
             hungry: HashSet::new(),
-            watches: HashMap::new(),
-            was_paused: false,
+            comparisons: Comparisons::default(),
         }
     }
 
     /// The pools that are to be compared with their backends now.
     pub fn due_pools(&mut self, worker: &DrawWorker) -> Vec<Compare> {
-        let now = worker.now();
-        let asked = worker.backends.shared.comparisons.load(Relaxed);
-        let book = worker.ledger.book();
-        if book.paused() {
-            // What was listed before `resume` does not count.
-            self.was_paused = true;
-            self.watches.values_mut().for_each(|watch| watch.listed = None);
-        }
-        self.watches.retain(|pool, watch| watch.running || book.upstreams().any(|(name, _)| name == pool));
-        let mut due = Vec::new();
-        for (pool, upstream) in book.upstreams() {
-            let watch = self.watches.entry(pool.clone()).or_default();
-            let unlisted = self.was_paused && watch.listed.is_none() && !book.paused();
-            let is_due = watch.due.is_none_or(|at| at <= now) || watch.asked != asked || unlisted;
-            if watch.running || !is_due || !self.backoff.is_over_for(&upstream.backend, now) {
-                continue;
-            }
-            let Some(backend) = worker.backends.get(&upstream.backend) else { continue };
-            let listed = watch
-                .listed
-                .as_ref()
-                .filter(|(at, _)| watch.asked == asked && now.saturating_sub(*at) < FULL_LIST_INTERVAL);
-            let known = listed.and_then(|(_, known)| known.clone());
-            watch.running = true;
-            let (pool, upstream) = (pool.clone(), upstream.clone());
-            let asked_at = self.asked_at.clone();
-            due.push(Compare { pool, upstream, backend, known, asked, asked_at });
-        }
-        due
+        self.comparisons.due(worker, &self.backoff, &self.asked_at)
     }
 
-    /// The jobs that can start now: one per key, a few per backend, the oldest first.
+    /// The jobs that can start now: one per key, a few per backend. Two addresses per backend go back first, then the oldest
+    /// claims are asked for; the places left are for more addresses on their way back.
     pub fn next_jobs(&mut self, worker: &DrawWorker) -> Vec<DrawJob> {
-        let now = worker.now();
-        let hungry: Vec<_> = self.hungry.iter().cloned().collect();
         let book = worker.ledger.book();
         if book.paused() {
             return Vec::new();
         }
-        book.draw_jobs(&hungry, |pool, upstream, key| {
+        let hungry = self.hungry.clone();
+        let mut jobs = book.give_backs(&hungry, |pool, upstream, key| {
+            self.giving(&upstream.backend) < FOR_GIVE_BACKS
+                && self.start_job(worker, pool, upstream, key, true)
+        });
+        jobs.extend(book.asks(|pool, upstream, key| self.start_job(worker, pool, upstream, key, false)));
+        jobs.extend(
+            book.give_backs(&hungry, |pool, upstream, key| self.start_job(worker, pool, upstream, key, true)),
+        );
+        jobs
+    }
+
+    /// Takes a place for a job, if it can start.
+    fn start_job(
+        &mut self,
+        worker: &DrawWorker,
+        pool: &Ident,
+        upstream: &Upstream,
+        key: &Arc<str>,
+        gives: bool,
+    ) -> bool {
+        let backend = &upstream.backend;
+        let may_ask = || self.comparisons.may_ask(pool) || worker.backends.get(backend).is_none();
+        let startable = self.has_room(backend)
+            && !self.running.contains_key(key)
+            && may_ask()
+            && !worker.backends.is_paused(backend)
+            && self.backoff.is_over(backend, key, worker.now());
+        if startable {
+            self.start(backend, key, gives);
+        }
+        startable
+    }
+
+    /// The waiting claims that get a reason now, because their pool could not be compared and so cannot be asked.
+    pub fn next_obstacles(&mut self, worker: &DrawWorker) -> Vec<Obstacle> {
+        let book = worker.ledger.book();
+        if book.paused() {
+            return Vec::new();
+        }
+        let mut obstacles = Vec::new();
+        for (pool, upstream) in book.upstreams() {
             let backend = &upstream.backend;
-            let listed = self.watches.get(pool).is_some_and(|watch| watch.listed.is_some());
-            let startable = self.has_room(backend)
-                && !self.running.contains(key)
-                && (!self.was_paused || listed)
-                && !worker.backends.is_paused(backend)
-                && self.backoff.is_over(backend, key, now);
-            if startable {
-                self.start(backend, key);
+            let Some(error) = self.comparisons.obstacle(pool).cloned() else { continue };
+            if worker.backends.is_paused(backend) {
+                continue;
             }
-            startable
-        })
+            for waiting in book.waits_without_reason(pool) {
+                let Some(draw) = waiting.draw.as_deref() else { continue };
+                if !self.has_room(backend) {
+                    break;
+                }
+                if self.running.contains_key(&draw.key)
+                    || !self.backoff.is_over_for_claim(&draw.key, worker.now())
+                {
+                    continue;
+                }
+                self.start(backend, &draw.key, false);
+                let (upstream, waiting) = (upstream.clone(), waiting.clone());
+                obstacles.push(Obstacle { upstream, waiting, error: error.clone() });
+            }
+        }
+        obstacles
     }
 
     /// The restores that can start now. One that cannot is answered, or waits for another operation of its key.
@@ -144,34 +162,41 @@ impl Schedule {
                 order.end(Err(RestoreError::NoSuchClaim));
                 continue;
             };
-            let Some(key) = claim.drawn.as_ref().map(|drawn| drawn.key.clone()) else {
+            let Some(drawn) = claim.drawn.clone() else {
                 order.end(Err(RestoreError::NotDrawn));
                 continue;
             };
             if book.paused() || worker.backends.is_paused(&upstream.backend) {
                 order.end(Err(RestoreError::Paused { backend: upstream.backend.clone() }));
-            } else if self.running.contains(&key) || !self.has_room(&upstream.backend) {
+            } else if self.running.contains_key(&drawn.key) || !self.has_room(&upstream.backend) {
                 orders.push(order);
             } else {
-                self.start(&upstream.backend, &key);
-                started.push(StartedRestore { order, upstream: upstream.clone(), claim });
+                self.start(&upstream.backend, &drawn.key, false);
+                started.push(StartedRestore { order, upstream: upstream.clone(), claim, drawn });
             }
         }
         started
     }
 
     fn has_room(&self, backend: &Ident) -> bool {
-        self.per_backend.get(backend).copied().unwrap_or(0) < AT_ONCE
+        self.per_backend.get(backend).is_none_or(|busy| busy.all < AT_ONCE)
     }
 
-    fn start(&mut self, backend: &Ident, key: &Arc<str>) {
-        self.running.insert(key.clone());
-        *self.per_backend.entry(backend.clone()).or_default() += 1;
+    fn giving(&self, backend: &Ident) -> usize {
+        self.per_backend.get(backend).map_or(0, |busy| busy.giving)
+    }
+
+    fn start(&mut self, backend: &Ident, key: &Arc<str>, gives: bool) {
+        self.running.insert(key.clone(), gives);
+        let busy = self.per_backend.entry(backend.clone()).or_default();
+        busy.all += 1;
+        busy.giving += usize::from(gives);
     }
 
     pub fn pause(&self, worker: &DrawWorker) -> Duration {
         let now = worker.now();
-        let next = self.backoff.next_end(now).map(|end| end.saturating_sub(now));
+        let ends = [self.backoff.next_end(now), self.comparisons.next_due(now)];
+        let next = ends.into_iter().flatten().min().map(|end| end.saturating_sub(now));
         next.unwrap_or(LOOK_INTERVAL).clamp(Duration::from_millis(5), LOOK_INTERVAL)
     }
 
@@ -191,9 +216,10 @@ impl Schedule {
         result: Result<Outcome, Stop>,
     ) -> bool {
         let now = worker.now();
-        self.running.remove(key);
+        let gave = self.running.remove(key).unwrap_or_default();
         if let Some(busy) = self.per_backend.get_mut(&upstream.backend) {
-            *busy = busy.saturating_sub(1);
+            busy.all = busy.all.saturating_sub(1);
+            busy.giving = busy.giving.saturating_sub(usize::from(gave));
         }
         let outcome = match result {
             Ok(outcome) => outcome,
@@ -210,9 +236,15 @@ impl Schedule {
                 return false;
             }
         };
-        self.answered(worker, &upstream.backend);
+        if !matches!(outcome, Outcome::Void) {
+            self.answered(worker, &upstream.backend);
+        }
         match outcome {
-            Outcome::Done => self.backoff.forget(key),
+            Outcome::Done | Outcome::Void => self.backoff.forget(key),
+            Outcome::Given => {
+                self.backoff.forget(key);
+                self.hungry.remove(&(upstream.backend.clone(), upstream.pool.clone()));
+            }
             Outcome::Again => self.backoff.claim_again(key, now),
             Outcome::Exhausted => {
                 self.hungry.insert((upstream.backend.clone(), upstream.pool.clone()));
@@ -226,43 +258,24 @@ impl Schedule {
             }
             Outcome::Duplicates => {
                 self.backoff.forget(key);
-                self.watches.values_mut().for_each(|watch| watch.due = None);
+                self.comparisons.compare_all();
             }
         }
         false
     }
 
     fn compared(&mut self, worker: &DrawWorker, compared: Compared) -> bool {
-        let now = worker.now();
-        let watch = self.watches.entry(compared.pool.clone()).or_default();
-        watch.running = false;
-        watch.asked = compared.asked;
-        watch.due = Some(now.saturating_add(worker.options.reconcile_interval));
+        self.comparisons.ended(worker, &compared);
         match compared.result {
             Ok(comparison) => {
-                if comparison.unsettled {
-                    // What may still change is looked at again once no request can be on its way.
-                    watch.due = Some(now.saturating_add(worker.options.request_time));
-                }
-                if comparison.is_full() {
-                    let known = comparison.known.clone().filter(|_| !comparison.unsettled);
-                    watch.listed = Some((now, known));
-                }
                 self.answered(worker, &compared.backend);
                 comparison.publish(&worker.backends, &compared.pool);
                 false
             }
             Err(Stop::Deposed) => true,
-            Err(Stop::Store) => {
-                watch.due = Some(now.saturating_add(LOOK_INTERVAL));
-                false
-            }
+            Err(Stop::Store) => false,
             Err(Stop::Backend(error)) => {
-                debug!(pool = %compared.pool, %error, "The pool cannot be compared with its backend.");
-                if !error.kind.is_refusal() {
-                    watch.due = None;
-                }
-                self.failed(worker, &compared.backend, &error, now);
+                self.failed(worker, &compared.backend, &error, worker.now());
                 false
             }
         }

@@ -2,7 +2,10 @@
 
 use std::{
     collections::{BTreeMap, HashSet},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -24,6 +27,8 @@ pub(crate) struct Branch {
     pub backends: Backends,
     /// How long the worker's clock runs while a second of the ledger's passes.
     pub second: Duration,
+    /// The backend is paused.
+    paused: AtomicBool,
     stop: CancellationToken,
 }
 
@@ -55,7 +60,16 @@ impl Branch {
         house.ask("admin!", made).await.unwrap();
         let branch = Self::idle(house, office);
         branch.work();
+        branch.is_listed().await;
         branch
+    }
+
+    /// Waits until the worker has listed the pool. Nothing is asked before.
+    pub async fn is_listed(&self) {
+        let pool: Ident = "lan".parse().unwrap();
+        while !self.backends.status().described.contains_key(&pool) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
     }
 
     /// Without a worker.
@@ -63,7 +77,8 @@ impl Branch {
         let backends = Backends::default();
         let one: Arc<dyn PoolBackend> = office.clone();
         backends.configure(BTreeMap::from([("office".parse().unwrap(), one)]));
-        Self { house, office, backends, second: Duration::from_millis(3), stop: CancellationToken::new() }
+        let (paused, stop) = (AtomicBool::new(false), CancellationToken::new());
+        Self { house, office, backends, second: Duration::from_millis(3), paused, stop }
     }
 
     /// Starts a worker of the epoch in which the ledger leads.
@@ -102,12 +117,24 @@ impl Branch {
         self.say("ann", Command::Release(target("lan", key, None))).await
     }
 
+    /// Pauses the backend, or ends that.
+    pub fn pause(&self, paused: bool) {
+        self.paused.store(paused, Ordering::Relaxed);
+        let names = paused.then(|| "office".parse().unwrap());
+        self.backends.set_paused(names.into_iter().collect::<HashSet<_>>());
+    }
+
     /// Time goes by, second by second, so that pauses end.
     pub async fn pass(&self, seconds: u64) {
         for _ in 0..seconds {
-            self.house.pass(1).await;
+            if self.house.ledger.health().paused {
+                // To notice the time, the house resumes.
+                self.house.clock.advance(Duration::from_secs(1));
+            } else {
+                self.house.pass(1).await;
+            }
             // The worker sleeps by another clock than the ledger's.
-            self.backends.set_paused(HashSet::new());
+            self.pause(self.paused.load(Ordering::Relaxed));
             tokio::time::sleep(self.second).await;
         }
     }

@@ -2,8 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use netstead_ledger::{Command, DriftKind, Options, RestoreError, backup, contract::FaultyBackend};
-use netstead_model::{BackendErrorKind, ManualClock};
+use netstead_ledger::{
+    Command, DriftKind, Freshness, Options, RestoreError, backup, contract::FaultyBackend,
+};
+use netstead_model::{BackendErrorKind, Ident, ManualClock, Waiting};
 use netstead_store::MemoryStore;
 
 use super::branch::{Branch, RANGE, upstream};
@@ -167,4 +169,111 @@ async fn after_a_restore_nothing_is_asked_or_given_back_until_resume_which_lists
     let drift = again.drift().await;
     assert_eq!((drift[0].0, drift[0].1.as_str()), (DriftKind::Unknown, "10.0.3.53"));
     assert_eq!(again.say("ann", any("lan", "later")).await, "10.0.3.53 for later of ann, new");
+}
+
+#[tokio::test]
+async fn a_paused_backend_is_not_compared_and_gets_no_duplicate_back() {
+    let branch = with_web().await;
+    branch.pass(11).await;
+    branch.pause(true);
+    branch.pass(2).await;
+    branch.office.take("10.0.3.53".parse().unwrap(), "own/lan/web");
+    let described = branch.office.describes();
+    branch.compare().await;
+    branch.pass(15).await;
+    assert_eq!(branch.office.describes(), described);
+    assert_eq!(branch.office.held(), ["10.0.3.50 own/lan/web", "10.0.3.53 own/lan/web"]);
+    branch.pause(false);
+    branch.compare().await;
+    branch.pass(15).await;
+    assert_eq!(branch.office.held(), ["10.0.3.50 own/lan/web"]);
+}
+
+#[tokio::test]
+async fn after_a_restore_no_duplicate_is_given_back_until_resume() {
+    let branch = with_web().await;
+    branch.pass(1).await;
+    let again = restored(&branch).await;
+    branch.office.take("10.0.3.53".parse().unwrap(), "own/lan/web");
+    let both = ["10.0.3.50 own/lan/web", "10.0.3.53 own/lan/web"];
+    again.work();
+    again.pass(15).await;
+    let lists = branch.office.lists();
+    again.compare().await;
+    assert!(branch.office.lists() > lists, "it is compared all the same");
+    assert_eq!(branch.office.held(), both);
+    again.house.ask("admin!", Command::Resume).await.unwrap();
+    again.pass(15).await;
+    assert_eq!(branch.office.held(), ["10.0.3.50 own/lan/web"]);
+}
+
+#[tokio::test]
+async fn a_backend_that_refuses_the_list_after_resume_is_asked_with_pauses_and_its_claims_hear_why() {
+    let branch = with_web().await;
+    branch.pass(1).await;
+    let again = restored(&branch).await;
+    again.work();
+    again.pass(1).await;
+    branch.office.set(|faults| faults.refuses_views = true);
+    again.house.ask("admin!", Command::Resume).await.unwrap();
+    again.pass(1).await;
+    let described = branch.office.describes();
+    again.wants("new").await;
+    again.pass(30).await;
+    let more = branch.office.describes() - described;
+    assert!((1..=10).contains(&more), "it was asked {more} times in 30 s");
+    assert_eq!(branch.office.requests(), ["claim own/lan/web"], "nothing is claimed before a list");
+    let why = again.house.ledger.read(Freshness::Fresh, |book| {
+        let why = |waiting: &Arc<Waiting>| waiting.draw.as_deref()?.why.clone().map(|why| why.message);
+        book.waitings().find_map(why)
+    });
+    assert_eq!(why.await.unwrap().value.as_deref(), Some("this token may not look at pools"));
+    let pool: Ident = "lan".parse().unwrap();
+    assert_eq!(again.backends.status().uncompared[&pool], "this token may not look at pools");
+    branch.office.set(|faults| faults.refuses_views = false);
+    again.pass(20).await;
+    again.comes_to(&["bound 10.0.3.50 own/lan/web", "bound 10.0.3.51 own/lan/new"]).await;
+    assert!(again.backends.status().uncompared.is_empty());
+}
+
+#[tokio::test]
+async fn a_leader_that_begins_after_resume_lists_before_it_claims_or_gives_back() {
+    let branch = with_web().await;
+    branch.release("web").await;
+    branch.pass(1).await;
+    let again = restored(&branch).await;
+    // 1. The leader that saw the pause stops between `resume` and the list. 2. Another one begins.
+    again.house.ask("admin!", Command::Resume).await.unwrap();
+    again.house.clock.advance(Duration::from_secs(700));
+    branch.office.set(|faults| faults.holds_lists = true);
+    again.wants("new").await;
+    again.work();
+    again.pass(5).await;
+    assert_eq!(branch.office.requests(), ["claim own/lan/web"]);
+    branch.office.set(|faults| faults.holds_lists = false);
+    again.pass(20).await;
+    again.comes_to(&["bound 10.0.3.51 own/lan/new"]).await;
+}
+
+#[tokio::test]
+async fn a_refused_list_does_not_keep_a_new_leader_from_asking() {
+    let house = House::new().await;
+    house.ask("admin!", create("lan", RANGE, upstream)).await.unwrap();
+    let office = Arc::new(FaultyBackend::new(RANGE.parse().unwrap()));
+    office.set(|faults| faults.refuses_views = true);
+    let branch = Branch::idle(house, office);
+    branch.work();
+    assert_eq!(branch.say("ann", any("lan", "web")).await, "10.0.3.50 for web of ann, new");
+}
+
+#[tokio::test]
+async fn a_restore_at_a_backend_that_is_not_configured_is_no_answer_of_it() {
+    let branch = with_web().await;
+    branch.backends.configure(std::collections::BTreeMap::new());
+    let refused = restore(&branch).await;
+    let told = "backend `office`: no backend `office` is configured";
+    assert_eq!(refused.map_err(|error| error.to_string()), Err(told.to_owned()));
+    branch.pass(1).await;
+    let health = branch.backends.status().backends.remove(&"office".parse::<Ident>().unwrap()).unwrap();
+    assert_eq!(health.error.as_deref(), Some("no backend `office` is configured"));
 }

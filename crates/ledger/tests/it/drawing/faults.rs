@@ -70,10 +70,12 @@ async fn of_several_objects_under_one_key_the_bound_one_counts_and_the_others_go
     branch.backends.reconcile_soon();
     branch.pass(3).await;
     assert_eq!(branch.office.objects().len(), 2, "a request may still be on its way");
+    assert_eq!(branch.drift().await, [], "the bound object is there");
     branch.pass(10).await;
     branch.backends.reconcile_soon();
     branch.pass(3).await;
     assert_eq!(branch.office.held(), ["10.0.3.50 own/lan/web"]);
+    assert_eq!(branch.drift().await, []);
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use netstead_ledger::contract::FaultyBackend;
 
 use super::branch::{Branch, RANGE, patient, upstream};
-use crate::support::{House, any, claim, create};
+use crate::support::{House, any, claim, create, restless};
 
 #[tokio::test]
 async fn a_backend_is_asked_eight_things_at_a_time() {
@@ -51,10 +51,57 @@ async fn ten_thousand_claims_may_wait_for_a_backend_and_other_pools_are_not_bloc
 #[tokio::test]
 async fn a_paused_backend_is_not_asked() {
     let branch = Branch::new().await;
-    branch.backends.set_paused(["office".parse().unwrap()].into());
+    branch.pause(true);
     branch.wants("web").await;
     tokio::time::sleep(Duration::from_millis(30)).await;
     assert_eq!(branch.office.requests(), Vec::<String>::new());
-    branch.backends.set_paused([].into());
+    branch.pause(false);
     branch.comes_to(&["bound 10.0.3.50 own/lan/web"]).await;
+}
+
+#[tokio::test]
+async fn addresses_go_back_while_many_claims_wait() {
+    let house = House::new().await;
+    let range = "10.0.8.1-10.0.8.60";
+    let made = create("lan", range, |spec| {
+        upstream(spec);
+        restless(spec);
+    });
+    house.ask("admin!", made).await.unwrap();
+    let branch = Branch::idle(house, Arc::new(FaultyBackend::new(range.parse().unwrap())));
+    branch.work();
+    branch.wants("old").await;
+    branch.comes_to(&["bound 10.0.8.1 own/lan/old"]).await;
+    branch.pause(true);
+    branch.release("old").await;
+    for number in 0..40 {
+        branch.wants(&format!("web-{number}")).await;
+    }
+    branch.office.set(|faults| faults.late = Some(Duration::from_millis(3)));
+    branch.pause(false);
+    while branch.office.requests().len() < 42 {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    let requests = branch.office.requests();
+    let back = requests.iter().position(|request| request == "release own/lan/old").unwrap();
+    assert!(back < 20, "it went back as number {back} of {requests:?}");
+}
+
+#[tokio::test]
+async fn an_address_rests_to_its_end_once_the_backend_has_free_ones_again() {
+    let branch = Branch::new().await;
+    branch.wants("a").await;
+    branch.comes_to(&["bound 10.0.3.50 own/lan/a"]).await;
+    for number in 1..5 {
+        branch.office.take(format!("10.0.3.5{number}").parse().unwrap(), &format!("other-{number}"));
+    }
+    branch.wants("b").await;
+    branch.pass(1).await;
+    assert_eq!(branch.account().await, ["bound 10.0.3.50 own/lan/a", "waiting own/lan/b"]);
+    branch.office.lose("other-1");
+    branch.pass(31).await;
+    branch.comes_to(&["bound 10.0.3.50 own/lan/a", "bound 10.0.3.51 own/lan/b"]).await;
+    branch.release("a").await;
+    branch.pass(120).await;
+    assert_eq!(branch.account().await, ["bound 10.0.3.51 own/lan/b", "resting 10.0.3.50 own/lan/a"]);
 }
