@@ -4,6 +4,7 @@
 //! its own, and only after a grace period. Every pass decides from the inventory and the ledger alone, so a crash, a lost answer or an operator
 //! who was faster needs no other path.
 
+mod backend_claims;
 mod sightings;
 mod workload_claims;
 

@@ -6,14 +6,17 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use netstead_ledger::{
-    AddressState, Book, Caller, ClaimFilter, Command, Freshness, Ledger, LedgerError, Refusal,
+    AddressState, Book, Caller, ClaimFilter, Command, Freshness, Ledger, LedgerError, Refusal, Reply,
 };
 use netstead_model::{
-    Address, Claim, ClaimRef, ClaimRequest, Ident, Key, Name, PoolChoice, PoolSpec, Want, Workload,
+    Address, Claim, ClaimRef, ClaimRequest, Ident, Key, Name, PoolChoice, PoolSpec, Waiting, Want, Workload,
 };
 use netstead_plan::Alive;
 
-use super::PATIENCE;
+use super::{
+    PATIENCE,
+    backend_claims::{BackendRefusals, Draws, waits, waits_for},
+};
 
 /// The owner of the claims of a source.
 pub(super) fn owner(source: &Ident) -> String {
@@ -25,6 +28,7 @@ pub(super) fn owner(source: &Ident) -> String {
 pub(super) struct SourceClaims {
     source: Ident,
     keys: BTreeSet<(Ident, Key)>,
+    refusals: BackendRefusals,
 }
 
 /// An address that a workload has in the pool it names.
@@ -34,6 +38,8 @@ struct WantedAddress<'a> {
     pool: &'a Ident,
     address: Address,
     present: bool,
+    /// The pool draws from a backend.
+    from_backend: bool,
 }
 
 impl SourceClaims {
@@ -43,8 +49,15 @@ impl SourceClaims {
         source: &Ident,
         former: &BTreeSet<&Ident>,
     ) -> Result<Self, LedgerError> {
-        let mut held = Self { source: source.clone(), keys: BTreeSet::new() };
+        let (keys, refusals) = (BTreeSet::new(), BackendRefusals::default());
+        let mut held = Self { source: source.clone(), keys, refusals };
         for was in former {
+            for (pool, key) in waiting_of(ledger, &owner(was)).await? {
+                // It is claimed again under the new name.
+                let caller = Caller::new(&self::owner(was));
+                let target = ClaimRef { pool, key, id: None };
+                drop(submit(ledger, caller, Command::Release(target)).await?);
+            }
             for claim in of_owner(ledger, &owner(was)).await? {
                 let key = claim.key.as_str();
                 let rest = key.strip_prefix(was.as_ref()).and_then(|rest| rest.strip_prefix('/'));
@@ -53,11 +66,12 @@ impl SourceClaims {
                 };
                 let (target, owner) = (target(&claim), Some(owner(source).into()));
                 let caller = Caller::new(&self::owner(was));
-                submit(ledger, caller, Command::Move { target, key, owner }).await?.unwrap_or_default();
+                drop(submit(ledger, caller, Command::Move { target, key, owner }).await?);
             }
         }
         let found = of_owner(ledger, &owner(source)).await?;
         held.keys.extend(found.iter().map(|claim| (claim.pool.clone(), claim.key.clone())));
+        held.keys.extend(waiting_of(ledger, &owner(source)).await?);
         Ok(held)
     }
 
@@ -74,16 +88,20 @@ impl SourceClaims {
             return Ok(Vec::new());
         }
         let mut troubles = Vec::new();
-        let mut wanted = Vec::new();
+        let (mut wanted, mut draws) = (Vec::new(), Draws::default());
+        let mine = owner(&self.source);
         let look = |book: &Book| {
             (troubles, wanted) = (Vec::new(), Vec::new());
             for one in alive.iter().filter(asks) {
                 collect_wanted(book, *one, &mut wanted, &mut troubles);
             }
+            if wanted.iter().any(|one| one.from_backend) {
+                draws = Draws::of(book, &mine);
+            }
         };
         ledger.read(Freshness::Stale, look).await?;
         for one in &wanted {
-            if let Some(why) = self.ensure_claim(ledger, one, &wanted).await? {
+            if let Some(why) = self.ensure_claim(ledger, one, &wanted, &draws).await? {
                 troubles.push((one.id.clone(), why));
             }
         }
@@ -97,6 +115,7 @@ impl SourceClaims {
         ledger: &Ledger,
         one: &WantedAddress<'_>,
         all: &[WantedAddress<'_>],
+        draws: &Draws,
     ) -> Result<Option<String>, LedgerError> {
         let Some((plain, numbered)) = self.keys_of(one) else {
             return Ok(Some(format!("netstead.pool: its name is too long for a key of {}", one.pool)));
@@ -120,7 +139,21 @@ impl SourceClaims {
             // Of what may be gone nothing new is made.
             return Ok(None);
         }
-        let key = if at_plain.is_none() { plain } else { numbered };
+        if one.from_backend {
+            let now = ledger.clock().monotonic();
+            for key in [&plain, &numbered] {
+                if let Some(waiting) = draws.live(one.pool, key).filter(|at| waits_for(at, one.address)) {
+                    self.keys.insert((one.pool.clone(), key.clone()));
+                    return Ok(Some(waits(waiting, one.address)));
+                }
+            }
+            let refused = self.refusals.of(draws, one.pool, [&plain, &numbered], one.address, now);
+            if refused.is_some() {
+                return Ok(refused);
+            }
+        }
+        let is_free = at_plain.is_none() && draws.live(one.pool, &plain).is_none();
+        let key = if is_free { plain } else { numbered };
         // The same address under another name: the container was renamed, or made anew as another.
         if let Some(claim) = holder.filter(|claim| *claim.owner == *mine) {
             let still = |other: &WantedAddress<'_>| {
@@ -146,6 +179,8 @@ impl SourceClaims {
         one: &WantedAddress<'_>,
     ) -> Result<Option<String>, LedgerError> {
         let request = ClaimRequest {
+            // A backend may be away for an hour, and other workloads and sources do not wait for it.
+            keep: one.from_backend,
             from: PoolChoice::Pools(vec![one.pool.clone()]),
             want: Want::Exact(one.address),
             hostnames: Some(hostnames(one.workload)),
@@ -157,9 +192,12 @@ impl SourceClaims {
         };
         let command = Command::Claim(Box::new(request));
         Ok(match submit(ledger, Caller::new(&owner(&self.source)), command).await? {
-            Ok(()) => {
+            Ok(reply) => {
                 self.keys.insert((one.pool.clone(), key));
-                None
+                match reply {
+                    Reply::Queued(waiting) => Some(waits(&waiting, one.address)),
+                    _ => None,
+                }
             }
             Err(refusal) => Some(sentence(&refusal)),
         })
@@ -177,10 +215,24 @@ impl SourceClaims {
             let kept = wanted
                 .iter()
                 .any(|one| *one.pool == pool && self.keys_of(one).is_some_and(|(a, b)| a == key || b == key));
-            let held = ledger.read(Freshness::Stale, |book| book.claim(&pool, &key)).await?.value;
+            let look = |book: &Book| (book.claim(&pool, &key), book.waiting_claim(&pool, &key));
+            let (held, waiting) = ledger.read(Freshness::Stale, look).await?.value;
             let held = held.map(|view| view.claim).filter(|claim| *claim.owner == *mine);
             let Some(claim) = held else {
-                // Another caller was faster.
+                let waiting = waiting.filter(|waiting| *waiting.owner == *mine && waiting.draw.is_some());
+                let still = |waiting: &Waiting| {
+                    let asked =
+                        |one: &&WantedAddress<'_>| *one.pool == pool && waits_for(waiting, one.address);
+                    kept && wanted.iter().any(|one| asked(&one))
+                };
+                if waiting.as_deref().is_some_and(still) {
+                    continue;
+                }
+                if waiting.is_some() {
+                    let target = ClaimRef { pool: pool.clone(), key: key.clone(), id: None };
+                    drop(submit(ledger, Caller::new(&mine), Command::Release(target)).await?);
+                }
+                // Otherwise another caller was faster.
                 self.keys.remove(&(pool, key));
                 continue;
             };
@@ -189,7 +241,7 @@ impl SourceClaims {
                 continue;
             }
             match submit(ledger, Caller::new(&mine), Command::Release(target(&claim))).await? {
-                Ok(()) => drop(self.keys.remove(&(pool, key))),
+                Ok(_) => drop(self.keys.remove(&(pool, key))),
                 Err(refusal) => tracing::warn!(%pool, %key, %refusal, "A claim of a workload cannot end."),
             }
         }
@@ -234,12 +286,14 @@ fn collect_wanted<'a>(
     }
     let new = |address: &Address| !wanted.iter().any(|other| other.id == id && other.address == *address);
     let addresses: Vec<Address> = addresses.into_iter().filter(new).collect();
+    let from_backend = spec.upstream.is_some();
     wanted.extend(addresses.into_iter().map(|address| WantedAddress {
         id,
         workload,
         pool,
         address,
         present,
+        from_backend,
     }));
 }
 
@@ -286,14 +340,20 @@ async fn of_owner(ledger: &Ledger, owner: &str) -> Result<Vec<Arc<Claim>>, Ledge
     Ok(found.into_iter().map(|view| view.claim).collect())
 }
 
+/// The keys under which an owner's claims wait for a backend, with their pools.
+async fn waiting_of(ledger: &Ledger, owner: &str) -> Result<Vec<(Ident, Key)>, LedgerError> {
+    let look = |book: &Book| Draws::of(book, owner).places().cloned().collect();
+    Ok(ledger.read(Freshness::Stale, look).await?.value)
+}
+
 /// Submits a command and returns its reply; an error if there was none.
 async fn submit(
     ledger: &Ledger,
     caller: Caller,
     command: Command,
-) -> Result<Result<(), Refusal>, LedgerError> {
+) -> Result<Result<Reply, Refusal>, LedgerError> {
     match ledger.submit(caller, command, PATIENCE).await {
-        Ok(_) => Ok(Ok(())),
+        Ok(done) => Ok(Ok(done.reply)),
         Err(LedgerError::Refused(refusal)) => Ok(Err(refusal)),
         Err(error) => Err(error),
     }

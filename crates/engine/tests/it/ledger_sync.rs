@@ -1,8 +1,16 @@
 //! Sightings and claims that the ledger gets from the sources.
 
 use netstead_engine::Engine;
-use netstead_ledger::{Caller, Command, Freshness, Ledger, LedgerError, Options, Reply};
-use netstead_model::{ClaimRef, ClaimRequest, Interface, PoolSpec, Range, View, Want, Workload};
+use netstead_ledger::{
+    Backends, Caller, Command, DrawOptions, DrawWorker, EventQuery, Freshness, Ledger, LedgerBackend,
+    LedgerError, Options, Reply, Role,
+};
+use netstead_model::{
+    ClaimRef, ClaimRequest, Draw, EventKind, Interface, PoolBackend, PoolSpec, Range, Upstream, View, Want,
+    Workload,
+};
+use netstead_store::MemoryStore;
+use tokio_util::sync::CancellationToken;
 
 use crate::world::{World, ident, vm};
 
@@ -205,5 +213,126 @@ async fn nothing_is_told_when_nothing_shall_be_written() {
     world.source.sees([has("web", "10.0.0.5", Some("lan"))]);
     let engine = world.start().await;
     assert!(claims(&ledger).await.is_empty() && observed(&ledger).await.is_empty());
+    engine.close().await;
+}
+
+/// Makes `branch`, 10.9.0.1 to 10.9.0.9, whose addresses come from the backend `office`.
+async fn with_backend(ledger: &Ledger) {
+    let mut spec: PoolSpec = serde_json::from_value(serde_json::json!({
+        "name": "branch", "family": "ipv4", "ranges": ["10.9.0.1-10.9.0.9"],
+    }))
+    .unwrap();
+    let (owner, installations) = ("own".to_owned(), Vec::new());
+    let upstream = Upstream { backend: ident("office"), pool: "branch-7".to_owned(), owner, installations };
+    spec.upstream = Some(Box::new(upstream));
+    submit(ledger, "admin", Command::CreatePool(Box::new(spec))).await.unwrap();
+}
+
+/// `key` and the wanted address of every claim that waits for a backend.
+async fn waiting(ledger: &Ledger) -> Vec<String> {
+    let look = |book: &netstead_ledger::Book| {
+        let live = book.waitings().filter(|one| one.draw.as_deref().is_some_and(Draw::is_live));
+        let wanted = |draw: &Draw| match draw.want {
+            Want::Exact(address) => address.to_string(),
+            other => format!("{other:?}"),
+        };
+        live.map(|one| format!("{} {}", one.key, wanted(one.draw.as_deref().unwrap()))).collect::<Vec<_>>()
+    };
+    ledger.read(Freshness::Stale, look).await.unwrap().value
+}
+
+/// A head office with the pool of `branch`, and the worker that asks it.
+async fn office(world: &World, ledger: &Ledger) -> (Ledger, CancellationToken) {
+    let store = std::sync::Arc::new(MemoryStore::new());
+    let office = Ledger::open(store, world.clock.shared(), Options::default()).await.unwrap();
+    let spec: PoolSpec = serde_json::from_value(serde_json::json!({
+        "name": "branch-7", "family": "ipv4", "ranges": ["10.9.0.1-10.9.0.9"],
+    }))
+    .unwrap();
+    submit(&office, "admin", Command::CreatePool(Box::new(spec))).await.unwrap();
+    let caller = Caller::new("branch");
+    let backend = LedgerBackend { ledger: office.clone(), caller, patience: PATIENCE };
+    let backends = Backends::default();
+    let one: std::sync::Arc<dyn PoolBackend> = std::sync::Arc::new(backend);
+    backends.configure([(ident("office"), one)].into());
+    let Role::Leading { epoch } = *ledger.role().borrow() else { panic!("it leads") };
+    let options = DrawOptions::default();
+    let (stop, worker) =
+        (CancellationToken::new(), DrawWorker { ledger: ledger.clone(), epoch, backends, options });
+    let ends = stop.clone();
+    tokio::spawn(async move { worker.run(&ends).await });
+    (office, stop)
+}
+
+/// With a time of its own: it passes only while all tasks wait.
+#[tokio::test(start_paused = true)]
+async fn no_source_waits_for_a_backend_that_is_away() {
+    let (world, ledger) = world().await;
+    with_backend(&ledger).await;
+    world.source.sees((1..=6).map(|n| has(&format!("c{n}"), &format!("10.9.0.{n}"), Some("branch"))));
+    let other = world.called("zoo");
+    other.sees([has("lion", "10.0.0.1", None)]);
+    let mut setup = world.setup();
+    setup.sources.push(netstead_engine::SourceSetup::new(other, netstead_plan::Digest::of(["zoo"])));
+    let started = async {
+        let engine = world.start_with(setup).await;
+        engine.apply(None).await.unwrap();
+        engine
+    };
+    let engine = tokio::time::timeout(std::time::Duration::from_secs(5), started).await;
+    let engine = engine.expect("the pass does not wait for the backend");
+    assert_eq!(waiting(&ledger).await.len(), 6);
+    assert!(observed(&ledger).await.contains(&"10.0.0.1 container lion of zoo".to_owned()));
+    let told = ["netstead.pool: 10.9.0.1 waits for the backend of pool `branch`"];
+    assert_eq!(why_not(&engine, "c1"), told);
+    world.minutes(&engine, 2).await;
+    assert_eq!(why_not(&engine, "c1"), told, "also when it is looked at again");
+    assert_eq!(waiting(&ledger).await.len(), 6);
+    engine.close().await;
+}
+
+#[tokio::test]
+async fn a_claim_that_waits_for_a_backend_follows_its_workload() {
+    let (world, ledger) = world().await;
+    with_backend(&ledger).await;
+    world.source.sees([has("web", "10.9.0.5", Some("branch"))]);
+    let engine = world.start().await;
+    assert_eq!(waiting(&ledger).await, ["pve/web 10.9.0.5"]);
+    // 1. It has another address. 2. It is gone for good.
+    world.source.sees([has("web", "10.9.0.6", Some("branch"))]);
+    world.minutes(&engine, 8).await;
+    assert_eq!(waiting(&ledger).await, ["pve/web/10.9.0.6 10.9.0.6"]);
+    world.source.sees([]);
+    world.minutes(&engine, 8).await;
+    assert_eq!(waiting(&ledger).await, Vec::<String>::new());
+    engine.close().await;
+}
+
+#[tokio::test]
+async fn a_workload_gets_its_address_from_the_backend_or_says_why_not() {
+    let (world, ledger) = world().await;
+    with_backend(&ledger).await;
+    let (office, stop) = office(&world, &ledger).await;
+    let taken = ClaimRequest {
+        want: Want::Exact("10.9.0.6".parse().unwrap()),
+        ..ClaimRequest::any(ident("branch-7"), "printer".parse().unwrap())
+    };
+    submit(&office, "head", Command::Claim(Box::new(taken))).await.unwrap();
+    world.source.sees([has("app", "10.9.0.6", Some("branch")), has("web", "10.9.0.5", Some("branch"))]);
+    let engine = world.start().await;
+    let refused = || why_not(&engine, "app").iter().any(|why| why.contains("refuses 10.9.0.6: "));
+    let mut passes = 0;
+    while !refused() || !why_not(&engine, "web").is_empty() {
+        passes += 1;
+        assert!(passes < 1000, "{:?} {:?}", why_not(&engine, "app"), why_not(&engine, "web"));
+        engine.apply(None).await.unwrap();
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    assert_eq!(claims(&ledger).await, ["pve/web 10.9.0.5 source/pve"]);
+    world.minutes(&engine, 4).await;
+    let query = EventQuery { what: Some(EventKind::Waiting), limit: 100, ..EventQuery::default() };
+    let asked = ledger.events(&query).await.unwrap().events.len();
+    assert_eq!(asked, 2, "one is asked for once, and the other not again soon");
+    stop.cancel();
     engine.close().await;
 }
