@@ -37,6 +37,12 @@ pub trait Source: Send + Sync + std::fmt::Debug {
         false
     }
 
+    /// Workloads in its last report that it had seen and not read for the first time yet; its next reports show more of them. A
+    /// workload that cannot be read is none of them.
+    fn unread(&self) -> usize {
+        0
+    }
+
     /// How often it is looked at though nothing changed; `None` leaves that to the engine.
     fn poll_interval(&self) -> Option<Duration> {
         None

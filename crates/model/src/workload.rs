@@ -37,6 +37,10 @@ pub struct Workload {
     /// no longer asks for, so all of that stays. One unclear workload does not make its scope Partial.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unclear: bool,
+    /// The names made of its own host name are its alone: of several such workloads that are called alike, the one that was
+    /// created first has the name. Others, as containers behind one name, share theirs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sole_name: bool,
     /// The pool in which the address it has shall be recorded as a claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<Ident>,
@@ -68,6 +72,7 @@ impl Workload {
             wishes: Vec::new(),
             why_not: Vec::new(),
             unclear: false,
+            sole_name: false,
             pool: None,
             created: None,
             namespace: None,

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A guest whose agent hangs is asked in a lane of its own, so it delays no other. What cannot be known of one guest makes that
-//! guest unclear: everything it had stays. Lost quorum, and credentials that see nothing, make the whole view partial.
+//! guest unclear: everything it had stays. Lost quorum, and credentials that may not see everything, make the whole view partial.
 
 mod api;
 mod block;
@@ -21,12 +21,14 @@ mod look;
 mod node_network;
 mod read_guest;
 mod settings;
+mod sight;
 mod types;
 mod workload;
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     net::IpAddr,
+    ops::RangeInclusive,
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
     time::Duration,
 };
@@ -43,6 +45,8 @@ use self::{
     api::Api, guest::Guest, learned::LearnedNetworks, node_network::NodeNetworks, workload::Surroundings,
 };
 
+/// The numbers that guests can have.
+const NUMBERS: RangeInclusive<u64> = 100..=999_999_999;
 /// Guests whose agent hangs that are asked at once.
 const SLOW_AT_ONCE: usize = 16;
 
@@ -79,12 +83,16 @@ struct State {
     networks: Arc<NodeNetworks>,
     networks_of: Vec<String>,
     networks_due: Duration,
-    /// Tasks that were seen.
-    tasks: HashSet<String>,
+    /// Tasks that were seen, each with when it ended; none for one that ran.
+    tasks: HashSet<(String, Option<u64>)>,
     /// Places for reads, by node.
     lanes: HashMap<String, Arc<Semaphore>>,
     /// The id under which each guest was reported last.
     ids: BTreeMap<u64, Key>,
+    /// Guests that were reported and are no longer listed, and it is not certain that they were deleted.
+    missing: BTreeSet<u64>,
+    /// Guests in the last report whose first read had not ended.
+    unread: usize,
 }
 
 impl Proxmox {
@@ -107,7 +115,7 @@ impl Proxmox {
     /// The workloads, and those that certainly ended: another guest has their number now.
     fn workloads(&self) -> (Vec<Arc<Workload>>, Vec<Ended>) {
         let mut state = self.shared.state();
-        let State { guests, cluster, networks, ids, .. } = &mut *state;
+        let State { guests, cluster, networks, ids, unread, .. } = &mut *state;
         let surroundings = Surroundings {
             source: &self.name,
             settings: &self.shared.settings,
@@ -116,8 +124,10 @@ impl Proxmox {
             cluster: cluster.as_deref().filter(|name| !name.is_empty()),
         };
         let (mut workloads, mut ended) = (Vec::new(), Vec::new());
+        *unread = 0;
         for (vmid, guest) in guests.iter_mut().filter(|(_, guest)| self.shared.is_wanted(&guest.resource)) {
             let Some(id) = id_of(*vmid, guest, ids.get(vmid)) else { continue };
+            *unread += usize::from(guest.is_unread());
             let known = guest.workload.clone().filter(|workload| workload.id == id);
             let workload = known.unwrap_or_else(|| Arc::new(surroundings.workload(*vmid, id.clone(), guest)));
             guest.workload = Some(Arc::clone(&workload));
@@ -176,19 +186,30 @@ impl Source for Proxmox {
                 };
                 report(view, workloads, ended)
             }
-            Err(error) => report(View::Failed { reason: error.to_string() }, Vec::new(), Vec::new()),
+            Err(error) => {
+                self.shared.state().unread = 0;
+                report(View::Failed { reason: error.to_string() }, Vec::new(), Vec::new())
+            }
         }
     }
 
-    /// After a restart the ids of guests whose configuration cannot be read come from here.
+    /// After a restart the ids of guests whose configuration cannot be read come from here, and the guests that may have been
+    /// hidden meanwhile.
     fn remember(&self, reported: Vec<Key>) {
         let mut state = self.shared.state();
         for id in reported {
             let vmid = id.as_str().split('/').next().and_then(|vmid| vmid.parse().ok());
-            if let Some(vmid) = vmid {
+            if let Some(vmid) = vmid.filter(|vmid| NUMBERS.contains(vmid)) {
+                if !state.guests.contains_key(&vmid) {
+                    state.missing.insert(vmid);
+                }
                 state.ids.entry(vmid).or_insert(id);
             }
         }
+    }
+
+    fn unread(&self) -> usize {
+        self.shared.state().unread
     }
 
     fn poll_interval(&self) -> Option<Duration> {
@@ -196,7 +217,7 @@ impl Source for Proxmox {
     }
 
     async fn diagnose(&self) -> Vec<Diagnosis> {
-        diagnose::diagnose(&self.shared.api).await
+        diagnose::diagnose(&self.shared.api, &self.shared.settings.pools).await
     }
 
     async fn changed(&self) {

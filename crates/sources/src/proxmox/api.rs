@@ -146,7 +146,7 @@ impl Api {
         segments: &[&str],
         limit: Duration,
     ) -> Result<T, ApiError> {
-        let value = self.value(segments, limit).await?;
+        let value = self.value(segments, &[], limit).await?;
         if value.is_null() {
             return Ok(T::default());
         }
@@ -158,7 +158,24 @@ impl Api {
         serde_json::from_value(value).map_err(other)
     }
 
-    async fn value(&self, segments: &[&str], limit: Duration) -> Result<Value, ApiError> {
+    /// Whether no guest of the cluster has this number. Every user may ask, also about guests that it may not see.
+    pub(super) async fn is_number_free(&self, vmid: u64) -> Result<bool, ApiError> {
+        let number = vmid.to_string();
+        match self.value(&["cluster", "nextid"], &[("vmid", &number)], CALL).await {
+            Ok(_) => Ok(true),
+            Err(ApiError::Other { status: 400, reason, .. }) if reason.contains("already exists") => {
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn value(
+        &self,
+        segments: &[&str],
+        query: &[(&str, &str)],
+        limit: Duration,
+    ) -> Result<Value, ApiError> {
         if let Some((until, error)) = self.refused().clone()
             && self.clock.monotonic() < until
         {
@@ -168,7 +185,7 @@ impl Api {
         let mut failed = None;
         for number in (0..self.nodes.len()).map(|offset| (first + offset) % self.nodes.len()) {
             let Some(http) = self.nodes.get(number) else { continue };
-            match self.ask(http, segments, limit).await {
+            match self.ask(http, segments, query, limit).await {
                 // A proxy in front of this node says that the node does not answer.
                 Ok(reply) if matches!(reply.status.as_u16(), 502..=504) => {
                     let error = self.judge(http, segments, &reply).err();
@@ -189,12 +206,19 @@ impl Api {
         Err(failed.unwrap_or_else(|| ApiError::Unreachable("no address is configured".into())))
     }
 
-    async fn ask(&self, http: &Http, segments: &[&str], limit: Duration) -> Result<Reply, ApiError> {
+    async fn ask(
+        &self,
+        http: &Http,
+        segments: &[&str],
+        query: &[(&str, &str)],
+        limit: Duration,
+    ) -> Result<Reply, ApiError> {
         let mut renewed = false;
         loop {
             let target = format!("/api2/json{}", path(segments));
             // Sent once: another node of the cluster is asked instead, and agents are asked again later.
-            let mut request = http.get(&target).any_status().effect(Effect::Once).timeout(limit);
+            let mut request = http.get(&target).query(query);
+            request = request.any_status().effect(Effect::Once).timeout(limit);
             if let Some(login) = &self.login {
                 let ticket = self.ticket(http, login).await?;
                 let encoded = path(&[&ticket]);
@@ -245,10 +269,15 @@ impl Api {
                 reason: format!("not its JSON: {error}; is it Proxmox VE that listens there?"),
             });
         }
-        let message = reply.json::<Value>().ok();
-        let message = message.as_ref().and_then(|body| body.get("message")?.as_str()).map(str::trim);
+        let body = reply.json::<Value>().unwrap_or_default();
+        let message = body.get("message").and_then(Value::as_str).map(str::trim);
         let reason = message.filter(|text| !text.is_empty()).or(reply.reason.as_deref()).unwrap_or_default();
-        let error = classify(http.server(), segments, status, reason);
+        // The parameters that it refuses, each with the reason.
+        let fields = body.get("errors").and_then(Value::as_object).into_iter().flatten();
+        let reason = fields.fold(reason.to_owned(), |reason, (field, why)| {
+            format!("{reason} {field}: {}", why.as_str().unwrap_or_default().trim())
+        });
+        let error = classify(http.server(), segments, status, &reason);
         Err(if matches!(error, ApiError::Denied { .. }) { self.note_refusal(error) } else { error })
     }
 

@@ -4,7 +4,7 @@ use netstead_model::Diagnosis;
 
 use super::{
     api::{Api, ApiError},
-    types::{Permissions, Version},
+    types::{Permissions, Version, grants},
 };
 
 /// A privilege that is needed, and for what.
@@ -27,7 +27,8 @@ const STATUS: Needed = Needed {
 const SDN: Needed = Needed { privilege: "SDN.Audit", path: "/sdn", without: "VLANs of vnets are not seen" };
 const AGENT_WITHOUT: &str = "addresses of machines are not seen, only those of containers and of cloud-init";
 
-pub(super) async fn diagnose(api: &Api) -> Vec<Diagnosis> {
+/// `pools` are those of the filter.
+pub(super) async fn diagnose(api: &Api, pools: &[String]) -> Vec<Diagnosis> {
     let version = match api.get::<Version>(&["version"]).await {
         Ok(version) => version.version.unwrap_or_default(),
         Err(error) => return vec![unanswered(&error)],
@@ -51,7 +52,9 @@ pub(super) async fn diagnose(api: &Api) -> Vec<Diagnosis> {
     let agent = Needed { privilege: agent, path: "/vms", without: AGENT_WITHOUT };
     let missing: Vec<Needed> =
         [AUDIT, agent, STATUS, SDN].into_iter().filter(|needed| !is_granted(&permissions, needed)).collect();
-    if missing.is_empty() {
+    let hidden: Vec<&String> =
+        pools.iter().filter(|pool| !grants(&permissions, "Pool.Audit", &format!("/pool/{pool}"))).collect();
+    if missing.is_empty() && hidden.is_empty() {
         found.push(Diagnosis::fine("the credentials have every privilege that is needed"));
     }
     for needed in missing {
@@ -59,6 +62,12 @@ pub(super) async fn diagnose(api: &Api) -> Vec<Diagnosis> {
         let hint = remedy(needed.privilege);
         let serious = needed.path == "/vms";
         found.push(if serious { Diagnosis::problem(text, hint) } else { Diagnosis::note(text, hint) });
+    }
+    for pool in hidden {
+        let text = format!(
+            "`Pool.Audit` on `/pool/{pool}` is missing: `pools` has it, and the list does not show which guests are in it"
+        );
+        found.push(Diagnosis::problem(text, remedy("Pool.Audit")));
     }
     found
 }

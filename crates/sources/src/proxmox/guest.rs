@@ -110,6 +110,16 @@ impl Guest {
         self.resource.status.as_deref().is_none_or(|status| status == "unknown")
     }
 
+    /// Whether the first read of it has not ended: the next looks show more. A read that failed has ended.
+    pub(super) fn is_unread(&self) -> bool {
+        if self.is_lost() || self.config_error.is_some() {
+            return false;
+        }
+        let unasked = self.is_running() && self.asked == Asked::Never;
+        let unsettled = self.asked == Asked::Answered && !self.is_name_settled();
+        self.config.is_none() || unasked || unsettled
+    }
+
     /// Takes over what the list says now. Uptime grows by itself; only a smaller one is a change.
     pub(super) fn update(&mut self, mut now: Resource) {
         let old = &self.resource;

@@ -15,7 +15,8 @@ use super::{
     lenient::list_of,
     node_network::NodeNetworks,
     read_guest::GuestQuery,
-    types::{Permissions, Resource, StatusItem, Task},
+    sight::doubt_about,
+    types::{Resource, StatusItem, Task},
     workload::split_tags,
 };
 
@@ -39,12 +40,17 @@ impl Shared {
     /// Looks once and starts every read that is due. Returns when those that do not hang have ended.
     pub(super) async fn look(self: &Arc<Self>) -> Result<Doubts, ApiError> {
         let listed = list_of::<Resource>(self.api.get(&["cluster", "resources"]).await?);
-        let (nodes, guests) = sorted(listed);
+        let Listed { nodes, mut guests, pools } = sorted(listed);
         let mut doubts = self.check_quorum(&nodes).await?;
         let named = self.named_by_tasks().await;
-        if guests.is_empty() || self.has_vanished(&guests) {
-            doubts.extend(self.check_sight(&guests).await);
+        let hidden = self.hidden_pools(&pools).await;
+        doubts.extend(doubt_about(&hidden));
+        {
+            let mut state = self.state();
+            state.keep_hidden_pools(&mut guests, &hidden);
+            state.note_missing(&guests, |resource| self.is_wanted(resource));
         }
+        doubts.extend(self.check_sight(&guests).await);
         let online: Vec<String> =
             nodes.iter().filter(|(_, online)| **online).map(|(node, _)| node.clone()).collect();
         self.refresh_networks(&online).await;
@@ -85,42 +91,15 @@ impl Shared {
         }
     }
 
-    /// Guests that a task which was not there before is about.
+    /// Guests that a task is about which began or ended since the look before.
     async fn named_by_tasks(&self) -> BTreeSet<u64> {
         let Ok(tasks) = self.api.get(&["cluster", "tasks"]).await else { return BTreeSet::new() };
         let tasks = list_of::<Task>(tasks);
-        let now: HashSet<String> = tasks.iter().filter_map(|task| task.upid.clone()).collect();
+        let state_of = |task: &Task| Some((task.upid.clone()?, task.endtime));
+        let now: HashSet<(String, Option<u64>)> = tasks.iter().filter_map(state_of).collect();
         let before = std::mem::replace(&mut self.state().tasks, now);
-        let new = tasks.iter().filter(|task| task.upid.as_ref().is_some_and(|upid| !before.contains(upid)));
+        let new = tasks.iter().filter(|task| state_of(task).is_some_and(|state| !before.contains(&state)));
         new.filter_map(|task| task.id.as_ref()?.parse().ok()).collect()
-    }
-
-    fn has_vanished(&self, guests: &BTreeMap<u64, (GuestKind, Resource)>) -> bool {
-        self.state().guests.keys().any(|vmid| !guests.contains_key(vmid))
-    }
-
-    /// A token that lost its privileges sees fewer guests, and no error.
-    async fn check_sight(&self, guests: &BTreeMap<u64, (GuestKind, Resource)>) -> Option<String> {
-        let permissions: Permissions = self.api.get(&["access", "permissions"]).await.ok()?;
-        let audits = |path: &str| permissions.get(path).is_some_and(|own| own.contains_key("VM.Audit"));
-        let everywhere = audits("/") || audits("/vms");
-        if everywhere {
-            return None;
-        }
-        let somewhere = permissions.values().any(|own| own.contains_key("VM.Audit"));
-        if guests.is_empty() && !somewhere {
-            return Some("these credentials may see no guest: they lack `VM.Audit` on `/vms`".into());
-        }
-        let state = self.state();
-        let gone = state.guests.iter().filter(|(vmid, _)| !guests.contains_key(vmid));
-        let hidden = gone.filter(|(vmid, guest)| {
-            let pool = guest.resource.pool.as_ref().map(|pool| format!("/pool/{pool}"));
-            !audits(&format!("/vms/{vmid}")) && !pool.is_some_and(|pool| audits(&pool))
-        });
-        let hidden: Vec<String> = hidden.map(|(vmid, _)| vmid.to_string()).take(5).collect();
-        let text =
-            format!("these credentials may no longer see guest {}: they lack `VM.Audit`", hidden.join(", "));
-        (!hidden.is_empty()).then_some(text)
     }
 
     async fn refresh_networks(self: &Arc<Self>, online: &[String]) {
@@ -216,13 +195,21 @@ impl Shared {
             let mut ask = std::pin::pin!(ask);
             let in_time = tokio::time::timeout(SLOW, &mut ask).await;
             if in_time.is_err() {
-                if !slow {
-                    // Others need neither wait for this guest nor for its place.
+                if slow {
+                    ask.await;
+                } else {
+                    // Others need neither wait for this guest nor for its place. It was asked already, so its answer is
+                    // read whenever it comes.
                     drop(place);
                     place = Place { permit: None, counted: None };
-                    place.permit = Arc::clone(&self.slow_lane).acquire_owned().await.ok();
+                    tokio::select! {
+                        () = &mut ask => {}
+                        permit = Arc::clone(&self.slow_lane).acquire_owned() => {
+                            place.permit = permit.ok();
+                            ask.await;
+                        }
+                    }
                 }
-                ask.await;
             }
         }
         let now = self.clock.monotonic();
@@ -298,25 +285,35 @@ impl Drop for Place<'_> {
     }
 }
 
-/// Nodes, each with whether it is online, and guests.
-fn sorted(listed: Vec<Resource>) -> (BTreeMap<String, bool>, BTreeMap<u64, (GuestKind, Resource)>) {
-    let (mut nodes, mut guests) = (BTreeMap::new(), BTreeMap::new());
-    for resource in listed {
+/// The list of a cluster, by what its elements are.
+struct Listed {
+    /// Each with whether it is online.
+    nodes: BTreeMap<String, bool>,
+    guests: BTreeMap<u64, (GuestKind, Resource)>,
+    /// Those that these credentials may see.
+    pools: BTreeSet<String>,
+}
+
+fn sorted(resources: Vec<Resource>) -> Listed {
+    let mut listed = Listed { nodes: BTreeMap::new(), guests: BTreeMap::new(), pools: BTreeSet::new() };
+    for resource in resources {
+        // A guest shows its pool only to those that may see the pool.
+        listed.pools.extend(resource.pool.clone());
         let kind = match resource.kind.as_deref() {
             Some("qemu") => GuestKind::Machine,
             Some("lxc") => GuestKind::Container,
             Some("node") => {
                 let online = resource.status.as_deref() == Some("online");
-                nodes.extend(resource.node.map(|node| (node, online)));
+                listed.nodes.extend(resource.node.map(|node| (node, online)));
                 continue;
             }
             _ => continue,
         };
         if let Some(vmid) = resource.vmid {
-            guests.insert(vmid, (kind, resource));
+            listed.guests.insert(vmid, (kind, resource));
         }
     }
-    (nodes, guests)
+    listed
 }
 
 impl State {

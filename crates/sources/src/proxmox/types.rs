@@ -18,7 +18,7 @@ pub(super) struct Version {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(super) struct Resource {
-    /// `qemu`, `lxc`, `node`; other kinds are not read.
+    /// `qemu`, `lxc`, `node`, `pool`; other kinds are not read.
     #[serde(rename = "type", deserialize_with = "lenient::text")]
     pub(super) kind: Option<String>,
     #[serde(deserialize_with = "lenient::number")]
@@ -61,6 +61,9 @@ pub(super) struct Task {
     pub(super) upid: Option<String>,
     #[serde(deserialize_with = "lenient::text")]
     pub(super) id: Option<String>,
+    /// None while it runs.
+    #[serde(deserialize_with = "lenient::number")]
+    pub(super) endtime: Option<u64>,
 }
 
 /// An interface inside of a guest, from the agent or a container.
@@ -157,5 +160,14 @@ pub(super) struct LearnedAddress {
 /// The configuration of a guest: keys and values as they are.
 pub(super) type RawConfig = BTreeMap<String, Value>;
 
-/// Privileges by path.
+/// Privileges by path. Each is 1 if it counts for everything below the path as well.
 pub(super) type Permissions = BTreeMap<String, BTreeMap<String, Value>>;
+
+/// Whether these credentials have a privilege on `path`: by itself, or by a path above.
+pub(super) fn grants(permissions: &Permissions, privilege: &str, path: &str) -> bool {
+    permissions.iter().any(|(own, privileges)| {
+        let Some(propagates) = privileges.get(privilege) else { return false };
+        let above = own == "/" || path.strip_prefix(own.as_str()).is_some_and(|rest| rest.starts_with('/'));
+        own == path || (above && lenient::number_of(propagates) != Some(0))
+    })
+}

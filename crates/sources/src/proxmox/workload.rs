@@ -39,6 +39,7 @@ impl Surroundings<'_> {
         let mut workload = Workload::new(self.source.clone(), id, kind, name);
         workload.created = config.created.and_then(|created| Timestamp::from_second(created).ok());
         workload.facts = self.facts(guest, config).known();
+        workload.sole_name = true;
         let block = match config.description.as_deref().map_or(Ok(None), GuestBlock::read) {
             Ok(block) => block.unwrap_or_default(),
             Err(why) => {

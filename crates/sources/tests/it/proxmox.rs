@@ -2,14 +2,16 @@
 
 mod networks;
 mod outages;
+mod privileges;
 mod scale;
+mod several;
 
 use std::{fmt::Write as _, sync::Arc, time::Duration};
 
 use netstead_model::{Content, ManualClock, Report, Source, View, Workload};
 use netstead_settings::{BuildContext, Configured as _, Problems, Section, Settings as _};
 use netstead_sources::{contract, proxmox::ProxmoxSettings};
-use netstead_testkit::{FakePve, PveGuest, PveInterface, PveRights, PveVersion};
+use netstead_testkit::{FakePve, PveGuest, PveInterface, PveTask, PveVersion};
 
 /// The keys of a source that reads `fake`, with `more` behind them.
 fn settings(fake: &FakePve, more: &str) -> ProxmoxSettings {
@@ -134,10 +136,15 @@ async fn a_look_without_a_change_costs_three_calls() {
     let of = |rest: &str| format!("GET /api2/json/nodes/pve1/qemu/107/{rest}");
     let wanted = [of("agent/get-host-name"), of("agent/network-get-interfaces"), of("config")];
     assert_eq!(calls, lists.map(str::to_owned).into_iter().chain(wanted).collect::<Vec<_>>());
-    // One that a task names.
-    fake.cluster().tasks.push((1, "qmconfig".into(), 108));
-    source.report().await;
-    assert!(fake.calls().contains(&"GET /api2/json/nodes/pve1/qemu/108/config".to_owned()));
+    // One that a task names: when it begins, and again when it ended, as what it does comes last.
+    let config = "GET /api2/json/nodes/pve1/qemu/108/config".to_owned();
+    for task in [PveTask::running(1, "qmconfig", 108), PveTask::ended(1, "qmconfig", 108)] {
+        fake.cluster().tasks = vec![task.clone()];
+        source.report().await;
+        assert!(fake.calls().contains(&config), "{task:?}");
+        source.report().await;
+        assert!(!fake.calls().contains(&config), "once is enough: {task:?}");
+    }
     // All addresses are read again within the interval, spread over it.
     let mut reads = 0;
     for _ in 0..8 {
@@ -166,33 +173,6 @@ async fn a_migrated_guest_stays_the_same_and_a_reused_number_does_not() {
     assert_eq!(shown(&report), ["101/abcdef01 db 10.0.3.12"]);
     let ended: Vec<&str> = report.ended().iter().map(|one| one.id.as_str()).collect();
     assert_eq!(ended, ["101/00000065"]);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_token_that_sees_nothing_is_partial_and_the_doctor_names_the_privilege() {
-    let fake = cluster();
-    fake.add(PveGuest::machine(101, "pve1", "web", "10.0.3.11/24"));
-    let (source, _) = source(&settings(&fake, ""));
-    source.report().await;
-    fake.cluster().tokens.insert(FakePve::TOKEN.into(), PveRights::none());
-    let reason = "these credentials may see no guest: they lack `VM.Audit` on `/vms`".to_owned();
-    assert_eq!(source.report().await.view(), View::Partial { reason });
-    let told: Vec<String> = source.diagnose().await.into_iter().map(|one| one.text).collect();
-    assert_eq!(told[1], "`VM.Audit` on `/vms` is missing: no guest is seen, and none of their names is made");
-    assert_eq!(told.len(), 5);
-    fake.cluster().tokens.insert(FakePve::TOKEN.into(), PveRights::reader(PveVersion::Nine));
-    let told: Vec<String> = source.diagnose().await.into_iter().map(|one| one.text).collect();
-    let wanted = [
-        format!("{} is Proxmox VE 9.1.3", fake.url()),
-        "the credentials have every privilege that is needed".into(),
-    ];
-    assert_eq!(told, wanted);
-    // PVEAuditor of 8.x may not ask agents.
-    let old = FakePve::start(PveVersion::Eight, &["pve1"]);
-    old.cluster().tokens.insert(FakePve::TOKEN.into(), PveRights::auditor(PveVersion::Eight));
-    let (source, _) = self::source(&settings(&old, ""));
-    let told = source.diagnose().await;
-    assert!(told[1].text.starts_with("`VM.Monitor` on `/vms` is missing"), "{told:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
