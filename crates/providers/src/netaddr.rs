@@ -5,7 +5,8 @@
 //!
 //! - `netaddr/layout.rs`: the keys. `netaddr/raw.rs`: addresses as bytes. `netaddr/view.rs`: what one transaction reads of a range.
 //! - `netaddr/claims.rs`: claims of any free address, packed by `netaddr/packing.rs`. `netaddr/fixed.rs`: claims of one address.
-//! - `netaddr/release.rs`, `netaddr/listing.rs`, `netaddr/ranges.rs`: the rest. `netaddr/mirror.rs`: copies of ranges, for a server.
+//! - `netaddr/release.rs`, `netaddr/listing.rs`, `netaddr/ranges.rs`, `netaddr/resize.rs`: the rest. `netaddr/mirror.rs`: copies of
+//!   ranges, for a server. `netaddr/leases.rs`: leases of the keys that a process leaves behind for some time.
 //!
 //! Every write is one transaction with conditions on all that it was decided from. Three faults of the original are not repeated:
 //! a fixed address that is given back while another client takes it stays out of the free list; a fixed address that is released
@@ -15,12 +16,14 @@ mod claims;
 mod error;
 mod fixed;
 mod layout;
+mod leases;
 mod listing;
 mod mirror;
 mod packing;
 mod ranges;
 mod raw;
 mod release;
+mod resize;
 mod session;
 mod view;
 
@@ -153,7 +156,8 @@ impl Netaddr {
         self.session.was_cut_off(range, name).await
     }
 
-    /// Looks at a creation before it is made. A fixed address is kept for its name for some minutes, so that it is given to no other.
+    /// Looks at a creation before it is made. A fixed address is kept for its name for some minutes, so that it is given to no other; also in
+    /// a range that is not there yet, because the same plan may make it.
     pub async fn foresee(
         &self,
         ranges: &[String],
@@ -165,7 +169,17 @@ impl Netaddr {
         let keys: Vec<RangeKeys> = ranges.iter().map(|range| RangeKeys::new(range)).collect();
         let at = |number: usize| ranges.get(number).cloned().unwrap_or_default();
         if let Some(address) = address {
-            let place = self.session.place(&keys, kind, name, address).await?;
+            let place = match self.session.place(&keys, kind, name, address).await {
+                Err(error @ NetaddrError::NoRange { .. }) => {
+                    for range in ranges {
+                        if self.session.range(range).await?.is_none() {
+                            self.session.note_planned(range, name, address).await;
+                        }
+                    }
+                    return Err(error);
+                }
+                place => place?,
+            };
             if let Some((number, held)) = place.held {
                 return Ok(Some(Obstacle::Name { range: at(number), address: held.address }));
             }
@@ -224,6 +238,11 @@ impl Netaddr {
 
     pub async fn create_range(&self, range: &NewRange) -> Result<(), NetaddrError> {
         self.session.create_range(range).await
+    }
+
+    /// As [`Netaddr::create_range`]; one under the same path that has addresses of it is an error.
+    pub async fn create_range_alone(&self, range: &NewRange) -> Result<(), NetaddrError> {
+        self.session.create_range_alone(range).await
     }
 
     /// Changes the bounds of a range in place. Every address in use must stay inside.

@@ -202,11 +202,10 @@ impl Session {
                     Self::step_back(round).await;
                     waiters(writing)
                 }
-                Err(NetaddrError::Unknown { .. }) => {
+                Err(error @ (NetaddrError::Unknown { .. } | NetaddrError::LeaseEnded { .. })) => {
                     round += 1;
                     Self::step_back(round).await;
-                    let tried = |(waiter, _, address)| Waiter { tried: Some(address), ..waiter };
-                    writing.into_iter().map(tried).collect()
+                    tried(writing, &error)
                 }
                 Err(error) => {
                     fail(waiters(writing), &error);
@@ -319,8 +318,8 @@ impl Session {
         let keys = RangeKeys::new(range);
         let answer = self.read(vec![get(keys.pending(name))]).await?;
         let mark = found(answer.responses.into_iter().next()).one();
-        let own = self.pending_lease().await;
-        Ok(mark.is_some_and(|kv| kv.value == origin.as_bytes() && Some(kv.lease) != own))
+        let Some(mark) = mark.filter(|kv| kv.value == origin.as_bytes()) else { return Ok(false) };
+        Ok(!self.is_own_mark(mark.lease).await)
     }
 }
 
@@ -332,6 +331,16 @@ fn fail(batch: Vec<Waiter>, error: &NetaddrError) {
 
 fn waiters(writing: Vec<Writing>) -> Vec<Waiter> {
     writing.into_iter().map(|(waiter, ..)| waiter).collect()
+}
+
+/// Claims that are tried again: the answer to their transaction was lost, or it did nothing because its lease had ended.
+fn tried(writing: Vec<Writing>, error: &NetaddrError) -> Vec<Waiter> {
+    let lost = matches!(error, NetaddrError::Unknown { .. });
+    let again = |(waiter, _, address): Writing| {
+        let tried = if lost { Some(address) } else { waiter.tried };
+        Waiter { tried, ..waiter }
+    };
+    writing.into_iter().map(again).collect()
 }
 
 /// The error for a claim, when it may have been done earlier.

@@ -16,6 +16,8 @@ pub enum NetaddrError {
     Damaged { range: String, reason: String },
     #[error("the range `{range}` exists already")]
     RangeExists { range: String },
+    #[error("the range `{range}` overlaps with {}", listed(others))]
+    Overlaps { range: String, others: Vec<String> },
     #[error("the range `{range}` has {count} addresses in use, such as `{name}`")]
     InUse { range: String, name: String, count: usize },
     #[error("the name `{name}` has {address} in the range `{range}` already")]
@@ -30,6 +32,9 @@ pub enum NetaddrError {
     Invalid { reason: String },
     #[error("etcd at {url} does not allow it: {reason}")]
     Denied { url: String, reason: String },
+    /// Nothing was done. With another lease it can be.
+    #[error("etcd at {url} ended a lease of this process")]
+    LeaseEnded { url: String },
     /// Nothing was done.
     #[error("etcd at {url}: {reason}")]
     Unavailable { url: String, reason: String },
@@ -59,6 +64,9 @@ impl NetaddrError {
 
     /// The error of a request that may have changed something.
     pub(super) fn of_writing(url: &str, status: &Status) -> Self {
+        if status.code() == Code::NotFound && status.message().contains("lease not found") {
+            return Self::LeaseEnded { url: url.to_owned() };
+        }
         match Self::of_reading(url, status) {
             Self::Unavailable { url, reason } => {
                 let full = status.message().contains("database space exceeded");
@@ -74,7 +82,7 @@ impl NetaddrError {
 
     /// Whether etcd decided. Otherwise it did not answer.
     pub fn is_refusal(&self) -> bool {
-        !matches!(self, Self::Unavailable { .. } | Self::Unknown { .. })
+        !matches!(self, Self::Unavailable { .. } | Self::Unknown { .. } | Self::LeaseEnded { .. })
     }
 }
 
@@ -86,7 +94,9 @@ impl From<NetaddrError> for BackendError {
             NetaddrError::Outside { .. } => BackendErrorKind::NotHere,
             NetaddrError::Full { .. } => BackendErrorKind::Exhausted,
             NetaddrError::Denied { .. } => BackendErrorKind::Denied,
-            NetaddrError::Unavailable { .. } => BackendErrorKind::Unavailable,
+            NetaddrError::Unavailable { .. } | NetaddrError::LeaseEnded { .. } => {
+                BackendErrorKind::Unavailable
+            }
             NetaddrError::Unknown { .. } => BackendErrorKind::Unknown,
             _ => BackendErrorKind::Refused,
         };

@@ -70,7 +70,7 @@ impl Session {
                     self.note_revision(&range, created);
                     return Ok(Claimed { range, kind, address: address.clone(), created, made: true });
                 }
-                Ok(_) => {}
+                Ok(_) | Err(NetaddrError::LeaseEnded { .. }) => {}
                 Err(NetaddrError::Unknown { .. }) => tried = true,
                 Err(error) => return Err(lost_if(tried, error)),
             }

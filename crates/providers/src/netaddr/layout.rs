@@ -151,6 +151,11 @@ pub(super) fn delete(key: Vec<u8>) -> RequestOp {
     Operation::DeleteRange(DeleteRangeRequest { key, ..DeleteRangeRequest::default() }).into()
 }
 
+/// The keys from `start` to before `end`.
+pub(super) fn delete_between(start: Vec<u8>, end: Vec<u8>) -> RequestOp {
+    Operation::DeleteRange(DeleteRangeRequest { key: start, range_end: end }).into()
+}
+
 pub(super) fn delete_all(prefix: Vec<u8>) -> RequestOp {
     let range_end = end_of(&prefix);
     Operation::DeleteRange(DeleteRangeRequest { key: prefix, range_end }).into()

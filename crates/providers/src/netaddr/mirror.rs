@@ -4,7 +4,7 @@
 //! one that is refused brings what changed.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, hash_map::Entry},
     sync::{Arc, Mutex, Weak},
     time::Duration,
 };
@@ -31,7 +31,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// How long a copy that no claim asked for is kept.
 const UNUSED: u32 = 600;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Mirror {
     copy: Mutex<RangeCopy>,
 }
@@ -85,14 +85,16 @@ impl Session {
 
     /// Begins a mirror of the range, if there is none.
     pub(super) fn follow(self: &Arc<Self>, range: &str) {
-        if !self.options.mirror || locked(&self.mirrors).contains_key(range) {
+        if !self.options.mirror {
             return;
         }
-        let mirror = Arc::new(Mirror { copy: Mutex::default() });
-        if locked(&self.mirrors).insert(range.to_owned(), Arc::clone(&mirror)).is_none() {
-            let (session, range) = (Arc::downgrade(self), range.to_owned());
-            tokio::spawn(async move { mirror.run(session, range).await });
-        }
+        // One lock for the look and the insertion: two callers at once begin one mirror.
+        let mirror = match locked(&self.mirrors).entry(range.to_owned()) {
+            Entry::Occupied(_) => return,
+            Entry::Vacant(place) => Arc::clone(place.insert(Arc::default())),
+        };
+        let (session, range) = (Arc::downgrade(self), range.to_owned());
+        tokio::spawn(async move { mirror.run(session, range).await });
     }
 }
 

@@ -1,21 +1,14 @@
-//! Ranges: made, read, made larger or smaller, removed.
+//! Ranges: made, read, removed. `resize.rs` makes them larger and smaller.
 
 use super::{
     error::NetaddrError,
-    layout::{
-        AddressList, RangeKeys, delete, delete_all, end_of, found, get_all, get_from, is_absent, is_at,
-        none_between, none_newer, put,
-    },
-    listing::{HeldName, Listed},
+    layout::{RangeKeys, delete_all, end_of, found, get, get_all, get_from, is_absent, none_between, put},
+    listing::HeldName,
     raw::{RangeType, RawAddress},
     session::Session,
-    view::{Info, info, pointer},
+    view::{Info, info},
 };
 
-/// Addresses before the old start of a range that can be added to it; each becomes a key.
-const MOST_ADDED: u128 = 4096;
-/// Keys of one transaction.
-const PER_STEP: usize = 100;
 /// Other ranges under the same path that are looked at.
 const MOST_SIBLINGS: usize = 64;
 
@@ -80,6 +73,34 @@ impl Session {
         }
     }
 
+    /// Makes a range, unless another one under the same path has addresses of it.
+    ///
+    /// 1. Two ranges that overlap are made at once. Neither sees the other before both are made.
+    /// 2. Both look again. The one that was made later sees the other, and is removed; the earlier one stays.
+    pub(super) async fn create_range_alone(&self, range: &NewRange) -> Result<(), NetaddrError> {
+        let overlaps = |others: Vec<String>| {
+            let range = range.prefix.clone();
+            if others.is_empty() { Ok(()) } else { Err(NetaddrError::Overlaps { range, others }) }
+        };
+        overlaps(self.overlapping(range).await?)?;
+        self.create_range(range).await?;
+        let own = self.made_at(&range.prefix).await?;
+        let others = self.siblings(range).await?;
+        let earlier = others.into_iter().filter(|(_, made)| own.is_none_or(|own| *made < own));
+        let refused = overlaps(earlier.map(|(prefix, _)| prefix).collect());
+        if refused.is_err() {
+            self.delete_range(&range.prefix).await?;
+        }
+        refused
+    }
+
+    /// The revision at which a range was made; `None` if it does not exist.
+    async fn made_at(&self, prefix: &str) -> Result<Option<i64>, NetaddrError> {
+        let answer = self.read(vec![get(RangeKeys::new(prefix).kind())]).await?;
+        let kind = found(answer.responses.into_iter().next()).one();
+        Ok(kind.map(|kv| kv.create_revision))
+    }
+
     /// `None` if it does not exist.
     pub(super) async fn range(&self, prefix: &str) -> Result<Option<Info>, NetaddrError> {
         let keys = RangeKeys::new(prefix);
@@ -117,117 +138,19 @@ impl Session {
         }
     }
 
-    /// Changes the bounds of a range in place. Every address in use must stay inside.
-    pub(super) async fn resize_range(&self, wanted: &NewRange) -> Result<(), NetaddrError> {
-        let keys = RangeKeys::new(&wanted.prefix);
-        let (deadline, mut round) = (self.deadline(), 0);
-        loop {
-            if self.try_resize(&keys, wanted).await? {
-                return Ok(());
-            }
-            if Self::is_over(deadline) {
-                return Err(self.too_busy());
-            }
-            round += 1;
-            Self::step_back(round).await;
-        }
-    }
-
-    async fn try_resize(&self, keys: &RangeKeys, wanted: &NewRange) -> Result<bool, NetaddrError> {
-        let invalid = |reason: String| NetaddrError::Invalid { reason };
-        let text = |address: &RawAddress| address.text(wanted.kind);
-        let reads = vec![get_all(&keys.info(), 4), get_all(&keys.next(), 1)];
-        let answer = self.read(reads).await?;
-        let mut responses = answer.responses.into_iter();
-        let now = info(keys, &found(responses.next()))?;
-        let (next, next_revision) = pointer(keys, found(responses.next()))?;
-        now.is(keys, wanted.kind)?;
-        if now.first == wanted.first && now.last == wanted.last {
-            return Ok(true);
-        }
-        if now.first.len() != wanted.first.len() {
-            return Err(invalid(format!("its addresses have {} bytes", now.first.len())));
-        }
-        let inside = |address: &RawAddress| wanted.first <= *address && *address <= wanted.last;
-        let held = self.all_names(&wanted.prefix).await?;
-        let outside: Vec<&HeldName> = held.iter().filter(|held| !inside(&held.address)).collect();
-        if let Some(HeldName { name, address, .. }) = outside.first() {
-            return Err(invalid(format!(
-                "{} addresses in use would be outside, such as {} of `{name}`",
-                outside.len(),
-                text(address)
-            )));
-        }
-        // A range from which nothing was given yet begins anew; else what comes in before the pointer is free, and listed as such.
-        let unused = next == now.first;
-        let mut freed = Vec::new();
-        if !unused && wanted.first < now.first {
-            let count = wanted.first.count_to(&now.first).saturating_sub(1);
-            if count > MOST_ADDED {
-                let reason = format!(
-                    "{count} addresses before {} would be added; {MOST_ADDED} at most can be",
-                    text(&now.first)
-                );
-                return Err(invalid(reason));
-            }
-            let mut address = wanted.first.clone();
-            while address < now.first {
-                freed.push(put(keys.address(AddressList::Deleted, &address), Vec::new()));
-                address = address.next();
-            }
-        }
-        for step in freed.chunks(PER_STEP) {
-            self.write(Vec::new(), step.to_vec(), Vec::new()).await?;
-        }
-        let above = wanted.last.next();
-        let pointer = if unused {
-            wanted.first.clone()
-        } else if next > wanted.last {
-            above
-        } else {
-            next.clone().max(wanted.first.clone())
-        };
-        let (first, last) = (keys.first(), keys.last());
-        let names = keys.names();
-        let compare = vec![
-            none_newer(keys.info(), end_of(&keys.info()), answer.revision),
-            none_newer(names.clone(), end_of(&names), answer.revision),
-            is_at(keys.next(), next_revision),
-        ];
-        let success = vec![
-            put(first, wanted.first.bytes()),
-            put(last, wanted.last.bytes()),
-            put(keys.next(), pointer.bytes()),
-        ];
-        self.forget_pointer(&wanted.prefix);
-        match self.write(compare, success, Vec::new()).await {
-            Ok(written) if written.succeeded => {}
-            Ok(_) | Err(NetaddrError::Unknown { .. }) => return Ok(false),
-            Err(error) => return Err(error),
-        }
-        self.drop_outside(keys, wanted).await.map(|()| true)
-    }
-
-    /// Removes addresses that are outside now from those that were given back.
-    async fn drop_outside(&self, keys: &RangeKeys, wanted: &NewRange) -> Result<(), NetaddrError> {
-        let freed = self.list(&wanted.prefix, Listed::Deleted).await?;
-        let outside = freed.iter().filter(|one| one.address < wanted.first || wanted.last < one.address);
-        let keys: Vec<_> =
-            outside.map(|one| delete(keys.address(AddressList::Deleted, &one.address))).collect();
-        for step in keys.chunks(PER_STEP) {
-            self.write(Vec::new(), step.to_vec(), Vec::new()).await?;
-        }
-        Ok(())
-    }
-
     /// Other ranges under the same path that have addresses of this one.
     ///
     /// Only the first key of each range is looked for, so it costs two requests for each of them, whatever they hold.
     pub(super) async fn overlapping(&self, wanted: &NewRange) -> Result<Vec<String>, NetaddrError> {
+        Ok(self.siblings(wanted).await?.into_iter().map(|(prefix, _)| prefix).collect())
+    }
+
+    /// As [`Session::overlapping`], with the revision at which each was made.
+    async fn siblings(&self, wanted: &NewRange) -> Result<Vec<(String, i64)>, NetaddrError> {
         let path = wanted.prefix.trim_end_matches('/');
         let Some((parent, _)) = path.rsplit_once('/') else { return Ok(Vec::new()) };
         let parent = format!("{parent}/").into_bytes();
-        let (mut start, mut overlapping) = (parent.clone(), Vec::new());
+        let (mut start, mut overlapping) = (parent.clone(), Vec::<(String, i64)>::new());
         for _ in 0..MOST_SIBLINGS {
             let answer = self.read(vec![get_from(&parent, start.clone(), 1, true)]).await?;
             let Some(first) = found(answer.responses.into_iter().next()).one() else { break };
@@ -242,15 +165,17 @@ impl Session {
             } else {
                 end_of(&RangeKeys::new(&prefix).info())
             };
-            if prefix == wanted.prefix || overlapping.contains(&prefix) {
+            if prefix == wanted.prefix || overlapping.iter().any(|(known, _)| *known == prefix) {
                 continue;
             }
             let other = self.range(&prefix).await.ok().flatten();
             let meets = |other: &Info| {
                 other.kind == wanted.kind && other.first <= wanted.last && wanted.first <= other.last
             };
-            if other.as_ref().is_some_and(meets) {
-                overlapping.push(prefix);
+            if other.as_ref().is_some_and(meets)
+                && let Some(made) = self.made_at(&prefix).await?
+            {
+                overlapping.push((prefix, made));
             }
         }
         Ok(overlapping)
@@ -259,7 +184,8 @@ impl Session {
 
 /// The prefix of the range that a key is of.
 fn prefix_of(key: &[u8]) -> Option<String> {
-    let ends: [&[u8]; 4] = [b"data/nextaddr", b"data/address/", b"data/name/", b"info/"];
+    let ends: [&[u8]; 6] =
+        [b"data/nextaddr", b"data/address/", b"data/name/", b"data/planned/", b"data/pending/", b"info/"];
     let at =
         ends.iter().filter_map(|part| key.windows(part.len()).position(|window| window == *part)).min()?;
     String::from_utf8(key.get(..at)?.to_vec()).ok()
@@ -284,6 +210,7 @@ mod tests {
     fn the_range_of_a_key_is_known() {
         assert_eq!(prefix_of(b"/ranges/lan/data/address/generated/\xff/info/").unwrap(), "/ranges/lan/");
         assert_eq!(prefix_of(b"/ranges/lan/info/type").unwrap(), "/ranges/lan/");
+        assert_eq!(prefix_of(b"/ranges/lan/data/planned/\x0a").unwrap(), "/ranges/lan/");
         assert_eq!(prefix_of(b"/ranges/other"), None);
     }
 }

@@ -8,24 +8,21 @@ use std::{
 
 use netstead_model::{Clock as _, SystemClock};
 use netstead_wire::etcd::{
-    EtcdClient, EtcdConnection, KV_TXN, LEASE_GRANT,
-    messages::{
-        Compare, LeaseGrantRequest, LeaseGrantResponse, LeaseRevokeRequest, Nothing, RequestOp, ResponseOp,
-        TxnRequest, TxnResponse,
-    },
+    EtcdClient, EtcdConnection, KV_TXN,
+    messages::{Compare, RequestOp, ResponseOp, TxnRequest, TxnResponse},
 };
 use rand::Rng as _;
-use tokio::{sync::OnceCell, time::sleep};
-use tonic::{Code, Status};
+use tokio::time::sleep;
 
-use super::{claims::Queue, error::NetaddrError, mirror::Mirror, raw::RawAddress};
+use super::{claims::Queue, error::NetaddrError, leases::Lease, mirror::Mirror, raw::RawAddress};
 
-const LEASE_REVOKE: &str = "/etcdserverpb.Lease/LeaseRevoke";
 /// The pause before a request is repeated, and the longest one.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// The longest pause after another writer was faster.
 const LONGEST_STEP_BACK: Duration = Duration::from_millis(60);
+/// How long a fixed address is kept for the plan that is about to take it.
+const PLANNED: Duration = Duration::from_mins(15);
 
 /// How a keyspace is used.
 #[derive(Debug, Clone)]
@@ -37,13 +34,16 @@ pub struct NetaddrOptions {
     pub patience: Duration,
     /// Where creations come from, in words. With it, a creation that was cut off can be taken up by the same origin.
     pub origin: Option<String>,
+    /// How long the mark of a creation that was cut off stays.
+    pub mark_time: Duration,
     /// Keep a copy of the ranges that are claimed from, by watching them.
     pub mirror: bool,
 }
 
 impl NetaddrOptions {
     pub fn new(connection: EtcdConnection) -> Self {
-        Self { connection, retries: 3, patience: Duration::from_mins(1), origin: None, mirror: false }
+        let (retries, patience, mark_time) = (3, Duration::from_mins(1), Duration::from_hours(1));
+        Self { connection, retries, patience, origin: None, mark_time, mirror: false }
     }
 }
 
@@ -58,9 +58,9 @@ pub(super) struct Session {
     /// The pointer of each range, as it was seen last.
     pointers: Mutex<HashMap<String, RawAddress>>,
     /// The lease of marks that tell creations of this process that were cut off.
-    pending: OnceCell<i64>,
+    pending: Lease,
     /// The lease of fixed addresses that plans of this process are about to take.
-    planned: OnceCell<i64>,
+    planned: Lease,
 }
 
 /// The outcome of a transaction.
@@ -77,12 +77,12 @@ impl Session {
             .map_err(|error| NetaddrError::Invalid { reason: error.to_string() })?;
         Ok(Self {
             client,
+            pending: Lease::new(options.mark_time),
+            planned: Lease::new(PLANNED),
             options,
             queues: Mutex::default(),
             mirrors: Mutex::default(),
             pointers: Mutex::default(),
-            pending: OnceCell::new(),
-            planned: OnceCell::new(),
         })
     }
 
@@ -118,6 +118,10 @@ impl Session {
                 Ok(answer) => return Ok(written(answer)),
                 Err(status) => {
                     let error = NetaddrError::of_writing(self.client.url(), &status);
+                    if matches!(error, NetaddrError::LeaseEnded { .. }) {
+                        self.pending.forget().await;
+                        self.planned.forget().await;
+                    }
                     self.pause_or(error, &mut tries).await?;
                 }
             }
@@ -173,33 +177,22 @@ impl Session {
     /// The lease of marks of creations; `None` without an origin.
     pub(super) async fn pending_lease(&self) -> Option<i64> {
         self.options.origin.as_ref()?;
-        self.lease(&self.pending, 3600).await
+        self.pending.id(self).await
+    }
+
+    /// Whether a mark of a creation is of this process.
+    pub(super) async fn is_own_mark(&self, lease: i64) -> bool {
+        self.pending.has(lease).await
     }
 
     /// The lease of fixed addresses that are about to be taken.
     pub(super) async fn planned_lease(&self) -> Option<i64> {
-        self.lease(&self.planned, 900).await
-    }
-
-    /// A user without the right to leases works without them.
-    async fn lease(&self, cell: &OnceCell<i64>, ttl: i64) -> Option<i64> {
-        let grant = async {
-            let answer: LeaseGrantResponse = self.client.read(LEASE_GRANT, LeaseGrantRequest { ttl }).await?;
-            if answer.error.is_empty() {
-                Ok(answer.id)
-            } else {
-                Err(Status::new(Code::Unavailable, answer.error))
-            }
-        };
-        cell.get_or_try_init(|| grant).await.ok().copied()
+        self.planned.id(self).await
     }
 
     /// Removes the marks of all creations of this process: their callers know what became of them.
     pub(super) async fn close(&self) {
-        if let Some(id) = self.pending.get() {
-            let _revoked: Result<Nothing, _> =
-                self.client.read(LEASE_REVOKE, LeaseRevokeRequest { id: *id }).await;
-        }
+        self.pending.revoke(self).await;
     }
 }
 

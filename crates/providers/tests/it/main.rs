@@ -15,7 +15,7 @@ mod ipam_webhook;
 mod late_writes;
 mod misbehaving_servers;
 mod netaddr;
-mod netaddr_rates;
+mod netaddr_ranges;
 mod netbox;
 mod netbox_of_old;
 mod per_record;

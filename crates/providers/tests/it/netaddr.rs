@@ -19,21 +19,21 @@ use netstead_testkit::{Etcd, NetaddrClient, netaddr_ipv4};
 use netstead_wire::etcd::EtcdConnection;
 use tokio::time::sleep;
 
-const LAN: &str = "/ranges/lan/";
+pub(crate) const LAN: &str = "/ranges/lan/";
 
-struct Bench {
-    etcd: Etcd,
-    ours: Netaddr,
+pub(crate) struct Bench {
+    pub(crate) etcd: Etcd,
+    pub(crate) ours: Netaddr,
 }
 
 impl Bench {
-    fn start() -> Option<Self> {
+    pub(crate) fn start() -> Option<Self> {
         let etcd = Etcd::start(1)?;
         let ours = client(&etcd);
         Some(Self { etcd, ours })
     }
 
-    fn original(&self) -> NetaddrClient {
+    pub(crate) fn original(&self) -> NetaddrClient {
         NetaddrClient::connect(&self.etcd.endpoints()[0]).unwrap()
     }
 
@@ -51,28 +51,28 @@ impl Bench {
         handled.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
     }
 
-    async fn range(&self, prefix: &str, first: &str, last: &str) {
+    pub(crate) async fn range(&self, prefix: &str, first: &str, last: &str) {
         let range = NewRange::parse(prefix, RangeType::Ipv4, first, last).unwrap();
         self.ours.create_range(&range).await.unwrap();
     }
 
-    async fn claim(&self, name: &str) -> String {
+    pub(crate) async fn claim(&self, name: &str) -> String {
         let claimed = self.ours.claim(&[LAN.to_owned()], Some(RangeType::Ipv4), name).await.unwrap();
         claimed.address.text(RangeType::Ipv4)
     }
 
-    async fn claim_fixed(&self, name: &str, address: &str) -> Result<String, NetaddrError> {
+    pub(crate) async fn claim_fixed(&self, name: &str, address: &str) -> Result<String, NetaddrError> {
         let ranges = [LAN.to_owned()];
         let claimed = self.ours.claim_fixed(&ranges, RangeType::Ipv4, name, &v4(address)).await?;
         Ok(claimed.address.text(RangeType::Ipv4))
     }
 
-    async fn release(&self, name: &str, address: &str) -> Freed {
+    pub(crate) async fn release(&self, name: &str, address: &str) -> Freed {
         self.ours.release(LAN, name, &v4(address), None).await.unwrap()
     }
 
     /// No address has two names, and every address of the range is held, free in front of the pointer, or given back behind it.
-    async fn is_sound(&self, range: &str) {
+    pub(crate) async fn is_sound(&self, range: &str) {
         let usage = self.ours.usage(range).await.unwrap();
         let names = self.ours.all_names(range).await.unwrap();
         let held: BTreeSet<_> = names.iter().map(|held| held.address.clone()).collect();
@@ -99,11 +99,11 @@ impl Bench {
     }
 }
 
-fn client(etcd: &Etcd) -> Netaddr {
+pub(crate) fn client(etcd: &Etcd) -> Netaddr {
     Netaddr::new(NetaddrOptions::new(EtcdConnection::new(etcd.endpoints()))).unwrap()
 }
 
-fn v4(text: &str) -> RawAddress {
+pub(crate) fn v4(text: &str) -> RawAddress {
     RawAddress::parse(RangeType::Ipv4, text).unwrap()
 }
 
@@ -323,48 +323,6 @@ async fn the_last_mac_address_there_is_can_be_given_and_then_the_range_is_full()
     let last = RawAddress::parse(kind, "ff:ff:ff:ff:ff:ff").unwrap();
     bench.ours.release("/macs/", "b", &last, None).await.unwrap();
     assert_eq!(claim("c").await.unwrap().address, last);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_range_in_use_is_not_deleted_and_its_neighbour_never() {
-    let Some(bench) = Bench::start() else { return };
-    bench.range("/r/ipv4", "10.0.3.50", "10.0.3.60").await;
-    bench.range("/r/ipv4-extras/", "10.0.4.50", "10.0.4.60").await;
-    let at = ["/r/ipv4".to_owned()];
-    let claimed = bench.ours.claim(&at, None, "web").await.unwrap();
-    let refused = bench.ours.delete_range("/r/ipv4").await.unwrap_err();
-    assert_eq!(refused.to_string(), "the range `/r/ipv4` has 1 addresses in use, such as `web`");
-    bench.ours.release("/r/ipv4", "web", &claimed.address, None).await.unwrap();
-    assert!(bench.ours.delete_range("/r/ipv4").await.unwrap());
-    assert!(!bench.ours.delete_range("/r/ipv4").await.unwrap(), "it is gone already");
-    assert!(bench.ours.range("/r/ipv4-extras/").await.unwrap().is_some());
-    assert_eq!(bench.original().dump("/r/ipv4").unwrap().len(), 4, "only the neighbour's keys are left");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_range_is_made_larger_and_smaller_in_place() {
-    let Some(bench) = Bench::start() else { return };
-    bench.range(LAN, "10.0.3.50", "10.0.3.51").await;
-    assert_eq!((bench.claim("a").await, bench.claim("b").await), ("10.0.3.50".into(), "10.0.3.51".into()));
-    let resize = async |first: &str, last: &str| {
-        let range = NewRange::parse(LAN, RangeType::Ipv4, first, last).unwrap();
-        bench.ours.resize_range(&range).await.map_err(|error| error.to_string())
-    };
-    resize("10.0.3.50", "10.0.3.60").await.unwrap();
-    assert_eq!(bench.claim("c").await, "10.0.3.52");
-    resize("10.0.3.40", "10.0.3.60").await.unwrap();
-    assert_eq!(bench.claim("d").await, "10.0.3.40", "what came in at the start is free");
-    bench.is_sound(LAN).await;
-    let refused = resize("10.0.3.45", "10.0.3.60").await.unwrap_err();
-    assert_eq!(refused, "1 addresses in use would be outside, such as 10.0.3.40 of `d`");
-    bench.release("d", "10.0.3.40").await;
-    resize("10.0.3.50", "10.0.3.53").await.unwrap();
-    assert_eq!(bench.claim("e").await, "10.0.3.53");
-    let full = bench.ours.claim(&[LAN.to_owned()], None, "f").await.map_err(|error| error.to_string());
-    assert_eq!(full, Err("no address is free in `/ranges/lan/`".into()));
-    bench.is_sound(LAN).await;
-    let other = NewRange::parse("/ranges/other/", RangeType::Ipv4, "10.0.3.53", "10.0.3.99").unwrap();
-    assert_eq!(bench.ours.overlapping(&other).await.unwrap(), [LAN]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
