@@ -5,7 +5,7 @@ mod plan_index;
 use std::{collections::BTreeMap, fmt, ops::Bound};
 
 use netstead_model::{Ident, Key, Name, NameSet, NameState, RecordData, RecordType, WrittenState};
-use netstead_plan::Reason;
+use netstead_plan::{MissingBecause, Reason};
 
 pub(crate) use self::plan_index::PlanIndex;
 use self::plan_index::ProviderRecords;
@@ -176,7 +176,7 @@ pub(crate) fn count_owned(shared: &EngineState, names: &NameSet) -> BTreeMap<Ide
 
 fn provider_records(shared: &EngineState, provider: Option<&Ident>) -> Vec<ProviderRecords> {
     let handles: Vec<ProviderHandle> = shared.providers().values().cloned().collect();
-    let wanted = handles.iter().filter(|handle| provider.is_none_or(|name| name == handle.setup.name()));
+    let wanted = handles.iter().filter(|handle| provider.is_none_or(|name| handle.setup.settings.is_called(name)));
     wanted.map(ProviderRecords::new).collect()
 }
 
@@ -212,9 +212,13 @@ pub(crate) fn names_of_source(shared: &EngineState, source: &Ident) -> BTreeMap<
             }
         }
         for one in desired.why_not.iter().filter(|one| one.source == *source) {
-            if let Some(name) = &one.name {
-                note(&one.workload, name, &provider, WrittenState::Refused, Some(one.why.clone()));
-            }
+            let Some(name) = &one.name else { continue };
+            let state = match one.absence {
+                Some(MissingBecause::Elsewhere | MissingBecause::Detail) => continue,
+                Some(MissingBecause::NoAddress) => WrittenState::Pending,
+                None => WrittenState::Refused,
+            };
+            note(&one.workload, name, &provider, state, Some(one.why.clone()));
         }
     }
     let states = |names: NameStates| {

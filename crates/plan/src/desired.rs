@@ -8,6 +8,7 @@ mod name_rules;
 mod one_value;
 mod removal_decision;
 mod reverse;
+mod sole_name;
 mod wished_values;
 
 use std::{
@@ -104,6 +105,21 @@ pub struct WhyNot {
     /// Whether the server cannot hold it: the plan says so, too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unheld: bool,
+    /// Set where nothing is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub absence: Option<MissingBecause>,
+}
+
+/// Why a record, or a part of it, is missing though nothing refuses it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MissingBecause {
+    /// Other providers are meant.
+    Elsewhere,
+    /// Neither the workload nor the provider says where the name points.
+    NoAddress,
+    /// The record is there; a detail of it gave way.
+    Detail,
 }
 
 impl Desired {
@@ -145,6 +161,7 @@ impl Desired {
                     why: format!("`{provider}` cannot hold {} {}: {why}", set.kind, value.data),
                     refused: false,
                     unheld: true,
+                    absence: None,
                 }));
                 false
             });

@@ -42,7 +42,9 @@ mod settings;
 mod source_rules;
 
 pub use actual::{Actual, ActualZone};
-pub use desired::{Desired, DesiredSet, DesiredValue, Reason, WhyNot, desired, names_of_workload};
+pub use desired::{
+    Desired, DesiredSet, DesiredValue, MissingBecause, Reason, WhyNot, desired, names_of_workload,
+};
 pub use diff::{Input, diff};
 pub use domains::{DomainRule, Domains, Network};
 pub use guard::{Approval, ApproveError, Counted, Guard, Offer};

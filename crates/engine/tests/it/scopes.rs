@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use netstead_engine::{Cleaning, Engine, EngineError, Setup, SourceSetup};
 use netstead_ledger::{Caller, Command, Freshness, Ledger};
 use netstead_model::{
-    Clock as _, Ident, Interface, Key, ManualClock, NameState, PoolSpec, Report, Scope, ScopeReport, Source,
-    SourceFlags, View, Workload, WorkloadNames, WrittenState,
+    Clock as _, Content, Ident, Interface, Key, ManualClock, NameState, PoolSpec, Report, Scope, ScopeReport,
+    Source, SourceFlags, View, Workload, WorkloadNames, WrittenState,
 };
 use netstead_plan::{Digest, Standing};
 use netstead_store::{Commit, Store, Write};
@@ -285,5 +285,34 @@ async fn a_source_hears_what_became_of_its_names() {
     platform.says([shows("one", [renamed, vm("a", "10.0.0.2")])]);
     world.minutes(&engine, 8).await;
     soon(|| of("web").last() == Some(&vec![state("app", WrittenState::Written)])).await;
+    engine.close().await;
+}
+
+#[tokio::test]
+async fn a_name_for_another_provider_is_not_refused_and_one_without_an_address_waits() {
+    let world = World::new();
+    let platform = Platform::new(&world);
+    let mut elsewhere = vm("far", "10.0.0.1");
+    elsewhere.wishes[0].name = name("far.example.net");
+    let mut waits = vm("waits", "10.0.0.2");
+    waits.wishes[0].content = Content::Addresses(Vec::new());
+    platform.says([shows("one", [elsewhere, waits, vm("web", "10.0.0.3")])]);
+    let engine = platform.start(&world).await;
+    let of = |id: &str| {
+        let heard = platform.heard.lock().unwrap().clone();
+        heard.into_iter().rfind(|one| one.id == *id).map(|one| one.names)
+    };
+    // The others are told of a moment after it was seen that they are not written.
+    soon(|| of("web").is_some()).await;
+    world.minutes(&engine, 1).await;
+    soon(|| of("far").is_some() && of("waits").is_some()).await;
+    assert_eq!(of("far"), Some(Vec::new()), "no provider answers for it");
+    let waiting = NameState {
+        name: name("waits.example.com"),
+        provider: Some(ident("lan")),
+        state: WrittenState::Pending,
+        why: Some("it has no address of a type this provider writes".to_owned()),
+    };
+    assert_eq!(of("waits"), Some(vec![waiting]));
     engine.close().await;
 }

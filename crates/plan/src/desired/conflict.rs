@@ -3,9 +3,9 @@
 use netstead_model::{RecordData, RecordType};
 
 use super::{
-    Desired, DesiredSet, DesiredValue, WhyNot,
+    Desired, DesiredSet, DesiredValue, MissingBecause, WhyNot,
     candidate::{Candidate, creation_decides},
-    name_holder,
+    name_holder, sole_name,
 };
 use crate::{Cause, KeptReason, OwnedValue, Settings, inventory::GraceVerdict};
 
@@ -27,6 +27,7 @@ pub(super) fn resolve_conflicts<'a>(
     }
     let live = name_holder::block_claims(live, ours, settings, gone, desired);
     let why_not = &mut desired.why_not;
+    let live = sole_name::keep_first(live, ours, gone, why_not);
     let aliases = live.iter().filter(|candidate| candidate.data.kind() == RecordType::Cname).count();
     let alike = || live.iter().zip(live.iter().skip(1)).all(|(one, other)| one.data == other.data);
     if aliases == 0 || alike() {
@@ -140,7 +141,8 @@ pub(super) fn build_set(
         if let Some((winner, _)) = &decides {
             let (source, id) = (winner.source, winner.id);
             let why = format!("its TTL {other} gives way to {ttl} of {source}/{id}");
-            why_not.push(candidate.why_not(why, false));
+            let told = candidate.why_not(why, false);
+            why_not.push(WhyNot { absence: Some(MissingBecause::Detail), ..told });
         }
     }
     let mut values: Vec<DesiredValue> = Vec::with_capacity(candidates.len());

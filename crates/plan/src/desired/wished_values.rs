@@ -9,7 +9,7 @@ use std::{
 use netstead_model::{Address, Content, Interface, Name, RecordData, RecordType, Wish, Workload};
 
 use super::{
-    WhyNot,
+    MissingBecause, WhyNot,
     name_rules::{NameCount, NameRules},
 };
 use crate::{DomainRule, Domains, Network, ProviderTarget, Settings};
@@ -24,6 +24,7 @@ pub(super) struct WishedValue {
     pub(super) adopt: bool,
     pub(super) share: bool,
     pub(super) proxied: Option<bool>,
+    pub(super) is_sole: bool,
     pub(super) target: bool,
     pub(super) moves: bool,
     pub(super) rank: Option<u8>,
@@ -37,6 +38,7 @@ enum NoValue {
     Rule(String),
     /// The server cannot hold it.
     Unheld(String),
+    Absent(MissingBecause, String),
     Other(String),
 }
 
@@ -56,12 +58,13 @@ pub(super) fn for_each_wished_value(
 ) {
     let mut no = |name: Option<&Name>, why: NoValue| {
         let (source, workload) = (workload.source.clone(), workload.id.clone());
-        let (why, refused, unheld) = match why {
-            NoValue::Rule(why) => (why, true, false),
-            NoValue::Unheld(why) => (why, false, true),
-            NoValue::Other(why) => (why, false, false),
+        let (why, refused, unheld, absence) = match why {
+            NoValue::Rule(why) => (why, true, false, None),
+            NoValue::Unheld(why) => (why, false, true, None),
+            NoValue::Absent(absence, why) => (why, false, false, Some(absence)),
+            NoValue::Other(why) => (why, false, false, None),
         };
-        why_not.push(WhyNot { source, workload, name: name.cloned(), why, refused, unheld });
+        why_not.push(WhyNot { source, workload, name: name.cloned(), why, refused, unheld, absence });
     };
     for why in &workload.why_not {
         no(None, NoValue::Other(why.clone()));
@@ -107,14 +110,15 @@ fn values_of_wish(
     let settings = rules.settings;
     let provider = &settings.provider;
     if !wish.providers.is_empty() && !wish.providers.iter().any(|name| settings.is_called(name)) {
-        return Err(format!("it is not meant for `{provider}`").into());
+        return Err(elsewhere(format!("it is not meant for `{provider}`")));
     }
     if !settings.answers_for(name) && !is_reverse(wish) {
-        return Err(format!("it matches no domain of `{provider}`").into());
+        return Err(elsewhere(format!("it matches no domain of `{provider}`")));
     }
     if !settings.is_reached_by(&wish.entrypoints) {
         let own = wish.entrypoints.join(", ");
-        return Err(format!("it is on {own}, and `entrypoints` in [dns.{provider}] has none of these").into());
+        let why = format!("it is on {own}, and `entrypoints` in [dns.{provider}] has none of these");
+        return Err(elsewhere(why));
     }
     let (values, target) = match &wish.content {
         Content::Records { kind, values } => {
@@ -123,7 +127,10 @@ fn values_of_wish(
         Content::Addresses(addresses) => resolve_target(addresses, settings),
     };
     if values.is_empty() {
-        return Err("it has no address of a type this provider writes".into());
+        // A provider of one type may stand beside another one of the other type.
+        let pointless = matches!(&wish.content, Content::Addresses(addresses) if addresses.is_empty());
+        let absence = if pointless { MissingBecause::NoAddress } else { MissingBecause::Elsewhere };
+        return Err(NoValue::Absent(absence, "it has no address of a type this provider writes".into()));
     }
     let rank = match &wish.content {
         _ if target || wish.borrowed || name.is_wildcard() => None,
@@ -150,9 +157,27 @@ fn values_of_wish(
         if let Some(refused) = refused.as_ref().filter(|refused| !refusals.contains(refused)) {
             refusals.push(refused.clone());
         }
-        found(WishedValue { name, data, ttl, why, adopt, share, proxied, target, moves, rank, refused });
+        let is_sole = workload.sole_name && wish.main;
+        found(WishedValue {
+            name,
+            data,
+            ttl,
+            why,
+            adopt,
+            share,
+            proxied,
+            is_sole,
+            target,
+            moves,
+            rank,
+            refused,
+        });
     }
     Ok(refusals)
+}
+
+fn elsewhere(why: String) -> NoValue {
+    NoValue::Absent(MissingBecause::Elsewhere, why)
 }
 
 /// Whether a proxy can stand in front of records of this type.

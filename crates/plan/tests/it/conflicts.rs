@@ -1,6 +1,7 @@
 //! Two workloads, one name.
 
 use netstead_model::{View, Workload};
+use netstead_plan::MissingBecause;
 
 use crate::world::*;
 
@@ -58,6 +59,7 @@ fn the_first_ttl_counts() {
     let desired = world.desired();
     assert_eq!(desired.of(&name("app.example.com"))[0].ttl, 60);
     assert_eq!(desired.why_not[0].why, "its TTL 900 gives way to 60 of pve/a");
+    assert_eq!(desired.why_not[0].absence, Some(MissingBecause::Detail));
 }
 
 #[test]
@@ -91,6 +93,9 @@ fn why_not_says_what_led_to_no_record() {
             "z: `lan` cannot hold AAAA records",
         ]
     );
+    let absences: Vec<_> = desired.why_not.iter().map(|one| one.absence).collect();
+    let elsewhere = Some(MissingBecause::Elsewhere);
+    assert_eq!(absences, [Some(MissingBecause::NoAddress), elsewhere, elsewhere, None]);
     assert!(desired.sets.is_empty());
 }
 
