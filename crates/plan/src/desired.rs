@@ -8,7 +8,6 @@ mod name_rules;
 mod one_value;
 mod removal_decision;
 mod reverse;
-mod sole_name;
 mod wished_values;
 
 use std::{
