@@ -40,10 +40,24 @@ impl Surroundings<'_> {
         Some(node.map(|node| node.addresses(access).to_vec()).unwrap_or_default())
     }
 
-    /// The addresses of all nodes that are ready.
-    pub(super) fn all_node_addresses(&self, access: Option<&str>) -> Option<Vec<Address>> {
-        let nodes = self.nodes.as_ref()?.values().filter_map(as_node).filter(|node| node.ready);
-        let mut addresses: Vec<Address> = nodes.flat_map(|node| node.addresses(access)).copied().collect();
+    /// The addresses of all nodes that are ready, or of those of them that are `chosen`. External and internal ones are not
+    /// mixed: without `access` the internal ones count only if no node has an external one, as at external-dns.
+    pub(super) fn addresses_of_nodes(
+        &self,
+        access: Option<&str>,
+        chosen: impl Fn(&str) -> bool,
+    ) -> Option<Vec<Address>> {
+        let nodes = self.nodes.as_ref()?.iter().filter(|(name, _)| chosen(name));
+        let nodes: Vec<&Node> =
+            nodes.filter_map(|(_, stored)| as_node(stored)).filter(|node| node.ready).collect();
+        let external = nodes.iter().any(|node| !node.addresses(Some("public")).is_empty());
+        let access = match access {
+            Some(access @ ("public" | "private")) => access,
+            _ if external => "public",
+            _ => "private",
+        };
+        let mut addresses: Vec<Address> =
+            nodes.iter().flat_map(|node| node.addresses(Some(access))).copied().collect();
         addresses.sort_unstable();
         addresses.dedup();
         Some(addresses)

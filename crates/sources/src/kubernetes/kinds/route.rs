@@ -12,7 +12,8 @@ use super::{
     },
     Body, ObjectKind,
     asked::{Asked, Points},
-    gateway::{Gateway, Listener},
+    definition::Definition,
+    gateway::Listener,
 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,6 +121,8 @@ pub(in crate::kubernetes) fn ask(
         asked.notes.add(format!("it gives no name: {why}"));
         return asked;
     }
+    let kind_name = Definition::of(kind).name;
+    let mut refused = false;
     let mut hosts: BTreeSet<String> = BTreeSet::new();
     let mut targets: BTreeSet<String> = BTreeSet::new();
     for parent in &route.parents {
@@ -133,7 +136,16 @@ pub(in crate::kubernetes) fn ask(
             asked.notes.add(format!("there is no Gateway {name}"));
             continue;
         };
-        let found = served_hosts(kind, parent, route, gateway);
+        let here = |listener: &&Listener| {
+            serves(kind, parent, listener)
+                && listener.allows(&kind_name, &object.name.namespace, &name.namespace)
+        };
+        if !gateway.listeners.iter().any(|listener| here(&listener)) {
+            asked.notes.add(format!("no listener of the Gateway {name} takes it"));
+            refused = true;
+            continue;
+        }
+        let found = served_hosts(route, gateway.listeners.iter().filter(here));
         if found.is_empty() && from.defined && !route.hostnames.is_empty() {
             asked.notes.add(format!("no listener of the Gateway {name} serves a host of it"));
             continue;
@@ -145,6 +157,8 @@ pub(in crate::kubernetes) fn ask(
             None => targets.extend(gateway.addresses.iter().cloned()),
         }
     }
+    // Without a listener that takes it, it is reached under no name, whatever its annotations say.
+    asked.annotated &= !(refused && hosts.is_empty() && targets.is_empty());
     if from.defined {
         for host in &hosts {
             asked.ask(host, "hostnames");
@@ -157,10 +171,10 @@ pub(in crate::kubernetes) fn ask(
     asked
 }
 
-/// The hosts of a route that the listeners of one Gateway serve.
-fn served_hosts(kind: ObjectKind, parent: &ParentRef, route: &Route, gateway: &Gateway) -> BTreeSet<String> {
+/// The hosts of a route that these listeners serve.
+fn served_hosts<'a>(route: &Route, listeners: impl Iterator<Item = &'a Listener>) -> BTreeSet<String> {
     let mut hosts = BTreeSet::new();
-    for listener in gateway.listeners.iter().filter(|listener| serves(kind, parent, listener)) {
+    for listener in listeners {
         if route.hostnames.is_empty() {
             hosts.extend(Some(listener.hostname.clone()).filter(|host| !host.is_empty()));
         }

@@ -1,5 +1,7 @@
 //! Service: the names in its annotations, at its load balancer, its nodes, its pods or the name it stands for.
 
+use std::collections::BTreeSet;
+
 use netstead_model::{Address, Family, Interface};
 use serde::Deserialize;
 
@@ -24,6 +26,8 @@ pub(in crate::kubernetes) struct Service {
     stands_for: String,
     /// Ready or not, its pods are published.
     not_ready_too: bool,
+    /// Only nodes with a pod of it answer for it.
+    local: bool,
     /// Boxed: few Services name a class.
     wish: Option<Box<BalancerWish>>,
 }
@@ -70,13 +74,14 @@ struct Spec {
     external_ips: Vec<String>,
     external_name: String,
     publish_not_ready_addresses: bool,
+    external_traffic_policy: String,
     load_balancer_class: Option<String>,
     #[serde(rename = "loadBalancerIP")]
     load_balancer_ip: String,
     ip_families: Vec<String>,
 }
 
-pub(super) fn read(object: &Object) -> Result<Service, String> {
+pub(in crate::kubernetes) fn read(object: &Object) -> Result<Service, String> {
     let spec: Spec = object.spec()?;
     let texts = |texts: &[String]| addresses(texts.iter().map(String::as_str));
     let kind = match spec.r#type.as_str() {
@@ -98,6 +103,7 @@ pub(super) fn read(object: &Object) -> Result<Service, String> {
         cluster,
         stands_for: spec.external_name,
         not_ready_too: spec.publish_not_ready_addresses,
+        local: spec.external_traffic_policy == "Local",
         wish,
     })
 }
@@ -132,7 +138,13 @@ impl Service {
 
     /// Whether its names depend on what stands behind it.
     pub(in crate::kubernetes) fn needs_endpoints(&self, object: &Stored) -> bool {
-        self.kind == ServiceType::Headless && asks_by_annotation(object)
+        let of_pods = self.kind == ServiceType::Headless || self.is_local_port();
+        of_pods && asks_by_annotation(object)
+    }
+
+    /// Whether it is reached at the nodes that have a pod of it, and at no other.
+    fn is_local_port(&self) -> bool {
+        self.kind == ServiceType::NodePort && self.local
     }
 
     /// Whether its names depend on the nodes.
@@ -182,7 +194,7 @@ pub(in crate::kubernetes) fn ask(
         ServiceType::ExternalName => {
             asked.points = Points::of_texts([service.stands_for.as_str()], &mut asked.notes);
         }
-        ServiceType::NodePort => of_nodes(object, surroundings, &mut asked),
+        ServiceType::NodePort => of_nodes(object, service, surroundings, &mut asked),
         ServiceType::Headless => of_endpoints(object, service, surroundings, &mut asked),
         ServiceType::ClusterIp if settings.publish_cluster_ips => {
             asked.points = Points { addresses: service.cluster.clone(), ..Points::default() };
@@ -197,11 +209,24 @@ pub(in crate::kubernetes) fn ask(
     Some(asked)
 }
 
-/// Every node that is ready answers for a service of type `NodePort`.
-fn of_nodes(object: &Stored, surroundings: &Surroundings<'_>, asked: &mut Asked) {
+/// Every node that is ready answers for a service of type `NodePort`; with the policy `Local` those alone that have a pod of it.
+fn of_nodes(object: &Stored, service: &Service, surroundings: &Surroundings<'_>, asked: &mut Asked) {
     asked.shared = true;
-    match surroundings.all_node_addresses(external_dns(object, "access")) {
+    let mut local: Option<BTreeSet<&str>> = None;
+    if service.is_local_port() {
+        let Some(endpoints) = surroundings.endpoints(&object.name) else {
+            asked.unclear = Some("its endpoints cannot be read now".into());
+            return;
+        };
+        let ready = endpoints.iter().filter(|endpoint| endpoint.ready || service.not_ready_too);
+        local = Some(ready.filter_map(|endpoint| endpoint.node.as_deref()).collect());
+    }
+    let chosen = |node: &str| local.as_ref().is_none_or(|local| local.contains(node));
+    match surroundings.addresses_of_nodes(external_dns(object, "access"), chosen) {
         None => asked.unclear = Some("nodes cannot be read now".into()),
+        Some(addresses) if addresses.is_empty() && service.is_local_port() => {
+            asked.points = Points::none("no node with a pod of it has such an address yet");
+        }
         Some(addresses) if addresses.is_empty() => asked.points = Points::none("no node has such an address"),
         Some(addresses) => asked.points = Points { addresses, ..Points::default() },
     }
@@ -245,7 +270,7 @@ fn of_endpoints(object: &Stored, service: &Service, surroundings: &Surroundings<
     all.sort_unstable();
     all.dedup();
     asked.points = if all.is_empty() {
-        Points::none("no pod behind it is ready")
+        Points::none("no pod behind it is ready yet")
     } else {
         Points { addresses: all, ..Points::default() }
     };

@@ -75,7 +75,14 @@ async fn each_kind_with_each_annotation_gives_the_records_that_its_user_expects(
                  \"istio-gateway\", \"istio-virtualservice\", \"contour-httpproxy\", \"openshift-route\"]\n[[custom]]\nkind = \
                  \"doors.house.example.com\"\nhosts = [\"spec.url\", \"spec.aliases[]\"]\ntargets = \"status.addresses[].value\"";
     let source = source(&server, kinds);
-    let nodes = ["node-1.nodes.test A 203.0.113.31", "node-2.nodes.test A 10.10.0.32"].map(str::to_owned);
+    let nodes = [
+        "! its own address is not known: it has no such address",
+        "node-1.nodes.test A 203.0.113.31",
+        "node-2.nodes.test A 10.10.0.32",
+        "node-4.nodes.test A 10.10.0.34",
+        "node-5.nodes.test the provider's target",
+    ]
+    .map(str::to_owned);
     let wrong = |report: &Report| {
         let found = by_namespace(report);
         let none = Vec::new();
