@@ -303,12 +303,13 @@ impl Source for Kubernetes {
     }
 
     async fn hear_names(&self, names: Vec<WorkloadNames>) {
+        self.shared.reporting.hear(names, self, self.shared.clock.monotonic());
         if let Some(balancers) = &self.shared.load_balancers
             && balancers.is_due(self.shared.clock.monotonic())
         {
             balancers.work(&self.seen_services(), &self.shared).await;
         }
-        self.shared.reporting.hear(names, self, &self.shared).await;
+        self.shared.reporting.write_due(self, &self.shared).await;
     }
 
     fn has_unwritten(&self) -> bool {

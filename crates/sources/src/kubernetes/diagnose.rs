@@ -38,13 +38,15 @@ pub(super) async fn diagnose(
     let kinds = settings.definitions();
     let routes = kinds.iter().any(|of| of.kind.is_route());
     let gateways = routes.then(|| Definition::of(ObjectKind::Gateway));
+    let unread = balances && !kinds.iter().any(|of| of.kind == ObjectKind::Service);
+    let services = unread.then(|| Definition::of(ObjectKind::Service));
     let namespaces: Vec<Option<&str>> = if settings.namespaces.is_empty() {
         vec![None]
     } else {
         settings.namespaces.iter().map(|namespace| Some(namespace.as_str())).collect()
     };
     let (mut present, mut absent) = (Vec::new(), Vec::new());
-    for kind in kinds.into_iter().chain(gateways) {
+    for kind in kinds.into_iter().chain(gateways).chain(services) {
         let namespaced = match is_served(cluster, &kind).await {
             Ok(Some(namespaced)) => namespaced,
             Ok(None) => {
@@ -68,9 +70,8 @@ pub(super) async fn diagnose(
     }
     for namespace in &namespaces {
         found.extend(missing_rights_to_write(cluster, settings, &present, *namespace).await);
-        if balances && let Ok(false) = may(cluster, "patch", "", "services", "status", *namespace).await {
-            let text = format!("its role may not patch services/status{}", inside(*namespace));
-            found.push(Diagnosis::problem(text, rule("", "services/status", "patch")));
+        if balances {
+            found.extend(missing_rights_to_balance(cluster, *namespace).await);
         }
     }
     if !absent.is_empty() {
@@ -110,7 +111,7 @@ async fn missing_rights(cluster: &Cluster, kind: &Definition, namespace: Option<
         return None;
     }
     let text = format!("its role may not {} {}{}", missing.join(" and "), kind.plural, inside(namespace));
-    Some(Diagnosis::problem(text, rule(&kind.group, &kind.plural, "get, list, watch")))
+    Some(Diagnosis::problem(text, rule(&kind.group, &kind.plural, "list, watch")))
 }
 
 /// The rights that writing needs and that are not given. Without them names are published all the same.
@@ -133,6 +134,19 @@ async fn missing_rights_to_write(
                 text,
                 format!("{}; or set `{key} = false`", rule(group, &whole, verb)),
             ));
+        }
+    }
+    found
+}
+
+/// The rights that load balancers need and that are not given: to write an address, and to see that a Service is gone before
+/// its address is another's.
+async fn missing_rights_to_balance(cluster: &Cluster, namespace: Option<&str>) -> Vec<Diagnosis> {
+    let mut found = Vec::new();
+    for (verb, part, whole) in [("patch", "status", "services/status"), ("get", "", "services")] {
+        if let Ok(false) = may(cluster, verb, "", "services", part, namespace).await {
+            let text = format!("its role may not {verb} {whole}{}", inside(namespace));
+            found.push(Diagnosis::problem(text, rule("", whole, verb)));
         }
     }
     found

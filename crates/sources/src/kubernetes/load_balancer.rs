@@ -3,10 +3,12 @@
 //! 1. A Service names a class, and each of its IP families has a pool for that class.
 //! 2. The pool is asked with a key that never changes, so the answer is the same after a restart and on another leader.
 //! 3. The addresses go into the status of the Service. From there its names follow as for any other load balancer.
-//! 4. A Service that is gone, or has another class, keeps its addresses for a grace; then they are released.
+//! 4. A Service that is gone, or has another class, keeps its addresses for a grace; then they are released (`release.rs`).
 //!
 //! All of this happens while the engine tells the source about names, which only the leader's engine does. A node that no longer
 //! leads cannot claim: its ledger refuses.
+
+mod release;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,11 +22,12 @@ use netstead_model::{
 };
 use netstead_wire::kubernetes::{KubernetesError, Resource};
 use serde_json::{Value, json};
+use tokio::time::timeout;
 use tracing::{debug, info, warn};
 
 use super::{
     kinds::{Body, service::BalancerWish},
-    object::Stored,
+    object::{ObjectName, Stored},
     reflector::Shared,
     reporting::{Condition, Event, ObjectStatus, Subject},
 };
@@ -38,8 +41,13 @@ const AGAIN: Duration = Duration::from_secs(10);
 const LATER: Duration = Duration::from_secs(30);
 /// How often all claims are read anew, because a person may release one.
 const READ_AGAIN: Duration = Duration::from_mins(5);
-/// One go ends after this, so that the engine need not wait.
-const LONGEST: Duration = Duration::from_secs(20);
+/// The pause after another writer was first. By then the watch has brought what it wrote. It doubles a few times.
+const AFTER_CONFLICT: Duration = Duration::from_secs(1);
+const DOUBLINGS: u32 = 6;
+/// One go begins nothing new after this, so that the engine need not wait: it cuts off what takes 30 s.
+const LONGEST: Duration = Duration::from_secs(10);
+/// The most that one Service, one release or the list of all claims may take.
+const LONGEST_STEP: Duration = Duration::from_secs(5);
 
 /// Pools for the load balancers of a cluster, and the ledger that has them.
 #[derive(Debug, Clone)]
@@ -76,7 +84,12 @@ struct State {
     /// When all claims were read.
     read: Option<Duration>,
     held: BTreeMap<PoolKey, Held>,
-    complained: bool,
+    /// The Service to begin with: a go that was cut off does not begin with the same ones again.
+    next: Option<ObjectName>,
+    /// Writes in a row that came after those of another writer.
+    conflicts: u32,
+    /// Rights that a person was told of.
+    complained: BTreeSet<&'static str>,
 }
 
 /// The pool and the key in it.
@@ -85,16 +98,40 @@ type PoolKey = (Ident, String);
 #[derive(Debug, Clone)]
 struct Held {
     object: BackendObject,
-    /// Since when no Service wants it.
+    /// Since when no Service that is read wants it.
     unwanted: Option<Duration>,
+    /// When the API server said that a Service has it all the same.
+    used: Option<Duration>,
 }
 
-/// The Services of a cluster.
+/// The Services that the source reads: those of its namespaces and with its labels.
 #[derive(Debug)]
 pub(super) struct SeenServices {
     pub(super) services: Vec<(Arc<Stored>, ObjectStatus)>,
-    /// These are all.
+    /// All of them are seen.
     pub(super) complete: bool,
+}
+
+/// A Service with a class of ours.
+#[derive(Debug, Clone, Copy)]
+struct Balanced<'a> {
+    service: &'a Arc<Stored>,
+    wish: &'a BalancerWish,
+    status: &'a ObjectStatus,
+}
+
+/// One go over all Services. If it is cut off, something is left to do.
+struct Go<'a> {
+    balancers: &'a LoadBalancers,
+    ended: bool,
+}
+
+impl Drop for Go<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.balancers.note_change();
+        }
+    }
 }
 
 /// Why a Service has not all of its addresses.
@@ -102,6 +139,12 @@ pub(super) struct SeenServices {
 struct Trouble {
     reason: &'static str,
     message: String,
+}
+
+impl Held {
+    fn new(object: BackendObject) -> Self {
+        Self { object, unwanted: None, used: None }
+    }
 }
 
 impl LoadBalancers {
@@ -125,33 +168,53 @@ impl LoadBalancers {
 
     /// Gives every Service what it wants, and takes back what no Service wants any more.
     pub(super) async fn work(&self, seen: &SeenServices, shared: &Shared) {
-        let begun = shared.clock.monotonic();
         {
             let mut state = self.state();
             state.settled = true;
             state.again = None;
         }
-        if let Err(error) = self.read_claims(begun).await {
+        let mut go = Go { balancers: self, ended: false };
+        self.go_over(seen, shared).await;
+        go.ended = true;
+    }
+
+    async fn go_over(&self, seen: &SeenServices, shared: &Shared) {
+        let begun = shared.clock.monotonic();
+        let read = timeout(LONGEST_STEP, self.read_claims(begun)).await;
+        if let Err(error) = read.unwrap_or_else(|_| Err(BackendError::unavailable("it takes too long"))) {
             debug!(%error, "The pools of load balancers cannot be read now.");
             return self.try_again(begun + AGAIN);
         }
-        let mut wanted: BTreeSet<PoolKey> = BTreeSet::new();
-        for (service, status) in &seen.services {
-            let Body::Service(body) = &service.body else { continue };
-            let Some(wish) = body.balancer_wish() else { continue };
-            if !self.pools.pools.iter().any(|pool| pool.class == wish.class) {
-                continue;
-            }
-            wanted.extend(self.keys(service, wish).into_iter().map(|(pool, key)| (pool.name.clone(), key)));
+        let mut services: Vec<Balanced<'_>> =
+            seen.services.iter().filter_map(|(service, status)| self.balanced(service, status)).collect();
+        let keys = services.iter().flat_map(|one| self.keys(&one.service.name, one.wish));
+        let wanted: BTreeSet<PoolKey> = keys.map(|(pool, key)| (pool.name.clone(), key)).collect();
+        let next = self.state().next.clone();
+        let first = services.iter().position(|one| Some(&one.service.name) == next.as_ref());
+        services.rotate_left(first.unwrap_or_default());
+        let mut rest = services.iter().peekable();
+        while let Some(one) = rest.next() {
             let now = shared.clock.monotonic();
             if now.saturating_sub(begun) >= LONGEST {
                 return self.try_again(now);
             }
-            self.serve(service, wish, status, shared).await;
+            self.state().next = rest.peek().map(|after| after.service.name.clone());
+            if timeout(LONGEST_STEP, self.serve(*one, shared)).await.is_err() {
+                debug!(service = %one.service.name, "A Service takes too long, and is looked at later.");
+                self.try_again(shared.clock.monotonic() + AGAIN);
+            }
         }
         if seen.complete {
-            self.release_unwanted(&wanted, shared).await;
+            self.release_unwanted(&wanted, shared, begun + LONGEST).await;
         }
+    }
+
+    /// A Service whose class a pool has.
+    fn balanced<'a>(&self, service: &'a Arc<Stored>, status: &'a ObjectStatus) -> Option<Balanced<'a>> {
+        let Body::Service(body) = &service.body else { return None };
+        let wish = body.balancer_wish()?;
+        let ours = self.pools.pools.iter().any(|pool| pool.class == wish.class);
+        ours.then_some(Balanced { service, wish, status })
     }
 
     fn try_again(&self, at: Duration) {
@@ -160,12 +223,12 @@ impl LoadBalancers {
     }
 
     /// The pool and the key of each family of a Service, as far as there is a pool.
-    fn keys(&self, service: &Stored, wish: &BalancerWish) -> Vec<(&LoadBalancerPool, String)> {
+    fn keys(&self, service: &ObjectName, wish: &BalancerWish) -> Vec<(&LoadBalancerPool, String)> {
         let mut keys = Vec::new();
         for family in &wish.families {
             let fits = |pool: &&LoadBalancerPool| pool.class == wish.class && pool.family == *family;
             if let Some(pool) = self.pools.pools.iter().find(fits) {
-                keys.push((pool, format!("{}/{}/{}", self.source, service.name, word(*family))));
+                keys.push((pool, format!("{}/{service}/{}", self.source, word(*family))));
             }
         }
         keys
@@ -184,7 +247,7 @@ impl LoadBalancers {
                 let page = self.pools.backend.list(pool.name.as_str(), &prefix, after.as_deref()).await?;
                 for object in page.objects {
                     if object.holder.as_deref() == Some(self.pools.owner.as_str()) {
-                        held.insert((pool.name.clone(), object.key.clone()), Held { object, unwanted: None });
+                        held.insert((pool.name.clone(), object.key.clone()), Held::new(object));
                     }
                 }
                 after = page.next;
@@ -195,7 +258,9 @@ impl LoadBalancers {
         }
         let mut state = self.state();
         for (key, one) in &mut held {
-            one.unwanted = state.held.get(key).and_then(|known| known.unwanted);
+            if let Some(known) = state.held.get(key) {
+                (one.unwanted, one.used) = (known.unwanted, known.used);
+            }
         }
         state.held = held;
         state.read = Some(now);
@@ -203,16 +268,11 @@ impl LoadBalancers {
     }
 
     /// Gets the addresses of one Service, and writes them into its status.
-    async fn serve(
-        &self,
-        service: &Arc<Stored>,
-        wish: &BalancerWish,
-        status: &ObjectStatus,
-        shared: &Shared,
-    ) {
+    async fn serve(&self, balanced: Balanced<'_>, shared: &Shared) {
+        let Balanced { service, wish, .. } = balanced;
         let (mut addresses, mut trouble): (Vec<Address>, Option<Trouble>) = (Vec::new(), None);
         let wanted = wanted_addresses(service, wish);
-        let keys = self.keys(service, wish);
+        let keys = self.keys(&service.name, wish);
         for family in &wish.families {
             let Some((pool, key)) = keys.iter().find(|(pool, _)| pool.family == *family) else {
                 let message =
@@ -224,6 +284,9 @@ impl LoadBalancers {
             match self.claim(pool, key, want).await {
                 Ok(address) => addresses.push(address),
                 Err(error) if error.kind.is_refusal() => {
+                    // The address that it has stays, in its status too.
+                    let place = (pool.name.clone(), key.clone());
+                    addresses.extend(self.state().held.get(&place).map(|held| held.object.address));
                     let message = format!("pool {}: {error}", pool.name);
                     trouble = trouble.or(Some(Trouble { reason: reason(error.kind), message }));
                     self.try_again(shared.clock.monotonic() + LATER);
@@ -234,7 +297,7 @@ impl LoadBalancers {
                 }
             }
         }
-        self.write(service, status, &addresses, trouble, shared).await;
+        self.write(balanced, &addresses, trouble, shared).await;
     }
 
     async fn claim(
@@ -245,7 +308,7 @@ impl LoadBalancers {
     ) -> Result<Address, BackendError> {
         let place = (pool.name.clone(), key.to_owned());
         if let Some(held) = self.state().held.get_mut(&place) {
-            held.unwanted = None;
+            (held.unwanted, held.used) = (None, None);
             if want.is_none_or(|want| want == held.object.address) {
                 return Ok(held.object.address);
             }
@@ -260,19 +323,19 @@ impl LoadBalancers {
         let object = self.pools.backend.claim(&claim).await?;
         let address = object.address;
         info!(pool = %pool.name, key, %address, "A Service got an address.");
-        self.state().held.insert(place, Held { object, unwanted: None });
+        self.state().held.insert(place, Held::new(object));
         Ok(address)
     }
 
     /// Writes addresses and condition of a Service, if its status does not show them.
     async fn write(
         &self,
-        service: &Arc<Stored>,
-        status: &ObjectStatus,
+        balanced: Balanced<'_>,
         addresses: &[Address],
         trouble: Option<Trouble>,
         shared: &Shared,
     ) {
+        let Balanced { service, status, .. } = balanced;
         let Body::Service(body) = &service.body else { return };
         let texts: Vec<String> = addresses.iter().map(ToString::to_string).collect();
         let condition = match trouble {
@@ -286,14 +349,16 @@ impl LoadBalancers {
         }
         let resource = services();
         let now = shared.clock.wall();
-        let mut patch = json!({ "status": { "conditions": status.conditions_with(&condition, None, now) } });
-        if !shows && let Some(status) = patch.get_mut("status").and_then(Value::as_object_mut) {
+        let mut fresh = json!({ "conditions": status.conditions_with(&condition, None, now) });
+        if !shows && let Some(fields) = fresh.as_object_mut() {
             let ingress: Vec<Value> = texts.iter().map(|ip| json!({ "ip": ip, "ipMode": "VIP" })).collect();
-            status.insert("loadBalancer".to_owned(), json!({ "ingress": ingress }));
+            fields.insert("loadBalancer".to_owned(), json!({ "ingress": ingress }));
         }
+        let patch = status.patch(&fresh);
         let (namespace, name) = (service.name.namespace.as_str(), service.name.name.as_str());
         match shared.cluster.patch_status(&resource, namespace, name, &patch).await {
             Ok(()) | Err(KubernetesError::NotFound(_)) => {
+                self.state().conflicts = 0;
                 if !condition.good {
                     let subject =
                         Subject { resource, object: Arc::clone(service), status: None, silenced: false };
@@ -301,56 +366,28 @@ impl LoadBalancers {
                 }
             }
             Err(KubernetesError::Forbidden(said)) => {
-                let now = shared.clock.monotonic();
-                if !std::mem::replace(&mut self.state().complained, true) {
+                if self.state().complained.insert("patch") {
                     warn!(
                         reason = said,
                         "Addresses cannot be written: give the role `patch` on services/status."
                     );
                 }
-                self.try_again(now + LATER);
+                self.try_again(shared.clock.monotonic() + LATER);
+            }
+            Err(KubernetesError::Conflict(said)) => {
+                let conflicts = {
+                    let mut state = self.state();
+                    state.conflicts = state.conflicts.saturating_add(1);
+                    state.conflicts
+                };
+                debug!(service = %service.name, said, "Another writer changed a Service: its status is written anew.");
+                let pause = AFTER_CONFLICT * 2_u32.pow(conflicts.saturating_sub(1).min(DOUBLINGS));
+                self.try_again(shared.clock.monotonic() + pause);
             }
             Err(error) => {
                 debug!(service = %service.name, %error, "The address of a Service is written later.");
                 self.try_again(shared.clock.monotonic() + AGAIN);
             }
-        }
-    }
-
-    /// Releases what no Service has wanted for the grace of its pool.
-    async fn release_unwanted(&self, wanted: &BTreeSet<PoolKey>, shared: &Shared) {
-        let now = shared.clock.monotonic();
-        let mut over: Vec<(PoolKey, BackendObject)> = Vec::new();
-        let mut next: Option<Duration> = None;
-        {
-            let mut state = self.state();
-            for (key, held) in state.held.iter_mut().filter(|(key, _)| !wanted.contains(*key)) {
-                let Some(pool) = self.pools.pools.iter().find(|pool| pool.name == key.0) else { continue };
-                let end = *held.unwanted.get_or_insert(now) + Duration::from(pool.grace);
-                if end <= now {
-                    over.push((key.clone(), held.object.clone()));
-                } else {
-                    next = Some(next.map_or(end, |next| next.min(end)));
-                }
-            }
-        }
-        for (key, object) in over {
-            match self.pools.backend.release(key.0.as_str(), &object).await {
-                Ok(_) => {
-                    info!(pool = %key.0, key = %key.1, address = %object.address, "The address of a Service that is gone is released.");
-                    self.state().held.remove(&key);
-                }
-                Err(error) if error.kind == BackendErrorKind::NoSuchPool => {
-                    self.state().held.remove(&key);
-                }
-                Err(error) => {
-                    debug!(pool = %key.0, key = %key.1, %error, "An address is released later.");
-                    next = Some(next.map_or(now + AGAIN, |next| next.min(now + AGAIN)));
-                }
-            }
-        }
-        if let Some(next) = next {
-            self.try_again(next);
         }
     }
 }

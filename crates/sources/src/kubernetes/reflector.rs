@@ -253,7 +253,9 @@ impl Reflector {
         let balanced = self.kind == ObjectKind::Service
             && self.shared.load_balancers.is_some()
             && object.spec.get("loadBalancerClass").is_some();
-        (self.kind.is_record() || balanced).then(|| (object.name(), ObjectStatus::of(&object.status)))
+        let version = &object.metadata.resource_version;
+        (self.kind.is_record() || balanced)
+            .then(|| (object.name(), ObjectStatus::of(&object.status, version)))
     }
 
     /// Takes out of an object the part that is kept.
@@ -324,7 +326,7 @@ impl Reflector {
         let plural = self.definition.plural.as_str();
         let reason = match error {
             KubernetesError::Forbidden(said) => {
-                format!("{said}; give its role `get`, `list` and `watch` on {plural}")
+                format!("{said}; give its role `list` and `watch` on {plural}")
             }
             KubernetesError::NotFound(_) if !self.definition.is_built_in() => gone(plural),
             error => format!("{plural}: {error}"),

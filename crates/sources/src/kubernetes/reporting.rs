@@ -24,6 +24,7 @@ use std::{
 use jiff::Timestamp;
 use netstead_model::{Key, WorkloadNames};
 use netstead_wire::kubernetes::{KubernetesError, Resource};
+use tokio::time::timeout;
 use tracing::{debug, warn};
 
 use self::verdict::Outcome;
@@ -40,16 +41,20 @@ use super::{
 const AFTER_CHANGE: Duration = Duration::from_secs(3);
 /// When news about a change must have come, because the engine says nothing where nothing became of it.
 const SILENCE: Duration = Duration::from_secs(65);
-/// The pause after a failed write; a role that may not write is asked again after the longer one.
+/// The pause after a failed write; a role that may not write is tried again after the longer one.
 const AGAIN: Duration = Duration::from_secs(10);
 const MUCH_LATER: Duration = Duration::from_mins(10);
+/// The pause after another writer was first. By then the watch has brought what it wrote. It doubles a few times.
+const AFTER_CONFLICT: Duration = Duration::from_secs(1);
+const DOUBLINGS: u32 = 6;
 /// Statuses written in one go; the rest waits for the next.
 const AT_ONCE: usize = 100;
 /// Events in a minute, and those that wait; more are dropped.
 const EVENTS_A_MINUTE: usize = 60;
 const EVENTS_WAITING: usize = 200;
-/// One go ends after this, so that the engine need not wait.
-const LONGEST: Duration = Duration::from_secs(20);
+/// One go ends after this, and so does one write, so that the engine need not wait: it cuts off what takes 30 s.
+const LONGEST: Duration = Duration::from_secs(8);
+const LONGEST_WRITE: Duration = Duration::from_secs(5);
 
 /// An object as far as writing to it needs it.
 #[derive(Debug, Clone)]
@@ -96,6 +101,8 @@ struct Heard {
     /// The status that was written last, for servers that keep only a part of it.
     written: Option<(i64, Outcome)>,
     changed_at: Duration,
+    /// Writes in a row that came after those of another writer.
+    conflicts: u32,
 }
 
 impl Reporting {
@@ -134,13 +141,16 @@ impl Reporting {
             || (now >= state.events_rest_until && !state.events.is_empty())
     }
 
-    /// Takes the news, and writes what is due.
-    pub(super) async fn hear(&self, news: Vec<WorkloadNames>, subjects: &impl Subjects, shared: &Shared) {
-        let now = shared.clock.monotonic();
+    /// Takes the news, and writes nothing yet. The engine tells them once, so this comes before everything that may be cut off.
+    pub(super) fn hear(&self, news: Vec<WorkloadNames>, subjects: &impl Subjects, now: Duration) {
         for one in news {
             self.take_in(one, subjects, now);
         }
-        let until = now + LONGEST;
+    }
+
+    /// Writes what is due.
+    pub(super) async fn write_due(&self, subjects: &impl Subjects, shared: &Shared) {
+        let until = shared.clock.monotonic() + LONGEST;
         self.write_statuses(subjects, shared, until).await;
         self.write_events(shared, until).await;
     }
@@ -171,6 +181,7 @@ impl Reporting {
             outcome: outcome.clone(),
             written: None,
             changed_at,
+            conflicts: 0,
         });
         heard.outcome = outcome;
     }
@@ -208,11 +219,13 @@ impl Reporting {
                 Ok(())
             } else {
                 let body = status.with(now_written.0, &now_written.1, shared.clock.wall());
-                shared.cluster.patch_status(&resource, &object.name.namespace, &object.name.name, &body).await
+                let (namespace, name) = (&object.name.namespace, &object.name.name);
+                in_time(shared.cluster.patch_status(&resource, namespace, name, &body)).await
             };
             if self.settled(&id, &object.name, result, shared.clock.monotonic()) {
                 if let Some(heard) = self.state().heard.get_mut(&id) {
                     heard.written = Some(now_written);
+                    heard.conflicts = 0;
                 }
             } else if shared.clock.monotonic() < self.state().statuses_rest_until {
                 return;
@@ -237,6 +250,15 @@ impl Reporting {
             Err(KubernetesError::Forbidden(said)) => {
                 state.statuses_rest_until = now + MUCH_LATER;
                 complain(&mut state, &said);
+            }
+            Err(KubernetesError::Conflict(said)) => {
+                let conflicts = state.heard.get_mut(id).map_or(0, |heard| {
+                    heard.conflicts = heard.conflicts.saturating_add(1);
+                    heard.conflicts
+                });
+                let pause = AFTER_CONFLICT * 2_u32.pow(conflicts.saturating_sub(1).min(DOUBLINGS));
+                state.due.insert(id.clone(), now + pause);
+                debug!(%name, said, "Another writer changed an object: its status is written anew.");
             }
             // The server dislikes the object itself: trying again soon does not help.
             Err(KubernetesError::Rejected { .. }) => {
@@ -271,7 +293,7 @@ impl Reporting {
                 state.told.push_back(now);
                 event
             };
-            match event.write(&shared.cluster, shared.clock.wall()).await {
+            match in_time(event.write(&shared.cluster, shared.clock.wall())).await {
                 // It was said within the last hour.
                 Ok(()) | Err(KubernetesError::Conflict(_)) => {}
                 Err(KubernetesError::Forbidden(said)) => {
@@ -287,6 +309,11 @@ impl Reporting {
             }
         }
     }
+}
+
+/// The result of a write, or that it takes too long.
+async fn in_time(write: impl Future<Output = Result<(), KubernetesError>>) -> Result<(), KubernetesError> {
+    timeout(LONGEST_WRITE, write).await.unwrap_or(Err(KubernetesError::Slow(LONGEST_WRITE)))
 }
 
 /// Says once that a right is missing.

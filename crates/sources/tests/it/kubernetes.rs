@@ -1,5 +1,7 @@
 //! A real API server, and what is made of its objects.
 
+mod choices;
+mod load_balancers;
 mod matrix;
 mod reporting;
 mod safety;

@@ -10,16 +10,18 @@ const READY: &str = "Ready";
 /// The part of a status that is ours to write, as the server has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::kubernetes) struct ObjectStatus {
+    /// The version of the whole object: a patch that names it is refused if another writer was first.
+    version: String,
     observed: i64,
     /// All of them: those of other controllers are written back as they are.
     conditions: Vec<Value>,
 }
 
 impl ObjectStatus {
-    pub(in crate::kubernetes) fn of(status: &Value) -> Self {
+    pub(in crate::kubernetes) fn of(status: &Value, version: &str) -> Self {
         let conditions = status.get("conditions").and_then(Value::as_array).cloned().unwrap_or_default();
         let observed = status.get("observedGeneration").and_then(Value::as_i64).unwrap_or_default();
-        Self { observed, conditions }
+        Self { version: version.to_owned(), observed, conditions }
     }
 
     fn condition(&self, kind: &str) -> Option<&Value> {
@@ -66,7 +68,12 @@ impl ObjectStatus {
     /// A patch that makes it say so.
     pub(super) fn with(&self, generation: i64, outcome: &Outcome, now: Timestamp) -> Value {
         let conditions = self.conditions_with(&ready(outcome), Some(generation), now);
-        json!({ "status": { "observedGeneration": generation, "conditions": conditions } })
+        self.patch(&json!({ "observedGeneration": generation, "conditions": conditions }))
+    }
+
+    /// A patch of the status that this one was made from, and of no other: a list of conditions replaces the whole list.
+    pub(in crate::kubernetes) fn patch(&self, status: &Value) -> Value {
+        json!({ "metadata": { "resourceVersion": self.version }, "status": status })
     }
 }
 
@@ -101,14 +108,18 @@ mod tests {
     #[test]
     fn a_status_keeps_the_conditions_of_others_and_the_time_of_its_own() {
         let outcome = Outcome { verdict: Verdict::Published, message: "a.test at lan".to_owned() };
-        let had = ObjectStatus::of(&json!({ "observedGeneration": 1, "conditions": [
-            { "type": "Accepted", "status": "True" },
-            { "type": "Ready", "status": "True", "reason": "Published", "message": "b.test at lan",
-              "lastTransitionTime": "2026-01-01T00:00:00Z" },
-        ]}));
+        let had = ObjectStatus::of(
+            &json!({ "observedGeneration": 1, "conditions": [
+                { "type": "Accepted", "status": "True" },
+                { "type": "Ready", "status": "True", "reason": "Published", "message": "b.test at lan",
+                  "lastTransitionTime": "2026-01-01T00:00:00Z" },
+            ]}),
+            "17",
+        );
         assert!(!had.shows(2, &outcome));
         let now: Timestamp = "2026-02-01T00:00:00.5Z".parse().unwrap();
         let status = had.with(2, &outcome, now);
+        assert_eq!(status["metadata"], json!({ "resourceVersion": "17" }));
         assert_eq!(
             status["status"]["conditions"],
             json!([
@@ -117,7 +128,7 @@ mod tests {
                   "observedGeneration": 2, "lastTransitionTime": "2026-01-01T00:00:00Z" },
             ])
         );
-        assert!(ObjectStatus::of(&status["status"]).shows(2, &outcome));
+        assert!(ObjectStatus::of(&status["status"], "18").shows(2, &outcome));
         let refused = Outcome { verdict: Verdict::Refused, message: "taken".to_owned() };
         assert_eq!(
             had.with(2, &refused, now)["status"]["conditions"][1]["lastTransitionTime"],

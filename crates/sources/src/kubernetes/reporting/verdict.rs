@@ -9,6 +9,8 @@ use netstead_model::{NameState, WorkloadNames, WrittenState};
 const LONGEST: usize = 900;
 /// Names and reasons in one message.
 const MOST: usize = 5;
+/// The end of a reason that passes by itself: `its load balancer has no address yet`.
+const BY_ITSELF: &str = " yet";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
@@ -18,7 +20,7 @@ pub(super) enum Verdict {
     Pending,
     /// Some name is not written until a person changes something.
     Refused,
-    /// Something of the object cannot be used.
+    /// Something of the object cannot be used, so that it has no name.
     Invalid,
     /// It asks for names, and no provider answers for them.
     NoProvider,
@@ -53,25 +55,43 @@ impl Outcome {
             news.names.iter().filter(|one| one.state == state).collect()
         };
         let (refused, pending) = (having(WrittenState::Refused), having(WrittenState::Pending));
-        let (verdict, parts): (Verdict, Vec<String>) = if !refused.is_empty() {
-            let why = |one: &&NameState| {
-                let why = one.why.as_deref().unwrap_or("it is refused");
-                format!("{}: {why}", place(one))
-            };
-            (Verdict::Refused, refused.iter().map(why).collect())
-        } else if !news.why_not.is_empty() {
-            (Verdict::Invalid, news.why_not.clone())
-        } else if !pending.is_empty() {
-            (
-                Verdict::Pending,
-                pending.iter().map(|one| format!("{} is not written yet", place(one))).collect(),
-            )
-        } else if news.names.is_empty() {
-            (Verdict::NoProvider, vec!["no provider answers for its names".to_owned()])
-        } else {
-            (Verdict::Published, news.names.iter().map(place).collect())
+        // A name that is written by itself has no reason why it is not.
+        let pointless: Vec<&&NameState> = pending.iter().filter(|one| one.why.is_some()).collect();
+        let why = |one: &NameState| {
+            let why = one.why.as_deref().unwrap_or("it is refused");
+            format!("{}: {why}", place(one))
         };
-        Self { verdict, message: joined(parts) }
+        // Something that comes by itself, or that a person must mend.
+        let missing = || {
+            let comes = news.why_not.iter().any(|note| note.ends_with(BY_ITSELF));
+            if comes { Verdict::Pending } else { Verdict::Invalid }
+        };
+        let with_notes = |verdict: Verdict, parts: Vec<String>| {
+            let mut message = joined(parts);
+            if !news.why_not.is_empty() {
+                let _ = write!(message, "; note: {}", joined(news.why_not.clone()));
+            }
+            Self { verdict, message: shortened(message) }
+        };
+        let alone =
+            |verdict: Verdict, parts: Vec<String>| Self { verdict, message: shortened(joined(parts)) };
+        if !refused.is_empty() {
+            return alone(Verdict::Refused, refused.into_iter().map(why).collect());
+        }
+        if !pointless.is_empty() && news.why_not.is_empty() {
+            return alone(Verdict::Invalid, pointless.into_iter().map(|one| why(one)).collect());
+        }
+        if !pointless.is_empty() || (news.names.is_empty() && !news.why_not.is_empty()) {
+            return alone(missing(), news.why_not.clone());
+        }
+        if !pending.is_empty() {
+            let waits = |one: &NameState| format!("{} is not written yet", place(one));
+            return with_notes(Verdict::Pending, pending.into_iter().map(waits).collect());
+        }
+        if news.names.is_empty() {
+            return alone(Verdict::NoProvider, vec!["no provider answers for its names".to_owned()]);
+        }
+        with_notes(Verdict::Published, news.names.iter().map(place).collect())
     }
 
     /// Events are few: bad news when they are new, and good news when there were others before, or the object itself is new.
@@ -106,10 +126,15 @@ fn joined(parts: Vec<String>) -> String {
     if more > 0 {
         let _ = write!(text, "; and {more} more");
     }
-    if text.chars().count() > LONGEST {
-        text = text.chars().take(LONGEST).collect();
-        text.push('…');
+    text
+}
+
+fn shortened(text: String) -> String {
+    if text.chars().count() <= LONGEST {
+        return text;
     }
+    let mut text: String = text.chars().take(LONGEST).collect();
+    text.push('…');
     text
 }
 
@@ -138,8 +163,28 @@ mod tests {
             (news(&[(Written, None), (Written, None)], &[]), "Published: n0.test at lan; n1.test at lan"),
             (news(&[(Written, None), (Pending, None)], &[]), "Pending: n1.test at lan is not written yet"),
             (news(&[(Refused, Some("taken")), (Pending, None)], &["x"]), "Refused: n0.test at lan: taken"),
-            (news(&[(Written, None)], &["values[0]: no address"]), "Invalid: values[0]: no address"),
+            (news(&[], &["values[0]: no address"]), "Invalid: values[0]: no address"),
             (news(&[], &[]), "NoProvider: no provider answers for its names"),
+            // A name that the provider's target leads somewhere is published, whatever its object lacks.
+            (
+                news(&[(Written, None)], &["its own address is not known: it has none"]),
+                "Published: n0.test at lan; note: its own address is not known: it has none",
+            ),
+            (
+                news(&[(Pending, None)], &["its own address is not known: it has none"]),
+                "Pending: n0.test at lan is not written yet; note: its own address is not known: it has none",
+            ),
+            // Without one, an address that comes by itself is waited for, and another must be given by a person.
+            (
+                news(&[(Pending, Some("no address"))], &["its load balancer has no address yet"]),
+                "Pending: its load balancer has no address yet",
+            ),
+            (
+                news(&[(Written, None), (Pending, Some("no address"))], &["an IngressRoute has none"]),
+                "Invalid: an IngressRoute has none",
+            ),
+            (news(&[(Pending, Some("no address"))], &[]), "Invalid: n0.test at lan: no address"),
+            (news(&[], &["its Gateway has no address yet"]), "Pending: its Gateway has no address yet"),
         ];
         for (news, text) in cases {
             let outcome = Outcome::of(&news);

@@ -114,7 +114,7 @@ async fn a_forbidden_kind_freezes_only_itself() {
     let services = view(&report, "service in rights");
     assert!(
         services.starts_with("failed: ")
-            && services.ends_with("give its role `get`, `list` and `watch` on services"),
+            && services.ends_with("give its role `list` and `watch` on services"),
         "{services}"
     );
     assert_eq!(names(&report), ["a.safe.test"]);
