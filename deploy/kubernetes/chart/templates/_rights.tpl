@@ -90,5 +90,8 @@ openshift-route: { group: route.openshift.io, plural: routes }
 - apiGroups: [""]
   resources: [services/status]
   verbs: [patch]
+- apiGroups: [""]
+  resources: [services]
+  verbs: [get]
 {{- end }}
 {{- end -}}
