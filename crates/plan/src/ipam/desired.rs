@@ -12,7 +12,7 @@ use netstead_model::{
 
 use super::{
     IpamBlocked, IpamClaim, IpamSettings, OwnedObjects,
-    subjects::{keep_own, ledger, of_claim, of_workload},
+    subjects::{keep_own, of_claim, of_workload},
 };
 use crate::{Cause, Domains, Inventory, KeptReason, Now, inventory::GraceVerdict};
 
@@ -40,8 +40,21 @@ pub struct IpamDesired {
     pub(crate) present: BTreeSet<(Ident, Key)>,
     /// Sources that are known and have said all there is.
     pub(crate) settled: BTreeSet<Ident>,
+    pub(crate) claims: ClaimsView,
     /// Engine time at which the next object may go because its workload ended.
     pub next_end: Option<u64>,
+}
+
+/// How much is known of the claims.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum ClaimsView {
+    /// No ledger can be asked: objects of claims stay as they are.
+    #[default]
+    Unasked,
+    /// The settings say that claims have no objects here.
+    Unwanted,
+    /// All of them are known.
+    Complete,
 }
 
 /// Everything that objects are made of, at one moment.
@@ -174,11 +187,12 @@ impl Maker<'_> {
 
     /// Claims whose address no workload has become subjects of their own; the others are part of the workload.
     fn join_claims(&mut self, subjects: &mut Vec<(IpamSubject, Arc<str>)>) {
-        let claims = self.world.claims;
-        if claims.is_some() || !self.settings.claims {
-            self.desired.settled.insert(ledger());
-        }
-        let claims = claims.unwrap_or_default().iter().filter(|_| self.settings.claims);
+        self.desired.claims = match self.world.claims {
+            _ if !self.settings.claims => ClaimsView::Unwanted,
+            Some(_) => ClaimsView::Complete,
+            None => ClaimsView::Unasked,
+        };
+        let claims = self.world.claims.unwrap_or_default().iter().filter(|_| self.settings.claims);
         let by_address: BTreeMap<Address, &IpamClaim> = claims.map(|claim| (claim.address, claim)).collect();
         for (subject, _) in subjects.iter_mut() {
             let placed = subject.interfaces.iter_mut().flat_map(|interface| &mut interface.addresses);

@@ -40,6 +40,22 @@ impl IpamPlan {
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }
+
+    /// The part of the plan that is about objects which are `shown`. Its hashes are still those of the whole.
+    #[must_use]
+    pub fn only(mut self, shown: impl Fn(&ObjectKey) -> bool) -> Self {
+        self.steps.retain(|step| shown(&step.unit.key));
+        if let Some(parked) = &mut self.parked {
+            parked.changes.retain(|change| shown(&change.key));
+        }
+        self.parked = self.parked.filter(|parked| !parked.changes.is_empty());
+        self.blocked.retain(|blocked| shown(&blocked.key));
+        self.kept.retain(|kept| shown(&kept.key));
+        self.drift.retain(|drift| shown(&drift.key));
+        self.forgotten.retain(&shown);
+        self.confirmed.retain(|(key, _)| shown(key));
+        self
+    }
 }
 
 /// One change of one object.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use netstead_model::{FieldValue, Fields, IpamObject, ObjectChange, ObjectKey, ObjectUnit};
 
-use super::{IpamInput, IpamPlan, IpamStep, diff::subject};
+use super::{IpamInput, IpamKept, IpamPlan, IpamStep, diff::subject};
 use crate::{Digest, Line, Sign};
 
 /// The changes since the generation to go back to that took effect.
@@ -39,8 +39,8 @@ impl IpamPast {
     }
 }
 
-/// The plan that takes `past` back. Objects that were made since then are removed, as far as nothing else hangs on them.
-/// Fields that others changed meanwhile stay. `input.desired` is not looked at.
+/// The plan that takes `past` back. Objects that were made since then are removed, unless something else hangs on them or others
+/// changed fields of ours. Fields that others changed meanwhile stay. `input.desired` is not looked at.
 pub fn ipam_rollback(past: &IpamPast, input: &IpamInput<'_>) -> IpamPlan {
     let owner = input.settings.owner.as_str();
     let ours = |object: &&IpamObject| object.mark.as_ref().is_some_and(|mark| mark.owner == owner);
@@ -59,7 +59,7 @@ pub fn ipam_rollback(past: &IpamPast, input: &IpamInput<'_>) -> IpamPlan {
     }
     made.sort_by_key(|(key, _)| rank(key));
     gone.sort_by_key(|(key, _)| std::cmp::Reverse(rank(key)));
-    let going: BTreeSet<&ObjectKey> = gone.iter().map(|(key, _)| *key).collect();
+    let mut going: BTreeSet<&ObjectKey> = gone.iter().map(|(key, _)| *key).collect();
     let coming: BTreeSet<&ObjectKey> = made.iter().map(|(key, _)| *key).collect();
     let line = |sign, text| vec![Line { sign, kind: None, text, why: "rolled back".into() }];
     let step = |key: &ObjectKey, change, needs, lines| IpamStep {
@@ -68,19 +68,15 @@ pub fn ipam_rollback(past: &IpamPast, input: &IpamInput<'_>) -> IpamPlan {
         counted: 0,
         approved: None,
     };
-    let refers = |fields: &Fields, to: &ObjectKey| {
-        fields.values().any(|value| matches!(value, FieldValue::Ref(target) if target == to))
-    };
-    let mut steps = Vec::new();
-    for (key, object) in &gone {
-        let hangs = |other: &&&IpamObject| refers(&other.fields, key) && rank_of(input, other) > rank(key);
-        let dependents: Vec<_> = there.values().filter(hangs).filter_map(|one| one.mark.as_ref()).collect();
-        if dependents.iter().any(|mark| !going.contains(&mark.key)) {
-            continue;
+    let (mut steps, mut kept) = (Vec::new(), Vec::new());
+    for (key, object) in gone {
+        match removal(input, &there, &going, key, object) {
+            Ok((change, needs)) => steps.push(step(key, change, needs, line(Sign::Remove, subject(key)))),
+            Err(why) => {
+                going.remove(key);
+                kept.push(IpamKept { key: key.clone(), why: why.into() });
+            }
         }
-        let needs = dependents.into_iter().map(|mark| mark.key.clone()).collect();
-        let change = ObjectChange::Delete { id: object.id.clone(), before: object.fields.clone() };
-        steps.push(step(key, change, needs, line(Sign::Remove, subject(key))));
     }
     for (key, past) in made {
         let known = |key: &ObjectKey| there.contains_key(key) && !going.contains(key);
@@ -135,7 +131,7 @@ pub fn ipam_rollback(past: &IpamPast, input: &IpamInput<'_>) -> IpamPlan {
         steps,
         parked: None,
         blocked: Vec::new(),
-        kept: Vec::new(),
+        kept,
         drift: Vec::new(),
         forgotten: Vec::new(),
         confirmed: Vec::new(),
@@ -144,4 +140,37 @@ pub fn ipam_rollback(past: &IpamPast, input: &IpamInput<'_>) -> IpamPlan {
 
 fn rank_of(input: &IpamInput<'_>, object: &IpamObject) -> Option<usize> {
     input.can.kinds.iter().position(|one| one.kind == object.kind)
+}
+
+/// The removal of an object that was made since then, and the objects that must be removed before it; or why it stays.
+fn removal(
+    input: &IpamInput<'_>,
+    there: &BTreeMap<&ObjectKey, &IpamObject>,
+    going: &BTreeSet<&ObjectKey>,
+    key: &ObjectKey,
+    object: &IpamObject,
+) -> Result<(ObjectChange, Vec<ObjectKey>), String> {
+    let refers = |fields: &Fields| {
+        fields.values().any(|value| matches!(value, FieldValue::Ref(target) if target == key))
+    };
+    let hangs =
+        |other: &&&IpamObject| refers(&other.fields) && rank_of(input, other) > rank_of(input, object);
+    let dependents = there.values().filter(hangs).filter_map(|one| one.mark.as_ref());
+    let mut needs = Vec::new();
+    for mark in dependents {
+        if !going.contains(&mark.key) {
+            return Err(format!("{} still hangs on it", mark.key));
+        }
+        needs.push(mark.key.clone());
+    }
+    let mut before = Fields::new();
+    // What is not ours is not expected either: it may change until the request arrives.
+    for (name, field) in input.owned.0.get(key).into_iter().flat_map(|owned| &owned.fields) {
+        let Some(found) = object.fields.get(name) else { continue };
+        if !field.wrote(found, input.now) {
+            return Err(format!("others changed its {name}"));
+        }
+        before.insert(name.clone(), found.clone());
+    }
+    Ok((ObjectChange::Delete { id: object.id.clone(), before }, needs))
 }

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use netstead_model::{
-    Address, Content, Facts, Ident, IpamAddress, IpamInterface, IpamSubject, Key, Kind, Name, Workload,
+    Address, Content, Facts, Ident, IpamAddress, IpamInterface, IpamSubject, Key, Kind, Name, ObjectKey,
+    Workload,
 };
 
 use super::{IpamScope, IpamSettings};
@@ -27,8 +28,13 @@ impl IpamClaim {
 }
 
 /// The source of claims in object keys.
-pub(super) fn ledger() -> Ident {
+fn ledger() -> Ident {
     Ident::from_static("ledger")
+}
+
+/// Whether the object is that of a claim.
+pub(super) fn is_of_claim(key: &ObjectKey) -> bool {
+    key.source == ledger()
 }
 
 /// A workload; none if nothing of it shall be there. A claim is none here: it is in the Book.

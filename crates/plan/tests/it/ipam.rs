@@ -329,6 +329,49 @@ fn a_rollback_brings_fields_and_objects_back_and_leaves_those_of_others() {
 }
 
 #[test]
+fn a_rollback_keeps_objects_that_others_changed_and_expects_nothing_that_is_not_ours() {
+    let mut ipam = Ipam::new();
+    ipam.sees(&[machine("v1", &["10.0.0.1"])]).settle();
+    let mut past = IpamPast::default();
+    let fleet = [("v1", "10.0.0.1"), ("v2", "10.0.0.2"), ("v3", "10.0.0.3")];
+    ipam.sees(&fleet.map(|(id, address)| machine(id, &[address])));
+    for _ in 0..3 {
+        ipam.pass().steps.iter().for_each(|step| past.add(&step.unit));
+    }
+    let address = |id, part| key(ObjectKind::ADDRESS, id, part);
+    let mut change = |key: &ObjectKey, field: &str, value| {
+        let of_it = |object: &&mut IpamObject| object.mark.as_ref().is_some_and(|mark| mark.key == *key);
+        ipam.server.values_mut().find(of_it).unwrap().fields.insert(field.to_owned(), text(value))
+    };
+    // Beside ours a person wrote a comment, which may change until the request arrives.
+    assert_eq!(change(&address("v2", "10.0.0.2"), "comment", "rack 4"), None);
+    assert!(change(&address("v3", "10.0.0.3"), "status", "deprecated").is_some(), "it is a field of ours");
+    let actual: Vec<IpamObject> = ipam.server.values().cloned().collect();
+    let (desired, can, now) = (IpamDesired::default(), can(), ipam.world.now());
+    let (owned, guard, settings) = (&ipam.owned, &ipam.guard, &ipam.settings);
+    let (desired, actual, can) = (&desired, actual.as_slice(), &can);
+    let plan =
+        ipam_rollback(&past, &IpamInput { desired, actual, can, owned, guard, settings, now, clean: false });
+    let removed: Vec<String> = plan.steps.iter().map(|step| step.unit.key.to_string()).collect();
+    assert_eq!(removed, ["address:pve:10.0.0.2@v2", "interface:pve:eth0@v2", "machine:pve:@v2"]);
+    for step in &plan.steps {
+        let ObjectChange::Delete { before, .. } = &step.unit.change else { panic!("{step:?}") };
+        let ours: Vec<&String> = ipam.owned.0[&step.unit.key].fields.keys().collect();
+        assert_eq!(before.keys().collect::<Vec<_>>(), ours, "{}", step.unit.key);
+    }
+    let kept: Vec<String> =
+        plan.kept.iter().map(|kept| format!("{}: {}", kept.key, kept.why.at(now))).collect();
+    assert_eq!(
+        kept,
+        [
+            "address:pve:10.0.0.3@v3: others changed its status",
+            "interface:pve:eth0@v3: address:pve:10.0.0.3@v3 still hangs on it",
+            "machine:pve:@v3: interface:pve:eth0@v3 still hangs on it",
+        ]
+    );
+}
+
+#[test]
 fn only_addresses_with_a_name_are_written_unless_all_are_wanted() {
     let mut ipam = Ipam::new();
     ipam.settings.scope = IpamScope::Named;

@@ -7,7 +7,7 @@ use netstead_model::{Fields, ObjectChange, ObjectKey, ObjectUnit};
 use super::{Diff, IpamInput, Removal, subject};
 use crate::{
     Cause, KeptReason, Line, Mode, Sign,
-    ipam::{IpamDrift, IpamKept, IpamStep},
+    ipam::{IpamDrift, IpamKept, IpamStep, desired::ClaimsView, subjects::is_of_claim},
 };
 
 impl<'a> Diff<'a> {
@@ -53,11 +53,14 @@ impl<'a> Diff<'a> {
         if let Some((cause, why)) = desired.gone.get(&at) {
             return Ok((*cause, why.clone()));
         }
-        if key.source.as_ref() == "ledger" && !settings.claims {
-            return Ok((Cause::Config, "claims are no longer written here".into()));
-        }
-        if key.source.as_ref() == "ledger" && desired.settled.contains(&key.source) {
-            return Ok((Cause::Asked, "the claim is released, or a workload has the address".into()));
+        if is_of_claim(key) {
+            return match desired.claims {
+                ClaimsView::Unasked => Err("no ledger can be asked whether the claim is released".into()),
+                ClaimsView::Unwanted => Ok((Cause::Config, "claims are no longer written here".into())),
+                ClaimsView::Complete => {
+                    Ok((Cause::Asked, "the claim is released, or a workload has the address".into()))
+                }
+            };
         }
         if desired.present.contains(&at) {
             return Ok((Cause::Updated, "the workload no longer has it".into()));
