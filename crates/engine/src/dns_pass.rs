@@ -264,7 +264,8 @@ impl Worker<DnsPass> {
         let provider = self.setup.provider.clone();
         let work = move || {
             let mut wanted = desired(&inventory, &settings, &domains, &zones, &owned, now);
-            wanted.adjust(|set| provider.adjust(set));
+            let can = provider.capabilities();
+            wanted.adjust(|set| provider.adjust(set, &can));
             wanted.refuse(&settings.provider, &owned, |name, data| provider.cannot_hold(name, data));
             wanted
         };

@@ -60,7 +60,8 @@ impl Engine {
         let handle = self.provider(provider)?;
         let mut case = handle.what_if_case(Overrides::default()).await?;
         let server = handle.setup.provider.clone();
-        let adjust = move |workload: &mut Workload| redact(workload, |set| server.adjust(set));
+        let can = server.capabilities();
+        let adjust = move |workload: &mut Workload| redact(workload, |set| server.adjust(set, &can));
         case.inventory = case.inventory.with_each(adjust);
         let (mut case, plan) = plan_case(case).await?;
         case.expect = plan.to_string().lines().map(str::to_owned).collect();

@@ -129,9 +129,9 @@ pub trait DnsProvider: Send + Sync + std::fmt::Debug {
     }
 
     /// Returns the set as the server would hold it: its own normalisation, so that it never shows as drift. One that overrides this
-    /// also takes care of the time to live.
-    fn adjust(&self, mut set: RecordSet) -> RecordSet {
-        set.ttl = self.capabilities().ttl.adjust(set.ttl);
+    /// also takes care of the time to live. `can` is what [`DnsProvider::capabilities`] says, asked once for all sets of a pass.
+    fn adjust(&self, mut set: RecordSet, can: &Capabilities) -> RecordSet {
+        set.ttl = can.ttl.adjust(set.ttl);
         set
     }
 

@@ -128,7 +128,7 @@ impl Subject {
     /// Nothing but `set` must stand at `name`, as the server makes it.
     async fn has(&self, name: &Name, set: &RecordSet) {
         let found: Vec<RecordSet> = self.read(&[name]).await.into_values().collect();
-        let wanted = self.provider.adjust(set.clone());
+        let wanted = self.provider.adjust(set.clone(), &self.can());
         assert_eq!(found, [wanted], "this should stand at {name}, and nothing else");
     }
 

@@ -15,6 +15,20 @@ use crate::{
 };
 
 #[tokio::test]
+async fn a_pass_does_not_ask_what_a_server_can_do_for_each_name() {
+    let world = World::new();
+    world.source.sees(fleet(0..200));
+    let engine = world.start().await;
+    soon(|| engine.status().providers[0].pending == 0).await;
+    let before = world.server().asked.load(Ordering::SeqCst);
+    engine.apply(None).await.unwrap();
+    let asked = world.server().asked.load(Ordering::SeqCst) - before;
+    // There are 400 record sets, and perhaps another pass beside this one.
+    assert!((1..50).contains(&asked), "{asked}");
+    engine.close().await;
+}
+
+#[tokio::test]
 async fn a_workload_gets_its_names_and_loses_them_at_once_when_asked() {
     let world = World::new();
     let engine = world.start().await;

@@ -11,7 +11,7 @@ use std::{
 
 use async_trait::async_trait;
 use netstead_model::{
-    Capabilities, ChangeSign, DnsProvider, ManualClock, Name, ProviderError, RecordData, RecordSet,
+    Capabilities, ChangeSign, DnsProvider, ManualClock, Marks, Name, ProviderError, RecordData, RecordSet,
     RecordType, SetChange, Unit, UnitOutcome, WriteOrder, WriteReply, WriteRequest, Zone, ZoneContent,
 };
 use tokio::sync::Notify;
@@ -57,6 +57,10 @@ pub struct Server {
     pub stalls: Mutex<Option<Name>>,
     /// So many more units are taken before it asks to slow down.
     pub patience: Mutex<Option<usize>>,
+    /// The pause that it asks for then.
+    pub retry_after: Option<Duration>,
+    /// How often it asked to slow down.
+    pub refusals: AtomicUsize,
     /// It says nothing about changes.
     pub signless: bool,
     /// Answers to these units are lost; the change takes effect.
@@ -64,6 +68,11 @@ pub struct Server {
     /// It can be asked for single names, and was, so often.
     pub can_read_names: bool,
     pub name_reads: AtomicUsize,
+    /// The name of its type, and where it can hold marks.
+    pub kind: &'static str,
+    pub marks: Marks,
+    /// How often it was asked what it can do.
+    pub asked: AtomicUsize,
 }
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -98,10 +107,15 @@ impl Server {
             one_by_one: None,
             stalls: Mutex::default(),
             patience: Mutex::default(),
+            retry_after: Some(Duration::from_secs(90)),
+            refusals: AtomicUsize::new(0),
             signless: false,
             loses: Mutex::default(),
             can_read_names: false,
             name_reads: AtomicUsize::new(0),
+            kind: "fake",
+            marks: Marks::Txt,
+            asked: AtomicUsize::new(0),
         }
     }
 
@@ -155,7 +169,8 @@ impl Server {
                 if let Some(fewer) = left.checked_sub(1) {
                     *left = fewer;
                 } else {
-                    let retry_after = Some(Duration::from_secs(90));
+                    self.refusals.fetch_add(1, Ordering::SeqCst);
+                    let retry_after = self.retry_after;
                     stopped = Some(ProviderError::Busy { server: "fake".into(), retry_after });
                 }
             }
@@ -247,7 +262,7 @@ fn apply_unit(zone: &mut HeldZone, unit: &Unit) -> UnitOutcome {
 #[async_trait]
 impl DnsProvider for Server {
     fn kind(&self) -> &'static str {
-        "fake"
+        self.kind
     }
 
     fn server(&self) -> String {
@@ -256,8 +271,15 @@ impl DnsProvider for Server {
 
     fn capabilities(&self) -> Capabilities {
         let order = if self.one_by_one.is_some() { WriteOrder::InPlace } else { WriteOrder::Atomic };
+        self.asked.fetch_add(1, Ordering::SeqCst);
         let signs_changes = !self.signless;
-        Capabilities { fenced: self.fenced, order, signs_changes, ..Capabilities::all(RecordType::ALL) }
+        Capabilities {
+            fenced: self.fenced,
+            marks: self.marks,
+            order,
+            signs_changes,
+            ..Capabilities::all(RecordType::ALL)
+        }
     }
 
     async fn close(&self) {

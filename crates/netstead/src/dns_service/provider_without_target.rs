@@ -54,8 +54,8 @@ impl DnsProvider for ProviderWithoutTarget {
         self.provider.reads_by_name()
     }
 
-    fn adjust(&self, set: RecordSet) -> RecordSet {
-        self.provider.adjust(set)
+    fn adjust(&self, set: RecordSet, can: &Capabilities) -> RecordSet {
+        self.provider.adjust(set, can)
     }
 
     fn cannot_hold(&self, name: &Name, data: &RecordData) -> Option<String> {
@@ -167,7 +167,7 @@ mod tests {
             true
         }
 
-        fn adjust(&self, mut set: RecordSet) -> RecordSet {
+        fn adjust(&self, mut set: RecordSet, _: &Capabilities) -> RecordSet {
             set.ttl = 7;
             set
         }
@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(outer.zone_of(&name), Some(name.clone()));
         assert!(outer.makes_zones() && outer.can_read_names() && !outer.reads_by_name());
         assert!(outer.moved_alone(&name, &1.into(), &2.into()));
-        assert_eq!(outer.adjust(set).ttl, 7);
+        assert_eq!(outer.adjust(set, &inner.capabilities()).ttl, 7);
         let address = RecordData::address([192, 0, 2, 1].into());
         assert_eq!(outer.cannot_hold(&name, &address), Some("a.test is too long".to_owned()));
         assert_eq!(outer.budget(), inner.budget());

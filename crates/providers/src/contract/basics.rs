@@ -110,7 +110,7 @@ pub async fn all_types_come_back_as_adjusted(subject: &Subject) {
         let wanted = typed(&name, *kind, &values);
         assert_eq!(wanted.values.len(), values.len(), "the check has a bad value");
         subject.change(None, Some(wanted.clone())).await;
-        let adjusted = subject.provider.adjust(wanted);
+        let adjusted = subject.provider.adjust(wanted, &subject.can());
         subject.has(&name, &adjusted).await;
         subject.change(Some(adjusted), None).await;
         assert!(subject.read(&[&name]).await.is_empty(), "{kind} should be gone");
@@ -137,7 +137,7 @@ pub async fn a_time_to_live_can_change(subject: &Subject) {
     fast.ttl = 60;
     subject.change(None, Some(slow.clone())).await;
     subject.change(Some(slow), Some(fast.clone())).await;
-    subject.has(&name, &subject.provider.adjust(fast.clone())).await;
+    subject.has(&name, &subject.provider.adjust(fast.clone(), &subject.can())).await;
     subject.change(Some(fast), None).await;
 }
 
@@ -186,7 +186,8 @@ pub async fn a_name_and_its_mark_are_one_unit(subject: &Subject) {
     let (name, mark) = (subject.at("marked"), subject.at("_netstead-contract.marked"));
     let value = typed(&name, RecordType::Cname, &["target.example.net."]);
     let proof = mark::render(&name, &value.values);
-    let proof = subject.provider.adjust(RecordSet::new(mark.clone(), RecordType::Txt, value.ttl, proof));
+    let proof = RecordSet::new(mark.clone(), RecordType::Txt, value.ttl, proof);
+    let proof = subject.provider.adjust(proof, &subject.can());
     let change = |before: bool, after: bool| {
         let sets = [&value, &proof]
             .map(|set| SetChange { before: before.then(|| set.clone()), after: after.then(|| set.clone()) });

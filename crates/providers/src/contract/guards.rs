@@ -31,7 +31,7 @@ pub async fn what_is_not_expected_is_left_alone(subject: &Subject) {
         let outcomes = subject.write(vec![wrong, unit(&other, None, Some(good.clone()))]).await;
         assert_eq!(outcomes, [UnitOutcome::Changed, UnitOutcome::Applied]);
         let found = subject.read(&[&name, &other]).await;
-        let wanted = [&there, &good].map(|set| subject.provider.adjust(set.clone()));
+        let wanted = [&there, &good].map(|set| subject.provider.adjust(set.clone(), &subject.can()));
         assert_eq!(found.into_values().collect::<Vec<_>>(), wanted);
         subject.change(Some(good), None).await;
     }

@@ -247,7 +247,7 @@ impl DnsProvider for Cloudflare {
         Err(ProviderError::Denied { server: self.client.server(), reason })
     }
 
-    fn adjust(&self, set: RecordSet) -> RecordSet {
+    fn adjust(&self, set: RecordSet, _: &Capabilities) -> RecordSet {
         let mut set = tidy(set);
         let can_be = matches!(set.kind, RecordType::A | RecordType::Aaaa | RecordType::Cname);
         set.proxied = can_be.then(|| set.proxied.unwrap_or(self.proxied));

@@ -291,7 +291,7 @@ impl DnsProvider for Dnsmasq {
         self.files.may_write(&dirs).await
     }
 
-    fn adjust(&self, set: RecordSet) -> RecordSet {
+    fn adjust(&self, set: RecordSet, _: &Capabilities) -> RecordSet {
         adjusted(tidy(set))
     }
 

@@ -209,7 +209,7 @@ impl DnsProvider for ExternalDns {
         if self.client.filter().await?.reaches(zone) { Ok(()) } else { Err(self.missing(zone)) }
     }
 
-    fn adjust(&self, set: RecordSet) -> RecordSet {
+    fn adjust(&self, set: RecordSet, _: &Capabilities) -> RecordSet {
         self.adjustments().adjusted(tidy(set))
     }
 

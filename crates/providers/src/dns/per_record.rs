@@ -227,9 +227,9 @@ impl<T: RecordApi> DnsProvider for PerRecord<T> {
         self.api.may_write(zone).await
     }
 
-    fn adjust(&self, set: RecordSet) -> RecordSet {
+    fn adjust(&self, set: RecordSet, can: &Capabilities) -> RecordSet {
         let mut set = self.api.adjust(tidy(set));
-        set.ttl = self.api.capabilities().ttl.adjust(set.ttl);
+        set.ttl = can.ttl.adjust(set.ttl);
         set
     }
 
@@ -247,8 +247,9 @@ impl<T: RecordApi> DnsProvider for PerRecord<T> {
     async fn write(&self, zone: &Name, request: &WriteRequest) -> Result<WriteReply, ProviderError> {
         let _alone = self.writing.lock().await;
         *self.shared.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let can = self.api.capabilities();
         let units: Vec<Unit> =
-            request.units.iter().map(|unit| adjusted(unit, |set| self.adjust(set))).collect();
+            request.units.iter().map(|unit| adjusted(unit, |set| self.adjust(set, &can))).collect();
         let names: BTreeSet<Name> = units.iter().flat_map(Unit::names).cloned().collect();
         let listing = self.api.list_names(zone, &names).await?;
         // Only now: some servers must be asked before it is known which version they are.

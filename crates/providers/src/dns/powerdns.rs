@@ -281,7 +281,7 @@ impl DnsProvider for PowerDns {
         }
     }
 
-    fn adjust(&self, set: RecordSet) -> RecordSet {
+    fn adjust(&self, set: RecordSet, _: &Capabilities) -> RecordSet {
         tidy(set)
     }
 

@@ -260,7 +260,7 @@ impl DnsProvider for Rfc2136 {
         Err(first.unwrap_or_else(|| self.no_server_error()))
     }
 
-    fn adjust(&self, set: RecordSet) -> RecordSet {
+    fn adjust(&self, set: RecordSet, _: &Capabilities) -> RecordSet {
         tidy(set)
     }
 

@@ -131,7 +131,7 @@ async fn records_are_proxied_as_the_table_or_the_workload_says() {
     assert_eq!(shown("www.example.test"), (Some(true), 1));
     assert_eq!(shown("direct.example.test"), (Some(false), 300));
     assert_eq!(shown("t.example.test"), (None, 300));
-    let ttl = |ttl| proxied.adjust(RecordSet { ttl, ..direct.clone() }).ttl;
+    let ttl = |ttl| proxied.adjust(RecordSet { ttl, ..direct.clone() }, &proxied.capabilities()).ttl;
     assert_eq!([0, 1, 59, 300, 900_000].map(ttl), [60, 1, 60, 300, 86_400]);
 }
 

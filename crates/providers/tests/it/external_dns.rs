@@ -93,7 +93,7 @@ async fn a_provider_without_times_to_live_keeps_the_contract_and_shows_no_drift(
     let done = provider.write(&zone(), &request(1, vec![change(None, Some(www("192.0.2.1")))])).await;
     assert_eq!(done, Ok(vec![UnitOutcome::Applied].into()));
     let content = provider.read(&zone()).await.unwrap();
-    assert_eq!(content.sets, [provider.adjust(www("192.0.2.1"))]);
+    assert_eq!(content.sets, [provider.adjust(www("192.0.2.1"), &provider.capabilities())]);
     assert_eq!(content.sets[0].ttl, 0);
 }
 

@@ -73,7 +73,8 @@ async fn servers_of_every_weakness_keep_the_contract() {
 async fn server_with(can: Capabilities, names: std::ops::Range<u8>) -> (Server, PerRecord<Server>) {
     let server = Server::new(can);
     let provider = PerRecord::new(server.clone());
-    let units = names.map(|n| change(None, Some(provider.adjust(host(n, 1))))).collect();
+    let units =
+        names.map(|n| change(None, Some(provider.adjust(host(n, 1), &provider.capabilities())))).collect();
     provider.write(&zone(), &request(1, units)).await.unwrap();
     server.held.lock().unwrap().changes = 0;
     (server, provider)
@@ -215,7 +216,7 @@ proptest! {
         let server = Server::new(can);
         let provider = PerRecord::new(server.clone());
         let adjusted = |sets: Vec<RecordSet>| -> Vec<RecordSet> {
-            sets.into_iter().map(|set| provider.adjust(set)).collect()
+            sets.into_iter().map(|set| provider.adjust(set, &provider.capabilities())).collect()
         };
         let wishes: Vec<(Vec<RecordSet>, Vec<RecordSet>)> = (0_u8..)
             .zip(&wishes)

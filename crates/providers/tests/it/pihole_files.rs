@@ -85,7 +85,7 @@ async fn answers(server: &Server, provider: &PiHoleFiles) {
     let all = provider.read(&zone()).await.unwrap().sets;
     assert_eq!(all.iter().map(|set| set.name.as_str()).collect::<Vec<_>>().len(), 4, "{all:?}");
     // Another name of a shared line stays, and so do lines of others.
-    let nas = provider.adjust(a("nas.example.test", &["192.0.2.9"]));
+    let nas = provider.adjust(a("nas.example.test", &["192.0.2.9"]), &provider.capabilities());
     let gone = provider.write(&zone(), &request(2, vec![change(Some(nas), None)])).await.unwrap();
     assert_eq!(gone, vec![UnitOutcome::Applied].into());
     let text = fs::read_to_string(server.hosts_file()).unwrap();

@@ -36,9 +36,10 @@ impl Cloudflare {
         id: &str,
         request: &WriteRequest,
     ) -> Result<WriteReply, ProviderError> {
+        let can = capabilities();
         let units: Vec<Unit> =
-            request.units.iter().map(|unit| adjusted(unit, |set| self.adjust(set))).collect();
-        let (there, can) = (self.marked_zone(zone, id).await?, capabilities());
+            request.units.iter().map(|unit| adjusted(unit, |set| self.adjust(set, &can))).collect();
+        let there = self.marked_zone(zone, id).await?;
         let note = note(&request.fence.owner, &self.name);
         let (mut outcomes, mut open) = (Vec::with_capacity(units.len()), Vec::new());
         for (index, unit) in units.iter().enumerate() {

@@ -181,7 +181,7 @@ impl DnsProvider for PiHoleFiles {
         self.files.may_write(&dirs).await
     }
 
-    fn adjust(&self, set: RecordSet) -> RecordSet {
+    fn adjust(&self, set: RecordSet, _: &Capabilities) -> RecordSet {
         RecordSet { ttl: TTL, ..tidy(set) }
     }
 
@@ -195,7 +195,7 @@ impl DnsProvider for PiHoleFiles {
         let mut outcomes = Vec::with_capacity(request.units.len());
         let mut written = Vec::new();
         for (index, unit) in request.units.iter().enumerate() {
-            let unit = adjusted(unit, |set| self.adjust(set));
+            let unit = adjusted(unit, |set| self.adjust(set, &can));
             if let Some(outcome) = judge(&can, zone, &unit, &found) {
                 outcomes.push(outcome);
                 continue;

@@ -252,7 +252,7 @@ impl DnsProvider for Webhook {
         }
     }
 
-    fn adjust(&self, set: RecordSet) -> RecordSet {
+    fn adjust(&self, set: RecordSet, _: &Capabilities) -> RecordSet {
         tidy(set)
     }
 

@@ -222,7 +222,9 @@ pub async fn addresses(server: &impl Backend) -> Vec<String> {
 /// Makes an address as a person does, or removes it.
 pub async fn by_hand(server: &impl Backend, before: Option<(&str, &str)>, after: Option<(&str, &str)>) {
     let provider = server.look();
-    let set = |(host, address): (&str, &str)| provider.adjust(a(&format!("{host}.{ZONE}"), &[address]));
+    let set = |(host, address): (&str, &str)| {
+        provider.adjust(a(&format!("{host}.{ZONE}"), &[address]), &provider.capabilities())
+    };
     let unit = change(before.map(set), after.map(set));
     let reply = provider.write(&zone(), &request(1, vec![unit])).await.unwrap();
     assert_eq!(reply.outcomes, [netstead_model::UnitOutcome::Applied]);
