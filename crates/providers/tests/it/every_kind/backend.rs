@@ -58,6 +58,8 @@ pub trait Backend: Sized + 'static {
     const KIND: &'static str;
     /// There are credentials that it can refuse.
     const HAS_CREDENTIALS: bool = true;
+    /// How a change can fail between Netstead and the server.
+    const FAILURES: &'static [Failure] = &Failure::ALL;
 
     /// Starts it; `None`, and the test is skipped, where that cannot be done.
     fn start() -> Option<Self>;
@@ -108,10 +110,22 @@ pub trait Backend: Sized + 'static {
         self.http().unwrap().fail(0, usize::MAX, HttpFault::Half, Self::lists);
     }
 
-    /// Lets the change after `passing` others fail. False where nothing between Netstead and the server can fail so.
-    fn fail_change(&mut self, passing: usize, failure: Failure) -> bool {
+    /// Lets the change after `passing` others fail, in one of the ways of [`Backend::FAILURES`].
+    fn fail_change(&mut self, passing: usize, failure: Failure) {
         self.http().unwrap().fail(passing, 1, failure.of_http(), Self::changes);
+    }
+
+    /// From now on it hears requests that list, or those that change something, and says nothing. False where it does not speak HTTP.
+    fn fall_silent(&mut self, changes: bool) -> bool {
+        let Some(http) = self.http() else { return false };
+        let heard = if changes { Self::changes } else { Self::lists };
+        http.fail(0, usize::MAX, HttpFault::Silent, heard);
         true
+    }
+
+    /// How many requests failed as they were told to.
+    fn failed(&self) -> usize {
+        self.http().unwrap().failed()
     }
 
     /// Nothing fails any more.

@@ -42,6 +42,8 @@ pub struct Dnsmasq(netstead_testkit::Dnsmasq, Option<Sshd>);
 
 impl Backend for Dnsmasq {
     const KIND: &'static str = dnsmasq::KIND.name;
+    /// A file is replaced or it is not: nothing on the way to it can fail.
+    const FAILURES: &'static [Failure] = &[];
 
     fn start() -> Option<Self> {
         Some(Self(netstead_testkit::Dnsmasq::start()?, None))
@@ -76,10 +78,6 @@ impl Backend for Dnsmasq {
         hide(&self.0.conf_dir());
     }
 
-    fn fail_change(&mut self, _: usize, _: Failure) -> bool {
-        false
-    }
-
     fn heal(&mut self) {
         show(&self.0.conf_dir());
     }
@@ -105,6 +103,8 @@ pub struct PiHoleFiles(pihole_files::Server, Option<Sshd>);
 
 impl Backend for PiHoleFiles {
     const KIND: &'static str = pihole::KIND.name;
+    /// A file is replaced or it is not: nothing on the way to it can fail.
+    const FAILURES: &'static [Failure] = &[];
 
     fn start() -> Option<Self> {
         Some(Self(pihole_files::Server::start()?, None))
@@ -140,10 +140,6 @@ impl Backend for PiHoleFiles {
 
     fn cut_listings(&mut self) {
         hide(&self.0.hosts_file());
-    }
-
-    fn fail_change(&mut self, _: usize, _: Failure) -> bool {
-        false
     }
 
     fn heal(&mut self) {

@@ -130,6 +130,7 @@ fn is_transfer(message: &[u8]) -> bool {
 
 impl<M: PrimaryKind + 'static> Backend for Updated<M> {
     const KIND: &'static str = dns::rfc2136::KIND.name;
+    const FAILURES: &'static [Failure] = &[Failure::Dropped, Failure::Lost];
 
     fn start() -> Option<Self> {
         let server: Primary<M> = Primary::start(&[ZONE])?;
@@ -160,10 +161,16 @@ impl<M: PrimaryKind + 'static> Backend for Updated<M> {
         self.transfers.lose_one_in(1);
     }
 
-    fn fail_change(&mut self, _: usize, failure: Failure) -> bool {
-        let lost = failure == Failure::Lost;
-        self.updates.lose_one_in(usize::from(lost));
-        lost
+    /// One message has all updates of a zone.
+    fn fail_change(&mut self, _: usize, failure: Failure) {
+        match failure {
+            Failure::Dropped => self.updates.drop_one_in(1),
+            _ => self.updates.lose_one_in(1),
+        }
+    }
+
+    fn failed(&self) -> usize {
+        self.updates.lost()
     }
 
     fn heal(&mut self) {
