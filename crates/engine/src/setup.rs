@@ -8,6 +8,9 @@ use netstead_plan::{Digest, Domains, Settings, SourceRules, ipam::IpamSettings};
 
 use crate::Observer;
 
+/// The type of our own nameserver.
+const BUILTIN: &str = "builtin";
+
 /// The configuration of the engine.
 #[derive(Debug, Clone, Default)]
 pub struct Setup {
@@ -105,6 +108,11 @@ impl ProviderSetup {
 
     pub fn name(&self) -> &Ident {
         &self.settings.provider
+    }
+
+    /// Whether this is our own nameserver, whose zones are in the store.
+    pub(crate) fn is_builtin(&self) -> bool {
+        self.provider.kind() == BUILTIN
     }
 
     /// The settings as far as the server can follow them.

@@ -11,8 +11,6 @@ use crate::{EngineStatus, ProviderStatus, dns_pass::ProviderHandle};
 
 /// A server that is asked by hand has this long.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// The type of our own nameserver.
-const OWN: &str = "builtin";
 /// So many zones are asked whether they take changes.
 const MOST_ZONES: usize = 20;
 
@@ -56,9 +54,10 @@ pub(super) async fn diagnose_provider(handle: &ProviderHandle, status: &EngineSt
 /// Where ownership is marked, if not as TXT.
 fn marks(about: &str, handle: &ProviderHandle) -> Option<Finding> {
     let text = match handle.setup.provider.capabilities().marks {
-        Marks::None if handle.setup.provider.kind() == OWN => return None,
+        Marks::None if handle.setup.is_builtin() => return None,
         Marks::None => {
-            "it has no place for marks: only the store knows what is ours there, so keep its backups"
+            "it has no place for marks: only the store knows what is ours there, so keep its backups; without one, \
+             `netstead adopt` takes over what stands there"
         }
         Marks::Comment => "what is ours there is marked in the comments of its records",
         Marks::Txt | Marks::TxtOrComment => return None,
@@ -83,7 +82,7 @@ fn budget(about: &str, handle: &ProviderHandle) -> Option<Finding> {
 
 fn unreadable_server(about: &str, handle: &ProviderHandle, error: &ProviderError) -> Finding {
     let table = format!("`[dns.{}]`", handle.setup.name());
-    if let (OWN, ProviderError::Unreachable { reason, .. }) = (handle.setup.provider.kind(), error) {
+    if let (true, ProviderError::Unreachable { reason, .. }) = (handle.setup.is_builtin(), error) {
         // It is here and answers; what is away is the store in which its zones are.
         let text = format!("its zones cannot be read or changed: {reason}");
         let hint = "it goes on to answer what it knows; see what is said of the store".to_owned();

@@ -161,8 +161,8 @@ impl Engine {
             let write = Write::Put(keys::OWNER.into(), keys::encode(&owner));
             self.shared.fenced_store("owner").put(vec![write]).await?;
         }
-        // One that holds no marks has nothing to recover; that needs no word.
-        let worth = unable.into_iter().filter(|(handle, _)| handle.setup.effective().marks);
+        // The zones of our own nameserver are in the store itself: nothing of it was left behind.
+        let worth = unable.into_iter().filter(|(handle, _)| !handle.setup.is_builtin());
         taken.extend(
             worth.map(|(handle, reason)| AdoptionReport::failed(handle.setup.name().clone(), reason)),
         );

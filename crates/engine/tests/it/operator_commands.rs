@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use netstead_engine::{Adoption, AdoptionReport, Cleaning, Engine, EngineError, Setup};
-use netstead_model::{ProviderError, View};
+use netstead_model::{Marks, ProviderError, View};
 use netstead_plan::marks::{Tool, external_dns::Naming};
 use netstead_store::MemoryStore;
 
-use crate::world::{World, fleet, ident, name, vm};
+use crate::{
+    server::Server,
+    world::{World, fleet, ident, name, vm},
+};
 
 fn at(text: &str) -> Adoption {
     Adoption::Name { name: name(text), kind: None }
@@ -142,6 +145,59 @@ async fn a_lost_store_is_recovered_from_marks_and_its_first_plan_waits() {
     engine.apply(None).await.unwrap();
     assert_eq!(engine.status().providers[0].blocked, 0);
     assert!(engine.plans()[0].1.is_empty(), "{}", engine.plans()[0].1);
+    engine.close().await;
+}
+
+#[tokio::test]
+async fn a_server_without_marks_is_named_when_a_lost_store_is_recovered() {
+    let unmarked = || Server { marks: Marks::None, ..Server::new(&["example.com", "0.10.in-addr.arpa"]) };
+    let own = || Server { kind: "builtin", ..unmarked() };
+    let marked = Server::new(&["example.com", "0.10.in-addr.arpa"]);
+    let servers = vec![("lan", marked), ("filter", unmarked()), ("names", own())];
+    let world = World::with(Arc::new(MemoryStore::new()), servers);
+    world.source.sees([vm("web", "10.0.0.1")]);
+    world.start().await.close().await;
+    let (other, mut setup) = lost(&world);
+    for provider in &mut setup.providers {
+        provider.settings.owner = "green".parse().unwrap();
+    }
+    other.source.sees([vm("web", "10.0.0.1")]);
+    let engine = other.start_with(setup).await;
+    engine.apply(None).await.unwrap();
+    let owner = || "blue".parse().unwrap();
+    let taken = engine.recover(owner(), None, false, "ann").await.unwrap();
+    // Our own nameserver lost nothing that was not in the store.
+    let told: Vec<_> = taken.iter().map(|one| (one.provider.as_str(), one.error.as_deref())).collect();
+    let unable = "nothing can be recovered from `filter`, because no marks stand there: only the lost store knew what was \
+                  ours; `netstead adopt NAME --provider filter` takes over one name, `adopt = true` in [dns.filter] every \
+                  record that is equal to what is asked for";
+    assert_eq!(told, [("lan", None), ("filter", Some(unable))]);
+    for (asked, why) in [
+        ("filter", unable),
+        ("names", "nothing can be recovered from `names`: its zones are in the store itself"),
+    ] {
+        let refused = engine.recover(owner(), Some(&ident(asked)), false, "ann").await;
+        assert!(
+            matches!(&refused, Err(EngineError::Invalid { field: "provider", reason }) if reason == why),
+            "{refused:?}"
+        );
+    }
+    // What it says works.
+    let adopted = engine.adopt(at("web.example.com"), Some(&ident("filter")), false, "ann").await.unwrap();
+    assert_eq!(texts(&adopted), ["web.example.com 10.0.0.1"]);
+    let findings = engine.diagnose().await;
+    let about = |name: &str| {
+        let of_it = findings.iter().filter(|finding| finding.about == format!("dns.{name}"));
+        of_it.map(|finding| finding.text.as_str()).collect::<Vec<_>>().join("\n")
+    };
+    assert!(
+        about("filter").contains("without one, `netstead adopt` takes over what stands there"),
+        "{findings:?}"
+    );
+    assert!(
+        !about("lan").contains("netstead adopt") && !about("names").contains("netstead adopt"),
+        "{findings:?}"
+    );
     engine.close().await;
 }
 

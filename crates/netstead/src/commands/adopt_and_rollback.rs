@@ -67,9 +67,11 @@ pub(crate) async fn recover(context: &Context, args: &Recover) -> anyhow::Result
     let input = RecoverInput { owner: args.owner.to_string(), provider, dry_run: args.dry };
     let taken = context.client.recover(&input).await?;
     let exit = report_takeover(context, &taken, args.dry)?;
-    if !args.dry && exit == Exit::Fine && context.format.is_none() {
+    // A server without marks is an error, and what was recovered from the others counts nevertheless.
+    let recovered = exit == Exit::Fine || !taken.passes.is_empty();
+    if !args.dry && recovered && context.format.is_none() {
         say!(
-            "the owner id is {} now; the first plan is parked until somebody agrees: see `netstead plan`",
+            "the owner id is {} now; the first plan is parked until a person agrees: see `netstead plan`",
             args.owner
         );
     }

@@ -127,9 +127,16 @@ pub(super) fn answers_for(handle: &ProviderHandle, name: &Name) -> bool {
 pub(super) fn cannot_recover(handle: &ProviderHandle, owner: &OwnerId) -> Option<String> {
     let (setup, name) = (&handle.setup, handle.setup.name());
     if !setup.effective().marks {
+        if setup.is_builtin() {
+            return Some(format!(
+                "nothing can be recovered from `{name}`: its zones are in the store itself"
+            ));
+        }
+        let table = setup.settings.group.as_ref().unwrap_or(name);
         return Some(format!(
-            "`{name}` holds no marks, so only the store knows what is ours there; `netstead adopt --provider {name}` takes \
-             over what stands there"
+            "nothing can be recovered from `{name}`, because no marks stand there: only the lost store knew what was ours; \
+             `netstead adopt NAME --provider {name}` takes over one name, `adopt = true` in [dns.{table}] every record \
+             that is equal to what is asked for"
         ));
     }
     let other = setup.fixed_owner && setup.settings.owner != *owner;
