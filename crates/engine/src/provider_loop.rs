@@ -37,7 +37,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::hold_back::Poison;
+use self::{hold_back::Poison, report::AskedPause};
 pub use self::{held_by::HeldBy, loop_plan::ProviderPlan, report::PassReport};
 pub(crate) use self::{
     loop_plan::{LoopPlan, LoopStep},
@@ -311,17 +311,18 @@ impl<P: Pass> Worker<P> {
         while !stop.is_cancelled() {
             inventory.mark_unchanged();
             let report = self.pass().await;
-            let asked = report.retry_after.map(|pause| pause.min(LONGEST_PAUSE));
-            self.not_before = asked.map(|pause| self.shared.clock.monotonic().saturating_add(pause));
-            let again = report.again && asked.is_none();
+            let slower = report.asked_pause.is_some();
+            let again = report.again && !slower;
+            let now = again && at_once < AT_ONCE || report.unfinished;
+            let pause = if now { Duration::ZERO } else { self.delay_until_next_pass(&report) };
+            // Without a word of the server how long, it is left alone as long as after any other failure.
+            self.not_before = slower.then(|| self.shared.clock.monotonic().saturating_add(pause));
             // A caller hears of the pass that writes, not of the one that found out how.
             if !(report.caught_up && again && at_once < AT_ONCE) {
                 waiting.drain(..).for_each(|tell| tell(&report));
             }
             at_once = if again && at_once < AT_ONCE { at_once + 1 } else { 0 };
-            let now = at_once > 0 || report.unfinished;
-            let pause = if now { Duration::ZERO } else { self.delay_until_next_pass(&report) };
-            let gated = report.error.is_some() || report.retry_after.is_some();
+            let gated = report.error.is_some() || slower;
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
@@ -353,8 +354,10 @@ impl<P: Pass> Worker<P> {
         }
         self.failures = self.failures.saturating_add(1);
         let backoff = Duration::from_millis(500 << self.failures.min(12)).min(LONGEST_BACKOFF);
-        let asked = report.retry_after.map(|pause| pause.min(LONGEST_PAUSE));
-        asked.unwrap_or(backoff.min(interval.max(Duration::from_secs(1))))
+        match report.asked_pause {
+            Some(AskedPause::For(pause)) => pause.min(LONGEST_PAUSE),
+            Some(AskedPause::Unsaid) | None => backoff.min(interval.max(Duration::from_secs(1))),
+        }
     }
 
     /// Does what was asked for. The caller is answered at once if nothing changes, else after the next pass.

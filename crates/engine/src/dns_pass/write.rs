@@ -96,7 +96,7 @@ impl Worker<DnsPass> {
             ProviderError::Late { .. } | ProviderError::NoSuchZone { .. } => {
                 self.state.zone_cache.mark_doubtful(zone);
             }
-            ProviderError::Busy { retry_after, .. } => report.retry_after = *retry_after,
+            ProviderError::Busy { retry_after, .. } => report.asked_pause = Some((*retry_after).into()),
             _ => {}
         }
         report.zone_errors.push((zone.clone(), error.to_string()));

@@ -97,7 +97,7 @@ impl Worker<IpamPass> {
                 report.unfinished = true;
                 return;
             }
-            ProviderError::Busy { retry_after, .. } => report.retry_after = *retry_after,
+            ProviderError::Busy { retry_after, .. } => report.asked_pause = Some((*retry_after).into()),
             _ => {}
         }
         tracing::warn!(provider = %self.name(), %error, "Not all objects could be written.");

@@ -11,7 +11,7 @@ use std::{
 
 use futures::FutureExt;
 
-use super::{LoopPlan, Pass, PassReport, Worker};
+use super::{LoopPlan, Pass, PassReport, Worker, report::AskedPause};
 use crate::status::LastPass;
 
 /// Why a pass ended early: for people.
@@ -55,7 +55,8 @@ impl<P: Pass> Worker<P> {
             if self.snapshot.read().error.as_ref() != Some(&stopped.reason) {
                 tracing::warn!(provider = %self.name(), error = stopped.reason, "A pass could not be finished.");
             }
-            (report.error, report.retry_after) = (Some(stopped.reason), stopped.retry_after);
+            report.error = Some(stopped.reason);
+            report.asked_pause = stopped.retry_after.map(AskedPause::For);
         }
         report.took = clock.monotonic().saturating_sub(begun);
         let last = LastPass { at: clock.wall(), took: report.took, outcome: report.outcome() };

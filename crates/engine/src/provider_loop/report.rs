@@ -31,13 +31,28 @@ pub struct PassReport {
     pub error: Option<String>,
     /// Why single zones were left out.
     pub zone_errors: Vec<(Name, String)>,
-    pub(crate) retry_after: Option<Duration>,
+    /// The server asked to slow down.
+    pub(crate) asked_pause: Option<AskedPause>,
     /// Another pass should follow at once.
     pub(crate) again: bool,
     /// The server had seen a later fence, as after a lost store. The fence is above that now, and the next pass writes the same.
     pub(crate) caught_up: bool,
     /// The time of the pass was over before everything was written: the next pass goes on.
     pub(crate) unfinished: bool,
+}
+
+/// The pause that a server asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum AskedPause {
+    For(Duration),
+    /// It did not say how long.
+    Unsaid,
+}
+
+impl From<Option<Duration>> for AskedPause {
+    fn from(retry_after: Option<Duration>) -> Self {
+        retry_after.map_or(Self::Unsaid, Self::For)
+    }
 }
 
 impl PassReport {
@@ -56,7 +71,7 @@ impl PassReport {
             took: Duration::ZERO,
             error: None,
             zone_errors: Vec::new(),
-            retry_after: None,
+            asked_pause: None,
             again: false,
             caught_up: false,
             unfinished: false,

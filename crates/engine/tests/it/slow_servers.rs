@@ -90,6 +90,35 @@ async fn after_a_429_nothing_is_asked_before_the_pause_is_over() {
     engine.close().await;
 }
 
+/// A server that asks to slow down and does not say for how long: what changes meanwhile waits, too.
+#[tokio::test]
+async fn after_a_429_without_a_time_news_do_not_reach_the_server_before_the_pause_is_over() {
+    let world = world_with(Duration::ZERO, |server| {
+        (*server.patience.get_mut().unwrap(), server.retry_after) = (Some(3), None);
+    });
+    world.source.sees(fleet(0..10));
+    let engine = without_reverse(&world).await;
+    engine.apply(None).await.unwrap();
+    assert_eq!(standing(&world), 3);
+    let asked = || (world.server().reads(), world.server().refusals.load(Ordering::SeqCst));
+    let before = asked();
+    for news in 11..15 {
+        world.source.sees(fleet(0..news));
+        let looks = world.source.looks();
+        world.source.announces_change();
+        soon(|| world.source.looks() > looks).await;
+        let (_, report) = engine.apply(None).await.unwrap().pop().unwrap();
+        assert!(report.error.as_ref().unwrap().contains("slow down"), "{report:?}");
+    }
+    assert_eq!((standing(&world), asked()), (3, before), "the server is left alone");
+    *world.server().patience.lock().unwrap() = None;
+    // The pause is no longer than that between two passes.
+    world.clock.advance(Duration::from_mins(1));
+    engine.apply(None).await.unwrap();
+    assert_eq!(standing(&world), 14);
+    engine.close().await;
+}
+
 /// Ownership of what was not tried: a foreign value that appears meanwhile is not taken for ours.
 #[tokio::test]
 async fn a_value_that_was_never_sent_is_not_taken_for_ours_when_another_writes_it() {
