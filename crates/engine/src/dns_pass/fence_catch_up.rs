@@ -16,7 +16,7 @@
 use netstead_model::Name;
 use tokio::time::timeout;
 
-use super::{DnsPass, zone_cache::PATIENCE};
+use super::{DnsPass, zone_cache::READ_PATIENCE};
 use crate::{
     history::{EngineEvent, EngineEventKind},
     provider_loop::Worker,
@@ -35,7 +35,7 @@ impl Worker<DnsPass> {
             return false;
         }
         let asked = self.setup.provider.fence(zone, self.state.settings.owner.as_str());
-        let Ok(Ok(Some((epoch, newest)))) = timeout(PATIENCE, asked).await else { return false };
+        let Ok(Ok(Some((epoch, newest)))) = timeout(READ_PATIENCE, asked).await else { return false };
         if (epoch, newest) <= (self.fence_epoch(), generation) {
             return false;
         }

@@ -26,8 +26,8 @@ use crate::{
     status::ZoneStatus,
 };
 
-/// A server that says nothing for this long is taken for gone.
-pub(super) const PATIENCE: Duration = Duration::from_mins(2);
+/// A server that answers nothing for this long while it is read is taken for gone.
+pub(super) const READ_PATIENCE: Duration = Duration::from_mins(2);
 
 type ZoneErrors = Vec<(Name, String)>;
 
@@ -36,7 +36,7 @@ type ZoneErrors = Vec<(Name, String)>;
 pub(super) struct ZoneCache {
     pub(super) actual: Arc<Actual>,
     reads: BTreeMap<Name, Read>,
-    /// When the worker started. Writes of an earlier leader may arrive for `PATIENCE` after that.
+    /// When the worker started. Writes of an earlier leader may arrive for `provider_loop::PATIENCE` after that.
     begun: Duration,
     reread: bool,
 }
@@ -354,9 +354,9 @@ pub(super) async fn with_timeout<T>(
     server: &str,
     answer: impl Future<Output = Result<T, ProviderError>>,
 ) -> Result<T, ProviderError> {
-    let reason = || format!("no answer within {} s", PATIENCE.as_secs());
+    let reason = || format!("no answer within {} s", READ_PATIENCE.as_secs());
     let late = |_| Err(ProviderError::Unreachable { server: server.to_owned(), reason: reason() });
-    timeout(PATIENCE, answer).await.unwrap_or_else(late)
+    timeout(READ_PATIENCE, answer).await.unwrap_or_else(late)
 }
 
 /// The domains to ask the server for: those configured, and where patterns leave that open, the top of every name.
