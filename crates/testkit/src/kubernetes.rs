@@ -1,4 +1,4 @@
-//! A real kube-apiserver with its etcd, built by `cargo xtask test`.
+//! A real kube-apiserver with its etcd, and the garbage collector of Kubernetes, built by `cargo xtask test`.
 
 mod bulk;
 mod certificates;
@@ -26,14 +26,17 @@ use crate::{free_port, process::Process, tools::tool, wait::wait_until};
 /// Versions that `cargo xtask test` builds.
 const SERVER: &str = "kube-apiserver-1.36.4";
 const ETCD: &str = "kube-etcd-3.6.8";
+/// The program of the server's package that collects garbage.
+const COLLECTOR: &str = "kube-controller-manager";
 const SOON: Duration = Duration::from_mins(1);
 /// Directories in the temporary one begin with this.
 const PREFIX: &str = "netstead-kube-";
 
-/// A running API server without nodes and controllers: nothing is scheduled, and no owner reference is followed. Its admin may
-/// do everything; [`KubeApiServer::user`] makes others.
+/// A running API server without nodes and controllers: nothing is scheduled, and no owner reference is followed unless
+/// [`KubeApiServer::collect_garbage`] was called. Its admin may do everything; [`KubeApiServer::user`] makes others.
 #[derive(Debug)]
 pub struct KubeApiServer {
+    garbage_collector: Option<Process>,
     /// Ends before its etcd.
     server: Process,
     etcd: Process,
@@ -113,7 +116,7 @@ impl KubeApiServer {
         let etcd = launch.run_etcd()?;
         let client = Client::new(launch.address, authority.ca(), &admin)?;
         let server = launch.run_server(&client)?;
-        Ok(Self { server, etcd, launch, authority, client })
+        Ok(Self { garbage_collector: None, server, etcd, launch, authority, client })
     }
 
     /// Where it listens.
@@ -185,6 +188,37 @@ impl KubeApiServer {
         let body = body.map(Value::to_string);
         let body = body.as_deref().map(|body| ("application/json", body));
         self.client.call(method, path, body).unwrap_or_else(fail)
+    }
+
+    /// The objects of a path as `kubectl get` shows them: a line for the titles and one for each object, with a space between cells.
+    ///
+    /// # Panics
+    ///
+    /// If the server answers with no table.
+    pub fn table(&self, path: &str) -> String {
+        let accepted = "application/json;as=Table;v=v1;g=meta.k8s.io";
+        let (_, table) = self.client.call_for(accepted, "GET", path, None).unwrap_or_else(fail);
+        let array = |value: &Value, field: &str| {
+            value.get(field).and_then(Value::as_array).cloned().unwrap_or_default()
+        };
+        let columns = array(&table, "columnDefinitions");
+        if columns.is_empty() {
+            return fail(io::Error::other(format!("{path} answers with no table: {table}")));
+        }
+        // `kubectl get` shows the others with `-o wide`.
+        let is_shown: Vec<bool> =
+            columns.iter().map(|column| column.get("priority").and_then(Value::as_i64) == Some(0)).collect();
+        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let line = |cells: Vec<String>| {
+            let shown = cells.into_iter().zip(&is_shown).filter(|(_, shown)| **shown);
+            shown.map(|(cell, _)| cell).collect::<Vec<_>>().join(" ")
+        };
+        let titles =
+            columns.iter().map(|column| text(column.get("name").unwrap_or(&Value::Null)).to_uppercase());
+        let mut lines = vec![line(titles.collect())];
+        let rows = array(&table, "rows");
+        lines.extend(rows.iter().map(|row| line(array(row, "cells").iter().map(text).collect())));
+        lines.join("\n")
     }
 
     /// Merges `patch` into an object, or into its status with a path that ends so.
@@ -281,6 +315,16 @@ impl KubeApiServer {
         self.client.dry_run(yaml, namespace).unwrap_or_else(fail)
     }
 
+    /// Starts the garbage collector and the controller of namespaces: objects whose owners are gone are deleted, owners wait for
+    /// what blocks their deletion, and a namespace goes with what is in it.
+    ///
+    /// # Panics
+    ///
+    /// If it is not there or does not start.
+    pub fn collect_garbage(&mut self) {
+        self.garbage_collector = Some(self.launch.run_garbage_collector().unwrap_or_else(fail));
+    }
+
     pub fn process(&mut self) -> &mut Process {
         &mut self.server
     }
@@ -309,6 +353,9 @@ impl KubeApiServer {
 
 impl Drop for KubeApiServer {
     fn drop(&mut self) {
+        if let Some(collector) = &mut self.garbage_collector {
+            let _ = collector.kill();
+        }
         let _ = self.server.kill();
         let _ = self.etcd.kill();
         let _ = fs::remove_dir_all(&self.launch.dir);
@@ -373,6 +420,31 @@ impl Launch {
         match ready {
             Some(true) => Ok(process),
             _ => Err(io::Error::other(format!("it is not ready:\n{}", process.log()))),
+        }
+    }
+}
+
+impl Launch {
+    fn run_garbage_collector(&self) -> io::Result<Process> {
+        let given = env::var_os("KUBEBUILDER_ASSETS").map(|dir| Path::new(&dir).join(COLLECTOR));
+        let program = given.filter(|program| program.is_file()).or_else(|| tool(SERVER, COLLECTOR));
+        let program = program.ok_or_else(|| {
+            io::Error::other(format!(
+                "{COLLECTOR} is not here. `cargo xtask test --only test` builds it beside kube-apiserver, from the Go module proxy; or put \
+                 it into the directory that KUBEBUILDER_ASSETS names"
+            ))
+        })?;
+        let mut command = dies_with_us(&program);
+        command.arg(format!("--kubeconfig={}", self.dir.join("admin.kubeconfig").display()));
+        command.args([
+            "--controllers=garbage-collector-controller,namespace-controller",
+            "--leader-elect=false",
+            "--secure-port=0",
+        ]);
+        let mut process = Process::start(COLLECTOR, &mut command)?;
+        match process.wait_for_line("Garbage collector: all resource monitors have synced", SOON) {
+            Ok(_) => Ok(process),
+            Err(error) => Err(io::Error::other(format!("it is not ready: {error}\n{}", process.log()))),
         }
     }
 }

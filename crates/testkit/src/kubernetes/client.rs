@@ -72,13 +72,24 @@ impl Client {
         path: &str,
         body: Option<(&str, &str)>,
     ) -> io::Result<(u16, Value)> {
+        self.call_for("application/json", method, path, body)
+    }
+
+    /// The same, with an answer of this type.
+    pub(super) fn call_for(
+        &self,
+        accepted: &str,
+        method: &str,
+        path: &str,
+        body: Option<(&str, &str)>,
+    ) -> io::Result<(u16, Value)> {
         let socket = TcpStream::connect_timeout(&self.address, PATIENCE)?;
         socket.set_read_timeout(Some(PATIENCE))?;
         let name = ServerName::IpAddress(self.address.ip().into());
         let connection = ClientConnection::new(Arc::clone(&self.tls), name).map_err(io::Error::other)?;
         let mut stream = StreamOwned::new(connection, socket);
         let mut head =
-            format!("{method} {path} HTTP/1.0\r\nHost: {}\r\nAccept: application/json\r\n", self.address);
+            format!("{method} {path} HTTP/1.0\r\nHost: {}\r\nAccept: {accepted}\r\n", self.address);
         if let Some((kind, body)) = body {
             // Writing to a string cannot fail.
             let _ = write!(head, "Content-Type: {kind}\r\nContent-Length: {}\r\n", body.len());
