@@ -6,8 +6,17 @@
 //! 1. Replica A chooses 10.0.0.5 for claim a, and stands still.
 //! 2. Replica B takes the lead, chooses 10.0.0.5 for claim b and makes its object.
 //! 3. Replica A goes on and makes its object with 10.0.0.5.
-//! 4. Both watches show the objects in the order in which the server made them: b's is older.
-//! 5. The replica that looks at claim a removes its object, of which no owner was told, and chooses again.
+//!
+//! An owner is told of an address only while no other object has it. Watches show objects in the order in which the server made
+//! them, so of two objects only the first can be seen alone: the owner of the second is told once the first is gone. Which of the
+//! two goes, all replicas compute alike: one whose owner was told stays, else the one that was made first by the server's clock,
+//! else by name. The other gives way:
+//!
+//! 1. Its claim gets an annotation with the object's uid, on condition that the claim is as this replica knows it. If another
+//!    replica has told its owner meanwhile, that is a conflict, and all is decided anew.
+//! 2. From then on no replica tells the owner of this object: their view of the claim is too old to change it, or has the
+//!    annotation.
+//! 3. The object is removed, and the claim gets another address.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,10 +30,10 @@ use crate::{
     claim_step::{NewAddress, Step},
     conditions::Ready,
     events::EventKind,
+    external_controller::GivenBack,
     metrics::AllocationOutcome,
-    object::{AddressObject, Claim, ObjectName, PROTECT_ADDRESS, RELEASE_ADDRESS},
+    object::{AddressObject, Claim, GIVES_WAY, ObjectName, PROTECT_ADDRESS, RELEASE_ADDRESS},
     shared::Shared,
-    world::WorkKey,
 };
 
 /// More steps than a claim needs in one go.
@@ -43,7 +52,7 @@ impl Shared {
                 let step = world.next_step(name, self.clock.wall());
                 (step, std::mem::take(&mut world.woken))
             };
-            self.queue.add_all(woken.into_iter().map(WorkKey::Claim));
+            self.queue.add_all(woken);
             match step {
                 Step::Rest => return Ok(None),
                 Step::Wait(pause) => return Ok(Some(pause)),
@@ -63,9 +72,12 @@ impl Shared {
                     self.api.patch(&api::addresses(), &name, version, patch).await?;
                     return Ok(None);
                 }
-                Step::GiveWay(address, to) => {
-                    self.give_way(&address, &to).await?;
+                Step::GiveWay(claim, address, to) => {
+                    self.give_way(&claim, &address, &to).await?;
                     return Ok(None);
+                }
+                Step::GiveKey(claim, address, pool, wanted) => {
+                    return self.give_key(&claim, &address, &*pool, &wanted).await;
                 }
                 Step::Publish(claim) => {
                     self.publish(&claim).await?;
@@ -159,11 +171,21 @@ impl Shared {
         }
     }
 
-    async fn give_way(&self, address: &AddressObject, to: &ObjectName) -> Result<(), KubernetesError> {
-        let name = address.metadata.key();
-        warn!(claim = %name, other = %to, address = address.spec.address,
-            "Two claims have one address; the later one, of which no owner was told, gets another.");
-        self.metrics.allocation(AllocationOutcome::GaveWay);
+    async fn give_way(
+        &self,
+        claim: &Claim,
+        address: &AddressObject,
+        to: &ObjectName,
+    ) -> Result<(), KubernetesError> {
+        let name = claim.metadata.key();
+        let uid = &address.metadata.uid;
+        if claim.metadata.annotations.get(GIVES_WAY) != Some(uid) {
+            let patch = json!({ "metadata": { "annotations": { GIVES_WAY: uid } } });
+            self.api.patch(&api::claims(), &name, &claim.metadata.resource_version, patch).await?;
+            warn!(claim = %name, other = %to, address = address.spec.address,
+                "Two claims have one address; this one, of which no owner was told, gets another.");
+            self.metrics.allocation(AllocationOutcome::GaveWay);
+        }
         self.remove_address_object(address, Some(&address.metadata.resource_version)).await.map(drop)
     }
 
@@ -241,13 +263,15 @@ impl Shared {
         }
     }
 
-    /// Lets an object of an address go that is being deleted and whose claim is gone.
+    /// Lets an object of an address go that is being deleted and whose claim is gone. What it has in another system is given
+    /// back first.
     pub(crate) async fn reconcile_orphan(&self, name: &ObjectName) -> Result<Again, KubernetesError> {
         let object = {
             let world = self.world();
             let object = world.addresses.get(name).filter(|object| {
                 object.metadata.is_deleting()
                     && object.metadata.has_finalizer(PROTECT_ADDRESS)
+                    && !object.metadata.is_deleted_for_move()
                     && !world.claims.contains_key(name)
                     && !world.is_pool_paused(object)
             });
@@ -256,6 +280,20 @@ impl Shared {
         let Some(object) = object else { return Ok(None) };
         if self.api.get::<Claim>(&api::claims(), name).await?.is_some() {
             return Ok(None);
+        }
+        if let Some(key) = object.pool().filter(|key| key.kind.is_external()) {
+            let claim = ObjectName::new(&name.namespace, &object.spec.claim_ref.name);
+            match self.give_back(&key, &claim).await {
+                GivenBack::Done => {}
+                GivenBack::NoPool => {
+                    warn!(address = %name, value = object.spec.address, pool = %key,
+                        "The pool of an address without claim is gone, so it cannot be given back: remove it in the other system by hand.");
+                }
+                GivenBack::NotYet(ready, again) => {
+                    warn!(address = %name, pool = %key, problem = ready.message, "An address without claim cannot be given back yet.");
+                    return Ok(Some(again));
+                }
+            }
         }
         info!(address = %name, "An address that is being deleted and has no claim is let go.");
         self.remove_address_object(&object, None).await.map(|_| None)

@@ -3,24 +3,30 @@
 use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use netstead_model::Address;
+use netstead_model::{Address, Want};
 use serde_json::{Value, json};
 
 use crate::{
     ExternalClaim, ExternalPool,
     conditions::Ready,
+    external::ExternalState,
     external_controller::external_claim,
     kinds::GROUP,
     object::{
-        AddressObject, CLUSTER_NAME, Claim, DELETE_FOR_MOVE, ObjectName, PROTECT_ADDRESS, PoolKey,
+        AddressObject, CLUSTER_NAME, Claim, EXTERNAL_KEY, GIVES_WAY, ObjectName, PROTECT_ADDRESS, PoolKey,
         PoolObject, RELEASE_ADDRESS, WANTED,
     },
     pool_index::Refusal,
-    world::{ClusterState, World},
+    world::{ClusterState, WorkKey, World},
 };
 
 /// A full pool is looked at again after this even if nothing is heard of it.
 const LOOK_AGAIN: Duration = Duration::from_mins(1);
+/// How long the first of two claims with one address waits for the other to give way. Afterwards it gives way itself.
+const COURTESY: i64 = 10;
+const COURTESY_LOOK: Duration = Duration::from_secs(2);
+/// A release whose rest is being written down is looked at again after this, should the event be late.
+const WRITTEN_LOOK: Duration = Duration::from_secs(5);
 
 /// The next thing to do for a claim.
 #[derive(Debug)]
@@ -37,8 +43,10 @@ pub(crate) enum Step {
     Draw(Arc<Claim>, PoolKey, Arc<dyn ExternalPool>, ExternalClaim),
     /// Give the object of the address its owners, finalizer and label.
     Repair(Arc<AddressObject>, Value),
-    /// Two objects have one address and this one came later: it is removed, and its claim gets another address.
-    GiveWay(Arc<AddressObject>, ObjectName),
+    /// Two objects have one address and no owner was told of this one: it is removed, and its claim gets another address.
+    GiveWay(Arc<Claim>, Arc<AddressObject>, ObjectName),
+    /// Write our key on the address in another system, which was recorded there without it.
+    GiveKey(Arc<Claim>, Arc<AddressObject>, Arc<dyn ExternalPool>, ExternalClaim),
     /// Tell the claim's owner the address.
     Publish(Arc<Claim>),
     /// The claim is being deleted, and its address with it.
@@ -58,31 +66,30 @@ impl World {
         let Some(claim) = self.claims.get(name).cloned() else { return Step::Rest };
         let Some(key) = claim.pool() else { return Step::Rest };
         let deleting = claim.metadata.is_deleting();
-        let step = if self.is_held_back(&claim, &key, deleting) {
+        let is_held_back = self.is_held_back(&claim, &key, deleting);
+        if (is_held_back || deleting)
+            && !claim.is_published()
+            && let Some(pool) = self.pools.get_mut(&key)
+        {
+            // It takes no place in the line, and keeps no address from others.
+            pool.index.forget(name);
+        }
+        let step = if is_held_back {
             Step::Rest
         } else if deleting {
             self.next_of_deleted(&claim, &key, now)
         } else {
-            self.next_of_living(&claim, &key)
+            self.next_of_living(&claim, &key, now)
         };
-        if matches!(step, Step::Rest) && !claim.is_published() {
-            // A claim that rests takes no place in the line.
-            self.forget(&key, name);
+        if let Some(pool) = self.pools.get_mut(&key) {
+            self.woken.extend(pool.index.take_woken().into_iter().map(WorkKey::Claim));
         }
         step
     }
 
-    /// Gives up a claim's place in the line and its reservation; those behind it are remembered as woken.
-    fn forget(&mut self, key: &PoolKey, name: &ObjectName) {
-        if let Some(pool) = self.pools.get_mut(key) {
-            let woken = pool.index.forget(name);
-            self.woken.extend(woken);
-        }
-    }
-
     /// Whether something says that the claim is to be left alone.
-    fn is_held_back(&self, claim: &Claim, key: &PoolKey, deleting: bool) -> bool {
-        if claim.metadata.is_paused() || claim.metadata.annotations.contains_key(DELETE_FOR_MOVE) {
+    pub(crate) fn is_held_back(&self, claim: &Claim, key: &PoolKey, deleting: bool) -> bool {
+        if claim.metadata.is_paused() || claim.metadata.is_deleted_for_move() {
             return true;
         }
         if let Some(cluster) = claim.cluster() {
@@ -97,7 +104,7 @@ impl World {
         pool.is_some_and(|pool| pool.metadata.is_paused())
     }
 
-    fn next_of_deleted(&self, claim: &Arc<Claim>, key: &PoolKey, now: Timestamp) -> Step {
+    fn next_of_deleted(&mut self, claim: &Arc<Claim>, key: &PoolKey, now: Timestamp) -> Step {
         if !claim.metadata.has_finalizer(RELEASE_ADDRESS) {
             return Step::Rest;
         }
@@ -117,10 +124,21 @@ impl World {
                 return Step::Wait(Duration::from_secs(left));
             }
         }
+        let living = |pool: &Arc<PoolObject>| !pool.metadata.is_deleting();
+        if let Some(pool) = self.pools.get_mut(key)
+            && pool.reuse_delay > 0
+            && pool.object.as_ref().is_some_and(living)
+            && let Some(value) = address.as_ref().and_then(|address| address.spec.address.parse().ok())
+            && !pool.let_rest(&claim.metadata.key(), value, now)
+        {
+            // The pool writes it down, with all others that are released meanwhile; its watch brings this claim back.
+            self.woken.push(WorkKey::Pool(key.clone()));
+            return Step::Wait(WRITTEN_LOOK);
+        }
         Step::Release(Arc::clone(claim), address)
     }
 
-    fn next_of_living(&mut self, claim: &Arc<Claim>, key: &PoolKey) -> Step {
+    fn next_of_living(&mut self, claim: &Arc<Claim>, key: &PoolKey, now: Timestamp) -> Step {
         let name = claim.metadata.key();
         let refuse =
             |reason, message: String| Step::Refuse(Arc::clone(claim), Ready::no(reason, message), None);
@@ -135,7 +153,7 @@ impl World {
             return Step::AddFinalizer(Arc::clone(claim));
         }
         if let Some(address) = self.addresses.get(&name).cloned() {
-            return self.next_of_held(claim, key, &object, &address);
+            return self.next_of_held(claim, key, &object, &address, now);
         }
         if object.metadata.is_deleting() {
             return refuse("PoolNotReady", format!("the {} `{}` is being deleted", key.kind, key.name));
@@ -146,26 +164,68 @@ impl World {
                 format!("the {} `{}` cannot be used: {problem}", key.kind, key.name),
             );
         }
+        let wanted = match wanted_address(claim) {
+            Ok(wanted) => wanted,
+            Err(problem) => return refuse("AllocationFailed", problem),
+        };
         if key.kind.is_external() {
-            // Until it was asked how it stands, it is not asked for anything.
-            let open = pool.external.as_ref().and_then(|external| external.pool.clone());
-            let draw =
-                |open| Step::Draw(Arc::clone(claim), key.clone(), open, external_claim(claim, &object));
-            return open.map_or(Step::Rest, draw);
+            self.ask_for_address(claim, key, &object, wanted)
+        } else {
+            self.choose_address(claim, key, &object, wanted)
         }
-        self.choose_address(claim, key, &object)
     }
 
-    fn choose_address(&mut self, claim: &Arc<Claim>, key: &PoolKey, object: &PoolObject) -> Step {
+    /// The step of a claim whose address is kept in another system.
+    fn ask_for_address(
+        &mut self,
+        claim: &Arc<Claim>,
+        key: &PoolKey,
+        object: &PoolObject,
+        wanted: Option<Address>,
+    ) -> Step {
         let name = claim.metadata.key();
         let refuse = |reason, message: String| {
             Step::Refuse(Arc::clone(claim), Ready::no(reason, message), Some(LOOK_AGAIN))
         };
-        let wanted = claim.metadata.annotations.get(WANTED).map(|text| (text, text.parse::<Address>()));
-        if let Some((text, Err(error))) = &wanted {
-            return refuse("AllocationFailed", format!("annotation {WANTED}: `{text}`: {error}"));
+        let Some(pool) = self.pools.get_mut(key) else { return Step::Rest };
+        // Until it was asked how it stands, it is not asked for anything; the claim keeps its place.
+        let Some((open, is_full)) = pool.external.as_ref().and_then(ExternalState::open) else {
+            return Step::Rest;
+        };
+        let promised = pool.index.promise_for(&name);
+        if let (None, Some(wanted)) = (promised, wanted)
+            && let Some(by) = pool.index.promised_to(wanted)
+        {
+            return refuse(
+                "AllocationFailed",
+                format!("the address {wanted} that the claim asks for is that of `{by}`"),
+            );
         }
-        let wanted = wanted.and_then(|(_, address)| address.ok());
+        let want = promised.or(wanted);
+        if want.is_some() {
+            pool.index.leave_line(&name);
+        } else {
+            pool.index.enter_line(&name, claim.metadata.creation_timestamp);
+            if !pool.index.is_admitted(&name) {
+                let full = || format!("no address is free in the {} `{}`", key.kind, key.name);
+                return if is_full { refuse("PoolExhausted", full()) } else { Step::Wait(LOOK_AGAIN) };
+            }
+        }
+        let wanted = external_claim(&name, object, want.map_or(Want::Any, Want::Exact));
+        Step::Draw(Arc::clone(claim), key.clone(), open, wanted)
+    }
+
+    fn choose_address(
+        &mut self,
+        claim: &Arc<Claim>,
+        key: &PoolKey,
+        object: &PoolObject,
+        wanted: Option<Address>,
+    ) -> Step {
+        let name = claim.metadata.key();
+        let refuse = |reason, message: String| {
+            Step::Refuse(Arc::clone(claim), Ready::no(reason, message), Some(LOOK_AGAIN))
+        };
         let Some(pool) = self.pools.get_mut(key) else { return Step::Rest };
         let chosen = pool.index.reserve(&name, claim.metadata.creation_timestamp, wanted);
         let space = pool.index.space().cloned();
@@ -182,6 +242,16 @@ impl World {
                 refuse(
                     "AllocationFailed",
                     format!("the address{wanted} that the claim asks for is that of `{by}`"),
+                )
+            }
+            (Err(Refusal::Resting { until }), _) => {
+                let wanted = wanted.map(|address| format!(" {address}")).unwrap_or_default();
+                let until = Timestamp::from_second(until).unwrap_or_default();
+                refuse(
+                    "AllocationFailed",
+                    format!(
+                        "the address{wanted} that the claim asks for was released and rests until {until}"
+                    ),
                 )
             }
             (Err(Refusal::Outside), _) => {
@@ -202,22 +272,32 @@ impl World {
 
     /// The step of a claim whose address has an object.
     fn next_of_held(
-        &mut self,
+        &self,
         claim: &Arc<Claim>,
         key: &PoolKey,
         pool: &PoolObject,
         address: &Arc<AddressObject>,
+        now: Timestamp,
     ) -> Step {
         if !belongs(address, claim, key) {
             let message = format!("an IPAddress `{}` of another claim or pool exists", address.metadata.name);
             return Step::Refuse(Arc::clone(claim), Ready::no("AllocationFailed", message), None);
         }
         let deleting = address.metadata.is_deleting();
-        if !claim.is_published()
-            && !deleting
-            && let Some(rival) = self.winner_over(&claim.metadata.key(), key)
-        {
-            return Step::GiveWay(Arc::clone(address), rival);
+        if !claim.is_published() && !deleting {
+            let gives_way_already =
+                claim.metadata.annotations.get(GIVES_WAY).is_some_and(|uid| *uid == address.metadata.uid);
+            match self.rival(claim, key, address, now) {
+                Some(Rivalry::Lost(to)) => {
+                    return Step::GiveWay(Arc::clone(claim), Arc::clone(address), to);
+                }
+                // Only one of two objects with one address may ever be told of.
+                Some(Rivalry::Waits) => return Step::Wait(COURTESY_LOOK),
+                None if gives_way_already => {
+                    return Step::GiveWay(Arc::clone(claim), Arc::clone(address), claim.metadata.key());
+                }
+                None => {}
+            }
         }
         if !deleting && let Some(patch) = repair(claim, key, pool, address) {
             return Step::Repair(Arc::clone(address), patch);
@@ -225,15 +305,66 @@ impl World {
         let ready = Ready::yes("AddressAllocated");
         let told = claim.status.address_ref.name == address.metadata.name
             && ready.is_said_by(&claim.status.conditions, claim.metadata.generation);
-        if told { Step::Rest } else { Step::Publish(Arc::clone(claim)) }
+        if !told {
+            return Step::Publish(Arc::clone(claim));
+        }
+        if key.kind.is_external() && !deleting && !address.metadata.annotations.contains_key(EXTERNAL_KEY) {
+            return self.next_without_key(claim, key, pool, address);
+        }
+        Step::Rest
     }
 
-    /// Another object with the same address that keeps it: its owner knows it already, or the server made it first.
-    fn winner_over(&self, name: &ObjectName, key: &PoolKey) -> Option<ObjectName> {
-        let rivals = self.pools.get(key)?.index.rivals(name).into_iter();
-        let keeps = |rival: &ObjectName| self.claims.get(rival).is_none_or(|claim| claim.is_published());
-        rivals.filter(|rival| rival.older || keeps(&rival.name)).map(|rival| rival.name).next()
+    /// The step of an address that another program or a person recorded in another system.
+    fn next_without_key(
+        &self,
+        claim: &Arc<Claim>,
+        key: &PoolKey,
+        object: &PoolObject,
+        address: &Arc<AddressObject>,
+    ) -> Step {
+        let ready = self.pool(key).filter(|pool| pool.problem.is_none() && !object.metadata.is_deleting());
+        let open = ready.and_then(|pool| pool.external.as_ref()?.open());
+        let (Some((open, _)), Ok(value)) = (open, address.spec.address.parse()) else { return Step::Rest };
+        let wanted = external_claim(&claim.metadata.key(), object, Want::Exact(value));
+        Step::GiveKey(Arc::clone(claim), Arc::clone(address), open, wanted)
     }
+
+    /// How it stands between this claim, of which no owner was told, and another one with the same address.
+    fn rival(
+        &self,
+        claim: &Claim,
+        key: &PoolKey,
+        address: &AddressObject,
+        now: Timestamp,
+    ) -> Option<Rivalry> {
+        let rivals = self.pools.get(key)?.index.rivals(&claim.metadata.key());
+        let is_told = |rival: &ObjectName| self.claims.get(rival).is_some_and(|claim| claim.is_published());
+        let age = address.metadata.creation_timestamp.map(|made| now.duration_since(made).as_secs());
+        let is_young = age.is_some_and(|age| (0..COURTESY).contains(&age));
+        let winner = rivals.iter().find(|rival| rival.is_first || is_told(&rival.name));
+        match winner {
+            Some(winner) => Some(Rivalry::Lost(winner.name.clone())),
+            None if is_young => rivals.first().map(|_| Rivalry::Waits),
+            // The other one does not move: its claim may be paused, gone, or in a namespace that is not looked at.
+            None => rivals.first().map(|rival| Rivalry::Lost(rival.name.clone())),
+        }
+    }
+}
+
+/// How it stands between two claims with one address.
+#[derive(Debug)]
+enum Rivalry {
+    /// The other one keeps it.
+    Lost(ObjectName),
+    /// The other one is about to give way.
+    Waits,
+}
+
+/// The address that a claim asks for.
+fn wanted_address(claim: &Claim) -> Result<Option<Address>, String> {
+    let Some(text) = claim.metadata.annotations.get(WANTED) else { return Ok(None) };
+    let read = text.parse::<Address>().map(Some);
+    read.map_err(|error| format!("annotation {WANTED}: `{text}`: {error}"))
 }
 
 /// Whether an object of an address is that of a claim.

@@ -12,6 +12,8 @@ pub(crate) struct Ready {
 }
 
 const READY: &str = "Ready";
+/// Longer messages are cut: the API server refuses those of more than 10,240 characters.
+const LONGEST: usize = 4000;
 
 impl Ready {
     pub(crate) fn yes(reason: &'static str) -> Self {
@@ -19,7 +21,12 @@ impl Ready {
     }
 
     pub(crate) fn no(reason: &'static str, message: impl Into<String>) -> Self {
-        Self { good: false, reason, message: message.into() }
+        let mut message = message.into();
+        if let Some((end, _)) = message.char_indices().nth(LONGEST) {
+            message.truncate(end);
+            message.push('…');
+        }
+        Self { good: false, reason, message }
     }
 
     fn status(&self) -> &'static str {
@@ -95,6 +102,12 @@ mod tests {
             [&first, &second, &third].map(|all| text(find(all).unwrap(), "lastTransitionTime").to_owned());
         assert_eq!(times, ["1970-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "1970-01-01T00:00:20Z"]);
         assert_eq!((third.len(), third.last()), (2, Some(&other)));
+    }
+
+    #[test]
+    fn a_message_is_never_too_long_for_the_server() {
+        let long = Ready::no("InvalidSpec", "ä".repeat(20_000)).message;
+        assert_eq!((long.chars().count(), long.ends_with("ä…")), (LONGEST + 1, true));
     }
 
     #[test]

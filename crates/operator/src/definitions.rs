@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{PoolKind, kinds::GROUP};
+use crate::{PoolKind, cel, kinds::GROUP};
 
 /// The definition of a kind, as an object of the API server.
 ///
@@ -146,12 +146,19 @@ fn phpipam_definition(kind: PoolKind) -> Value {
     )
 }
 
-fn entries(description: &str, at_least: u8) -> Value {
+fn entries(description: &str, at_least: u8, rules: &Value) -> Value {
     json!({
         "description": description,
         "type": "array",
         "minItems": at_least,
-        "items": { "type": "string", "minLength": 2, "maxLength": 100, "pattern": "^[0-9a-fA-F.:]+([/-][0-9a-fA-F.:]+)?$" },
+        "maxItems": cel::MOST_ENTRIES,
+        "items": {
+            "type": "string",
+            "minLength": 2,
+            "maxLength": cel::LONGEST_ENTRY,
+            "pattern": "^[0-9a-fA-F.:]+([/-][0-9a-fA-F.:]+)?$",
+            "x-kubernetes-validations": rules,
+        },
     })
 }
 
@@ -162,13 +169,14 @@ fn address_spec() -> Value {
         "properties": {
             "addresses": entries(
                 "Single addresses, networks (`10.0.0.0/28`) and ranges (`10.0.0.10-10.0.0.20`), all of one family and inside one \
-                 network of the length `prefix`.", 1),
+                 network of the length `prefix`.", 1, &cel::entry()),
             "prefix": {
                 "description": "The length of the network that the addresses are in. It is written on every address.",
                 "type": "integer", "minimum": 0, "maximum": 128,
             },
             "gateway": { "description": "The gateway of the network. It is never given out.", "type": "string", "maxLength": 45 },
-            "excludedAddresses": entries("Addresses that are never given out, written as in `addresses`.", 0),
+            "excludedAddresses": entries(
+                "Addresses that are never given out, written as in `addresses`.", 0, &cel::entry()),
             "allocateReservedIPAddresses": {
                 "description": "Gives out the first address of the network too, and the last of an IPv4 network.",
                 "type": "boolean",
@@ -178,6 +186,7 @@ fn address_spec() -> Value {
                 "type": "integer", "format": "int32", "minimum": 0,
             },
         },
+        "x-kubernetes-validations": cel::address_spec(),
     })
 }
 
@@ -186,7 +195,8 @@ fn prefix_spec() -> Value {
         "type": "object",
         "required": ["prefixes"],
         "properties": {
-            "prefixes": entries("IPv6 networks that prefixes are cut out of, such as `2001:db8::/48`.", 1),
+            "prefixes": entries(
+                "IPv6 networks that prefixes are cut out of, such as `2001:db8::/48`.", 1, &cel::aggregate()),
             "allocationPrefixLength": {
                 "description": "The length of each prefix. It never changes.",
                 "type": "integer", "minimum": 1, "maximum": 128, "default": 64,
@@ -196,8 +206,10 @@ fn prefix_spec() -> Value {
                 "description": "An IPv6 address that is written on every prefix. It blocks none.",
                 "type": "string", "maxLength": 45,
             },
-            "excludedPrefixes": entries("Addresses, networks and ranges; a prefix that overlaps one is never given out.", 0),
+            "excludedPrefixes": entries(
+                "Addresses, networks and ranges; a prefix that overlaps one is never given out.", 0, &cel::excluded_prefix()),
         },
+        "x-kubernetes-validations": cel::prefix_spec(),
     })
 }
 
@@ -215,6 +227,7 @@ fn status(units: &str) -> Value {
                     "used": count("Those that are held."),
                     "free": count("Those that are not."),
                     "outOfRange": count("Those that are held and that the pool does not have any more."),
+                    "cooling": count("Those that were released and rest before they are given out again."),
                 },
             },
             "conditions": {

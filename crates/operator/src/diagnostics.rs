@@ -6,7 +6,7 @@ use axum::{Router, http::StatusCode, routing::get};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::{operator::Readiness, shared::Shared};
+use crate::{metrics::Metrics, operator::Readiness};
 
 /// A listener that answers until it is told to stop.
 #[derive(Debug)]
@@ -17,10 +17,10 @@ pub(crate) struct Diagnostics {
 
 impl Diagnostics {
     /// Answers `/metrics`.
-    pub(crate) async fn metrics(address: SocketAddr, shared: &Arc<Shared>) -> io::Result<Self> {
-        let shared = Arc::clone(shared);
+    pub(crate) async fn metrics(address: SocketAddr, metrics: &Arc<Metrics>) -> io::Result<Self> {
+        let metrics = Arc::clone(metrics);
         let text = move || {
-            let text = shared.metrics.text();
+            let text = metrics.text();
             async move { ([("content-type", "application/openmetrics-text; version=1.0.0; charset=utf-8")], text) }
         };
         let listener = TcpListener::bind(address).await?;

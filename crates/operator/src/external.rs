@@ -1,10 +1,11 @@
 //! Pools whose addresses are kept in another system: how the operator sees that system.
 
-use std::{fmt::Debug, sync::Arc, time::Duration};
+use std::{fmt::Debug, future::Future, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use netstead_model::{Address, BackendError, BackendErrorKind, BackendPoolInfo, Want};
 use serde_json::Value;
+use tokio::{sync::Semaphore, time::timeout};
 
 use crate::{PoolKind, conditions::Ready};
 
@@ -48,6 +49,37 @@ impl ExternalPools for NoExternalPools {
     }
 }
 
+/// The longest that one call may take, whatever the system does.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The claims of one pool of another system that are worked on at once, beside the workers that all other objects share: a
+/// system that hangs holds up its own pool alone.
+#[derive(Debug, Clone)]
+pub(crate) struct ExternalLane(pub(crate) Arc<Semaphore>);
+
+impl ExternalLane {
+    pub(crate) const WIDTH: usize = 8;
+}
+
+impl Default for ExternalLane {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(Self::WIDTH)))
+    }
+}
+
+/// Waits for another system no longer than a while.
+pub(crate) async fn limited<T>(
+    call: impl Future<Output = Result<T, BackendError>>,
+) -> Result<T, BackendError> {
+    let slow = || {
+        Err(BackendError::unknown(format!(
+            "the other system does not answer within {} s",
+            PATIENCE.as_secs()
+        )))
+    };
+    timeout(PATIENCE, call).await.unwrap_or_else(|_| slow())
+}
+
 /// A pool of another system as it was found last.
 #[derive(Debug)]
 pub(crate) struct ExternalState {
@@ -58,13 +90,21 @@ pub(crate) struct ExternalState {
     pub(crate) ready: Ready,
     /// The spec that was opened.
     pub(crate) generation: i64,
-    /// When it was asked.
+    /// When it was asked, and when it is to be asked again.
     pub(crate) asked: Duration,
+    pub(crate) due: Duration,
     /// How many addresses the cluster held then.
     pub(crate) used: u128,
+    /// It had no address for the claim that asked last.
+    pub(crate) is_full: bool,
 }
 
 impl ExternalState {
+    /// The pool itself and whether it was full, once it was asked.
+    pub(crate) fn open(&self) -> Option<(Arc<dyn ExternalPool>, bool)> {
+        self.pool.clone().map(|pool| (pool, self.is_full))
+    }
+
     /// The gateway and the length of the network, as the status has them.
     pub(crate) fn network(&self) -> Option<(String, String)> {
         let info = self.info.as_ref()?;

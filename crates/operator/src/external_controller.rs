@@ -2,32 +2,62 @@
 
 use std::{sync::Arc, time::Duration};
 
-use netstead_model::{Address, BackendErrorKind};
+use netstead_model::{Address, BackendError, BackendErrorKind, BackendPoolInfo, Range, Want};
 use netstead_wire::kubernetes::KubernetesError;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 use tracing::{debug, info, warn};
 
 use crate::{
     claim_controller::Again,
     claim_step::{self, NewAddress},
     conditions::Ready,
-    external::{self, ExternalClaim, ExternalPool, ExternalState},
+    events::EventKind,
+    external::{self, ExternalClaim, ExternalPool, ExternalState, limited},
     kinds,
-    object::{Claim, INSTALLATION, ObjectName, PoolKey, PoolObject},
+    object::{
+        AddressObject, Claim, EXTERNAL_KEY, INSTALLATION, ObjectName, PoolKey, PoolObject, RELEASE_ADDRESS,
+    },
     shared::Shared,
-    world::WorkKey,
+    world::{Pool, WorkKey},
 };
 
 /// How often a pool that is ready is asked how it stands, and one that is not.
 const ASK: Duration = Duration::from_mins(1);
 const ASK_AGAIN: Duration = Duration::from_secs(10);
+/// Opening a pool reads files and settings; it connects to nothing.
+const OPEN: Duration = Duration::from_secs(30);
+/// Addresses that are tried one by one, where the next free ones are promised to other claims.
+const MOST_TRIES: usize = 64;
+
+/// The outcome of giving an address back to its system.
+#[derive(Debug)]
+pub(crate) enum GivenBack {
+    Done,
+    /// The pool is gone, and with it the way to its system.
+    NoPool,
+    /// It has to wait, and why.
+    NotYet(Ready, Duration),
+}
 
 impl Shared {
+    /// Changes a pool if it is there, and wakes the claims that may get an address by it.
+    fn change_pool<T>(&self, key: &PoolKey, change: impl FnOnce(&mut Pool) -> T) -> Option<T> {
+        let (changed, woken) = {
+            let mut world = self.world();
+            let pool = world.pools.get_mut(key)?;
+            let changed = change(pool);
+            (changed, pool.index.take_woken())
+        };
+        self.queue.add_all(woken.into_iter().map(WorkKey::Claim));
+        Some(changed)
+    }
+
     /// Opens the pool if its spec changed, asks it how it stands if that is due, and wakes its claims if that changed. Returns
     /// when it is due again.
     pub(crate) async fn refresh_external(&self, key: &PoolKey) -> Result<Again, KubernetesError> {
         let now = self.clock.monotonic();
-        let (object, known) = {
+        let (object, known, problem) = {
             let world = self.world();
             let Some(pool) = world.pool(key) else { return Ok(None) };
             let Some(object) = pool.object.clone().filter(|object| !object.metadata.is_paused()) else {
@@ -36,13 +66,14 @@ impl Shared {
             let state = pool.external.as_ref();
             let same = state.filter(|state| state.generation == object.metadata.generation);
             if let Some(state) = same {
-                let left = (state.asked + pause(&state.ready)).saturating_sub(now);
+                let left = state.due.saturating_sub(now);
                 if !left.is_zero() {
                     return Ok(Some(left));
                 }
             }
             // One that is not ready is opened anew: its Secret may be another.
-            (object, same.filter(|state| state.ready.good).and_then(|state| state.pool.clone()))
+            let known = same.filter(|state| state.ready.good).and_then(|state| state.pool.clone());
+            (object, known, pool.annotation_problem.clone())
         };
         let opened = match known {
             Some(pool) => Ok(pool),
@@ -50,7 +81,7 @@ impl Shared {
         };
         let (pool, info, ready) = match opened {
             Err(problem) => (None, None, Ready::no("InvalidPHPIPamConfiguration", problem)),
-            Ok(pool) => match pool.describe().await {
+            Ok(pool) => match limited(pool.describe()).await {
                 Ok(info) => (
                     Some(pool),
                     Some(info),
@@ -59,20 +90,30 @@ impl Shared {
                 Err(error) => (Some(pool), None, external::not_ready(&error)),
             },
         };
+        let ready = match problem {
+            Some(problem) => Ready::no("InvalidPHPIPamConfiguration", problem),
+            None => ready,
+        };
         let every = pause(&ready);
-        let woken = {
-            let mut world = self.world();
-            let Some(pool_state) = world.pools.get_mut(key) else { return Ok(None) };
-            let changed = pool_state.external.as_ref().is_none_or(|before| before.ready != ready);
+        let generation = object.metadata.generation;
+        let asked = self.clock.monotonic();
+        let woken = self.change_pool(key, |state| {
+            let changed = state.external.as_ref().is_none_or(|before| before.ready != ready);
             if changed {
                 debug!(pool = %key, ?ready, "The state of a pool changed.");
             }
-            pool_state.problem = (!ready.good).then(|| ready.message.clone());
-            let (generation, used) = (object.metadata.generation, pool_state.index.counts().used);
-            pool_state.external = Some(ExternalState { pool, info, ready, generation, asked: now, used });
-            if changed { pool_state.claims().collect() } else { Vec::new() }
-        };
-        self.queue.add_all(woken.into_iter().map(WorkKey::Claim));
+            state.problem = (!ready.good).then(|| ready.message.clone());
+            let used = state.index.counts().used;
+            let is_full = info.as_ref().is_some_and(|info| info.free == 0);
+            let due = asked.saturating_add(every);
+            state.external = Some(ExternalState { pool, info, ready, generation, asked, due, used, is_full });
+            state.fit_external_line();
+            if !is_full {
+                state.index.wake_line(1);
+            }
+            if changed { state.claims().collect() } else { Vec::new() }
+        });
+        self.queue.add_all(woken.unwrap_or_default().into_iter().map(WorkKey::Claim));
         Ok(Some(every))
     }
 
@@ -92,7 +133,8 @@ impl Shared {
                 Err(problem) => return Ok(Err(problem)),
             }
         }
-        Ok(self.external.open(key.kind, &spec).await)
+        let slow = || Err(format!("it could not be opened within {} s", OPEN.as_secs()));
+        Ok(timeout(OPEN, self.external.open(key.kind, &spec)).await.unwrap_or_else(|_| slow()))
     }
 
     /// The values of a Secret, as texts.
@@ -127,70 +169,245 @@ impl Shared {
         pool: &dyn ExternalPool,
         wanted: &ExternalClaim,
     ) -> Result<Again, KubernetesError> {
-        let answer = pool.claim(wanted).await;
-        let is_full = matches!(&answer, Err(error) if error.kind == BackendErrorKind::Exhausted);
-        if let Some(pool) = self.world().pools.get_mut(key) {
-            let place = (claim.metadata.creation_timestamp, claim.metadata.key());
-            if is_full {
-                pool.unserved.insert(place)
-            } else {
-                pool.unserved.remove(&place)
-            };
-        }
+        let name = claim.metadata.key();
+        // From here on the pool stays, until the object of the address is seen or there is no address.
+        self.change_pool(key, |pool| pool.drawing.insert(name.clone()));
+        let answer = match limited(pool.claim(wanted)).await {
+            Ok(address) if wanted.want == Want::Any && self.is_promised_to_another(key, address) => {
+                self.draw_another(key, pool, wanted, address).await
+            }
+            answer => answer,
+        };
         let address = match answer {
             Ok(address) => address,
             Err(error) => {
+                self.note_failure(key, &name, &error);
                 let (ready, again) = external::refusal(&error);
                 self.refuse(claim, &ready).await?;
                 return Ok(Some(again));
             }
         };
-        let Some(object) = self.object_of(claim, key, address) else { return Ok(Some(ASK_AGAIN)) };
+        let Some(object) = self.object_of(claim, key, address, &wanted.key) else {
+            return Ok(Some(ASK_AGAIN));
+        };
         self.create_address(claim, &NewAddress { address, object }).await
     }
 
-    fn object_of(&self, claim: &Claim, key: &PoolKey, address: Address) -> Option<Value> {
+    /// Remembers that a claim got no address. One that found the system full keeps its place, so that it is the first to ask
+    /// again; any other failure lets those behind it go on.
+    fn note_failure(&self, key: &PoolKey, name: &ObjectName, error: &BackendError) {
+        let now = self.clock.monotonic();
+        let look = self.change_pool(key, |pool| {
+            pool.drawing.remove(name);
+            if error.kind == BackendErrorKind::Exhausted {
+                let news = pool.external.as_mut().is_some_and(|external| !external.is_full);
+                if let Some(external) = &mut pool.external {
+                    external.is_full = true;
+                }
+                pool.fit_external_line();
+                if news {
+                    // The others say so too.
+                    pool.index.wake_line(usize::MAX);
+                }
+                return false;
+            }
+            pool.index.leave_line(name);
+            let is_of_pool = matches!(
+                error.kind,
+                BackendErrorKind::Denied
+                    | BackendErrorKind::NoSuchPool
+                    | BackendErrorKind::Unavailable
+                    | BackendErrorKind::Unknown
+            );
+            match &mut pool.external {
+                // Whether it is ready is looked at now, and no claim asks until it is.
+                Some(external) if is_of_pool && now.saturating_sub(external.asked) >= ASK_AGAIN => {
+                    external.due = now;
+                    external.ready.good
+                }
+                _ => false,
+            }
+        });
+        if look == Some(true) {
+            self.queue.add(WorkKey::Pool(key.clone()));
+        }
+    }
+
+    fn is_promised_to_another(&self, key: &PoolKey, address: Address) -> bool {
+        self.world().pool(key).is_some_and(|pool| pool.index.promised_to(address).is_some())
+    }
+
+    /// Gives back an address that is promised to another claim, and takes the next one that is not.
+    async fn draw_another(
+        &self,
+        key: &PoolKey,
+        pool: &dyn ExternalPool,
+        wanted: &ExternalClaim,
+        promised: Address,
+    ) -> Result<Address, BackendError> {
+        limited(pool.release(wanted)).await?;
+        let info = {
+            let world = self.world();
+            world.pool(key).and_then(|pool| pool.external.as_ref()?.info.clone())
+        };
+        let Some(info) = info else { return Err(BackendError::unavailable("the pool is being asked anew")) };
+        for address in
+            candidates(&info, promised).filter(|one| !self.is_promised_to_another(key, *one)).take(MOST_TRIES)
+        {
+            let exact = ExternalClaim { want: Want::Exact(address), ..wanted.clone() };
+            match limited(pool.claim(&exact)).await {
+                Err(error) if matches!(error.kind, BackendErrorKind::Held | BackendErrorKind::NotHere) => {}
+                answer => return answer,
+            }
+        }
+        let message = "the next free addresses are kept for other claims";
+        Err(BackendError::new(BackendErrorKind::Exhausted, message))
+    }
+
+    fn object_of(&self, claim: &Claim, key: &PoolKey, address: Address, external_key: &str) -> Option<Value> {
         let world = self.world();
         let pool = world.pool(key)?;
         let info = pool.external.as_ref()?.info.as_ref()?;
         let bits = address.kind().bits();
         let prefix = info.network.map_or(bits, |network| network.len());
-        Some(claim_step::new_address(claim, key, pool.object.as_deref()?, address, prefix, info.gateway))
+        let mut object =
+            claim_step::new_address(claim, key, pool.object.as_deref()?, address, prefix, info.gateway);
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.insert("annotations".to_owned(), json!({ EXTERNAL_KEY: external_key }));
+        }
+        Some(object)
+    }
+
+    /// Gives an address that another program or a person recorded our key in its system, so that it is found whatever becomes
+    /// of its hostname.
+    pub(crate) async fn give_key(
+        &self,
+        claim: &Claim,
+        object: &AddressObject,
+        pool: &dyn ExternalPool,
+        wanted: &ExternalClaim,
+    ) -> Result<Again, KubernetesError> {
+        let name = claim.metadata.key();
+        let problem = match limited(pool.claim(wanted)).await {
+            Ok(address) if Want::Exact(address) == wanted.want => {
+                let patch = json!({ "metadata": { "annotations": { EXTERNAL_KEY: wanted.key } } });
+                let version = &object.metadata.resource_version;
+                self.api.patch(&crate::api::addresses(), &object.metadata.key(), version, patch).await?;
+                info!(claim = %name, address = object.spec.address, "An address got its key in the other system.");
+                return Ok(None);
+            }
+            Ok(address) => {
+                format!("the other system has {address} for the claim, not {}", object.spec.address)
+            }
+            Err(error) => format!("{} has no key in the other system: {error}", object.spec.address),
+        };
+        debug!(claim = %name, problem, "An address could not be given its key.");
+        let claims = crate::api::claims();
+        self.event((&claims, &claim.metadata), EventKind::Warning, "KeyNotWritten", &problem).await;
+        Ok(Some(ASK))
     }
 
     /// Gives the address of a deleted claim back to its system. `Some` if that has to wait.
     pub(crate) async fn release_external(&self, claim: &Claim) -> Result<Again, KubernetesError> {
         let Some(key) = claim.pool().filter(|key| key.kind.is_external()) else { return Ok(None) };
-        let (open, wanted) = {
-            let world = self.world();
-            let pool = world.pool(&key).filter(|pool| pool.object.is_some());
-            let Some(pool) = pool else {
-                warn!(claim = %claim.metadata.key(), pool = %key, "The pool of a claim is gone, so its address cannot be given back.");
-                return Ok(None);
-            };
-            let open = pool.external.as_ref().and_then(|external| external.pool.clone());
-            (open, pool.object.as_deref().map(|object| external_claim(claim, object)))
-        };
-        let (Some(open), Some(wanted)) = (open, wanted) else {
-            let ready = Ready::no(
-                "PoolNotReady",
-                format!("the {} `{}` cannot be asked to release the address", key.kind, key.name),
-            );
-            self.refuse(claim, &ready).await?;
-            return Ok(Some(ASK_AGAIN));
-        };
-        match open.release(&wanted).await {
-            Ok(()) => {
-                info!(claim = %claim.metadata.key(), pool = %key, "An address was given back.");
+        match self.give_back(&key, &claim.metadata.key()).await {
+            GivenBack::Done => Ok(None),
+            GivenBack::NoPool => {
+                let name = claim.metadata.key();
+                warn!(claim = %name, pool = %key, "The pool of a claim is gone, so its address cannot be given back.");
+                let note = format!(
+                    "the {} `{}` is gone, so {} was not released in the other system: remove it there by hand",
+                    key.kind,
+                    key.name,
+                    hostname(&name)
+                );
+                let claims = crate::api::claims();
+                self.event((&claims, &claim.metadata), EventKind::Warning, "NotReleased", &note).await;
                 Ok(None)
             }
-            Err(error) => {
-                let (ready, again) = external::refusal(&error);
-                self.refuse(claim, &Ready { reason: "PoolNotReady", ..ready }).await?;
+            GivenBack::NotYet(ready, again) => {
+                self.refuse(claim, &ready).await?;
                 Ok(Some(again))
             }
         }
     }
+
+    /// Gives back what a claim has in the system of its pool. Nothing to give back is fine.
+    pub(crate) async fn give_back(&self, key: &PoolKey, claim: &ObjectName) -> GivenBack {
+        let not_yet = |why: &str| {
+            let message =
+                format!("the {} `{}` cannot be asked to release the address: {why}", key.kind, key.name);
+            GivenBack::NotYet(Ready::no("PoolNotReady", message), ASK_AGAIN)
+        };
+        let (open, wanted) = {
+            let world = self.world();
+            let pool = world.pool(key);
+            let Some((pool, object)) = pool.and_then(|pool| Some((pool, pool.object.as_deref()?))) else {
+                return GivenBack::NoPool;
+            };
+            if let Some(problem) = &pool.problem {
+                return not_yet(problem);
+            }
+            let open = pool.external.as_ref().and_then(|external| external.pool.clone());
+            (open, external_claim(claim, object, Want::Any))
+        };
+        let Some(open) = open else { return not_yet("it was not asked yet") };
+        match limited(open.release(&wanted)).await {
+            Ok(()) => {
+                info!(%claim, pool = %key, "An address was given back.");
+                GivenBack::Done
+            }
+            Err(error) => {
+                self.note_failure(key, claim, &error);
+                let (ready, again) = external::refusal(&error);
+                GivenBack::NotYet(Ready { reason: "PoolNotReady", ..ready }, again)
+            }
+        }
+    }
+
+    /// Gives back what claims of a pool that is being deleted may have got without an object: a crash may have come between.
+    /// `Some` if that has to wait.
+    pub(crate) async fn give_back_unseen(&self, key: &PoolKey) -> Again {
+        let (claims, is_open) = {
+            let world = self.world();
+            let pool = world.pool(key)?;
+            let may_have = |name: &ObjectName| {
+                let claim = world.claims.get(name);
+                claim.is_some_and(|claim| claim.metadata.has_finalizer(RELEASE_ADDRESS))
+                    && !world.addresses.contains_key(name)
+            };
+            let claims: Vec<ObjectName> = pool.claims().filter(may_have).collect();
+            (claims, pool.external.as_ref().is_none_or(|external| external.pool.is_some()))
+        };
+        if !is_open && !claims.is_empty() {
+            warn!(pool = %key, claims = claims.len(), "A pool goes whose system cannot be asked for addresses of its claims.");
+            return None;
+        }
+        for claim in claims {
+            if let GivenBack::NotYet(ready, again) = self.give_back(key, &claim).await {
+                warn!(pool = %key, %claim, problem = ready.message, "A pool that is being deleted waits for its system.");
+                return Some(again);
+            }
+        }
+        None
+    }
+}
+
+/// Addresses of a pool behind this one, and then those before it.
+fn candidates(info: &BackendPoolInfo, after: Address) -> impl Iterator<Item = Address> + '_ {
+    let numbers = |range: &Range| (range.first().number(), range.last().number());
+    let behind = info.ranges.iter().flat_map(move |range| {
+        let (first, last) = numbers(range);
+        first.max(after.number().saturating_add(1))..=last
+    });
+    let before = info.ranges.iter().flat_map(move |range| {
+        let (first, last) = numbers(range);
+        first..=last.min(after.number().saturating_sub(1))
+    });
+    let free = |address: &Address| {
+        Some(*address) != info.gateway && !info.exclude.iter().any(|range| range.contains(*address))
+    };
+    behind.chain(before).filter_map(move |number| Address::new(after.kind(), number)).filter(free)
 }
 
 /// How long a pool is not asked. Refused credentials are not sent often: phpIPAM locks out a client after ten.
@@ -198,16 +415,15 @@ fn pause(ready: &Ready) -> Duration {
     if ready.good || ready.reason == external::DENIED { ASK } else { ASK_AGAIN }
 }
 
+fn hostname(claim: &ObjectName) -> String {
+    format!("{}.{}", claim.name, claim.namespace)
+}
+
 /// A claim as another system sees it. Its key begins with the installation that the pool was made in.
-pub(crate) fn external_claim(claim: &Claim, pool: &PoolObject) -> ExternalClaim {
-    let (namespace, name) = (&claim.metadata.namespace, &claim.metadata.name);
+pub(crate) fn external_claim(claim: &ObjectName, pool: &PoolObject, want: Want) -> ExternalClaim {
     let installation = pool.metadata.annotations.get(INSTALLATION).unwrap_or(&pool.metadata.uid);
-    let wanted = claim.metadata.annotations.get(crate::object::WANTED).and_then(|text| text.parse().ok());
-    ExternalClaim {
-        key: format!("capi/{installation}/{namespace}/{name}"),
-        hostname: format!("{name}.{namespace}"),
-        want: wanted.map_or(netstead_model::Want::Any, netstead_model::Want::Exact),
-    }
+    let key = format!("capi/{installation}/{}/{}", claim.namespace, claim.name);
+    ExternalClaim { key, hostname: hostname(claim), want }
 }
 
 /// The part of a patch that remembers the installation; empty if it is remembered or there is none to remember.

@@ -8,16 +8,32 @@ use std::{sync::Arc, time::Duration};
 use jiff::Timestamp;
 use netstead_wire::kubernetes::{KubernetesError, Resource};
 use serde_json::{Value, json};
-use tokio::{sync::watch, time::sleep};
+use tokio::{
+    sync::watch,
+    time::{sleep, timeout},
+};
 use tracing::{debug, info, warn};
 
 use crate::{kinds, object::ObjectName, shared::Shared};
 
-/// A lease that is not renewed for this long is free.
-const DURATION: Duration = Duration::from_secs(15);
-const RENEW: Duration = Duration::from_secs(3);
-/// A holder that could not renew for this long stops working: before others may begin.
-const GIVE_UP: Duration = Duration::from_secs(10);
+/// How a lease is renewed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Timing {
+    /// A lease that is not renewed for this long is free.
+    pub(crate) duration: Duration,
+    pub(crate) renew: Duration,
+    /// A holder that could not renew for this long stops working: before others may begin.
+    pub(crate) give_up: Duration,
+    /// The longest that one attempt may take.
+    pub(crate) attempt: Duration,
+}
+
+pub(crate) const TIMING: Timing = Timing {
+    duration: Duration::from_secs(15),
+    renew: Duration::from_secs(3),
+    give_up: Duration::from_secs(10),
+    attempt: Duration::from_secs(5),
+};
 
 #[derive(Debug)]
 pub(crate) struct Lease {
@@ -26,20 +42,33 @@ pub(crate) struct Lease {
     identity: String,
     /// The version of the lease as another holder left it, and when it was seen first: clocks of machines are not compared.
     seen: Option<(String, Duration)>,
+    /// When the attempt began that renewed it last.
     renewed: Option<Duration>,
+    timing: Timing,
 }
 
 impl Lease {
-    pub(crate) fn new(shared: Arc<Shared>, namespace: &str, name: &str, identity: String) -> Self {
-        Self { shared, name: ObjectName::new(namespace, name), identity, seen: None, renewed: None }
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        namespace: &str,
+        name: &str,
+        identity: String,
+        timing: Timing,
+    ) -> Self {
+        let name = ObjectName::new(namespace, name);
+        Self { shared, name, identity, seen: None, renewed: None, timing }
     }
 
     /// Goes on until it is dropped, and says whether this replica is to work.
     pub(crate) async fn run(mut self, leading: watch::Sender<bool>) {
         loop {
-            match self.try_once().await {
+            let begun = self.shared.clock.monotonic();
+            // No attempt goes on for longer than this replica may work without one that succeeds.
+            let patience = self.left(begun).unwrap_or(Duration::MAX).min(self.timing.attempt);
+            let slow = || Err(KubernetesError::Slow(patience));
+            match timeout(patience, self.try_once()).await.unwrap_or_else(|_| slow()) {
                 Ok(true) => {
-                    self.renewed = Some(self.shared.clock.monotonic());
+                    self.renewed = Some(begun);
                     if !leading.send_replace(true) {
                         info!(identity = self.identity, "This replica works.");
                     }
@@ -47,16 +76,21 @@ impl Lease {
                 Ok(false) => self.stop_leading(&leading, "Another replica works."),
                 Err(error) => {
                     debug!(%error, "The lease could not be renewed.");
-                    let now = self.shared.clock.monotonic();
-                    let late = self.renewed.is_none_or(|at| now.saturating_sub(at) >= GIVE_UP);
-                    if late && *leading.borrow() {
+                    let is_late = self.left(self.shared.clock.monotonic()).is_none_or(|left| left.is_zero());
+                    if is_late && *leading.borrow() {
                         warn!(%error, "The lease was not renewed in time.");
                         self.stop_leading(&leading, "This replica stops working.");
                     }
                 }
             }
-            sleep(RENEW).await;
+            let left = self.left(self.shared.clock.monotonic()).filter(|left| !left.is_zero());
+            sleep(left.unwrap_or(Duration::MAX).min(self.timing.renew)).await;
         }
+    }
+
+    /// How long this replica may go on working without a renewal; none if it does not work.
+    fn left(&self, now: Duration) -> Option<Duration> {
+        self.renewed.map(|renewed| renewed.saturating_add(self.timing.give_up).saturating_sub(now))
     }
 
     fn stop_leading(&mut self, leading: &watch::Sender<bool>, message: &str) {
@@ -84,7 +118,7 @@ impl Lease {
         if holder != self.identity && !holder.is_empty() {
             match &self.seen {
                 Some((known, since)) if *known == version => {
-                    if now.saturating_sub(*since) < DURATION {
+                    if now.saturating_sub(*since) < self.timing.duration {
                         return Ok(false);
                     }
                 }
@@ -114,7 +148,7 @@ impl Lease {
         json!({
             "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata,
             "spec": {
-                "holderIdentity": self.identity, "leaseDurationSeconds": DURATION.as_secs(), "renewTime": now,
+                "holderIdentity": self.identity, "leaseDurationSeconds": self.timing.duration.as_secs(), "renewTime": now,
                 "leaseTransitions": transitions,
             },
         })
@@ -135,4 +169,79 @@ impl Lease {
 
 fn resource() -> Resource {
     kinds::resource("coordination.k8s.io", "v1", "leases", "Lease", true)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        path::PathBuf,
+        sync::atomic::{AtomicBool, Ordering},
+    };
+
+    use axum::{Router, extract::Request, http::StatusCode, response::IntoResponse as _};
+    use netstead_model::{NoopObserver, SystemClock};
+    use netstead_wire::kubernetes::{Cluster, KubernetesAccess};
+
+    use super::*;
+    use crate::{NoExternalPools, api::Api, world::World};
+
+    /// An API server that keeps no lease: each attempt makes it. Once it hangs it answers nothing any more.
+    async fn server(hangs: Arc<AtomicBool>) -> String {
+        let router = Router::new().fallback(move |request: Request| {
+            let hangs = Arc::clone(&hangs);
+            async move {
+                if hangs.load(Ordering::Relaxed) {
+                    std::future::pending::<()>().await;
+                }
+                if request.method() == "POST" {
+                    return (StatusCode::CREATED, "{}").into_response();
+                }
+                let none = json!({ "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404, "reason": "NotFound",
+                    "message": "there is none" });
+                (StatusCode::NOT_FOUND, none.to_string()).into_response()
+            }
+        });
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        format!("http://{address}")
+    }
+
+    fn kubeconfig(server: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("netstead-lease-{}", std::process::id()));
+        let text = format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: x\nclusters: [{{ name: x, cluster: {{ server: '{server}' }} }}]\n\
+             contexts: [{{ name: x, context: {{ cluster: x, user: x }} }}]\nusers: [{{ name: x, user: {{}} }}]\n"
+        );
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_replica_stops_before_its_lease_ends_although_the_server_hangs() {
+        let hangs = Arc::new(AtomicBool::new(false));
+        let path = kubeconfig(&server(Arc::clone(&hangs)).await);
+        let access = KubernetesAccess { kubeconfig: Some(path.clone()), context: None };
+        let clock = SystemClock::shared();
+        let cluster = Cluster::new(access, Arc::new(NoopObserver), Arc::clone(&clock));
+        let external = Arc::new(NoExternalPools);
+        let world = World::new(Vec::new(), None);
+        let shared = Shared::new(Api { cluster }, Arc::clone(&clock), None, world, external, Arc::default());
+        // A twentieth of the usual times, with a margin of seconds before the end of the lease.
+        let timing = Timing {
+            duration: Duration::from_secs(8),
+            renew: Duration::from_millis(150),
+            give_up: Duration::from_millis(500),
+            attempt: Duration::from_millis(250),
+        };
+        let (leading, mut leads) = watch::channel(false);
+        let lease = Lease::new(Arc::new(shared), "x", "lease", "one".to_owned(), timing);
+        let running = tokio::spawn(lease.run(leading));
+        leads.wait_for(|leads| *leads).await.unwrap();
+        hangs.store(true, Ordering::Relaxed);
+        let stopped = timeout(timing.duration, leads.wait_for(|leads| !*leads)).await;
+        assert!(stopped.is_ok(), "it works on after its lease has ended");
+        running.abort();
+        let _ = std::fs::remove_file(path);
+    }
 }

@@ -9,17 +9,19 @@
 //!
 //! - [`Operator`]: reflectors and workers over one cluster. [`PoolKind`]: the kinds of pools.
 //! - `in_cluster`: the fields of the in-cluster provider's pools, and which addresses they mean. Pure.
-//! - `pool_index`: which addresses of a pool are free; no step looks at all of them. Pure.
+//! - `pool_index`: which addresses of a pool are free; no step looks at all of them. `line`: the order of claims that wait. Pure.
 //! - `claim_step` decides what a claim needs next, `claim_controller` does it, and says why no address is given out twice.
 //! - [`ExternalPools`]: pools whose addresses are kept in another system; `external_controller` asks them.
-//! - `pool_controller`: finalizer and status of pools. `lease`: one of several replicas works.
+//! - `pool_controller`: finalizer and status of pools. `lease`: one of several replicas works. `workers`: key by key.
 //!
 //! Start with `claim_controller.rs`.
 
 mod api;
+mod cel;
 mod claim_controller;
 mod claim_step;
 mod conditions;
+mod cooling;
 mod definitions;
 mod diagnostics;
 mod events;
@@ -29,6 +31,7 @@ pub mod in_cluster;
 mod interval_set;
 mod kinds;
 mod lease;
+mod line;
 mod metrics;
 mod object;
 mod operator;
@@ -37,6 +40,7 @@ mod pool_index;
 mod reflector;
 mod shared;
 mod work_queue;
+mod workers;
 mod world;
 
 pub use self::{

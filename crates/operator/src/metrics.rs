@@ -13,6 +13,9 @@ use crate::{object::PoolKey, pool_index::Counts};
 /// Seconds from the creation of a claim, which the server writes in whole seconds.
 const BUCKETS: [f64; 9] = [1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0, 7200.0];
 
+/// The states of addresses.
+const STATES: [&str; 5] = ["total", "used", "free", "out-of-range", "cooling"];
+
 #[derive(Debug)]
 pub(crate) struct Metrics {
     registry: Registry,
@@ -99,22 +102,26 @@ impl Metrics {
         self.seconds.observe(seconds);
     }
 
+    /// Forgets the gauges of all pools: another node looks after them now.
+    pub(crate) fn forget_pools(&self) {
+        self.addresses.clear();
+        self.waiting.clear();
+    }
+
     /// Sets the gauges of a pool; removes them if it is gone.
     pub(crate) fn pool(&self, key: &PoolKey, counts: Option<Counts>) {
         let (kind, namespace, pool) = (key.kind.as_str(), key.name.namespace.clone(), key.name.name.clone());
         let waiting = PoolLabels { kind, namespace: namespace.clone(), pool: pool.clone() };
         let labels = |state| AddressLabels { kind, namespace: namespace.clone(), pool: pool.clone(), state };
-        let Some(Counts { total, used, free, out_of_range, waiting: claims }) = counts else {
-            for state in ["total", "used", "free", "out-of-range"] {
+        let Some(Counts { total, used, free, out_of_range, cooling, waiting: claims }) = counts else {
+            for state in STATES {
                 self.addresses.remove(&labels(state));
             }
             self.waiting.remove(&waiting);
             return;
         };
         let number = |count: u128| i64::try_from(count).unwrap_or(i64::MAX);
-        for (state, count) in
-            [("total", total), ("used", used), ("free", free), ("out-of-range", out_of_range)]
-        {
+        for (state, count) in STATES.into_iter().zip([total, used, free, out_of_range, cooling]) {
             self.addresses.get_or_create(&labels(state)).set(number(count));
         }
         self.waiting.get_or_create(&waiting).set(number(claims));

@@ -21,6 +21,15 @@ pub(crate) const WANTED: &str = "ipam.netstead.io/address";
 /// The annotation of a pool with addresses that are kept for claims: `name=address`, with commas between.
 pub(crate) const PROMISES: &str = "ipam.netstead.io/pre-allocations";
 
+/// The annotation of a pool with the seconds that a released address rests.
+pub(crate) const REUSE_DELAY: &str = "ipam.netstead.io/reuse-delay-seconds";
+/// The annotation of a pool with the addresses that rest: `address=second`, with commas between.
+pub(crate) const COOLING: &str = "ipam.netstead.io/cooling";
+/// The annotation of a claim with the uid of an `IPAddress` that it gives up, because another claim has the address.
+pub(crate) const GIVES_WAY: &str = "ipam.netstead.io/gives-way";
+/// The annotation of an `IPAddress` with its key in another system.
+pub(crate) const EXTERNAL_KEY: &str = "ipam.netstead.io/key";
+
 /// The annotation of a pool with the first part of its claims' keys in another system. It moves along with the pool.
 pub(crate) const INSTALLATION: &str = "ipam.netstead.io/installation";
 
@@ -97,6 +106,11 @@ impl Metadata {
 
     pub(crate) fn is_deleting(&self) -> bool {
         self.deletion_timestamp.is_some()
+    }
+
+    /// Whether `clusterctl move` removes it here because it is in another cluster by now: nothing of it may be released.
+    pub(crate) fn is_deleted_for_move(&self) -> bool {
+        self.annotations.contains_key(DELETE_FOR_MOVE)
     }
 
     pub(crate) fn has_finalizer(&self, name: &str) -> bool {

@@ -3,23 +3,31 @@
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use netstead_model::{CallObserver, Clock};
-use netstead_wire::kubernetes::{Cluster, KubernetesAccess, KubernetesError};
-use tokio::{sync::watch, task::JoinSet, time::timeout};
+use netstead_wire::kubernetes::{Cluster, KubernetesAccess};
+use tokio::{
+    sync::watch,
+    task::JoinSet,
+    time::{sleep, timeout},
+};
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, info, warn};
+use tracing::{info, warn};
 
 use crate::{
     ExternalPools, PoolKind,
     api::Api,
     diagnostics::Diagnostics,
-    lease::Lease,
+    lease::{Lease, TIMING},
+    metrics::Metrics,
     reflector::{self, ReflectorState},
     shared::Shared,
-    world::{WorkKey, World},
+    workers::Worker,
+    world::World,
 };
 
 /// How long steps that are under way may take to end.
 const FAREWELL: Duration = Duration::from_secs(20);
+/// How often a port that is taken is tried again.
+const LISTEN_AGAIN: Duration = Duration::from_secs(10);
 /// The lease of all replicas.
 const LEASE: &str = "netstead-operator";
 
@@ -49,11 +57,25 @@ pub enum OperatorError {
     Listen { address: SocketAddr, source: io::Error },
 }
 
-/// A running operator.
+/// An operator over one cluster. It may run again and again: each run begins with nothing but the counters of its metrics, and
+/// learns from the API server what is there.
 #[derive(Debug)]
 pub struct Operator {
-    shared: Arc<Shared>,
     options: OperatorOptions,
+    external: Arc<dyn ExternalPools>,
+    observer: Arc<dyn CallObserver>,
+    clock: Arc<dyn Clock>,
+    metrics: Arc<Metrics>,
+}
+
+/// Forgets the gauges of pools with the end of a run, however it ends.
+#[derive(Debug)]
+struct PoolGauges(Arc<Metrics>);
+
+impl Drop for PoolGauges {
+    fn drop(&mut self) {
+        self.0.forget_pools();
+    }
 }
 
 /// Whether all objects that are needed were listed.
@@ -76,34 +98,43 @@ impl Operator {
         observer: Arc<dyn CallObserver>,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        let cluster = Cluster::new(options.access.clone(), observer, Arc::clone(&clock));
-        let world = World::new(options.kinds.clone(), options.watch_filter.clone());
-        let shared = Shared::new(Api { cluster }, clock, options.namespace.clone(), world, external);
-        Self { shared: Arc::new(shared), options }
+        Self { options, external, observer, clock, metrics: Arc::default() }
     }
 
     /// The metrics as Prometheus reads them.
     pub fn metrics(&self) -> String {
-        self.shared.metrics.text()
+        self.metrics.text()
     }
 
-    /// Works until it is told to stop.
+    /// All that one run knows. A run that was cancelled leaves steps half done and misses what happens before the next.
+    fn begin(&self) -> Arc<Shared> {
+        let options = &self.options;
+        let cluster =
+            Cluster::new(options.access.clone(), Arc::clone(&self.observer), Arc::clone(&self.clock));
+        let world = World::new(options.kinds.clone(), options.watch_filter.clone());
+        let (clock, external) = (Arc::clone(&self.clock), Arc::clone(&self.external));
+        let (namespace, metrics) = (options.namespace.clone(), Arc::clone(&self.metrics));
+        Arc::new(Shared::new(Api { cluster }, clock, namespace, world, external, metrics))
+    }
+
+    /// Works until it is told to stop, or until the future is dropped.
     pub async fn run(&self, stop: &CancellationToken) -> Result<(), OperatorError> {
-        let shared = &self.shared;
+        let shared = &self.begin();
         let mut tasks = JoinSet::new();
-        let readiness = self.start_reflectors(&mut tasks);
+        let _gauges = PoolGauges(Arc::clone(&self.metrics));
+        let readiness = self.start_reflectors(shared, &mut tasks);
         let ending = stop.child_token();
         self.start_diagnostics(&mut tasks, &readiness, &ending).await?;
         let kinds: Vec<&str> = self.options.kinds.iter().map(|kind| kind.as_str()).collect();
         info!(cluster = self.options.access.describe(), ?kinds, "The operator begins.");
-        if stop.run_until_cancelled(self.wait_until_listed(&readiness)).await.is_none() {
+        if stop.run_until_cancelled(wait_until_listed(shared, &readiness)).await.is_none() {
             return Ok(());
         }
         info!("All objects were listed.");
         let (leading, leads) = watch::channel(self.options.lease_namespace.is_none());
         let identity = format!("{}_{:016x}", host_name(), rand::random::<u64>());
         if let Some(namespace) = &self.options.lease_namespace {
-            let lease = Lease::new(Arc::clone(shared), namespace, LEASE, identity.clone());
+            let lease = Lease::new(Arc::clone(shared), namespace, LEASE, identity.clone(), TIMING);
             tasks.spawn(lease.run(leading));
         } else {
             // The channel stays open for as long as the workers look at it.
@@ -111,9 +142,10 @@ impl Operator {
                 leading.closed().await;
             });
         }
+        let worker = Worker { shared: Arc::clone(shared), leads: leads.clone(), stop: stop.clone() };
         let mut workers = JoinSet::new();
         for _ in 0..self.options.concurrency.max(1) {
-            workers.spawn(work(Arc::clone(shared), leads.clone(), stop.clone()));
+            workers.spawn(worker.clone().run());
         }
         stop.cancelled().await;
         let _ = timeout(FAREWELL, async { while workers.join_next().await.is_some() {} }).await;
@@ -126,8 +158,7 @@ impl Operator {
         Ok(())
     }
 
-    fn start_reflectors(&self, tasks: &mut JoinSet<()>) -> Readiness {
-        let shared = &self.shared;
+    fn start_reflectors(&self, shared: &Arc<Shared>, tasks: &mut JoinSet<()>) -> Readiness {
         let everywhere = self.options.kinds.iter().any(|kind| !kind.is_namespaced());
         let addresses = reflector::addresses(shared, everywhere);
         let (claims, clusters) = (reflector::claims(shared), reflector::clusters(shared));
@@ -149,68 +180,42 @@ impl Operator {
         readiness: &Readiness,
         stop: &CancellationToken,
     ) -> Result<(), OperatorError> {
-        let failed = |address| move |source| OperatorError::Listen { address, source };
         if let Some(address) = self.options.metrics {
-            let metrics = Diagnostics::metrics(address, &self.shared).await.map_err(failed(address))?;
-            tasks.spawn(metrics.serve(stop.clone()));
+            tasks.spawn(serve_metrics(address, Arc::clone(&self.metrics), stop.clone()));
         }
         if let Some(address) = self.options.health {
-            let health = Diagnostics::health(address, readiness.clone()).await.map_err(failed(address))?;
+            let health = Diagnostics::health(address, readiness.clone()).await;
+            let health = health.map_err(|source| OperatorError::Listen { address, source })?;
             tasks.spawn(health.serve(stop.clone()));
         }
         Ok(())
     }
+}
 
-    /// Nothing is decided on half of the objects.
-    async fn wait_until_listed(&self, readiness: &Readiness) {
-        loop {
-            let listed = self.shared.synced.notified();
-            if readiness.missing().is_empty() {
-                return;
+/// Answers metrics. Claims are served all the same while the port is taken.
+async fn serve_metrics(address: SocketAddr, metrics: Arc<Metrics>, stop: CancellationToken) {
+    let mut told = false;
+    loop {
+        match Diagnostics::metrics(address, &metrics).await {
+            Ok(diagnostics) => return diagnostics.serve(stop).await,
+            Err(error) if !told => {
+                told = true;
+                warn!(%address, %error, retry_in = ?LISTEN_AGAIN, "Nothing can listen for metrics; the operator works without.");
             }
-            let _ = timeout(Duration::from_secs(1), listed).await;
+            Err(_) => {}
         }
+        sleep(LISTEN_AGAIN).await;
     }
 }
 
-/// One worker: key by key, as long as this replica is the one that works.
-async fn work(shared: Arc<Shared>, mut leads: watch::Receiver<bool>, stop: CancellationToken) {
+/// Nothing is decided on half of the objects.
+async fn wait_until_listed(shared: &Shared, readiness: &Readiness) {
     loop {
-        let next = async {
-            if leads.wait_for(|leads| *leads).await.is_err() {
-                std::future::pending::<()>().await;
-            }
-            shared.queue.next().await
-        };
-        let Some(key) = stop.run_until_cancelled(next).await else { return };
-        if !*leads.borrow() {
-            // It comes again when this replica works again.
-            shared.queue.done(&key);
-            shared.queue.add(key);
-            continue;
+        let listed = shared.synced.notified();
+        if readiness.missing().is_empty() {
+            return;
         }
-        let done = match &key {
-            WorkKey::Claim(name) => shared.reconcile_claim(name).await,
-            WorkKey::Address(name) => shared.reconcile_orphan(name).await,
-            WorkKey::Pool(pool) => shared.reconcile_pool(pool).await,
-        };
-        match done {
-            Ok(again) => {
-                shared.queue.done(&key);
-                if let Some(pause) = again {
-                    shared.queue.add_after(key, pause);
-                }
-            }
-            // It is gone, and its watch says so.
-            Err(KubernetesError::NotFound(_)) => shared.queue.done(&key),
-            Err(error) => {
-                match &error {
-                    KubernetesError::Conflict(_) => debug!(?key, %error, "An object changed meanwhile."),
-                    error => warn!(?key, %error, "A step failed; it is tried again."),
-                }
-                shared.queue.failed(&key);
-            }
-        }
+        let _ = timeout(Duration::from_secs(1), listed).await;
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use netstead_wire::kubernetes::KubernetesError;
+use jiff::Timestamp;
+use netstead_wire::kubernetes::{KubernetesError, Listing, Page, Selection};
 use serde_json::{Value, json};
 use tracing::{debug, info};
 
@@ -12,14 +13,18 @@ use crate::{
     events::EventKind,
     external::ExternalState,
     external_controller::remember_installation,
-    object::{PROTECT_POOL, PoolKey, PoolObject},
+    object::{AddressObject, COOLING, PROTECT_POOL, PoolKey, PoolObject},
     pool_index::Counts,
+    reflector::PAGE,
     shared::Shared,
-    world::{Pool, World},
+    world::{Pool, WorkKey, World},
 };
 
 /// The status of a pool is written this often at most.
 const PACE: Duration = Duration::from_secs(1);
+
+/// Rests that are over are taken out of the annotation this often, if nothing else is written into it.
+const TIDY: Duration = Duration::from_secs(10);
 
 /// How many addresses an event names.
 const MOST_NAMED: usize = 20;
@@ -31,6 +36,8 @@ enum PoolStep {
     Wait(Duration),
     AddFinalizer(Arc<PoolObject>),
     RemoveFinalizer(Arc<PoolObject>),
+    /// Write down which addresses rest; the claims that had them are released afterwards.
+    WriteCooling(Arc<PoolObject>, String),
     WriteStatus(Arc<PoolObject>, Box<PoolStatus>),
 }
 
@@ -52,24 +59,30 @@ pub(crate) struct WrittenStatus {
     at: Option<Duration>,
     /// The object that it was written on.
     uid: String,
+    cooling_at: Option<Duration>,
 }
 
 impl World {
-    fn next_of_pool(&mut self, key: &PoolKey, now: Duration) -> PoolStep {
+    fn next_of_pool(&mut self, key: &PoolKey, now: Duration, wall: Timestamp) -> PoolStep {
         let admitted = |object: &PoolObject| self.admits(&object.metadata.labels);
         let object = self.pools.get(key).and_then(|pool| pool.object.clone());
         let Some(object) = object.filter(|object| admitted(object)) else { return PoolStep::Rest };
         let Some(pool) = self.pools.get_mut(key) else { return PoolStep::Rest };
         let metadata = &object.metadata;
+        pool.index.warm_up(wall);
         if metadata.is_paused() {
             return PoolStep::Rest;
         }
-        if metadata.is_deleting() && !pool.index.is_in_use() {
+        // A pool that was moved is in use elsewhere by now.
+        if metadata.is_deleting() && (!pool.is_in_use() || metadata.is_deleted_for_move()) {
             let ours = metadata.has_finalizer(PROTECT_POOL);
             return if ours { PoolStep::RemoveFinalizer(object) } else { PoolStep::Rest };
         }
         if !metadata.is_deleting() && !metadata.has_finalizer(PROTECT_POOL) {
             return PoolStep::AddFinalizer(object);
+        }
+        if let Some(step) = pool.cooling_step(&object, now) {
+            return step;
         }
         let ready = match &pool.problem {
             _ if metadata.is_deleting() => {
@@ -100,9 +113,35 @@ impl World {
     }
 }
 
+impl Pool {
+    /// Writes down rests that began, at most once a second, and takes out those that are over.
+    fn cooling_step(&mut self, object: &Arc<PoolObject>, now: Duration) -> Option<PoolStep> {
+        let wanted = self.index.cooling();
+        if object.metadata.is_deleting() || *wanted == self.written_cooling {
+            return None;
+        }
+        let is_tidying = self.written_cooling.has_all_of(wanted) && !wanted.is_empty();
+        let pace = if is_tidying { TIDY } else { PACE };
+        let since = self.written.cooling_at.map(|at| now.saturating_sub(at));
+        if let Some(since) = since.filter(|since| *since < pace) {
+            // A status that is due does not wait for it.
+            return (!is_tidying).then(|| PoolStep::Wait(pace.saturating_sub(since)));
+        }
+        let text = wanted.text();
+        self.written.cooling_at = Some(now);
+        Some(PoolStep::WriteCooling(Arc::clone(object), text))
+    }
+
+    /// When a rest ends next.
+    fn next_end_of_rest(&self, wall: Timestamp) -> Again {
+        let left = self.index.cooling().next()?.saturating_sub(wall.as_second());
+        Some(Duration::from_secs(u64::try_from(left).unwrap_or_default().max(1)))
+    }
+}
+
 impl PoolStatus {
     /// The fields of the in-cluster provider, and the conditions and counts beside them.
-    fn to_json(&self, before: &Value, now: jiff::Timestamp) -> Value {
+    fn to_json(&self, before: &Value, now: Timestamp) -> Value {
         let none = Vec::new();
         let conditions = before.get("conditions").and_then(Value::as_array).unwrap_or(&none);
         let mut status = json!({
@@ -117,9 +156,10 @@ impl PoolStatus {
     }
 
     fn addresses(&self) -> Value {
-        let Counts { total, used, free, out_of_range, .. } = self.counts;
+        let Counts { total, used, free, out_of_range, cooling, .. } = self.counts;
         let shown = |count: u128| i64::try_from(count).unwrap_or(i64::MAX);
-        json!({ "total": shown(total), "used": shown(used), "free": shown(free), "outOfRange": shown(out_of_range) })
+        json!({ "total": shown(total), "used": shown(used), "free": shown(free), "outOfRange": shown(out_of_range),
+            "cooling": shown(cooling) })
     }
 
     fn is_shown_by(&self, status: &Value) -> bool {
@@ -135,7 +175,7 @@ impl PoolStatus {
         let network = self.network.as_ref();
         network.is_none_or(|(gateway, mask)| shown("gateway") == gateway && shown("mask") == mask)
             && counts.is_object()
-            && ["total", "used", "free", "outOfRange"].into_iter().all(same)
+            && ["total", "used", "free", "outOfRange", "cooling"].into_iter().all(same)
             && conditions.is_some_and(|conditions| self.ready.is_said_by(conditions, self.generation))
     }
 }
@@ -143,8 +183,24 @@ impl PoolStatus {
 impl Shared {
     pub(crate) async fn reconcile_pool(&self, key: &PoolKey) -> Result<Again, KubernetesError> {
         let resource = key.kind.resource();
-        let asks_again = if key.kind.is_external() { self.refresh_external(key).await? } else { None };
-        let step = self.world().next_of_pool(key, self.clock.monotonic());
+        let is_ours = {
+            let world = self.world();
+            let object = world.pool(key).and_then(|pool| pool.object.as_ref());
+            object.is_some_and(|object| world.admits(&object.metadata.labels))
+        };
+        let asks = key.kind.is_external() && is_ours;
+        let asks_again = if asks { self.refresh_external(key).await? } else { None };
+        let (step, asks_again, woken) = {
+            let (now, wall) = (self.clock.monotonic(), self.clock.wall());
+            let mut world = self.world();
+            let step = world.next_of_pool(key, now, wall);
+            let pool = world.pools.get_mut(key);
+            let woken = pool.as_ref().map_or_else(Again::default, |pool| pool.next_end_of_rest(wall));
+            let again = asks_again.into_iter().chain(woken).min();
+            let woken = pool.map(|pool| pool.index.take_woken()).unwrap_or_default();
+            (step, again, woken)
+        };
+        self.queue.add_all(woken.into_iter().map(WorkKey::Claim));
         self.measure(key);
         let finalizers = |object: &PoolObject, ours: bool| {
             let others = object.metadata.finalizers.iter().filter(|one| *one != PROTECT_POOL).cloned();
@@ -163,10 +219,41 @@ impl Shared {
                 self.api.patch(&resource, &key.name, version, patch).await.map(|()| asks_again)
             }
             PoolStep::RemoveFinalizer(object) => {
+                let moves = object.metadata.is_deleted_for_move();
+                if key.kind.is_external()
+                    && !moves
+                    && let Some(again) = self.give_back_unseen(key).await
+                {
+                    return Ok(Some(again));
+                }
+                if !moves && self.is_held_at_server(key).await? {
+                    return Ok(Some(PACE));
+                }
                 let version = &object.metadata.resource_version;
                 self.api.patch(&resource, &key.name, version, finalizers(&object, false)).await?;
                 info!(pool = %key, "A pool was let go: none of its addresses is held.");
                 Ok(None)
+            }
+            PoolStep::WriteCooling(object, text) => {
+                let value = Some(text).filter(|text| !text.is_empty());
+                let patch = json!({ "metadata": { "annotations": { COOLING: value } } });
+                let version = &object.metadata.resource_version;
+                let fresh: PoolObject = self.api.patch_to(&resource, &key.name, version, patch).await?;
+                // The status comes next, and the releases that waited for this.
+                let wake = {
+                    let mut world = self.world();
+                    let known = world
+                        .pool(key)
+                        .and_then(|pool| pool.object.as_ref())
+                        .map(|pool| pool.metadata.version());
+                    if known.is_some_and(|known| known < fresh.metadata.version()) {
+                        world.put_pool(key, fresh)
+                    } else {
+                        vec![WorkKey::Pool(key.clone())]
+                    }
+                };
+                self.queue.add_all(wake);
+                Ok(asks_again)
             }
             PoolStep::WriteStatus(object, status) => {
                 let patch = json!({ "status": status.to_json(&object.status, self.clock.wall()) });
@@ -181,6 +268,25 @@ impl Shared {
                 self.tell_of_change(key, &object, before.as_ref(), &status).await;
                 Ok(asks_again)
             }
+        }
+    }
+
+    /// Whether the API server has an address of the pool now. A watch may be late, and a pool that is let go does not come back.
+    async fn is_held_at_server(&self, key: &PoolKey) -> Result<bool, KubernetesError> {
+        let namespace = Some(key.name.namespace.clone()).filter(|_| key.kind.is_namespaced());
+        let selection = Selection { namespace, labels: None };
+        let mut next: Option<String> = None;
+        loop {
+            let listing = Listing { limit: PAGE, next: next.as_deref() };
+            let page: Page<AddressObject> =
+                self.api.cluster.list(&crate::api::addresses(), &selection, &listing).await?;
+            if page.items.iter().any(|address| address.pool().as_ref() == Some(key)) {
+                return Ok(true);
+            }
+            if page.metadata.next.is_empty() {
+                return Ok(false);
+            }
+            next = Some(page.metadata.next);
         }
     }
 
@@ -220,5 +326,56 @@ impl Shared {
             pool.map(Pool::counts)
         };
         self.metrics.pool(key, counts);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        PoolKind,
+        object::{AddressObject, ObjectName},
+    };
+
+    use super::*;
+
+    fn object<T: serde::de::DeserializeOwned>(value: Value) -> T {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn the_status_of_a_pool_is_written_once_a_second_at_most() {
+        let kind = PoolKind::InClusterIpPool;
+        let key = PoolKey { kind, name: ObjectName::new("shop", "lan") };
+        let mut world = World::new(vec![kind], None);
+        let pool = json!({
+            "metadata": { "name": "lan", "namespace": "shop", "uid": "u", "resourceVersion": "1", "finalizers": [PROTECT_POOL] },
+            "spec": { "addresses": ["10.0.0.0/16"], "prefix": 16 },
+        });
+        world.put_pool(&key, object(pool));
+        let wall = Timestamp::UNIX_EPOCH;
+        let (mut written, mut seen) = (Vec::new(), 0_u64);
+        // An address every 10 ms, and the pool is looked at after each.
+        for number in 0..1000_u64 {
+            let now = Duration::from_millis(number * 10);
+            let address = json!({
+                "metadata": { "name": format!("a{number}"), "namespace": "shop", "resourceVersion": "2" },
+                "spec": { "address": format!("10.0.{}.{}", 1 + number / 200, 1 + number % 200), "claimRef": { "name": "x" },
+                    "poolRef": { "apiGroup": crate::kinds::GROUP, "kind": kind.as_str(), "name": "lan" } },
+            });
+            world.put_address(object::<AddressObject>(address));
+            seen += 1;
+            match world.next_of_pool(&key, now, wall) {
+                PoolStep::WriteStatus(_, status) => written.push((now, status.counts.used)),
+                PoolStep::Wait(pause) => {
+                    let next = written.last().map(|(at, _)| *at + PACE);
+                    assert_eq!(Some(now + pause), next);
+                }
+                step => panic!("{step:?}"),
+            }
+        }
+        assert_eq!((written.len(), seen), (10, 1000));
+        assert!(written.iter().zip(written.iter().skip(1)).all(|(one, next)| next.0 - one.0 >= PACE));
+        // Each has the numbers of its moment.
+        assert_eq!(written.last().map(|(_, used)| *used), Some(901));
     }
 }

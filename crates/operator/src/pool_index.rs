@@ -1,9 +1,10 @@
-//! [`PoolIndex`]: which addresses of a pool are free, held, promised or about to be given out. No step looks at all of them.
+//! [`PoolIndex`]: which addresses of a pool are free, held, promised, resting or about to be given out. No step looks at all of
+//! them.
 //!
 //! It is in memory only and follows the objects of the API server: an `IPAddress` that is seen holds its address, and one that
 //! is gone frees it. Between the choice of an address and the sight of its object the claim has a *reservation*, so that two
-//! claims of this process never get the same one. Of two processes that choose the same address, the one whose object the
-//! server made first keeps it ([`PoolIndex::rivals`]).
+//! claims of this process never get the same one. Two processes may choose the same address; `claim_controller` says which of the
+//! two claims keeps it.
 
 #[cfg(test)]
 mod tests;
@@ -16,7 +17,9 @@ use std::{
 use jiff::Timestamp;
 use netstead_model::Address;
 
-use crate::{in_cluster::AddressSpace, interval_set::IntervalSet, object::ObjectName};
+use crate::{
+    cooling::Cooling, in_cluster::AddressSpace, interval_set::IntervalSet, line::Line, object::ObjectName,
+};
 
 /// Why a claim gets no address now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +30,8 @@ pub(crate) enum Refusal {
     Exhausted,
     /// The wanted address is held by this one, or promised to it.
     Taken { by: String },
+    /// The wanted address rests until this second.
+    Resting { until: i64 },
     /// The wanted address is not one of the pool's.
     Outside,
 }
@@ -38,8 +43,13 @@ pub(crate) struct Counts {
     pub(crate) used: u128,
     pub(crate) free: u128,
     pub(crate) out_of_range: u128,
+    /// Released, and not given out again yet.
+    pub(crate) cooling: u128,
     pub(crate) waiting: u128,
 }
+
+/// The place of a claim in the line: when it was made, then its name.
+type Place = (Option<Timestamp>, ObjectName);
 
 #[derive(Debug, Default)]
 pub(crate) struct PoolIndex {
@@ -57,27 +67,35 @@ pub(crate) struct PoolIndex {
     /// Units that are kept for a claim, by its name.
     promises: BTreeMap<String, Address>,
     promised_units: HashMap<u128, String>,
-    /// Claims that wait for any address, the oldest first.
-    waiting: BTreeSet<(Option<Timestamp>, ObjectName)>,
+    /// Claims that wait for any address.
+    line: Line<Place>,
     since: HashMap<ObjectName, Option<Timestamp>>,
     /// Claims that wait for one address.
     wishes: BTreeSet<(u128, ObjectName)>,
+    wish_of: HashMap<ObjectName, u128>,
+    cooling: Cooling,
+    /// Units that rest and that nothing holds.
+    resting: u128,
+    /// Of a pool in another system: how many claims may ask for an address at once.
+    external_room: Option<usize>,
+    /// Claims that may get an address now and are to be looked at.
+    woken: Vec<ObjectName>,
 }
 
 #[derive(Debug)]
 struct HeldObject {
     address: Option<Address>,
     unit: Option<u128>,
-    /// The version at which the object was seen first: the order in which the server made them.
-    born: u64,
+    /// When the server made the object, in whole seconds. With its name it gives all replicas the same order.
+    made: Option<Timestamp>,
 }
 
 /// Another object with the same address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Rival {
     pub(crate) name: ObjectName,
-    /// It was made before.
-    pub(crate) older: bool,
+    /// It comes before in the order that all replicas compute alike.
+    pub(crate) is_first: bool,
 }
 
 impl PoolIndex {
@@ -87,12 +105,14 @@ impl PoolIndex {
 
     pub(crate) fn counts(&self) -> Counts {
         let used = self.objects.len() as u128;
+        let inside = used.saturating_sub(self.out_of_range);
         Counts {
             total: self.total,
             used,
-            free: self.total.saturating_sub(used.saturating_sub(self.out_of_range)),
+            free: self.total.saturating_sub(inside).saturating_sub(self.resting),
             out_of_range: self.out_of_range,
-            waiting: (self.waiting.len() + self.wishes.len()) as u128,
+            cooling: self.resting,
+            waiting: (self.line.len() + self.wishes.len()) as u128,
         }
     }
 
@@ -102,39 +122,60 @@ impl PoolIndex {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        !self.is_in_use() && self.waiting.is_empty() && self.wishes.is_empty()
+        !self.is_in_use() && self.line.is_empty() && self.wishes.is_empty()
     }
 
-    /// Replaces what the pool may give out. Returns the claims that may get an address now.
-    pub(crate) fn set_space(
-        &mut self,
-        space: Option<AddressSpace>,
-        promises: BTreeMap<String, Address>,
-    ) -> Vec<ObjectName> {
+    /// The claims that may get an address since this was asked last.
+    pub(crate) fn take_woken(&mut self) -> Vec<ObjectName> {
+        std::mem::take(&mut self.woken)
+    }
+
+    /// Replaces what the pool may give out.
+    pub(crate) fn set_space(&mut self, space: Option<AddressSpace>, promises: BTreeMap<String, Address>) {
         if self.space.as_deref() == space.as_ref() && self.promises == promises {
-            return Vec::new();
+            return;
         }
         self.space = space.map(Arc::new);
         self.promises = promises;
         self.rebuild();
-        let count = usize::try_from(self.free_count).unwrap_or(usize::MAX);
-        let waiting = self.waiting.iter().take(count).map(|(_, claim)| claim.clone());
-        waiting.chain(self.wishes.iter().map(|(_, claim)| claim.clone())).collect()
+        self.woken.extend(self.wish_of.keys().cloned());
+        if !self.promises.is_empty() {
+            let promised = self.line.iter().map(|(_, claim)| claim);
+            let promised: Vec<ObjectName> =
+                promised.filter(|claim| self.promise_for(claim).is_some()).cloned().collect();
+            self.woken.extend(promised);
+        }
+    }
+
+    /// How many claims may ask another system for an address at once.
+    pub(crate) fn set_external_room(&mut self, room: usize) {
+        self.external_room = Some(room);
+        self.fit_line();
+    }
+
+    /// Admits as many claims as addresses are free.
+    fn fit_line(&mut self) {
+        let free = usize::try_from(self.free_count).unwrap_or(usize::MAX);
+        let admitted = self.line.set_room(self.external_room.unwrap_or(free));
+        self.woken.extend(admitted.into_iter().map(|(_, claim)| claim));
     }
 
     fn rebuild(&mut self) {
+        self.holders.clear();
+        self.reserved_units.clear();
+        self.promised_units.clear();
+        self.resting = 0;
         let Some(space) = self.space.clone() else {
             (self.total, self.free_count, self.out_of_range) = (0, 0, self.objects.len() as u128);
             self.free = IntervalSet::default();
+            self.objects.values_mut().for_each(|object| object.unit = None);
+            self.fit_line();
             return;
         };
         self.free = space.units().clone();
         self.total = self.free.count();
         self.free_count = self.total;
-        self.holders.clear();
         self.out_of_range = 0;
-        self.reserved_units.clear();
-        self.promised_units.clear();
         let promises = self
             .promises
             .iter()
@@ -163,6 +204,12 @@ impl PoolIndex {
             self.occupy(unit);
             self.reserved_units.insert(unit, claim);
         }
+        let cooling: Vec<u128> =
+            self.cooling.addresses().filter_map(|address| space.unit_of(address)).collect();
+        for unit in cooling {
+            self.begin_rest(unit);
+        }
+        self.fit_line();
     }
 
     fn occupy(&mut self, unit: u128) {
@@ -172,72 +219,154 @@ impl PoolIndex {
         }
     }
 
-    /// Frees a unit that nothing occupies any more. Returns the claims that may get an address now.
-    fn vacate(&mut self, unit: u128) -> Vec<ObjectName> {
+    /// Frees a unit if nothing occupies it any more.
+    fn vacate(&mut self, unit: u128) {
         let held = self.holders.contains_key(&unit) || self.reserved_units.contains_key(&unit);
-        let inside = self.space.as_ref().is_some_and(|space| space.units().contains(unit));
-        if held || !inside || self.free.contains(unit) {
-            return Vec::new();
+        if held || !self.is_inside(Some(unit)) || self.free.contains(unit) {
+            return;
+        }
+        if self.rest_of(unit).is_some() {
+            self.resting += 1;
+            return;
         }
         let first = (unit, ObjectName::default());
         let wishing = self.wishes.range(first..).take_while(|(wanted, _)| *wanted == unit);
-        let mut wake: Vec<ObjectName> = wishing.map(|(_, claim)| claim.clone()).collect();
+        self.woken.extend(wishing.map(|(_, claim)| claim.clone()));
         if !self.promised_units.contains_key(&unit) {
             self.free.insert(unit, unit);
             self.free_count += 1;
-            wake.extend(self.last_served());
+            self.fit_line();
         }
-        wake
     }
 
-    /// The last of the waiting claims for which there is an address: another one became free, or a claim before left.
-    fn last_served(&self) -> Option<ObjectName> {
-        let number = usize::try_from(self.free_count).unwrap_or(usize::MAX).checked_sub(1)?;
-        if number >= self.waiting.len() {
-            return None;
-        }
-        self.waiting.iter().nth(number).map(|(_, claim)| claim.clone())
+    /// The second at which the rest of a unit ends.
+    fn rest_of(&self, unit: u128) -> Option<i64> {
+        let address = self.space.as_ref()?.address_of(unit)?;
+        self.cooling.until(address)
     }
 
-    /// An object with an address of the pool was seen. One that is known keeps its age.
-    pub(crate) fn hold(&mut self, name: &ObjectName, address: Option<Address>, born: u64) -> Vec<ObjectName> {
-        if self.objects.get(name).is_some_and(|known| known.address == address) {
-            return Vec::new();
+    fn begin_rest(&mut self, unit: u128) {
+        let occupied = self.holders.contains_key(&unit) || self.reserved_units.contains_key(&unit);
+        if !occupied && self.is_inside(Some(unit)) {
+            self.occupy(unit);
+            self.resting += 1;
         }
-        let mut wake = self.free_object(name);
+    }
+
+    /// Ends the rest of a unit, whose address is no longer among those that cool.
+    fn end_rest(&mut self, address: Address) {
+        let Some(unit) = self.space.as_ref().and_then(|space| space.unit_of(address)) else { return };
+        let occupied = self.holders.contains_key(&unit) || self.reserved_units.contains_key(&unit);
+        if !occupied && self.is_inside(Some(unit)) {
+            self.resting = self.resting.saturating_sub(1);
+            self.vacate(unit);
+        }
+    }
+
+    pub(crate) fn cooling(&self) -> &Cooling {
+        &self.cooling
+    }
+
+    /// Lets an address rest until this second, from when nothing holds it any more.
+    pub(crate) fn cool(&mut self, address: Address, until: i64) {
+        let unit = self.space.as_ref().and_then(|space| space.unit_of(address));
+        let known = self.cooling.until(address).is_some();
+        let early = self.cooling.insert(address, until);
+        if let (Some(unit), false) = (unit, known) {
+            self.begin_rest(unit);
+        }
+        if let Some(early) = early {
+            self.end_rest(early);
+        }
+        self.fit_line();
+    }
+
+    /// Ends the rest of an address before its time.
+    pub(crate) fn end_cooling(&mut self, address: Address) {
+        self.cooling.remove(address);
+        self.end_rest(address);
+    }
+
+    /// Wakes the first claims of the line.
+    pub(crate) fn wake_line(&mut self, count: usize) {
+        self.woken.extend(self.line.iter().take(count).map(|(_, claim)| claim.clone()));
+    }
+
+    /// Ends the rests that are over.
+    pub(crate) fn warm_up(&mut self, now: Timestamp) {
+        for address in self.cooling.expire(now) {
+            self.end_rest(address);
+        }
+    }
+
+    /// An object with an address of the pool was seen.
+    pub(crate) fn hold(&mut self, name: &ObjectName, address: Option<Address>, made: Option<Timestamp>) {
+        if let Some(known) = self.objects.get_mut(name)
+            && known.address == address
+        {
+            // It may have been made anew meanwhile.
+            known.made = made;
+            return;
+        }
+        self.free_object(name);
         let unit = address.and_then(|address| self.space.as_ref()?.unit_of(address));
-        self.objects.insert(name.clone(), HeldObject { address, unit, born });
+        self.objects.insert(name.clone(), HeldObject { address, unit, made });
         if !self.is_inside(unit) {
             self.out_of_range += 1;
         }
         if let Some(unit) = unit {
+            let rests = self.rest_of(unit).is_some();
+            let occupied = self.holders.contains_key(&unit) || self.reserved_units.contains_key(&unit);
+            if rests && !occupied && self.is_inside(Some(unit)) {
+                self.resting = self.resting.saturating_sub(1);
+            }
             self.occupy(unit);
             self.holders.entry(unit).or_default().push(name.clone());
         }
-        wake.extend(self.forget_reservation(name));
-        self.stop_waiting_quietly(name);
-        wake
+        self.forget_reservation(name);
+        self.leave_line(name);
+        self.fit_line();
     }
 
     /// The object of an address is gone.
-    pub(crate) fn free_object(&mut self, name: &ObjectName) -> Vec<ObjectName> {
-        let Some(object) = self.objects.remove(name) else { return Vec::new() };
+    pub(crate) fn free_object(&mut self, name: &ObjectName) {
+        let Some(object) = self.objects.remove(name) else { return };
         if !self.is_inside(object.unit) {
             self.out_of_range = self.out_of_range.saturating_sub(1);
         }
-        let Some(unit) = object.unit else { return Vec::new() };
+        let Some(unit) = object.unit else { return };
         if let Some(holders) = self.holders.get_mut(&unit) {
             holders.retain(|holder| holder != name);
+            // One that waited for its rival to give way.
+            self.woken.extend(holders.iter().cloned());
             if holders.is_empty() {
                 self.holders.remove(&unit);
             }
         }
-        self.vacate(unit)
+        self.vacate(unit);
     }
 
     fn is_inside(&self, unit: Option<u128>) -> bool {
         let inside = |unit| self.space.as_ref().is_some_and(|space| space.units().contains(unit));
         unit.is_some_and(inside)
+    }
+
+    /// Puts a claim that needs an address into the line, unless it has one in prospect.
+    pub(crate) fn enter_line(&mut self, claim: &ObjectName, since: Option<Timestamp>) {
+        let has_other_way = self.objects.contains_key(claim)
+            || self.reserved.contains_key(claim)
+            || self.wish_of.contains_key(claim)
+            || self.promise_for(claim).is_some();
+        if has_other_way || self.since.contains_key(claim) {
+            return;
+        }
+        self.since.insert(claim.clone(), since);
+        self.line.enter((since, claim.clone()));
+    }
+
+    /// Whether fewer claims are before this one than addresses are free.
+    pub(crate) fn is_admitted(&self, claim: &ObjectName) -> bool {
+        self.since.get(claim).is_some_and(|since| self.line.is_admitted(&(*since, claim.clone())))
     }
 
     /// Chooses an address for a claim: its reservation, the promised one, the wanted one, or the lowest free one if no older
@@ -258,25 +387,41 @@ impl PoolIndex {
         }
         self.forget_reservation(claim);
         let unit = if let Some(wanted) = wanted {
+            self.leave_line(claim);
             let unit = space.unit_of(wanted).filter(|unit| space.units().contains(*unit));
             let unit = unit.ok_or(Refusal::Outside)?;
-            if let Some(by) = self.occupant(unit, promised.is_none()) {
+            let refused = match self.occupant(unit, promised.is_none()) {
+                Some(by) => Some(Refusal::Taken { by }),
+                None => self.rest_of(unit).map(|until| Refusal::Resting { until }),
+            };
+            if let Some(refused) = refused {
                 self.wishes.insert((unit, claim.clone()));
-                return Err(Refusal::Taken { by });
+                self.wish_of.insert(claim.clone(), unit);
+                return Err(refused);
             }
             unit
-        } else if self.is_next(claim, since) {
-            self.free.first().ok_or(Refusal::Exhausted)?
         } else {
-            self.waiting.insert((since, claim.clone()));
-            self.since.insert(claim.clone(), since);
-            return Err(Refusal::Exhausted);
+            self.forget_wish(claim);
+            self.enter_line(claim, since);
+            if !self.is_admitted(claim) {
+                return Err(Refusal::Exhausted);
+            }
+            let unit = self.free.first().ok_or(Refusal::Exhausted)?;
+            if let Some(since) = self.since.remove(claim) {
+                self.line.serve(&(since, claim.clone()));
+            }
+            unit
         };
-        self.stop_waiting_quietly(claim);
+        self.forget_wish(claim);
+        self.keep_for(claim, unit);
+        space.address_of(unit).ok_or(Refusal::NotReady)
+    }
+
+    fn keep_for(&mut self, claim: &ObjectName, unit: u128) {
         self.occupy(unit);
         self.reserved.insert(claim.clone(), unit);
         self.reserved_units.insert(unit, claim.clone());
-        space.address_of(unit).ok_or(Refusal::NotReady)
+        self.fit_line();
     }
 
     /// Keeps an address for a claim whose object is gone: a living claim never gets another one.
@@ -284,14 +429,24 @@ impl PoolIndex {
         let unit = self.space.as_ref().and_then(|space| space.unit_of(address));
         let Some(unit) = unit.filter(|unit| self.occupant(*unit, false).is_none()) else { return };
         self.forget_reservation(claim);
-        self.occupy(unit);
-        self.reserved.insert(claim.clone(), unit);
-        self.reserved_units.insert(unit, claim.clone());
+        if self.rest_of(unit).is_some() && self.is_inside(Some(unit)) {
+            self.resting = self.resting.saturating_sub(1);
+        }
+        self.keep_for(claim, unit);
     }
 
-    fn promise_for(&self, claim: &ObjectName) -> Option<Address> {
+    /// The address that the pool keeps for a claim.
+    pub(crate) fn promise_for(&self, claim: &ObjectName) -> Option<Address> {
+        if self.promises.is_empty() {
+            return None;
+        }
         let full = claim.to_string();
         self.promises.get(&full).or_else(|| self.promises.get(&claim.name)).copied()
+    }
+
+    /// The claim that an address is promised to.
+    pub(crate) fn promised_to(&self, address: Address) -> Option<&String> {
+        self.promises.iter().find(|(_, promised)| **promised == address).map(|(claim, _)| claim)
     }
 
     /// The claim that has a unit.
@@ -302,49 +457,42 @@ impl PoolIndex {
         held.map(ToString::to_string).or_else(|| promised.cloned())
     }
 
-    /// Whether fewer older claims wait than addresses are free.
-    fn is_next(&self, claim: &ObjectName, since: Option<Timestamp>) -> bool {
-        if self.waiting.is_empty() {
-            return self.free_count > 0;
-        }
-        let own = (since, claim.clone());
-        let free = usize::try_from(self.free_count).unwrap_or(usize::MAX);
-        self.waiting.iter().take(free).take_while(|one| **one < own).count() < free
+    /// Gives up what a claim has not got yet: its reservation, its wish and its place in the line.
+    pub(crate) fn forget(&mut self, claim: &ObjectName) {
+        self.forget_reservation(claim);
+        self.forget_wish(claim);
+        self.leave_line(claim);
     }
 
-    /// Gives up what a claim has not got yet. Returns the claims that may get an address now.
-    pub(crate) fn forget(&mut self, claim: &ObjectName) -> Vec<ObjectName> {
-        let mut wake = self.forget_reservation(claim);
-        if self.stop_waiting_quietly(claim) {
-            wake.extend(self.last_served());
-        }
-        wake
-    }
-
-    pub(crate) fn forget_reservation(&mut self, claim: &ObjectName) -> Vec<ObjectName> {
-        let Some(unit) = self.reserved.remove(claim) else { return Vec::new() };
+    pub(crate) fn forget_reservation(&mut self, claim: &ObjectName) {
+        let Some(unit) = self.reserved.remove(claim) else { return };
         self.reserved_units.remove(&unit);
-        self.vacate(unit)
+        self.vacate(unit);
     }
 
-    /// Whether the claim waited for any address.
-    fn stop_waiting_quietly(&mut self, claim: &ObjectName) -> bool {
-        if !self.wishes.is_empty() {
-            self.wishes.retain(|(_, one)| one != claim);
+    fn forget_wish(&mut self, claim: &ObjectName) {
+        if let Some(unit) = self.wish_of.remove(claim) {
+            self.wishes.remove(&(unit, claim.clone()));
         }
-        let Some(since) = self.since.remove(claim) else { return false };
-        self.waiting.remove(&(since, claim.clone()))
+    }
+
+    /// Takes a claim out of the line; another one is admitted instead.
+    pub(crate) fn leave_line(&mut self, claim: &ObjectName) {
+        self.forget_wish(claim);
+        let Some(since) = self.since.remove(claim) else { return };
+        let admitted = self.line.leave(&(since, claim.clone()));
+        self.woken.extend(admitted.map(|(_, claim)| claim));
     }
 
     /// Other objects with the address of this one.
     pub(crate) fn rivals(&self, name: &ObjectName) -> Vec<Rival> {
-        let Some(HeldObject { unit: Some(unit), born, .. }) = self.objects.get(name) else {
+        let Some(HeldObject { unit: Some(unit), made, .. }) = self.objects.get(name) else {
             return Vec::new();
         };
         let others = self.holders.get(unit).into_iter().flatten().filter(|other| *other != name);
         let rival = |other: &ObjectName| {
-            let older = self.objects.get(other).is_some_and(|object| (object.born, other) < (*born, name));
-            Rival { name: other.clone(), older }
+            let is_first = self.objects.get(other).is_some_and(|object| (object.made, other) < (*made, name));
+            Rival { name: other.clone(), is_first }
         };
         others.map(rival).collect()
     }

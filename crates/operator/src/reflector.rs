@@ -25,7 +25,8 @@ use crate::{
     world::{WorkKey, World},
 };
 
-const PAGE: u32 = 500;
+/// How many objects are listed at once.
+pub(crate) const PAGE: u32 = 500;
 /// How often a kind that is not there is looked for.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 /// The pause after a failure: it doubles up to the longest.

@@ -1,4 +1,4 @@
-//! [`Shared`]: all that reflectors and workers have in common.
+//! [`Shared`]: all that reflectors and workers of one run have in common.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -23,7 +23,7 @@ pub(crate) struct Shared {
     pub(crate) queue: WorkQueue<WorkKey>,
     /// A reflector has listed its objects.
     pub(crate) synced: Notify,
-    pub(crate) metrics: Metrics,
+    pub(crate) metrics: Arc<Metrics>,
     pub(crate) external: Arc<dyn ExternalPools>,
 }
 
@@ -34,6 +34,7 @@ impl Shared {
         namespace: Option<String>,
         world: World,
         external: Arc<dyn ExternalPools>,
+        metrics: Arc<Metrics>,
     ) -> Self {
         Self {
             api,
@@ -42,7 +43,7 @@ impl Shared {
             queue: WorkQueue::new(Arc::clone(&clock)),
             clock,
             synced: Notify::new(),
-            metrics: Metrics::default(),
+            metrics,
             external,
         }
     }

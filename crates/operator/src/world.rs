@@ -12,9 +12,13 @@ use netstead_model::Address;
 
 use crate::{
     PoolKind,
-    external::ExternalState,
+    cooling::Cooling,
+    external::{ExternalLane, ExternalState},
     in_cluster::{AddressSpace, FieldError, InClusterSpec, PrefixSpec},
-    object::{AddressObject, Claim, ClusterObject, ObjectName, PROMISES, PoolKey, PoolObject, WATCH_FILTER},
+    object::{
+        AddressObject, COOLING, Claim, ClusterObject, ObjectName, PROMISES, PoolKey, PoolObject, REUSE_DELAY,
+        WANTED, WATCH_FILTER,
+    },
     pool_controller::WrittenStatus,
     pool_index::{Counts, PoolIndex},
 };
@@ -37,8 +41,8 @@ pub(crate) struct World {
     clusters: HashMap<ObjectName, ClusterState>,
     pub(crate) pools: HashMap<PoolKey, Pool>,
     claims_of_cluster: HashMap<ObjectName, BTreeSet<ObjectName>>,
-    /// Claims that may get an address because another one left the line.
-    pub(crate) woken: Vec<ObjectName>,
+    /// Keys to look at because of a decision about another one.
+    pub(crate) woken: Vec<WorkKey>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,12 +59,21 @@ pub(crate) struct Pool {
     claims: BTreeSet<ObjectName>,
     /// Why the pool cannot be used.
     pub(crate) problem: Option<String>,
+    /// What is wrong with an annotation of a pool in another system.
+    pub(crate) annotation_problem: Option<String>,
     pub(crate) grace_seconds: i64,
+    /// How long a released address rests, while its claim is gone.
+    pub(crate) reuse_delay: i64,
+    /// The addresses that rest, as the pool's annotation has them.
+    pub(crate) written_cooling: Cooling,
+    /// Claims that are released once the rest of their address is written down.
+    releasing: BTreeMap<Address, ObjectName>,
     pub(crate) written: WrittenStatus,
     /// Of a pool in another system: how it stands there.
     pub(crate) external: Option<ExternalState>,
-    /// Claims that another system had no address for, the oldest first.
-    pub(crate) unserved: BTreeSet<(Option<Timestamp>, ObjectName)>,
+    pub(crate) lane: ExternalLane,
+    /// Claims that asked another system for an address and whose object was not seen yet.
+    pub(crate) drawing: BTreeSet<ObjectName>,
 }
 
 impl Pool {
@@ -74,7 +87,59 @@ impl Pool {
         let counts = self.index.counts();
         let Some(ExternalState { info: Some(info), used, .. }) = &self.external else { return counts };
         let free = info.free.saturating_add(*used).saturating_sub(counts.used).min(info.size);
-        Counts { total: info.size, free, out_of_range: 0, waiting: self.unserved.len() as u128, ..counts }
+        Counts { total: info.size, free, out_of_range: 0, cooling: 0, ..counts }
+    }
+
+    /// Whether an address of it is held or about to be.
+    pub(crate) fn is_in_use(&self) -> bool {
+        self.index.is_in_use() || !self.drawing.is_empty()
+    }
+
+    /// Lets the address of a claim rest once that is released. Returns whether the pool's annotation says so already.
+    pub(crate) fn let_rest(&mut self, claim: &ObjectName, address: Address, now: Timestamp) -> bool {
+        if self.index.cooling().until(address).is_none() {
+            self.index.cool(address, now.as_second().saturating_add(self.reuse_delay));
+        }
+        let written = self.written_cooling.until(address).is_some();
+        if !written {
+            self.releasing.insert(address, claim.clone());
+        }
+        written
+    }
+}
+
+impl Pool {
+    /// Takes over which addresses rest, and for how long, as the annotation has it; those that are not written yet stay.
+    fn read_cooling(&mut self, object: &PoolObject) {
+        let text = object.metadata.annotations.get(COOLING).map_or("", String::as_str);
+        let before = std::mem::replace(&mut self.written_cooling, Cooling::parse(text));
+        for address in self.written_cooling.addresses() {
+            let until = self.written_cooling.until(address).unwrap_or_default();
+            if self.index.cooling().until(address) != Some(until) {
+                self.index.cool(address, until);
+            }
+        }
+        // A person took them out.
+        for address in before.addresses().filter(|address| self.written_cooling.until(*address).is_none()) {
+            self.index.end_cooling(address);
+        }
+    }
+
+    /// Admits as many claims as may ask another system at once: one if it has no free address, and never many.
+    pub(crate) fn fit_external_line(&mut self) {
+        let Some(external) = &self.external else { return };
+        let free = usize::try_from(self.counts().free).unwrap_or(usize::MAX);
+        let room = if external.is_full { 1 } else { free.clamp(1, ExternalLane::WIDTH) };
+        self.index.set_external_room(room);
+    }
+
+    /// An address of another system became free: the first claim of the line asks again.
+    pub(crate) fn has_room_again(&mut self) {
+        if let Some(external) = &mut self.external {
+            external.is_full = false;
+            self.fit_external_line();
+            self.index.wake_line(1);
+        }
     }
 }
 
@@ -126,8 +191,41 @@ impl World {
         let entry = self.pools.entry(pool).or_default();
         entry.claims.insert(name.clone());
         self.claims.insert(name.clone(), Arc::new(claim));
+        self.enter_line(&name);
         wake.push(WorkKey::Claim(name));
         wake
+    }
+
+    /// Gives a claim that needs any address its place in the line, before a worker has looked at it: after a start the claims
+    /// are served in the order in which they were made, not in that in which workers come to them.
+    fn enter_line(&mut self, name: &ObjectName) {
+        let Some(claim) = self.claims.get(name).cloned() else { return };
+        let Some(key) = claim.pool() else { return };
+        let needs_none = claim.is_published()
+            || claim.metadata.is_deleting()
+            || claim.metadata.annotations.contains_key(WANTED)
+            || self.addresses.contains_key(name);
+        if needs_none || self.is_held_back(&claim, &key, false) {
+            return;
+        }
+        if let Some(pool) = self.pools.get_mut(&key) {
+            pool.index.enter_line(name, claim.metadata.creation_timestamp);
+        }
+    }
+
+    /// Takes a claim out of the line until it is looked at again.
+    pub(crate) fn leave_line(&mut self, name: &ObjectName) -> Vec<WorkKey> {
+        let Some(key) = self.claims.get(name).and_then(|claim| claim.pool()) else { return Vec::new() };
+        if let Some(pool) = self.pools.get_mut(&key) {
+            pool.index.leave_line(name);
+        }
+        self.take_woken(&key)
+    }
+
+    /// The claims of a pool that may get an address since this was asked last.
+    fn take_woken(&mut self, key: &PoolKey) -> Vec<WorkKey> {
+        let woken = self.pools.get_mut(key).map(|pool| pool.index.take_woken());
+        woken.unwrap_or_default().into_iter().map(WorkKey::Claim).collect()
     }
 
     pub(crate) fn remove_claim(&mut self, name: &ObjectName) -> Vec<WorkKey> {
@@ -145,8 +243,9 @@ impl World {
             && let Some(pool) = self.pools.get_mut(&key)
         {
             pool.claims.remove(name);
-            pool.unserved.remove(&(claim.metadata.creation_timestamp, name.clone()));
-            wake.extend(pool.index.forget(name).into_iter().map(WorkKey::Claim));
+            pool.drawing.remove(name);
+            pool.index.forget(name);
+            wake.extend(self.take_woken(&key));
             wake.push(WorkKey::Pool(key.clone()));
             self.drop_if_unused(&key);
         }
@@ -165,9 +264,10 @@ impl World {
             wake = self.remove_address(&name);
         }
         let address: Option<Address> = object.spec.address.parse().ok();
-        let born = object.metadata.version();
         let pool = self.pools.entry(key.clone()).or_default();
-        wake.extend(pool.index.hold(&name, address, born).into_iter().map(WorkKey::Claim));
+        pool.drawing.remove(&name);
+        pool.index.hold(&name, address, object.metadata.creation_timestamp);
+        wake.extend(self.take_woken(&key));
         let deleting = object.metadata.is_deleting();
         self.addresses.insert(name.clone(), Arc::new(object));
         wake.push(WorkKey::Claim(name.clone()));
@@ -186,12 +286,12 @@ impl World {
         // A living claim whose owner knows the address gets the same one again.
         let again = claim.is_some_and(|claim| claim.is_published() && !claim.metadata.is_deleting());
         if let Some(pool) = self.pools.get_mut(&key) {
-            let mut woken = pool.index.free_object(name);
-            woken.extend(pool.unserved.first().map(|(_, claim)| claim.clone()));
+            pool.index.free_object(name);
             if let (true, Ok(address)) = (again, object.spec.address.parse()) {
                 pool.index.reserve_again(name, address);
             }
-            wake.extend(woken.into_iter().map(WorkKey::Claim));
+            pool.has_room_again();
+            wake.extend(self.take_woken(&key));
         }
         wake.push(WorkKey::Pool(key.clone()));
         self.drop_if_unused(&key);
@@ -204,16 +304,20 @@ impl World {
         if self.clusters.insert(name.clone(), state) == Some(state) {
             return Vec::new();
         }
-        self.claims_of(&name)
+        let claims = self.claims_of(&name);
+        for claim in &claims {
+            self.enter_line(claim);
+        }
+        claims.into_iter().map(WorkKey::Claim).collect()
     }
 
     pub(crate) fn remove_cluster(&mut self, name: &ObjectName) -> Vec<WorkKey> {
         self.clusters.remove(name);
-        self.claims_of(name)
+        self.claims_of(name).into_iter().map(WorkKey::Claim).collect()
     }
 
-    fn claims_of(&self, cluster: &ObjectName) -> Vec<WorkKey> {
-        self.claims_of_cluster.get(cluster).into_iter().flatten().cloned().map(WorkKey::Claim).collect()
+    fn claims_of(&self, cluster: &ObjectName) -> Vec<ObjectName> {
+        self.claims_of_cluster.get(cluster).into_iter().flatten().cloned().collect()
     }
 
     pub(crate) fn put_pool(&mut self, key: &PoolKey, object: PoolObject) -> Vec<WorkKey> {
@@ -227,27 +331,47 @@ impl World {
         let changed = before.is_none_or(|before| {
             before.spec != object.spec || before.metadata.annotations != object.metadata.annotations
         });
-        let mut woken = Vec::new();
-        if changed && !key.kind.is_external() {
+        let mut look_at_all = opened;
+        if changed && key.kind.is_external() {
+            let promises = promises(&object);
+            let problem = promises.as_ref().err().cloned();
+            if pool.annotation_problem != problem {
+                pool.annotation_problem = problem;
+                // It is asked anew at once, and its condition tells of the problem.
+                pool.external = None;
+            }
+            pool.index.set_space(None, promises.unwrap_or_default());
+        } else if changed {
             let (space, grace) = read_spec(key, &object);
             pool.grace_seconds = grace;
-            let promises = promises(&object);
-            let problem = match (&space, &promises) {
-                (Err(problem), _) | (_, Err(problem)) => Some(problem.clone()),
+            let (promises, delay) = (promises(&object), reuse_delay(&object));
+            let problem = match (&space, &promises, &delay) {
+                (Err(problem), ..) | (_, Err(problem), _) | (.., Err(problem)) => Some(problem.clone()),
                 _ => None,
             };
-            let mended = pool.problem != problem;
+            look_at_all |= pool.problem != problem;
             pool.problem = problem;
-            woken = pool.index.set_space(space.ok(), promises.unwrap_or_default());
-            if mended {
-                woken.extend(pool.claims.iter().cloned());
+            pool.index.set_space(space.ok(), promises.unwrap_or_default());
+            pool.reuse_delay = delay.unwrap_or_default();
+            pool.read_cooling(&object);
+            let written = std::mem::take(&mut pool.releasing);
+            for (address, claim) in written {
+                if pool.written_cooling.until(address).is_some() {
+                    wake.push(WorkKey::Claim(claim));
+                } else {
+                    pool.releasing.insert(address, claim);
+                }
             }
         }
-        if opened {
-            woken.extend(pool.claims.iter().cloned());
-        }
         pool.object = Some(Arc::new(object));
-        wake.extend(woken.into_iter().map(WorkKey::Claim));
+        if look_at_all {
+            let claims: Vec<ObjectName> = pool.claims.iter().cloned().collect();
+            for claim in &claims {
+                self.enter_line(claim);
+            }
+            wake.extend(claims.into_iter().map(WorkKey::Claim));
+        }
+        wake.extend(self.take_woken(key));
         wake
     }
 
@@ -256,10 +380,14 @@ impl World {
         pool.object = None;
         pool.external = None;
         pool.problem = None;
-        pool.grace_seconds = 0;
+        pool.annotation_problem = None;
+        (pool.grace_seconds, pool.reuse_delay) = (0, 0);
+        pool.written_cooling = Cooling::default();
+        pool.releasing.clear();
         pool.index.set_space(None, BTreeMap::new());
         let mut wake: Vec<_> = pool.claims.iter().cloned().map(WorkKey::Claim).collect();
         wake.push(WorkKey::Pool(key.clone()));
+        wake.extend(self.take_woken(key));
         self.drop_if_unused(key);
         wake
     }
@@ -289,6 +417,15 @@ fn read_spec(key: &PoolKey, object: &PoolObject) -> (Result<AddressSpace, String
         }
         Err(error) => (Err(format!("spec: {error}")), 0),
     }
+}
+
+/// How long released addresses of a pool rest, in seconds.
+fn reuse_delay(object: &PoolObject) -> Result<i64, String> {
+    let Some(text) = object.metadata.annotations.get(REUSE_DELAY) else { return Ok(0) };
+    let seconds = text.trim().parse::<i64>().ok().filter(|seconds| (0..=31_536_000).contains(seconds));
+    seconds.ok_or_else(|| {
+        format!("annotation {REUSE_DELAY}: `{text}`: write a number of seconds, a year (31536000) at most")
+    })
 }
 
 /// The addresses that a pool keeps for claims.

@@ -5,8 +5,15 @@
 mod burst;
 mod claims;
 mod deletion;
+mod external;
 mod fault_proxy;
+mod garbage;
+mod lead;
 mod moved;
+mod packaging;
 mod pauses;
 mod pools;
+mod rest;
+mod rivals;
+mod system;
 mod world;

@@ -3,7 +3,7 @@
 use std::{path::Path, sync::OnceLock, thread, time::Duration};
 
 use netstead_model::{NoopObserver, SystemClock};
-use netstead_operator::{NoExternalPools, Operator, OperatorOptions, PoolKind, definition};
+use netstead_operator::{ExternalPools, NoExternalPools, Operator, OperatorOptions, PoolKind, definition};
 use netstead_testkit::{KubeApiServer, wait_until};
 use netstead_wire::kubernetes::KubernetesAccess;
 use serde_json::{Value, json};
@@ -20,36 +20,56 @@ const IPAM: &str = "/apis/ipam.cluster.x-k8s.io";
 pub(crate) fn server() -> &'static KubeApiServer {
     static READY: OnceLock<()> = OnceLock::new();
     let server = KubeApiServer::shared();
-    READY.get_or_init(|| {
-        server.apply(include_str!("cluster-api.yaml"));
-        for kind in PoolKind::ALL {
-            server.apply(&definition(kind).to_string());
-        }
-    });
+    READY.get_or_init(|| define(server));
     server
+}
+
+/// Gives a server all definitions.
+pub(crate) fn define(server: &KubeApiServer) {
+    server.apply(include_str!("cluster-api.yaml"));
+    for kind in PoolKind::ALL {
+        server.apply(&definition(kind).to_string());
+    }
 }
 
 /// An operator that ends when it is dropped.
 pub(crate) struct Running {
     stop: CancellationToken,
     runtime: Option<tokio::runtime::Runtime>,
+    task: Option<tokio::task::JoinHandle<()>>,
     pub(crate) operator: Arc<Operator>,
 }
 
 impl Running {
     pub(crate) fn with(options: OperatorOptions) -> Self {
+        Self::with_systems(options, Arc::new(NoExternalPools))
+    }
+
+    pub(crate) fn with_systems(options: OperatorOptions, systems: Arc<dyn ExternalPools>) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        let operator = Arc::new(Operator::new(
-            options,
-            Arc::new(NoExternalPools),
-            Arc::new(NoopObserver),
-            SystemClock::shared(),
-        ));
+        let operator =
+            Arc::new(Operator::new(options, systems, Arc::new(NoopObserver), SystemClock::shared()));
         let stop = CancellationToken::new();
-        let (ours, token) = (Arc::clone(&operator), stop.clone());
-        runtime.spawn(async move { ours.run(&token).await });
-        Self { stop, runtime: Some(runtime), operator }
+        let mut running = Self { stop, runtime: Some(runtime), task: None, operator };
+        running.begin();
+        running
+    }
+
+    /// Begins a run, as a node does that takes the lead.
+    pub(crate) fn begin(&mut self) {
+        let (ours, token) = (Arc::clone(&self.operator), self.stop.clone());
+        let runtime = self.runtime.as_ref().unwrap();
+        self.task = Some(runtime.spawn(async move {
+            ours.run(&token).await.unwrap();
+        }));
+    }
+
+    /// Drops the run in the middle of whatever it does, as a node does that loses the lead.
+    pub(crate) fn drop_run(&mut self) {
+        let task = self.task.take().unwrap();
+        task.abort();
+        let _ = self.runtime.as_ref().unwrap().block_on(task);
     }
 
     /// Ends it in the middle of whatever it does.
@@ -85,7 +105,10 @@ pub(crate) struct Space {
 
 impl Space {
     pub(crate) fn new(name: &str) -> Self {
-        let server = server();
+        Self::on(server(), name)
+    }
+
+    pub(crate) fn on(server: &'static KubeApiServer, name: &str) -> Self {
         server.apply(&format!("apiVersion: v1\nkind: Namespace\nmetadata: {{ name: {name} }}\n"));
         Self { server, name: name.to_owned() }
     }
@@ -93,7 +116,8 @@ impl Space {
     pub(crate) fn options(&self, kubeconfig: &Path) -> OperatorOptions {
         OperatorOptions {
             access: KubernetesAccess { kubeconfig: Some(kubeconfig.to_owned()), context: None },
-            kinds: PoolKind::ALL.to_vec(),
+            // Pools of other systems are of the whole cluster, and each test has its own systems.
+            kinds: PoolKind::ALL.into_iter().filter(|kind| !kind.is_external()).collect(),
             namespace: Some(self.name.clone()),
             watch_filter: None,
             lease_namespace: None,
