@@ -8,6 +8,7 @@ mod name_rules;
 mod one_value;
 mod removal_decision;
 mod reverse;
+mod sole_name;
 mod wished_values;
 
 use std::{

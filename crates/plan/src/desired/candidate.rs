@@ -1,6 +1,6 @@
 //! Candidates: the values that all versions of all workloads ask for.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{borrow::Borrow, collections::BTreeSet, sync::Arc};
 
 use jiff::Timestamp;
 use netstead_model::{Ident, Key, Name, RecordData, Workload};
@@ -33,6 +33,8 @@ pub(super) struct Candidate<'a> {
     pub(super) adopt: bool,
     pub(super) share: bool,
     pub(super) proxied: Option<bool>,
+    /// It is the workload's own name, which no other workload with a name of its own shares.
+    pub(super) is_sole: bool,
     /// The value is the provider's target.
     pub(super) target: bool,
     /// The value is of a place that moves, by the workload's own word or its source's.
@@ -77,9 +79,10 @@ impl Candidate<'_> {
 
 /// Whether the time at which platforms made these workloads decides which is the oldest: all of them tell it, and none of
 /// them has the name yet. Otherwise the one that asked first is the oldest.
-pub(super) fn creation_decides(group: &[Candidate<'_>], ours: &[OwnedValue]) -> bool {
-    let held = || group.iter().any(|one| ours.iter().any(|own| own.data == one.data));
-    group.iter().all(|one| one.workload.created.is_some()) && !held()
+pub(super) fn creation_decides<'a>(group: &[impl Borrow<Candidate<'a>>], ours: &[OwnedValue]) -> bool {
+    let mut all = group.iter().map(Borrow::borrow);
+    let held = |one: &Candidate<'a>| ours.iter().any(|own| own.data == one.data);
+    all.all(|one: &Candidate<'a>| one.workload.created.is_some() && !held(one))
 }
 
 /// The candidates by their places. The first bytes of the names decide nearly always, so those are compared side by
@@ -145,6 +148,7 @@ pub(super) fn collect_candidates<'a>(
                             adopt: wished.adopt,
                             share: wished.share,
                             proxied: wished.proxied,
+                            is_sole: wished.is_sole,
                             target: wished.target,
                             moves: wished.moves,
                             rank: wished.rank,

@@ -5,7 +5,7 @@ use netstead_model::{RecordData, RecordType};
 use super::{
     Desired, DesiredSet, DesiredValue, MissingBecause, WhyNot,
     candidate::{Candidate, creation_decides},
-    name_holder,
+    name_holder, sole_name,
 };
 use crate::{Cause, KeptReason, OwnedValue, Settings, inventory::GraceVerdict};
 
@@ -27,6 +27,7 @@ pub(super) fn resolve_conflicts<'a>(
     }
     let live = name_holder::block_claims(live, ours, settings, gone, desired);
     let why_not = &mut desired.why_not;
+    let live = sole_name::keep_first(live, ours, gone, why_not);
     let aliases = live.iter().filter(|candidate| candidate.data.kind() == RecordType::Cname).count();
     let alike = || live.iter().zip(live.iter().skip(1)).all(|(one, other)| one.data == other.data);
     if aliases == 0 || alike() {

@@ -100,7 +100,7 @@ pub(super) fn block_claims<'a>(
 
 impl Candidate<'_> {
     /// Whether its value is there already, or while it runs another one of its workload.
-    fn stands(&self, ours: &[OwnedValue]) -> bool {
+    pub(super) fn stands(&self, ours: &[OwnedValue]) -> bool {
         let of_it = |own: &OwnedValue| !self.waits() && own.reasons.iter().any(|one| self.is_of(one));
         ours.iter().any(|own| own.data == self.data || of_it(own))
     }

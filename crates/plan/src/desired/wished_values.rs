@@ -24,6 +24,7 @@ pub(super) struct WishedValue {
     pub(super) adopt: bool,
     pub(super) share: bool,
     pub(super) proxied: Option<bool>,
+    pub(super) is_sole: bool,
     pub(super) target: bool,
     pub(super) moves: bool,
     pub(super) rank: Option<u8>,
@@ -156,7 +157,21 @@ fn values_of_wish(
         if let Some(refused) = refused.as_ref().filter(|refused| !refusals.contains(refused)) {
             refusals.push(refused.clone());
         }
-        found(WishedValue { name, data, ttl, why, adopt, share, proxied, target, moves, rank, refused });
+        let is_sole = workload.sole_name && wish.main;
+        found(WishedValue {
+            name,
+            data,
+            ttl,
+            why,
+            adopt,
+            share,
+            proxied,
+            is_sole,
+            target,
+            moves,
+            rank,
+            refused,
+        });
     }
     Ok(refusals)
 }

@@ -23,4 +23,5 @@ mod proxied;
 mod reverse;
 mod scope_properties;
 mod scopes;
+mod sole_names;
 mod world;
