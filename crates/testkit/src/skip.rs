@@ -21,8 +21,12 @@ pub fn full() -> bool {
 ///
 /// In the full run.
 pub fn skip(why: &str) {
+    skip_unless(full(), why);
+}
+
+fn skip_unless(full: bool, why: &str) {
     let test = std::thread::current().name().unwrap_or("a test").to_owned();
-    assert!(!full(), "the whole run skips nothing, but {test} cannot run: {why}");
+    assert!(!full, "the whole run skips nothing, but {test} cannot run: {why}");
     skip_without(why);
 }
 
@@ -79,6 +83,12 @@ mod tests {
             std::fs::read_to_string(file).unwrap(),
             "one: mount: not permitted see dmesg\ntwo: no jq\n"
         );
+    }
+
+    #[test]
+    #[should_panic(expected = "the whole run skips nothing, but ")]
+    fn the_whole_run_fails_where_a_test_cannot_run() {
+        skip_unless(true, "there is no Python 3.12");
     }
 
     #[test]
