@@ -67,6 +67,10 @@ pub use reqwest::{Method, StatusCode};
 /// How long one request may take, from connecting to the last byte of its answer.
 const WHOLE: Duration = Duration::from_secs(30);
 
+/// A part of a [`BuildContext`]: no request takes longer than this, whatever a table or a provider says.
+#[derive(Debug, Clone, Copy)]
+pub struct LongestRequest(pub Duration);
+
 /// One server's HTTP API. Clones share its connections.
 #[derive(Clone)]
 pub struct Http {
@@ -78,6 +82,7 @@ pub struct Http {
     /// Knows the secrets that are sent.
     redactor: Redactor,
     timeout: Duration,
+    longest: Duration,
     limit: usize,
     observer: Arc<dyn CallObserver>,
     clock: Arc<dyn Clock>,
@@ -89,13 +94,15 @@ impl Http {
         let BaseUrl { base, server, socket } = base_url::parse(url)?;
         let tls = (base.scheme() == "https").then_some(tls);
         let client = ClientSettings { socket, tls, ..ClientSettings::default() }.build()?;
+        let longest = context.part::<LongestRequest>().map_or(Duration::MAX, |longest| longest.0);
         Ok(Self {
             client,
             base,
             server,
             headers: HeaderMap::new(),
             redactor: Redactor::default(),
-            timeout: WHOLE,
+            timeout: WHOLE.min(longest),
+            longest,
             limit: MOST_OF_ANSWER,
             observer: Arc::clone(&context.calls),
             clock: Arc::clone(&context.clock),
@@ -105,7 +112,7 @@ impl Http {
     /// How long one request may take, repetitions apart. 30 s unless set.
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> Self {
-        Self { timeout, ..self }
+        Self { timeout: timeout.min(self.longest), ..self }
     }
 
     /// The most bytes of an answer that are read. 256 MiB unless set.

@@ -24,6 +24,7 @@ macro_rules! every_kind {
                 two_installations_leave_each_other_alone,
                 a_listing_that_breaks_off_changes_nothing,
                 a_change_that_fails_is_made_up_for,
+                a_server_that_falls_silent_gets_what_it_missed,
                 what_it_cannot_hold_is_refused_in_the_plan,
             );
             every_kind!(@stories $backend, start_with_access:

@@ -177,7 +177,7 @@ impl<'h> Request<'h> {
     /// How long each attempt may take.
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> Self {
-        Self { timeout, ..self }
+        Self { timeout: timeout.min(self.http.longest), ..self }
     }
 
     /// The most bytes of its answer that are read.

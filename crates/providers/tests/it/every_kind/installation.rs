@@ -13,6 +13,7 @@ use netstead_model::{
 };
 use netstead_plan::{Digest, Settings};
 use netstead_store::{MemoryStore, Store};
+use netstead_wire::http::LongestRequest;
 
 use super::backend::Backend;
 use crate::support::{ZONE, a, change, context, name, request, zone};
@@ -26,6 +27,8 @@ pub struct Installation {
     clock: ManualClock,
     source: Arc<Hosts>,
     engine: Option<Engine>,
+    /// How long a request may take, if that is less than usual.
+    longest: Option<Duration>,
 }
 
 /// A source with the names and addresses that a test writes.
@@ -105,7 +108,7 @@ impl Installation {
         let (wanted, records, ended) = (Mutex::default(), Mutex::default(), Mutex::default());
         let hosts = Hosts { name, clock: clock.clone(), wanted, records, ended };
         let store = Arc::new(MemoryStore::new());
-        Self { owner, store, clock, source: Arc::new(hosts), engine: None }
+        Self { owner, store, clock, source: Arc::new(hosts), engine: None, longest: None }
     }
 
     /// From now on it wants these names and no others.
@@ -121,6 +124,11 @@ impl Installation {
     /// From now on it wants these records beside its names.
     pub fn wants_records(&self, records: &[RecordSet]) {
         *self.source.records.lock().unwrap() = records.to_vec();
+    }
+
+    /// From its next start on, no request takes longer than this.
+    pub fn waits_at_most(&mut self, longest: Duration) {
+        self.longest = Some(longest);
     }
 
     /// Lets time go by.
@@ -172,7 +180,11 @@ impl Installation {
             let mut settings = Settings::new(name, self.owner.parse().unwrap(), vec![ZONE.parse().unwrap()]);
             (settings.grace, settings.ended_grace) = (Span::from_secs(0), Span::from_secs(0));
             settings.group = Some("lan".parse().unwrap());
-            let connection = Backend::open(*server, &context().with_clock(self.clock.shared()));
+            let mut here = context().with_clock(self.clock.shared());
+            if let Some(longest) = self.longest {
+                here = here.with_part(LongestRequest(longest));
+            }
+            let connection = Backend::open(*server, &here);
             ProviderSetup::new(settings, connection, Digest::of(["lan"]))
         };
         let setup = Setup {

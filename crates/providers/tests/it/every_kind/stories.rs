@@ -11,6 +11,8 @@ use super::{
 };
 use crate::support::{ZONE, a, context, name, set};
 
+/// How long a silent server is waited for.
+const SILENCE: Duration = Duration::from_millis(400);
 const HAND: (&str, &str) = ("hand", "192.0.2.3");
 
 /// A server with one address made by hand, and an installation that has written `one` and `two` to it.
@@ -177,6 +179,38 @@ pub async fn a_listing_that_breaks_off_changes_nothing(server: &mut impl Backend
     assert_eq!(snapshot(server).await, before);
     blue.settles(server).await;
     assert_eq!(addresses(server).await, ["hand 192.0.2.3", "three 10.0.0.3", "two 10.0.0.2"]);
+    blue.stop().await;
+}
+
+/// A server that accepts connections and never answers: each request ends in its time, and nothing is taken for gone or done.
+pub async fn a_server_that_falls_silent_gets_what_it_missed(server: &mut impl Backend) {
+    let mut blue = settled(server).await;
+    let before = snapshot(server).await;
+    blue.waits_at_most(SILENCE);
+    for (round, changes) in [(1, false), (2, true)] {
+        blue.stop().await;
+        let address = format!("10.0.{round}.3");
+        blue.wants(&[("two", "10.0.0.2"), ("three", &address)]);
+        // The guards remember what was changed.
+        blue.rest(Duration::from_mins(11));
+        if !server.fall_silent(changes) {
+            return;
+        }
+        let failed = server.failed();
+        for _ in 0..2 {
+            let report = blue.pass(server).await;
+            assert!(!report.is_in_sync() && report.applied == 0, "silent for changes: {changes}: {report:?}");
+        }
+        assert!(server.failed() > failed, "it was not silent");
+        server.heal();
+        if round == 1 {
+            assert_eq!(snapshot(server).await, before);
+        }
+        blue.settles(server).await;
+        let three = format!("three {address}");
+        assert_eq!(addresses(server).await, ["hand 192.0.2.3", &three, "two 10.0.0.2"]);
+        assert_eq!(blue.pass(server).await.applied, 0, "a second pass should write nothing");
+    }
     blue.stop().await;
 }
 
