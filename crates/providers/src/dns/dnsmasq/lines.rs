@@ -1,6 +1,6 @@
 //! Lines of dnsmasq's files: those that hold records, and how a record is written.
 
-use std::{fmt::Write as _, net::IpAddr};
+use std::{fmt::Write as _, io::Write as _, net::IpAddr};
 
 use netstead_model::{Name, RecordData, RecordType};
 
@@ -189,9 +189,10 @@ fn unescaped(byte: u8) -> Option<u8> {
     }
 }
 
-/// The line of a hosts file for an address.
-pub(super) fn to_hosts_line(name: &Name, address: IpAddr) -> Vec<u8> {
-    format!("{address}\t{name}\n").into_bytes()
+/// Adds the line of a hosts file for an address.
+pub(super) fn add_hosts_line(text: &mut Vec<u8>, name: &Name, address: IpAddr) {
+    // A `Vec` takes everything.
+    let _ = writeln!(text, "{address}\t{name}");
 }
 
 /// The line of a configuration file for a record, or why there is none.

@@ -7,7 +7,7 @@ use std::{
 
 use netstead_model::{ChangeSign, Name, RecordData};
 
-use super::lines::{Line, conf_line, hosts_line, to_conf_line, to_hosts_line};
+use super::lines::{Line, add_hosts_line, conf_line, hosts_line, to_conf_line};
 use crate::dns::{config_files::File, preconditions::ServerRecords};
 
 /// Our file in `hostsdir`.
@@ -56,12 +56,12 @@ pub(super) struct Records {
 }
 
 impl OurFile {
-    fn read(bytes: &[u8], parse: fn(&[u8]) -> Line) -> Self {
+    /// `lines` are those of `bytes`.
+    fn of(bytes: &[u8], lines: &[(&[u8], Line)]) -> Self {
         let mut file = Self { written: Some(bytes.to_vec()), ..Self::default() };
-        for line in lines_of(bytes).filter(|line| !HEADER.starts_with(line)) {
-            let parsed = parse(line);
+        for (line, parsed) in lines.iter().filter(|(line, _)| !HEADER.starts_with(line)) {
             if parsed.opaque.is_empty() && !parsed.records.is_empty() {
-                file.records.extend(parsed.records);
+                file.records.extend(parsed.records.iter().cloned());
             } else {
                 file.rest.push(line.to_vec());
             }
@@ -81,7 +81,7 @@ impl OurFile {
         }
         for (name, data) in &self.records {
             match (dir, data.to_address()) {
-                (Dir::Hosts, Some(address)) => text.extend(to_hosts_line(name, address)),
+                (Dir::Hosts, Some(address)) => add_hosts_line(&mut text, name, address),
                 // Records without a line were refused before.
                 _ => text.extend(to_conf_line(name, data).unwrap_or_default()),
             }
@@ -137,16 +137,17 @@ impl Records {
         for (index, (files, own, parse)) in parts.into_iter().enumerate() {
             for file in files {
                 let is_own = file.name == own;
-                for line in lines_of(&file.bytes).map(parse) {
-                    records.add(line, (!is_own).then_some(file.name.as_str()));
-                }
+                let lines: Vec<_> = lines_of(&file.bytes).map(|line| (line, parse(line))).collect();
                 match index {
-                    0 if is_own => records.hosts = OurFile::read(&file.bytes, parse),
-                    1 if is_own => records.conf = OurFile::read(&file.bytes, parse),
+                    0 if is_own => records.hosts = OurFile::of(&file.bytes, &lines),
+                    1 if is_own => records.conf = OurFile::of(&file.bytes, &lines),
                     1 if file.name == dnsweaver_file => {
                         records.dnsweaver = DnsweaverFile::read(&file.bytes);
                     }
                     _ => {}
+                }
+                for (_, line) in lines {
+                    records.add(line, (!is_own).then_some(file.name.as_str()));
                 }
             }
         }
