@@ -176,12 +176,17 @@ fn the_server_refuses_a_pool_that_says_nonsense_without_any_webhook() {
                 "spec": spec });
             let (status, answer) = space.server.call("POST", &format!("{all}?dryRun=All"), Some(&object));
             judge(&format!("{kind} {spec}"), status, &answer, field);
-            let mut changed = space.get(&stored).unwrap();
-            changed["spec"] = spec.clone();
-            if kind.contains("Prefix") && spec.get("allocationPrefixLength").is_none() {
-                changed["spec"]["allocationPrefixLength"] = json!(64);
-            }
-            let (status, answer) = space.server.call("PUT", &format!("{stored}?dryRun=All"), Some(&changed));
+            // The operator may write its status in between.
+            let update = || {
+                let mut changed = space.get(&stored)?;
+                changed["spec"] = spec.clone();
+                if kind.contains("Prefix") && spec.get("allocationPrefixLength").is_none() {
+                    changed["spec"]["allocationPrefixLength"] = json!(64);
+                }
+                let answered = space.server.call("PUT", &format!("{stored}?dryRun=All"), Some(&changed));
+                (answered.0 != 409).then_some(answered)
+            };
+            let (status, answer) = wait_until(SOON, update).unwrap();
             judge(&format!("update: {kind} {spec}"), status, &answer, field);
         }
     }
