@@ -4,13 +4,17 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use crate::sandbox::Sandbox;
 
-/// Metrics of clusters, of daily backups, and of calls and queries, none of which this test has.
+/// Metrics of clusters, of daily backups, of calls and queries, and of the operator, none of which this test has.
 const NOT_ALWAYS: &[&str] = &[
     "netstead_backup_age_seconds",
     "netstead_backup_failing",
     "netstead_call_duration_seconds",
     "netstead_dns_queries_total",
     "netstead_members_silent",
+    "netstead_operator_allocation_seconds",
+    "netstead_operator_allocations_total",
+    "netstead_operator_claims_waiting",
+    "netstead_operator_pool_addresses",
     "netstead_provider_calls_total",
     "netstead_source_call_duration_seconds",
     "netstead_source_calls_total",
