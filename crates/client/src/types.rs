@@ -57,7 +57,7 @@ pub use self::{
     pool::{BlockOutput, BlocksOutput, PoolInput, PoolOutput, ReservationInput, ReservationOutput, Usage},
     problem::Problem,
     session::{LoginLinkOutput, SessionOutput},
-    status::{BackupOutput, DamageOutput, StatusOutput},
+    status::{BackendOutput, BackupOutput, DamageOutput, StatusOutput, UncomparedPoolOutput},
     token::{TokenInput, TokenOutput},
     vocabulary::{
         AddressState, AdoptTool, ChangeAction, ChangeKind, ClaimState, DriftKind, EngineEventKind, EventKind,

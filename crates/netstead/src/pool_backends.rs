@@ -6,7 +6,6 @@ use std::{
     time::Duration,
 };
 
-use anyhow::Context as _;
 use netstead_api::cluster::{Cluster, FORMAT_OF_BACKENDS};
 use netstead_engine::{Engine, Scope};
 use netstead_ledger::{Backends, DrawOptions, DrawWorker, Freshness, Ledger, complete_from};
@@ -21,6 +20,9 @@ use crate::{config::Config, leadership::sync_completed_pools, state_dir::variabl
 
 /// How often pools of the file are tried whose backend did not describe them yet.
 const TRY_INTERVAL: Duration = Duration::from_secs(2);
+
+/// How often the worker hears which backends are paused.
+const PAUSES_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Opens the secrets of all backends of the file.
 pub(crate) fn build(config: &Config) -> anyhow::Result<BTreeMap<Ident, Arc<dyn PoolBackend>>> {
@@ -71,19 +73,25 @@ impl LeaderOfBackends<'_> {
             backends: self.backends.clone(),
             options: DrawOptions::default(),
         };
+        // The worker must not ask a paused backend before it hears of the pause.
+        self.set_pauses();
         tokio::join!(worker.run(stop), self.follow_pauses(stop), self.make_pools(&pools, stop));
     }
 
     async fn follow_pauses(&self, stop: &CancellationToken) {
         while !stop.is_cancelled() {
-            let status = self.engine.status();
-            let paused = status.pauses.iter().filter_map(|pause| match &pause.scope {
-                Scope::Backend(name) => Some(name.clone()),
-                _ => None,
-            });
-            self.backends.set_paused(paused.collect::<HashSet<_>>());
-            stop.run_until_cancelled(sleep(Duration::from_secs(1))).await;
+            stop.run_until_cancelled(sleep(PAUSES_INTERVAL)).await;
+            self.set_pauses();
         }
+    }
+
+    fn set_pauses(&self) {
+        let status = self.engine.status();
+        let paused = status.pauses.iter().filter_map(|pause| match &pause.scope {
+            Scope::Backend(name) => Some(name.clone()),
+            _ => None,
+        });
+        self.backends.set_paused(paused.collect::<HashSet<_>>());
     }
 
     /// Makes the pools of the file whose backend was not reached so far.
@@ -103,6 +111,7 @@ impl LeaderOfBackends<'_> {
         }
     }
 
+    /// Makes what can be made. One pool that cannot be made leaves the others alone.
     async fn make_missing(&self, pools: &[PoolSpec]) -> anyhow::Result<()> {
         let known = complete_pools(self.ledger, pools).await?;
         let missing: Vec<&PoolSpec> =
@@ -121,12 +130,17 @@ impl LeaderOfBackends<'_> {
             };
         }
         let owner = Engine::owner(&**self.store).await?;
-        let mut all = known;
+        let (mut all, mut failed) = (known, Vec::new());
+        let before = all.len();
         for pool in missing {
-            let name = pool.name.clone();
-            let made = self.backends.complete(pool.clone(), None, owner.as_str()).await;
-            all.push(made.with_context(|| format!("pool.{name}"))?);
+            match self.backends.complete(pool.clone(), None, owner.as_str()).await {
+                Ok(made) => all.push(made),
+                Err(error) => failed.push(format!("pool.{}: {error}", pool.name)),
+            }
         }
-        sync_completed_pools(self.ledger, all).await
+        if all.len() > before {
+            sync_completed_pools(self.ledger, all).await?;
+        }
+        if failed.is_empty() { Ok(()) } else { Err(anyhow::anyhow!(failed.join("; "))) }
     }
 }

@@ -30,7 +30,7 @@ use axum::{
 use futures::StreamExt as _;
 use netstead_ledger::LedgerError;
 use netstead_model::Span;
-use netstead_store::Health;
+use netstead_store::{Health, Membership};
 use netstead_wire::{BodyError, read_body};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -40,7 +40,7 @@ use tracing::debug;
 use super::{
     body,
     envelope::{REQUEST_ID, RequestInfo},
-    session::{LAST_MOMENT, TIMEOUT, time_left},
+    session::{LAST_MOMENT, RequestContext, TIMEOUT, time_left},
 };
 use crate::{
     app::{App, AppState},
@@ -340,6 +340,23 @@ fn headers(me: &str, parts: &Parts, left: Duration) -> HeaderMap {
     let node = HeaderValue::from_str(me).unwrap_or(HeaderValue::from_static("node"));
     headers.insert(FORWARDED, node);
     headers
+}
+
+/// The cluster whose leader knows more than this node; none if this node leads, or asks for another one.
+pub(crate) fn leader_to_ask<'a>(
+    session: &'a RequestContext,
+    caller: &HeaderMap,
+) -> Option<Result<(&'a Cluster, &'a Peers), String>> {
+    let (cluster, peers) = session.app.cluster.as_ref()?;
+    let here = session.app.engine_slot.engine().is_some() || cluster.role() != NodeRole::Following;
+    if here || caller.contains_key(FORWARDED) {
+        return None;
+    }
+    if session.app.ledger.store().membership().is_some_and(Membership::knows_no_leader) {
+        // The last one that is known may be a machine that is switched off.
+        return Some(Err("no node leads".to_owned()));
+    }
+    Some(Ok((cluster, peers)))
 }
 
 /// Gets something from the leader that this node adds to its own answer, with the caller's token.

@@ -4,9 +4,14 @@ use std::time::Duration;
 
 use netstead_client::types::{DoctorOutput, FindingOutput, FindingState};
 use netstead_engine::Grade;
-use netstead_ledger::damage::{advice, describe};
+use netstead_ledger::{
+    Book, Freshness,
+    damage::{advice, describe},
+};
+use netstead_model::PoolStatus;
 use netstead_store::{Health, StoreFinding, StoreFindingGrade};
 
+use super::status::backends;
 use crate::{
     BackupFailure, DailyBackups,
     cluster::{Cluster, Peers},
@@ -46,7 +51,10 @@ pub(crate) async fn get(
     findings.extend(session.app.cluster.as_ref().and_then(|(cluster, _)| reachable(cluster)));
     findings.push(clock(&session).await);
     match (session.app.engine_slot.engine(), &session.app.cluster) {
-        (Some(engine), _) => findings.extend(engine.diagnose().await.into_iter().map(output)),
+        (Some(engine), _) => {
+            findings.extend(engine.diagnose().await.into_iter().map(output));
+            findings.extend(pool_backends(&session).await?);
+        }
         (None, Some((cluster, peers))) => findings.push(following(cluster, peers).await),
         (None, None) => findings.push(FindingOutput::ok("engine", "this server keeps no names")),
     }
@@ -111,6 +119,13 @@ fn reachable(cluster: &Cluster) -> Option<FindingOutput> {
     );
     let hint = "listen on an address of this machine, or set `[api] advertise`";
     Some(FindingOutput::problem("cluster", text, hint))
+}
+
+/// Whether pool backends answer, and what they refuse.
+async fn pool_backends(session: &RequestContext) -> Result<Vec<FindingOutput>, Failure> {
+    let pools = |book: &Book| book.pools().collect::<Vec<PoolStatus>>();
+    let pools = session.read(Freshness::Stale, pools).await?.value;
+    Ok(backends::findings(&backends::outputs(&session.app.backends.status(), &pools, true)))
 }
 
 /// Findings of a follower about names, which the leader keeps.

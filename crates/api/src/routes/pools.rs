@@ -73,6 +73,7 @@ fn is_zero(number: &u64) -> bool {
     responses((status = 200, description = "Pools in order of name", body = Page<PoolOutput>), Listing))]
 pub(crate) async fn list(
     session: Session<Read>,
+    headers: HeaderMap,
     ReadQuery { params, freshness }: ReadQuery<ListParams>,
 ) -> Result<Answer<Page<PoolOutput>>, Failure> {
     let selector: Option<Selector> = maybe("selector", params.selector.as_ref())?;
@@ -92,12 +93,11 @@ pub(crate) async fn list(
         .await?;
     let next = cut(&mut seen.value, limit, |status| status.pool.name().to_string());
     let seq = seen.seq;
-    let page = |pools: Vec<PoolStatus>| {
-        let known = session.app.backends.status().described;
-        let shown = |status: &PoolStatus| convert::pool::described(status, known.get(status.pool.name()));
-        Page { items: pools.iter().map(shown).collect(), next, seq }
-    };
-    Ok(Answer::from_read(seen.map(page), freshness))
+    let known = session.app.backends.status().described;
+    let shown = |status: &PoolStatus| convert::pool::described(status, known.get(status.pool.name()));
+    let mut items: Vec<PoolOutput> = seen.value.iter().map(shown).collect();
+    upstream::add_described_page(&session, &headers, after.as_ref(), &mut items).await;
+    Ok(Answer::from_read(seen.map(|_| Page { items, next, seq }), freshness))
 }
 
 /// Shows a pool.
@@ -120,6 +120,7 @@ pub(crate) async fn get(
     let tag = etag::tag(session.app.ledger.id(), status.pool.version);
     let described = session.app.backends.status().described.get(&pool).cloned();
     let mut output = convert::pool::described(status, described.as_ref());
+    upstream::add_described_one(&session, &headers, &mut output).await;
     upstream::name_installation(&session, &mut output).await;
     let answer = Answer::from_read(seen.map(|_| output), freshness).tagged(tag.clone());
     let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());

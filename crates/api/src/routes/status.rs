@@ -1,23 +1,22 @@
 //! `/status`: the summary, and what a person must do.
 
+pub(super) mod backends;
 mod dns_todo;
 
 use axum::http::HeaderMap;
 use netstead_client::types::{
-    BackupOutput, DamageOutput, ProviderOutput, ServerState, SourceOutput, StatusOutput,
+    BackendOutput, BackupOutput, DamageOutput, ProviderOutput, ServerState, SourceOutput, StatusOutput,
 };
 use netstead_ledger::{
     Freshness, Health,
     damage::{advice, describe, part_name},
 };
 use netstead_model::{PoolStatus, Waiting};
-use netstead_store::{Damage, Membership, Store};
+use netstead_store::{Damage, Store};
 
 use super::scoped;
 use crate::{
-    BackupState, DailyBackups,
-    cluster::NodeRole,
-    convert,
+    BackupState, DailyBackups, convert,
     http::{
         answer::Answer,
         forward,
@@ -54,11 +53,15 @@ pub(crate) async fn get(
     let (app, seq) = (&session.app, seen.seq);
     let health = app.ledger.health();
     let unchangeable = app.ledger.store().refuses_changes().filter(|_| health.ready);
-    let ((sources, providers, problems), unasked) = match ask_leader(&session, &headers).await {
-        None => (visible_sources_and_providers(&session, freshness).await?, None),
-        Some(Ok(status)) => ((status.sources, status.providers, status.problems), None),
-        Some(Err(why)) => (Default::default(), Some(unasked(&why))),
+    let (known, unasked) = match ask_leader(&session, &headers).await {
+        None => {
+            let drawn = backends::outputs(&app.backends.status(), &seen.value.0, scopes.is_all());
+            (LeaderKnowledge { backends: drawn, ..leader_knowledge(&session, freshness).await? }, None)
+        }
+        Some(Ok(status)) => (LeaderKnowledge::from(status), None),
+        Some(Err(why)) => (LeaderKnowledge::default(), Some(unasked(&why))),
     };
+    let LeaderKnowledge { sources, providers, problems, backends } = known;
     let cluster = app.cluster.as_ref().map(|(cluster, _)| super::cluster::output(cluster));
     let backups = app.daily_backups.as_ref().map(DailyBackups::state);
     // The keys of damaged entries name pools, claims and names of all kinds.
@@ -76,6 +79,7 @@ pub(crate) async fn get(
             Vec::from_iter(refused.clone()),
             todo(&health, &pools, waiting),
             stored_todo(&**app.ledger.store(), &health, damaged, backups.as_ref()),
+            backends::todo(&backends),
             dns_todo::todo(&sources, &providers),
             Vec::from_iter(unasked),
         ]
@@ -96,6 +100,7 @@ pub(crate) async fn get(
         pools: pools.iter().map(convert::pool::output).collect(),
         sources,
         providers,
+        backends,
         nameserver: app.nameserver.to_vec(),
     };
     Ok(Answer::from_read(seen.map(output), freshness))
@@ -103,16 +108,28 @@ pub(crate) async fn get(
 
 /// Only the leader knows how names stand. None if that is this node, or another one asks on behalf of its caller.
 async fn ask_leader(session: &RequestContext, headers: &HeaderMap) -> Option<Result<StatusOutput, String>> {
-    let (cluster, peers) = session.app.cluster.as_ref()?;
-    let here = session.app.engine_slot.engine().is_some() || cluster.role() != NodeRole::Following;
-    if here || headers.contains_key(forward::FORWARDED) {
-        return None;
+    Some(match forward::leader_to_ask(session, headers)? {
+        Ok((cluster, peers)) => {
+            forward::get_from_leader(cluster, peers, headers, "/api/v1/status?stale=ok").await
+        }
+        Err(why) => Err(why),
+    })
+}
+
+/// The part of the status that only the leader knows.
+#[derive(Default)]
+struct LeaderKnowledge {
+    sources: Vec<SourceOutput>,
+    providers: Vec<ProviderOutput>,
+    problems: u64,
+    backends: Vec<BackendOutput>,
+}
+
+impl From<StatusOutput> for LeaderKnowledge {
+    fn from(status: StatusOutput) -> Self {
+        let StatusOutput { sources, providers, problems, backends, .. } = status;
+        Self { sources, providers, problems, backends }
     }
-    if session.app.ledger.store().membership().is_some_and(Membership::knows_no_leader) {
-        // The last one that is known may be a machine that is switched off.
-        return Some(Err("no node leads".to_owned()));
-    }
-    Some(forward::get_from_leader(cluster, peers, headers, "/api/v1/status?stale=ok").await)
 }
 
 fn unasked(why: &str) -> String {
@@ -122,15 +139,16 @@ fn unasked(why: &str) -> String {
 }
 
 /// Where names come from and go, as far as the token may see it, and how many workloads lack a name.
-async fn visible_sources_and_providers(
+async fn leader_knowledge(
     session: &RequestContext,
     freshness: Freshness,
-) -> Result<(Vec<SourceOutput>, Vec<ProviderOutput>, u64), Failure> {
-    let Some(engine) = session.app.engine_slot.engine() else { return Ok(Default::default()) };
+) -> Result<LeaderKnowledge, Failure> {
+    let Some(engine) = session.app.engine_slot.engine() else { return Ok(LeaderKnowledge::default()) };
     let status = scoped::status(&engine, &session.name_scope(freshness).await?);
     let providers = convert::dns::providers(&status, session.app.clock.wall());
     let problems = u64::try_from(status.problems).unwrap_or(u64::MAX);
-    Ok((status.sources.iter().map(convert::dns::source).collect(), providers, problems))
+    let sources = status.sources.iter().map(convert::dns::source).collect();
+    Ok(LeaderKnowledge { sources, providers, problems, backends: Vec::new() })
 }
 
 /// A configuration that was read and is not in force. A token for a part does not see the reason, which names servers.

@@ -30,6 +30,9 @@ pub struct StatusOutput {
     /// The DNS servers that are kept in line.
     #[serde(default)]
     pub providers: Vec<ProviderOutput>,
+    /// The servers that pools draw from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub backends: Vec<BackendOutput>,
     /// Where the nameserver of this node answers; empty if it does not.
     #[serde(default)]
     pub nameserver: Vec<String>,
@@ -51,6 +54,29 @@ pub struct StatusOutput {
     /// Tasks for a person, one sentence each, with the command that helps.
     #[serde(default)]
     pub todo: Vec<String>,
+}
+
+/// A server that pools draw from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BackendOutput {
+    #[schema(format = "identifier")]
+    pub name: String,
+    /// It is paused: nothing is asked, and nothing is given back.
+    pub paused: bool,
+    /// The last error, while it does not answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Pools that it does not let us describe or list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uncompared: Vec<UncomparedPoolOutput>,
+}
+
+/// A pool that cannot be compared with its backend.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct UncomparedPoolOutput {
+    #[schema(format = "identifier")]
+    pub pool: String,
+    pub reason: String,
 }
 
 /// A part of the store that cannot be read in full.

@@ -4,7 +4,7 @@ use std::{fmt::Write as _, time::Duration};
 
 use netstead_client::{
     Client, ClientError,
-    types::{ClusterOutput, ProviderOutput, ServerRole, ServerState, StatusOutput},
+    types::{BackendOutput, ClusterOutput, ProviderOutput, ServerRole, ServerState, StatusOutput},
 };
 use netstead_model::Span;
 use netstead_plan::wrap;
@@ -132,10 +132,30 @@ fn screen(client: &Client, status: &StatusOutput, age: Option<Span>, mut printer
         text.push('\n');
         text += &part;
     }
+    text += &backends(&status.backends);
     text += &sentences("Warnings of the configuration", &status.warnings);
     text += &sentences("Without a name", &Vec::from_iter(lacking_names(status.problems)));
     text += &sentences("Waiting", &status.waiting);
     text += &sentences("To do", &status.todo);
+    text
+}
+
+/// One line per server that pools draw from.
+fn backends(backends: &[BackendOutput]) -> String {
+    if backends.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("\n{}\n", style::title("Backends:"));
+    for backend in backends {
+        let told = match &backend.error {
+            _ if backend.paused => "paused".to_owned(),
+            Some(error) => format!("does not answer: {error}"),
+            None if backend.uncompared.is_empty() => "no error".to_owned(),
+            None => "refuses to be compared".to_owned(),
+        };
+        let lines = wrap(&plain(&format!("{}: {told}", backend.name)), 2, WIDTH);
+        let _ = writeln!(text, "{}", lines.join("\n"));
+    }
     text
 }
 

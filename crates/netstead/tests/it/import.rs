@@ -511,6 +511,25 @@ fn in_dnsweavers_place_nothing_is_dropped_in_silence() {
             "{warning}\n is not in\n{log}"
         );
     }
+    let status: serde_json::Value = serde_json::from_str(&sandbox.does("status -o json")).unwrap();
+    let doctor = sandbox.netstead(["doctor", "-o", "json"]);
+    let doctor: serde_json::Value = serde_json::from_str(&doctor.out).unwrap();
+    let texts = |list: &serde_json::Value, field: Option<&str>| -> Vec<String> {
+        let text = |one: &serde_json::Value| {
+            field.map_or(one, |field| &one[field]).as_str().unwrap_or_default().to_owned()
+        };
+        list.as_array().unwrap().iter().map(text).collect()
+    };
+    let (status, doctor) = (texts(&status["warnings"], None), texts(&doctor["findings"], Some("text")));
+    for warning in warnings {
+        for (place, told) in [("status", &status), ("doctor", &doctor)] {
+            assert!(
+                told.iter().any(|one| one.contains(warning)),
+                "{warning}\n is not in `{place}`\n{}",
+                told.join("\n")
+            );
+        }
+    }
     sandbox.stop();
 }
 

@@ -1,4 +1,4 @@
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use netstead_client::RemotePools;
 use netstead_ledger::contract::{self, Subject};
@@ -20,6 +20,16 @@ fn offices(pool: &str) -> (Sandbox, Sandbox) {
     );
     std::fs::write(branch.path().join("netstead.toml"), file).unwrap();
     (head, branch)
+}
+
+/// Waits until the worker knows of the pause.
+fn is_paused(branch: &Sandbox) {
+    let known = || {
+        let status = branch.netstead(["status", "-o", "json"]);
+        let status: serde_json::Value = serde_json::from_str(&status.out).ok()?;
+        (status["backends"][0]["paused"] == true).then_some(())
+    };
+    assert!(wait_until(SOON, known).is_some(), "{:?}", branch.netstead(["status"]));
 }
 
 const LAN: &str = "\n[pool.lan]\nbackend = \"head-office\"\nbackend_pool = \"branch-7\"\ncooldown = \"0\"\n";
@@ -116,7 +126,7 @@ fn a_pool_is_made_by_hand_paused_closed_and_abandoned() {
     assert!(refused.err.contains("the backend decides it"), "{}", refused.err);
     assert_eq!(branch.does("claim lan web-1"), "10.7.0.10\n");
     branch.does("pause --backend head-office");
-    std::thread::sleep(Duration::from_millis(1500));
+    is_paused(&branch);
     let waits = branch.netstead(["claim", "lan", "web-2", "--wait", "1s", "--keep"]);
     assert_eq!(waits.code, 2, "{waits:?}");
     branch.does("resume --backend head-office");
@@ -183,4 +193,66 @@ fn a_claim_that_the_head_office_lost_stays_bound_and_is_restored_by_hand() {
     assert_eq!(keys(), [key]);
     let unknown = branch.fails("pool restore lan nothing");
     assert!(unknown.err.contains("nothing"), "{}", unknown.err);
+}
+
+#[test]
+fn a_pause_outlives_the_leader_that_heard_of_it() {
+    let (head, mut branch) = offices(LAN);
+    branch.start(&[]);
+    has_pool(&branch);
+    assert_eq!(branch.does("claim lan web-1"), "10.7.0.10\n");
+    branch.does("pause --backend head-office");
+    is_paused(&branch);
+    let waits = branch.netstead(["claim", "lan", "web-2", "--wait", "1s", "--keep"]);
+    assert_eq!(waits.code, 2, "{waits:?}");
+    branch.stop();
+    branch.start(&[]);
+    // The worker runs once its backends are shown, and it asks for nothing.
+    is_paused(&branch);
+    let held = head.does("get claims -o name");
+    assert_eq!(held.lines().count(), 1, "{held}");
+    let status = branch.netstead(["status"]);
+    assert!(status.out.contains("Backend `head-office` is paused"), "{}", status.out);
+    let doctor = branch.netstead(["doctor"]);
+    assert!(doctor.out.contains("it is paused, and claims in its pools wait"), "{}", doctor.out);
+    branch.does("resume --backend head-office");
+    let bound = wait_until(SOON, || (head.does("get claims -o name").lines().count() == 2).then_some(()));
+    assert!(bound.is_some(), "{:?}", branch.netstead(["get", "claims"]));
+}
+
+#[test]
+fn a_backend_that_does_not_answer_is_shown_by_status_and_doctor() {
+    let (mut head, mut branch) = offices(LAN);
+    branch.start(&[]);
+    has_pool(&branch);
+    assert_eq!(branch.does("claim lan web-1"), "10.7.0.10\n");
+    let backend = || -> Option<serde_json::Value> {
+        let status = branch.netstead(["status", "-o", "json"]);
+        let status: serde_json::Value = serde_json::from_str(&status.out).ok()?;
+        Some(status["backends"][0].clone())
+    };
+    assert_eq!(backend(), Some(serde_json::json!({"name": "head-office", "paused": false})));
+    head.kill();
+    branch.netstead(["claim", "lan", "web-2", "--wait", "1s", "--keep"]);
+    let away = wait_until(SOON, || backend().filter(|backend| backend["error"].is_string()));
+    assert!(away.is_some(), "{:?}", backend());
+    let status = branch.netstead(["status"]);
+    assert!(status.out.contains("Backend `head-office` does not answer: "), "{}", status.out);
+    let doctor = branch.netstead(["doctor"]);
+    assert!(
+        doctor.out.contains("backend head-office") && doctor.out.contains("it does not answer: "),
+        "{}",
+        doctor.out
+    );
+    head.start(&[]);
+    let back = wait_until(SOON, || backend().filter(|backend| backend["error"].is_null()));
+    assert!(back.is_some(), "{:?}", backend());
+}
+
+#[test]
+fn one_pool_that_cannot_be_made_leaves_the_others_alone() {
+    let bad = "\n[pool.annex]\nbackend = \"head-office\"\nbackend_pool = \"nowhere\"\n";
+    let (_head, mut branch) = offices(&format!("{bad}{LAN}"));
+    branch.start(&[]);
+    has_pool(&branch);
 }

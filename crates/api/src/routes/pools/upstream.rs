@@ -1,12 +1,20 @@
 //! Pools with a backend: completed with what the backend says of its pool.
 
-use axum::http::StatusCode;
-use netstead_client::types::PoolOutput;
+use axum::http::{HeaderMap, StatusCode};
+use netstead_client::types::{self, Page, PoolOutput};
 use netstead_engine::Engine;
 use netstead_ledger::UpstreamError;
-use netstead_model::{PoolSpec, PoolStatus};
+use netstead_model::{Ident, PoolSpec, PoolStatus};
+use tracing::debug;
 
-use crate::{cluster::FORMAT_OF_BACKENDS, http::session::RequestContext, problem::Failure};
+use crate::{
+    cluster::FORMAT_OF_BACKENDS,
+    http::{forward, session::RequestContext},
+    problem::Failure,
+};
+
+/// Pages of the leader's pools that are read for one answer, at most.
+const MOST_PAGES: usize = 10;
 
 /// The pool with network and ranges of its backend.
 pub(super) async fn complete(
@@ -40,6 +48,72 @@ fn check_format(session: &RequestContext) -> Result<(), Failure> {
         None => "the format of the store is being raised; ask again in a moment".to_owned(),
     };
     Err(Failure::new(StatusCode::CONFLICT, "member-too-old", told))
+}
+
+/// Adds what backends say of their pools. Only the leader compares them, so another node asks it with the caller's token. A leader
+/// that does not answer leaves the ledger's own count, without an age.
+pub(super) async fn add_described_one(
+    session: &RequestContext,
+    headers: &HeaderMap,
+    output: &mut PoolOutput,
+) {
+    if output.backend.is_some()
+        && let Some(Ok((cluster, peers))) = forward::leader_to_ask(session, headers)
+    {
+        let target = format!("/api/v1/pools/{}?stale=ok", output.name);
+        match forward::get_from_leader::<PoolOutput>(cluster, peers, headers, &target).await {
+            Ok(known) => add_described(output, &known),
+            Err(why) => debug!(pool = output.name, why, "The leader does not say how full the pool is."),
+        }
+    }
+}
+
+/// As [`add_described_one`], for a page of pools that follows `after`.
+pub(super) async fn add_described_page(
+    session: &RequestContext,
+    headers: &HeaderMap,
+    after: Option<&Ident>,
+    outputs: &mut [PoolOutput],
+) {
+    if outputs.iter().all(|output| output.backend.is_none()) {
+        return;
+    }
+    let Some(Ok((cluster, peers))) = forward::leader_to_ask(session, headers) else { return };
+    let mut after = after.map(|name| format!("&after={name}")).unwrap_or_default();
+    // Without the caller's selector, so there may be more pages than one.
+    for _ in 0..MOST_PAGES {
+        let target = format!("/api/v1/pools?stale=ok&limit=1000{after}");
+        let page = forward::get_from_leader::<Page<PoolOutput>>(cluster, peers, headers, &target).await;
+        let page = match page {
+            Ok(page) => page,
+            Err(why) => return debug!(why, "The leader does not say how full pools are."),
+        };
+        for known in &page.items {
+            if let Some(output) = outputs.iter_mut().find(|output| output.name == known.name) {
+                add_described(output, known);
+            }
+        }
+        let last = outputs.last().map(|output| output.name.as_str());
+        let all = page.items.last().is_none_or(|known| Some(known.name.as_str()) >= last);
+        match page.next.filter(|_| !all) {
+            Some(next) => after = format!("&after={next}"),
+            None => return,
+        }
+    }
+}
+
+fn add_described(output: &mut PoolOutput, known: &PoolOutput) {
+    let same = (&output.backend, &output.backend_pool) == (&known.backend, &known.backend_pool);
+    if !same || known.described.is_none() {
+        return;
+    }
+    output.described = known.described;
+    output.usage = types::Usage {
+        size: known.usage.size.clone(),
+        free: known.usage.free.clone(),
+        used_permyriad: known.usage.used_permyriad,
+        ..output.usage.clone()
+    };
 }
 
 /// Says through which installations the addresses come, this one first: a backend asks for it to find a chain that leads back.

@@ -252,3 +252,27 @@ fn settle(offices: &Offices) {
     });
     assert!(calm.is_some(), "something still waits: {:?}", offices.claims().first());
 }
+
+#[test]
+fn every_node_shows_how_full_the_backend_said_its_pool_is() {
+    let offices = Offices::start();
+    // Its own claims the ledger counts; this one only the backend knows.
+    offices.head.does("claim branch-7 printer");
+    let ask = |node: usize, path: &str| offices.branch.ask(node, Method::GET, path, None);
+    let leader = offices.branch.leader();
+    let size = 15 * 256 + 254;
+    for node in [leader, (leader + 1) % 3, (leader + 2) % 3] {
+        let shown = wait_until(PATIENCE, || {
+            let (_, pool) = ask(node, "/pools/lan");
+            pool["described"].is_string().then_some(pool)
+        });
+        let pool = shown.unwrap_or_else(|| panic!("node {node}: {:?}", ask(node, "/pools/lan")));
+        assert_eq!(pool["usage"]["size"], size.to_string(), "{pool}");
+        let (status, page) = ask(node, "/pools");
+        assert_eq!((status, &page["items"][0]["described"]), (200, &pool["described"]), "{page}");
+        assert_eq!(page["items"][0]["usage"]["free"], pool["usage"]["free"], "{page}");
+        let (status, all) = ask(node, "/status");
+        let backends = json!([{"name": "head-office", "paused": false}]);
+        assert_eq!((status, &all["backends"]), (200, &backends), "{all}");
+    }
+}
