@@ -60,10 +60,10 @@ pub use self::{
     status::{BackendOutput, BackupOutput, DamageOutput, StatusOutput, UncomparedPoolOutput},
     token::{TokenInput, TokenOutput},
     vocabulary::{
-        AddressState, AdoptTool, ChangeAction, ChangeKind, ClaimState, DriftKind, EngineEventKind, EventKind,
-        Family, FindingState, ListOrder, ListedAddressState, Mode, NodeRole, PoolOrder, PoolOrigin,
-        RecordState, RecordType, ReleaseOutcome, ScopeStanding, ServerRole, ServerState, SourceView, Stale,
-        TokenRole, WorkloadKind,
+        AddressState, AdoptTool, ChangeAction, ChangeKind, ClaimState, Degradation, DriftKind,
+        EngineEventKind, EventKind, Family, FindingState, ListOrder, ListedAddressState, Mode, NodeRole,
+        PoolOrder, PoolOrigin, RecordState, RecordType, ReleaseOutcome, ScopeStanding, ServerRole,
+        ServerState, SourceView, Stale, TokenRole, WorkloadKind,
     },
 };
 

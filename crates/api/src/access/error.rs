@@ -15,6 +15,9 @@ pub enum AccessError {
     NoSuchToken { id: String },
     #[error("there is no session `{id}`")]
     NoSuchSession { id: String },
+    /// Make a token for the user.
+    #[error("no token is valid for `{subject}`; `netstead token create {subject} --role read` makes one")]
+    NoSuchSubject { subject: String },
     /// Ask for another link.
     #[error("this login link was used before; `netstead web` makes a new one")]
     LinkUsed,

@@ -58,6 +58,14 @@ impl Grant {
         &self.token.scopes
     }
 
+    /// The author of an act as the history of names records it: the subject, and the session if it is one.
+    pub fn by(&self) -> String {
+        match &self.session {
+            Some(session) => format!("{} in session {}", self.token.subject, session.id),
+            None => self.token.subject.to_string(),
+        }
+    }
+
     /// The caller as the ledger records it. The request of a session names the session.
     pub fn caller(&self, request: &Arc<str>) -> Caller {
         let request = match &self.session {

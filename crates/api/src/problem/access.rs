@@ -20,6 +20,7 @@ impl From<AccessError> for Failure {
             AccessError::Invalid { field, reason } => Self::impossible(field, reason),
             AccessError::NoSuchToken { .. } => Self::not_found("no-such-token", error.to_string()),
             AccessError::NoSuchSession { .. } => Self::not_found("no-such-session", error.to_string()),
+            AccessError::NoSuchSubject { .. } => Self::forbidden(error.to_string()),
             AccessError::LinkUsed => {
                 Self::new(StatusCode::UNAUTHORIZED, "unauthenticated", error.to_string())
             }

@@ -81,7 +81,7 @@ pub(crate) async fn adopt(
         }
         _ => return Err(Failure::impossible("name", "either a name or `from` is needed, not both")),
     };
-    let (engine, by, dry) = (session.engine()?, session.grant.subject().to_owned(), input.dry_run);
+    let (engine, by, dry) = (session.engine()?, session.grant.by(), input.dry_run);
     let taken =
         finish(&session, async move { engine.adopt(take, provider.as_ref(), dry, &by).await }).await?;
     let now = session.app.clock.wall();
@@ -105,7 +105,7 @@ async fn adopt_object(session: &Session<Write>, input: &AdoptInput) -> Result<An
     let object: Option<ObjectKey> = convert::maybe("object", input.object.as_ref())?;
     let provider: Option<Ident> = convert::maybe("provider", input.provider.as_ref())?;
     let Some(object) = object else { return Err(Failure::impossible("object", "it is missing")) };
-    let (engine, by) = (session.engine()?, session.grant.subject().to_owned());
+    let (engine, by) = (session.engine()?, session.grant.by());
     let (keep, dry) = (input.keep, input.dry_run);
     let taking = async move { engine.adopt_object(&object, provider.as_ref(), keep, dry, &by).await };
     let taken = finish(session, taking).await?;
@@ -124,7 +124,7 @@ pub(crate) async fn recover(
     session.check_unscoped()?;
     let owner: OwnerId = convert::parse("owner", &input.owner)?;
     let provider: Option<Ident> = convert::maybe("provider", input.provider.as_ref())?;
-    let (engine, by, dry) = (session.engine()?, session.grant.subject().to_owned(), input.dry_run);
+    let (engine, by, dry) = (session.engine()?, session.grant.by(), input.dry_run);
     let recovering = async move { engine.recover(owner, provider.as_ref(), dry, &by).await };
     let taken = finish(&session, recovering).await?;
     Ok(Answer::ok(convert::adopt_and_undo::adopted(&taken, session.app.clock.wall())))
@@ -143,7 +143,7 @@ pub(crate) async fn clean(
     let source: Option<Ident> = convert::maybe("source", input.source.as_ref())?;
     let provider: Option<Ident> = convert::maybe("provider", input.provider.as_ref())?;
     let scope: Option<Scope> = convert::maybe("scope", input.scope.as_ref())?;
-    let (engine, by, dry) = (session.engine()?, session.grant.subject().to_owned(), input.dry_run);
+    let (engine, by, dry) = (session.engine()?, session.grant.by(), input.dry_run);
     let what = match (source, provider) {
         (None, _) if scope.is_some() => {
             return Err(Failure::impossible("scope", "a scope is part of a source: `source` is needed, too"));
@@ -183,7 +183,7 @@ pub(crate) async fn rollback(
 ) -> Result<Answer<UndoOutput>, Failure> {
     session.check_unscoped()?;
     let provider: Option<Ident> = convert::maybe("provider", input.provider.as_ref())?;
-    let (engine, by) = (session.engine()?, session.grant.subject().to_owned());
+    let (engine, by) = (session.engine()?, session.grant.by());
     let RollbackInput { to, dry_run, expect, .. } = input;
     let rolling =
         async move { engine.rollback(to, provider.as_ref(), dry_run, expect.as_deref(), &by).await };

@@ -16,14 +16,16 @@ use utoipa_swagger_ui::{Config, serve};
 use crate::{app::AppState, http::envelope::not_found, problem::Failure};
 
 const DOCUMENT: &str = "/api/v1/openapi.json";
+const RELATIVE: &str = "v1/openapi.json";
 /// The page runs its own scripts only, talks to us only, and is shown inside no other page.
 const POLICY: &str =
     "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'";
 
 pub(crate) fn routes(document: &OpenApi) -> Router<AppState> {
     let text: Arc<str> = document.to_json().unwrap_or_default().into();
+    // Relative to the page, which a proxy may show below a path.
     let config =
-        Config::from(DOCUMENT).try_it_out_enabled(true).persist_authorization(false).validator_url("none");
+        Config::from(RELATIVE).try_it_out_enabled(true).persist_authorization(false).validator_url("none");
     Router::new()
         .route(DOCUMENT, get(async move || ([(header::CONTENT_TYPE, "application/json")], text.to_string())))
         .route("/", get(async || Redirect::temporary("/api/")))

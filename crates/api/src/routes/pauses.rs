@@ -42,7 +42,7 @@ pub(crate) async fn pause(
     check_scope(&session, &scope).await?;
     let lasts: Option<Span> = convert::maybe("for", input.span.as_ref())?;
     let engine = session.engine()?;
-    engine.pause(scope.clone(), lasts, input.reason, session.grant.subject()).await?;
+    engine.pause(scope.clone(), lasts, input.reason, &session.grant.by()).await?;
     let status = engine.status();
     let pause = status.pauses.iter().find(|pause| pause.scope == scope);
     let now = session.app.clock.wall();
@@ -70,13 +70,13 @@ pub(crate) async fn resume(
     if scope != Scope::All {
         session.check_role(Role::Write)?;
         check_scope(&session, &scope).await?;
-        session.engine()?.resume(scope, session.grant.subject()).await?;
+        session.engine()?.resume(scope, &session.grant.by()).await?;
         return Ok(Answer::ok(Empty {}));
     }
     session.check_role(Role::Admin)?;
     session.check_unscoped()?;
     if let Some(engine) = session.app.engine_slot.engine() {
-        engine.resume(Scope::All, session.grant.subject()).await?;
+        engine.resume(Scope::All, &session.grant.by()).await?;
     }
     let done = session.submit(Command::Resume).await?;
     Ok(Answer::ok(Empty {}).at(done.seq))

@@ -160,7 +160,8 @@ pub(crate) async fn approve(
     };
     let meant: Vec<Ident> =
         engine.status().providers.into_iter().filter(parked).map(|one| one.name).collect();
-    let approving = engine.approve(&hash, session.grant.subject());
+    let by = session.grant.by();
+    let approving = engine.approve(&hash, &by);
     tokio::time::timeout(session.time_left(), approving).await.map_err(|_| Failure::still_running())??;
     let status = engine.status();
     let passes = status.providers.iter().filter(|one| meant.contains(&one.name));

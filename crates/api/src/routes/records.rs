@@ -34,6 +34,8 @@ pub(crate) struct ListParams {
     /// Only records in this state.
     #[param(inline, value_type = Option<types::RecordState>)]
     state: Option<String>,
+    /// Only records with this in the name or the value, whatever its case.
+    text: Option<String>,
     /// The `next` of the page before.
     after: Option<String>,
     /// 1 to 1000; default 100.
@@ -61,12 +63,22 @@ pub(crate) async fn list(
     let most = limit(params.limit.as_ref())?;
     let within = session.name_scope(Freshness::Stale).await?.names().cloned();
     let after = params.after;
-    let query = RecordQuery { provider, zone, name, state, within, after, limit: Some(most + 1) };
+    let text = params.text.map(|text| text.trim().to_lowercase()).filter(|text| !text.is_empty());
+    // What a text leaves out does not count.
+    let limit = text.is_none().then_some(most + 1);
+    let query = RecordQuery { provider, zone, name, state, within, after, limit };
     let mut records = session.engine()?.list_records(&query);
+    if let Some(text) = text {
+        records.retain(|view| has_text(view, &text));
+    }
     let next = cut(&mut records, most, RecordView::sort_key);
     let items = records.iter().map(convert::dns::record).collect();
     let seq = session.app.ledger.health().seq;
     Ok(Answer::ok(Page { items, next, seq }).at(seq))
+}
+
+fn has_text(view: &RecordView, text: &str) -> bool {
+    [view.name.to_string(), view.value.to_string()].iter().any(|field| field.to_lowercase().contains(text))
 }
 
 fn state(text: &str) -> Result<RecordState, Failure> {
@@ -115,7 +127,7 @@ pub(crate) async fn put(
     let manual = engine.manual();
     // Before it is set: what is there already decides whether it comes into being.
     let warnings = engine.doubts_about_record(&name, kind);
-    let set = manual.set(name, kind, values, input.ttl, session.grant.subject()).await?;
+    let set = manual.set(name, kind, values, input.ttl, &session.grant.by()).await?;
     Ok(Answer::ok(ManualOutput { warnings, ..convert::dns::manual(&set) }))
 }
 
@@ -149,6 +161,6 @@ async fn delete_manual(
     kind: Option<RecordType>,
 ) -> Result<Answer<Deleted>, Failure> {
     session.check_name(name).await?;
-    let deleted = session.engine()?.manual().delete(name, kind, session.grant.subject()).await?;
+    let deleted = session.engine()?.manual().delete(name, kind, &session.grant.by()).await?;
     Ok(Answer::ok(Deleted { deleted }))
 }

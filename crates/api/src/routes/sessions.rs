@@ -124,6 +124,7 @@ pub(crate) async fn link(
     let output = LoginLinkOutput {
         secret: secret.expose().to_owned(),
         url: pages.url().map(str::to_owned),
+        loopback: session.app.host_check.loopback,
         expires: link.until,
     };
     Ok(Answer::ok(output).status(StatusCode::CREATED))

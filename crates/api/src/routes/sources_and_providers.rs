@@ -40,6 +40,8 @@ pub(crate) struct WorkloadParams {
     /// Only those that ask for a name and do not get it: `true`.
     #[param(inline, value_type = Option<bool>)]
     problems: Option<String>,
+    /// Only those with this in the name, the id, a name they ask for or an address, whatever its case.
+    text: Option<String>,
     /// The `next` of the page before.
     after: Option<String>,
     /// 1 to 1000; default 100.
@@ -109,9 +111,17 @@ pub(crate) async fn workloads(
         let of_source = source.as_ref().is_none_or(|source| *source == view.workload.source);
         of_source && (!lacking || !view.problems.is_empty())
     });
-    let workloads = wanted.map(convert::dns::workload).collect();
+    let mut workloads: Vec<_> = wanted.map(convert::dns::workload).collect();
+    if let Some(text) = params.text.map(|text| text.trim().to_lowercase()) {
+        workloads.retain(|workload| has_text(workload, &text));
+    }
     let place = |one: &WorkloadOutput| format!("{}/{}", one.source, one.id);
     page_of(&session, workloads, place, params.after.as_ref(), params.limit.as_ref())
+}
+
+fn has_text(workload: &WorkloadOutput, text: &str) -> bool {
+    let told = [&workload.name, &workload.id].into_iter().chain(&workload.names).chain(&workload.addresses);
+    told.into_iter().any(|field| field.to_lowercase().contains(text))
 }
 
 /// Lists the zones of all providers.

@@ -5,7 +5,8 @@ mod dns_todo;
 
 use axum::http::HeaderMap;
 use netstead_client::types::{
-    BackendOutput, BackupOutput, DamageOutput, ProviderOutput, ServerState, SourceOutput, StatusOutput,
+    BackendOutput, BackupOutput, DamageOutput, Degradation, ProviderOutput, ServerState, SourceOutput,
+    StatusOutput,
 };
 use netstead_ledger::{
     Freshness, Health,
@@ -71,9 +72,11 @@ pub(crate) async fn get(
         app.examiner.as_ref().filter(|_| scopes.is_all()).map_or_else(Vec::new, |host| host.warnings());
     let refused = app.examiner.as_ref().and_then(|host| host.refused_config());
     let refused = refused.map(|reason| refused_config(scopes.is_all().then_some(reason)));
+    let degraded = degraded(&health, unchangeable.is_some(), refused.is_some());
     let output = |(pools, waiting): (Vec<PoolStatus>, usize)| StatusOutput {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        state: state(&health, unchangeable.is_none() && refused.is_none()),
+        state: state(&health, degraded.is_empty()),
+        degraded: degraded.clone(),
         todo: [
             unchangeable.iter().map(|reason| format!("No change can be made: {reason}.")).collect(),
             Vec::from_iter(refused.clone()),
@@ -160,8 +163,18 @@ fn refused_config(reason: Option<String>) -> String {
     )
 }
 
+/// Why all is not well, while the ledger answers.
+fn degraded(health: &Health, unchangeable: bool, refused: bool) -> Vec<Degradation> {
+    let reasons = [
+        (!health.damage.is_empty(), Degradation::Damaged),
+        (unchangeable, Degradation::ReadOnly),
+        (refused, Degradation::ConfigurationRefused),
+    ];
+    reasons.into_iter().filter(|(is_so, _)| *is_so && health.ready).map(|(_, reason)| reason).collect()
+}
+
 fn state(health: &Health, whole: bool) -> ServerState {
-    match (health.ready, health.damage.is_empty() && whole) {
+    match (health.ready, whole) {
         (false, _) => ServerState::NotReady,
         (true, false) => ServerState::Degraded,
         (true, true) => ServerState::Ready,

@@ -51,6 +51,9 @@ pub struct LoginLinkOutput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(format = "uri")]
     pub url: Option<String>,
+    /// The server listens on loopback only, so that only its own machine reaches the page directly.
+    #[serde(default)]
+    pub loopback: bool,
     #[schema(value_type = String, format = "date-time")]
     pub expires: Timestamp,
 }

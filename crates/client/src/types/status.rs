@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{ClusterOutput, PoolOutput, ProviderOutput, ServerState, SourceOutput};
+use super::{ClusterOutput, Degradation, PoolOutput, ProviderOutput, ServerState, SourceOutput};
 
 /// The state of the server in short.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -13,6 +13,9 @@ pub struct StatusOutput {
     pub state: ServerState,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Why the state is `degraded`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub degraded: Vec<Degradation>,
     pub store: String,
     pub ledger: String,
     pub seq: u64,

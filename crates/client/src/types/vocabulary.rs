@@ -115,6 +115,15 @@ open_enum! {
         Write = "write",
         Admin = "admin",
     }
+    /// Reason of the state `degraded`.
+    Degradation {
+        /// Parts of the store cannot be read.
+        Damaged = "damaged",
+        /// The store takes no changes.
+        ReadOnly = "read-only",
+        /// The changed configuration was refused, and the one before it is in force.
+        ConfigurationRefused = "configuration-refused",
+    }
     /// Role of the node that answers.
     ServerRole {
         Leading = "leading",

@@ -11,7 +11,7 @@ use tracing::info;
 
 use super::{PATIENCE, Tokens};
 use crate::access::{
-    AccessError, Denied, Grant, LINK_LIFE, LoginLink, LoginSession, Secret, Token,
+    AccessError, Denied, Grant, LINK_LIFE, LoginLink, LoginSession, NewToken, Role, Secret, Token,
     digest::Digest,
     secret::Kind,
     session_cache::{link_key, session_key},
@@ -23,6 +23,8 @@ const MOST_SESSIONS: usize = 100;
 const MOST_LINKS: usize = 10;
 /// Keys that one login tidies away beside its own, so that it stays one commit.
 const MOST_TIDIED: usize = 50;
+/// The subject of visitors without a login.
+const ANONYMOUS: &str = "anonymous";
 /// Characters of what a browser calls itself.
 const MOST_OF_AGENT: usize = 200;
 
@@ -72,6 +74,50 @@ impl Tokens {
         drop(known);
         info!(session = session.id, subject = %token.subject, "Logged in.");
         Ok((session, token, secret))
+    }
+
+    /// Opens a session for a user that was verified elsewhere, with the rights of the newest token of that subject. The token
+    /// that `run` makes for the local command line is not meant for users of that name.
+    pub async fn open_session_of(&self, subject: &str, agent: Option<&str>) -> Result<Secret, AccessError> {
+        let missing = || AccessError::NoSuchSubject { subject: subject.to_owned() };
+        let fits = |token: &Token| !token.local_admin;
+        let mut found = self.newest_of(subject, fits);
+        if found.is_none() {
+            // Another node may have made it a moment ago.
+            self.refresh().await;
+            found = self.newest_of(subject, fits);
+        }
+        let grant = self.current(found.ok_or_else(missing)?).map_err(|_| missing())?;
+        Ok(self.open_session(&grant, agent).await?.2)
+    }
+
+    /// Opens a session for visitors without a login: of the newest token of the subject `anonymous` with the role `read`, which
+    /// is made if there is none. Its scopes limit what they see.
+    pub async fn open_anonymous_session(&self) -> Result<Secret, AccessError> {
+        let reads = |token: &Token| token.role == Role::Read;
+        if self.newest_of(ANONYMOUS, reads).is_none() {
+            self.refresh().await;
+        }
+        let token = match self.newest_of(ANONYMOUS, reads) {
+            Some(token) => token,
+            None => {
+                let description = Some("visitors of the web page without a login".to_owned());
+                let new = NewToken { description, ..NewToken::new(ANONYMOUS, Role::Read) };
+                Arc::new(self.create(new).await?.0)
+            }
+        };
+        let missing = |_| AccessError::NoSuchSubject { subject: ANONYMOUS.to_owned() };
+        let grant = self.current(token).map_err(missing)?;
+        Ok(self.open_session(&grant, None).await?.2)
+    }
+
+    /// The newest token of a subject that is valid now and fits.
+    fn newest_of(&self, subject: &str, fits: impl Fn(&Token) -> bool) -> Option<Arc<Token>> {
+        let (known, now) = (self.read(), self.clock.wall());
+        let valid = known.all().filter(|token| {
+            *token.subject == *subject && token.expires.is_none_or(|at| at > now) && fits(token)
+        });
+        valid.max_by_key(|token| (token.created, token.id.clone())).cloned()
     }
 
     /// Makes a link that opens one session for the holder of `grant`, within a minute.
