@@ -281,8 +281,15 @@ impl RunContext<'_> {
         let page = page.filter(|_| cfg!(feature = "web"));
         #[cfg(feature = "web")]
         if web.enabled {
-            let options = netstead_web::WebOptions { url: web.url.clone(), read_only: web.read_only };
-            api = api.with_pages(Arc::new(netstead_web::Web::new(options, SystemClock::shared())));
+            let options = netstead_web::WebOptions {
+                url: web.url.clone(),
+                read_only: web.read_only,
+                trusted_proxies: web.trusted_proxies.clone(),
+                trust_header: web.trust_header.clone(),
+                anonymous: web.anonymous,
+            };
+            let pages = netstead_web::Web::new(options, SystemClock::shared(), tokens.clone());
+            api = api.with_pages(Arc::new(pages));
         }
         let bound = bound.also_called(web.url.as_deref().and_then(node::host_of));
         if self.backups.is_some() {

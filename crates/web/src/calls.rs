@@ -1,8 +1,11 @@
 //! [`Calls`]: asks the API in this process, as the visitor.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
 use axum::{
@@ -19,6 +22,10 @@ use url::{Position, Url};
 
 /// Most bytes of an answer that a page reads. Lists come in pages, so answers stay far below it.
 const MOST: usize = 32 << 20;
+/// Time for an answer from what is so now, before what this node knew last has to do.
+const FRESH: Duration = Duration::from_secs(3);
+/// Time for a part of a page without which the rest is worth as much.
+const ASIDE: Duration = Duration::from_secs(2);
 
 /// Why the API did not do what a page asked for.
 pub(crate) type Trouble = Box<Problem>;
@@ -56,7 +63,7 @@ impl Target {
         self
     }
 
-    fn uri(&self) -> &str {
+    pub(crate) fn uri(&self) -> &str {
         &self.0[Position::BeforePath..Position::AfterQuery]
     }
 }
@@ -77,7 +84,13 @@ impl Calls {
 
     /// As [`Calls::get`], of something that every node knows. While the store cannot be asked, what this node knows will do.
     pub(crate) async fn look<T: DeserializeOwned>(&self, target: Target) -> Result<T, Trouble> {
-        match self.get(target.clone()).await {
+        if self.is_stale() {
+            // It did not answer a moment ago: one part of a page that waits is enough.
+            return self.get(target.with("stale", "ok")).await;
+        }
+        let late = || trouble(StatusCode::GATEWAY_TIMEOUT, "the store does not answer".to_owned());
+        let fresh = tokio::time::timeout(FRESH, self.get(target.clone())).await;
+        match fresh.unwrap_or_else(|_| Err(late())) {
             Err(problem) if problem.status == 503 || problem.status == 504 => {
                 let answer = self.get(target.with("stale", "ok")).await?;
                 self.stale.store(true, Ordering::Relaxed);
@@ -85,6 +98,12 @@ impl Calls {
             }
             other => other,
         }
+    }
+
+    /// As [`Calls::get`], of something without which the page is worth as much: a leader is not waited for.
+    pub(crate) async fn aside<T: DeserializeOwned>(&self, target: Target) -> Result<T, Trouble> {
+        let late = || trouble(StatusCode::GATEWAY_TIMEOUT, "no leader answers now".to_owned());
+        tokio::time::timeout(ASIDE, self.get(target)).await.unwrap_or_else(|_| Err(late()))
     }
 
     pub(crate) async fn post<T: DeserializeOwned>(
@@ -118,6 +137,39 @@ impl Calls {
     /// Ends something; what the answer says of it is not looked at.
     pub(crate) async fn delete(&self, target: Target) -> Result<(), Trouble> {
         self.ask::<serde_json::Value>(Method::DELETE, &target, None).await.map(drop)
+    }
+
+    /// As [`Calls::get`], with the tag of the version that was answered.
+    pub(crate) async fn get_tagged<T: DeserializeOwned>(
+        &self,
+        target: Target,
+    ) -> Result<(T, String), Trouble> {
+        let response = self.send(self.request(Method::GET, &target, None)?).await;
+        let tag = response.headers().get(header::ETAG).and_then(|tag| tag.to_str().ok());
+        let tag = tag.unwrap_or_default().to_owned();
+        Ok((decoded(response).await?, tag))
+    }
+
+    /// Replaces something, if it still is the version of this tag.
+    pub(crate) async fn replace<T: DeserializeOwned>(
+        &self,
+        target: Target,
+        body: &impl Serialize,
+        tag: &str,
+    ) -> Result<T, Trouble> {
+        let body = serde_json::to_vec(body).unwrap_or_default();
+        let request = self.request(Method::PUT, &target, Some(body))?;
+        decoded(self.send(matching(request, tag)?).await).await
+    }
+
+    /// Deletes something, if it still is the version of this tag.
+    pub(crate) async fn delete_tagged<T: DeserializeOwned>(
+        &self,
+        target: Target,
+        tag: &str,
+    ) -> Result<T, Trouble> {
+        let request = self.request(Method::DELETE, &target, None)?;
+        decoded(self.send(matching(request, tag)?).await).await
     }
 
     /// An answer as it comes, for streams.
@@ -169,6 +221,15 @@ impl Calls {
             Err(never) => match never {},
         }
     }
+}
+
+/// A request for one version only. Without a tag none is meant.
+fn matching(mut request: Request, tag: &str) -> Result<Request, Trouble> {
+    let told = "the form does not say which version it is about: open it again";
+    let tag = HeaderValue::try_from(tag).ok().filter(|tag| !tag.is_empty());
+    let tag = tag.ok_or_else(|| trouble(StatusCode::UNPROCESSABLE_ENTITY, told.to_owned()))?;
+    request.headers_mut().insert(header::IF_MATCH, tag);
+    Ok(request)
 }
 
 async fn decoded<T: DeserializeOwned>(response: Response) -> Result<T, Trouble> {

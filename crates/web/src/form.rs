@@ -32,6 +32,11 @@ impl Form {
         Some(self.text(name)).filter(|text| !text.is_empty()).map(str::to_owned)
     }
 
+    /// All values of a field that occurs several times.
+    pub(crate) fn all(&self, name: &str) -> &[String] {
+        self.fields.get(name).map(Vec::as_slice).unwrap_or_default()
+    }
+
     /// The words of a field, between commas, spaces or lines.
     pub(crate) fn words(&self, name: &str) -> Vec<String> {
         let between = |c: char| c == ',' || c.is_whitespace();
@@ -50,7 +55,6 @@ impl Form {
     }
 
     /// With a value for a field, as if it had been typed.
-    #[cfg(test)]
     pub(crate) fn with(mut self, name: &str, value: impl Into<String>) -> Self {
         self.fields.insert(name.to_owned(), vec![value.into()]);
         self

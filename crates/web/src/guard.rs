@@ -1,11 +1,15 @@
 //! Around every page: the headers that browsers go by, and where writes may come from.
 
+use std::sync::Arc;
+
 use axum::{
-    extract::Request,
+    extract::{Request, State},
     http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
     middleware::Next,
-    response::{IntoResponse as _, Response},
+    response::Response,
 };
+
+use crate::{shell, web::WebState};
 
 /// Only what this server serves; nothing inline; inside no other page.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
@@ -13,14 +17,19 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Refuses writes that come from elsewhere, and adds the headers.
-pub(crate) async fn around(request: Request, next: Next) -> Response {
+pub(crate) async fn around(State(web): State<Arc<WebState>>, request: Request, next: Next) -> Response {
     let looks = matches!(*request.method(), Method::GET | Method::HEAD);
-    let mut response = if looks || comes_from_our_page(request.headers()) {
+    let response = if looks || comes_from_our_page(request.headers()) {
         next.run(request).await
     } else {
-        (StatusCode::FORBIDDEN, "this form was not sent by a page of this server; nothing was changed\n")
-            .into_response()
+        let told = "This form was not sent by a page of this server. Nothing was changed.";
+        shell::bare(&web, StatusCode::FORBIDDEN, "Not done", told)
     };
+    protected(response)
+}
+
+/// With the headers of every page.
+pub(crate) fn protected(mut response: Response) -> Response {
     let headers = response.headers_mut();
     for (name, value) in [
         (header::CONTENT_SECURITY_POLICY, POLICY),

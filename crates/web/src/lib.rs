@@ -23,6 +23,7 @@ mod login;
 mod options;
 mod pages;
 mod parts;
+mod same;
 mod shell;
 mod visit;
 mod web;

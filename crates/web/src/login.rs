@@ -14,7 +14,7 @@ use axum::{
     http::{HeaderMap, StatusCode, header},
     response::{IntoResponse as _, Redirect, Response},
 };
-use netstead_api::PeerAddress;
+use netstead_api::{PeerAddress, access::AccessError};
 use netstead_client::types::{Problem, SessionOutput};
 use netstead_model::Clock;
 
@@ -34,32 +34,45 @@ const MOST_REFUSED: u32 = 10;
 const WINDOW: Duration = Duration::from_mins(1);
 /// Clients that are remembered.
 const MOST_CLIENTS: usize = 10_000;
+/// Time to open a session for a user of a trusted proxy.
+const OPENING: Duration = Duration::from_secs(5);
 
-/// Refused logins, by client.
+/// Logins that were refused or are being tried, by client.
 #[derive(Debug)]
 pub(crate) struct Attempts {
     clock: Arc<dyn Clock>,
     /// How many, since when on the monotonic clock.
-    refused: Mutex<HashMap<IpAddr, (u32, Duration)>>,
+    counted: Mutex<HashMap<IpAddr, (u32, Duration)>>,
 }
 
 impl Attempts {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { clock, refused: Mutex::default() }
+        Self { clock, counted: Mutex::default() }
     }
 
-    /// Whether this client may try.
-    fn allows(&self, client: IpAddr) -> bool {
-        let now = self.clock.monotonic();
-        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        refused.retain(|_, (_, since)| now.saturating_sub(*since) < WINDOW);
-        refused.get(&network_of(client)).is_none_or(|(count, _)| *count < MOST_REFUSED)
-            && refused.len() < MOST_CLIENTS
+    /// Counts a try of this client, unless it has too many. It is counted before its outcome is known, so that tries at the
+    /// same time are no more than tries one after the other.
+    fn begin(&self, client: IpAddr) -> bool {
+        let (now, client) = (self.clock.monotonic(), network_of(client));
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        counted.retain(|_, (_, since)| now.saturating_sub(*since) < WINDOW);
+        if !counted.contains_key(&client) && counted.len() >= MOST_CLIENTS {
+            // Room for this one: those who came long ago must not shut out all others.
+            let oldest = counted.iter().min_by_key(|(_, (_, since))| *since).map(|(client, _)| *client);
+            oldest.map(|oldest| counted.remove(&oldest));
+        }
+        let (count, _) = counted.entry(client).or_insert((0, now));
+        let allowed = *count < MOST_REFUSED;
+        *count += u32::from(allowed);
+        allowed
     }
 
-    fn note(&self, client: IpAddr) {
-        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        refused.entry(network_of(client)).or_insert((0, self.clock.monotonic())).0 += 1;
+    /// Takes a try back that was not refused.
+    fn forgive(&self, client: IpAddr) {
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((count, _)) = counted.get_mut(&network_of(client)) {
+            *count = count.saturating_sub(1);
+        }
     }
 }
 
@@ -98,9 +111,52 @@ impl LoginPage {
     }
 }
 
-pub(crate) async fn show(State(web): State<Arc<WebState>>, headers: HeaderMap, params: Params) -> Response {
+pub(crate) async fn show(
+    State(web): State<Arc<WebState>>,
+    Extension(PeerAddress(peer)): Extension<PeerAddress>,
+    headers: HeaderMap,
+    params: Params,
+) -> Response {
     let next = params.text("next").to_owned();
+    if let Some(user) = web.options.user_of(peer, &headers) {
+        return let_in(&web, &headers, &user, next).await;
+    }
     shell::render(StatusCode::OK, &LoginPage { next, ..LoginPage::new(&web, &headers) })
+}
+
+/// Lets a user in that a trusted proxy has verified, with the rights of a token of that name.
+async fn let_in(web: &WebState, headers: &HeaderMap, user: &str, next: String) -> Response {
+    let refuse = |status, error: String| {
+        let page = LoginPage { next: next.clone(), error, ..LoginPage::new(web, headers) };
+        shell::render(status, &page)
+    };
+    let agent = headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok());
+    match tokio::time::timeout(OPENING, web.tokens.open_session_of(user, agent)).await {
+        Ok(Ok(secret)) => logged_in(web, headers, secret.expose(), &next),
+        Ok(Err(error @ AccessError::NoSuchSubject { .. })) => {
+            refuse(StatusCode::FORBIDDEN, error.to_string())
+        }
+        Ok(Err(error)) => {
+            tracing::warn!(%error, user, "A user of a trusted proxy cannot be let in.");
+            refuse(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "no session can be opened now: try again in a moment".to_owned(),
+            )
+        }
+        Err(_) => refuse(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the store does not answer: try again in a moment".to_owned(),
+        ),
+    }
+}
+
+/// Goes on to `next` with a session.
+fn logged_in(web: &WebState, headers: &HeaderMap, secret: &str, next: &str) -> Response {
+    let next = if is_own_place(next) { next } else { "/" };
+    let mut response = Redirect::to(&format!("{}{next}", web.base)).into_response();
+    let cookie = web.cookie(SESSION, secret, Some(KEPT), web.is_secure(headers));
+    response.headers_mut().append(header::SET_COOKIE, cookie);
+    response
 }
 
 /// A link is opened by a button, so that a program that only looks at links does not use it up.
@@ -136,7 +192,8 @@ async fn log_in(web: &WebState, peer: IpAddr, headers: &HeaderMap, secret: &str,
             LoginPage { error: error.to_owned(), next: next.to_owned(), ..LoginPage::new(web, headers) };
         shell::render(status, &page)
     };
-    if !web.attempts.allows(peer) {
+    let client = web.options.client_of(peer, headers);
+    if !web.attempts.begin(client) {
         let told = "too many logins were refused: wait a minute and try again";
         return refuse(StatusCode::TOO_MANY_REQUESTS, told);
     }
@@ -152,26 +209,24 @@ async fn log_in(web: &WebState, peer: IpAddr, headers: &HeaderMap, secret: &str,
             ..Problem::default()
         }))
     };
+    let was_refused = opened.as_ref().is_err_and(|problem| matches!(problem.status, 401 | 403));
+    if !was_refused {
+        web.attempts.forgive(client);
+    }
     match opened {
-        Ok(SessionOutput { secret: Some(secret), .. }) => {
-            let next = if is_own_place(next) { next } else { "/" };
-            let mut response = Redirect::to(&format!("{}{next}", web.base)).into_response();
-            let cookie = web.cookie(SESSION, &secret, Some(KEPT), web.is_secure(headers));
-            response.headers_mut().append(header::SET_COOKIE, cookie);
-            response
-        }
+        Ok(SessionOutput { secret: Some(secret), .. }) => logged_in(web, headers, &secret, next),
         Ok(_) => refuse(StatusCode::BAD_GATEWAY, "the server opened no session"),
         Err(problem) => {
             let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::BAD_GATEWAY);
-            if status == StatusCode::UNAUTHORIZED || status == StatusCode::FORBIDDEN {
-                web.attempts.note(peer);
-            }
             refuse(status, &problem.detail)
         }
     }
 }
 
 pub(crate) async fn log_out(visit: Visit) -> Response {
+    if visit.is_anonymous() {
+        return Redirect::to(&visit.login_address()).into_response();
+    }
     if let Err(problem) = visit.calls.delete(Target::of(["session"])).await
         && problem.status != 404
     {
@@ -199,19 +254,36 @@ mod tests {
 
     use super::*;
 
+    fn attempts() -> (Arc<ManualClock>, Attempts) {
+        let clock = Arc::new(ManualClock::at(jiff::Timestamp::UNIX_EPOCH));
+        (clock.clone(), Attempts::new(clock))
+    }
+
     #[test]
     fn logins_of_one_client_are_limited_for_a_minute() {
-        let clock = Arc::new(ManualClock::at(jiff::Timestamp::UNIX_EPOCH));
-        let attempts = Attempts::new(clock.clone());
+        let (clock, attempts) = attempts();
         let (one, other) = ("2001:db8::1".parse().unwrap(), "10.0.0.7".parse().unwrap());
+        // None of them has an answer yet.
         for _ in 0..MOST_REFUSED {
-            assert!(attempts.allows(one));
-            attempts.note(one);
+            assert!(attempts.begin(one));
         }
-        assert!(!attempts.allows(one));
-        assert!(!attempts.allows("2001:db8::2".parse().unwrap()), "the same network");
-        assert!(attempts.allows(other));
+        assert!(!attempts.begin(one));
+        assert!(!attempts.begin("2001:db8::2".parse().unwrap()), "the same network");
+        assert!(attempts.begin(other));
+        attempts.forgive(one);
+        assert!(attempts.begin(one), "one of them was let in");
         clock.advance(WINDOW);
-        assert!(attempts.allows(one));
+        assert!(attempts.begin(one));
+    }
+
+    #[test]
+    fn many_clients_do_not_shut_out_the_others() {
+        let (clock, attempts) = attempts();
+        for client in 0..u32::try_from(MOST_CLIENTS).unwrap() {
+            assert!(attempts.begin(std::net::Ipv4Addr::from(0x0b00_0000 + client).into()));
+            clock.advance(Duration::from_micros(1));
+        }
+        assert!(attempts.begin("10.0.0.7".parse().unwrap()));
+        assert!(attempts.begin("10.0.0.8".parse().unwrap()));
     }
 }

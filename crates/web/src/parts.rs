@@ -17,6 +17,10 @@ impl When {
     pub(crate) fn new(at: Timestamp, now: Timestamp) -> Self {
         Self { at, now }
     }
+
+    pub(crate) fn at(self) -> Timestamp {
+        self.at
+    }
 }
 
 /// Made of a time only, so nothing in it needs to be escaped.

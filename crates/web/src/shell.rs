@@ -5,9 +5,9 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse as _, Response},
 };
-use netstead_client::types::{Problem, TokenRole};
+use netstead_client::types::TokenRole;
 
-use crate::{assets, visit::Visit};
+use crate::{assets, visit::Visit, web::WebState};
 
 /// The part of the site that a page belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,11 +93,17 @@ pub(crate) struct Shell {
     pub(crate) subject: String,
     pub(crate) role: String,
     pub(crate) theme: &'static str,
+    /// The address of this page, below the base; that of the page before, if this is the answer to a form.
     pub(crate) place: String,
+    pub(crate) posted: bool,
     pub(crate) said: String,
     pub(crate) searched: String,
     pub(crate) stale: bool,
     pub(crate) read_only: bool,
+    /// Without a login.
+    pub(crate) anonymous: bool,
+    /// Where one logs in, and comes back from.
+    pub(crate) login: String,
     pub(crate) may_claim: bool,
     pub(crate) may_write: bool,
     pub(crate) may_admin: bool,
@@ -117,16 +123,20 @@ impl Shell {
             menu: MENU
                 .iter()
                 .filter(|(at, ..)| visit.sees_all() || !at.needs_everything())
+                .filter(|(at, ..)| !visit.is_anonymous() || *at != Section::Access)
                 .map(item)
                 .collect(),
             subject: visit.session.subject.clone(),
             role: visit.session.role.to_string(),
             theme: visit.theme().as_str(),
             place: visit.place.clone(),
+            posted: visit.is_post(),
             said: visit.said().unwrap_or_default().to_owned(),
             searched: String::new(),
             stale: visit.calls.is_stale(),
             read_only: visit.web.options.read_only,
+            anonymous: visit.is_anonymous(),
+            login: visit.login_address(),
             may_claim: visit.may(&TokenRole::Claim),
             may_write: visit.may(&TokenRole::Write),
             may_admin: visit.may(&TokenRole::Admin),
@@ -135,12 +145,17 @@ impl Shell {
     }
 }
 
-/// A page that says why there is none.
+/// A page that says why there is none, or why an act was refused.
 #[derive(Debug, Template)]
 #[template(path = "problem.html")]
 pub(crate) struct ProblemPage<'a> {
     pub(crate) shell: Shell,
+    pub(crate) heading: &'static str,
     pub(crate) told: &'a str,
+    /// Outcome of an act; empty where none was tried.
+    pub(crate) outcome: &'static str,
+    /// The page comes by itself when what is missing is there again.
+    pub(crate) comes_back: bool,
 }
 
 /// Sends a page.
@@ -159,8 +174,16 @@ pub(crate) fn render(status: StatusCode, page: &impl Template) -> Response {
     }
 }
 
-/// An answer while not even the visitor can be known.
-pub(crate) fn bare_problem(problem: &Problem) -> Response {
-    let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
-    (status, format!("{}\n", problem.detail)).into_response()
+/// A page without a frame, for a visitor that is not known.
+#[derive(Debug, Template)]
+#[template(path = "bare.html")]
+struct BarePage<'a> {
+    base: &'a str,
+    assets: String,
+    title: &'a str,
+    told: &'a str,
+}
+
+pub(crate) fn bare(web: &WebState, status: StatusCode, title: &str, told: &str) -> Response {
+    render(status, &BarePage { base: &web.base, assets: assets::root(&web.base), title, told })
 }

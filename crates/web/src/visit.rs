@@ -8,8 +8,10 @@ use axum::{
     response::{IntoResponse as _, Redirect, Response},
 };
 use jiff::Timestamp;
+use netstead_api::{PeerAddress, access::Tokens};
 use netstead_client::types::{SessionOutput, TokenRole};
 use serde_json::Value;
+use url::Position;
 
 use crate::{
     calls::{Calls, Target, Trouble},
@@ -28,42 +30,109 @@ const PART: HeaderName = HeaderName::from_static("netstead-part");
 /// A session that was not noted as used for so long is noted again.
 const NOTE_AFTER: Duration = Duration::from_mins(10);
 
-/// One request of a visitor that is logged in.
+/// Time for an act of a page to open a session.
+const OPENING: Duration = Duration::from_secs(5);
+
+/// One request of a visitor that is logged in, or need not be.
+#[allow(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 #[derive(Debug, Clone)]
 pub(crate) struct Visit {
     pub(crate) web: Arc<WebState>,
     pub(crate) calls: Calls,
     pub(crate) session: SessionOutput,
     pub(crate) now: Timestamp,
-    /// Path and parameters, without the path of a proxy.
+    /// Path and parameters, without the path of a proxy; of the page before, while a form is answered.
     pub(crate) place: String,
+    host: String,
+    secure: bool,
     theme: Theme,
     said: Option<String>,
     is_part: bool,
     is_post: bool,
+    is_anonymous: bool,
+}
+
+/// The session of all visitors without a login, where they may come in.
+#[derive(Debug, Default)]
+pub(crate) struct Anonymous(tokio::sync::Mutex<Option<String>>);
+
+impl Anonymous {
+    /// The secret of the session: another one than `ended`, which was refused.
+    async fn secret(&self, tokens: &Tokens, ended: Option<&str>) -> Option<String> {
+        let mut kept = self.0.lock().await;
+        if let Some(secret) = kept.as_ref().filter(|secret| Some(secret.as_str()) != ended) {
+            return Some(secret.clone());
+        }
+        *kept = None;
+        match tokio::time::timeout(OPENING, tokens.open_anonymous_session()).await {
+            Ok(Ok(secret)) => *kept = Some(secret.expose().to_owned()),
+            Ok(Err(error)) => tracing::warn!(%error, "Visitors without a login cannot be let in."),
+            Err(_) => tracing::warn!("Visitors without a login cannot be let in: the store does not answer."),
+        }
+        kept.clone()
+    }
+}
+
+/// How a request came in.
+#[derive(Debug)]
+struct Entry {
+    calls: Calls,
+    session: SessionOutput,
+    is_anonymous: bool,
+}
+
+/// Lets a request in: with its own session, or without one where that is allowed. None if a login is needed.
+async fn enter(web: &WebState, headers: &HeaderMap, user: Option<&str>) -> Result<Option<Entry>, Trouble> {
+    let agent = headers.get(header::USER_AGENT).cloned();
+    let ask = async |secret: &str| {
+        let calls = Calls::new(web.api.clone(), Some(secret), agent.clone());
+        let session = calls.get::<SessionOutput>(Target::of(["session"])).await;
+        (calls, session)
+    };
+    if let Some(secret) = cookie(headers, SESSION) {
+        match ask(&secret).await {
+            // The proxy knows another user by now.
+            (_, Ok(session)) if user.is_some_and(|user| user != session.subject) => return Ok(None),
+            (calls, Ok(session)) => return Ok(Some(Entry { calls, session, is_anonymous: false })),
+            (_, Err(problem)) if matches!(problem.status, 401 | 404) => {}
+            (_, Err(problem)) => return Err(problem),
+        }
+    }
+    if user.is_some() || !web.options.anonymous {
+        return Ok(None);
+    }
+    let mut ended: Option<String> = None;
+    for _ in 0..2 {
+        let Some(secret) = web.anonymous.secret(&web.tokens, ended.as_deref()).await else { break };
+        match ask(&secret).await {
+            (calls, Ok(session)) => return Ok(Some(Entry { calls, session, is_anonymous: true })),
+            (_, Err(problem)) if matches!(problem.status, 401 | 404) => ended = Some(secret),
+            (_, Err(problem)) => return Err(problem),
+        }
+    }
+    Ok(None)
 }
 
 impl FromRequestParts<Arc<WebState>> for Visit {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, web: &Arc<WebState>) -> Result<Self, Response> {
-        let place = parts.uri.path_and_query().map_or("/", axum::http::uri::PathAndQuery::as_str);
-        let below = place.strip_prefix(&web.base).filter(|below| below.starts_with('/'));
-        let place = below.unwrap_or(place).to_owned();
-        let is_part = parts.headers.contains_key(PART);
+        let headers = &parts.headers;
+        let is_part = headers.contains_key(PART);
         let is_post = parts.method == axum::http::Method::POST;
-        let agent = parts.headers.get(header::USER_AGENT).cloned();
-        let credential = cookie(&parts.headers, SESSION);
-        let calls = Calls::new(web.api.clone(), credential.as_deref(), agent);
-        if credential.is_none() {
-            return Err(to_login(web, &place, is_part, is_post));
-        }
-        let session: SessionOutput = match calls.get(Target::of(["session"])).await {
-            Ok(session) => session,
-            Err(problem) if matches!(problem.status, 401 | 404) => {
-                return Err(to_login(web, &place, is_part, is_post));
-            }
-            Err(problem) => return Err(shell::bare_problem(&problem)),
+        let place = if is_post {
+            page_before(web, headers)
+        } else {
+            parts.uri.path_and_query().map_or("/", axum::http::uri::PathAndQuery::as_str).to_owned()
+        };
+        let peer = parts.extensions.get::<PeerAddress>().map(|peer| peer.0);
+        let user = peer.and_then(|peer| web.options.user_of(peer, headers));
+        let entry = enter(web, headers, user.as_deref()).await.map_err(|problem| {
+            let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
+            shell::bare(web, status, "Not available now", &problem.detail)
+        })?;
+        let Some(Entry { calls, session, is_anonymous }) = entry else {
+            return Err(to_login(web, &place, is_part));
         };
         let now = web.clock.wall();
         if now.duration_since(session.seen).unsigned_abs() > NOTE_AFTER {
@@ -75,17 +144,66 @@ impl FromRequestParts<Arc<WebState>> for Visit {
                 }
             });
         }
-        let theme = Theme::of(cookie(&parts.headers, THEME).as_deref());
-        let said = cookie(&parts.headers, SAID).and_then(|text| decoded(&text));
-        Ok(Self { web: Arc::clone(web), calls, session, now, place, theme, said, is_part, is_post })
+        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+        let host = host.or_else(|| parts.uri.authority().map(axum::http::uri::Authority::as_str));
+        Ok(Self {
+            theme: Theme::of(cookie(headers, THEME).as_deref()),
+            said: cookie(headers, SAID).and_then(|text| decoded(&text)),
+            host: host.unwrap_or("localhost").to_owned(),
+            secure: web.is_secure(headers),
+            web: Arc::clone(web),
+            calls,
+            session,
+            now,
+            place,
+            is_part,
+            is_post,
+            is_anonymous,
+        })
     }
+}
+
+/// The page from which a form was sent, below the base.
+fn page_before(web: &WebState, headers: &HeaderMap) -> String {
+    let before = headers.get(header::REFERER).and_then(|referer| referer.to_str().ok());
+    let before = before.and_then(|before| url::Url::parse(before).ok());
+    let place = before.map(|url| url[Position::BeforePath..Position::AfterQuery].to_owned());
+    let place = place.unwrap_or_default();
+    let below = place.strip_prefix(&web.base).unwrap_or(&place);
+    if is_own_place(below) { below.to_owned() } else { "/".to_owned() }
 }
 
 impl Visit {
     /// Whether the visitor may do what needs this role, here.
     pub(crate) fn may(&self, role: &TokenRole) -> bool {
         let writes = *role > TokenRole::Read;
-        !(writes && self.web.options.read_only) && self.session.role >= *role
+        !(writes && (self.web.options.read_only || self.is_anonymous)) && self.session.role >= *role
+    }
+
+    /// Whether the visitor came in without a login.
+    pub(crate) fn is_anonymous(&self) -> bool {
+        self.is_anonymous
+    }
+
+    /// Whether this is the answer to a form.
+    pub(crate) fn is_post(&self) -> bool {
+        self.is_post
+    }
+
+    /// The same visit, whose answer is the page at `place` with what was typed.
+    pub(crate) fn at(&self, place: impl Into<String>) -> Self {
+        Self { place: place.into(), ..self.clone() }
+    }
+
+    /// The URL under which the visitor sees this server.
+    pub(crate) fn url(&self) -> String {
+        let scheme = if self.secure { "https" } else { "http" };
+        self.web.options.url.clone().unwrap_or_else(|| format!("{scheme}://{}", self.host))
+    }
+
+    /// Where one logs in, to come back here.
+    pub(crate) fn login_address(&self) -> String {
+        login_address(&self.web, &self.place)
     }
 
     /// The answer to an act for which the visitor lacks this role; none if it may be tried.
@@ -93,7 +211,9 @@ impl Visit {
         if self.may(role) {
             return None;
         }
-        let told = if self.web.options.read_only {
+        let told = if self.is_anonymous {
+            "this needs a login: you look at these pages without one".to_owned()
+        } else if self.web.options.read_only {
             "these pages are read-only (`[web] read_only`)".to_owned()
         } else {
             format!(
@@ -140,18 +260,34 @@ impl Visit {
         response
     }
 
-    /// A page that says why there is none.
+    /// A page that says why there is none, or why an act was refused.
     pub(crate) fn trouble(&self, trouble: &Trouble) -> Response {
         if trouble.status == 401 {
-            return to_login(&self.web, &self.place, self.is_part, self.is_post);
+            return to_login(&self.web, &self.place, self.is_part);
         }
         let status = StatusCode::from_u16(trouble.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        self.refused(status, &trouble.detail)
+        // An act whose end is not known may have been done.
+        let is_unknown = matches!(trouble.slug(), "unknown" | "still-running") || trouble.status == 502;
+        self.problem(status, &trouble.detail, is_unknown)
     }
 
     fn refused(&self, status: StatusCode, told: &str) -> Response {
-        let page = shell::ProblemPage { shell: self.shell(Section::None, "Not done"), told };
-        self.page_as(status, &page)
+        self.problem(status, told, false)
+    }
+
+    fn problem(&self, status: StatusCode, told: &str, is_unknown: bool) -> Response {
+        let is_away = matches!(status.as_u16(), 502..=504);
+        let (heading, outcome) = match (self.is_post, status) {
+            (true, _) if is_unknown => ("Perhaps done", "Look whether it was done before you try it again."),
+            (true, _) => ("Not done", "Nothing was changed."),
+            (false, StatusCode::NOT_FOUND) => ("Not found", ""),
+            (false, StatusCode::FORBIDDEN) => ("Not allowed", ""),
+            (false, _) if is_away => ("Not available now", ""),
+            (false, _) => ("Not shown", ""),
+        };
+        let shell = self.shell(Section::None, heading);
+        let comes_back = is_away && !self.is_post;
+        self.page_as(status, &shell::ProblemPage { shell, heading, told, outcome, comes_back })
     }
 
     /// Goes on to another page, which says what was done.
@@ -207,13 +343,16 @@ fn decoded(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok().filter(|text| !text.is_empty())
 }
 
-fn to_login(web: &WebState, place: &str, is_part: bool, is_post: bool) -> Response {
+fn to_login(web: &WebState, place: &str, is_part: bool) -> Response {
     if is_part {
         return StatusCode::UNAUTHORIZED.into_response();
     }
-    let next = if is_post { "/" } else { place };
-    let query: String = url::form_urlencoded::byte_serialize(next.as_bytes()).collect();
-    Redirect::to(&format!("{}/login?next={query}", web.base)).into_response()
+    Redirect::to(&login_address(web, place)).into_response()
+}
+
+fn login_address(web: &WebState, place: &str) -> String {
+    let query: String = url::form_urlencoded::byte_serialize(place.as_bytes()).collect();
+    format!("{}/login?next={query}", web.base)
 }
 
 /// Parameters of a page: those that it does not know are left out.
@@ -221,6 +360,21 @@ fn to_login(web: &WebState, place: &str, is_part: bool, is_post: bool) -> Respon
 pub(crate) struct Params(std::collections::BTreeMap<String, String>);
 
 impl Params {
+    pub(crate) fn of<const N: usize>(pairs: [(&str, &str); N]) -> Self {
+        Self(pairs.into_iter().map(|(name, text)| (name.to_owned(), text.to_owned())).collect())
+    }
+
+    /// All of them as they stand behind the `?`, with some replaced or, if empty, left out.
+    pub(crate) fn query(&self, replaced: &[(&str, &str)]) -> String {
+        let mut all = self.0.clone();
+        for (name, text) in replaced {
+            all.insert((*name).to_owned(), (*text).to_owned());
+        }
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        query.extend_pairs(all.iter().filter(|(_, text)| !text.is_empty()));
+        query.finish()
+    }
+
     pub(crate) fn text(&self, name: &str) -> &str {
         self.0.get(name).map_or("", |text| text.trim())
     }

@@ -12,7 +12,7 @@ use crate::{
 /// The version is named in the testkit too.
 const VERSION: &str = "4.14.0";
 
-/// Installs it once. Where that does not work the test that needs it is skipped, and this says why.
+/// Installs it once. Where that does not work this says why, and the test that needs it is skipped, or fails in the full run.
 pub(crate) fn provide() {
     let directory = directory(&format!("axe-core-{VERSION}"));
     if let Err(error) = install(&directory) {

@@ -23,16 +23,29 @@ pub(crate) async fn web(context: &Context, args: &Web) -> anyhow::Result<()> {
         return output::document(&document, format);
     }
     output::emit(&format!("{url}\n"))?;
-    let far = is_loopback(&page) && std::env::var_os("SSH_CONNECTION").is_some();
-    if far {
-        say!("{}", tunnel(&page));
-    }
-    if args.print || far || !opened(&url) {
-        say!("open this link within a minute; it works once");
-    } else {
+    let far = std::env::var_os("SSH_CONNECTION").is_some();
+    if !args.print && !far && opened(&url) {
         say!("opened in your browser; the link works once, within a minute");
+        return Ok(());
+    }
+    say!("open this link within a minute; it works once");
+    if let Some(hint) = how_to_reach(&page, link.loopback) {
+        say!("{hint}");
     }
     Ok(())
+}
+
+/// How a person at another machine opens a page whose URL only this machine can open. The server says whether it listens on
+/// `loopback` only.
+fn how_to_reach(page: &str, loopback: bool) -> Option<String> {
+    if !is_loopback(page) {
+        return None;
+    }
+    if loopback {
+        return Some(tunnel(page));
+    }
+    let host = node::host_of(page).unwrap_or_default();
+    Some(format!("at another machine, write an address of this one instead of `{host}`, or set `[web] url`"))
 }
 
 /// Only this machine can open it.
@@ -74,7 +87,13 @@ mod tests {
         for page in ["http://127.0.0.1:5301", "http://[::1]:5301", "http://localhost:5301"] {
             assert!(is_loopback(page), "{page}");
         }
-        assert!(!is_loopback("https://ipam.example.net/netstead"));
-        assert!(tunnel("http://127.0.0.1:5301").contains("ssh -L 5301:127.0.0.1:5301 "));
+        let hint = |page, loopback| how_to_reach(page, loopback).unwrap_or_default();
+        assert!(hint("http://127.0.0.1:5301", true).contains("ssh -L 5301:127.0.0.1:5301 "));
+        let hint_of_lan = hint("http://127.0.0.1:5301", false);
+        assert!(
+            !hint_of_lan.contains("ssh") && hint_of_lan.contains("instead of `127.0.0.1`"),
+            "{hint_of_lan}"
+        );
+        assert_eq!(hint("https://ipam.example.net/netstead", true), "", "a proxy shows it");
     }
 }

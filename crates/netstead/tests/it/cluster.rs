@@ -5,7 +5,7 @@ mod etcd_down;
 mod failover;
 mod late_writes;
 mod nodes;
-mod raft;
+pub(crate) mod raft;
 mod serving;
 mod standby;
 mod tls;

@@ -3,11 +3,13 @@
 use askama::Template;
 use axum::{http::StatusCode, response::Response};
 use netstead_client::types::{Page, SessionOutput, TokenInput, TokenOutput, TokenRole};
+use serde_json::json;
 
 use crate::{
-    calls::Target,
+    calls::{Target, Trouble},
     form::Form,
     parts::When,
+    same::{Same, Wrong},
     shell::{Section, Shell},
     visit::Visit,
 };
@@ -25,12 +27,17 @@ struct AccessPage {
     form: Form,
     /// The token that was just made: shown this once.
     made: Option<Made>,
+    wrong: Wrong,
+    create: Same,
+    revoke: Same,
+    end: Same,
 }
 
 #[derive(Debug)]
 struct Made {
     subject: String,
     secret: String,
+    curl: String,
 }
 
 #[derive(Debug)]
@@ -58,10 +65,18 @@ struct Token {
 }
 
 pub(crate) async fn show(visit: Visit) -> Response {
-    render(&visit, Form::default(), None, StatusCode::OK).await
+    if let Some(refused) = no_login(&visit) {
+        return refused;
+    }
+    render(&visit, Form::default(), None, Wrong::default(), StatusCode::OK).await
 }
 
-async fn render(visit: &Visit, form: Form, made: Option<Made>, status: StatusCode) -> Response {
+/// The page is about the visitor's own sessions; those without a login share one.
+fn no_login(visit: &Visit) -> Option<Response> {
+    visit.is_anonymous().then(|| visit.refusal(&TokenRole::Claim)).flatten()
+}
+
+async fn render(visit: &Visit, form: Form, made: Option<Made>, wrong: Wrong, status: StatusCode) -> Response {
     let sees_tokens = visit.session.role >= TokenRole::Admin && visit.sees_all();
     let list = |what: &'static str| Target::of([what]).with("limit", "500");
     let tokens = async {
@@ -109,6 +124,24 @@ async fn render(visit: &Visit, form: Form, made: Option<Made>, status: StatusCod
         role: form.maybe("role").unwrap_or_else(|| "read".to_owned()),
         form,
         made,
+        wrong,
+        create: Same::new(
+            visit,
+            "access",
+            &["token", "create", "SUBJECT", "--role", "read", "--expires", "90d"],
+            "POST",
+            &Target::of(["tokens"]),
+            Some(&json!({"subject": "SUBJECT", "role": "read", "expires_in": "90d"})),
+        ),
+        revoke: Same::new(
+            visit,
+            "revoke",
+            &["token", "revoke", "ID"],
+            "DELETE",
+            &Target::of(["tokens", "ID"]),
+            None,
+        ),
+        end: Same::new(visit, "end", &[], "DELETE", &Target::of(["sessions", "ID"]), None),
     };
     visit.page_as(status, &page)
 }
@@ -151,13 +184,17 @@ pub(crate) async fn create(visit: Visit, form: Form) -> Response {
     };
     match visit.calls.post::<TokenOutput>(Target::of(["tokens"]), &input).await {
         Ok(token) => {
-            let made = Made { subject: token.subject, secret: token.secret.unwrap_or_default() };
-            render(&visit, Form::default(), Some(made), StatusCode::CREATED).await
+            let secret = token.secret.unwrap_or_default();
+            let curl = format!("curl -H \"Authorization: Bearer {secret}\" {}/api/v1/status", visit.url());
+            let made = Made { subject: token.subject, secret, curl };
+            render(&visit.at("/access"), Form::default(), Some(made), Wrong::default(), StatusCode::CREATED)
+                .await
         }
         Err(problem) => {
             let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::UNPROCESSABLE_ENTITY);
             let known = ["subject", "role", "pools", "vrfs", "zones", "expires_in", "description"];
-            render(&visit, form.wrong(&problem, &known), None, status).await
+            let form = form.wrong(&problem, &known);
+            render(&visit.at("/access"), form, None, Wrong::default(), status).await
         }
     }
 }
@@ -169,16 +206,30 @@ pub(crate) async fn revoke(visit: Visit, form: Form) -> Response {
     let id = form.text("id");
     match visit.calls.delete(Target::of(["tokens", id])).await {
         Ok(()) => visit.done("/access", &format!("the token {id} is revoked, and its sessions have ended")),
-        Err(trouble) => visit.trouble(&trouble),
+        Err(trouble) => again(&visit, id, &trouble).await,
     }
 }
 
 /// Ends a session. It takes no right away that the visitor does not have, so any role may, in read-only pages too.
 pub(crate) async fn end(visit: Visit, form: Form) -> Response {
-    match visit.calls.delete(Target::of(["sessions", form.text("id")])).await {
-        Ok(()) => visit.done("/access", "the session has ended"),
-        Err(trouble) => visit.trouble(&trouble),
+    if let Some(refused) = no_login(&visit) {
+        return refused;
     }
+    let id = form.text("id");
+    match visit.calls.delete(Target::of(["sessions", id])).await {
+        Ok(()) => visit.done("/access", "the session has ended"),
+        Err(trouble) => again(&visit, id, &trouble).await,
+    }
+}
+
+/// The page again, with the reason beside the token or session.
+async fn again(visit: &Visit, id: &str, trouble: &Trouble) -> Response {
+    if matches!(trouble.status, 401 | 403 | 502..=504) {
+        return visit.trouble(trouble);
+    }
+    let status = StatusCode::from_u16(trouble.status).unwrap_or(StatusCode::UNPROCESSABLE_ENTITY);
+    let wrong = Wrong::new(id, trouble);
+    render(&visit.at("/access"), Form::default(), None, wrong, status).await
 }
 
 #[cfg(test)]

@@ -9,10 +9,12 @@ use netstead_client::types::{
 use super::{
     history::{Happened, encoded, of_event},
     names::{RecordLine, record_line},
+    pool::panel::same_release,
 };
 use crate::{
     calls::Target,
     parts::{When, Words},
+    same::Same,
     shell::{Section, Shell},
     visit::Visit,
 };
@@ -38,6 +40,8 @@ struct Place {
     why: Vec<Words>,
     claim: Option<Claim>,
     records: Vec<RecordLine>,
+    /// Why they could not be asked for.
+    records_missing: String,
     history: Vec<Happened>,
     copies: Vec<Copied>,
     claim_href: String,
@@ -57,6 +61,7 @@ struct Claim {
     names: Vec<String>,
     names_reason: String,
     may_release: bool,
+    release: Same,
 }
 
 /// A line for the clipboard.
@@ -85,11 +90,15 @@ pub(crate) async fn show(visit: Visit, Path(address): Path<String>) -> Response 
 impl Place {
     async fn of(visit: &Visit, address: &str, place: ExplainPlace) -> Self {
         let names = place.claim.as_ref().map(|claim| claim.names.clone()).unwrap_or_default();
-        let mut records = Vec::new();
+        let (mut records, mut records_missing) = (Vec::new(), String::new());
         for name in names.iter().take(NAMES) {
             let target = Target::of(["records"]).with("name", name).with("limit", "50");
-            if let Ok(page) = visit.calls.get::<Page<RecordOutput>>(target).await {
-                records.extend(page.items.iter().map(|record| record_line(record, visit.base())));
+            match visit.calls.aside::<Page<RecordOutput>>(target).await {
+                Ok(page) => records.extend(page.items.iter().map(|record| record_line(record, visit.base()))),
+                Err(problem) => {
+                    records_missing = problem.detail;
+                    break;
+                }
             }
         }
         let pool = place.address.pool.clone().unwrap_or_default();
@@ -106,12 +115,13 @@ impl Place {
         };
         Self {
             copies: copies(address, &pool, place.claim.as_ref()),
-            claim: place.claim.as_ref().map(|claim| Claim::of(visit, claim)),
+            claim: place.claim.as_ref().map(|claim| Claim::of(visit, &pool, claim)),
             vrf: place.address.vrf.clone(),
             state: place.address.state.to_string(),
             why: Words::each(&place.why),
             history: place.history.iter().map(|event| of_event(event, visit.now)).collect(),
             records,
+            records_missing,
             claim_href,
             pool_href,
             is_single,
@@ -121,7 +131,7 @@ impl Place {
 }
 
 impl Claim {
-    fn of(visit: &Visit, claim: &ClaimOutput) -> Self {
+    fn of(visit: &Visit, pool: &str, claim: &ClaimOutput) -> Self {
         let own = claim.owner == visit.session.subject;
         Self {
             key: claim.key.clone(),
@@ -134,6 +144,7 @@ impl Claim {
             labels: claim.labels.clone().into_iter().collect(),
             names: claim.names.clone(),
             names_reason: claim.names_reason.clone(),
+            release: same_release(visit, pool, &claim.key),
             may_release: visit.may(&TokenRole::Write) || (own && visit.may(&TokenRole::Claim)),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use askama::Template;
 use axum::response::Response;
-use netstead_client::types::{Page, PoolOutput};
+use netstead_client::types::{AddressOutput, Page, PoolOutput};
 use netstead_model::{Cidr, Range};
 
 use super::{grid, history::encoded};
@@ -17,6 +17,10 @@ use crate::{
 
 /// Pools of one page.
 const MOST: &str = "500";
+/// Blocks that are found at most.
+const FOUND: usize = 5;
+/// Pools whose free blocks are shown.
+const LOOKED_AT: usize = 40;
 
 #[derive(Debug, Template)]
 #[template(path = "addresses.html")]
@@ -25,6 +29,7 @@ struct AddressesPage {
     vrfs: Vec<Vrf>,
     next: String,
     is_empty: bool,
+    csv: String,
     find: String,
     found: Vec<Found>,
     find_error: String,
@@ -49,6 +54,8 @@ struct Line {
     percent: String,
     free: String,
     waiting: u64,
+    /// The largest free blocks.
+    blocks: Vec<Found>,
     note: String,
 }
 
@@ -67,13 +74,15 @@ pub(crate) async fn list(visit: Visit, params: Params) -> Response {
         Err(trouble) => return visit.trouble(&trouble),
     };
     let find = params.text("find").to_owned();
-    let (found, find_error) = match found(&visit, &pools.items, &find).await {
+    let (found, find_error) = match everywhere(&visit, &pools, &find).await {
         Ok(found) => (found, String::new()),
         Err(told) => (Vec::new(), told),
     };
+    let free = free_blocks(&visit, &pools.items).await;
     visit.page(&AddressesPage {
         is_empty: pools.items.is_empty(),
-        vrfs: tree(&pools.items, visit.base()),
+        vrfs: tree(&pools.items, &free, visit.base()),
+        csv: format!("{}/csv/pools", visit.base()),
         next: pools.next.map(|next| format!("?after={}", encoded(&next))).unwrap_or_default(),
         find,
         found,
@@ -82,8 +91,62 @@ pub(crate) async fn list(visit: Visit, params: Params) -> Response {
     })
 }
 
+/// Looks for a block in the pools of this page, and then in those of the others.
+async fn everywhere(visit: &Visit, first: &Page<PoolOutput>, find: &str) -> Result<Vec<Found>, String> {
+    let mut all = found(visit, &first.items, find).await?;
+    let mut next = first.next.clone();
+    while let Some(after) = next.take().filter(|_| !find.is_empty() && all.len() < FOUND) {
+        let target = Target::of(["pools"]).with("limit", "1000").with("after", after);
+        let page = visit.calls.look::<Page<PoolOutput>>(target).await;
+        let page = page.map_err(|trouble| trouble.detail)?;
+        all.extend(found(visit, &page.items, find).await?);
+        next = page.next;
+    }
+    all.truncate(FOUND);
+    Ok(all)
+}
+
+/// The largest free blocks of pools of prefixes, and of small pools, by pool.
+async fn free_blocks(visit: &Visit, pools: &[PoolOutput]) -> BTreeMap<String, Vec<String>> {
+    let asked = pools.iter().filter(|pool| pool.usage.free != "0" && pool.usage.claims < 500);
+    let asked = asked.filter(|pool| matches!(pool.family.as_str(), "ipv4" | "prefix")).take(LOOKED_AT);
+    let each = asked.map(async |pool| {
+        let target = Target::of(["addresses"]).with("pool", &pool.name).with("limit", "1000");
+        let listed = visit.calls.look::<Page<AddressOutput>>(target).await.ok()?;
+        if listed.next.is_some() {
+            return None;
+        }
+        let ranges = grid::ranges(pool);
+        let gaps =
+            ranges.iter().flat_map(|range| grid::gaps(std::slice::from_ref(range), &listed.items, *range));
+        let mut blocks: Vec<Cidr> =
+            gaps.flat_map(|gap| Range::new(gap.first, gap.last).map(blocks_of).unwrap_or_default()).collect();
+        blocks.sort_by_key(|block| (block.len(), block.first()));
+        // Single addresses are what the grid of the pool shows.
+        let large = blocks.into_iter().filter(|block| block.kind().bits() - block.len() >= 3).take(3);
+        Some((pool.name.clone(), large.map(|block| block.to_string()).collect()))
+    });
+    futures::future::join_all(each).await.into_iter().flatten().collect()
+}
+
+/// A range as the fewest blocks.
+fn blocks_of(range: Range) -> Vec<Cidr> {
+    let bits = range.first().kind().bits();
+    let (mut blocks, mut next) = (Vec::new(), Some(range.first()));
+    while let Some(first) = next.filter(|first| *first <= range.last() && blocks.len() < 64) {
+        let largest = (0..=bits).find_map(|length| {
+            let block = Cidr::containing(first, length).ok()?;
+            (block.first() == first && block.last() <= range.last()).then_some(block)
+        });
+        let Some(block) = largest else { break };
+        next = block.last().succ();
+        blocks.push(block);
+    }
+    blocks
+}
+
 /// Pools by VRF, in the order of their networks, each inside of those that have all of it.
-fn tree(pools: &[PoolOutput], base: &str) -> Vec<Vrf> {
+fn tree(pools: &[PoolOutput], free: &BTreeMap<String, Vec<String>>, base: &str) -> Vec<Vrf> {
     let mut vrfs: BTreeMap<&str, Vec<(Option<Cidr>, &PoolOutput)>> = BTreeMap::new();
     for pool in pools {
         let network = pool.network.as_ref().and_then(|network| network.parse().ok());
@@ -112,6 +175,16 @@ fn tree(pools: &[PoolOutput], base: &str) -> Vec<Vrf> {
                 percent: percent(&pool.usage),
                 free: count(&pool.usage.free),
                 waiting: pool.usage.waiting,
+                blocks: free
+                    .get(&pool.name)
+                    .into_iter()
+                    .flatten()
+                    .map(|block| Found {
+                        href: format!("{base}/pools/{}?at={}", encoded(&pool.name), encoded(block)),
+                        pool: pool.name.clone(),
+                        free: block.clone(),
+                    })
+                    .collect(),
                 note: pool.description.clone().or_else(|| pool.domain.clone()).unwrap_or_default(),
             }
         };
@@ -146,7 +219,7 @@ async fn found(visit: &Visit, pools: &[PoolOutput], find: &str) -> Result<Vec<Fo
                 free: block.to_string(),
             });
         }
-        if found.len() == 5 {
+        if found.len() == FOUND {
             break;
         }
     }
@@ -166,7 +239,7 @@ async fn first_free(
     length: u8,
 ) -> Result<Option<Cidr>, Trouble> {
     let target = Target::of(["addresses"]).with("pool", &pool.name).with("limit", "1000");
-    let listed: Page<netstead_client::types::AddressOutput> = visit.calls.look(target).await?;
+    let listed: Page<AddressOutput> = visit.calls.look(target).await?;
     let last_known = if listed.next.is_some() {
         listed.items.iter().filter_map(grid::range_of).map(|range| range.last()).max()
     } else {
@@ -186,4 +259,21 @@ async fn first_free(
         }
     }
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_said_in_the_fewest_blocks() {
+        let blocks = |range: &str| {
+            let blocks = blocks_of(range.parse().unwrap());
+            blocks.into_iter().map(|block| block.to_string()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(blocks("10.0.3.0-10.0.3.255"), "10.0.3.0/24");
+        assert_eq!(blocks("10.0.3.50-10.0.3.63"), "10.0.3.50/31 10.0.3.52/30 10.0.3.56/29");
+        assert_eq!(blocks("10.0.3.7-10.0.3.7"), "10.0.3.7/32");
+        assert_eq!(blocks("255.255.255.254-255.255.255.255"), "255.255.255.254/31");
+    }
 }

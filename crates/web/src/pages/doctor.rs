@@ -2,7 +2,7 @@
 
 use askama::Template;
 use axum::response::Response;
-use netstead_client::types::{DoctorOutput, FindingState};
+use netstead_client::types::{DoctorOutput, FindingOutput, FindingState};
 
 use crate::{
     calls::Target,
@@ -21,12 +21,26 @@ struct DoctorPage {
 }
 
 #[derive(Debug)]
-struct Finding {
-    mood: &'static str,
-    state: String,
-    about: String,
-    text: Words,
-    hint: Option<Words>,
+pub(super) struct Finding {
+    pub(super) mood: &'static str,
+    pub(super) state: String,
+    pub(super) about: String,
+    pub(super) text: Words,
+    pub(super) hint: Option<Words>,
+}
+
+pub(super) fn finding(finding: FindingOutput) -> Finding {
+    Finding {
+        mood: match finding.state {
+            FindingState::Problem => "bad",
+            FindingState::Note => "wait",
+            _ => "good",
+        },
+        state: finding.state.to_string(),
+        about: finding.about,
+        text: Words::new(&finding.text),
+        hint: finding.hint.as_deref().map(Words::new),
+    }
 }
 
 pub(crate) async fn show(visit: Visit) -> Response {
@@ -42,21 +56,10 @@ pub(crate) async fn show(visit: Visit) -> Response {
         FindingState::Note => 1,
         _ => 2,
     });
-    let findings = findings.into_iter().map(|finding| Finding {
-        mood: match finding.state {
-            FindingState::Problem => "bad",
-            FindingState::Note => "wait",
-            _ => "good",
-        },
-        state: finding.state.to_string(),
-        about: finding.about,
-        text: Words::new(&finding.text),
-        hint: finding.hint.as_deref().map(Words::new),
-    });
     visit.page(&DoctorPage {
         problems,
         notes,
-        findings: findings.collect(),
+        findings: findings.into_iter().map(finding).collect(),
         shell: visit.shell(Section::Doctor, "Doctor"),
     })
 }

@@ -3,16 +3,19 @@
 use std::fmt::Write as _;
 
 use askama::Template;
-use axum::response::Response;
+use axum::{http::StatusCode, response::Response};
 use netstead_client::types::{
-    AdoptInput, DriftKind, ObjectDriftOutput, Page, PlanOutput, PoolDriftOutput, TakeOutput, TokenRole,
+    AdoptInput, DriftKind, ObjectDriftOutput, Page, PlanOutput, PoolDriftOutput, ReleaseDriftInput,
+    RestoreDriftInput, TakeOutput, TokenRole,
 };
+use serde_json::{Value, json};
 
-use super::history::encoded;
+use super::{history::encoded, plan};
 use crate::{
-    calls::Target,
+    calls::{Target, Trouble},
     form::Form,
     parts::When,
+    same::{Same, Wrong},
     shell::{Section, Shell},
     visit::Visit,
 };
@@ -27,6 +30,15 @@ struct DriftPage {
     objects: Vec<Line>,
     pools: Vec<PoolLine>,
     may_adopt: bool,
+    /// Everything of a provider can be brought in line by those that no scope limits.
+    may_apply: bool,
+    /// Pools with a backend could not be asked, and why.
+    pools_missing: String,
+    wrong: Wrong,
+    adopt: Same,
+    restore: Same,
+    release: Same,
+    apply: Same,
 }
 
 #[derive(Debug)]
@@ -39,6 +51,12 @@ struct Line {
     text: String,
     /// Taking it over makes sense: something is there.
     can_adopt: bool,
+    /// The next pass sets it again.
+    can_restore: bool,
+    /// The values of others can be left as they are, and are no drift any more.
+    can_keep: bool,
+    /// All that names it, for a form with many lines.
+    chosen: String,
 }
 
 #[derive(Debug)]
@@ -47,12 +65,44 @@ struct PoolLine {
     href: String,
     text: String,
     seen: When,
+    key: String,
+    /// The number of a stray object, to give it back by.
+    stray: Option<u64>,
+    can_restore: bool,
+    /// The name of this line in errors.
+    id: String,
+}
+
+impl PoolLine {
+    fn of(drift: PoolDriftOutput, visit: &Visit) -> Self {
+        Self {
+            href: format!("{}/pools/{}", visit.base(), encoded(&drift.pool)),
+            can_restore: drift.kind.as_str() == "missing" && drift.key.is_some(),
+            id: drift.stray.map_or_else(
+                || pool_line(&drift.pool, drift.key.as_deref().unwrap_or_default()),
+                |stray| format!("stray {stray}"),
+            ),
+            key: drift.key.unwrap_or_default(),
+            stray: drift.stray,
+            pool: drift.pool,
+            text: drift.reason,
+            seen: When::new(drift.seen, visit.now),
+        }
+    }
+}
+
+fn pool_line(pool: &str, key: &str) -> String {
+    format!("{pool} {key}")
 }
 
 pub(crate) async fn list(visit: Visit) -> Response {
+    render(&visit, Wrong::default(), StatusCode::OK).await
+}
+
+async fn render(visit: &Visit, wrong: Wrong, status: StatusCode) -> Response {
     let (plans, pools) = tokio::join!(
         visit.calls.get::<Page<PlanOutput>>(Target::of(["plans"]).with("limit", "1000")),
-        visit.calls.get::<Page<PoolDriftOutput>>(Target::of(["drift"]).with("limit", "300"))
+        visit.calls.aside::<Page<PoolDriftOutput>>(Target::of(["drift"]).with("limit", "300"))
     );
     let plans = match plans {
         Ok(plans) => plans.items,
@@ -82,6 +132,9 @@ pub(crate) async fn list(visit: Visit) -> Response {
                 what: what.to_owned(),
                 text,
                 can_adopt: drift.drift != DriftKind::Missing,
+                can_restore: drift.drift == DriftKind::Missing,
+                can_keep: false,
+                chosen: format!("{}\t{name}\t{kind}", plan.provider),
             });
         }
         let of_objects = plan.objects.as_ref().map(|objects| objects.drift.as_slice()).unwrap_or_default();
@@ -89,19 +142,56 @@ pub(crate) async fn list(visit: Visit) -> Response {
     }
     names.truncate(LINES);
     objects.truncate(LINES);
-    let pool_line = |drift: PoolDriftOutput| PoolLine {
-        href: format!("{base}/pools/{}", encoded(&drift.pool)),
-        pool: drift.pool,
-        text: drift.reason,
-        seen: When::new(drift.seen, visit.now),
-    };
-    visit.page(&DriftPage {
+    let pools_missing = pools.as_ref().err().map(|problem| problem.detail.clone()).unwrap_or_default();
+    let pools = pools.map(|page| page.items).unwrap_or_default();
+    let page = DriftPage {
         shell: visit.shell(Section::Drift, "Drift"),
         names,
         objects,
-        pools: pools.map(|page| page.items).unwrap_or_default().into_iter().map(pool_line).collect(),
+        pools: pools.into_iter().map(|drift| PoolLine::of(drift, visit)).collect(),
+        pools_missing,
         may_adopt: visit.may(&TokenRole::Write),
-    })
+        may_apply: visit.may(&TokenRole::Write) && visit.sees_all(),
+        wrong,
+        adopt: same_adopt(visit),
+        restore: Same::new(
+            visit,
+            "restore",
+            &["pool", "restore", "POOL", "KEY"],
+            "POST",
+            &Target::of(["drift", "restore"]),
+            Some(&json!({"pool": "POOL", "key": "KEY"})),
+        ),
+        release: Same::new(
+            visit,
+            "give-back",
+            &["pool", "give-back", "NUMBER"],
+            "POST",
+            &Target::of(["drift", "release"]),
+            Some(&json!({"stray": 17})),
+        ),
+        apply: Same::new(
+            visit,
+            "apply",
+            &["apply", "--provider", "SERVER"],
+            "POST",
+            &Target::of(["apply"]),
+            Some(&json!({"provider": "SERVER"})),
+        ),
+    };
+    visit.page_as(status, &page)
+}
+
+/// How anything is adopted by a command.
+pub(super) fn same_adopt(visit: &Visit) -> Same {
+    Same::new(
+        visit,
+        "adopt",
+        &["adopt", "NAME", "--provider", "SERVER"],
+        "POST",
+        &Target::of(["adopt"]),
+        Some(&json!({"name": "NAME", "provider": "SERVER"})),
+    )
 }
 
 fn object_line(provider: &str, drift: &ObjectDriftOutput) -> Line {
@@ -119,6 +209,9 @@ fn object_line(provider: &str, drift: &ObjectDriftOutput) -> Line {
         what: "changed".to_owned(),
         text,
         can_adopt: drift.field.is_some(),
+        can_restore: drift.field.is_none(),
+        can_keep: drift.field.is_some(),
+        chosen: format!("{provider}\t{}", drift.object),
     }
 }
 
@@ -131,20 +224,103 @@ pub(crate) async fn adopt(visit: Visit, form: Form) -> Response {
         kind: form.maybe("type").map(|kind| kind.as_str().into()),
         object: form.maybe("object"),
         provider: form.maybe("provider"),
+        keep: form.is_set("keep"),
         ..AdoptInput::default()
     };
     match visit.calls.post::<TakeOutput>(Target::of(["adopt"]), &input).await {
-        Ok(output) => {
-            let taken = output.taken.len() + output.objects.len();
-            let mut said = format!("{taken} taken over");
-            if let Some(failed) = output.failed.first() {
-                let _ = write!(said, "; {}: {}", failed.provider, failed.reason);
-            }
-            if let (0, Some(left)) = (taken, output.left.first()) {
-                let _ = write!(said, "; {} stays as it is: {}", left.name, left.why);
-            }
-            visit.back(form.text("back"), "/drift", &said)
+        Ok(output) => visit.back(form.text("back"), "/drift", &outcome(&output)),
+        Err(trouble) if form.text("back").starts_with("/plan") => {
+            plan::refused(&visit, &form, form.text("name"), &trouble).await
         }
-        Err(trouble) => visit.trouble(&trouble),
+        Err(trouble) => {
+            let parts = ["provider", "object", "name", "type"].map(|field| form.text(field));
+            let line: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+            again(&visit, &line.join("\t"), &trouble).await
+        }
     }
+}
+
+fn outcome(output: &TakeOutput) -> String {
+    let taken = output.taken.len() + output.objects.len();
+    let mut said = format!("{taken} taken over");
+    if let Some(failed) = output.failed.first() {
+        let _ = write!(said, "; {}: {}", failed.provider, failed.reason);
+    }
+    if let (0, Some(left)) = (taken, output.left.first()) {
+        let _ = write!(said, "; {} stays as it is: {}", left.name, left.why);
+    }
+    said
+}
+
+/// Adopts all lines that are ticked, one after the other; the first refusal ends it, and says how far it came.
+pub(crate) async fn adopt_many(visit: Visit, form: Form) -> Response {
+    if let Some(refused) = visit.refusal(&TokenRole::Write) {
+        return refused;
+    }
+    let lines = form.all("line");
+    if lines.is_empty() {
+        return visit.done("/drift", "no line was ticked, and nothing was adopted");
+    }
+    let (mut taken, mut left) = (0, 0);
+    for line in lines.iter().take(2 * LINES) {
+        let mut parts = line.split('\t').map(str::to_owned);
+        let (provider, subject, kind) = (parts.next(), parts.next(), parts.next());
+        let input = match kind {
+            Some(kind) => AdoptInput {
+                name: subject,
+                kind: Some(kind.as_str().into()),
+                provider,
+                ..AdoptInput::default()
+            },
+            None => AdoptInput { object: subject, provider, ..AdoptInput::default() },
+        };
+        match visit.calls.post::<TakeOutput>(Target::of(["adopt"]), &input).await {
+            Ok(output) => {
+                taken += output.taken.len() + output.objects.len();
+                left += output.left.len() + output.failed.len();
+            }
+            Err(mut trouble) => {
+                trouble.detail = format!("{}; before it, {taken} were taken over", trouble.detail);
+                return again(&visit, line, &trouble).await;
+            }
+        }
+    }
+    let mut said = format!("{taken} taken over");
+    if left > 0 {
+        let _ = write!(said, "; {left} stay as they are");
+    }
+    visit.done("/drift", &said)
+}
+
+/// Lets the backend of a pool hold the address of a claim again.
+pub(crate) async fn restore(visit: Visit, form: Form) -> Response {
+    if let Some(refused) = visit.refusal(&TokenRole::Write) {
+        return refused;
+    }
+    let input = RestoreDriftInput { pool: form.text("pool").to_owned(), key: form.text("key").to_owned() };
+    match visit.calls.post::<Value>(Target::of(["drift", "restore"]), &input).await {
+        Ok(_) => visit.done("/drift", &format!("the backend holds the address of {} again", input.key)),
+        Err(trouble) => again(&visit, &pool_line(&input.pool, &input.key), &trouble).await,
+    }
+}
+
+/// Gives an object back to a backend that no claim has.
+pub(crate) async fn give_back(visit: Visit, form: Form) -> Response {
+    if let Some(refused) = visit.refusal(&TokenRole::Write) {
+        return refused;
+    }
+    let input = ReleaseDriftInput { stray: form.text("stray").parse().unwrap_or_default() };
+    match visit.calls.post::<Value>(Target::of(["drift", "release"]), &input).await {
+        Ok(_) => visit.done("/drift", "it is given back to the backend"),
+        Err(trouble) => again(&visit, &format!("stray {}", input.stray), &trouble).await,
+    }
+}
+
+/// The page again, with the reason beside the line.
+async fn again(visit: &Visit, line: &str, trouble: &Trouble) -> Response {
+    if matches!(trouble.status, 401 | 403 | 502..=504) {
+        return visit.trouble(trouble);
+    }
+    let status = StatusCode::from_u16(trouble.status).unwrap_or(StatusCode::UNPROCESSABLE_ENTITY);
+    render(&visit.at("/drift"), Wrong::new(line, trouble), status).await
 }

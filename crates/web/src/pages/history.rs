@@ -3,13 +3,15 @@
 use std::{cmp::Reverse, fmt::Write as _};
 
 use askama::Template;
-use axum::response::Response;
+use axum::{http::StatusCode, response::Response};
 use jiff::Timestamp;
-use netstead_client::types::{EventOutput, HistoryOutput, Page};
+use netstead_client::types::{EventOutput, HistoryOutput, Page, TokenRole};
+use netstead_model::Address;
 use url::form_urlencoded;
 
 use crate::{
-    calls::Target,
+    calls::{Target, Trouble},
+    form::Form,
     parts::When,
     shell::{Section, Shell},
     visit::{Params, Visit},
@@ -35,87 +37,177 @@ struct HistoryPage {
     shell: Shell,
     /// `addresses` or `names`.
     of: &'static str,
-    address: String,
-    key: String,
-    pool: String,
-    name: String,
-    provider: String,
-    until: String,
-    error: String,
+    form: Form,
+    /// The holder of the address, or the last change of the name, at the time that was asked for.
+    then: String,
     items: Vec<Happened>,
     next: String,
+    csv: String,
+    may_roll_back: bool,
 }
+
+/// Lines of one page.
+const LINES: usize = 50;
+/// Lines that are looked through for those of one actor.
+const LOOKED_THROUGH: usize = 10;
+
+/// Fields of the form.
+const FIELDS: [&str; 8] = ["address", "key", "pool", "name", "provider", "by", "since", "until"];
 
 pub(crate) async fn list(visit: Visit, params: Params) -> Response {
-    let of_names = params.text("of") == "names";
-    let text = |name: &str| params.text(name).to_owned();
-    let mut page = HistoryPage {
-        shell: visit.shell(Section::History, "History"),
-        of: if of_names { "names" } else { "addresses" },
-        address: text("address"),
-        key: text("key"),
-        pool: text("pool"),
-        name: text("name"),
-        provider: text("provider"),
-        until: text("until"),
-        error: String::new(),
-        items: Vec::new(),
-        next: String::new(),
+    let of = if params.text("of") == "names" { "names" } else { "addresses" };
+    let mut form = FIELDS.iter().fold(Form::default(), |form, name| form.with(name, params.text(name)));
+    let asked = Asked {
+        of_names: of == "names",
+        since: moment(params.text("since"), visit.now),
+        until: moment(params.text("until"), visit.now),
+        params: &params,
     };
-    let common = |target: Target| {
-        target
-            .with("order", "newest")
-            .with("limit", "50")
-            .with("until", params.text("until"))
-            .with("after", params.text("after"))
-    };
-    let listed = if of_names {
-        let target =
-            common(Target::of(["changes"])).with("name", &page.name).with("provider", &page.provider);
-        let listed = visit.calls.get::<Page<HistoryOutput>>(target).await;
-        listed.map(|listed| {
-            (listed.items.iter().map(|change| of_change(change, visit.now)).collect(), listed.next)
-        })
-    } else {
-        let target = common(Target::of(["events"]))
-            .with("address", &page.address)
-            .with("key", &page.key)
-            .with("pool", &page.pool);
-        let listed = visit.calls.look::<Page<EventOutput>>(target).await;
-        listed.map(|listed| {
-            (listed.items.iter().map(|event| of_event(event, visit.now)).collect(), listed.next)
-        })
-    };
-    match listed {
-        Ok((items, next)) => {
-            page.items = items;
-            page.next = next.map(|next| page.link_after(&next)).unwrap_or_default();
-        }
-        // What was typed is shown again, with what is wrong with it.
-        Err(problem) if problem.status == 400 => page.error = problem.detail,
-        Err(problem) => return visit.trouble(&problem),
-    }
-    visit.page(&page)
-}
-
-impl HistoryPage {
-    fn link_after(&self, cursor: &str) -> String {
-        let mut query = form_urlencoded::Serializer::new(String::new());
-        query.append_pair("of", self.of);
-        for (name, value) in [
-            ("address", &self.address),
-            ("key", &self.key),
-            ("pool", &self.pool),
-            ("name", &self.name),
-            ("provider", &self.provider),
-            ("until", &self.until),
-        ] {
-            if !value.is_empty() {
-                query.append_pair(name, value);
+    let (mut items, mut next, mut then) = (Vec::new(), String::new(), String::new());
+    let mut status = StatusCode::OK;
+    match asked.page(&visit).await {
+        Ok((found, cursor)) => {
+            items = found;
+            next = cursor.map(|cursor| params.query(&[("of", of), ("after", &cursor)])).unwrap_or_default();
+            if !asked.until.is_empty() {
+                then = asked.then(&visit).await;
             }
         }
-        query.append_pair("after", cursor);
-        query.finish()
+        // What was typed is shown again, with what is wrong with it.
+        Err(problem) if problem.status == 400 => {
+            status = StatusCode::BAD_REQUEST;
+            form = form.wrong(&problem, &FIELDS);
+        }
+        Err(problem) => return visit.trouble(&problem),
+    }
+    let list = if asked.of_names { "changes" } else { "events" };
+    let times = [("of", ""), ("after", ""), ("by", ""), ("since", &*asked.since), ("until", &*asked.until)];
+    let csv = format!("{}/csv/{list}?{}", visit.base(), params.query(&times));
+    let page = HistoryPage {
+        shell: visit.shell(Section::History, "History"),
+        may_roll_back: visit.may(&TokenRole::Write) && visit.sees_all(),
+        of,
+        form,
+        then,
+        items,
+        next,
+        csv,
+    };
+    visit.page_as(status, &page)
+}
+
+/// The question to the history.
+struct Asked<'p> {
+    of_names: bool,
+    /// As the API takes times.
+    since: String,
+    until: String,
+    params: &'p Params,
+}
+
+impl Asked<'_> {
+    fn target(&self, limit: usize) -> Target {
+        let target = Target::of([if self.of_names { "changes" } else { "events" }])
+            .with("order", "newest")
+            .with("limit", limit.to_string())
+            .with("since", &self.since)
+            .with("until", &self.until);
+        let own: &[&str] = if self.of_names { &["name", "provider"] } else { &["address", "key", "pool"] };
+        own.iter().fold(target, |target, name| target.with(name, self.params.text(name)))
+    }
+
+    async fn call(&self, visit: &Visit, target: Target) -> Result<(Vec<Happened>, Option<String>), Trouble> {
+        if self.of_names {
+            let listed = visit.calls.get::<Page<HistoryOutput>>(target).await?;
+            Ok((listed.items.iter().map(|change| of_change(change, visit.now)).collect(), listed.next))
+        } else {
+            let listed = visit.calls.look::<Page<EventOutput>>(target).await?;
+            Ok((listed.items.iter().map(|event| of_event(event, visit.now)).collect(), listed.next))
+        }
+    }
+
+    /// One page, perhaps of one actor only. The lines of others are left out here, so at most some thousand are looked
+    /// through for one page.
+    async fn page(&self, visit: &Visit) -> Result<(Vec<Happened>, Option<String>), Trouble> {
+        let by = self.params.text("by").to_lowercase();
+        if by.is_empty() {
+            return self.call(visit, self.target(LINES).with("after", self.params.text("after"))).await;
+        }
+        let mut after = self.params.text("after").to_owned();
+        let mut found = Vec::new();
+        for _ in 0..LOOKED_THROUGH {
+            let (items, next) = self.call(visit, self.target(500).with("after", &after)).await?;
+            found.extend(items.into_iter().filter(|item| item.by.to_lowercase().contains(&by)));
+            let Some(next) = next else { return Ok((found, None)) };
+            after = next;
+            if found.len() >= LINES {
+                break;
+            }
+        }
+        Ok((found, Some(after)))
+    }
+
+    /// The state of one address or one name at the time that was asked for, as a sentence.
+    async fn then(&self, visit: &Visit) -> String {
+        let target = Target::of([if self.of_names { "changes" } else { "events" }])
+            .with("order", "newest")
+            .with("limit", "1")
+            .with("until", &self.until);
+        if self.of_names {
+            let name = self.params.text("name");
+            let target = target.with("name", name).with("provider", self.params.text("provider"));
+            let changes = visit.calls.aside::<Page<HistoryOutput>>(target).await;
+            return match changes.map(|page| page.items.into_iter().next()) {
+                Ok(Some(change)) if !name.is_empty() => {
+                    format!("The last change of {name} before then: {}, {:.0}.", change.text, change.at)
+                }
+                Ok(None) if !name.is_empty() => format!("No change of {name} is known from before then."),
+                _ => String::new(),
+            };
+        }
+        let address = self.params.text("address");
+        if address.parse::<Address>().is_err() {
+            return String::new();
+        }
+        let events = visit.calls.look::<Page<EventOutput>>(target.with("address", address)).await;
+        match events.map(|page| page.items.into_iter().next()) {
+            Ok(Some(event)) => holder(address, &event),
+            Ok(None) => format!("Nothing is known of {address} from before then."),
+            Err(_) => String::new(),
+        }
+    }
+}
+
+/// The holder of an address after an event of it.
+fn holder(address: &str, event: &EventOutput) -> String {
+    let since = format!("{:.0}", event.at);
+    match (&event.after, &event.key, &event.owner) {
+        (Some(_), Some(key), Some(owner)) => {
+            format!("At that time {key} of {owner} had {address}, since {since} or before.")
+        }
+        _ => format!("At that time nothing had {address}: {} {since}.", event.what),
+    }
+}
+
+/// A time as people type it, as the API takes it: `14:03` is today's, `2026-11-19 14:03` is in UTC; everything else stays.
+fn moment(text: &str, now: Timestamp) -> String {
+    let day = format!("{now:.0}").chars().take(10).collect::<String>();
+    let is_clock = |text: &str| {
+        let digits: Vec<&str> = text.split(':').collect();
+        (2..=3).contains(&digits.len())
+            && digits.iter().all(|part| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let full = |day: &str, clock: &str| {
+        let seconds = if clock.len() == 5 { ":00" } else { "" };
+        format!("{day}T{clock}{seconds}Z")
+    };
+    if is_clock(text) {
+        return full(&day, text);
+    }
+    match text.split_once([' ', 'T']) {
+        Some((day, clock)) if is_clock(clock) => full(day, clock),
+        None if text.len() == 10 && text.parse::<jiff::civil::Date>().is_ok() => full(text, "00:00"),
+        _ => text.to_owned(),
     }
 }
 
@@ -190,4 +282,41 @@ pub(crate) fn of_change(change: &HistoryOutput, now: Timestamp) -> Happened {
 /// A part of a path.
 pub(crate) fn encoded(part: &str) -> String {
     form_urlencoded::byte_serialize(part.as_bytes()).collect::<String>().replace('+', "%20")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_may_be_typed_as_people_say_it() {
+        let now: Timestamp = "2026-11-19T18:00:00Z".parse().unwrap();
+        for (typed, meant) in [
+            ("14:03", "2026-11-19T14:03:00Z"),
+            ("2026-11-01 14:03", "2026-11-01T14:03:00Z"),
+            ("2026-11-01T14:03:09", "2026-11-01T14:03:09Z"),
+            ("2026-11-01", "2026-11-01T00:00:00Z"),
+            ("2026-11-01T14:03:00+01:00", "2026-11-01T14:03:00+01:00"),
+            ("2h", "2h"),
+            ("", ""),
+            ("yesterday", "yesterday"),
+        ] {
+            assert_eq!(moment(typed, now), meant);
+        }
+    }
+
+    #[test]
+    fn the_event_before_a_time_says_what_was_then() {
+        let event = |what: &str, after: serde_json::Value| -> EventOutput {
+            serde_json::from_value(serde_json::json!({
+                "seq": 1, "at": "2026-11-19T14:00:00Z", "by": "ann", "what": what, "key": "web-1", "owner": "ann",
+                "address": "10.0.3.50", "after": after,
+            }))
+            .unwrap()
+        };
+        let claimed = holder("10.0.3.50", &event("claimed", serde_json::json!({"key": "web-1"})));
+        assert_eq!(claimed, "At that time web-1 of ann had 10.0.3.50, since 2026-11-19T14:00:00Z or before.");
+        let released = holder("10.0.3.50", &event("released", serde_json::Value::Null));
+        assert_eq!(released, "At that time nothing had 10.0.3.50: released 2026-11-19T14:00:00Z.");
+    }
 }

@@ -4,6 +4,8 @@ use askama::Template;
 use axum::{extract::Path, http::StatusCode, response::Response};
 use netstead_client::types::{ManualOutput, NameOutput, RecordInput, RecordType, TokenRole};
 
+use serde_json::json;
+
 use super::{
     history::encoded,
     names::{RecordLine, record_line},
@@ -13,6 +15,7 @@ use crate::{
     calls::{Target, Trouble},
     form::Form,
     parts::Words,
+    same::{Same, Wrong},
     shell::{Section, Shell},
     visit::Visit,
 };
@@ -31,13 +34,16 @@ struct NamePage {
     kind: String,
     form: Form,
     may_set: bool,
+    set: Same,
+    delete: Same,
+    wrong: Wrong,
 }
 
 pub(crate) async fn show(visit: Visit, Path(name): Path<String>) -> Response {
-    render(&visit, &name, Form::default(), StatusCode::OK).await
+    render(&visit, &name, Form::default(), Wrong::default(), StatusCode::OK).await
 }
 
-async fn render(visit: &Visit, name: &str, form: Form, status: StatusCode) -> Response {
+async fn render(visit: &Visit, name: &str, form: Form, wrong: Wrong, status: StatusCode) -> Response {
     let known: NameOutput = match visit.calls.get(Target::of(["names", name])).await {
         Ok(known) => known,
         Err(trouble) => return visit.trouble(&trouble),
@@ -62,6 +68,23 @@ async fn render(visit: &Visit, name: &str, form: Form, status: StatusCode) -> Re
         kind,
         form,
         may_set: visit.may(&TokenRole::Write),
+        set: Same::new(
+            visit,
+            "set",
+            &["record", "set", &known.name, "A", "10.0.3.9"],
+            "PUT",
+            &Target::of(["records", &known.name, "A"]),
+            Some(&json!({"values": ["10.0.3.9"]})),
+        ),
+        delete: Same::new(
+            visit,
+            "delete",
+            &["record", "delete", &known.name, "A"],
+            "DELETE",
+            &Target::of(["records", &known.name, "A"]),
+            None,
+        ),
+        wrong,
         name: known.name,
     };
     visit.page_as(status, &page)
@@ -88,7 +111,8 @@ pub(crate) async fn set(visit: Visit, Path(name): Path<String>, form: Form) -> R
         Err(problem) => {
             let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::UNPROCESSABLE_ENTITY);
             let form = form.wrong(&problem, &["type", "values", "ttl"]);
-            render(&visit, &name, form, status).await
+            let visit = visit.at(format!("/names/{}", encoded(&name)));
+            render(&visit, &name, form, Wrong::default(), status).await
         }
     }
 }
@@ -103,6 +127,11 @@ pub(crate) async fn delete(visit: Visit, Path(name): Path<String>, form: Form) -
             &format!("/names/{}", encoded(&name)),
             &format!("{name} {kind} is no longer set by hand; the servers follow in the next pass"),
         ),
-        Err(problem) => visit.trouble(&problem),
+        Err(problem) if matches!(problem.status, 401 | 403 | 502..=504) => visit.trouble(&problem),
+        Err(problem) => {
+            let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::UNPROCESSABLE_ENTITY);
+            let visit = visit.at(format!("/names/{}", encoded(&name)));
+            render(&visit, &name, Form::default(), Wrong::new(kind, &problem), status).await
+        }
     }
 }

@@ -1,9 +1,8 @@
 //! All names: what is wanted, what is on the servers, and whose it is.
 
 use askama::Template;
-use axum::response::{IntoResponse as _, Redirect, Response};
+use axum::response::Response;
 use netstead_client::types::{Page, ProviderOutput, RecordOutput, RecordState, ZoneOutput};
-use url::form_urlencoded;
 
 use super::history::encoded;
 use crate::{
@@ -23,6 +22,10 @@ struct NamesPage {
     zone: String,
     provider: String,
     state: String,
+    text: String,
+    csv: String,
+    /// The page of the name that was typed, if it was a whole one: a record can be set there.
+    typed: String,
     states: Vec<String>,
     error: String,
     records: Vec<RecordLine>,
@@ -45,15 +48,12 @@ pub(crate) struct RecordLine {
 }
 
 pub(crate) async fn list(visit: Visit, params: Params) -> Response {
-    let name = params.text("name");
-    if !name.is_empty() {
-        return Redirect::to(&format!("{}/names/{}", visit.base(), encoded(name))).into_response();
-    }
     let (zone, provider, state) = (params.text("zone"), params.text("provider"), params.text("state"));
     let target = Target::of(["records"])
         .with("zone", zone)
         .with("provider", provider)
         .with("state", state)
+        .with("text", params.text("text"))
         .with("limit", ROWS)
         .with("after", params.text("after"));
     let (records, zones, providers) = tokio::join!(
@@ -70,6 +70,15 @@ pub(crate) async fn list(visit: Visit, params: Params) -> Response {
         zone: zone.to_owned(),
         provider: provider.to_owned(),
         state: state.to_owned(),
+        text: params.text("text").to_owned(),
+        csv: format!("{}/csv/records?{}", visit.base(), params.query(&[("after", "")])),
+        typed: params
+            .text("text")
+            .parse::<netstead_model::Name>()
+            .ok()
+            .filter(|_| params.text("text").contains('.'))
+            .map(|name| format!("{}/names/{}", visit.base(), encoded(name.as_ref())))
+            .unwrap_or_default(),
         states: RecordState::KNOWN.iter().map(ToString::to_string).collect(),
         error: String::new(),
         records: Vec::new(),
@@ -82,17 +91,7 @@ pub(crate) async fn list(visit: Visit, params: Params) -> Response {
             page.records = records.items.iter().map(|record| record_line(record, visit.base())).collect();
             page.next = records
                 .next
-                .map(|next| {
-                    let mut query = form_urlencoded::Serializer::new(String::new());
-                    for (name, value) in
-                        [("zone", zone), ("provider", provider), ("state", state), ("after", &*next)]
-                    {
-                        if !value.is_empty() {
-                            query.append_pair(name, value);
-                        }
-                    }
-                    format!("?{}", query.finish())
-                })
+                .map(|next| format!("?{}", params.query(&[("after", &next)])))
                 .unwrap_or_default();
         }
         Err(problem) if problem.status == 400 => page.error = problem.detail,

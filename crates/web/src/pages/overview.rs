@@ -4,7 +4,7 @@ use askama::Template;
 use axum::response::Response;
 use jiff::Timestamp;
 use netstead_client::types::{
-    EventOutput, HistoryOutput, Page, ProviderOutput, ServerState, SourceView, StatusOutput,
+    Degradation, EventOutput, HistoryOutput, Page, ProviderOutput, ServerState, SourceView, StatusOutput,
 };
 
 use crate::{
@@ -38,6 +38,8 @@ struct OverviewPage {
     sources: Vec<SourceLine>,
     providers: Vec<ProviderLine>,
     changes: Vec<Happened>,
+    /// Why changes of names are not among them.
+    changes_missing: String,
 }
 
 /// How things are, in one sentence.
@@ -89,7 +91,7 @@ pub(crate) async fn show(visit: Visit) -> Response {
         Ok(status) => status,
         Err(problem) => return visit.trouble(&problem),
     };
-    let changes = newest(&visit.calls, visit.now).await;
+    let (changes, changes_missing) = newest(&visit.calls, visit.now).await;
     let state = state(&status, &visit);
     let parked = status.providers.iter().filter_map(|provider| {
         let parked = provider.parked.as_ref()?;
@@ -109,7 +111,7 @@ pub(crate) async fn show(visit: Visit) -> Response {
     visit.page(&OverviewPage {
         state,
         // What is parked has a button of its own.
-        todo: Words::each(&without_parked(&status.todo)),
+        todo: Words::each(&without_parked(&status)),
         parked: parked.collect(),
         forecasts,
         waiting: Words::each(&status.waiting),
@@ -119,25 +121,32 @@ pub(crate) async fn show(visit: Visit) -> Response {
         sources: status.sources.iter().map(|source| source_line(source, visit.now)).collect(),
         providers: status.providers.iter().map(|provider| provider_line(provider, visit.now)).collect(),
         changes,
+        changes_missing,
         shell: visit.shell(Section::Overview, "Overview"),
     })
 }
 
-fn without_parked(todo: &[String]) -> Vec<String> {
-    todo.iter().filter(|sentence| !sentence.contains("netstead apply ")).cloned().collect()
+/// The tasks beside those of parked changes, which name the hash of what is parked.
+fn without_parked(status: &StatusOutput) -> Vec<String> {
+    let parked = status.providers.iter().filter_map(|provider| provider.parked.as_ref());
+    let commands: Vec<String> = parked.map(|parked| format!("`netstead apply {}`", parked.hash)).collect();
+    let is_parked = |sentence: &&String| commands.iter().any(|command| sentence.contains(command));
+    status.todo.iter().filter(|sentence| !is_parked(sentence)).cloned().collect()
 }
 
-/// The newest changes of addresses and of names. Without them the rest of the page is worth as much.
-async fn newest(calls: &Calls, now: Timestamp) -> Vec<Happened> {
+/// The newest changes of addresses and of names, and why those of names are missing. Without them the rest of the page is
+/// worth as much, so a leader is not waited for.
+async fn newest(calls: &Calls, now: Timestamp) -> (Vec<Happened>, String) {
     let list =
         |what: &'static str| Target::of([what]).with("order", "newest").with("limit", CHANGES.to_string());
     let (events, changes) = tokio::join!(
         calls.look::<Page<EventOutput>>(list("events")),
-        calls.get::<Page<HistoryOutput>>(list("changes"))
+        calls.aside::<Page<HistoryOutput>>(list("changes"))
     );
     let events = events.map(|page| page.items).unwrap_or_default();
+    let missing = changes.as_ref().err().map(|problem| problem.detail.clone()).unwrap_or_default();
     let changes = changes.map(|page| page.items).unwrap_or_default();
-    merged(&events, &changes, now, CHANGES)
+    (merged(&events, &changes, now, CHANGES), missing)
 }
 
 fn state(status: &StatusOutput, visit: &Visit) -> State {
@@ -148,7 +157,7 @@ fn state(status: &StatusOutput, visit: &Visit) -> State {
         return State { mood: "bad", sentence, detail: reason };
     }
     if status.state != ServerState::Ready {
-        return State { mood: "bad", sentence: "A part of the store is damaged.".to_owned(), detail: reason };
+        return State { mood: "bad", sentence: degraded(status).to_owned(), detail: reason };
     }
     if status.paused {
         let sentence = "The ledger is paused: it hands out no addresses until `netstead resume`.".to_owned();
@@ -178,6 +187,16 @@ fn state(status: &StatusOutput, visit: &Visit) -> State {
         ),
     };
     State { mood, sentence, detail }
+}
+
+/// The worst that is not as it should be, while the ledger answers.
+fn degraded(status: &StatusOutput) -> &'static str {
+    match status.degraded.iter().min() {
+        Some(Degradation::Damaged) => "A part of the store is damaged.",
+        Some(Degradation::ReadOnly) => "The store takes no changes.",
+        Some(Degradation::ConfigurationRefused) => "The changed configuration is not in force.",
+        _ => "Not all is well.",
+    }
 }
 
 fn waits(changes: u64) -> String {
@@ -248,5 +267,43 @@ pub(crate) fn provider_state(provider: &ProviderOutput) -> (&'static str, String
     match provider.pending {
         0 => ("wait", "not read yet".to_owned()),
         pending => ("wait", format!("{} pending", some(pending, "change"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn status(more: serde_json::Value) -> StatusOutput {
+        let mut status = json!({
+            "version": "0.1.0", "state": "degraded", "store": "memory", "ledger": "00000001", "seq": 1, "epoch": 1,
+            "paused": false, "started": "2026-01-01T00:00:00Z", "pools": [],
+        });
+        status.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        serde_json::from_value(status).unwrap()
+    }
+
+    #[test]
+    fn only_tasks_of_parked_changes_are_left_out() {
+        let provider = json!({
+            "name": "own", "type": "builtin", "server": "here", "mode": "managed", "zones": [], "owned": 1,
+            "generation": 1, "in_sync": false, "pending": 0, "blocked": 0, "drift": 0,
+            "parked": {"changes": 2, "hash": "4f00aa"},
+        });
+        let failing = "Provider `ns1` fails: it does not answer. It is tried again; `netstead apply --provider ns1` tries now.";
+        let parked = "A guard holds back 2 changes on `own`. `netstead plan own` shows them, `netstead apply 4f00aa` does them.";
+        let status = status(json!({"providers": [provider], "todo": [failing, parked]}));
+        assert_eq!(without_parked(&status), [failing]);
+    }
+
+    #[test]
+    fn a_refused_configuration_is_no_damage() {
+        let said = |reasons: &[&str]| degraded(&status(json!({"degraded": reasons})));
+        assert_eq!(said(&["configuration-refused"]), "The changed configuration is not in force.");
+        assert_eq!(said(&["configuration-refused", "read-only"]), "The store takes no changes.");
+        assert_eq!(said(&["read-only", "damaged"]), "A part of the store is damaged.");
+        assert_eq!(said(&["something-new"]), "Not all is well.");
     }
 }

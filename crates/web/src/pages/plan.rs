@@ -1,18 +1,18 @@
 //! Changes that are planned on every server, and the button that lets parked ones happen.
 
-use std::collections::BTreeMap;
-
 use askama::Template;
-use axum::response::Response;
+use axum::{http::StatusCode, response::Response};
 use netstead_client::types::{
     ApplyInput, ApplyOutput, ChangeAction, ChangeOutput, ObjectChangeOutput, Page, PlanOutput, TokenRole,
 };
+use serde_json::json;
 
-use super::history::encoded;
+use super::{drift, history::encoded};
 use crate::{
-    calls::Target,
+    calls::{Target, Trouble},
     form::Form,
     parts::{When, Words},
+    same::{Same, Wrong},
     shell::{Section, Shell},
     visit::{Params, Visit},
 };
@@ -31,6 +31,9 @@ struct PlanPage {
     /// A scope that covers the changes may approve them.
     may_approve: bool,
     may_apply: bool,
+    apply: Same,
+    adopt: Same,
+    wrong: Wrong,
 }
 
 #[derive(Debug)]
@@ -50,8 +53,8 @@ struct Plan {
     change: usize,
     remove: usize,
     parked: Option<Parked>,
-    zones: Vec<Zone>,
-    more: usize,
+    changes: Part,
+    more_changes: String,
     blocked: Vec<Blocked>,
     kept: Vec<Kept>,
 }
@@ -62,26 +65,29 @@ struct Parked {
     hash: String,
     since: Option<When>,
     count: u64,
-    zones: Vec<Zone>,
-    more: usize,
+    part: Part,
+    /// The pages of the lines before and after this part.
+    before: String,
+    after: String,
+    same: Same,
 }
 
 #[derive(Debug)]
-struct Zone {
-    name: String,
-    lines: Vec<Line>,
+pub(super) struct Zone {
+    pub(super) name: String,
+    pub(super) lines: Vec<Line>,
 }
 
 #[derive(Debug)]
-struct Line {
+pub(super) struct Line {
     /// `+`, `~` or `-`, with a word for those who do not see it.
-    sign: &'static str,
-    word: &'static str,
-    name: String,
-    href: String,
-    text: String,
-    why: String,
-    guard: String,
+    pub(super) sign: &'static str,
+    pub(super) word: &'static str,
+    pub(super) name: String,
+    pub(super) href: String,
+    pub(super) text: String,
+    pub(super) why: String,
+    pub(super) guard: String,
 }
 
 #[derive(Debug)]
@@ -103,6 +109,11 @@ struct Kept {
 }
 
 pub(crate) async fn list(visit: Visit, params: Params) -> Response {
+    render(&visit, &params, Wrong::default(), StatusCode::OK).await
+}
+
+/// The page, with the reason of a refused act beside what it is about.
+pub(super) async fn render(visit: &Visit, params: &Params, wrong: Wrong, status: StatusCode) -> Response {
     let only = params.text("provider").to_owned();
     let plans = if only.is_empty() {
         visit
@@ -117,10 +128,12 @@ pub(crate) async fn list(visit: Visit, params: Params) -> Response {
         Ok(plans) => plans,
         Err(trouble) => return visit.trouble(&trouble),
     };
+    let from = params.text("from").parse::<usize>().unwrap_or(0);
+    let of_changes = params.text("changes").parse::<usize>().unwrap_or(0);
     let (mut shown, mut quiet) = (Vec::new(), Vec::new());
     for output in plans {
         let (provider, generation) = (output.provider.clone(), output.generation);
-        let plan = Plan::of(output, &visit);
+        let plan = Plan::of(output, visit, from, of_changes);
         if plan.is_quiet() && only.is_empty() {
             quiet.push(Quiet { provider, generation });
         } else {
@@ -129,29 +142,58 @@ pub(crate) async fn list(visit: Visit, params: Params) -> Response {
     }
     // What waits for a person comes first, then what is broken.
     shown.sort_by_key(|plan| (plan.parked.is_none(), plan.error.is_empty(), plan.provider.clone()));
-    visit.page(&PlanPage {
+    let input = if only.is_empty() { json!({}) } else { json!({ "provider": only }) };
+    let words = if only.is_empty() { vec!["apply"] } else { vec!["apply", "--provider", &only] };
+    let page = PlanPage {
+        apply: Same::new(visit, "apply", &words, "POST", &Target::of(["apply"]), Some(&input)),
+        adopt: drift::same_adopt(visit),
+        wrong,
         may_approve: visit.may(&TokenRole::Write),
         may_apply: visit.may(&TokenRole::Write) && visit.sees_all(),
         shell: visit.shell(Section::Plan, "Plan"),
         only,
         plans: shown,
         quiet,
-    })
+    };
+    visit.page_as(status, &page)
 }
 
 impl Plan {
-    fn of(output: PlanOutput, visit: &Visit) -> Self {
+    fn of(output: PlanOutput, visit: &Visit, from: usize, of_changes: usize) -> Self {
         let base = visit.base();
         let objects = output.objects.clone().unwrap_or_default();
         let of_action = |action: ChangeAction| {
             output.changes.iter().filter(|change| change.action == action).count()
                 + objects.changes.iter().filter(|change| change.action == action).count()
         };
-        let (zones, more) = zones(&output.changes, &objects.changes, base);
-        let parked = output.parked.map(|parked| {
-            let (zones, more) = self::zones(&output.parked_changes, &objects.parked_changes, base);
-            let since = parked.since.map(|since| When::new(since, visit.now));
-            Parked { hash: parked.hash, since, count: parked.changes, zones, more }
+        let changes = part(&output.changes, &objects.changes, base, of_changes);
+        let href = |name: &str, from: usize| {
+            format!("{base}/plan?provider={}&{name}={from}", encoded(&output.provider))
+        };
+        let more_changes =
+            if changes.last < changes.all { href("changes", changes.last) } else { String::new() };
+        let parked = output.parked.as_ref().map(|parked| {
+            let part = self::part(&output.parked_changes, &objects.parked_changes, base, from);
+            Parked {
+                hash: parked.hash.clone(),
+                since: parked.since.map(|since| When::new(since, visit.now)),
+                count: parked.changes,
+                before: if part.first > 1 {
+                    href("from", (part.first - 1).saturating_sub(LINES))
+                } else {
+                    String::new()
+                },
+                after: if part.last < part.all { href("from", part.last) } else { String::new() },
+                part,
+                same: Same::new(
+                    visit,
+                    "approve",
+                    &["apply", &parked.hash],
+                    "POST",
+                    &Target::of(["apply", &parked.hash]),
+                    Some(&serde_json::json!({})),
+                ),
+            }
         });
         let blocked = output.blocked.iter().map(|blocked| Blocked {
             name: blocked.name.clone(),
@@ -191,8 +233,8 @@ impl Plan {
             change: of_action(ChangeAction::Change),
             remove: of_action(ChangeAction::Remove),
             parked,
-            zones,
-            more,
+            changes,
+            more_changes,
             blocked: blocked.chain(objects_blocked).take(LINES).collect(),
             kept: kept.chain(objects_kept).take(LINES).collect(),
             provider: output.provider,
@@ -203,52 +245,95 @@ impl Plan {
         self.error.is_empty()
             && self.paused.is_none()
             && self.parked.is_none()
-            && self.zones.is_empty()
+            && self.changes.zones.is_empty()
             && self.blocked.is_empty()
             && self.kept.is_empty()
     }
 
     fn has_changes(&self) -> bool {
-        !self.zones.is_empty()
+        !self.changes.zones.is_empty()
     }
 }
 
-/// Changes by zone; dangerous ones come first. Those of objects have no zone.
-fn zones(changes: &[ChangeOutput], objects: &[ObjectChangeOutput], base: &str) -> (Vec<Zone>, usize) {
-    let mut by_zone: BTreeMap<&str, Vec<(u8, Line)>> = BTreeMap::new();
-    let more = (changes.len() + objects.len()).saturating_sub(LINES);
-    for change in changes.iter().take(LINES) {
-        let (danger, sign, word) = sign(&change.action);
-        let kind = change.kind.as_ref().map(|kind| format!("{kind} ")).unwrap_or_default();
-        let line = Line {
-            sign,
-            word,
-            href: format!("{base}/names/{}", encoded(&change.name)),
-            name: change.name.clone(),
-            text: format!("{kind}{}", change.value),
-            why: change.why.clone(),
-            guard: change.guard.clone().unwrap_or_default(),
-        };
-        by_zone.entry(&change.zone).or_default().push((danger, line));
+/// A part of the changes: dangerous ones first, over all zones.
+#[derive(Debug, Default)]
+pub(super) struct Part {
+    pub(super) zones: Vec<Zone>,
+    /// The place of the first line of this part, from 1 on, and of the last.
+    pub(super) first: usize,
+    pub(super) last: usize,
+    pub(super) all: usize,
+    /// How many of all remove something.
+    pub(super) removals: usize,
+}
+
+impl Part {
+    pub(super) fn is_cut(&self) -> bool {
+        self.all > self.last.saturating_sub(self.first) + 1
     }
-    for change in objects.iter().take(LINES.saturating_sub(changes.len())) {
-        let (danger, sign, word) = sign(&change.action);
-        let line = Line {
+}
+
+/// A change of a name, or of an object of an IPAM system.
+enum Each<'c> {
+    Name(&'c ChangeOutput),
+    Object(&'c ObjectChangeOutput),
+}
+
+/// The lines from place `from` on, by zone. Those of objects have no zone.
+pub(super) fn part(
+    changes: &[ChangeOutput],
+    objects: &[ObjectChangeOutput],
+    base: &str,
+    from: usize,
+) -> Part {
+    let line = |action: &ChangeAction, why: &str, guard: Option<&String>| {
+        let (_, sign, word) = sign(action);
+        Line {
             sign,
             word,
-            href: String::new(),
             name: String::new(),
-            text: change.text.clone(),
-            why: change.why.clone(),
-            guard: change.guard.clone().unwrap_or_default(),
+            href: String::new(),
+            text: String::new(),
+            why: why.to_owned(),
+            guard: guard.cloned().unwrap_or_default(),
+        }
+    };
+    let mut all: Vec<(u8, &str, Each<'_>)> = changes
+        .iter()
+        .map(|change| (sign(&change.action).0, change.zone.as_str(), Each::Name(change)))
+        .collect();
+    all.extend(objects.iter().map(|change| (sign(&change.action).0, "objects", Each::Object(change))));
+    // Stable: within a zone they stay in the order of the plan.
+    all.sort_by_key(|(danger, zone, _)| (*danger, *zone));
+    let from = if from < all.len() { from } else { 0 };
+    let mut part = Part {
+        removals: all.iter().filter(|(danger, ..)| *danger == 0).count(),
+        all: all.len(),
+        first: from + 1,
+        last: (from + LINES).min(all.len()),
+        zones: Vec::new(),
+    };
+    for (_, zone, each) in all.iter().skip(from).take(LINES) {
+        let line = match each {
+            Each::Name(change) => {
+                let kind = change.kind.as_ref().map(|kind| format!("{kind} ")).unwrap_or_default();
+                Line {
+                    href: format!("{base}/names/{}", encoded(&change.name)),
+                    name: change.name.clone(),
+                    text: format!("{kind}{}", change.value),
+                    ..line(&change.action, &change.why, change.guard.as_ref())
+                }
+            }
+            Each::Object(change) => {
+                Line { text: change.text.clone(), ..line(&change.action, &change.why, change.guard.as_ref()) }
+            }
         };
-        by_zone.entry("objects").or_default().push((danger, line));
+        match part.zones.last_mut().filter(|last| last.name == *zone) {
+            Some(last) => last.lines.push(line),
+            None => part.zones.push(Zone { name: (*zone).to_owned(), lines: vec![line] }),
+        }
     }
-    let zones = by_zone.into_iter().map(|(zone, mut lines)| {
-        lines.sort_by_key(|(danger, _)| *danger);
-        Zone { name: zone.to_owned(), lines: lines.into_iter().map(|(_, line)| line).collect() }
-    });
-    (zones.collect(), more)
+    part
 }
 
 fn sign(action: &ChangeAction) -> (u8, &'static str, &'static str) {
@@ -266,7 +351,7 @@ pub(crate) async fn apply(visit: Visit, form: Form) -> Response {
     let input = ApplyInput { provider: form.maybe("provider") };
     match visit.calls.post::<ApplyOutput>(Target::of(["apply"]), &input).await {
         Ok(output) => visit.back(form.text("back"), "/plan", &outcome(&output)),
-        Err(trouble) => visit.trouble(&trouble),
+        Err(trouble) => refused(&visit, &form, "apply", &trouble).await,
     }
 }
 
@@ -278,12 +363,69 @@ pub(crate) async fn approve(visit: Visit, form: Form) -> Response {
     let target = Target::of(["apply", form.text("hash")]);
     match visit.calls.post::<ApplyOutput>(target, &serde_json::json!({})).await {
         Ok(output) => visit.back(form.text("back"), "/plan", &outcome(&output)),
-        Err(trouble) => visit.trouble(&trouble),
+        Err(trouble) => refused(&visit, &form, form.text("hash"), &trouble).await,
     }
+}
+
+/// The page again, with the reason beside the button that was pressed.
+pub(super) async fn refused(visit: &Visit, form: &Form, of: &str, trouble: &Trouble) -> Response {
+    if matches!(trouble.status, 401 | 403 | 502..=504) {
+        return visit.trouble(trouble);
+    }
+    let provider = form.text("provider");
+    let place = if provider.is_empty() {
+        "/plan".to_owned()
+    } else {
+        format!("/plan?provider={}", encoded(provider))
+    };
+    let status = StatusCode::from_u16(trouble.status).unwrap_or(StatusCode::UNPROCESSABLE_ENTITY);
+    let params = Params::of([("provider", provider)]);
+    render(&visit.at(place), &params, Wrong::new(of, trouble), status).await
 }
 
 fn outcome(output: &ApplyOutput) -> String {
     let told: Vec<_> =
         output.passes.iter().map(|pass| format!("{}: {}", pass.provider, pass.outcome)).collect();
     if told.is_empty() { "there was nothing to do".to_owned() } else { told.join(" · ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(zone: &str, name: &str, action: ChangeAction) -> ChangeOutput {
+        ChangeOutput {
+            zone: zone.to_owned(),
+            name: name.to_owned(),
+            action,
+            kind: None,
+            value: "10.0.0.1".to_owned(),
+            why: String::new(),
+            guard: None,
+        }
+    }
+
+    #[test]
+    fn a_removal_is_never_behind_the_cut() {
+        let mut changes: Vec<_> =
+            (0..450).map(|n| change("a.test", &format!("n{n}.a.test"), ChangeAction::Add)).collect();
+        changes.push(change("z.test", "gone.z.test", ChangeAction::Remove));
+        let names = |part: &Part| -> Vec<String> {
+            part.zones.iter().flat_map(|zone| zone.lines.iter().map(|line| line.name.clone())).collect()
+        };
+        let first = part(&changes, &[], "", 0);
+        assert_eq!(names(&first).first().map(String::as_str), Some("gone.z.test"));
+        assert_eq!((first.first, first.last, first.all, first.removals), (1, 200, 451, 1));
+        assert!(first.is_cut());
+        // All lines are reached, each once.
+        let mut all = names(&first);
+        all.extend(names(&part(&changes, &[], "", 200)));
+        all.extend(names(&part(&changes, &[], "", 400)));
+        let mut once = all.clone();
+        once.sort();
+        once.dedup();
+        assert_eq!((all.len(), once.len()), (451, 451));
+        assert_eq!(part(&changes, &[], "", 9999).first, 1, "no such part: the first");
+        assert!(!part(&changes[..3], &[], "", 0).is_cut());
+    }
 }

@@ -1,5 +1,10 @@
 //! One pool: its grid, its table with the gaps, and claim, reserve and release from there.
 
+pub(crate) mod acts;
+pub(crate) mod change;
+pub(crate) mod many;
+pub(super) mod panel;
+
 use askama::Template;
 use axum::{
     extract::Path,
@@ -7,11 +12,11 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use netstead_client::types::{
-    AddressOutput, AddressState, BlocksOutput, ClaimInput, ClaimOutput, Page, PoolOutput, Problem,
-    ReservationInput, ReservationOutput, TokenRole,
+    AddressOutput, AddressState, BlocksOutput, ClaimOutput, Page, PoolOutput, Problem, TokenRole,
 };
 use netstead_model::{Address, Range};
 
+use self::panel::{Panel, panel};
 use super::{
     grid::{self, Cell, Known, Legend, Tile, Window},
     history::encoded,
@@ -20,6 +25,7 @@ use crate::{
     calls::{Target, Trouble},
     form::Form,
     parts::{Bar, When, count, extent, percent},
+    same::Same,
     shell::{Section, Shell},
     visit::{Params, Visit},
 };
@@ -50,30 +56,16 @@ struct PoolPage {
     next: String,
     waiting: Vec<ClaimOutput>,
     is_prefix: bool,
-}
-
-/// Forms for the address that was chosen, or for the pool.
-#[allow(clippy::struct_excessive_bools, reason = "each is a question that a template asks")]
-#[derive(Debug, Default)]
-struct Panel {
-    /// The address that was chosen, if one was.
-    address: String,
-    state: String,
-    key: String,
-    owner: String,
-    id: String,
-    names: Vec<String>,
-    until: Option<When>,
-    note: String,
-    /// The claim form: shown for the pool, for a free address, and for one that rests or was seen.
-    claim: Form,
-    reserve: Form,
-    may_claim: bool,
-    may_reserve: bool,
-    may_release: bool,
-    may_unreserve: bool,
-    /// An exact claim has to adopt or force it.
-    needs: &'static str,
+    /// Why an act was refused that has no field.
+    error: String,
+    /// The pool may be changed here: it is not one of the file.
+    may_change: bool,
+    /// Claims may be chosen in the table, and released or labelled together.
+    may_many: bool,
+    many: [Same; 2],
+    /// The table as CSV.
+    csv: String,
+    sorts: Sorts,
 }
 
 /// A row of the table.
@@ -89,6 +81,8 @@ struct Row {
     since: Option<When>,
     until: Option<When>,
     note: String,
+    /// The key of a claim that the visitor may release; empty for everything else.
+    line: String,
 }
 
 /// The place in the pool that is shown, and forms that were refused.
@@ -99,11 +93,27 @@ struct Asked {
     after: String,
     claim: Form,
     reserve: Form,
+    /// Why an act was refused that has no field.
+    error: String,
+    sort: String,
+}
+
+impl Asked {
+    /// After an act without fields was refused.
+    fn with(pick: &str, problem: &Problem) -> Self {
+        Self { pick: pick.to_owned(), error: problem.detail.clone(), ..Self::default() }
+    }
 }
 
 pub(crate) async fn show(visit: Visit, Path(pool): Path<String>, params: Params) -> Response {
     let text = |name: &str| params.text(name).to_owned();
-    let asked = Asked { at: text("at"), pick: text("pick"), after: text("after"), ..Asked::default() };
+    let asked = Asked {
+        at: text("at"),
+        pick: text("pick"),
+        after: text("after"),
+        sort: text("sort"),
+        ..Asked::default()
+    };
     render(&visit, &pool, &asked, StatusCode::OK).await
 }
 
@@ -145,7 +155,9 @@ async fn page(visit: &Visit, name: &str, asked: &Asked) -> Result<PoolPage, Trou
     let cells = window.block.map(|block| grid::cells(block, &ranges, &known, picked)).unwrap_or_default();
     let href = format!("{}/pools/{}", visit.base(), encoded(name));
     let panel = panel(visit, &pool, picked, &known, &ranges, asked).await;
-    let rows = rows(visit, &listed.items, &ranges, window);
+    let mut rows = rows(visit, &listed.items, &ranges, window);
+    sort(&mut rows, &asked.sort);
+    let may_many = visit.may(&TokenRole::Claim) && rows.iter().any(|row| !row.line.is_empty());
     let waiting = waiting(visit, &pool).await;
     let step = |forward: bool| -> String {
         let Some(block) = window.block.filter(|_| window.map.is_some()) else { return String::new() };
@@ -176,12 +188,68 @@ async fn page(visit: &Visit, name: &str, asked: &Asked) -> Result<PoolPage, Trou
         after: step(true),
         panel,
         rows,
-        next: next.map(|next| format!("{href}?after={}", encoded(&next))).unwrap_or_default(),
+        next: next.map(|next| more(&href, &asked.at, &next)).unwrap_or_default(),
+        error: asked.error.clone(),
+        may_change: visit.may(&TokenRole::Write) && pool.origin.as_str() != "file",
+        may_many,
+        many: many::same(visit, name),
+        csv: format!("{}/csv/addresses?pool={}", visit.base(), encoded(name)),
+        sorts: Sorts::new(&href, &asked.at, &asked.sort),
         waiting,
         is_prefix,
         href,
         pool,
     })
+}
+
+/// The address of the next page of the table, at the same place of the pool.
+fn more(href: &str, at: &str, next: &str) -> String {
+    let at = if at.is_empty() { String::new() } else { format!("at={}&", encoded(at)) };
+    format!("{href}?{at}after={}", encoded(next))
+}
+
+/// Links that sort the table by a column.
+#[derive(Debug)]
+struct Sorts {
+    by: String,
+    link: String,
+}
+
+impl Sorts {
+    fn new(href: &str, at: &str, by: &str) -> Self {
+        let at = if at.is_empty() { String::new() } else { format!("at={}&", encoded(at)) };
+        Self { by: by.to_owned(), link: format!("{href}?{at}sort=") }
+    }
+
+    /// The column's link: a second press turns the order round.
+    fn link(&self, column: &str) -> String {
+        let turned = if self.by == column { "-" } else { "" };
+        format!("{}{turned}{column}#table", self.link)
+    }
+
+    /// As `aria-sort` has it.
+    fn state(&self, column: &str) -> &'static str {
+        match self.by.strip_prefix('-') {
+            Some(by) if by == column => "descending",
+            None if self.by == column || (self.by.is_empty() && column == "address") => "ascending",
+            _ => "none",
+        }
+    }
+}
+
+/// Sorts the lines of the table that are on the page. Addresses are in order as they come.
+fn sort(rows: &mut [Row], by: &str) {
+    let (column, turned) = by.strip_prefix('-').map_or((by, false), |column| (column, true));
+    match column {
+        "state" => rows.sort_by_key(|row| row.state),
+        "key" => rows.sort_by(|a, b| (a.key.is_empty(), &a.key).cmp(&(b.key.is_empty(), &b.key))),
+        "owner" => rows.sort_by(|a, b| (a.owner.is_empty(), &a.owner).cmp(&(b.owner.is_empty(), &b.owner))),
+        "since" => rows.sort_by_key(|row| row.since.map(When::at)),
+        _ => {}
+    }
+    if turned {
+        rows.reverse();
+    }
 }
 
 /// Claims in the queue. They are listed behind the bound ones, so only a pool that has some is asked.
@@ -216,66 +284,8 @@ fn facts(pool: &PoolOutput) -> Vec<(&'static str, String)> {
     facts
 }
 
-async fn panel(
-    visit: &Visit,
-    pool: &PoolOutput,
-    picked: Option<Address>,
-    known: &Known<'_>,
-    ranges: &[Range],
-    asked: &Asked,
-) -> Panel {
-    let (claims, writes) = (visit.may(&TokenRole::Claim), visit.may(&TokenRole::Write));
-    let mut panel = Panel {
-        claim: asked.claim.clone(),
-        reserve: asked.reserve.clone(),
-        may_claim: claims && !pool.closing,
-        may_reserve: writes && !pool.closing,
-        ..Panel::default()
-    };
-    let Some(address) = picked else { return panel };
-    panel.address = address.to_string();
-    let inside = ranges.iter().any(|range| range.contains(address));
-    let Some(entry) = known.at(address) else {
-        if inside { "free" } else { "outside" }.clone_into(&mut panel.state);
-        panel.may_claim &= inside;
-        panel.may_reserve &= inside;
-        return panel;
-    };
-    panel.state = entry.state.to_string();
-    panel.key = entry.key.clone().unwrap_or_default();
-    panel.owner = entry.owner.clone().unwrap_or_default();
-    panel.note = entry.note.clone().unwrap_or_default();
-    panel.until = entry.until.map(|until| When::new(until, visit.now));
-    match entry.state {
-        AddressState::Held => {
-            panel.may_claim = false;
-            panel.may_reserve = false;
-            let target = Target::of(["pools", &pool.name, "claims", &panel.key]);
-            if let Ok(claim) = visit.calls.look::<ClaimOutput>(target).await {
-                panel.id = claim.id.unwrap_or_default();
-                panel.names = claim.names;
-            }
-            panel.may_release = claims && (writes || panel.owner == visit.session.subject);
-        }
-        AddressState::Observed => panel.needs = "adopt",
-        AddressState::Resting => {
-            panel.needs = "force";
-            panel.may_reserve = false;
-        }
-        AddressState::Reserved => {
-            panel.may_claim = false;
-            panel.may_reserve = false;
-            panel.may_unreserve = writes;
-        }
-        _ => {
-            panel.may_claim = false;
-            panel.may_reserve = false;
-        }
-    }
-    panel
-}
-
 fn rows(visit: &Visit, listed: &[AddressOutput], ranges: &[Range], window: Window) -> Vec<Row> {
+    let (writes, own) = (visit.may(&TokenRole::Write), &visit.session.subject);
     let mut rows: Vec<(Option<Address>, Row)> = listed
         .iter()
         .map(|entry| {
@@ -290,6 +300,12 @@ fn rows(visit: &Visit, listed: &[AddressOutput], ranges: &[Range], window: Windo
                 since: entry.since.map(|since| When::new(since, visit.now)),
                 until: entry.until.map(|until| When::new(until, visit.now)),
                 note: entry.note.clone().unwrap_or_default(),
+                line: match (&entry.state, &entry.key) {
+                    (AddressState::Held, Some(key)) if writes || entry.owner.as_ref() == Some(own) => {
+                        key.clone()
+                    }
+                    _ => String::new(),
+                },
             };
             let row = if entry.address.contains('-') { Row { href: String::new(), ..row } } else { row };
             (grid::range_of(entry).map(|range| range.first()), row)
@@ -313,6 +329,7 @@ fn rows(visit: &Visit, listed: &[AddressOutput], ranges: &[Range], window: Windo
                 since: None,
                 until: None,
                 note: format!("{} free", count(&size.to_string())),
+                line: String::new(),
             };
             (Some(gap.first), row)
         }));
@@ -321,115 +338,15 @@ fn rows(visit: &Visit, listed: &[AddressOutput], ranges: &[Range], window: Windo
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
-pub(crate) async fn claim(visit: Visit, Path(pool): Path<String>, form: Form) -> Response {
-    if let Some(refused) = visit.refusal(&TokenRole::Claim) {
-        return refused;
-    }
-    let length = form.maybe("length").map(|text| text.trim_start_matches('/').to_owned());
-    let input = ClaimInput {
-        address: form.maybe("address"),
-        length: length.as_deref().and_then(|text| text.parse().ok()),
-        hostnames: Some(form.words("hostnames")).filter(|names| !names.is_empty()),
-        description: form.maybe("description"),
-        ttl: form.maybe("ttl"),
-        adopt: form.is_set("adopt"),
-        force: form.is_set("force"),
-        ..ClaimInput::default()
-    };
-    let key = form.text("key").to_owned();
-    let claimed: Result<ClaimOutput, Trouble> = if key.is_empty() {
-        Err(missing("key", "give the claim a key: the name of what gets the address"))
-    } else {
-        visit.calls.put(Target::of(["pools", &pool, "claims", &key]), &input).await
-    };
-    match claimed {
-        Ok(claim) => {
-            let address = claim.address.clone().unwrap_or_else(|| "a place in the queue".to_owned());
-            let place = match claim.address.as_deref().filter(|address| !address.contains('/')) {
-                Some(address) => format!("/pools/{}?pick={}#grid", encoded(&pool), encoded(address)),
-                None => format!("/pools/{}", encoded(&pool)),
-            };
-            visit.done(&place, &format!("{} has {address}", claim.key))
-        }
-        Err(problem) => {
-            let known = ["key", "address", "hostnames", "description", "ttl", "length"];
-            let pick = form.text("address").to_owned();
-            let asked = Asked { pick, claim: form.wrong(&problem, &known), ..Asked::default() };
-            again(&visit, &pool, &asked, &problem).await
-        }
-    }
-}
-
-pub(crate) async fn reserve(visit: Visit, Path(pool): Path<String>, form: Form) -> Response {
-    if let Some(refused) = visit.refusal(&TokenRole::Write) {
-        return refused;
-    }
-    let key = form.text("reserve_key").to_owned();
-    let input = ReservationInput {
-        range: form.text("range").to_owned(),
-        description: form.maybe("reserve_description"),
-    };
-    let reserved: Result<ReservationOutput, Trouble> = if key.is_empty() {
-        Err(missing("reserve_key", "give the reservation a key: what it is for"))
-    } else {
-        visit.calls.put(Target::of(["pools", &pool, "reservations", &key]), &input).await
-    };
-    match reserved {
-        Ok(made) => {
-            let place = format!("/pools/{}?pick={}#grid", encoded(&pool), encoded(&first_of(&made.range)));
-            visit.done(&place, &format!("{} is reserved for {}", made.range, made.key))
-        }
-        Err(problem) => {
-            let pick = first_of(form.text("range"));
-            let known = ["range", "reserve_key"];
-            let asked = Asked { pick, reserve: form.wrong(&problem, &known), ..Asked::default() };
-            again(&visit, &pool, &asked, &problem).await
-        }
-    }
-}
-
-pub(crate) async fn release(visit: Visit, Path(pool): Path<String>, form: Form) -> Response {
-    if let Some(refused) = visit.refusal(&TokenRole::Claim) {
-        return refused;
-    }
-    let (key, id) = (form.text("key"), form.text("id"));
-    let target = Target::of(["pools", &pool, "claims", key]).with("id", id);
-    let address = form.text("address");
-    match visit.calls.delete(target).await {
-        Ok(()) => {
-            let place = format!("/pools/{}?pick={}#grid", encoded(&pool), encoded(address));
-            visit.back(form.text("back"), &place, &format!("{key} has released {address}"))
-        }
-        Err(problem) => visit.trouble(&problem),
-    }
-}
-
-pub(crate) async fn unreserve(visit: Visit, Path(pool): Path<String>, form: Form) -> Response {
-    if let Some(refused) = visit.refusal(&TokenRole::Write) {
-        return refused;
-    }
-    let key = form.text("key");
-    let target = Target::of(["pools", &pool, "reservations", key]);
-    match visit.calls.delete(target).await {
-        Ok(()) => {
-            visit.done(&format!("/pools/{}", encoded(&pool)), &format!("the reservation for {key} has ended"))
-        }
-        Err(problem) => visit.trouble(&problem),
-    }
-}
-
 /// The page again, with what was typed and what is wrong with it.
 async fn again(visit: &Visit, pool: &str, asked: &Asked, problem: &Problem) -> Response {
-    if problem.status == 401 {
+    if matches!(problem.status, 401 | 403 | 502..=504) {
         return visit.trouble(&Box::new(problem.clone()));
     }
     let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::UNPROCESSABLE_ENTITY);
-    render(visit, pool, asked, status).await.into_response()
-}
-
-fn first_of(range: &str) -> String {
-    let parsed = range.parse::<Range>().ok();
-    parsed.map_or_else(|| range.to_owned(), |range| range.first().to_string())
+    let pick = if asked.pick.is_empty() { String::new() } else { format!("?pick={}", encoded(&asked.pick)) };
+    let visit = visit.at(format!("/pools/{}{pick}", encoded(pool)));
+    render(&visit, pool, asked, status).await.into_response()
 }
 
 pub(super) fn missing(field: &str, told: &str) -> Trouble {
@@ -439,4 +356,28 @@ pub(super) fn missing(field: &str, told: &str) -> Trouble {
         field: Some(field.to_owned()),
         ..Problem::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_page_of_the_table_is_of_the_same_place() {
+        assert_eq!(
+            more("/pools/big", "10.0.0.0/8", "big/10.9.0.1"),
+            "/pools/big?at=10.0.0.0%2F8&after=big%2F10.9.0.1"
+        );
+        assert_eq!(more("/pools/big", "", "x"), "/pools/big?after=x");
+    }
+
+    #[test]
+    fn a_column_sorts_both_ways() {
+        let sorts = Sorts::new("/pools/lan", "10.0.3.0/24", "key");
+        assert_eq!(sorts.link("key"), "/pools/lan?at=10.0.3.0%2F24&sort=-key#table");
+        assert_eq!(sorts.link("owner"), "/pools/lan?at=10.0.3.0%2F24&sort=owner#table");
+        assert_eq!((sorts.state("key"), sorts.state("owner")), ("ascending", "none"));
+        assert_eq!(Sorts::new("", "", "-key").state("key"), "descending");
+        assert_eq!(Sorts::new("", "", "").state("address"), "ascending");
+    }
 }

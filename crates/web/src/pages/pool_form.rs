@@ -3,11 +3,13 @@
 use askama::Template;
 use axum::{http::StatusCode, response::Response};
 use netstead_client::types::{PoolInput, PoolOutput, TokenRole};
+use serde_json::json;
 
 use super::{history::encoded, pool::missing};
 use crate::{
     calls::{Target, Trouble},
     form::Form,
+    same::Same,
     shell::{Section, Shell},
     visit::Visit,
 };
@@ -17,6 +19,18 @@ use crate::{
 struct NewPoolPage {
     shell: Shell,
     form: Form,
+    same: Same,
+}
+
+fn same(visit: &Visit) -> Same {
+    Same::new(
+        visit,
+        "new",
+        &["pool", "create", "NAME", "--network", "10.0.3.0/24", "--range", "10.0.3.50-10.0.3.200"],
+        "PUT",
+        &Target::of(["pools", "NAME"]),
+        Some(&json!({"network": "10.0.3.0/24", "ranges": ["10.0.3.50-10.0.3.200"]})),
+    )
 }
 
 pub(crate) async fn blank(visit: Visit) -> Response {
@@ -24,7 +38,7 @@ pub(crate) async fn blank(visit: Visit) -> Response {
         return refused;
     }
     let shell = visit.shell(Section::Addresses, "New pool");
-    visit.page(&NewPoolPage { shell, form: Form::default() })
+    visit.page(&NewPoolPage { shell, form: Form::default(), same: same(&visit) })
 }
 
 pub(crate) async fn create(visit: Visit, form: Form) -> Response {
@@ -55,13 +69,14 @@ pub(crate) async fn create(visit: Visit, form: Form) -> Response {
             let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::UNPROCESSABLE_ENTITY);
             let fields = ["name", "network", "ranges", "exclude", "gateway", "domain", "description", "vrf"];
             let mut problem = problem;
-            if problem.status == 412 {
+            if problem.status == 412 || problem.slug() == "pool-exists" {
                 problem.detail = format!("there is a pool `{name}` already");
                 problem.field = Some("name".to_owned());
             }
             let form = form.wrong(&problem, &fields);
+            let visit = visit.at("/pools/new");
             let shell = visit.shell(Section::Addresses, "New pool");
-            visit.page_as(status, &NewPoolPage { shell, form })
+            visit.page_as(status, &NewPoolPage { shell, form, same: same(&visit) })
         }
     }
 }

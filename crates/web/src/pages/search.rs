@@ -2,7 +2,7 @@
 
 use askama::Template;
 use axum::response::{IntoResponse as _, Redirect, Response};
-use netstead_client::types::{ClaimOutput, NameOutput, Page, PoolOutput};
+use netstead_client::types::{ClaimOutput, NameOutput, Page, PoolOutput, RecordOutput};
 use netstead_model::{Address, Cidr};
 
 use super::history::encoded;
@@ -46,10 +46,12 @@ pub(crate) async fn find(visit: Visit, params: Params) -> Response {
 async fn hits(visit: &Visit, query: &str) -> Vec<Hit> {
     let base = visit.base();
     let claims = Target::of(["claims"]).with("key", query).with("limit", "20");
-    let (claims, pools, name) = tokio::join!(
+    let records = Target::of(["records"]).with("text", query).with("limit", "30");
+    let (claims, pools, name, records) = tokio::join!(
         visit.calls.look::<Page<ClaimOutput>>(claims),
         visit.calls.look::<Page<PoolOutput>>(Target::of(["pools"]).with("limit", "1000")),
-        visit.calls.get::<NameOutput>(Target::of(["names", query]))
+        visit.calls.aside::<NameOutput>(Target::of(["names", query])),
+        visit.calls.aside::<Page<RecordOutput>>(records)
     );
     let wanted = query.to_lowercase();
     let mut hits = Vec::new();
@@ -78,10 +80,10 @@ async fn hits(visit: &Visit, query: &str) -> Vec<Hit> {
             text: claim.key,
         });
     }
-    if let Ok(name) = name
-        && (!name.records.is_empty() || query.contains('.'))
-    {
-        hits.push(Hit {
+    let mut nameless = None;
+    if let Ok(name) = name {
+        let is_known = !name.records.is_empty();
+        let hit = Hit {
             kind: "name",
             href: format!("{base}/names/{}", encoded(&name.name)),
             note: name
@@ -92,7 +94,32 @@ async fn hits(visit: &Visit, query: &str) -> Vec<Hit> {
                 .collect::<Vec<_>>()
                 .join(", "),
             text: name.name,
-        });
+        };
+        if is_known {
+            hits.push(hit);
+        } else if query.contains('.') {
+            nameless = Some(hit);
+        }
+    }
+    // Names of which it is a part, or whose value it is part of.
+    for record in records.map(|page| page.items).unwrap_or_default() {
+        let note = format!("{} {}", record.kind, record.value);
+        match hits.iter_mut().find(|hit| hit.kind == "name" && hit.text == record.name) {
+            Some(hit) if !hit.note.contains(&note) && hit.note.len() < 200 => {
+                hit.note = format!("{}, {note}", hit.note);
+            }
+            Some(_) => {}
+            None => hits.push(Hit {
+                kind: "name",
+                href: format!("{base}/names/{}", encoded(&record.name)),
+                note,
+                text: record.name,
+            }),
+        }
+    }
+    // A name that nothing has yet can be looked at too, and get a record.
+    if hits.is_empty() {
+        hits.extend(nameless);
     }
     hits
 }

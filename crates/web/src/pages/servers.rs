@@ -3,19 +3,25 @@
 use std::fmt::Write as _;
 
 use askama::Template;
-use axum::response::Response;
+use axum::{http::StatusCode, response::Response};
 use netstead_client::types::{
-    Page, PauseInput, PauseOutput, ProviderOutput, ResumeInput, SourceOutput, SourceView, TokenRole,
+    DoctorOutput, Page, PauseInput, PauseOutput, ProviderOutput, ResumeInput, SourceOutput, SourceView,
+    TokenRole,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{history::encoded, overview::provider_state};
+use super::{
+    doctor::{Finding, finding},
+    history::encoded,
+    overview::provider_state,
+};
 use crate::{
-    calls::Target,
+    calls::{Target, Trouble},
     form::Form,
     parts::When,
+    same::{Same, Wrong},
     shell::{Section, Shell},
-    visit::Visit,
+    visit::{Params, Visit},
 };
 
 #[derive(Debug, Template)]
@@ -26,6 +32,15 @@ struct ServersPage {
     providers: Vec<Provider>,
     may_pause: bool,
     may_resume: bool,
+    may_test: bool,
+    /// The subject that is tested, as the doctor calls it: `dns.own`.
+    tested: String,
+    findings: Vec<Finding>,
+    wrong: Wrong,
+    /// The form of a refused pause.
+    form: Form,
+    pause: Same,
+    resume: Same,
 }
 
 #[derive(Debug)]
@@ -39,6 +54,8 @@ struct Source {
     workloads: u64,
     workloads_href: String,
     scopes: Vec<Scope>,
+    /// As the doctor calls it.
+    about: String,
 }
 
 #[derive(Debug)]
@@ -64,6 +81,8 @@ struct Provider {
     pauses: Vec<Pause>,
     rejections: Vec<(String, String)>,
     plan_href: String,
+    /// As the doctor calls it.
+    about: String,
 }
 
 #[derive(Debug)]
@@ -80,23 +99,56 @@ struct Pause {
     until: Option<When>,
 }
 
-pub(crate) async fn list(visit: Visit) -> Response {
+pub(crate) async fn list(visit: Visit, params: Params) -> Response {
+    render(&visit, params.text("test"), Form::default(), Wrong::default(), StatusCode::OK).await
+}
+
+async fn render(visit: &Visit, tested: &str, form: Form, wrong: Wrong, status: StatusCode) -> Response {
     let all = |what: &'static str| Target::of([what]).with("limit", "1000");
-    let (sources, providers) = tokio::join!(
-        visit.calls.get::<Page<SourceOutput>>(all("sources")),
-        visit.calls.get::<Page<ProviderOutput>>(all("providers"))
-    );
-    let (sources, providers) = match (sources, providers) {
-        (Ok(sources), Ok(providers)) => (sources.items, providers.items),
-        (Err(trouble), _) | (_, Err(trouble)) => return visit.trouble(&trouble),
+    let examined = async {
+        if tested.is_empty() {
+            return Ok(Vec::new());
+        }
+        visit.calls.get::<DoctorOutput>(Target::of(["doctor"])).await.map(|output| output.findings)
     };
-    visit.page(&ServersPage {
-        sources: sources.iter().map(|source| Source::of(source, &visit)).collect(),
-        providers: providers.iter().map(|provider| Provider::of(provider, &visit)).collect(),
-        may_pause: visit.may(&TokenRole::Write),
-        may_resume: visit.may(&TokenRole::Admin),
+    let (sources, providers, findings) = tokio::join!(
+        visit.calls.get::<Page<SourceOutput>>(all("sources")),
+        visit.calls.get::<Page<ProviderOutput>>(all("providers")),
+        examined
+    );
+    let (sources, providers, findings) = match (sources, providers, findings) {
+        (Ok(sources), Ok(providers), Ok(findings)) => (sources.items, providers.items, findings),
+        (Err(trouble), ..) | (_, Err(trouble), _) | (.., Err(trouble)) => return visit.trouble(&trouble),
+    };
+    let page = ServersPage {
+        sources: sources.iter().map(|source| Source::of(source, visit)).collect(),
+        providers: providers.iter().map(|provider| Provider::of(provider, visit)).collect(),
+        may_pause: visit.may(&TokenRole::Write) && visit.sees_all(),
+        may_resume: visit.may(&TokenRole::Write) && visit.sees_all(),
+        may_test: visit.sees_all(),
+        findings: findings.into_iter().filter(|one| one.about == tested).map(finding).collect(),
+        tested: tested.to_owned(),
+        wrong,
+        form,
+        pause: Same::new(
+            visit,
+            "pause",
+            &["pause", "--provider", "SERVER", "--for", "2h", "--reason", "WHY"],
+            "POST",
+            &Target::of(["pause"]),
+            Some(&json!({"provider": "SERVER", "for": "2h", "reason": "WHY"})),
+        ),
+        resume: Same::new(
+            visit,
+            "resume",
+            &["resume", "--provider", "SERVER"],
+            "POST",
+            &Target::of(["resume"]),
+            Some(&json!({"provider": "SERVER"})),
+        ),
         shell: visit.shell(Section::Servers, "Sources and providers"),
-    })
+    };
+    visit.page_as(status, &page)
 }
 
 impl Source {
@@ -127,6 +179,7 @@ impl Source {
             workloads: source.workloads,
             workloads_href: format!("{}/workloads?source={}", visit.base(), encoded(&source.name)),
             scopes: source.scopes.iter().map(scope).collect(),
+            about: format!("source.{}", source.name),
         }
     }
 }
@@ -156,6 +209,7 @@ impl Provider {
                 .map(|rejection| (rejection.name.clone(), rejection.reason.clone()))
                 .collect(),
             plan_href: format!("{}/plan?provider={}", visit.base(), encoded(&provider.name)),
+            about: format!("{}.{}", if provider.ipam { "ipam" } else { "dns" }, provider.name),
         }
     }
 }
@@ -178,27 +232,41 @@ pub(crate) async fn pause(visit: Visit, form: Form) -> Response {
     if let Some(refused) = visit.refusal(&TokenRole::Write) {
         return refused;
     }
-    let provider = form.maybe("provider");
+    let provider = form.text("provider").to_owned();
     let input = PauseInput {
-        provider: provider.clone(),
+        provider: Some(provider.clone()),
         span: form.maybe("for"),
         reason: form.maybe("reason"),
         ..PauseInput::default()
     };
     match visit.calls.post::<PauseOutput>(Target::of(["pause"]), &input).await {
-        Ok(_) => visit.done("/servers", &format!("{} is paused", provider.unwrap_or_default())),
-        Err(trouble) => visit.trouble(&trouble),
+        Ok(_) => visit.done("/servers", &format!("{provider} is paused")),
+        Err(trouble) => again(&visit, form, &provider, &trouble).await,
     }
 }
 
 pub(crate) async fn resume(visit: Visit, form: Form) -> Response {
-    if let Some(refused) = visit.refusal(&TokenRole::Admin) {
+    if let Some(refused) = visit.refusal(&TokenRole::Write) {
         return refused;
     }
-    let provider = form.maybe("provider");
-    let input = ResumeInput { provider: provider.clone(), zone: form.maybe("zone"), backend: None };
-    match visit.calls.post::<Value>(Target::of(["resume"]), &input).await {
-        Ok(_) => visit.done("/servers", &format!("{} goes on", provider.unwrap_or_default())),
-        Err(trouble) => visit.trouble(&trouble),
+    // Without a provider all pauses would end, and a restored ledger would go on.
+    let provider = form.text("provider").to_owned();
+    if provider.is_empty() {
+        return visit.trouble(&super::pool::missing("provider", "say which provider goes on"));
     }
+    let input = ResumeInput { provider: Some(provider.clone()), zone: form.maybe("zone"), backend: None };
+    match visit.calls.post::<Value>(Target::of(["resume"]), &input).await {
+        Ok(_) => visit.done("/servers", &format!("{provider} goes on")),
+        Err(trouble) => again(&visit, Form::default(), &provider, &trouble).await,
+    }
+}
+
+/// The page again, with the reason beside the provider.
+async fn again(visit: &Visit, form: Form, provider: &str, trouble: &Trouble) -> Response {
+    if matches!(trouble.status, 401 | 403 | 502..=504) {
+        return visit.trouble(trouble);
+    }
+    let status = StatusCode::from_u16(trouble.status).unwrap_or(StatusCode::UNPROCESSABLE_ENTITY);
+    let form = form.wrong(trouble, &["for", "reason"]);
+    render(&visit.at("/servers"), "", form, Wrong::new(provider, trouble), status).await
 }

@@ -104,14 +104,14 @@ pub(super) fn run(sandbox: &Sandbox) -> Process {
 }
 
 /// HTTP without a client of ours.
-pub(super) struct Http {
+pub(crate) struct Http {
     runtime: Runtime,
     client: Client,
 }
 
 /// The answer.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     pub(super) status: u16,
     pub(super) age: Option<String>,
     pub(super) body: Value,

@@ -3,9 +3,10 @@
 mod certificates;
 mod disks;
 mod failover;
+mod guide;
 mod majority;
 mod members;
 mod migration;
 mod nodes;
 
-pub(super) use nodes::Nodes;
+pub(crate) use nodes::Nodes;

@@ -2,10 +2,10 @@
 
 use netstead_testkit::{Browser, axe};
 
-use super::{screenshots::PAGES, site::Site};
+use super::site::{PAGES, Site};
 
 #[test]
-fn no_page_keeps_anybody_out() {
+fn no_page_violates_wcag_a_or_aa() {
     let (Some(script), Some(browser)) = (axe(), Browser::start(1280, 900)) else { return };
     let site = Site::start();
     site.fill();

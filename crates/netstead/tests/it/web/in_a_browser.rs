@@ -70,8 +70,9 @@ fn a_change_appears_without_a_click_and_keys_alone_lead_through_the_grid() {
     browser.script("document.activeElement.blur()");
     browser.press("/");
     assert_eq!(browser.script("return document.activeElement.id"), json!("q"));
-    browser.press("10.0.3.099\u{e007}");
-    browser.wait_for_text("main", "10.0.3");
+    browser.press("10.0.3.99/32\u{e007}");
+    browser.wait_for_text("main h1", "10.0.3.99");
+    assert!(browser.url().contains("/addresses/10.0.3.99"), "{}", browser.url());
 }
 
 #[test]
@@ -123,7 +124,7 @@ fn names_of_others_are_text_on_every_page_and_no_page_is_wider_than_a_phone() {
     browser.open(&site.url("/pools/lan"));
     browser.wait_for_text("#table", SCRIPT);
     let mut wide = Vec::new();
-    for path in super::screenshots::PAGES {
+    for path in super::site::PAGES {
         browser.open(&site.url(path));
         assert!(browser.has("main h1") || browser.has(".door"), "{path} has no heading");
         assert_eq!(

@@ -1,69 +1,11 @@
 //! Headers, cookies and refusals, which a browser does not show.
 
-use reqwest::{Client, RequestBuilder, Response, Url, header::HeaderMap, redirect::Policy};
+use reqwest::RequestBuilder;
 
-use super::site::Site;
-
-/// A program that is no browser: it keeps one cookie by hand, and follows nothing.
-struct Visitor {
-    http: Client,
-    url: String,
-    cookie: String,
-}
-
-impl Visitor {
-    async fn logged_in(site: &Site, token: &str) -> Self {
-        let mut visitor = Self::stranger(site);
-        let answer = visitor.post("/login", &[("token", token), ("next", "/pools/lan")]).await;
-        assert_eq!(answer.status(), 303);
-        assert_eq!(answer.headers()["location"], "/pools/lan");
-        visitor.cookie = cookies(answer.headers())
-            .into_iter()
-            .find(|cookie| cookie.starts_with("netstead_session="))
-            .unwrap();
-        visitor
-    }
-
-    fn stranger(site: &Site) -> Self {
-        let http = Client::builder().tls_certs_only([]).redirect(Policy::none()).build().unwrap();
-        Self { http, url: site.sandbox.url(), cookie: String::new() }
-    }
-
-    fn with_cookie(&self, request: RequestBuilder) -> RequestBuilder {
-        request.header("cookie", self.cookie.split(';').next().unwrap_or_default())
-    }
-
-    async fn get(&self, path: &str) -> Response {
-        self.with_cookie(self.http.get(format!("{}{path}", self.url))).send().await.unwrap()
-    }
-
-    async fn page(&self, path: &str) -> String {
-        let answer = self.get(path).await;
-        assert_eq!(answer.status(), 200, "{path}");
-        answer.text().await.unwrap()
-    }
-
-    /// As a form of one of the pages sends it.
-    async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Response {
-        self.form(path, fields).header("origin", &self.url).send().await.unwrap()
-    }
-
-    fn form(&self, path: &str, fields: &[(&str, &str)]) -> RequestBuilder {
-        // A form is written like the query of an address.
-        let as_query = Url::parse_with_params("http://form", fields).unwrap();
-        let body = as_query.query().unwrap_or_default().to_owned();
-        let request = self.http.post(format!("{}{path}", self.url)).body(body);
-        self.with_cookie(request).header("content-type", "application/x-www-form-urlencoded")
-    }
-}
-
-fn cookies(headers: &HeaderMap) -> Vec<String> {
-    headers.get_all("set-cookie").iter().map(|value| value.to_str().unwrap().to_owned()).collect()
-}
-
-fn token(site: &Site, role: &str) -> String {
-    site.sandbox.does(&format!("token create somebody --role {role}")).trim().to_owned()
-}
+use super::{
+    site::Site,
+    visitor::{Visitor, cookies, token},
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_have_a_strict_policy_and_cookies_are_kept_from_scripts_and_other_sites() {
@@ -143,6 +85,18 @@ async fn what_a_role_may_not_do_is_not_offered_and_is_refused_if_tried() {
         ("/servers/pause", &[("provider", "own"), ("reason", "x")]),
         ("/access", &[("subject", "me"), ("role", "admin")]),
         ("/access/revoke", &[("id", "x")]),
+        ("/pools/lan/edit", &[("domain", "x.test")]),
+        ("/pools/lan/delete", &[("name", "lan")]),
+        ("/pools/lan/many", &[("line", "web-1"), ("act", "release")]),
+        ("/pools/lan/unreserve", &[("key", "phones")]),
+        ("/names/x.home.test/delete", &[("type", "A")]),
+        ("/plan/approve", &[("hash", "x")]),
+        ("/drift/adopt", &[("name", "x.home.test")]),
+        ("/drift/adopt-many", &[("line", "own\tx.home.test\tA")]),
+        ("/drift/restore", &[("pool", "lan"), ("key", "web-1")]),
+        ("/drift/give-back", &[("stray", "1")]),
+        ("/servers/resume", &[("provider", "own")]),
+        ("/rollback", &[("provider", "own"), ("to", "0"), ("hash", "x")]),
     ] {
         assert_eq!(reader.post(path, fields).await.status(), 403, "{path}");
     }
@@ -208,4 +162,54 @@ async fn a_proxy_may_show_the_pages_below_a_path() {
         let page = answer.text().await.unwrap();
         assert!(page.contains("href=\"/ipam/addresses\"") && page.contains("\"/ipam/assets/"), "{page}");
     }
+    // The API too, with all that its page loads.
+    for path in ["/ipam/api/", "/ipam/api/v1/openapi.json", "/api/", "/ipam/healthz"] {
+        let request = visitor.http.get(format!("{}{path}", visitor.url)).header("host", "net.test");
+        assert_eq!(request.send().await.unwrap().status(), 200, "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_without_a_page_says_so_in_a_page() {
+    let site = Site::start();
+    site.fill();
+    let visitor = Visitor::logged_in(&site, &site.sandbox.token()).await;
+    for (path, status) in [("/nowhere", 404), ("/pools/lan/claim", 405), ("/plan/apply", 405)] {
+        let answer = visitor.with_cookie(visitor.http.get(format!("{}{path}", visitor.url)));
+        let answer = answer.header("accept", "text/html").send().await.unwrap();
+        assert_eq!(answer.status(), status, "{path}");
+        let policy = answer.headers()["content-security-policy"].to_str().unwrap().to_owned();
+        assert!(policy.starts_with("default-src 'none'"), "{path}: {policy}");
+        let page = answer.text().await.unwrap();
+        assert!(page.contains("<!doctype html>") && page.contains("To the overview"), "{path}: {page}");
+    }
+    // What cannot be shown is not an act that was not done.
+    let answer = visitor.get("/pools/none").await;
+    assert_eq!(answer.status(), 404);
+    let page = answer.text().await.unwrap();
+    assert!(page.contains("<h1>Not found</h1>") && !page.contains("Nothing was changed"), "{page}");
+    // Programs get what they always got.
+    let answer = visitor.http.get(format!("{}/nowhere", visitor.url)).send().await.unwrap();
+    assert_eq!(answer.headers()["content-type"], "application/problem+json");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn twenty_logins_at_once_are_ten_tries() {
+    let site = Site::start();
+    let visitor = Visitor::stranger(&site);
+    let tries = (0..20).map(|_| visitor.post("/login", &[("token", "nst_wrong_wrong")]));
+    let answers = futures::future::join_all(tries).await;
+    let refused = answers.iter().filter(|answer| answer.status() == 401).count();
+    let limited = answers.iter().filter(|answer| answer.status() == 429).count();
+    assert_eq!((refused, limited), (10, 10));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn read_only_pages_say_why_nothing_can_be_changed() {
+    let site = Site::with("[web]\nread_only = true\n");
+    site.fill();
+    let visitor = Visitor::logged_in(&site, &site.sandbox.token()).await;
+    let page = visitor.page("/pools/lan").await;
+    assert!(page.contains("These pages are read-only"), "{page}");
+    assert!(!page.contains("Your role is admin"), "the role is not what is in the way: {page}");
 }

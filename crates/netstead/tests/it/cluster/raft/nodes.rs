@@ -96,6 +96,11 @@ impl Nodes {
         self.servers[node].take().unwrap().kill().unwrap();
     }
 
+    /// Starts a node again that was killed.
+    pub(crate) fn restart(&mut self, node: usize) {
+        self.servers[node] = Some(run(&self.sandboxes[node]));
+    }
+
     /// The value of `name` in `/metrics` of a node, with its labels.
     pub(crate) fn number(&self, node: usize, name: &str) -> Option<f64> {
         let text = self.http.try_get(&format!("{}/metrics", self.sandboxes[node].url()))?;
