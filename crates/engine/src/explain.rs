@@ -52,10 +52,15 @@ pub(crate) async fn explain(
                 || workload.wishes.iter().any(|wish| wish.name == *name);
             // One that is merely called like the name is anybody's.
             let own = limits.is_none() && name.labels().next() == Some(workload.name.as_str());
+            let refused = format!("{name}: ");
             if asks || own {
                 said.extend(workload.why_not.iter().map(|why| format!("{source}/{id}: {why}.")));
                 let troubles = shared.ledger_sync.troubles(source, id);
                 said.extend(troubles.iter().map(|why| format!("{source}/{id}: {why}.")));
+            } else if limits.is_none() {
+                // Its source did not let it ask for the name.
+                let about = workload.why_not.iter().filter(|why| why.starts_with(&refused));
+                said.extend(about.map(|why| format!("{source}/{id}: {why}.")));
             }
         }
     }
