@@ -119,6 +119,16 @@ fn shell(word: &str) -> String {
 }
 
 fn remain(draft: &mut Draft, flags: &Flags) {
+    let unread = flags.unread();
+    if !unread.is_empty() {
+        draft.space();
+        draft.remark("Left out, because the value is only known in the cluster; write it where it belongs:");
+    }
+    for (name, line) in unread {
+        draft.remark(&format!("  {line}"));
+        let why = "it is not carried over: its value comes from a variable that is only known in the cluster; write it where it belongs";
+        draft.warn_silently(&format!("--{name}"), why);
+    }
     let left = flags.left();
     if left.is_empty() {
         return;

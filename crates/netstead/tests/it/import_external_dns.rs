@@ -42,6 +42,7 @@ fn flags_become_a_configuration_that_is_valid() {
 
     [source.kubernetes]
     type = "kubernetes"
+    # --source=traefik-proxy: external-dns publishes nothing without the annotation `target`, and Netstead publishes such a name too where the provider has a `target` or `default_targets` are set; IngressRouteUDP and the group traefik.containo.us are not read
     # --source=cloudfoundry: Netstead has no such source, so none of its names is published
     kinds = ["ingress", "service", "httproute", "dnsendpoint", "ingressroute", "ingressroutetcp"]
     namespaces = ["shop"]
@@ -131,6 +132,71 @@ fn a_list_of_arguments_for_a_server_with_dynamic_updates_is_carried_over() {
     reverse = true
 
     # the registry `noop` is not read: equal records are taken over by `adopt = true`.
+    "#);
+}
+
+#[test]
+fn what_means_something_else_here_or_is_not_known_is_said() {
+    let text = imported(
+        "\
+kind: Deployment
+spec:
+  template:
+    spec:
+      containers:
+      - name: external-dns
+        args:
+        - --source=istio-gateway
+        - --source=istio-virtualservice
+        - --source=traefik-proxy
+        - --label-filter=$(LABELS)
+        - --default-targets=$(TARGET)
+        - --provider=cloudflare
+        - --domain-filter=example.com
+        - --zone-id-filter=one
+        - --zone-id-filter=two
+        - --some-new-switch
+        env:
+        - { name: LABELS, valueFrom: { configMapKeyRef: { name: a, key: labels } } }
+        - { name: TARGET, valueFrom: { configMapKeyRef: { name: a, key: target } } }
+",
+    );
+    insta::assert_snapshot!(text, @r#"
+    # Made by `netstead import external-dns`. What could not be carried over stands here as a comment.
+
+    [log]
+    level = "info"
+    format = "text"
+
+    [source.kubernetes]
+    type = "kubernetes"
+    # --source=istio-gateway: external-dns looks up the Service of an Istio Gateway for its address, and Netstead does not: set `target` at the provider, `default_targets`, or the annotation `target`
+    # --source=istio-virtualservice: external-dns looks up the Service of its Gateways for the address, and Netstead does not: set `target` at the provider, `default_targets`, or the annotation `target`
+    # --source=traefik-proxy: external-dns publishes nothing without the annotation `target`, and Netstead publishes such a name too where the provider has a `target` or `default_targets` are set; IngressRouteUDP and the group traefik.containo.us are not read
+    kinds = ["istio-gateway", "istio-virtualservice", "ingressroute", "ingressroutetcp"]
+    types = ["A", "AAAA", "CNAME"]
+    wildcard = true
+    apex = true
+
+    [dns.cloudflare]
+    type = "cloudflare"
+    token = { env = "CF_API_TOKEN" }
+    # --zone-id-filter=one,two: `zone_id` names one zone, so every zone of the token that `domains` lead to is used; make one table with a `zone_id` for each, or a token for these zones alone
+    proxied = false
+    domains = ["example.com"]
+    mode = "managed"
+    reverse = false
+
+    # The records that external-dns made become Netstead's, and its marks are removed, with this. Stop external-dns
+    # before; --dry-run shows what would be taken over.
+    #   netstead adopt --from external-dns --id default
+
+    # Left out, because the value is only known in the cluster; write it where it belongs:
+    #   --default-targets=$(TARGET)
+    #   --label-filter=$(LABELS)
+
+    # Not carried over:
+    #   --some-new-switch=true: it has no equal here
     "#);
 }
 

@@ -94,11 +94,66 @@ pub(super) const PROVIDERS: [(&str, &str); 27] = [
 const SECRET: [&str; 8] =
     ["-key", "secret", "password", "token", "apikey", "-account", "aes-key", "credentials"];
 
+/// Flags that are carried over and have a value. A flag that is not known may have none.
+const VALUED: [&str; 49] = [
+    "annotation-filter",
+    "crd-source-apiversion",
+    "crd-source-kind",
+    "default-targets",
+    "domain-filter",
+    "exclude-domains",
+    "exclude-record-types",
+    "exclude-target-net",
+    "fqdn-template",
+    "gateway-name",
+    "gateway-namespace",
+    "ingress-class",
+    "interval",
+    "kubeconfig",
+    "label-filter",
+    "log-format",
+    "log-level",
+    "managed-record-types",
+    "migrate-from-txt-owner",
+    "namespace",
+    "pdns-api-key",
+    "pdns-server",
+    "pdns-server-id",
+    "pihole-api-version",
+    "pihole-password",
+    "pihole-server",
+    "policy",
+    "provider",
+    "regex-domain-exclusion",
+    "regex-domain-filter",
+    "registry",
+    "rfc2136-host",
+    "rfc2136-load-balancing-strategy",
+    "rfc2136-min-ttl",
+    "rfc2136-port",
+    "rfc2136-tsig-keyname",
+    "rfc2136-tsig-secret",
+    "rfc2136-tsig-secret-alg",
+    "rfc2136-zone",
+    "server",
+    "service-type-filter",
+    "source",
+    "target-net-filter",
+    "txt-encrypt-aes-key",
+    "txt-owner-id",
+    "txt-prefix",
+    "txt-suffix",
+    "webhook-provider-url",
+    "zone-id-filter",
+];
+
 /// A value: a text, or the name of the variable that has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FlagValue {
     Text(String),
     Variable(String),
+    /// A text with a variable in it whose value is not known: `team-$(NAME)`.
+    Unknown(String),
 }
 
 /// All flags by name, without the dashes.
@@ -106,6 +161,8 @@ pub(super) enum FlagValue {
 pub(crate) struct Flags {
     all: BTreeMap<String, Vec<FlagValue>>,
     used: RefCell<BTreeSet<String>>,
+    /// Flags that would have been made use of, if their values were known.
+    unread: RefCell<BTreeSet<String>>,
     /// Variables that are no flags, such as `CF_API_TOKEN`.
     pub(super) variables: BTreeSet<String>,
 }
@@ -169,8 +226,11 @@ impl Flags {
                 flags.add(name, resolved(value, variables));
             } else if let Some(value) = rest.next_if(|next| !next.starts_with("--")) {
                 flags.add(name, resolved(value, variables));
-            } else {
+            } else if VALUED.contains(&name) {
                 bail!("--{name} has no value");
+            } else {
+                // A switch of another version of external-dns.
+                flags.add(name, FlagValue::Text("true".to_owned()));
             }
         }
         for (variable, value) in variables {
@@ -189,7 +249,9 @@ impl Flags {
                     .filter(|line| !line.is_empty())
                     .for_each(|line| flags.add(&name, FlagValue::Text(line.to_owned()))),
                 // The pod that Netstead runs in gets it in the same way.
-                FlagValue::Variable(_) => flags.add(&name, FlagValue::Variable(variable.clone())),
+                FlagValue::Variable(_) | FlagValue::Unknown(_) => {
+                    flags.add(&name, FlagValue::Variable(variable.clone()));
+                }
             }
         }
         Ok(flags)
@@ -209,20 +271,23 @@ impl Flags {
 
     /// The texts of a flag that may be given more than once, each with commas or not. From now on it counts as made use of.
     pub(super) fn list(&self, name: &str) -> Vec<&str> {
-        let texts = self.values(name).iter().filter_map(|value| match value {
-            FlagValue::Text(text) => Some(text.as_str()),
-            FlagValue::Variable(_) => None,
-        });
+        let texts = self.values(name).iter().filter_map(|value| self.known(name, value));
         texts.flat_map(|text| text.split(',')).map(str::trim).filter(|text| !text.is_empty()).collect()
     }
 
     /// The last text of a flag that is not empty.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
-        let last = self.values(name).last()?;
-        match last {
-            FlagValue::Text(text) => Some(text.trim()).filter(|text| !text.is_empty()),
-            FlagValue::Variable(_) => None,
+        let last = self.known(name, self.values(name).last()?)?;
+        Some(last.trim()).filter(|text| !text.is_empty())
+    }
+
+    /// The text of a value. One that is only known in the cluster is noted.
+    fn known<'a>(&self, name: &str, value: &'a FlagValue) -> Option<&'a str> {
+        if let FlagValue::Text(text) = value {
+            return Some(text);
         }
+        self.unread.borrow_mut().insert(name.to_owned());
+        None
     }
 
     pub(super) fn switch(&self, name: &str) -> Option<bool> {
@@ -238,27 +303,36 @@ impl Flags {
         match self.values(name).last()? {
             FlagValue::Variable(variable) => Some(format!("{{ env = {} }}", quoted(variable))),
             FlagValue::Text(text) => Some(text.trim()).filter(|text| !text.is_empty()).map(quoted),
+            FlagValue::Unknown(_) => {
+                self.unread.borrow_mut().insert(name.to_owned());
+                None
+            }
         }
+    }
+
+    /// The flags whose values are only known in the cluster, and each as a line for people.
+    pub(super) fn unread(&self) -> Vec<(String, String)> {
+        let unread = self.unread.borrow();
+        self.all.iter().filter(|(name, _)| unread.contains(*name)).map(line).collect()
     }
 
     /// The flags that were not used, and each as a line for people.
     pub(super) fn left(&self) -> Vec<(String, String)> {
         let used = self.used.borrow();
-        let left = self.all.iter().filter(|(name, _)| !used.contains(*name));
-        let line = |(name, values): (&String, &Vec<FlagValue>)| {
-            let secret = SECRET.iter().any(|end| name.ends_with(end));
-            let texts: Vec<String> = values
-                .iter()
-                .map(|value| match value {
-                    FlagValue::Text(_) if secret => "(a secret)".to_owned(),
-                    FlagValue::Text(text) => shown(text),
-                    FlagValue::Variable(variable) => format!("$({variable})"),
-                })
-                .collect();
-            (name.clone(), format!("--{name}={}", texts.join(",")))
-        };
-        left.map(line).collect()
+        self.all.iter().filter(|(name, _)| !used.contains(*name)).map(line).collect()
     }
+}
+
+/// A flag with its values, as people may see it.
+fn line((name, values): (&String, &Vec<FlagValue>)) -> (String, String) {
+    let secret = SECRET.iter().any(|end| name.ends_with(end));
+    let text = |value: &FlagValue| match value {
+        FlagValue::Text(_) | FlagValue::Unknown(_) if secret => "(a secret)".to_owned(),
+        FlagValue::Text(text) | FlagValue::Unknown(text) => shown(text),
+        FlagValue::Variable(variable) => format!("$({variable})"),
+    };
+    let texts: Vec<String> = values.iter().map(text).collect();
+    (name.clone(), format!("--{name}={}", texts.join(",")))
 }
 
 /// A text on one line.
@@ -275,13 +349,15 @@ fn resolved(text: &str, variables: &BTreeMap<String, FlagValue>) -> FlagValue {
             _ => FlagValue::Variable(name.to_owned()),
         };
     }
-    let mut out = text.to_owned();
+    let (mut out, mut known) = (text.to_owned(), true);
     for (name, value) in variables {
-        if let FlagValue::Text(value) = value {
-            out = out.replace(&format!("$({name})"), value);
+        let place = format!("$({name})");
+        match value {
+            FlagValue::Text(value) => out = out.replace(&place, value),
+            _ => known &= !out.contains(&place),
         }
     }
-    FlagValue::Text(out)
+    if known { FlagValue::Text(out) } else { FlagValue::Unknown(out) }
 }
 
 /// The words of a command line: quotes hold a word together, and a backslash takes the next character as it is. A line that
@@ -368,6 +444,7 @@ spec:
             ("", "it is empty"),
             ("external-dns --source=ingress stray", "`stray` is no flag"),
             ("--source", "--source has no value"),
+            ("--source --events", "--source has no value"),
             ("--source='a", "a quote `'` is not closed"),
             ("kind: Service\nmetadata: {}\n", "there is no container"),
         ] {
@@ -378,5 +455,34 @@ spec:
             told("--pdns-api-key=hunter2 --no-events"),
             ["--events=false", "--pdns-api-key=(a secret)"]
         );
+    }
+
+    #[test]
+    fn a_switch_of_another_version_is_kept_and_a_value_that_is_not_known_is_said() {
+        assert_eq!(
+            told("--new-switch --no-new-habit --source=a"),
+            ["--new-switch=true", "--no-new-habit=true", "--source=a"]
+        );
+        let text = "\
+kind: Pod
+spec:
+  containers:
+  - name: external-dns
+    args: [--label-filter=$(LABELS), \"--namespace=team-$(TEAM)\", --source=$(KIND), --pdns-api-key=x$(KEY)]
+    env:
+    - { name: LABELS, valueFrom: { configMapKeyRef: { name: a, key: labels } } }
+    - { name: TEAM, valueFrom: { configMapKeyRef: { name: a, key: team } } }
+    - { name: KEY, valueFrom: { secretKeyRef: { name: a, key: key } } }
+    - { name: KIND, value: ingress }
+";
+        let flags = Flags::of_file(text).unwrap();
+        assert_eq!((flags.text("label-filter"), flags.text("namespace")), (None, None));
+        assert_eq!((flags.list("source"), flags.secret("pdns-api-key")), (vec!["ingress"], None));
+        let unread: Vec<String> = flags.unread().into_iter().map(|(_, line)| line).collect();
+        assert_eq!(
+            unread,
+            ["--label-filter=$(LABELS)", "--namespace=team-$(TEAM)", "--pdns-api-key=(a secret)"]
+        );
+        assert_eq!(flags.left(), []);
     }
 }

@@ -118,8 +118,14 @@ fn cloudflare(table: &mut Table, flags: &Flags) {
             "CF_API_KEY: Netstead takes a token alone; make one with the permissions Zone Read and DNS Write",
         );
     }
-    if let [zone] = flags.list("zone-id-filter")[..] {
-        table.text("zone_id", zone);
+    match flags.list("zone-id-filter")[..] {
+        [] => {}
+        [zone] => table.text("zone_id", zone),
+        ref zones => table.warn(&format!(
+            "--zone-id-filter={}: `zone_id` names one zone, so every zone of the token that `domains` lead to is used; make one \
+             table with a `zone_id` for each, or a token for these zones alone",
+            zones.join(",")
+        )),
     }
     table.raw("proxied", flags.is_on("cloudflare-proxied").to_string());
 }

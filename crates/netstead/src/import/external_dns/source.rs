@@ -14,6 +14,24 @@ const KINDS: [(&str, &[&str]); 8] = [
     ("traefik-proxy", &["ingressroute", "ingressroutetcp"]),
     ("empty", &[]),
 ];
+/// Sources that are read otherwise than external-dns reads them.
+const OTHERWISE: [(&str, &str); 3] = [
+    (
+        "istio-gateway",
+        "external-dns looks up the Service of an Istio Gateway for its address, and Netstead does not: set `target` at the \
+         provider, `default_targets`, or the annotation `target`",
+    ),
+    (
+        "istio-virtualservice",
+        "external-dns looks up the Service of its Gateways for the address, and Netstead does not: set `target` at the provider, \
+         `default_targets`, or the annotation `target`",
+    ),
+    (
+        "traefik-proxy",
+        "external-dns publishes nothing without the annotation `target`, and Netstead publishes such a name too where the \
+         provider has a `target` or `default_targets` are set; IngressRouteUDP and the group traefik.containo.us are not read",
+    ),
+];
 /// The types that external-dns manages unless it is told.
 const TYPES: [&str; 3] = ["A", "AAAA", "CNAME"];
 
@@ -44,6 +62,9 @@ pub(super) fn add(draft: &mut Draft, flags: &Flags) {
 fn kinds(table: &mut Table, flags: &Flags) -> Vec<String> {
     let mut kinds: Vec<String> = Vec::new();
     for source in flags.list("source") {
+        if let Some((_, how)) = OTHERWISE.iter().find(|(theirs, _)| *theirs == source) {
+            table.warn(&format!("--source={source}: {how}"));
+        }
         let own = KINDS.iter().find(|(theirs, _)| *theirs == source).map(|(_, ours)| *ours);
         for kind in own.unwrap_or(&[source]) {
             match table.problem_with("kinds", &list(&[kind])) {

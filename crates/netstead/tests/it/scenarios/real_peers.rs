@@ -117,6 +117,39 @@ fn a_wrong_password_ends_the_real_external_dns_and_changes_nothing() {
     assert_eq!(listener.held(), [""; 0]);
 }
 
+/// `netstead import` knows which flags of external-dns have no value: a word behind another flag is its value, and behind
+/// these it is refused.
+#[test]
+#[ignore = "cargo xtask test --peers"]
+fn the_switches_of_the_real_external_dns_are_known_to_the_import() {
+    let peer = RealExternalDns::find().expect("`cargo xtask test --peers` builds external-dns");
+    let output = peer.command().arg("--help").output().unwrap();
+    let help = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    let flags: Vec<(String, bool)> = help
+        .lines()
+        .filter_map(|line| line.trim_start().strip_prefix("--"))
+        .map(|line| (line.strip_prefix("[no-]").is_some(), line.trim_start_matches("[no-]")))
+        .map(|(switch, line)| {
+            let end = line.find(|c: char| c == '=' || c.is_whitespace()).unwrap_or(line.len());
+            (line[..end].to_owned(), switch)
+        })
+        // Not one that it is started with.
+        .filter(|(name, _)| name != "help")
+        .collect();
+    assert!(flags.iter().filter(|(_, switch)| *switch).count() > 30 && flags.len() > 100, "{help}");
+    let sandbox = Sandbox::empty();
+    let file = sandbox.path().join("flags");
+    let mut wrong = Vec::new();
+    for (name, switch) in &flags {
+        std::fs::write(&file, format!("--{name} word --source=ingress\n")).unwrap();
+        let said = sandbox.netstead(["import", "external-dns", "--file", &file.display().to_string()]);
+        if said.err.contains("`word` is no flag") != *switch {
+            wrong.push(format!("--{name} {}", if *switch { "has no value" } else { "has a value" }));
+        }
+    }
+    assert_eq!(wrong, [""; 0]);
+}
+
 /// Lets the real dnsweaver fill a server until `filled`, then moves to Netstead with the same variables.
 fn moves_from_the_real_dnsweaver(
     instance: &[(&'static str, &str)],
