@@ -3,6 +3,8 @@
 mod branch_office;
 mod etcd_down;
 mod failover;
+#[cfg(feature = "kubernetes")]
+mod kubernetes;
 mod late_writes;
 mod nodes;
 pub(crate) mod raft;

@@ -48,6 +48,11 @@ impl Nodes {
         found.expect("one of them leads")
     }
 
+    /// Whether a node leads in its own eyes.
+    pub(super) fn leads(&self, node: usize) -> bool {
+        self.role(node) == "ok, leading\n"
+    }
+
     /// Two that do not lead.
     pub(super) fn followers(&self) -> [usize; 2] {
         match self.leader() {
