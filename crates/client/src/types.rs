@@ -62,8 +62,8 @@ pub use self::{
     vocabulary::{
         AddressState, AdoptTool, ChangeAction, ChangeKind, ClaimState, Degradation, DriftKind,
         EngineEventKind, EventKind, Family, FindingState, ListOrder, ListedAddressState, Mode, NodeRole,
-        PoolOrder, PoolOrigin, RecordState, RecordType, ReleaseOutcome, ScopeStanding, ServerRole,
-        ServerState, SourceView, Stale, TokenRole, WorkloadKind,
+        PoolDriftKind, PoolOrder, PoolOrigin, RecordState, RecordType, ReleaseOutcome, ScopeStanding,
+        ServerRole, ServerState, SourceView, Stale, TokenRole, WorkloadKind,
     },
 };
 

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use netstead_client::types::{Page, PoolDriftOutput, ReleaseDriftInput, RestoreDriftInput};
-use netstead_ledger::{Command, DrawReply, DrawStep, Drift, Freshness, Refusal, Reply, RestoreError};
+use netstead_client::types::{Page, PoolDriftKind, PoolDriftOutput, ReleaseDriftInput, RestoreDriftInput};
+use netstead_ledger::{
+    Command, DrawReply, DrawStep, Drift, DriftKind, Freshness, Refusal, Reply, RestoreError,
+};
 use netstead_model::{Ident, Key};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -59,13 +61,24 @@ pub(crate) async fn list(
 fn output(drift: &Drift) -> PoolDriftOutput {
     PoolDriftOutput {
         pool: drift.pool.to_string(),
-        kind: drift.kind.as_str().to_owned(),
+        kind: kind(drift.kind),
         key: drift.key.as_ref().map(ToString::to_string),
         backend_key: drift.remote_key.clone(),
         address: drift.address.map(|address| address.to_string()),
         stray: drift.stray,
         reason: drift.reason.clone(),
         seen: drift.seen,
+    }
+}
+
+fn kind(kind: DriftKind) -> PoolDriftKind {
+    match kind {
+        DriftKind::Missing => PoolDriftKind::Missing,
+        DriftKind::OtherKey => PoolDriftKind::OtherKey,
+        DriftKind::OtherHolder => PoolDriftKind::OtherHolder,
+        DriftKind::Unknown => PoolDriftKind::Unclaimed,
+        DriftKind::Stray => PoolDriftKind::Stray,
+        DriftKind::Description => PoolDriftKind::Description,
     }
 }
 

@@ -12,6 +12,7 @@ const TYPED: &[&str] = &[
     "action",
     "drift",
     "family",
+    "kind",
     "mode",
     "order",
     "origin",

@@ -4,13 +4,14 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::PoolDriftKind;
+
 /// How a backend differs from a claim that draws from it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PoolDriftOutput {
     #[schema(format = "identifier")]
     pub pool: String,
-    /// `missing`, `other-key`, `other-holder`, `unknown`, `stray` or `description`.
-    pub kind: String,
+    pub kind: PoolDriftKind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

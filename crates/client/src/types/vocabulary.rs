@@ -225,6 +225,21 @@ open_enum! {
         /// A mark of ours, for values that the store does not have.
         Mark = "mark",
     }
+    /// How a backend differs from a claim that draws from it.
+    PoolDriftKind {
+        /// The backend has no object for a claim.
+        Missing = "missing",
+        /// The backend has the address under another key.
+        OtherKey = "other-key",
+        /// The address belongs to another account at the backend.
+        OtherHolder = "other-holder",
+        /// The backend has an object of ours that no claim knows.
+        Unclaimed = "unknown",
+        /// The backend's answer could not be bound, and is kept.
+        Stray = "stray",
+        /// The backend describes the pool otherwise than when it was made.
+        Description = "description",
+    }
     /// Tool whose records are adopted.
     AdoptTool {
         Dnsweaver = "dnsweaver",

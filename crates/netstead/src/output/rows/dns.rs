@@ -256,7 +256,7 @@ impl Row for PoolDriftOutput {
             self.pool.clone(),
             or_empty(&self.key),
             or_empty(&self.address),
-            self.kind.clone(),
+            self.kind.to_string(),
             self.reason.clone(),
             self.stray.map(|stray| stray.to_string()).unwrap_or_default(),
             or_empty(&self.backend_key),
