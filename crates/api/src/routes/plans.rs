@@ -1,6 +1,6 @@
 //! Plans: list, show, apply, approve.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use axum::http::StatusCode;
 use netstead_client::types::{ApplyInput, ApplyOutput, Page, PlanOutput};
@@ -109,8 +109,8 @@ fn plans(
         (name, output)
     };
     let mut outputs: BTreeMap<Ident, PlanOutput> = plans.map(output).collect();
-    outputs.extend(engine.ipam_plans().into_iter().map(|(name, plan)| {
-        let output = convert::ipam::output(Arc::unwrap_or_clone(plan), shown(&name), now, full);
+    outputs.extend(scoped::ipam_plans(&engine, &status, scope).into_iter().map(|(name, plan)| {
+        let output = convert::ipam::output(plan, shown(&name), now, full);
         (name, output)
     }));
     // A server that cannot be read has no plan, or an old one: that is said, not passed over.

@@ -1,13 +1,16 @@
 //! Views of the engine for a token that covers some names, and not all.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+};
 
 use netstead_client::types::PassOutput;
 use netstead_engine::{
     AdoptionReport, Engine, EngineStatus, ParkedStatus, ProviderStatus, Scope, SourceStatus, WorkloadView,
 };
-use netstead_model::{Ident, Name, NameSet, ObjectKey, View};
-use netstead_plan::{Plan, Presence};
+use netstead_model::{Ident, Key, Name, NameSet, ObjectKey, View};
+use netstead_plan::{Plan, Presence, ipam::IpamPlan};
 
 use crate::{http::name_scope::NameScope, problem::Failure};
 
@@ -33,8 +36,22 @@ pub(super) fn status(engine: &Engine, scope: &NameScope) -> EngineStatus {
     });
     status.detached.clear();
     status.problems = 0;
-    status.providers = status
-        .providers
+    let (systems, servers): (Vec<_>, Vec<_>) = status.providers.into_iter().partition(|one| one.ipam);
+    let system_plans: BTreeMap<Ident, Arc<IpamPlan>> = if systems.iter().any(|one| one.parked.is_some()) {
+        engine.ipam_plans().into_iter().collect()
+    } else {
+        BTreeMap::new()
+    };
+    let systems: Vec<ProviderStatus> = if system_plans.is_empty() {
+        Vec::new()
+    } else {
+        let covered = CoveredWorkloads::of(engine, |name| names.contains(name));
+        systems
+            .into_iter()
+            .filter_map(|one| system_plans.get(&one.name).and_then(|plan| system(one, plan, &covered)))
+            .collect()
+    };
+    status.providers = servers
         .into_iter()
         .map(|one| {
             let (owned, plan) = (owned.get(&one.name).copied().unwrap_or_default(), plans.get(&one.name));
@@ -42,7 +59,49 @@ pub(super) fn status(engine: &Engine, scope: &NameScope) -> EngineStatus {
         })
         .filter(|one| !one.zones.is_empty() || one.owned > 0)
         .collect();
+    status.providers.extend(systems);
     status
+}
+
+/// An IPAM system on which the token may approve what is parked, as if it held nothing else. Any other one is not shown: its
+/// objects are those of workloads, and they show more than names.
+fn system(one: ProviderStatus, plan: &IpamPlan, covered: &CoveredWorkloads) -> Option<ProviderStatus> {
+    let parked = plan.parked.as_ref()?;
+    if one.parked.is_none() || !parked.changes.iter().all(|change| covered.has(&change.key)) {
+        return None;
+    }
+    Some(ProviderStatus {
+        in_sync: false,
+        zones: Vec::new(),
+        owned: parked.changes.len(),
+        pending: 0,
+        blocked: 0,
+        drift: 0,
+        rejected: Vec::new(),
+        rejected_objects: Vec::new(),
+        error: one.error.map(|_| UNTOLD.to_owned()),
+        last: None,
+        ..one
+    })
+}
+
+/// Workloads of which the token covers every name that they ask for.
+struct CoveredWorkloads(HashSet<(Ident, Key)>);
+
+impl CoveredWorkloads {
+    fn of(engine: &Engine, covers: impl Fn(&Name) -> bool) -> Self {
+        let covered = |view: &WorkloadView| {
+            let wishes = &view.workload.wishes;
+            !wishes.is_empty() && wishes.iter().all(|wish| covers(&wish.name))
+        };
+        let covered = engine.workloads().into_iter().filter(covered);
+        Self(covered.map(|view| (view.workload.source.clone(), view.workload.id.clone())).collect())
+    }
+
+    /// Whether the object is that of such a workload.
+    fn has(&self, key: &ObjectKey) -> bool {
+        self.0.contains(&(key.source.clone(), key.workload.clone()))
+    }
 }
 
 /// The newest plan of each provider that is shown, without what is out of scope.
@@ -50,6 +109,22 @@ pub(super) fn plans(engine: &Engine, status: &EngineStatus, scope: &NameScope) -
     let shown = |name: &Ident| status.providers.iter().any(|one| one.name == *name);
     let plans = engine.plans().into_iter().filter(|(name, _)| shown(name));
     plans.map(|(name, plan)| (name, Arc::unwrap_or_clone(plan).only(|name| scope.covers(name)))).collect()
+}
+
+/// The same of each IPAM system that is shown.
+pub(super) fn ipam_plans(
+    engine: &Engine,
+    status: &EngineStatus,
+    scope: &NameScope,
+) -> Vec<(Ident, IpamPlan)> {
+    let shown = |name: &Ident| status.providers.iter().any(|one| one.name == *name);
+    let plans = engine.ipam_plans().into_iter().filter(|(name, _)| shown(name));
+    let plans = plans.map(|(name, plan)| (name, Arc::unwrap_or_clone(plan)));
+    if scope.names().is_none() {
+        return plans.collect();
+    }
+    let covered = CoveredWorkloads::of(engine, |name| scope.covers(name));
+    plans.map(|(name, plan)| (name, plan.only(|key| covered.has(key)))).collect()
 }
 
 /// Refuses a provider that holds none of the names that the token covers. Whether there is one is not said.
@@ -78,18 +153,11 @@ pub(super) fn check_parked(engine: &Engine, scope: &NameScope, hash: &str) -> Re
         .flat_map(|parked| &parked.changes)
         .peekable();
     let any = parked.peek().is_some() || objects.peek().is_some();
-    let workloads = if objects.peek().is_some() { engine.workloads() } else { Vec::new() };
     // Objects are those of a workload, so the token must cover all names that the workload asks for. The engine keeps a workload that
     // is gone as long as an object of it is ours. Where it is not known nevertheless, as after `recover`, its names are not known either,
     // and only a token that covers every name may say that the objects go.
-    let covers = |key: &ObjectKey| {
-        let of_it =
-            |view: &&WorkloadView| view.workload.source == key.source && view.workload.id == key.workload;
-        workloads.iter().find(of_it).is_some_and(|view| {
-            let wishes = &view.workload.wishes;
-            !wishes.is_empty() && wishes.iter().all(|wish| scope.covers(&wish.name))
-        })
-    };
+    let covered = objects.peek().is_some().then(|| CoveredWorkloads::of(engine, |name| scope.covers(name)));
+    let covers = |key: &ObjectKey| covered.as_ref().is_some_and(|covered| covered.has(key));
     if any && parked.all(|change| scope.covers(&change.name)) && objects.all(|change| covers(&change.key)) {
         return Ok(());
     }

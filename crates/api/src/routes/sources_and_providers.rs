@@ -167,8 +167,8 @@ pub(crate) async fn explain(
     let limits = if scope.names().is_some() {
         let scopes = session.scopes();
         let pools = session.read(Freshness::Stale, |book| visible(book, scopes)).await?.value;
-        let shown = scoped::status(&engine, &scope).providers.into_iter().map(|one| one.name);
-        Some(ExplainLimits { providers: shown.collect(), pools })
+        let shown = scoped::status(&engine, &scope).providers.into_iter().filter(|one| !one.ipam);
+        Some(ExplainLimits { providers: shown.map(|one| one.name).collect(), pools })
     } else {
         None
     };

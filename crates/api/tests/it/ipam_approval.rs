@@ -127,6 +127,13 @@ impl Bench {
         (parked["hash"].as_str().unwrap_or_default().to_owned(), parked["changes"].clone())
     }
 
+    /// The providers that the token sees, and what is parked on each.
+    async fn seen_by_token(&self) -> Vec<(String, Value)> {
+        let providers = self.house.get("/providers").by(&self.token).go().await;
+        let items = providers.fine()["items"].as_array().unwrap().clone();
+        items.iter().map(|one| (one["name"].as_str().unwrap().to_owned(), one["parked"].clone())).collect()
+    }
+
     async fn approve(&self, hash: &str) -> u16 {
         let asked = self.house.post(&format!("/apply/{hash}")).by(&self.token);
         let answer = asked.json(&json!({})).go().await;
@@ -159,6 +166,9 @@ async fn objects_are_removed_with_the_word_of_a_token_that_covers_all_names_of_t
     let (both, count) = bench.parked().await;
     assert_eq!(count, 2);
     assert_eq!(bench.approve(&both).await, 403, "one of two is of a name out of scope");
+    assert_eq!(bench.seen_by_token().await, [], "it has no say in what happens there");
+    let plan = bench.house.get("/plans/office").by(&bench.token).go().await;
+    plan.problem(403, "forbidden");
     assert!(bench.office.addresses().contains(&"10.1.0.1".to_owned()));
 
     bench.house.post(&format!("/apply/{both}")).json(&json!({})).go().await.fine();
@@ -167,7 +177,22 @@ async fn objects_are_removed_with_the_word_of_a_token_that_covers_all_names_of_t
     bench.says(&[("vm.a.test", 3), ("vm.hidden.test", 102)]).await;
     let (own, count) = bench.parked().await;
     assert_eq!(count, 1);
+    // It sees what it may approve, and nothing of other workloads.
+    let seen = bench.seen_by_token().await;
+    assert_eq!(
+        seen.iter().map(|(name, parked)| (name.as_str(), &parked["hash"])).collect::<Vec<_>>(),
+        [("office", &json!(own))]
+    );
+    let plan = bench.house.get("/plans/office?all=true").by(&bench.token).go().await;
+    let plan = plan.fine();
+    assert_eq!(plan["parked"]["changes"], 1);
+    assert!(plan.to_string().contains("10.1.0.2") && !plan.to_string().contains("10.1.0.102"), "{plan}");
+    assert!(!plan.to_string().contains("hidden"), "{plan}");
+    let status = bench.house.get("/status").by(&bench.token).go().await;
+    assert!(status.fine().to_string().contains(&own), "{}", status.fine());
     assert_eq!(bench.approve(&own).await, 200);
+    bench.settle().await;
+    assert_eq!(bench.seen_by_token().await, [], "nothing is parked any more");
     bench.settle().await;
     assert_eq!(bench.office.addresses(), ["10.1.0.102", "10.1.0.3"]);
 }
