@@ -12,7 +12,7 @@ use std::{
 };
 
 use futures::future::join_all;
-use netstead_model::{Ident, Name, NameSet, RecordType, Span};
+use netstead_model::{Address, Ident, Name, NameSet, RecordType, Span};
 use netstead_plan::{Digest, Now, OwnerId, Plan, ipam::IpamPlan};
 use netstead_store::{Commit, Condition, Store, StoreError};
 
@@ -153,6 +153,11 @@ impl Engine {
         explain::explain(&self.shared, name, limits).await
     }
 
+    /// Why sources leave `address` out, one sentence each.
+    pub fn why_left_out(&self, address: Address) -> Vec<String> {
+        explain::why_left_out(&self.shared, address)
+    }
+
     /// The newest events first.
     pub async fn events(&self, most: usize) -> Vec<EngineEvent> {
         self.shared.history.newest(most).await
@@ -196,13 +201,24 @@ impl Engine {
         Self::pass_of(&handles, &systems).await
     }
 
-    /// Waits until every source has reported since the start, for at most `patience`. Returns those that have not.
+    /// Waits until every source has reported since the start and has read all its workloads, for at most `patience`. Returns
+    /// those that have not reported.
     pub async fn first_reports(&self, patience: Duration) -> Vec<Ident> {
         let sources: Vec<_> = self.shared.sources().values().cloned().collect();
-        let all = join_all(sources.iter().map(crate::source_poller::SourceHandle::first_report));
-        let _ = tokio::time::timeout(patience, all).await;
+        let all = sources.iter().map(|source| async {
+            source.first_report().await;
+            source.read_the_rest(POLL_TIMEOUT).await;
+        });
+        let _ = tokio::time::timeout(patience, join_all(all)).await;
         let silent = sources.iter().filter(|source| !source.has_reported());
         silent.map(|source| source.setup.source.name().clone()).collect()
+    }
+
+    /// How many workloads each source has seen and not read yet; only sources that have such.
+    pub fn unread(&self) -> BTreeMap<Ident, usize> {
+        let sources = self.shared.sources();
+        let unread = sources.values().map(|source| (source.setup.source.name().clone(), source.unread()));
+        unread.filter(|(_, unread)| *unread > 0).collect()
     }
 
     /// Runs a pass of every provider with what the sources reported, and waits for it. The claims that workloads ask for are

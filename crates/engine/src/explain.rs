@@ -2,9 +2,11 @@
 
 mod ipam;
 
+use std::net::IpAddr;
+
 use netstead_ledger::{Book, Freshness};
-use netstead_model::{Ident, Key, Kind, Name};
-use netstead_plan::WhyNot;
+use netstead_model::{Address, Ident, Key, Kind, Name, Workload};
+use netstead_plan::{DomainRule, Domains, WhyNot};
 
 use crate::{
     dns_pass::ProviderHandle, engine_state::EngineState, ipam_pass::IpamHandle, records::reason_text,
@@ -44,16 +46,16 @@ pub(crate) async fn explain(
     for handle in systems.iter().filter(shown) {
         ipam::of_system(shared, handle, name, limits.is_none(), &mut said);
     }
-    let newest = shared.inventory.borrow().clone();
+    let (newest, domains) = (shared.inventory.borrow().clone(), shared.domains());
     for (source, state) in newest.inventory.sources() {
         for (id, entry) in &state.entries {
             let workload = &entry.workload;
             let asks = workload.hostname.as_ref() == Some(name)
                 || workload.wishes.iter().any(|wish| wish.name == *name);
-            // One that is merely called like the name is anybody's.
-            let own = limits.is_none() && name.labels().next() == Some(workload.name.as_str());
+            // One that is merely called like the name may be anyone's.
+            let own = || limits.is_none() && is_called(workload, name, &domains);
             let refused = format!("{name}: ");
-            if asks || own {
+            if asks || own() {
                 said.extend(workload.why_not.iter().map(|why| format!("{source}/{id}: {why}.")));
                 let troubles = shared.ledger_sync.troubles(source, id);
                 said.extend(troubles.iter().map(|why| format!("{source}/{id}: {why}.")));
@@ -71,6 +73,35 @@ pub(crate) async fn explain(
     }
     if said.is_empty() {
         said.push(format!("No source asks for {name}, and nothing of ours stands there."));
+    }
+    said
+}
+
+/// Whether a workload would have the name if it had an address for it: by its first label, or by the rules of a domain.
+fn is_called(workload: &Workload, name: &Name, domains: &Domains) -> bool {
+    let first = name.labels().next();
+    let hostname = workload.hostname.as_ref().and_then(|hostname| hostname.labels().next());
+    let would_have = |rule: &DomainRule| {
+        name.is_subdomain_of(&rule.domain) && rule.template.fill(workload, &rule.domain).as_ref() == Ok(name)
+    };
+    first == Some(workload.name.as_str()) || first == hostname || domains.0.iter().any(would_have)
+}
+
+/// Why sources leave an address out: the sentences of all workloads in which it stands.
+pub(crate) fn why_left_out(shared: &EngineState, address: Address) -> Vec<String> {
+    let Some(ip) = address.to_ip() else { return Vec::new() };
+    let is_it = |word: &str| {
+        let word = word.trim_matches(|letter: char| "`'\"(),;.".contains(letter));
+        word.parse::<IpAddr>().is_ok_and(|found| found == ip)
+    };
+    let newest = shared.inventory.borrow().clone();
+    let mut said = Vec::new();
+    for (source, state) in newest.inventory.sources() {
+        for (id, entry) in &state.entries {
+            let workload = &entry.workload;
+            let about = workload.why_not.iter().filter(|why| why.split_whitespace().any(is_it));
+            said.extend(about.map(|why| format!("{source}/{id} (`{}`): {why}.", workload.name)));
+        }
     }
     said
 }

@@ -19,20 +19,23 @@ use crate::{SourceSetup, background_task::BackgroundTask, engine_state::EngineSt
 /// A source that does not answer for this long is taken for failed.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 
+/// How soon a source that has yet to read some workloads is asked again.
+const REST_PAUSE: Duration = Duration::from_millis(250);
+
 /// The running loop of one source.
 #[derive(Debug, Clone)]
 pub(crate) struct SourceHandle {
     pub(crate) setup: SourceSetup,
     asks: mpsc::Sender<oneshot::Sender<()>>,
-    /// Whether it reported since the engine started.
-    reported: watch::Receiver<bool>,
+    /// Workloads of its last report that it has yet to read; none before its first report since the engine started.
+    reported: watch::Receiver<Option<usize>>,
     running: BackgroundTask,
 }
 
 impl SourceHandle {
     pub(crate) fn start(shared: &Arc<EngineState>, setup: SourceSetup) -> Self {
         let (asks, inbox) = mpsc::channel(64);
-        let (reporting, reported) = watch::channel(false);
+        let (reporting, reported) = watch::channel(None);
         let stop = shared.stop.child_token();
         let looker = SourcePoller {
             shared: shared.clone(),
@@ -54,11 +57,24 @@ impl SourceHandle {
 
     /// Waits until it has reported since the engine started.
     pub(crate) async fn first_report(&self) {
-        let _ = self.reported.clone().wait_for(|reported| *reported).await;
+        let _ = self.reported.clone().wait_for(Option::is_some).await;
+    }
+
+    /// Looks again and again until it has read every workload.
+    pub(crate) async fn read_the_rest(&self, patience: Duration) {
+        while self.unread() > 0 {
+            self.poll_now(patience).await;
+            sleep(REST_PAUSE).await;
+        }
     }
 
     pub(crate) fn has_reported(&self) -> bool {
-        *self.reported.borrow()
+        self.reported.borrow().is_some()
+    }
+
+    /// Workloads of its last report that it has yet to read.
+    pub(crate) fn unread(&self) -> usize {
+        self.reported.borrow().unwrap_or_default()
     }
 
     pub(crate) async fn stop_gracefully(&self) {
@@ -74,7 +90,7 @@ struct SourcePoller {
     shared: Arc<EngineState>,
     setup: SourceSetup,
     session: u64,
-    reporting: watch::Sender<bool>,
+    reporting: watch::Sender<Option<usize>>,
 }
 
 impl SourcePoller {
@@ -94,7 +110,7 @@ impl SourcePoller {
             if outcome != ReportOutcome::Accepted {
                 self.send_known_ids();
             }
-            self.reporting.send_if_modified(|reported| !std::mem::replace(reported, true));
+            self.reporting.send_replace(Some(self.setup.source.unread()));
             for done in waiting.drain(..) {
                 let _ = done.send(());
             }

@@ -1,5 +1,6 @@
 //! Single addresses.
 
+use axum::http::HeaderMap;
 use jiff::Timestamp;
 use netstead_client::types::{AddressOutput, ExplainOutput, ExplainPlace, ListedAddressState, Page};
 use netstead_ledger::{
@@ -7,6 +8,7 @@ use netstead_ledger::{
 };
 use netstead_model::{Address, Cidr, Ident, ParseError};
 use serde::Deserialize;
+use tracing::debug;
 use utoipa::IntoParams;
 
 use super::{cut, visible};
@@ -15,7 +17,7 @@ use crate::{
     convert,
     http::{
         answer::Answer,
-        cursor,
+        cursor, forward,
         path::TextPath,
         query::{FreshParams, NoParams, ReadQuery, limit, maybe},
         session::{Read, RequestContext, Session, address_out_of_scope, check_list_scope},
@@ -97,6 +99,7 @@ pub(crate) async fn list(
 pub(crate) async fn explain(
     session: Session<Read>,
     TextPath(text): TextPath,
+    headers: HeaderMap,
     ReadQuery { freshness, .. }: ReadQuery<NoParams>,
 ) -> Result<Answer<ExplainOutput>, Failure> {
     let (address, block) = address_or_block(&text)?;
@@ -124,12 +127,33 @@ pub(crate) async fn explain(
         }
         places.push(place);
     }
+    let left_out = if block.is_none() { left_out(&session, &headers, address).await } else { Vec::new() };
     let answer = netstead_ledger::ReadAnswer {
-        value: ExplainOutput { address: shown, places },
+        value: ExplainOutput { address: shown, places, left_out },
         seq: seen.seq,
         age: seen.age,
     };
     Ok(Answer::from_read(answer, freshness))
+}
+
+/// Why sources leave an address out. Only the leader knows, so another node asks it with the caller's token.
+async fn left_out(session: &RequestContext, headers: &HeaderMap, address: Address) -> Vec<String> {
+    let scopes = session.scopes();
+    if !scopes.is_all() {
+        return Vec::new();
+    }
+    if let Some(engine) = session.app.engine_slot.engine() {
+        return engine.why_left_out(address);
+    }
+    let Some(Ok((cluster, peers))) = forward::leader_to_ask(session, headers) else { return Vec::new() };
+    let target = format!("/api/v1/addresses/{address}?stale=ok");
+    match forward::get_from_leader::<ExplainOutput>(cluster, peers, headers, &target).await {
+        Ok(known) => known.left_out,
+        Err(why) => {
+            debug!(%address, why, "The leader does not say why sources leave the address out.");
+            Vec::new()
+        }
+    }
 }
 
 /// The address asked for, and the block it begins unless it is a single one.

@@ -45,6 +45,9 @@ pub struct ExplainOutput {
     pub address: String,
     /// One entry per VRF in which the address means something; for a prefix, one per pool that has some of it.
     pub places: Vec<ExplainPlace>,
+    /// Why sources leave the address out, one sentence each: then it has no name. Only for callers that may see every name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -62,6 +62,10 @@ fn render_explanation(answer: &ExplainOutput) -> String {
     for place in &answer.places {
         text += &render_place(place);
     }
+    for why in &answer.left_out {
+        let lines = wrap(&plain(why), 4, WIDTH);
+        let _ = writeln!(text, "  {}", lines.join("\n").trim_start());
+    }
     text
 }
 
