@@ -1,6 +1,6 @@
 //! `netstead run --once`: one report of every source, one pass of every provider, and what came of it.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use netstead_client::{
     ChangeQuery, PlanQuery, ProviderQuery, SourceQuery,
@@ -53,8 +53,8 @@ pub(super) async fn reconcile(
         Once { begun: SystemClock.monotonic(), patience, settle, sources: settings.config.sources.len() };
     leader
         .run(async |running: Running<'_>| {
-            let silent = once.look_and_act(&running).await?;
-            let outcome = Outcome::read(&running, &silent, dry).await?;
+            let unseen = once.look_and_act(&running).await?;
+            let outcome = Outcome::read(&running, unseen, dry).await?;
             let context =
                 Context { client: running.client, clock: SystemClock::shared(), format: global.output };
             outcome.show(&context)
@@ -76,19 +76,19 @@ impl Once {
         self.patience.saturating_sub(SystemClock.monotonic().saturating_sub(self.begun))
     }
 
-    /// Returns the sources that did not report in time.
-    async fn look_and_act(&self, running: &Running<'_>) -> anyhow::Result<Vec<Ident>> {
+    /// Returns what could not be seen in time.
+    async fn look_and_act(&self, running: &Running<'_>) -> anyhow::Result<Unseen> {
         say!("looking at {}", many(self.sources, "source"));
         // Some of the time is for the passes, which work without what a silent source would say.
-        let silent = running.engine.first_reports(self.left() / 4 * 3).await;
+        let unseen = Unseen::after(running, self.left() / 4 * 3).await;
         self.pass(running).await?;
-        while self.settle && silent.is_empty() && waiting(running) > 0 && !self.left().is_zero() {
+        while self.settle && unseen.is_nothing() && waiting(running) > 0 && !self.left().is_zero() {
             sleep(LOOK.min(self.left())).await;
             if waiting(running) == 0 {
                 self.pass(running).await?;
             }
         }
-        Ok(silent)
+        Ok(unseen)
     }
 
     async fn pass(&self, running: &Running<'_>) -> anyhow::Result<()> {
@@ -105,6 +105,45 @@ impl Once {
     }
 }
 
+/// Workloads and whole sources that were not seen in time.
+#[derive(Debug, Serialize)]
+pub(super) struct Unseen {
+    /// Sources that did not report.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    silent: Vec<Ident>,
+    /// Workloads that a source has seen and not read: nothing is known of their names.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    unread: BTreeMap<Ident, usize>,
+}
+
+impl Unseen {
+    /// Waits for the first reports of all sources, in which all workloads are read.
+    pub(super) async fn after(running: &Running<'_>, patience: Duration) -> Self {
+        let silent = running.engine.first_reports(patience).await;
+        Self { silent, unread: running.engine.unread() }
+    }
+
+    pub(super) fn is_nothing(&self) -> bool {
+        self.silent.is_empty() && self.unread.is_empty()
+    }
+
+    /// Whether this source did not report.
+    pub(super) fn is_silent(&self, source: &str) -> bool {
+        self.silent.iter().any(|silent| silent.as_str() == source)
+    }
+
+    pub(super) fn print(&self) {
+        let hint = Some("give it more with `--timeout`");
+        for source in &self.silent {
+            print_error(&format!("source {source} did not report in time"), hint);
+        }
+        for (source, unread) in &self.unread {
+            let workloads = many(*unread, "workload");
+            print_error(&format!("source {source} did not read {workloads} in time"), hint);
+        }
+    }
+}
+
 /// Workloads that are no longer seen and whose names are kept for a while.
 fn waiting(running: &Running<'_>) -> usize {
     let waiting = running.engine.status().sources.into_iter().filter(|source| source.kind.is_some());
@@ -118,9 +157,8 @@ struct Outcome {
     #[serde(skip)]
     exit: Exit,
     dry_run: bool,
-    /// Sources that did not report in time.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    silent: Vec<String>,
+    #[serde(flatten)]
+    unseen: Unseen,
     sources: Vec<SourceOutput>,
     providers: Vec<ProviderOutput>,
     /// Changes that were made, name by name.
@@ -132,7 +170,7 @@ struct Outcome {
 }
 
 impl Outcome {
-    async fn read(running: &Running<'_>, silent: &[Ident], dry: bool) -> anyhow::Result<Self> {
+    async fn read(running: &Running<'_>, unseen: Unseen, dry: bool) -> anyhow::Result<Self> {
         let client = &running.client;
         let mut sources = client.all(SourceQuery::default()).await?;
         sources.retain(|source| !source.detached);
@@ -150,16 +188,15 @@ impl Outcome {
             provider.is_some_and(|provider| provider.pending > 0 || provider.parked.is_some())
         };
         plans.retain(left);
-        let exit = verdict(silent, &sources, &providers);
+        let exit = verdict(&unseen, &sources, &providers);
         let result = match exit {
             Exit::Fine => "fine",
             Exit::Error => "error",
             Exit::Pending => "pending",
             Exit::Guarded => "guarded",
         };
-        let silent = silent.iter().map(ToString::to_string).collect();
         let waiting = waiting(running);
-        Ok(Self { result, exit, dry_run: dry, silent, sources, providers, changes, plans, waiting })
+        Ok(Self { result, exit, dry_run: dry, unseen, sources, providers, changes, plans, waiting })
     }
 
     fn show(&self, context: &Context) -> anyhow::Result<Exit> {
@@ -183,16 +220,11 @@ impl Outcome {
 
     /// One line for each source and provider.
     fn say(&self) {
-        for name in &self.silent {
-            print_error(
-                &format!("source {name} did not report in time"),
-                Some("give it more with `--timeout`"),
-            );
-        }
+        self.unseen.print();
         // The ledger and what is set by hand are always seen.
         let own = |source: &&SourceOutput| ["ledger", "manual"].contains(&source.name.as_str());
         let said = |source: &&SourceOutput| !own(source) || source.reason.is_some();
-        for source in self.sources.iter().filter(said).filter(|source| !self.silent.contains(&source.name)) {
+        for source in self.sources.iter().filter(said).filter(|source| !self.unseen.is_silent(&source.name)) {
             let reason = source.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
             let workloads = many(usize::try_from(source.workloads).unwrap_or(usize::MAX), "workload");
             say!("{}: {}, {workloads}{reason}", source.name, source.view);
@@ -236,11 +268,11 @@ impl Outcome {
 }
 
 /// An error weighs more than a guard, and a guard more than what is pending.
-fn verdict(silent: &[Ident], sources: &[SourceOutput], providers: &[ProviderOutput]) -> Exit {
-    let unseen = sources.iter().any(|source| source.view != SourceView::Complete);
+fn verdict(unseen: &Unseen, sources: &[SourceOutput], providers: &[ProviderOutput]) -> Exit {
+    let incomplete = sources.iter().any(|source| source.view != SourceView::Complete);
     let failed = |provider: &ProviderOutput| provider.error.is_some() || provider.rejected > 0;
     let paused = |provider: &ProviderOutput| provider.pending > 0 && !provider.paused.is_empty();
-    if !silent.is_empty() || unseen || providers.iter().any(failed) {
+    if !unseen.is_nothing() || incomplete || providers.iter().any(failed) {
         Exit::Error
     } else if providers.iter().any(|provider| provider.parked.is_some() || paused(provider)) {
         Exit::Guarded

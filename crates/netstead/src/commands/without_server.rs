@@ -9,7 +9,9 @@ use netstead_client::{
 use netstead_model::SystemClock;
 use tokio::time::timeout;
 
-use super::{Context, adopt_and_rollback, dns, doctor::show_findings, once, say, workload_list};
+use super::{
+    Context, adopt_and_rollback, dns, doctor::show_findings, once, once::Unseen, say, workload_list,
+};
 use crate::{
     cli::{Command, Global},
     config::{Config, FoundConfig},
@@ -37,7 +39,8 @@ pub(crate) async fn run(global: &Global, command: &Command) -> Option<anyhow::Re
 
 /// Whether something answers where the server is looked for. Only silence counts as no.
 async fn answers(global: &Global) -> bool {
-    let url = server_url::find(global).await;
+    // The command itself says why no server can be named.
+    let Ok(url) = server_url::find(global).await else { return true };
     // Any certificate will do: nothing is sent, and the command itself looks at it.
     let options = Options { timeout: LIVES, retries: 0, insecure: true, ..Options::default() };
     match Client::new(&url, None, options) {
@@ -77,18 +80,14 @@ async fn work(global: &Global, command: &Command) -> anyhow::Result<Exit> {
             let leader = TemporaryLeader::in_memory(config, global, patience);
             leader
                 .run(async |running: Running<'_>| {
-                    let silent = running.engine.first_reports(patience).await;
+                    let unseen = Unseen::after(&running, patience).await;
                     let failed = running.client.all(SourceQuery::default()).await?;
                     let context = context(running);
                     workload_list::output(&context, args).await?;
-                    for source in &silent {
-                        say!("error: source {source} did not report in time");
-                    }
-                    let mut exit = if silent.is_empty() { Exit::Fine } else { Exit::Error };
+                    unseen.print();
+                    let mut exit = if unseen.is_nothing() { Exit::Fine } else { Exit::Error };
                     for source in failed {
-                        if let Some(reason) =
-                            source.reason.filter(|_| !silent.iter().any(|one| one.as_str() == source.name))
-                        {
+                        if let Some(reason) = source.reason.filter(|_| !unseen.is_silent(&source.name)) {
                             say!("error: source {} is {}: {reason}", source.name, source.view);
                             exit = Exit::Error;
                         }
