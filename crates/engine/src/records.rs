@@ -176,7 +176,8 @@ pub(crate) fn count_owned(shared: &EngineState, names: &NameSet) -> BTreeMap<Ide
 
 fn provider_records(shared: &EngineState, provider: Option<&Ident>) -> Vec<ProviderRecords> {
     let handles: Vec<ProviderHandle> = shared.providers().values().cloned().collect();
-    let wanted = handles.iter().filter(|handle| provider.is_none_or(|name| name == handle.setup.name()));
+    let wanted =
+        handles.iter().filter(|handle| provider.is_none_or(|name| handle.setup.settings.is_called(name)));
     wanted.map(ProviderRecords::new).collect()
 }
 

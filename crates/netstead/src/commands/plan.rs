@@ -4,7 +4,7 @@ use std::{fmt::Write as _, io::IsTerminal as _, path::Path};
 
 use anyhow::Context as _;
 use netstead_client::{
-    PlanQuery,
+    PlanQuery, ProviderQuery,
     types::{PlanOutput, WhatIfInput},
 };
 use netstead_model::Ident;
@@ -30,18 +30,33 @@ pub(crate) async fn plan(context: &Context, global: &Global, args: &Plan) -> any
         (None, None) => {
             // A person at a terminal is shown all that there is to agree to.
             let full = args.all || (context.format.is_none() && std::io::stdout().is_terminal());
-            let plans = match &args.provider {
-                Some(provider) if full => vec![context.client.full_plan(provider.as_str()).await?],
-                Some(provider) => vec![context.client.plan(provider.as_str()).await?],
-                None => {
-                    let query = PlanQuery { all: full.then_some(true), ..PlanQuery::default() };
-                    context.client.all(query).await?
-                }
+            let plans = if let Some(provider) = &args.provider {
+                plans_of(context, provider.as_str(), full).await?
+            } else {
+                let query = PlanQuery { all: full.then_some(true), ..PlanQuery::default() };
+                context.client.all(query).await?
             };
             show(context, &plans)?;
             Ok(verdict(&plans))
         }
     }
+}
+
+/// The plan of a provider, or the plans of all servers of a group.
+async fn plans_of(context: &Context, name: &str, full: bool) -> anyhow::Result<Vec<PlanOutput>> {
+    let providers = context.client.all(ProviderQuery::default()).await?;
+    let of_group = providers.iter().filter(|one| one.group.as_deref() == Some(name));
+    let mut names: Vec<&str> = of_group.map(|one| one.name.as_str()).collect();
+    if names.is_empty() {
+        names.push(name);
+    }
+    let mut plans = Vec::with_capacity(names.len());
+    for name in names {
+        let plan =
+            if full { context.client.full_plan(name).await? } else { context.client.plan(name).await? };
+        plans.push(plan);
+    }
+    Ok(plans)
 }
 
 /// Shows what a file would change, as the running server sees it.

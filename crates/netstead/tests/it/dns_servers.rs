@@ -2,7 +2,8 @@
 
 use std::{net::Ipv4Addr, time::Duration};
 
-use netstead_testkit::{Bind, Dnsmasq, Knot, PowerDns, TsigKey, wait_until};
+use netstead_testkit::{AdGuardVersion, Bind, Dnsmasq, FakeAdGuard, Knot, PowerDns, TsigKey, wait_until};
+use serde_json::Value;
 
 use crate::{resolve, sandbox::Sandbox};
 
@@ -103,4 +104,99 @@ fn bind_gets_the_names_of_claims() {
 fn knot_gets_the_names_of_claims() {
     let Some(server) = Knot::start(&ZONES) else { return };
     claim_and_release(&rfc2136(server.address().port(), server.key()), server.address().port());
+}
+
+/// Two servers in one table, and a hosts file with the names that they shall hold.
+struct Pair {
+    sandbox: Sandbox,
+    servers: [FakeAdGuard; 2],
+}
+
+impl Pair {
+    fn start(hosts: std::ops::Range<u8>) -> Self {
+        let servers = [(); 2].map(|()| FakeAdGuard::start(AdGuardVersion::V0_107_79));
+        let urls = servers.each_ref().map(|server| server.http().url());
+        let mut pair = Self { sandbox: Sandbox::empty(), servers };
+        let config = format!(
+            "[dns.filter]\ntype = \"adguard\"\nurls = {urls:?}\nuser = \"netstead\"\npassword = \"netstead-test\"\n\
+             domains = [\"home.test\"]\ninterval = \"1s\"\ngrace = \"0s\"\nended_grace = \"0s\"\nreverse = false\n\
+             [source.office]\ntype = \"hosts\"\npath = \"hosts\"\n"
+        );
+        std::fs::write(pair.sandbox.path().join("netstead.toml"), config).unwrap();
+        pair.wants(hosts);
+        pair.sandbox.start(&[]);
+        pair
+    }
+
+    fn wants(&self, hosts: std::ops::Range<u8>) {
+        let text = hosts.fold(String::new(), |text, n| text + &format!("10.0.3.{n} h{n}.home.test\n"));
+        std::fs::write(self.sandbox.path().join("hosts"), text).unwrap();
+    }
+
+    /// Waits until this server holds exactly these names.
+    fn holds(&self, server: usize, hosts: std::ops::Range<u8>) {
+        let mut wanted: Vec<String> = hosts.map(|n| format!("h{n}.home.test")).collect();
+        wanted.sort();
+        let held = || {
+            let mut held: Vec<String> =
+                self.servers[server].rewrites().into_iter().map(|(name, _, _)| name).collect();
+            held.sort();
+            held
+        };
+        let same = wait_until(Duration::from_secs(30), || (held() == wanted).then_some(()));
+        assert!(same.is_some(), "server {server} holds {:?}\n{}", held(), self.sandbox.does("get providers"));
+    }
+
+    /// What is parked on each server: the hash, and how many changes.
+    fn parked(&self) -> Vec<(String, u64)> {
+        let plans: Value = serde_json::from_str(&self.sandbox.does("get plans -o json")).unwrap();
+        let of_table = |plan: &&Value| plan["provider"].as_str().unwrap().starts_with("filter-");
+        let parked = plans.as_array().unwrap().iter().filter(of_table).map(|plan| &plan["parked"]);
+        let parked =
+            parked.filter_map(|one| Some((one["hash"].as_str()?.to_owned(), one["changes"].as_u64()?)));
+        parked.collect()
+    }
+}
+
+#[test]
+fn of_two_servers_in_a_table_one_may_be_away_or_be_rebuilt_empty() {
+    let mut pair = Pair::start(10..13);
+    (0..2).for_each(|server| pair.holds(server, 10..13));
+    // One is away, and the other does not wait for it.
+    pair.servers[1].http().stop();
+    pair.wants(11..15);
+    pair.holds(0, 11..15);
+    let port = pair.servers[1].http().url().rsplit(':').next().unwrap().to_owned();
+    let failing = format!("Provider `filter-127-0-0-1-{port}` fails");
+    let said = || pair.sandbox.netstead(["status"]).out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = wait_until(Duration::from_secs(30), || said().contains(&failing).then_some(()));
+    assert!(told.is_some(), "no `{failing}` in {}", said());
+    assert_eq!(pair.servers[1].rewrites().len(), 3);
+    // It comes back with what it held, and gets what it missed.
+    pair.servers[1].http().restart();
+    pair.holds(1, 11..15);
+    // It is installed again, and is filled from nothing.
+    pair.servers[1].lose_rewrites();
+    pair.holds(1, 11..15);
+    pair.holds(0, 11..15);
+    pair.sandbox.stop();
+}
+
+#[test]
+fn one_hash_approves_what_is_parked_on_both_servers_of_a_table() {
+    let mut pair = Pair::start(10..50);
+    (0..2).for_each(|server| pair.holds(server, 10..50));
+    pair.wants(23..50);
+    let both = wait_until(Duration::from_secs(30), || Some(pair.parked()).filter(|parked| parked.len() == 2));
+    let both = both.unwrap_or_else(|| panic!("{:?}", pair.parked()));
+    assert_eq!(both[0], both[1]);
+    assert_eq!(both[0].1, 13);
+    (0..2).for_each(|server| assert_eq!(pair.servers[server].rewrites().len(), 40));
+    // The name of the table means both.
+    let plan = pair.sandbox.netstead(["plan", "filter"]).out;
+    assert_eq!(plan.matches(&format!("netstead apply {}", both[0].0)).count(), 2, "{plan}");
+    pair.sandbox.does(&format!("apply {}", both[0].0));
+    (0..2).for_each(|server| pair.holds(server, 23..50));
+    assert_eq!(pair.parked(), []);
+    pair.sandbox.stop();
 }
