@@ -107,6 +107,18 @@ fn names_and_claims_become_objects_and_a_second_pass_and_a_restart_write_nothing
     assert_eq!(scene.receiver.changes(), before);
     let shown = scene.sandbox.does("get providers");
     assert!(shown.contains("inventory") && shown.contains("in sync"), "{shown}");
+    let plans = scene.sandbox.does("get plans");
+    let [title, _, row] = plans.lines().collect::<Vec<_>>()[..] else { panic!("{plans}") };
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(words(title), ["PROVIDER", "GENERATION", "CHANGES", "PARKED", "BLOCKED", "KEPT", "DRIFT"]);
+    let row = words(row);
+    assert_eq!((row[0].as_str(), &row[2..]), ("inventory", ["0"; 5].map(str::to_owned).as_slice()));
+    // It is beside the DNS servers, with two objects of ours, and nothing is left to do.
+    let status = scene.sandbox.does("status");
+    let part = status.split("DNS servers and IPAM systems:").nth(1).unwrap_or_else(|| panic!("{status}"));
+    let row = words(part.lines().find(|line| line.trim_start().starts_with("inventory")).unwrap());
+    assert_eq!(row[..2], ["inventory", "webhook"].map(str::to_owned), "{status}");
+    assert!(row.join(" ").starts_with("inventory webhook in sync 2 0 0 0"), "{status}");
     scene.says("get changes --provider inventory", "address:office:10.0.3.7@web.home.test");
     scene.says("explain web.home.test", "inventory: address:office:10.0.3.7@web.home.test with dns_name");
     scene.sandbox.stop();
@@ -190,6 +202,15 @@ fn many_removals_wait_for_the_hash_and_a_receiver_that_was_away_catches_up() {
     scene.receiver.restart();
     scene.says("plan inventory", "parked, until");
     assert_eq!(scene.receiver.objects().len(), 40);
+    let plans: serde_json::Value = serde_json::from_str(&scene.sandbox.does("get plans -o json")).unwrap();
+    let own = plans.as_array().unwrap().iter().find(|plan| plan["provider"] == "inventory").unwrap();
+    let parked = &own["parked"];
+    assert_eq!(parked["changes"], json!(13), "{own}");
+    assert_eq!(own["objects"]["parked_changes"].as_array().map(Vec::len), Some(13), "{own}");
+    let status = scene.sandbox.netstead(["status"]).out;
+    let wanted = format!("netstead apply {}", parked["hash"].as_str().unwrap());
+    let plain = status.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(plain.contains(&wanted), "no `{wanted}` in\n{status}");
     let plan = scene.sandbox.netstead(["plan", "inventory"]).out;
     let hash = plan.split("netstead apply ").nth(1).unwrap().split('`').next().unwrap();
     scene.sandbox.does(&format!("apply {hash}"));
