@@ -1,4 +1,4 @@
-//! `cargo xtask faults`: sixteen clients, three nodes, and everything that can go wrong, at length.
+//! `cargo xtask faults`: sixteen clients, three nodes or one, and everything that can go wrong, at length.
 
 use std::{fmt::Write as _, path::PathBuf};
 
@@ -42,23 +42,28 @@ enum Store {
     Etcd,
     /// Three nodes with nothing else.
     Raft,
+    /// One node with its store on its own disk, always with DNS servers.
+    Local,
 }
 
 impl Options {
     /// The modules of the tests to be run.
     fn modules(&self) -> Vec<&'static str> {
-        let etcd = ["faults::etcd_", "faults::names_on_etcd"];
-        let raft = ["faults::raft", "faults::names_on_raft"];
+        let etcd = (Some("faults::etcd_"), "faults::names_on_etcd");
+        let raft = (Some("faults::raft"), "faults::names_on_raft");
+        let local = (None, "faults::names_on_local");
         let backend = "cluster::branch_office";
         let stores = match self.store {
             Some(Store::Etcd) => vec![etcd],
             Some(Store::Raft) => vec![raft],
-            None => vec![etcd, raft],
+            Some(Store::Local) => vec![local],
+            None => vec![etcd, raft, local],
         };
+        let plain = |plain: Option<&'static str>| plain.filter(|_| !self.names);
         let mut modules: Vec<_> =
-            stores.into_iter().flat_map(|both| both.into_iter().skip(usize::from(self.names))).collect();
+            stores.into_iter().flat_map(|(alone, names)| plain(alone).into_iter().chain([names])).collect();
         // It has faults of its own, on nodes that keep their store themselves.
-        if !self.names && self.only.is_none() && !matches!(self.store, Some(Store::Etcd)) {
+        if !self.names && self.only.is_none() && !matches!(self.store, Some(Store::Etcd | Store::Local)) {
             modules.push(backend);
         }
         modules

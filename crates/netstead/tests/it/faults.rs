@@ -1,4 +1,4 @@
-//! Sixteen clients work on three nodes while something goes wrong. Afterwards all that they saw is judged: it must be
+//! Sixteen clients work on three nodes, or on one with a store of its own, while something goes wrong. Afterwards all that they saw is judged: it must be
 //! what one ledger would have said that never failed.
 //!
 //! `cargo xtask faults` runs every fault on every store at length and prints a table; here each runs for some seconds.
@@ -90,4 +90,11 @@ faults! {
     always: leader_killed all_restarted;
     at length: leader_stopped leader_cut_off follower_cut_off heard_one_way answers_lost disk_full rolling_restart
         empty_disk wrong_clock
+}
+
+// What one node can suffer.
+faults! {
+    names_on_local: run_with_names on Backing::Local;
+    always: leader_killed disk_full;
+    at length: leader_stopped answers_lost all_restarted wrong_clock
 }

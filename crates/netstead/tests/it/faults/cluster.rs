@@ -1,4 +1,4 @@
-//! Three nodes and what their store stands on.
+//! The nodes and what their store stands on: three of them, or one that has its store on its own disk.
 
 use std::{
     fmt,
@@ -12,13 +12,13 @@ use std::{
 };
 
 use netstead_client::{Client, types::TokenInput};
-use netstead_testkit::{Etcd, EtcdHost, LossyProxy, Machine, Tmpfs, VirtualNetwork};
+use netstead_testkit::{Etcd, EtcdHost, LossyProxy, Machine, RequestFilter, Tmpfs, VirtualNetwork};
 use tokio::time::{sleep, timeout};
 
 use super::{Fault, fault_effects::get, injection::AHEAD, node::Node};
 use crate::authority::Authority;
 
-pub(crate) const NODES: u8 = 3;
+const NODES: u8 = 3;
 
 /// How long anything may take that must happen.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
@@ -33,6 +33,8 @@ pub(crate) enum Backing {
     Etcd { members: usize },
     /// The nodes keep it themselves, and know each other by certificates or by a secret.
     Raft { certificates: bool },
+    /// The only node keeps it on its disk.
+    Local,
 }
 
 impl fmt::Display for Backing {
@@ -41,6 +43,7 @@ impl fmt::Display for Backing {
             Self::Etcd { members } => write!(f, "etcd of {members}"),
             Self::Raft { certificates: false } => f.write_str("raft"),
             Self::Raft { certificates: true } => f.write_str("raft with certificates"),
+            Self::Local => f.write_str("local"),
         }
     }
 }
@@ -50,7 +53,14 @@ impl Backing {
     pub(crate) fn members(self) -> usize {
         match self {
             Self::Etcd { members } => members,
-            Self::Raft { .. } => 0,
+            Self::Raft { .. } | Self::Local => 0,
+        }
+    }
+
+    pub(crate) fn nodes(self) -> u8 {
+        match self {
+            Self::Etcd { .. } | Self::Raft { .. } => NODES,
+            Self::Local => 1,
         }
     }
 }
@@ -73,30 +83,37 @@ impl Cluster {
     /// Starts everything on this network, with more in the configuration of all nodes; `None` where this machine cannot.
     pub(crate) fn start(lan: VirtualNetwork, backing: Backing, fault: Fault, more: &str) -> Option<Self> {
         let disk = match (backing, fault) {
-            (Backing::Etcd { members: 3 } | Backing::Raft { .. }, Fault::DiskFull) => {
+            (Backing::Etcd { members: 3 } | Backing::Raft { .. } | Backing::Local, Fault::DiskFull) => {
                 Some(Tmpfs::mount(400 << 20)?)
             }
             _ => None,
         };
         let etcd = match backing {
             Backing::Etcd { members } => Some(start_etcd(&lan, members, fault, disk.as_ref())?),
-            Backing::Raft { .. } => None,
+            Backing::Raft { .. } | Backing::Local => None,
         };
         let mut ways = Vec::new();
-        let mut nodes: Vec<Node> = lan.machines().iter().take(NODES.into()).cloned().map(Node::new).collect();
-        let addresses: Vec<Ipv4Addr> =
-            lan.machines().iter().take(NODES.into()).map(Machine::address).collect();
+        let machines = || lan.machines().iter().take(backing.nodes().into());
+        let mut nodes: Vec<Node> = machines().cloned().map(Node::new).collect();
+        let addresses: Vec<Ipv4Addr> = machines().map(Machine::address).collect();
         let authority = Authority::new();
         for (number, node) in nodes.iter_mut().enumerate() {
-            let store = match &etcd {
-                Some(etcd) => in_etcd(etcd.endpoints(), number, |url| match fault {
-                    Fault::AnswersLost => lossy(&mut ways, lan.host(), &url),
+            let store = match (&etcd, backing) {
+                (Some(etcd), _) => in_etcd(etcd.endpoints(), number, |url| match fault {
+                    Fault::AnswersLost => lossy(&mut ways, lan.host(), &url, is_commit),
                     _ => url,
                 }),
-                None => by_raft(&addresses, number) + &security(node, backing, &authority),
+                (None, Backing::Local) => {
+                    if fault == Fault::AnswersLost {
+                        // Between the store and its node nothing can be lost, so it is lost between the node and its callers.
+                        node.serve_through(lossy(&mut ways, lan.host(), &node.url(), is_change));
+                    }
+                    "[store]\ntype = \"local\"\npath = \"data\"\n".to_owned()
+                }
+                (None, _) => by_raft(&addresses, number) + &security(node, backing, &authority),
             };
             node.configure(&format!("{store}{more}"));
-            if let (Backing::Raft { .. }, 0, Some(disk)) = (backing, number, &disk) {
+            if let (Backing::Raft { .. } | Backing::Local, 0, Some(disk)) = (backing, number, &disk) {
                 node.put_data_on(disk.path());
             }
         }
@@ -121,6 +138,11 @@ impl Cluster {
         self.nodes.lock().unwrap()
     }
 
+    /// How many nodes there are.
+    pub(crate) fn count(&self) -> usize {
+        self.nodes().len()
+    }
+
     /// Starts the nodes, the first one first, so that it leads; returns when all serve.
     pub(crate) async fn begin(&mut self) {
         self.nodes()[0].start();
@@ -128,9 +150,7 @@ impl Cluster {
         if self.etcd.is_some() {
             self.leader().await;
         }
-        for number in 1..usize::from(NODES) {
-            self.nodes()[number].start();
-        }
+        self.nodes().iter_mut().skip(1).for_each(Node::start);
         let leader = self.leader().await;
         let first = self.nodes()[leader].token();
         let admin = self.nodes()[leader].client(first.as_deref(), REQUEST);
@@ -181,12 +201,12 @@ impl Cluster {
 
     /// One that does not lead.
     pub(crate) async fn follower(&self) -> usize {
-        (self.leader().await + 1) % usize::from(NODES)
+        (self.leader().await + 1) % self.count()
     }
 
     /// Where the store is beside the machines of the nodes.
     pub(crate) fn beside(&self) -> Vec<Ipv4Addr> {
-        self.lan.machines().iter().skip(NODES.into()).map(Machine::address).collect()
+        self.lan.machines().iter().skip(self.count()).map(Machine::address).collect()
     }
 
     /// Which election of etcd's was the last one.
@@ -256,15 +276,23 @@ fn security(node: &Node, backing: Backing, authority: &Authority) -> String {
     "secret = \"0123456789abcdef0123456789abcdef\"\n".to_owned()
 }
 
-fn lossy(ways: &mut Vec<LossyProxy>, host: Ipv4Addr, url: &str) -> String {
+fn lossy(ways: &mut Vec<LossyProxy>, host: Ipv4Addr, url: &str, loses: RequestFilter) -> String {
     let server = url.strip_prefix("http://").unwrap().parse().unwrap();
-    // A leader's commit names the head and the epoch.
-    let is_commit = |bytes: &[u8]| {
-        let has = |part: &[u8]| bytes.windows(part.len()).any(|window| window == part);
-        has(b"ledger/head") && has(b"meta/epoch")
-    };
-    let way = LossyProxy::before(host.into(), server, is_commit).unwrap();
+    let way = LossyProxy::before(host.into(), server, loses).unwrap();
     let url = format!("http://{}", way.address());
     ways.push(way);
     url
+}
+
+/// A leader's commit to etcd: it names the head and the epoch.
+fn is_commit(bytes: &[u8]) -> bool {
+    let has = |part: &[u8]| bytes.windows(part.len()).any(|window| window == part);
+    has(b"ledger/head") && has(b"meta/epoch")
+}
+
+/// A request to the API that changes a claim.
+fn is_change(bytes: &[u8]) -> bool {
+    let of_pool =
+        |method: &[u8]| bytes.strip_prefix(method).is_some_and(|rest| rest.starts_with(b"/api/v1/pools/"));
+    of_pool(b"PUT ") || of_pool(b"DELETE ")
 }

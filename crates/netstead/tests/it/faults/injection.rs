@@ -104,6 +104,9 @@ impl Fault {
         total: usize,
     ) -> Vec<Gap> {
         let members = backing.members();
+        if backing == Backing::Local {
+            return self.happen_to_one(cluster, load, total).await;
+        }
         match self {
             Self::LeaderKilled => vec![leaders::killed(cluster, load).await],
             Self::LeaderStopped => vec![leaders::stopped(cluster, load).await],
@@ -115,16 +118,16 @@ impl Fault {
             Self::RollingRestart => restarts::one_by_one(cluster, load, members).await,
             Self::AnswersLost => {
                 match backing {
-                    Backing::Raft { .. } => answers::between_nodes_lost(cluster, load).await,
-                    Backing::Etcd { .. } => answers::of_etcd_lost(cluster, load, total).await,
+                    Backing::Etcd { .. } => answers::on_the_way_lost(cluster, load, total).await,
+                    _ => answers::between_nodes_lost(cluster, load).await,
                 }
                 Vec::new()
             }
             Self::DiskFull => {
                 match backing {
-                    Backing::Raft { .. } => disks::full_below_a_node(cluster).await,
                     Backing::Etcd { members: 1 } => disks::quota_used_up(cluster, load).await,
                     Backing::Etcd { .. } => disks::full_below_a_member(cluster).await,
+                    _ => disks::full_below_a_node(cluster).await,
                 }
                 Vec::new()
             }
@@ -132,6 +135,29 @@ impl Fault {
                 disks::lost(cluster, backing).await;
                 Vec::new()
             }
+        }
+    }
+
+    /// On the only node, which has no other that could go on.
+    async fn happen_to_one(self, cluster: &mut Cluster, load: &Load, total: usize) -> Vec<Gap> {
+        match self {
+            Self::LeaderKilled => vec![leaders::only_one_killed(cluster, load, None).await],
+            Self::LeaderStopped => vec![leaders::only_one_stopped(cluster, load).await],
+            Self::WrongClock => {
+                let ahead = cluster.nodes()[0].clock().is_some();
+                let other = if ahead { None } else { AHEAD };
+                vec![leaders::only_one_killed(cluster, load, other).await]
+            }
+            Self::AllRestarted => vec![restarts::all(cluster, load, 0).await],
+            Self::AnswersLost => {
+                answers::on_the_way_lost(cluster, load, total).await;
+                Vec::new()
+            }
+            Self::DiskFull => {
+                disks::full_below_a_node(cluster).await;
+                Vec::new()
+            }
+            _ => panic!("{self} does not happen to one node alone"),
         }
     }
 }

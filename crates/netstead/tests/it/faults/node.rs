@@ -21,13 +21,15 @@ pub(crate) struct Node {
     wanted: bool,
     /// By how much its time of day is wrong, as faketime writes it.
     clock: Option<&'static str>,
+    /// Where clients reach it, if not at its own address.
+    through: Option<String>,
     more: Vec<String>,
 }
 
 impl Node {
     pub(crate) fn new(machine: Machine) -> Self {
         let home = tempfile::tempdir().unwrap();
-        Self { machine, home, process: None, wanted: false, clock: None, more: Vec::new() }
+        Self { machine, home, process: None, wanted: false, clock: None, through: None, more: Vec::new() }
     }
 
     /// Where its files are.
@@ -61,6 +63,11 @@ impl Node {
 
     pub(crate) fn url(&self) -> String {
         format!("http://{}:{API}", self.machine.address())
+    }
+
+    /// Clients are to reach it here.
+    pub(crate) fn serve_through(&mut self, url: String) {
+        self.through = Some(url);
     }
 
     pub(crate) fn dns(&self) -> SocketAddr {
@@ -137,6 +144,7 @@ impl Node {
     pub(crate) fn client(&self, token: Option<&str>, timeout: Duration) -> Client {
         let options =
             Options { retries: 0, timeout, connect_timeout: Duration::from_secs(1), ..Options::default() };
-        Client::new(&self.url(), token, options).unwrap()
+        let url = self.through.clone().unwrap_or_else(|| self.url());
+        Client::new(&url, token, options).unwrap()
     }
 }

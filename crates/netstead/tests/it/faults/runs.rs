@@ -10,7 +10,7 @@ use netstead_testkit::{
 use super::{
     Backing, Cluster, Fault,
     clients::{Load, sizes},
-    cluster::{NODES, PATIENCE},
+    cluster::PATIENCE,
     dns_servers::{DOMAIN, DnsServers},
     report,
 };
@@ -18,14 +18,14 @@ use crate::resolve::Stopwatch;
 
 /// Addresses only.
 pub(crate) async fn run(backing: Backing, fault: Fault) {
-    let Some(lan) = VirtualNetwork::start(NODES + 1) else { return };
+    let Some(lan) = VirtualNetwork::start(backing.nodes() + 1) else { return };
     let Some(cluster) = Cluster::start(lan, backing, fault, "") else { return };
     suffer(cluster, backing, fault, None).await;
 }
 
 /// The same while DNS servers are kept in line with them.
 pub(crate) async fn run_with_names(backing: Backing, fault: Fault) {
-    let Some(lan) = VirtualNetwork::start(NODES + 1) else { return };
+    let Some(lan) = VirtualNetwork::start(backing.nodes() + 1) else { return };
     let Some(names) = DnsServers::start(lan.host()) else { return };
     let Some(cluster) = Cluster::start(lan, backing, fault, &names.configuration()) else { return };
     suffer(cluster, backing, fault, Some(names)).await;

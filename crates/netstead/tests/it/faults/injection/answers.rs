@@ -10,7 +10,8 @@ use crate::faults::{Cluster, clients::Load};
 /// Longer than a node waits for what it has proposed.
 const GIVES_UP: Duration = Duration::from_secs(6);
 
-pub(super) async fn of_etcd_lost(cluster: &Cluster, load: &Load, total: usize) {
+/// Answers of the store to a node, or of the only node to its callers.
+pub(super) async fn on_the_way_lost(cluster: &Cluster, load: &Load, total: usize) {
     cluster.ways.iter().for_each(|way| way.lose_one_in(10));
     load.reach(load.done() + total / 5).await;
     cluster.ways.iter().for_each(|way| way.lose_one_in(0));

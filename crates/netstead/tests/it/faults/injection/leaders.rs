@@ -5,12 +5,10 @@ use std::time::Duration;
 use tokio::{task::block_in_place, time::sleep};
 
 use super::{AHEAD, LONG};
-use crate::faults::{
-    clients::Load,
-    cluster::{Cluster, NODES},
-    fault_effects::Lead,
-    report::Gap,
-};
+use crate::faults::{clients::Load, cluster::Cluster, fault_effects::Lead, report::Gap};
+
+/// What begins so long after a process was stopped is not answered by it.
+const STILL: Duration = Duration::from_millis(500);
 
 pub(super) async fn killed(cluster: &Cluster, load: &Load) -> Gap {
     kill(cluster, load, cluster.lead().await).await.0
@@ -27,6 +25,33 @@ async fn kill(cluster: &Cluster, load: &Load, before: Lead) -> (Gap, Lead) {
     (Gap::led_by_another(at, took, before), next)
 }
 
+/// The only node is killed, and comes back with this time of day.
+pub(super) async fn only_one_killed(cluster: &Cluster, load: &Load, clock: Option<&'static str>) -> Gap {
+    let before = cluster.lead().await;
+    let at = load.history.now();
+    cluster.nodes()[before.node].kill();
+    sleep(Duration::from_secs(1)).await;
+    if cluster.nodes()[before.node].clock() != clock {
+        cluster.nodes()[before.node].set_clock(clock);
+    }
+    cluster.nodes()[before.node].start();
+    let took = load.next_change_after(at).await;
+    cluster.led_anew(before).await;
+    cluster.tells_time(before.node, clock.is_some()).await;
+    Gap::led_by_another(at, took, before)
+}
+
+/// The only node stands still. When it wakes, its callers have given up, and ask again.
+pub(super) async fn only_one_stopped(cluster: &Cluster, load: &Load) -> Gap {
+    let before = cluster.lead().await;
+    let at = load.history.now();
+    cluster.nodes()[before.node].process().signal("STOP").unwrap();
+    sleep(LONG).await;
+    assert!(load.first_change_after(at + STILL).is_none(), "it did not stand still");
+    repeat_as_it_wakes(cluster, load, before).await;
+    Gap::plain(at, load.next_change_after(at + STILL).await + STILL)
+}
+
 pub(super) async fn stopped(cluster: &Cluster, load: &Load) -> Gap {
     let before = cluster.lead().await;
     let at = load.history.now();
@@ -35,6 +60,12 @@ pub(super) async fn stopped(cluster: &Cluster, load: &Load) -> Gap {
     cluster.another_leads(before).await;
     // Meanwhile what it knows goes to others.
     sleep(LONG.saturating_sub(took).max(Duration::from_secs(1))).await;
+    repeat_as_it_wakes(cluster, load, before).await;
+    Gap::led_by_another(at, took, before)
+}
+
+/// Wakes a node that stands still, and asks it for what it may still believe.
+async fn repeat_as_it_wakes(cluster: &Cluster, load: &Load, before: Lead) {
     let node = cluster.clients(Duration::from_secs(10)).swap_remove(before.node);
     let queued = load.repeat_at(&node);
     let wake = async {
@@ -45,7 +76,6 @@ pub(super) async fn stopped(cluster: &Cluster, load: &Load) -> Gap {
         load.repeat_at(&node).await;
     };
     tokio::join!(queued, wake);
-    Gap::led_by_another(at, took, before)
 }
 
 pub(super) async fn cut_off(cluster: &Cluster, load: &Load) -> Gap {
@@ -109,7 +139,7 @@ async fn others_have_another_clock(cluster: &Cluster) -> Lead {
     for _ in 0..5 {
         let lead = cluster.lead().await;
         let other = if cluster.nodes()[lead.node].clock().is_some() { None } else { AHEAD };
-        for number in (0..usize::from(NODES)).filter(|number| *number != lead.node) {
+        for number in (0..cluster.count()).filter(|number| *number != lead.node) {
             if cluster.nodes()[number].clock() != other {
                 block_in_place(|| {
                     let mut nodes = cluster.nodes();

@@ -4,12 +4,7 @@ use std::time::Duration;
 
 use tokio::{task::block_in_place, time::sleep};
 
-use crate::faults::{
-    clients::Load,
-    cluster::{Cluster, NODES},
-    node::Node,
-    report::Gap,
-};
+use crate::faults::{clients::Load, cluster::Cluster, node::Node, report::Gap};
 
 pub(super) async fn all(cluster: &mut Cluster, load: &Load, members: usize) -> Gap {
     let before = cluster.lead().await;
@@ -31,7 +26,7 @@ pub(super) async fn all(cluster: &mut Cluster, load: &Load, members: usize) -> G
 pub(super) async fn one_by_one(cluster: &mut Cluster, load: &Load, members: usize) -> Vec<Gap> {
     let first = cluster.lead().await;
     let mut gaps = Vec::new();
-    for number in 0..usize::from(NODES) {
+    for number in 0..cluster.count() {
         let election = cluster.election();
         let before = cluster.lead().await;
         let at = load.history.now();
