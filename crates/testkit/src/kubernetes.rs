@@ -3,6 +3,7 @@
 mod bulk;
 mod certificates;
 mod client;
+mod garbage_collector;
 
 use std::{
     env, fs, io,
@@ -26,8 +27,6 @@ use crate::{free_port, process::Process, tools::tool, wait::wait_until};
 /// Versions that `cargo xtask test` builds.
 const SERVER: &str = "kube-apiserver-1.36.4";
 const ETCD: &str = "kube-etcd-3.6.8";
-/// The program of the server's package that collects garbage.
-const COLLECTOR: &str = "kube-controller-manager";
 const SOON: Duration = Duration::from_mins(1);
 /// Directories in the temporary one begin with this.
 const PREFIX: &str = "netstead-kube-";
@@ -420,31 +419,6 @@ impl Launch {
         match ready {
             Some(true) => Ok(process),
             _ => Err(io::Error::other(format!("it is not ready:\n{}", process.log()))),
-        }
-    }
-}
-
-impl Launch {
-    fn run_garbage_collector(&self) -> io::Result<Process> {
-        let given = env::var_os("KUBEBUILDER_ASSETS").map(|dir| Path::new(&dir).join(COLLECTOR));
-        let program = given.filter(|program| program.is_file()).or_else(|| tool(SERVER, COLLECTOR));
-        let program = program.ok_or_else(|| {
-            io::Error::other(format!(
-                "{COLLECTOR} is not here. `cargo xtask test --only test` builds it beside kube-apiserver, from the Go module proxy; or put \
-                 it into the directory that KUBEBUILDER_ASSETS names"
-            ))
-        })?;
-        let mut command = dies_with_us(&program);
-        command.arg(format!("--kubeconfig={}", self.dir.join("admin.kubeconfig").display()));
-        command.args([
-            "--controllers=garbage-collector-controller,namespace-controller",
-            "--leader-elect=false",
-            "--secure-port=0",
-        ]);
-        let mut process = Process::start(COLLECTOR, &mut command)?;
-        match process.wait_for_line("Garbage collector: all resource monitors have synced", SOON) {
-            Ok(_) => Ok(process),
-            Err(error) => Err(io::Error::other(format!("it is not ready: {error}\n{}", process.log()))),
         }
     }
 }
