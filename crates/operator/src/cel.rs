@@ -26,7 +26,7 @@ fn network() -> String {
     format!("cidr(self.addresses[0].split('-')[0].split('/')[0] + [{}][self.prefix])", lengths.join(","))
 }
 
-fn rule(rule: String, message: &str, field: &str) -> Value {
+fn rule(rule: &str, message: &str, field: &str) -> Value {
     json!({ "rule": rule, "message": message, "fieldPath": field })
 }
 
@@ -46,27 +46,27 @@ pub(crate) fn address_spec() -> Value {
     );
     json!([
         rule(
-            format!("self.addresses.all(a, a.contains(':') == {IS_V6})"),
+            &format!("self.addresses.all(a, a.contains(':') == {IS_V6})"),
             "IPv4 and IPv6 are mixed; a pool has one of them",
             ".addresses"
         ),
         rule(
-            format!(
+            &format!(
                 "!has(self.excludedAddresses) || self.excludedAddresses.all(a, a.contains(':') == {IS_V6})"
             ),
             "the family is not that of addresses",
             ".excludedAddresses"
         ),
         rule(
-            format!(
+            &format!(
                 "!has(self.gateway) || self.gateway == '' || (isIP(self.gateway) && self.gateway.contains(':') == {IS_V6})"
             ),
             "it is no IP address of the family of addresses",
             ".gateway"
         ),
-        rule(format!("{IS_V6} || self.prefix <= 32"), "the prefix is not from 0 to 32", ".prefix"),
+        rule(&format!("{IS_V6} || self.prefix <= 32"), "the prefix is not from 0 to 32", ".prefix"),
         rule(
-            format!("!({is_readable}) || [{}].all(n, self.addresses.all(a, {is_inside}))", network()),
+            &format!("!({is_readable}) || [{}].all(n, self.addresses.all(a, {is_inside}))", network()),
             "the addresses belong to different subnets: all must be inside one network of the length `prefix`",
             ".addresses"
         ),
@@ -94,14 +94,12 @@ pub(crate) fn excluded_prefix() -> Value {
 pub(crate) fn prefix_spec() -> Value {
     json!([
         rule(
-            "self.prefixes.all(p, !isCIDR(p) || cidr(p).prefixLength() <= self.allocationPrefixLength)"
-                .to_owned(),
+            "self.prefixes.all(p, !isCIDR(p) || cidr(p).prefixLength() <= self.allocationPrefixLength)",
             "a network is smaller than one prefix of the length allocationPrefixLength",
             ".prefixes"
         ),
         rule(
-            "!has(self.gateway) || self.gateway == '' || (isIP(self.gateway) && self.gateway.contains(':'))"
-                .to_owned(),
+            "!has(self.gateway) || self.gateway == '' || (isIP(self.gateway) && self.gateway.contains(':'))",
             "it is no IPv6 address",
             ".gateway"
         ),

@@ -183,12 +183,15 @@ impl PoolStatus {
 impl Shared {
     pub(crate) async fn reconcile_pool(&self, key: &PoolKey) -> Result<Again, KubernetesError> {
         let resource = key.kind.resource();
-        let is_ours = {
+        // A pool that is not to be touched may still be asked for claims that are ours.
+        let asks = key.kind.is_external() && {
             let world = self.world();
-            let object = world.pool(key).and_then(|pool| pool.object.as_ref());
-            object.is_some_and(|object| world.admits(&object.metadata.labels))
+            let pool = world.pool(key);
+            let is_ours = |object: &Arc<PoolObject>| world.admits(&object.metadata.labels);
+            pool.is_some_and(|pool| {
+                pool.object.as_ref().is_some_and(is_ours) || pool.claims().next().is_some()
+            })
         };
-        let asks = key.kind.is_external() && is_ours;
         let asks_again = if asks { self.refresh_external(key).await? } else { None };
         let (step, asks_again, woken) = {
             let (now, wall) = (self.clock.monotonic(), self.clock.wall());
@@ -374,7 +377,12 @@ mod tests {
             }
         }
         assert_eq!((written.len(), seen), (10, 1000));
-        assert!(written.iter().zip(written.iter().skip(1)).all(|(one, next)| next.0 - one.0 >= PACE));
+        assert!(
+            written
+                .iter()
+                .zip(written.iter().skip(1))
+                .all(|(one, next)| next.0.saturating_sub(one.0) >= PACE)
+        );
         // Each has the numbers of its moment.
         assert_eq!(written.last().map(|(_, used)| *used), Some(901));
     }

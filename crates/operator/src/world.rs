@@ -59,7 +59,7 @@ pub(crate) struct Pool {
     claims: BTreeSet<ObjectName>,
     /// Why the pool cannot be used.
     pub(crate) problem: Option<String>,
-    /// What is wrong with an annotation of a pool in another system.
+    /// The problem of an annotation, of a pool in another system.
     pub(crate) annotation_problem: Option<String>,
     pub(crate) grace_seconds: i64,
     /// How long a released address rests, while its claim is gone.

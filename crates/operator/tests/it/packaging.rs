@@ -112,7 +112,7 @@ fn objects_with_another_watch_filter_are_left_alone() {
         &json!({ "metadata": { "labels": { "cluster.x-k8s.io/watch-filter": "blue" } } }),
     );
     assert_eq!(space.bound("of-bare"), "10.0.0.11");
-    // An address holds its value whoever serves its claim: the label is not asked for.
+    // An address holds its value whichever controller serves its claim: its label does not matter.
     let object = json!({
         "apiVersion": "ipam.cluster.x-k8s.io/v1beta2", "kind": "IPAddress", "metadata": { "name": "foreign" },
         "spec": { "address": "10.0.0.12", "prefix": 24, "claimRef": { "name": "foreign" },

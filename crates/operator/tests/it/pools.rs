@@ -109,7 +109,7 @@ fn a_pool_that_cannot_be_used_says_why() {
     assert!(metrics().is_some());
 }
 
-/// What CEL can say of the verdicts of the in-cluster provider's webhook, each for create and update.
+/// The verdicts of the in-cluster provider's webhook, as far as CEL can say them, each for create and update.
 #[test]
 fn the_server_refuses_a_pool_that_says_nonsense_without_any_webhook() {
     let space = Space::new("rules");
