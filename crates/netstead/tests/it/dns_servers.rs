@@ -147,7 +147,7 @@ impl Pair {
         assert!(same.is_some(), "server {server} holds {:?}\n{}", held(), self.sandbox.does("get providers"));
     }
 
-    /// What is parked on each server: the hash, and how many changes.
+    /// Hash and number of the parked changes on each server.
     fn parked(&self) -> Vec<(String, u64)> {
         let plans: Value = serde_json::from_str(&self.sandbox.does("get plans -o json")).unwrap();
         let of_table = |plan: &&Value| plan["provider"].as_str().unwrap().starts_with("filter-");

@@ -7,7 +7,7 @@ use tokio::{task::block_in_place, time::sleep};
 use super::{AHEAD, LONG};
 use crate::faults::{clients::Load, cluster::Cluster, fault_effects::Lead, report::Gap};
 
-/// What begins so long after a process was stopped is not answered by it.
+/// So long after it was stopped a process answers nothing that begins then.
 const STILL: Duration = Duration::from_millis(500);
 
 pub(super) async fn killed(cluster: &Cluster, load: &Load) -> Gap {
