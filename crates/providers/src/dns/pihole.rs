@@ -1,7 +1,7 @@
 //! Pi-hole: its local DNS records (hosts and CNAME entries), over the HTTP API of version 6 or 5, or by the files of version 5.
 //!
 //! The version is found out by asking. Both take one entry per call; version 6 keeps sessions, of which it has 16 for everyone,
-//! so this holds one, uses it for everything and gives it back at the end.
+//! so all tables of one server share one, and the last of them gives it back at the end.
 
 mod config;
 mod custom_list;
@@ -65,10 +65,11 @@ impl PiHole {
             }
             None => None,
         };
+        let key = format!("{} {}", config.root(), context.revealed());
         let http = Http::open(config.root(), &config.tls, context)?;
         let refused = || RefusedLogin::new(Arc::clone(&context.clock));
         let v5 = V5::new(http.clone(), password.as_ref(), refused());
-        let v6 = V6::new(http.clone(), password, refused());
+        let v6 = V6::new(http.clone(), password, key, refused());
         Ok(Self::new(PiHoleApi { http, v5, v6, version: Mutex::default(), asking: AsyncMutex::default() }))
     }
 }

@@ -96,6 +96,29 @@ async fn there_is_never_a_second_session() {
 }
 
 #[tokio::test]
+async fn two_tables_of_one_server_share_a_session_and_the_last_one_gives_it_back() {
+    let (server, first) = fake(6);
+    let second = open(&server, server.password(), &context());
+    // One session is left.
+    let browsers: Vec<_> = (0..15).map(|n| (format!("browser {n}"), false)).collect();
+    server.change(|state| state.sessions = browsers.clone());
+    let zone = zone();
+    let (one, other) = tokio::join!(first.read(&zone), second.read(&zone));
+    (one.unwrap(), other.unwrap());
+    assert_eq!((server.state().logins, server.state().sessions.len()), (1, 16));
+    first.close().await;
+    assert_eq!(server.state().sessions.len(), 16, "the other table uses it");
+    second.read(&zone).await.unwrap();
+    // A table that is removed from the configuration and comes back counts once.
+    first.read(&zone).await.unwrap();
+    first.read(&zone).await.unwrap();
+    drop(first);
+    second.close().await;
+    assert_eq!(server.state().sessions, browsers);
+    assert_eq!(server.state().logins, 1);
+}
+
+#[tokio::test]
 async fn a_server_without_a_free_session_is_busy_until_it_has_one() {
     let (server, provider) = fake(6);
     server.change(|state| state.sessions = (0..16).map(|n| (format!("browser {n}"), false)).collect());

@@ -74,13 +74,14 @@ struct ErrorBody {
 }
 
 impl V6 {
-    pub(super) fn new(http: Http, password: Option<SecretValue>, refused: RefusedLogin) -> Self {
+    /// `key` names the server and the password: tables with the same share one session.
+    pub(super) fn new(http: Http, password: Option<SecretValue>, key: String, refused: RefusedLogin) -> Self {
         let http = match &password {
             Some(password) => http.redacting(password),
             None => http,
         };
         Self {
-            session: Session::new(http.clone(), password, refused),
+            session: Session::new(http.clone(), password, key, refused),
             http,
             newest: Mutex::default(),
             hosts_restart: AtomicBool::new(false),

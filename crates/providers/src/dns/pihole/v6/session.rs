@@ -1,9 +1,16 @@
 //! [`Session`]: the one session that Netstead has at a Pi-hole.
 //!
 //! The server has 16 sessions for everyone, browsers included, and keeps each for half an hour after its last use. So there is
-//! never a second one: callers share it, one of them logs in, and it is given back at the end.
+//! never a second one: all tables of one server share it, one of them logs in, and the last one gives it back.
 
-use std::fmt;
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{
+        Arc, LazyLock, Mutex as StdMutex, PoisonError, Weak,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+};
 
 use netstead_model::ProviderError;
 use netstead_settings::SecretValue;
@@ -19,9 +26,33 @@ const HEADER: &str = "x-ftl-sid";
 pub(super) struct Session {
     http: Http,
     password: Option<SecretValue>,
+    shared: Arc<Shared>,
+    /// It counts as one that uses the shared session.
+    in_use: AtomicBool,
+}
+
+/// The session of all tables with one server and password.
+struct Shared {
     refused: RefusedLogin,
     /// The id of the session, once there is one. The lock is held while one logs in.
     held: Mutex<Option<Ticket>>,
+    users: AtomicUsize,
+}
+
+/// Sessions by server and password digest. One ends with the last table that uses it.
+static SHARED: LazyLock<StdMutex<BTreeMap<String, Weak<Shared>>>> = LazyLock::new(StdMutex::default);
+
+impl Shared {
+    fn of(key: String, refused: RefusedLogin) -> Arc<Self> {
+        let mut all = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, shared| shared.strong_count() > 0);
+        if let Some(shared) = all.get(&key).and_then(Weak::upgrade) {
+            return shared;
+        }
+        let shared = Arc::new(Self { refused, held: Mutex::default(), users: AtomicUsize::new(0) });
+        all.insert(key, Arc::downgrade(&shared));
+        shared
+    }
 }
 
 /// The id of a session; none on a server without a password.
@@ -40,8 +71,21 @@ struct Granted {
 }
 
 impl Session {
-    pub(super) fn new(http: Http, password: Option<SecretValue>, refused: RefusedLogin) -> Self {
-        Self { http, password, refused, held: Mutex::default() }
+    /// `key` names the server and the password.
+    pub(super) fn new(http: Http, password: Option<SecretValue>, key: String, refused: RefusedLogin) -> Self {
+        Self { http, password, shared: Shared::of(key, refused), in_use: AtomicBool::new(false) }
+    }
+
+    /// Counts this table among those that use the session.
+    fn begin_use(&self) {
+        if !self.in_use.swap(true, Ordering::SeqCst) {
+            self.shared.users.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// True if no table uses the session any more.
+    fn end_use(&self) -> bool {
+        self.in_use.swap(false, Ordering::SeqCst) && self.shared.users.fetch_sub(1, Ordering::SeqCst) == 1
     }
 
     /// Sends a request in the session. If the server has forgotten the session, a new one is made once.
@@ -66,9 +110,14 @@ impl Session {
         }
     }
 
-    /// Gives the session back. The next request makes a new one.
+    /// Gives the session back, unless another table uses it. The next request makes a new one.
     pub(super) async fn log_out(&self) {
-        let Some(Ticket(Some(id))) = self.held.lock().await.take() else { return };
+        let mut held = self.shared.held.lock().await;
+        if !self.end_use() {
+            return;
+        }
+        let Some(Ticket(Some(id))) = held.take() else { return };
+        drop(held);
         let request = self.http.delete("/api/auth").secret_header(HEADER, &id).effect(Effect::Once);
         if let Err(error) = request.send().await {
             tracing::debug!(server = self.http.server(), %error, "The session was not given back; it ends by itself.");
@@ -76,7 +125,7 @@ impl Session {
     }
 
     async fn forget(&self, ticket: &Ticket) {
-        let mut held = self.held.lock().await;
+        let mut held = self.shared.held.lock().await;
         // Another caller may have a new one already.
         if held.as_ref() == Some(ticket) {
             *held = None;
@@ -84,12 +133,14 @@ impl Session {
     }
 
     async fn ticket(&self) -> Result<Ticket, ProviderError> {
-        let mut held = self.held.lock().await;
+        let mut held = self.shared.held.lock().await;
+        // Under the lock, so that the session is not given back at this moment.
+        self.begin_use();
         if let Some(ticket) = &*held {
             return Ok(ticket.clone());
         }
-        self.refused.check()?;
-        let ticket = self.refused.note(self.log_in().await)?;
+        self.shared.refused.check()?;
+        let ticket = self.shared.refused.note(self.log_in().await)?;
         *held = Some(ticket.clone());
         Ok(ticket)
     }
@@ -108,7 +159,8 @@ impl Session {
             }
             // Made and lost, it would stay for half an hour: no second one right after it.
             Err(HttpError::Unknown { server, reason }) => {
-                self.refused
+                self.shared
+                    .refused
                     .pause(ProviderError::Unreachable { server: server.clone(), reason: reason.clone() });
                 return Err(ProviderError::Unreachable { server, reason });
             }
@@ -125,6 +177,12 @@ impl Session {
             Ok(_) => Err(ProviderError::Denied { server, reason: "the password is wrong".into() }),
             Err(error) => Err(self.http.malformed(format!("no session in its answer: {error}")).into()),
         }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.end_use();
     }
 }
 

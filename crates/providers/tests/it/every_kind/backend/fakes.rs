@@ -14,7 +14,7 @@ use netstead_testkit::{
 };
 
 use super::Backend;
-use crate::support::ZONE;
+use crate::support::{self, ZONE};
 
 pub struct AdGuard(FakeAdGuard);
 
@@ -113,6 +113,13 @@ impl<const VERSION: u8> Backend for PiHole<VERSION> {
     fn open(&self, context: &BuildContext) -> Arc<dyn DnsProvider> {
         let config = pihole::Config::new(self.0.http().url(), Some(Secret::new(self.0.password())));
         config.build(context).unwrap()
+    }
+
+    /// Another process has a session and refusals of its own, and so has another address here.
+    fn look(&self) -> Arc<dyn DnsProvider> {
+        let url = self.0.http().url().replace("127.0.0.1", "localhost");
+        let config = pihole::Config::new(url, Some(Secret::new(self.0.password())));
+        config.build(&support::context()).unwrap()
     }
 
     fn http(&self) -> Option<&FakeHttp> {
