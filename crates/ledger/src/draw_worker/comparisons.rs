@@ -87,7 +87,7 @@ impl Comparisons {
         due
     }
 
-    /// What was listed before `resume` does not count.
+    /// Forgets the lists that were read before `resume`.
     fn note_pause(&mut self, paused: bool) {
         if self.paused && !paused {
             for watch in self.watches.values_mut() {
