@@ -1,8 +1,17 @@
-//! The pages of the registry, from the schemas: `index.md`, `resources/`, `data-sources/` and `functions/`.
+//! The pages of the registry, from the schemas: `index.md`, `resources/`, `data-sources/`, `ephemeral-resources/`, `functions/`
+//! and `guides/`.
 
 use std::fmt::Write as _;
 
 use crate::protocol::{Attribute, Mode, Provider, Schema};
+
+/// Guides of the repository that are pages of the registry too, with their titles there.
+const GUIDES: [(&str, &str, &str); 2] = [
+    ("terraform", "Getting started", include_str!("../../../docs/guide/terraform.md")),
+    ("from-netaddr", "Coming from netaddr", include_str!("../../../docs/guide/from-netaddr.md")),
+];
+/// Where the other guides are.
+const REPOSITORY: &str = "https://github.com/netstead/netstead/blob/main/docs/guide/";
 
 const USE: &str = r#"terraform {
   required_providers {
@@ -39,6 +48,13 @@ pub fn pages<S: Sync>(provider: &Provider<S>) -> Vec<(String, String)> {
         page.push_str(&attributes(&source.schema()));
         pages.push((format!("data-sources/{}.md", short(source.name())), page));
     }
+    for ephemeral in &provider.ephemerals {
+        let (name, schema) = (ephemeral.name(), ephemeral.schema());
+        let mut page = head(name, "Ephemeral Resource", schema.description, ephemeral.example());
+        page.push_str("It needs Terraform 1.10 or OpenTofu 1.11, or later.\n\n");
+        page.push_str(&attributes(&schema));
+        pages.push((format!("ephemeral-resources/{}.md", short(name)), page));
+    }
     for function in &provider.functions {
         let mut page = head(function.name, "Function", function.description, function.example);
         let _ = write!(page, "## Arguments\n\n");
@@ -48,7 +64,32 @@ pub fn pages<S: Sync>(provider: &Provider<S>) -> Vec<(String, String)> {
         let _ = write!(page, "\nReturns: {}.\n", function.returns.words());
         pages.push((format!("functions/{}.md", function.name), page));
     }
+    for (name, title, text) in GUIDES {
+        pages.push((format!("guides/{name}.md"), guide(title, text)));
+    }
     pages
+}
+
+/// A guide as a page: its links lead to other pages, or into the repository.
+fn guide(title: &str, text: &str) -> String {
+    let mut page = format!("---\npage_title: \"{title}\"\n---\n\n");
+    for (place, part) in text.split("](").enumerate() {
+        if place > 0 {
+            page.push_str("](");
+            if let Some(rest) = part.strip_prefix("../../crates/terraform/docs/") {
+                page.push_str("../");
+                page.push_str(rest);
+                continue;
+            }
+            let target = part.split([')', '#']).next().unwrap_or_default();
+            let is_page = GUIDES.iter().any(|(name, ..)| target.strip_suffix(".md") == Some(name));
+            if !is_page && target.strip_suffix(".md").is_some_and(|name| !name.contains("://")) {
+                page.push_str(REPOSITORY);
+            }
+        }
+        page.push_str(part);
+    }
+    page
 }
 
 /// The registry names a page without the name of the provider.
@@ -103,4 +144,22 @@ fn attributes(schema: &Schema) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_of_a_guide_lead_to_pages_or_into_the_repository() {
+        let page = guide(
+            "A guide",
+            "[a](../../crates/terraform/docs/index.md) [b](from-netaddr.md#x) [c](docker.md#y) [d](#z) [e](https://a.b/c.md)",
+        );
+        assert_eq!(
+            page,
+            "---\npage_title: \"A guide\"\n---\n\n[a](../index.md) [b](from-netaddr.md#x) \
+             [c](https://github.com/netstead/netstead/blob/main/docs/guide/docker.md#y) [d](#z) [e](https://a.b/c.md)"
+        );
+    }
 }

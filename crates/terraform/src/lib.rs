@@ -26,6 +26,7 @@ pub fn provider() -> Provider<Session> {
         close: |session| Box::pin(session.close()),
         resources: resources::all(),
         data_sources: resources::data_sources(),
+        ephemerals: resources::ephemerals(),
         functions: resources::functions(),
     }
 }

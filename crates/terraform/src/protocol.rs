@@ -4,6 +4,7 @@
 //! protocol on top of them; `server.rs` serves the socket; `messages.rs` has the bytes.
 
 mod diagnostic;
+mod ephemeral;
 mod handshake;
 mod kind;
 mod messages;
@@ -16,6 +17,7 @@ mod value;
 
 pub use self::{
     diagnostic::{Diagnostic, Step},
+    ephemeral::{Ephemeral, Opened},
     handshake::{Handshake, HandshakeError},
     kind::Kind,
     plugin::Plugin,

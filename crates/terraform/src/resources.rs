@@ -1,8 +1,9 @@
-//! Resources, data sources and functions of Netstead, and those of terraform-provider-netaddr. The lists below are all that Terraform sees.
+//! Resources, data sources, ephemeral resources and functions of Netstead, and those of terraform-provider-netaddr. The lists below are all that Terraform sees.
 
 mod address;
 mod addresses;
 mod claims;
+mod ephemeral_address;
 mod functions;
 mod host;
 mod netaddr;
@@ -15,7 +16,7 @@ mod usage;
 use netstead_providers::netaddr::RangeType;
 
 use crate::{
-    protocol::{DataSource, Resource},
+    protocol::{DataSource, Ephemeral, Resource},
     session::Session,
 };
 
@@ -62,4 +63,8 @@ pub fn data_sources() -> Vec<Box<dyn DataSource<Session>>> {
         Box::new(netaddr::Keyspace(RangeType::Ipv4)),
         Box::new(netaddr::Keyspace(RangeType::Mac)),
     ]
+}
+
+pub fn ephemerals() -> Vec<Box<dyn Ephemeral<Session>>> {
+    vec![Box::new(ephemeral_address::EphemeralAddress)]
 }

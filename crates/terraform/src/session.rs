@@ -1,10 +1,12 @@
 //! The provider's own configuration: where the server is, and how patiently it is asked.
 
 mod etcd;
+mod origin;
 
 use std::{
     env,
     path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -12,8 +14,9 @@ use netstead_client::{Client, ClientError, Options};
 use netstead_model::Span;
 use netstead_providers::netaddr::Netaddr;
 use netstead_wire::files;
+use serde::{Deserialize, Serialize};
 
-use crate::protocol::{Attribute, Diagnostic, Fields as _, Kind, Object, Schema, Value, sentence};
+use crate::protocol::{Attribute, Diagnostic, Failed, Fields as _, Kind, Object, Schema, Value, sentence};
 
 const MOST_RETRIES: i64 = 100;
 
@@ -23,6 +26,17 @@ pub struct Session {
     client: Option<Client>,
     netaddr: Option<Netaddr>,
     strict: bool,
+    /// Claims of ephemeral resources that were opened and not closed yet.
+    open: Mutex<Vec<OpenClaim>>,
+}
+
+/// A claim that ends with the run of Terraform.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenClaim {
+    pub pool: String,
+    pub key: String,
+    pub id: String,
+    pub ttl: Span,
 }
 
 impl Session {
@@ -53,11 +67,41 @@ impl Session {
         self.strict
     }
 
-    /// Ends well.
+    /// Ends well: also what an interrupted Terraform did not close.
     pub async fn close(&self) {
         if let Some(netaddr) = &self.netaddr {
             netaddr.close().await;
         }
+        let left = std::mem::take(&mut *self.open_claims());
+        for claim in left {
+            // Without an answer it ends by itself.
+            let _ = self.release(&claim).await;
+        }
+    }
+
+    /// Remembers a claim until it is released.
+    pub fn remember(&self, claim: OpenClaim) {
+        self.open_claims().push(claim);
+    }
+
+    /// Releases a claim of an ephemeral resource. One that is gone already is fine.
+    pub async fn release(&self, claim: &OpenClaim) -> Result<(), Failed> {
+        let OpenClaim { pool, key, id, .. } = claim;
+        match self.client()?.release(pool, key, id).await {
+            Ok(_) => {}
+            Err(error) if error.is("no-such-pool") => {}
+            Err(error) => {
+                let said = told(format!("`{key}` of pool `{pool}` cannot be released"), &error);
+                let detail = format!("{}\n\nIt ends by itself after its `ttl`.", said.detail);
+                return Err(Diagnostic { detail, ..said }.into());
+            }
+        }
+        self.open_claims().retain(|open| open != claim);
+        Ok(())
+    }
+
+    fn open_claims(&self) -> MutexGuard<'_, Vec<OpenClaim>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -142,7 +186,7 @@ fn open(config: &Object, variable: impl Fn(&str) -> Option<String>) -> Result<Se
     let netaddr = etcd::open(config, &variable)?;
     let strict = config.flag("strict").unwrap_or(true);
     let Some(endpoint) = setting("endpoint", "NETSTEAD_URL") else {
-        return Ok(Session { client: None, netaddr, strict });
+        return Ok(Session { client: None, netaddr, strict, open: Mutex::default() });
     };
     let mut options = Options {
         user_agent: concat!("terraform-provider-netstead/", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -175,7 +219,7 @@ fn open(config: &Object, variable: impl Fn(&str) -> Option<String>) -> Result<Se
         Diagnostic::error("the provider cannot use its configuration", sentence(&error.to_string()))
             .at(attribute)
     })?;
-    Ok(Session { client: Some(client), netaddr, strict })
+    Ok(Session { client: Some(client), netaddr, strict, open: Mutex::default() })
 }
 
 fn token(config: &Object, variable: impl Fn(&str) -> Option<String>) -> Result<Option<String>, Diagnostic> {

@@ -59,6 +59,17 @@ impl Terraform {
         self.dir.path()
     }
 
+    /// Whether it is `OpenTofu`, by the name of the program.
+    pub fn is_opentofu(&self) -> bool {
+        let name = self.program.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        name.starts_with("tofu")
+    }
+
+    /// The registry whose host stands in front of a source that names none.
+    pub fn registry(&self) -> &'static str {
+        if self.is_opentofu() { "registry.opentofu.org" } else { "registry.terraform.io" }
+    }
+
     /// Takes the provider from this filesystem mirror instead, as `terraform init` installs it.
     pub fn use_mirror(&self, mirror: &Path) -> io::Result<()> {
         let settings = format!(

@@ -180,6 +180,8 @@ pub struct MetadataAnswer {
     pub resources: Vec<TypeName>,
     #[prost(message, repeated, tag = "5")]
     pub functions: Vec<TypeName>,
+    #[prost(message, repeated, tag = "6")]
+    pub ephemerals: Vec<TypeName>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -200,6 +202,8 @@ pub struct SchemaAnswer {
     pub capabilities: Option<Capabilities>,
     #[prost(map = "string, message", tag = "7")]
     pub functions: HashMap<String, Function>,
+    #[prost(map = "string, message", tag = "8")]
+    pub ephemerals: HashMap<String, Schema>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -220,7 +224,7 @@ pub struct ValidateProviderAnswer {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Of a resource and of a data source.
+/// Of a resource, of a data source and of an ephemeral resource.
 #[derive(Clone, PartialEq, Message)]
 pub struct ValidateRequest {
     #[prost(string, tag = "1")]
@@ -410,6 +414,54 @@ pub struct ReadDataAnswer {
     pub state: Option<DynamicValue>,
     #[prost(message, repeated, tag = "2")]
     pub diagnostics: Vec<Diagnostic>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct OpenEphemeralRequest {
+    #[prost(string, tag = "1")]
+    pub type_name: String,
+    #[prost(message, optional, tag = "2")]
+    pub config: Option<DynamicValue>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct OpenEphemeralAnswer {
+    #[prost(message, repeated, tag = "1")]
+    pub diagnostics: Vec<Diagnostic>,
+    #[prost(message, optional, tag = "2")]
+    pub renew_at: Option<Timestamp>,
+    #[prost(message, optional, tag = "3")]
+    pub result: Option<DynamicValue>,
+    #[prost(bytes = "vec", optional, tag = "4")]
+    pub private: Option<Vec<u8>>,
+}
+
+/// To renew an ephemeral resource, and to close it.
+#[derive(Clone, PartialEq, Message)]
+pub struct EphemeralRequest {
+    #[prost(string, tag = "1")]
+    pub type_name: String,
+    #[prost(bytes = "vec", optional, tag = "2")]
+    pub private: Option<Vec<u8>>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct RenewEphemeralAnswer {
+    #[prost(message, repeated, tag = "1")]
+    pub diagnostics: Vec<Diagnostic>,
+    #[prost(message, optional, tag = "2")]
+    pub renew_at: Option<Timestamp>,
+    #[prost(bytes = "vec", optional, tag = "3")]
+    pub private: Option<Vec<u8>>,
+}
+
+/// Seconds and nanoseconds since 1970.
+#[derive(Clone, Copy, PartialEq, Message)]
+pub struct Timestamp {
+    #[prost(int64, tag = "1")]
+    pub seconds: i64,
+    #[prost(int32, tag = "2")]
+    pub nanos: i32,
 }
 
 #[derive(Clone, PartialEq, Message)]

@@ -15,8 +15,8 @@ const REFINED: i8 = 12;
 /// Extension type of an unknown value without.
 const UNKNOWN: i8 = 0;
 /// Keys of the map of facts.
-const IS_NULL: u8 = 1;
-const PREFIX: u8 = 2;
+const IS_NULL: u64 = 1;
+const PREFIX: u64 = 2;
 /// Values inside of values. No schema of this provider has so many.
 const DEEPEST: usize = 32;
 
@@ -30,6 +30,10 @@ pub struct BadValue {
 impl BadValue {
     fn new(reason: impl Into<String>) -> Self {
         Self { reason: reason.into() }
+    }
+
+    fn ends() -> Self {
+        Self::new("it ends too early")
     }
 }
 
@@ -64,8 +68,7 @@ impl Reader<'_> {
         }
         let marker = self.marker()?;
         if let Some(length) = self.extension(marker)? {
-            self.skip(length)?;
-            return Ok(Value::UNKNOWN);
+            return self.unknown(length).map(Value::Unknown);
         }
         match (kind, marker) {
             (_, Marker::Null) => Ok(Value::Null),
@@ -120,6 +123,71 @@ impl Reader<'_> {
         }
     }
 
+    /// An unknown value, of which `length` bytes with its type come next.
+    fn unknown(&mut self, length: usize) -> Result<Refinement, BadValue> {
+        let (kind, facts) = self.take(length)?.split_first().ok_or_else(BadValue::ends)?;
+        let mut refinement = Refinement::default();
+        if i8::from_be_bytes([*kind]) != REFINED {
+            return Ok(refinement);
+        }
+        let facts = facts.to_vec();
+        let mut facts = Reader { bytes: Cursor::new(&facts) };
+        let marker = facts.marker()?;
+        for _ in 0..facts.length(marker)? {
+            let Value::Int(fact) = facts.value(&Kind::Number, 0)? else {
+                return Err(BadValue::new("a fact about an unknown value has no number"));
+            };
+            let begin = facts.place();
+            match (u64::try_from(fact).unwrap_or_default(), begin) {
+                (IS_NULL, _) => refinement.not_null = facts.value(&Kind::Bool, 0)? == Value::Bool(false),
+                (PREFIX, _) => {
+                    let marker = facts.marker()?;
+                    refinement.prefix = Some(facts.text(marker)?);
+                }
+                (other, begin) => {
+                    facts.skip_value(0)?;
+                    let all: &[u8] = facts.bytes.get_ref();
+                    let raw = all.get(begin..facts.place()).unwrap_or_default();
+                    refinement.others.push((other, raw.to_vec()));
+                }
+            }
+        }
+        Ok(refinement)
+    }
+
+    /// A value of any type, which nothing here looks into.
+    fn skip_value(&mut self, depth: usize) -> Result<(), BadValue> {
+        if depth > DEEPEST {
+            return Err(BadValue::new("it is nested too deeply"));
+        }
+        let marker = self.marker()?;
+        if let Some(length) = self.extension(marker)? {
+            return self.take(length).map(drop);
+        }
+        let (bytes, values) = match marker {
+            Marker::FixStr(_)
+            | Marker::Str8
+            | Marker::Str16
+            | Marker::Str32
+            | Marker::Bin8
+            | Marker::Bin16
+            | Marker::Bin32 => (self.length(marker)?, 0),
+            Marker::FixArray(_) | Marker::Array16 | Marker::Array32 => (0, self.length(marker)?),
+            Marker::FixMap(_) | Marker::Map16 | Marker::Map32 => (0, self.length(marker)?.saturating_mul(2)),
+            Marker::U8 | Marker::I8 => (1, 0),
+            Marker::U16 | Marker::I16 => (2, 0),
+            Marker::U32 | Marker::I32 | Marker::F32 => (4, 0),
+            Marker::U64 | Marker::I64 | Marker::F64 => (8, 0),
+            _ => (0, 0),
+        };
+        self.take(bytes)?;
+        (0..values).try_for_each(|_| self.skip_value(depth + 1))
+    }
+
+    fn place(&self) -> usize {
+        usize::try_from(self.bytes.position()).unwrap_or(usize::MAX)
+    }
+
     fn pairs(
         &mut self,
         marker: Marker,
@@ -136,7 +204,7 @@ impl Reader<'_> {
     }
 
     fn marker(&mut self) -> Result<Marker, BadValue> {
-        decode::read_marker(&mut self.bytes).map_err(|_| BadValue::new("it ends too early"))
+        decode::read_marker(&mut self.bytes).map_err(|_| BadValue::ends())
     }
 
     fn byte(&mut self) -> Result<u8, BadValue> {
@@ -150,16 +218,12 @@ impl Reader<'_> {
     }
 
     fn take(&mut self, length: usize) -> Result<&[u8], BadValue> {
-        let begin = usize::try_from(self.bytes.position()).unwrap_or(usize::MAX);
+        let begin = self.place();
         let end = begin.saturating_add(length);
         let all: &[u8] = self.bytes.get_ref();
-        let part = all.get(begin..end).ok_or_else(|| BadValue::new("it ends too early"))?;
+        let part = all.get(begin..end).ok_or_else(BadValue::ends)?;
         self.bytes.set_position(end as u64);
         Ok(part)
-    }
-
-    fn skip(&mut self, length: usize) -> Result<(), BadValue> {
-        self.take(length).map(drop)
     }
 
     /// The bytes of an extension type after its marker, its type included.
@@ -223,7 +287,8 @@ fn write(out: &mut Vec<u8>, value: &Value) -> Result<(), encode::ValueWriteError
 }
 
 fn write_unknown(out: &mut Vec<u8>, refinement: &Refinement) -> Result<(), encode::ValueWriteError> {
-    let facts = u32::from(refinement.not_null) + u32::from(refinement.prefix.is_some());
+    let Refinement { not_null, prefix, others } = refinement;
+    let facts = u32::from(*not_null) + u32::from(prefix.is_some()) + length(others.len());
     if facts == 0 {
         encode::write_ext_meta(out, 1, UNKNOWN)?;
         out.push(0);
@@ -231,13 +296,17 @@ fn write_unknown(out: &mut Vec<u8>, refinement: &Refinement) -> Result<(), encod
     }
     let mut payload = Vec::new();
     encode::write_map_len(&mut payload, facts)?;
-    if refinement.not_null {
-        encode::write_uint(&mut payload, IS_NULL.into())?;
+    if *not_null {
+        encode::write_uint(&mut payload, IS_NULL)?;
         encode::write_bool(&mut payload, false).map_err(encode::ValueWriteError::InvalidMarkerWrite)?;
     }
-    if let Some(prefix) = &refinement.prefix {
-        encode::write_uint(&mut payload, PREFIX.into())?;
+    if let Some(prefix) = prefix {
+        encode::write_uint(&mut payload, PREFIX)?;
         encode::write_str(&mut payload, prefix)?;
+    }
+    for (fact, raw) in others {
+        encode::write_uint(&mut payload, *fact)?;
+        payload.extend(raw);
     }
     encode::write_ext_meta(out, length(payload.len()), REFINED)?;
     out.extend(payload);
@@ -281,11 +350,20 @@ mod tests {
     }
 
     #[test]
-    fn a_refined_unknown_is_an_unknown_with_its_facts_on_the_wire() {
-        let refined = Value::Unknown(Refinement { not_null: true, prefix: Some("10.".into()) });
+    fn a_refined_unknown_is_an_unknown_with_its_facts_on_the_wire_and_keeps_those_it_does_not_know() {
+        let refinement = Refinement { not_null: true, prefix: Some("10.".into()), others: Vec::new() };
+        let refined = Value::Unknown(refinement.clone());
         let wire = encode(&refined);
         assert_eq!(wire.msgpack, b"\xd7\x0c\x82\x01\xc2\x02\xa310.");
-        assert_eq!(decode(&Kind::Text, Some(&wire)).unwrap(), Value::UNKNOWN);
+        assert_eq!(decode(&Kind::Text, Some(&wire)).unwrap(), refined);
+        // A lower bound of a number, `[1, true]`, and a length of at least 3.
+        let others = vec![(3, b"\x92\x01\xc3".to_vec()), (5, b"\x03".to_vec())];
+        let refined = Value::Unknown(Refinement { others, ..refinement });
+        assert_eq!(decode(&Kind::Text, Some(&encode(&refined))).unwrap(), refined);
+        for half in [b"\xd5\x0c\x81\x01".as_slice(), b"\xd4\x0c\x81", b"\xd6\x0c\x81\x03\xdd\xff"] {
+            let wire = DynamicValue { msgpack: half.to_vec(), json: Vec::new() };
+            assert!(decode(&Kind::Text, Some(&wire)).is_err(), "{half:?}");
+        }
         assert_eq!(encode(&Value::UNKNOWN).msgpack, b"\xd4\x00\x00");
     }
 

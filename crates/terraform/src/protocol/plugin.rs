@@ -1,6 +1,7 @@
 //! [`Plugin`]: the methods of the protocol, on top of the traits in `resource.rs`.
 
 mod apply;
+mod ephemeral;
 mod plan;
 
 use std::{
@@ -63,18 +64,21 @@ impl<S: Send + Sync> Plugin<S> {
             data_sources: self.provider.data_sources.iter().map(|one| named(one.name())).collect(),
             resources: self.provider.resources.iter().map(|one| named(one.name())).collect(),
             functions: self.provider.functions.iter().map(|one| named(one.name)).collect(),
+            ephemerals: self.provider.ephemerals.iter().map(|one| named(one.name())).collect(),
         }
     }
 
     pub(super) fn schema(&self) -> SchemaAnswer {
         let resources = self.provider.resources.iter();
         let data_sources = self.provider.data_sources.iter();
+        let ephemerals = self.provider.ephemerals.iter();
         SchemaAnswer {
             provider: Some((&self.provider.schema).into()),
             resources: resources.map(|one| (one.name().to_owned(), (&one.schema()).into())).collect(),
             data_sources: data_sources.map(|one| (one.name().to_owned(), (&one.schema()).into())).collect(),
             capabilities: Some(CAPABILITIES),
             functions: self.functions().functions,
+            ephemerals: ephemerals.map(|one| (one.name().to_owned(), (&one.schema()).into())).collect(),
         }
     }
 

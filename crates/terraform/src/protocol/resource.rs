@@ -6,6 +6,7 @@ use async_trait::async_trait;
 
 use super::{
     diagnostic::Diagnostic,
+    ephemeral::Ephemeral,
     kind::Kind,
     schema::Schema,
     value::{Object, Value},
@@ -25,6 +26,7 @@ pub struct Provider<S: Sync> {
     pub close: fn(&S) -> Closing<'_>,
     pub resources: Vec<Box<dyn Resource<S>>>,
     pub data_sources: Vec<Box<dyn DataSource<S>>>,
+    pub ephemerals: Vec<Box<dyn Ephemeral<S>>>,
     pub functions: Vec<Function>,
 }
 

@@ -205,6 +205,18 @@ impl<S: Send + Sync + 'static> Methods<S> {
             "/tfplugin6.Provider/ReadDataSource" => {
                 unary(request, async move |asked| plugin.read_data(asked).await).await
             }
+            "/tfplugin6.Provider/ValidateEphemeralResourceConfig" => {
+                unary(request, async move |asked| plugin.validate_ephemeral(&asked)).await
+            }
+            "/tfplugin6.Provider/OpenEphemeralResource" => {
+                unary(request, async move |asked| plugin.open_ephemeral(asked).await).await
+            }
+            "/tfplugin6.Provider/RenewEphemeralResource" => {
+                unary(request, async move |asked| plugin.renew_ephemeral(asked).await).await
+            }
+            "/tfplugin6.Provider/CloseEphemeralResource" => {
+                unary(request, async move |asked| plugin.close_ephemeral(asked).await).await
+            }
             "/tfplugin6.Provider/GetFunctions" => {
                 unary(request, async move |_: Nothing| plugin.functions()).await
             }

@@ -26,12 +26,20 @@ pub struct Refinement {
     pub not_null: bool,
     /// The text begins with this.
     pub prefix: Option<String>,
+    /// Facts that this provider only hands back, by their number on the wire: bounds of numbers and lengths.
+    pub others: Vec<(u64, Vec<u8>)>,
+}
+
+impl Refinement {
+    const fn new(not_null: bool) -> Self {
+        Self { not_null, prefix: None, others: Vec::new() }
+    }
 }
 
 impl Value {
-    pub const UNKNOWN: Self = Self::Unknown(Refinement { not_null: false, prefix: None });
+    pub const UNKNOWN: Self = Self::Unknown(Refinement::new(false));
     /// Unknown, and never null.
-    pub const SOMETHING: Self = Self::Unknown(Refinement { not_null: true, prefix: None });
+    pub const SOMETHING: Self = Self::Unknown(Refinement::new(true));
 
     pub fn is_null(&self) -> bool {
         matches!(self, Self::Null)

@@ -5,7 +5,6 @@ use netstead_client::{
     Client,
     types::{ClaimInput, ClaimOutput},
 };
-use netstead_model::Range;
 
 use super::claims::{self, Place};
 use crate::{
@@ -150,11 +149,14 @@ impl Resource<Session> for Address {
         if let (Some(pool), Some(key)) = (planned.text("pool"), planned.text("key"))
             && let Ok(Some(held)) = claims::look_up(client, pool, key).await
         {
-            return vec![taken(&held)];
+            return vec![claims::taken(&held)];
         }
         match planned.text("address") {
-            Some(address) => check_fixed(client, planned, address).await,
-            None if planned.value("wait").is_null() => claims::warn_if_full(session, planned, 1).await,
+            Some(address) => {
+                let pool = planned.text("pool").unwrap_or_default();
+                claims::check_fixed(client, pool, address, "address").await
+            }
+            None if planned.value("wait").is_null() => claims::warn_if_full(client, planned, 1).await,
             None => Vec::new(),
         }
     }
@@ -248,48 +250,6 @@ fn texts_agree(one: &Object, name: &str, other: &Object, other_name: &str) -> bo
         (Some(one), Some(other)) => claims::same(one, other),
         _ => false,
     }
-}
-
-pub(super) fn taken(held: &ClaimOutput) -> Diagnostic {
-    let ClaimOutput { pool, key, owner, since, .. } = held;
-    let address = held.address.as_deref().unwrap_or("an address");
-    Diagnostic::warning(
-        format!("`{key}` holds {address} of pool `{pool}` already"),
-        format!(
-            "It is held by `{owner}` since {since}. If that is the owner of this token, the apply takes it over as it is, which \
-             is what you want after an apply that was cut off; else it fails. To take it over on purpose, import it: \
-             `terraform import ADDRESS {pool}/{key}`."
-        ),
-    )
-    .at("key")
-}
-
-/// An address that can never be had is an error; one that is held now is a warning, because the same apply may free it.
-async fn check_fixed(client: &Client, planned: &Object, address: &str) -> Vec<Diagnostic> {
-    let Some(pool) = planned.text("pool") else { return Vec::new() };
-    // A pool that the same apply makes is not there yet.
-    let Ok(known) = client.pool(pool).await else { return Vec::new() };
-    let Ok(wanted) = address.parse::<netstead_model::Address>() else { return Vec::new() };
-    let ranges: Vec<Range> = known.value.ranges.iter().filter_map(|range| range.parse().ok()).collect();
-    if !ranges.is_empty() && !ranges.iter().any(|range| range.contains(wanted)) {
-        let said = Diagnostic::error(
-            format!("{address} is not in pool `{pool}`"),
-            format!(
-                "The pool hands out {}. Choose one of these, or add a range to the pool.",
-                known.value.ranges.join(", ")
-            ),
-        );
-        return vec![said.at("address")];
-    }
-    let Ok(known) = client.explain(address).await else { return Vec::new() };
-    let holder =
-        known.places.iter().filter_map(|place| place.claim.as_ref()).find(|claim| claim.pool == pool);
-    let Some(ClaimOutput { key, owner, .. }) = holder else { return Vec::new() };
-    let said = Diagnostic::warning(
-        format!("{address} is held by `{key}` of `{owner}`"),
-        "Unless the same apply releases it, this will fail.",
-    );
-    vec![said.at("address")]
 }
 
 pub(super) struct Lookup;

@@ -41,7 +41,12 @@ impl Resource<Session> for Addresses {
         ];
         attributes.extend(claims::note_attributes());
         attributes.extend([
-            Attribute::computed("id", Kind::Text, "The id of an import, as it was at the creation."),
+            Attribute::computed(
+                "id",
+                Kind::Text,
+                "`POOL/KEY`, with the first key at the creation. It is the identity, which stays the same while keys come and go; an import names \
+                 all keys, by id or by identity: `POOL/KEY,KEY,…`.",
+            ),
             Attribute::computed("addresses", Kind::map_of(Kind::Text), "The address of each key.").follows(),
             Attribute::computed("claim_ids", Kind::map_of(Kind::Text), "The id of each claim.").follows(),
         ]);
@@ -81,7 +86,12 @@ impl Resource<Session> for Addresses {
         let count = |object: &Object| object.texts("keys").map_or(0, |keys| keys.len());
         let before = change.prior.map_or(0, count);
         let wanted = count(change.planned).saturating_sub(before);
-        if wanted == 0 { Vec::new() } else { claims::warn_if_full(session, change.planned, wanted).await }
+        match session.map(Session::client) {
+            Some(Ok(client)) if wanted > 0 => {
+                claims::warn_if_full(client, change.planned, wanted as u128).await
+            }
+            _ => Vec::new(),
+        }
     }
 
     async fn create(&self, session: &Session, planned: &Object, config: &Object) -> Result<Object, Failed> {
@@ -208,7 +218,7 @@ async fn release_all(client: &Client, pool: &str, ids: BTreeMap<String, String>)
     Ok(())
 }
 
-/// Those of `keys` that hold an address. A few are asked for one by one, many as a list.
+/// Those of `keys` that hold an address, out of the list of all that the pool has.
 async fn held(client: &Client, pool: &str, keys: &[String]) -> Result<BTreeMap<String, ClaimOutput>, Failed> {
     let what = || format!("the addresses of pool `{pool}` cannot be read");
     let query = ClaimQuery { pool: Some(pool.to_owned()), ..ClaimQuery::default() };
@@ -299,11 +309,12 @@ impl DataSource<Session> for List {
             vrf: config.owned("vrf"),
             ..ClaimQuery::default()
         };
-        let all = session
+        let mut all = session
             .client()?
             .all(query)
             .await
             .map_err(|error| told("the addresses cannot be listed", &error))?;
+        all.sort_by(|one, other| (&one.pool, &one.key).cmp(&(&other.pool, &other.key)));
         let row = |claim: &ClaimOutput| {
             let mut row = claims::values(claim);
             row.insert("pool".into(), claim.pool.as_str().into());

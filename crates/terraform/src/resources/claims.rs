@@ -1,17 +1,21 @@
 //! The parts that `netstead_address`, `netstead_addresses`, `netstead_prefix` and `netstead_host` share: each is a claim of
 //! the ledger.
 
+mod forecast;
 mod place;
 
 use std::time::Duration;
 
 use netstead_client::{
-    Client, PoolQuery,
+    Client,
     types::{ClaimOutput, ClaimState},
 };
 use netstead_model::{Address, Cidr, Ident, Key, Labels, Name, Selector, Span};
 
-pub(super) use self::place::Place;
+pub(super) use self::{
+    forecast::{check_fixed, extent, taken, warn_if_all_full, warn_if_full},
+    place::Place,
+};
 use crate::{
     protocol::{Attribute, Diagnostic, Failed, Fields as _, Kind, Object, Value, sentence},
     session::{Session, keep, told},
@@ -270,44 +274,6 @@ pub(super) fn same(one: &str, other: &str) -> bool {
         || equal::<netstead_model::Range>(one, other)
         || equal::<Span>(one, other)
         || equal::<Name>(one, other)
-}
-
-/// Warns where the pools have nothing left. It is no error: the same apply may make room.
-pub(super) async fn warn_if_full(
-    session: Option<&Session>,
-    planned: &Object,
-    wanted: usize,
-) -> Vec<Diagnostic> {
-    let Some(Ok(client)) = session.map(Session::client) else { return Vec::new() };
-    let place = Place::of(planned);
-    let pools = match (&place.pool, &place.selector) {
-        (Some(pool), _) => match client.pool(pool).await {
-            Ok(pool) => vec![pool.value],
-            Err(_) => return Vec::new(),
-        },
-        (None, Some(selector)) => {
-            let query = PoolQuery { selector: Some(selector.clone()), ..PoolQuery::default() };
-            client.all(query).await.unwrap_or_default()
-        }
-        (None, None) => {
-            let all = client.all(PoolQuery::default()).await.unwrap_or_default();
-            all.into_iter().filter(|pool| place.pools.contains(&pool.name)).collect()
-        }
-    };
-    let free = |text: &str| text.parse::<u128>().unwrap_or(u128::MAX);
-    let left = pools.iter().fold(0_u128, |sum, pool| sum.saturating_add(free(&pool.usage.free)));
-    if pools.is_empty() || left >= wanted as u128 {
-        return Vec::new();
-    }
-    let said = format!(
-        "{left} {} free in {}",
-        if left == 1 { "address is" } else { "addresses are" },
-        place.words()
-    );
-    let detail = format!(
-        "This needs {wanted}. Unless the same apply makes room, it will fail: make the pool larger, or release what is not needed."
-    );
-    vec![Diagnostic::warning(said, detail).at(if place.pool.is_some() { "pool" } else { "pools" })]
 }
 
 /// `POOL/KEY`. A key may have a slash, a pool has none.

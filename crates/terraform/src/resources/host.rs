@@ -9,8 +9,8 @@ use netstead_client::{
 use super::claims;
 use crate::{
     protocol::{
-        Attribute, DataSource, Diagnostic, Failed, Fields as _, Kind, Object, Resource, Schema, Value,
-        sentence,
+        Attribute, Change, DataSource, Diagnostic, Failed, Fields as _, Kind, Object, Resource, Schema,
+        Value, sentence,
     },
     session::{Session, told},
 };
@@ -103,6 +103,26 @@ impl Resource<Session> for Host {
         vec![said.at("ipv4_pool")]
     }
 
+    async fn plan(&self, session: Option<&Session>, change: Change<'_>) -> Vec<Diagnostic> {
+        let Some(Ok(client)) = session.map(Session::client) else { return Vec::new() };
+        let planned = &*change.planned;
+        let (None, Some(name)) = (change.prior, planned.text("name")) else { return Vec::new() };
+        let mut found = Vec::new();
+        for (attribute, ..) in PARTS {
+            let Some(pool) = planned.text(attribute) else { continue };
+            if let Ok(Some(held)) = claims::look_up(client, pool, name).await {
+                found.push(claims::taken(&held).at("name"));
+                continue;
+            }
+            // A pool that the same apply makes is not there yet.
+            let Ok(known) = client.pool(pool).await else { continue };
+            let words = format!("pool `{pool}`");
+            let full = claims::warn_if_all_full(&[known.value], &words, 1);
+            found.extend(full.map(|said| said.at(attribute)));
+        }
+        found
+    }
+
     async fn create(&self, session: &Session, planned: &Object, config: &Object) -> Result<Object, Failed> {
         let claims = claim(session.client()?, config).await?;
         Ok(object(planned, &claims))
@@ -143,19 +163,38 @@ impl Resource<Session> for Host {
         if entries.is_empty() {
             return Ok(());
         }
-        let what = || format!("the host `{name}` cannot be released");
-        match session.client()?.bulk(&BulkInput { entries }).await {
-            Ok(output) => match output.at_fault() {
-                Some((_, problem))
-                    if !matches!(problem.slug(), "already-gone" | "no-such-claim" | "no-such-pool") =>
-                {
-                    Err(Diagnostic::error(what(), sentence(&problem.detail)).into())
+        let client = session.client()?;
+        match release(client, &name, entries.clone()).await? {
+            Released::All => Ok(()),
+            // All or none of them are released, so with one pool that is gone the other addresses are still held.
+            Released::NoPool => {
+                for entry in entries {
+                    release(client, &name, vec![entry]).await?;
                 }
-                _ => Ok(()),
-            },
-            Err(error) if error.is("no-such-pool") => Ok(()),
-            Err(error) => Err(told(what(), &error).into()),
+                Ok(())
+            }
         }
+    }
+}
+
+enum Released {
+    All,
+    /// Nothing was released: a pool does not exist any more, and with it what was held in it.
+    NoPool,
+}
+
+/// Releases these claims of the host in one commit.
+async fn release(client: &Client, name: &str, entries: Vec<BulkEntry>) -> Result<Released, Failed> {
+    let what = || format!("the host `{name}` cannot be released");
+    let output = match client.bulk(&BulkInput { entries }).await {
+        Ok(output) => output,
+        Err(error) if error.is("no-such-pool") => return Ok(Released::NoPool),
+        Err(error) => return Err(told(what(), &error).into()),
+    };
+    match output.at_fault() {
+        None => Ok(Released::All),
+        Some((_, problem)) if problem.slug() == "no-such-pool" => Ok(Released::NoPool),
+        Some((_, problem)) => Err(Diagnostic::error(what(), sentence(&problem.detail)).into()),
     }
 }
 

@@ -90,6 +90,10 @@ fn told(what: impl Into<String>, error: &NetaddrError) -> Diagnostic {
         NetaddrError::Full { .. } => {
             "\n\nMake the range larger: a new `last_address` changes it in place. Or release what is not needed."
         }
+        NetaddrError::Overlaps { .. } => {
+            "\n\nTwo ranges under the same path would give the same address twice. Change the bounds, or set `strict = false` in the provider \
+             block if that is on purpose."
+        }
         NetaddrError::InUse { .. } => "\n\nA range in use is not deleted. Release its addresses first.",
         NetaddrError::NameTaken { .. } => {
             "\n\nSet `manage_existing = true` to take it over, or import it: `terraform import ADDRESS 'RANGE|NAME'`."

@@ -99,7 +99,9 @@ impl Resource<Session> for Pool {
         backend::plan(change.prior, change.config, change.planned);
         // Without `ranges`, they follow from the network.
         let network = |object: &Object| object.value("network").clone();
-        let moved = change.prior.is_some_and(|prior| network(prior) != network(change.planned));
+        let moved = change.prior.map_or(change.planned.value("backend").is_null(), |prior| {
+            network(prior) != network(change.planned)
+        });
         if moved && change.config.value("ranges").is_null() {
             change.planned.insert("ranges".into(), Value::SOMETHING);
         }
@@ -190,6 +192,16 @@ impl Resource<Session> for Pool {
             }
             Err(error) => Err(told(what(), &error).into()),
         }
+    }
+
+    /// From terraform-provider-netaddr, when `netstead import netaddr` made a pool of the range. The next read has the rest.
+    fn move_from(&self, source_type: &str, state: &serde_json::Value) -> Option<Object> {
+        if !matches!(source_type, "netaddr_range_ipv4" | "netaddr_range_mac") {
+            return None;
+        }
+        let prefix = state.get("key_prefix").and_then(serde_json::Value::as_str)?;
+        let name = netstead_providers::netaddr::pool_name(prefix)?;
+        Some([("name".to_owned(), name.as_str().into()), ("id".to_owned(), name.as_str().into())].into())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use netstead_client::types::{ClaimInput, ClaimOutput};
-use netstead_model::Cidr;
+use netstead_model::{Cidr, Kind as AddressKind};
 
 use super::{
     address,
@@ -104,10 +104,26 @@ impl Resource<Session> for Prefix {
         let (None, Some(pool), Some(key)) = (change.prior, planned.text("pool"), planned.text("key")) else {
             return Vec::new();
         };
-        match claims::look_up(client, pool, key).await {
-            Ok(Some(held)) => vec![address::taken(&held)],
-            _ => Vec::new(),
+        if let Ok(Some(held)) = claims::look_up(client, pool, key).await {
+            return vec![claims::taken(&held)];
         }
+        if let Some(prefix) = planned.text("prefix") {
+            return claims::check_fixed(client, pool, prefix, "prefix").await;
+        }
+        let Ok(known) = client.pool(pool).await else { return Vec::new() };
+        let length = planned.int("length").and_then(|length| u8::try_from(length).ok());
+        let Some(length) = length.or(known.value.length) else { return Vec::new() };
+        let bits = if claims::extent(&known.value).iter().any(|part| part.kind() == AddressKind::V4) {
+            32
+        } else {
+            128
+        };
+        let wanted = 1_u128.checked_shl(u32::from(bits_below(bits, length))).unwrap_or(u128::MAX);
+        let words = format!("pool `{pool}`");
+        claims::warn_if_all_full(&[known.value], &words, wanted)
+            .map(|said| said.at("pool"))
+            .into_iter()
+            .collect()
     }
 
     async fn create(&self, session: &Session, planned: &Object, config: &Object) -> Result<Object, Failed> {
@@ -139,6 +155,11 @@ impl Resource<Session> for Prefix {
     async fn delete(&self, session: &Session, state: &Object) -> Result<(), Failed> {
         claims::release(session.client()?, state).await
     }
+}
+
+/// The bits of an address that a prefix of this length leaves open.
+fn bits_below(bits: u8, length: u8) -> u8 {
+    bits.saturating_sub(length)
 }
 
 fn data(config: &Object) -> ClaimInput {

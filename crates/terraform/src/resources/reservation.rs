@@ -10,7 +10,7 @@ use netstead_model::Range;
 use super::claims;
 use crate::{
     protocol::{
-        Attribute, DataSource, Diagnostic, Failed, Fields as _, Kind, Object, Resource, Schema, Value,
+        Attribute, Change, DataSource, Diagnostic, Failed, Fields as _, Kind, Object, Resource, Schema, Value,
     },
     session::{Session, told},
 };
@@ -40,6 +40,7 @@ impl Resource<Session> for Reservation {
                     Kind::Text,
                     "The addresses: `10.0.3.100-10.0.3.120`, a CIDR or one address.",
                 )
+                .replaces()
                 .check(range),
                 Attribute::optional("description", Kind::Text, "A note for people."),
                 Attribute::computed("owner", Kind::Text, "The owner: the name of the token."),
@@ -62,6 +63,30 @@ impl Resource<Session> for Reservation {
 
     fn example(&self) -> &'static str {
         include_str!("../../examples/netstead_reservation.tf")
+    }
+
+    async fn replaces(&self, _: Option<&Session>, attribute: &str, prior: &Object, planned: &Object) -> bool {
+        let same = |one: &str, other: &str| claims::same(one, other);
+        let ranges = prior.text("range").zip(planned.text("range"));
+        attribute != "range" || !ranges.is_some_and(|(one, other)| same(one, other))
+    }
+
+    async fn plan(&self, session: Option<&Session>, change: Change<'_>) -> Vec<Diagnostic> {
+        let Some(Ok(client)) = session.map(Session::client) else { return Vec::new() };
+        let planned = &*change.planned;
+        let (None, Some(pool), Some(key)) = (change.prior, planned.text("pool"), planned.text("key")) else {
+            return Vec::new();
+        };
+        let Some(Ok(range)) = planned.text("range").map(str::parse::<Range>) else { return Vec::new() };
+        // A pool that the same apply makes is not there yet.
+        let Ok(known) = client.pool(pool).await else { return Vec::new() };
+        let extent = claims::extent(&known.value);
+        if !extent.is_empty() && !extent.iter().any(|part| part.contains_range(range)) {
+            let detail = format!("The pool has {}.", known.value.ranges.join(", "));
+            return vec![Diagnostic::error(format!("{range} is not in pool `{pool}`"), detail).at("range")];
+        }
+        let there = list(client, Some(pool.to_owned())).await.unwrap_or_default();
+        there.iter().find_map(|one| obstacle(one, key, range)).into_iter().collect()
     }
 
     async fn create(&self, session: &Session, planned: &Object, _config: &Object) -> Result<Object, Failed> {
@@ -96,6 +121,22 @@ impl Resource<Session> for Reservation {
     }
 }
 
+/// A reservation that is in the way of a new one.
+fn obstacle(there: &ReservationOutput, key: &str, range: Range) -> Option<Diagnostic> {
+    let ReservationOutput { pool, key: other, owner, range: reserved, .. } = there;
+    let said =
+        |what: String, detail: &str| Diagnostic::warning(what, format!("It is of `{owner}`. {detail}"));
+    if other == key {
+        let detail = "If that is the owner of this token and the range is the same, the apply takes it over; else it fails.";
+        return Some(
+            said(format!("`{key}` has {reserved} of pool `{pool}` reserved already"), detail).at("key"),
+        );
+    }
+    let meets = reserved.parse::<Range>().is_ok_and(|reserved| reserved.overlaps(range));
+    let detail = "Unless the same apply removes it, this will fail.";
+    meets.then(|| said(format!("{reserved} of pool `{pool}` is reserved by `{other}`"), detail).at("range"))
+}
+
 fn place(object: &Object) -> (&str, &str) {
     (object.text("pool").unwrap_or_default(), object.text("key").unwrap_or_default())
 }
@@ -103,7 +144,9 @@ fn place(object: &Object) -> (&str, &str) {
 async fn set(session: &Session, planned: &Object) -> Result<Object, Failed> {
     let (pool, key) = place(planned);
     let range = planned.owned("range").unwrap_or_default();
-    let input = ReservationInput { range, description: planned.owned("description") };
+    // An empty one removes the description that was there.
+    let description = Some(planned.owned("description").unwrap_or_default());
+    let input = ReservationInput { range, description };
     let made = session.client()?.reserve(pool, key, &input).await;
     let made = made.map_err(|error| told(format!("`{key}` cannot be reserved in pool `{pool}`"), &error))?;
     Ok(object(planned, &made))

@@ -1,14 +1,11 @@
 //! The part of the provider's configuration that terraform-provider-netaddr has: where the etcd is.
 
-use std::{
-    env,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{path::PathBuf, time::Duration};
 
 use netstead_providers::netaddr::{Netaddr, NetaddrOptions, endpoint_url};
-use netstead_wire::{Tls, etcd::EtcdConnection, files};
+use netstead_wire::{Tls, etcd::EtcdConnection};
 
+use super::origin::origin;
 use crate::protocol::{Attribute, Diagnostic, Fields as _, Kind, Object, sentence};
 
 /// As the original has it.
@@ -107,18 +104,6 @@ pub(super) fn open(
         };
         Diagnostic::error("the provider cannot use its configuration", sentence(&text)).at(at)
     })
-}
-
-/// This directory and workspace on this machine: an apply there takes up what one before it made when it was killed.
-fn origin() -> String {
-    let read = |path: &str| {
-        let text = files::read_text(Path::new(path), files::MOST_OF_SECRET).unwrap_or_default();
-        text.trim().to_owned()
-    };
-    let machine = read("/proc/sys/kernel/hostname");
-    let dir = env::current_dir().map(|dir| dir.display().to_string()).unwrap_or_default();
-    let workspace = env::var("TF_WORKSPACE").unwrap_or_else(|_| read(".terraform/environment"));
-    format!("terraform {machine}:{dir} {workspace}").trim_end().to_owned()
 }
 
 #[cfg(test)]

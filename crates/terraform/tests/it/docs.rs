@@ -23,7 +23,7 @@ fn the_pages_of_the_registry_say_what_the_schemas_say() {
             "docs/{path} is not as the schema: UPDATE_DOCS=1 cargo test -p netstead-terraform"
         );
     }
-    let written: usize = ["resources", "data-sources", "functions"]
+    let written: usize = ["resources", "data-sources", "ephemeral-resources", "functions", "guides"]
         .iter()
         .map(|part| fs::read_dir(dir.join(part)).unwrap().count())
         .sum();

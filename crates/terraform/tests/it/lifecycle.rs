@@ -1,8 +1,6 @@
 //! Real Terraform against a real server.
 
-use std::{fs, process::Stdio, thread, time::Duration};
-
-use netstead_testkit::{skip_without, wait_until};
+use std::fs;
 
 use crate::server::Bench;
 
@@ -164,7 +162,7 @@ fn a_wrong_configuration_names_the_attribute_and_a_server_that_is_down_loses_not
     bench.plan(0);
 }
 
-fn many(count: usize) -> String {
+pub(crate) fn many(count: usize) -> String {
     format!(
         "{LAN}\nresource \"netstead_address\" \"all\" {{\n  count = {count}\n  pool = netstead_pool.lan.name\n  key = \"n-${{count.index}}\"\n}}\n\
          output \"all\" {{\n  value = join(\",\", netstead_address.all[*].address)\n}}\n"
@@ -181,81 +179,4 @@ fn a_full_pool_fails_one_resource_each_and_applies_the_others() {
     let listed = bench.ran(&["state", "list"], 0);
     assert_eq!(listed.matches("netstead_address.all[").count(), 11, "{listed}");
     assert_eq!(bench.claims().matches("\"key\"").count(), 11);
-}
-
-#[test]
-fn many_addresses_at_once_are_all_different() {
-    let Some(bench) = Bench::start() else { return };
-    let wide =
-        many(200).replace("10.0.3.0/24", "10.0.0.0/16").replace("10.0.3.50-10.0.3.60", "10.0.4.0-10.0.9.255");
-    bench.apply(&wide);
-    let all = bench.output("all");
-    let mut addresses: Vec<&str> = all.split(',').collect();
-    addresses.sort_unstable();
-    addresses.dedup();
-    assert_eq!(addresses.len(), 200);
-    bench.plan(0);
-}
-
-#[test]
-fn ctrl_c_in_the_middle_leaves_everything_that_was_made_in_the_state_and_a_kill_converges() {
-    let Some(bench) = Bench::start() else { return };
-    let wide =
-        many(300).replace("10.0.3.0/24", "10.0.0.0/16").replace("10.0.3.50-10.0.3.60", "10.0.4.0-10.0.9.255");
-    bench.terraform.write(&wide).unwrap();
-    for (signal, complete) in [("INT", true), ("KILL", false)] {
-        let before = bench.claims().matches("\"key\"").count();
-        let mut command = bench.terraform.command(&["apply", "-auto-approve", "-no-color", "-lock=false"]);
-        let mut apply = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let more = || (bench.claims().matches("\"key\"").count() > before + 20).then_some(());
-        wait_until(Duration::from_mins(1), more).unwrap();
-        let kill = std::process::Command::new("sh")
-            .args(["-c", &format!("kill -s {signal} {}", apply.id())])
-            .status()
-            .unwrap();
-        assert!(kill.success());
-        apply.wait().unwrap();
-        // A provider whose Terraform was killed ends what it has begun.
-        thread::sleep(Duration::from_millis(500));
-        if complete {
-            let made = bench.claims().matches("\"key\"").count();
-            let known = bench.ran(&["state", "list"], 0).matches("netstead_address.all[").count();
-            assert_eq!(made, known);
-            assert!(known < 300, "the apply was not interrupted in the middle");
-        }
-    }
-    bench.apply(&wide);
-    bench.plan(0);
-    assert_eq!(bench.claims().matches("\"key\"").count(), 300);
-}
-
-#[test]
-fn an_address_is_imported_by_its_identity_without_a_change() {
-    let Some(bench) = Bench::start() else { return };
-    let version: serde_json::Value =
-        serde_json::from_str(&bench.terraform.run(&["version", "-json"]).unwrap().out).unwrap();
-    let version = version["terraform_version"].as_str().unwrap_or_default().to_owned();
-    let minor: u32 = version.split('.').nth(1).unwrap_or_default().parse().unwrap_or_default();
-    if minor < 12 {
-        skip_without(&format!("Terraform {version} has no resource identity; 1.12 has it"));
-        return;
-    }
-    bench.does("pool create lan --network 10.0.3.0/24");
-    bench.does("claim lan web-1");
-    let configuration = r#"
-resource "netstead_address" "web" {
-  pool = "lan"
-  key  = "web-1"
-}
-import {
-  to = netstead_address.web
-  identity = {
-    found_in_pool = "lan"
-    key           = "web-1"
-  }
-}
-"#;
-    let said = bench.apply(configuration);
-    assert!(said.contains("1 imported, 0 added, 0 changed, 0 destroyed"), "{said}");
-    bench.plan(0);
 }

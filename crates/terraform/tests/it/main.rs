@@ -10,8 +10,15 @@
 
 mod backends;
 mod docs;
+mod ephemeral;
+mod examples;
+mod forecast;
+mod interruptions;
 mod lifecycle;
+mod lookups;
 mod mirror;
 mod netaddr;
+mod netaddr_moves;
+mod netaddr_ranges;
 mod server;
 mod socket;

@@ -39,7 +39,7 @@ fn terraform_init_installs_the_provider_from_a_filesystem_mirror() {
     let said = ran(&["init", "-no-color"]);
     assert!(said.contains("Installed netstead/netstead v"), "{said}");
     let lock = fs::read_to_string(terraform.path().join(".terraform.lock.hcl")).unwrap();
-    assert!(lock.contains("registry.terraform.io/netstead/netstead"), "{lock}");
+    assert!(lock.contains(&format!("{}/netstead/netstead", terraform.registry())), "{lock}");
     ran(&["apply", "-auto-approve", "-no-color"]);
     assert_eq!(ran(&["output", "-no-color", "-raw", "reverse"]), "60.3.0.10.in-addr.arpa");
 }

@@ -8,7 +8,7 @@ const SOON: Duration = Duration::from_mins(2);
 /// As users of the original write it, with another source.
 const REQUIREMENT: &str = "terraform {\n  required_providers {\n    netaddr = {\n      source = \"netstead/netstead\"\n    }\n  }\n}\n";
 
-const LAN: &str = r#"
+pub(crate) const LAN: &str = r#"
 resource "netaddr_range_ipv4" "lan" {
   key_prefix    = "/ranges/lan/"
   first_address = "10.0.3.50"
@@ -16,12 +16,12 @@ resource "netaddr_range_ipv4" "lan" {
 }
 "#;
 
-struct Bench {
-    etcd: Etcd,
-    terraform: Terraform,
+pub(crate) struct Bench {
+    pub(crate) etcd: Etcd,
+    pub(crate) terraform: Terraform,
 }
 
-fn terraform(etcd: &Etcd) -> Option<Terraform> {
+pub(crate) fn terraform(etcd: &Etcd) -> Option<Terraform> {
     let provider = env!("CARGO_BIN_EXE_terraform-provider-netstead");
     let mut terraform = Terraform::new(provider.as_ref())?;
     terraform.set("ETCDCTL_ENDPOINTS", &etcd.endpoints().join(","));
@@ -29,42 +29,42 @@ fn terraform(etcd: &Etcd) -> Option<Terraform> {
 }
 
 impl Bench {
-    fn start() -> Option<Self> {
+    pub(crate) fn start() -> Option<Self> {
         let etcd = Etcd::start(1)?;
         let terraform = terraform(&etcd)?;
         Some(Self { etcd, terraform })
     }
 
-    fn original(&self) -> NetaddrClient {
+    pub(crate) fn original(&self) -> NetaddrClient {
         NetaddrClient::connect(&self.etcd.endpoints()[0]).unwrap()
     }
 
-    fn write(&self, configuration: &str) {
+    pub(crate) fn write(&self, configuration: &str) {
         write(&self.terraform, configuration);
     }
 
-    fn ran(&self, arguments: &[&str], code: i32) -> String {
+    pub(crate) fn ran(&self, arguments: &[&str], code: i32) -> String {
         ran(&self.terraform, arguments, code)
     }
 
-    fn apply(&self, configuration: &str) -> String {
+    pub(crate) fn apply(&self, configuration: &str) -> String {
         self.write(configuration);
         self.ran(&["apply", "-auto-approve", "-no-color", "-parallelism=10"], 0)
     }
 
-    fn plan(&self, code: i32) -> String {
+    pub(crate) fn plan(&self, code: i32) -> String {
         self.ran(&["plan", "-no-color", "-detailed-exitcode"], code)
     }
 
-    fn destroy(&self) {
+    pub(crate) fn destroy(&self) {
         self.ran(&["destroy", "-auto-approve", "-no-color"], 0);
     }
 
-    fn output(&self, name: &str) -> String {
+    pub(crate) fn output(&self, name: &str) -> String {
         self.ran(&["output", "-no-color", "-raw", name], 0)
     }
 
-    fn names(&self, prefix: &str) -> usize {
+    pub(crate) fn names(&self, prefix: &str) -> usize {
         self.original().dump(&format!("{prefix}data/name/")).unwrap().len()
     }
 
@@ -73,18 +73,18 @@ impl Bench {
     }
 }
 
-fn write(terraform: &Terraform, configuration: &str) {
+pub(crate) fn write(terraform: &Terraform, configuration: &str) {
     fs::write(terraform.path().join("main.tf"), format!("{REQUIREMENT}{configuration}")).unwrap();
 }
 
-fn ran(terraform: &Terraform, arguments: &[&str], code: i32) -> String {
+pub(crate) fn ran(terraform: &Terraform, arguments: &[&str], code: i32) -> String {
     let TerraformRun { code: ended, out, err } = terraform.run(arguments).unwrap();
     assert_eq!(ended, code, "terraform {arguments:?}:\n{out}\n{err}");
     let words = format!("{out}\n{err}");
     words.replace(['│', '╷', '╵'], " ").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn address(name: &str, more: &str) -> String {
+pub(crate) fn address(name: &str, more: &str) -> String {
     format!(
         "resource \"netaddr_address_ipv4\" \"{name}\" {{\n  range_id = netaddr_range_ipv4.lan.id\n  name     = \"{name}\"\n{more}\n}}\n\
          output \"{name}\" {{\n  value = netaddr_address_ipv4.{name}.address\n}}\n"
@@ -230,70 +230,6 @@ fn every_resource_and_data_source_is_applied_planned_empty_imported_and_destroye
 }
 
 #[test]
-fn a_state_of_the_original_is_taken_over_and_the_next_plan_is_empty() {
-    let Some(bench) = Bench::start() else { return };
-    // As the original left its keys, and its SDK its state: all defaults written out, and an attribute that only it knows.
-    let mut original = bench.original();
-    let (first, last) = (netaddr_ipv4([10, 0, 3, 50]), netaddr_ipv4([10, 0, 3, 60]));
-    assert!(original.create_range("/ranges/lan/", "ipv4", &first, &last).unwrap());
-    assert!(original.create_hardcoded("/ranges/lan/", "dns", &netaddr_ipv4([10, 0, 3, 53])).unwrap());
-    original.create_generated(&["/ranges/lan/"], "web").unwrap().unwrap();
-    original.create_generated(&["/ranges/lan/"], "any").unwrap().unwrap();
-    let keys = original.dump("/ranges/").unwrap();
-    let resource = |kind: &str, name: &str, attributes: serde_json::Value| {
-        serde_json::json!({
-            "mode": "managed", "type": kind, "name": name,
-            "provider": "provider[\"registry.terraform.io/ferlab-ste-justine/netaddr\"]",
-            "instances": [{
-                "schema_version": 0, "attributes": attributes, "sensitive_attributes": [], "private": "bnVsbA==",
-            }],
-        })
-    };
-    let state = serde_json::json!({
-        "version": 4, "terraform_version": "1.9.8", "serial": 7, "lineage": "0d6bf4b4-5f0e-2f3c-9c2f-4d6a1f2f9a11", "outputs": {},
-        "resources": [
-            resource("netaddr_range_ipv4", "lan", serde_json::json!({
-                "id": "/ranges/lan/", "key_prefix": "/ranges/lan/", "first_address": "10.0.3.50", "last_address": "10.0.3.60",
-            })),
-            resource("netaddr_address_ipv4", "dns", serde_json::json!({
-                "id": "dns", "name": "dns", "range_id": "/ranges/lan/", "hardcoded_address": "10.0.3.53", "address": "10.0.3.53",
-                "retain_on_delete": false, "manage_existing": false,
-            })),
-            resource("netaddr_address_ipv4", "web", serde_json::json!({
-                "id": "web", "name": "web", "range_id": "/ranges/lan/", "hardcoded_address": null, "address": "10.0.3.50",
-                "retain_on_delete": false, "manage_existing": false, "timeouts": null,
-            })),
-            resource("netaddr_address_ipv4_v2", "any", serde_json::json!({
-                "id": "any", "name": "any", "range_ids": ["/ranges/lan/"], "hardcoded_address": null, "address": "10.0.3.51",
-                "found_in_range": "/ranges/lan/", "retain_on_delete": false, "manage_existing": false,
-            })),
-        ],
-        "check_results": null,
-    });
-    fs::write(bench.terraform.path().join("terraform.tfstate"), state.to_string()).unwrap();
-    let any = "resource \"netaddr_address_ipv4_v2\" \"any\" {\n  range_ids = [netaddr_range_ipv4.lan.id]\n  name = \"any\"\n}\n";
-    let configuration: String = [LAN, any].concat()
-        + &["dns", "web"]
-            .map(|name| {
-                let more = if name == "dns" { "  hardcoded_address = \"10.0.3.53\"\n" } else { "" };
-                format!(
-                    "resource \"netaddr_address_ipv4\" \"{name}\" {{\n  range_id = netaddr_range_ipv4.lan.id\n  name = \"{name}\"\n{more}}}\n"
-                )
-            })
-            .concat();
-    bench.write(&configuration);
-    let (from, to) =
-        ("registry.terraform.io/ferlab-ste-justine/netaddr", "registry.terraform.io/netstead/netstead");
-    bench.ran(&["state", "replace-provider", "-auto-approve", from, to], 0);
-    let said = bench.plan(0);
-    assert!(said.contains("No changes."), "{said}");
-    bench.apply(&configuration);
-    assert_eq!(original.dump("/ranges/").unwrap(), keys, "not one key changed");
-    bench.destroy();
-    assert!(original.dump("/ranges/").unwrap().is_empty());
-}
-
-#[test]
 fn an_outage_takes_nothing_out_of_the_state_and_a_removed_address_is_planned_again() {
     let Some(mut bench) = Bench::start() else { return };
     let configuration = |strict: bool| {
@@ -318,47 +254,6 @@ fn an_outage_takes_nothing_out_of_the_state_and_a_removed_address_is_planned_aga
     assert!(said.contains("1 to add, 0 to change, 0 to destroy"), "{said}");
     bench.apply(&configuration(true));
     assert_eq!(bench.output("web"), "10.0.3.50");
-}
-
-#[test]
-fn a_range_grows_in_place_and_one_in_use_is_neither_destroyed_nor_replaced_by_wiping() {
-    let Some(bench) = Bench::start() else { return };
-    bench.apply(&format!("{LAN}{}", address("web", "")));
-    let wide = LAN.replace("10.0.3.60", "10.0.3.200");
-    let said = bench.apply(&format!("{wide}{}", address("web", "")));
-    assert!(said.contains("0 added, 1 changed, 0 destroyed"), "{said}");
-    assert!(bench.plan(0).contains("No changes."));
-    // Another client holds an address of it.
-    bench.original().create_generated(&["/ranges/lan/"], "theirs").unwrap().unwrap();
-    let said = bench.ran(&["destroy", "-auto-approve", "-no-color"], 1);
-    assert!(said.contains("has 1 addresses in use, such as `theirs`"), "{said}");
-    assert_eq!(bench.names("/ranges/lan/"), 1);
-    assert!(bench.ran(&["state", "list"], 0).contains("netaddr_range_ipv4.lan"));
-}
-
-#[test]
-fn fixed_addresses_and_generated_ones_of_one_apply_need_no_order() {
-    let Some(bench) = Bench::start() else { return };
-    bench.apply(LAN);
-    // Every second address of the range is fixed, and all are made at once.
-    let many = format!(
-        r#"{LAN}
-resource "netaddr_address_ipv4" "generated" {{
-  count    = 5
-  range_id = netaddr_range_ipv4.lan.id
-  name     = "generated-${{count.index}}"
-}}
-resource "netaddr_address_ipv4" "fixed" {{
-  count             = 6
-  range_id          = netaddr_range_ipv4.lan.id
-  name              = "fixed-${{count.index}}"
-  hardcoded_address = "10.0.3.${{50 + 2 * count.index}}"
-}}
-"#
-    );
-    bench.apply(&many);
-    assert_eq!(bench.names("/ranges/lan/"), 11);
-    assert!(bench.plan(0).contains("No changes."));
 }
 
 #[test]
@@ -481,27 +376,4 @@ fn an_apply_that_is_killed_with_its_provider_is_taken_up_by_the_next_one() {
     bench.ran(&["apply", "-auto-approve", "-no-color", "-lock=false"], 0);
     assert_eq!(distinct(&bench), 300);
     assert!(bench.plan(0).contains("No changes."));
-}
-
-#[test]
-fn an_address_moves_from_its_range_into_a_pool_of_netstead() {
-    let Some(etcd) = Etcd::start(1) else { return };
-    let Some(mut server) = crate::server::Bench::start() else { return };
-    let endpoint = etcd.endpoints()[0].clone();
-    server.terraform.set("ETCDCTL_ENDPOINTS", &endpoint);
-    let mut original = NetaddrClient::connect(&endpoint).unwrap();
-    let (first, last) = (netaddr_ipv4([10, 0, 3, 50]), netaddr_ipv4([10, 0, 3, 60]));
-    assert!(original.create_range("/ranges/lan/", "ipv4", &first, &last).unwrap());
-    let before = "resource \"netaddr_address_ipv4\" \"web\" {\n  range_id = \"/ranges/lan/\"\n  name     = \"web-1\"\n}\n";
-    write(&server.terraform, before);
-    ran(&server.terraform, &["apply", "-auto-approve", "-no-color"], 0);
-    server.does(&format!("import netaddr --endpoints {endpoint} --range /ranges/lan/ --yes"));
-    let after = "moved {\n  from = netaddr_address_ipv4.web\n  to   = netstead_address.web\n}\n\
-                 resource \"netstead_address\" \"web\" {\n  provider = netaddr\n  pool     = \"lan\"\n  key      = \"web-1\"\n}\n\
-                 output \"web\" {\n  value = netstead_address.web.address\n}\n";
-    write(&server.terraform, after);
-    let said = ran(&server.terraform, &["apply", "-auto-approve", "-no-color"], 0);
-    assert!(said.contains("0 added, 0 changed, 0 destroyed"), "{said}");
-    assert_eq!(ran(&server.terraform, &["output", "-no-color", "-raw", "web"], 0), "10.0.3.50");
-    assert!(ran(&server.terraform, &["plan", "-no-color", "-detailed-exitcode"], 0).contains("No changes."));
 }

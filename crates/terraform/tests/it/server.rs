@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::Command, time::Duration};
 
-use netstead_testkit::{Process, Terraform, TerraformRun, free_port, skip};
+use netstead_testkit::{Process, Terraform, TerraformRun, free_port, skip, skip_without};
 use tempfile::TempDir;
 
 const SOON: Duration = Duration::from_mins(1);
@@ -11,6 +11,7 @@ const SOON: Duration = Duration::from_mins(1);
 pub(crate) struct Bench {
     home: TempDir,
     port: u16,
+    dns: u16,
     server: Option<Process>,
     pub(crate) terraform: Terraform,
 }
@@ -29,11 +30,11 @@ impl Bench {
             skip("the server is not built: `cargo build -p netstead`");
             return None;
         }
-        let (home, port) = (tempfile::tempdir().unwrap(), free_port().unwrap());
+        let (home, port, dns) = (tempfile::tempdir().unwrap(), free_port().unwrap(), free_port().unwrap());
         if !configuration.is_empty() {
             std::fs::write(home.path().join("netstead.toml"), configuration).unwrap();
         }
-        let mut bench = Self { home, port, server: None, terraform };
+        let mut bench = Self { home, port, dns, server: None, terraform };
         bench.serve();
         bench.terraform.set("NETSTEAD_URL", &bench.url());
         let token = bench.token();
@@ -63,7 +64,7 @@ impl Bench {
         command
             .args(["run", "--listen", &format!("127.0.0.1:{}", self.port), "--data-dir"])
             .arg(self.home.path().join("data"))
-            .args(["--dns-listen", &format!("127.0.0.1:{}", free_port().unwrap())]);
+            .args(["--dns-listen", &format!("127.0.0.1:{}", self.dns)]);
         let mut server = Process::start("netstead", &mut command).unwrap();
         server.wait_for_line("is ready", SOON).unwrap();
         self.server = Some(server);
@@ -74,7 +75,7 @@ impl Bench {
         self.server.take().unwrap().kill().unwrap();
     }
 
-    fn token(&self) -> String {
+    pub(crate) fn token(&self) -> String {
         let text = std::fs::read_to_string(self.home.path().join("state/netstead/credentials.json")).unwrap();
         let file: serde_json::Value = serde_json::from_str(&text).unwrap();
         file["servers"][self.url()]["token"].as_str().unwrap().to_owned()
@@ -85,6 +86,37 @@ impl Bench {
         let output = self.command().args(line.split_whitespace()).output().unwrap();
         assert!(output.status.success(), "`netstead {line}`: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// What the server's own nameserver answers, sorted.
+    pub(crate) fn resolves(&self, question: &[&str]) -> Vec<String> {
+        let port = self.dns.to_string();
+        let mut dig = Command::new("dig");
+        dig.args(["@127.0.0.1", "-p", &port, "+short", "+time=2", "+tries=2"]).args(question);
+        let answer = String::from_utf8(dig.output().unwrap().stdout).unwrap();
+        let mut lines: Vec<String> = answer.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    }
+
+    /// Whether this Terraform has what version 1.`terraform` has, and `OpenTofu` 1.`tofu`. If not, the test is skipped.
+    pub(crate) fn has_minor(&self, terraform: u32, tofu: Option<u32>, what: &str) -> bool {
+        let version = self.terraform.run(&["version", "-json"]).unwrap().out;
+        let version: serde_json::Value = serde_json::from_str(&version).unwrap();
+        let version = version["terraform_version"].as_str().unwrap_or_default().to_owned();
+        let found: u32 = version.split('.').nth(1).unwrap_or_default().parse().unwrap_or_default();
+        let (name, needed) =
+            if self.terraform.is_opentofu() { ("OpenTofu", tofu) } else { ("Terraform", Some(terraform)) };
+        let has = needed.is_some_and(|needed| found >= needed);
+        if !has {
+            skip_without(&format!("{name} {version} has no {what}"));
+        }
+        has
+    }
+
+    /// How many claims there are.
+    pub(crate) fn held(&self) -> usize {
+        self.claims().matches("\"key\"").count()
     }
 
     /// All claims as JSON without spaces.

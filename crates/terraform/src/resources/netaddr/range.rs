@@ -108,7 +108,12 @@ impl Resource<Session> for Range {
     async fn create(&self, session: &Session, planned: &Object, _: &Object) -> Result<Object, Failed> {
         let netaddr = session.netaddr()?;
         let Some(wanted) = wanted(self.0, planned) else { return Err(unusable()) };
-        match netaddr.create_range(&wanted).await {
+        let made = if session.is_strict() {
+            netaddr.create_range_alone(&wanted).await
+        } else {
+            netaddr.create_range(&wanted).await
+        };
+        match made {
             Ok(()) => {}
             Err(NetaddrError::RangeExists { .. }) if may_take(netaddr, &wanted, session).await => {}
             Err(error) => {
@@ -148,7 +153,13 @@ impl Resource<Session> for Range {
         _: &Object,
     ) -> Result<Object, Failed> {
         let Some(wanted) = wanted(self.0, planned) else { return Err(unusable()) };
-        session.netaddr()?.resize_range(&wanted).await.map_err(|error| {
+        let netaddr = session.netaddr()?;
+        // The plan looked too. Another range of the same apply may be there now.
+        let overlaps = overlaps(netaddr, &wanted, session.is_strict()).await;
+        if let Some(said) = overlaps.into_iter().find(|said| !said.warning) {
+            return Err(said.into());
+        }
+        netaddr.resize_range(&wanted).await.map_err(|error| {
             told(format!("the range `{}` cannot be changed", wanted.prefix), &error).at("last_address")
         })?;
         Ok(planned.clone())
