@@ -16,6 +16,7 @@ pub(crate) mod events;
 pub(crate) mod explain;
 pub(crate) mod get;
 pub(crate) mod import;
+pub(crate) mod import_ipam;
 pub(crate) mod import_netaddr;
 pub(crate) mod migrate;
 pub(crate) mod once;

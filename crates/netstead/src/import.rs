@@ -3,6 +3,7 @@
 mod dnsweaver;
 mod draft;
 pub(crate) mod external_dns;
+pub(crate) mod ipam;
 pub(crate) mod netaddr;
 pub(crate) mod pipam;
 mod variables;

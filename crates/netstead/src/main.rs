@@ -124,6 +124,12 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
         Command::Import(cli::import::Import::Netaddr(args)) if !args.yes => {
             return commands::import_netaddr::preview(args).await.map(|()| Exit::Fine);
         }
+        Command::Import(cli::import::Import::Netbox(args)) if !args.shared.yes => {
+            return commands::import_ipam::preview(&import::ipam::of_netbox(args).await?);
+        }
+        Command::Import(cli::import::Import::Phpipam(args)) if !args.shared.yes => {
+            return commands::import_ipam::preview(&import::ipam::of_phpipam(args).await?);
+        }
         Command::Completions(args) => {
             return commands::completions_and_man::completions(args).map(|()| Exit::Fine);
         }
@@ -187,6 +193,14 @@ async fn dispatch_to_server(global: &Global, session: &Session, command: &Comman
         Command::Rollback(args) => return commands::adopt_and_rollback::rollback(context, args).await,
         Command::Import(cli::import::Import::Netaddr(args)) => {
             commands::import_netaddr::import(context, args).await?;
+        }
+        Command::Import(cli::import::Import::Netbox(args)) => {
+            let plan = import::ipam::of_netbox(args).await?;
+            return commands::import_ipam::import(context, &plan, import::ipam::NETBOX).await;
+        }
+        Command::Import(cli::import::Import::Phpipam(args)) => {
+            let plan = import::ipam::of_phpipam(args).await?;
+            return commands::import_ipam::import(context, &plan, import::ipam::PHPIPAM).await;
         }
         Command::Pool(args) => commands::pool::pool(context, args).await?,
         Command::Claim(args) => return commands::claim::claim(context, args).await,

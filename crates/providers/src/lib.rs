@@ -26,6 +26,7 @@
 //!   our own write changed a zone.
 //! - `dns/per_record.rs`: makes a provider of a server that takes one record per call. `dns/refused_login.rs`: sends refused
 //!   credentials at most once a minute.
+//! - [`ipam_contents`]: what an import of an IPAM system looks at; [`NetBoxReader`] and [`PhpIpamReader`] read it.
 //! - [`netaddr`]: the keyspace of terraform-provider-netaddr; our Terraform provider uses this part alone (feature `netaddr`).
 //! - HTTP with TLS, retries and limits is `netstead_wire::http`. [`CallObserver`]: gets every call, for metrics.
 //! - [`contract`]: checks that every provider must pass, run against real servers.
@@ -38,6 +39,8 @@ pub mod contract;
 pub mod dns;
 #[cfg(feature = "servers")]
 pub mod ipam;
+#[cfg(feature = "servers")]
+pub mod ipam_contents;
 #[cfg(feature = "netaddr")]
 pub mod netaddr;
 #[cfg(feature = "servers")]
@@ -48,9 +51,9 @@ mod phpipam;
 pub mod pool;
 
 #[cfg(feature = "servers")]
-pub use self::netbox::Connection as NetBoxConnection;
+pub use self::netbox::{Connection as NetBoxConnection, NetBoxReader};
 #[cfg(feature = "servers")]
-pub use self::phpipam::{Connection as PhpIpamConnection, Security as PhpIpamSecurity};
+pub use self::phpipam::{Connection as PhpIpamConnection, PhpIpamReader, Security as PhpIpamSecurity};
 #[cfg(feature = "servers")]
 pub use netstead_model::{Call, CallObserver, NoopObserver, Outcome};
 #[cfg(feature = "servers")]

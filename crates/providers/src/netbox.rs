@@ -3,6 +3,7 @@
 //! - `netbox/api.rs`: requests, lists page by page, bulk changes. `netbox/error.rs`: a refusal, in NetBox's own words.
 //! - `netbox/key_field.rs`: the custom field that has our keys.
 //! - `netbox/rows.rs`: values as NetBox's lists have them. `netbox/prefix_index.rs`: the longest prefix that holds an address.
+//! - `netbox/reader.rs`: prefixes, ranges and addresses for an import.
 //!
 //! Two habits of NetBox shape everything here. It ignores a filter that it does not know and answers with all objects, so each
 //! object of an answer is compared with what was asked for. And it changes many objects in one request or none.
@@ -11,11 +12,13 @@ mod api;
 mod error;
 mod key_field;
 mod prefix_index;
+mod reader;
 mod rows;
 
 use netstead_settings::{BuildContext, Identity, SettingsError, table};
 use netstead_wire::http::{Http, check_url};
 
+pub use self::reader::NetBoxReader;
 pub(crate) use self::{
     api::{Api, Version, refused_members},
     error::ApiError,

@@ -4,11 +4,13 @@
 //! - `phpipam/rows.rs`: subnets and addresses, whatever form their values have.
 //! - `phpipam/marks.rs`: our keys in a field that people use too.
 //! - `phpipam/text.rs`: texts as phpIPAM gives them back.
+//! - `phpipam/reader.rs`: subnets and addresses for an import.
 
 mod api;
 mod envelope;
 mod error;
 mod marks;
+mod reader;
 mod rows;
 mod text;
 
@@ -17,6 +19,7 @@ use std::fmt;
 use netstead_settings::{BuildContext, Identity, SecretValue, SettingsError, choice, table};
 use netstead_wire::http::{Http, check_url};
 
+pub use self::reader::PhpIpamReader;
 pub(crate) use self::{
     api::Api,
     error::ApiError,

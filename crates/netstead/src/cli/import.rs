@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Subcommand};
-use netstead_model::Ident;
+use netstead_model::{Cidr, Ident};
 
 /// Make a configuration of another tool's settings
 #[derive(Debug, Subcommand)]
@@ -43,6 +43,28 @@ Examples:
   netstead import netaddr --endpoints http://127.0.0.1:2379 --range /ranges/lan/
   netstead import netaddr --endpoints etcd-1:2379 --cacert ca.pem --range /ranges/lan/ --pool office --yes")]
     Netaddr(NetaddrImport),
+    /// Read prefixes, ranges and addresses of NetBox, and make pools and claims of them
+    ///
+    /// Without --yes it only shows what it would make. NetBox is not changed. All of it may be done again: a pool or a claim that is
+    /// there stays as it is. Objects with a mark of Netstead are left out.
+    #[command(after_help = "\
+Examples:
+  NETBOX_API_TOKEN=... netstead import netbox https://netbox.example.com
+  netstead import netbox https://netbox.example.com --api-token-file token --within 10.0.0.0/16 --yes
+
+Exit codes: 0 all is imported, 1 error, 2 something was refused, with the reason.")]
+    Netbox(NetBoxImport),
+    /// Read subnets and addresses of phpIPAM, and make pools and claims of them
+    ///
+    /// Without --yes it only shows what it would make. phpIPAM is not changed. All of it may be done again: a pool or a claim that is
+    /// there stays as it is. Addresses with a mark of Netstead are left out.
+    #[command(after_help = "\
+Examples:
+  netstead import phpipam https://ipam.example.com --username netstead --password-file password
+  netstead import phpipam https://ipam.example.com --app import --code-file code --section Lab --yes
+
+Exit codes: 0 all is imported, 1 error, 2 something was refused, with the reason.")]
+    Phpipam(PhpIpamImport),
     /// Read pipam's file, and write a netstead.toml
     ///
     /// TOML, YAML and JSON are read. What could not be carried over stands in it as a comment. Secrets in files stay where
@@ -137,4 +159,81 @@ pub(crate) struct NetaddrImport {
     /// Make the pools and claims
     #[arg(long)]
     pub(crate) yes: bool,
+}
+
+/// Options of every import of an IPAM system.
+#[derive(Debug, Args)]
+pub(crate) struct IpamImport {
+    /// Its web interface: `https://ipam.example.com`
+    #[arg(value_name = "ADDRESS")]
+    pub(crate) server: String,
+    /// Import networks, ranges and addresses in this network alone; may be given more than once
+    #[arg(long, value_name = "CIDR")]
+    pub(crate) within: Vec<Cidr>,
+    /// Import this VRF alone, `default` for what is in none; may be given more than once
+    #[arg(long, value_name = "NAME")]
+    pub(crate) vrf: Vec<String>,
+    /// The name of the pool, if it is one [default: its network, as `10.0.3.0_24`]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) pool: Option<Ident>,
+    /// Give claims the names of their addresses as hostnames too, so that DNS servers get them
+    #[arg(long)]
+    pub(crate) hostnames: bool,
+    /// Certificates to trust instead of the machine's, PEM
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cacert: Option<PathBuf>,
+    /// A client certificate, PEM
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cert: Option<PathBuf>,
+    /// The key of `--cert`, PEM
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key: Option<PathBuf>,
+    /// Make the pools and claims
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NetBoxImport {
+    #[command(flatten)]
+    pub(crate) shared: IpamImport,
+    /// A token that may read, of version 1 or 2
+    #[arg(long, value_name = "TEXT", env = "NETBOX_API_TOKEN", hide_env = true, hide_env_values = true)]
+    pub(crate) api_token: Option<String>,
+    /// A file with that token
+    #[arg(long, value_name = "FILE")]
+    pub(crate) api_token_file: Option<PathBuf>,
+    /// The custom field with marks of Netstead
+    #[arg(long, value_name = "NAME", default_value = "netstead_key")]
+    pub(crate) key_field: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PhpIpamImport {
+    #[command(flatten)]
+    pub(crate) shared: IpamImport,
+    /// The id of an app that may read
+    #[arg(long, value_name = "ID", env = "PHPIPAM_APP_ID", hide_env = true, default_value = "netstead")]
+    pub(crate) app: String,
+    /// A user of phpIPAM, for an app with a user token
+    #[arg(long, value_name = "NAME", env = "PHPIPAM_USER_NAME", hide_env = true)]
+    pub(crate) username: Option<String>,
+    /// The password of that user
+    #[arg(long, value_name = "TEXT", env = "PHPIPAM_PASSWORD", hide_env = true, hide_env_values = true)]
+    pub(crate) password: Option<String>,
+    /// A file with that password
+    #[arg(long, value_name = "FILE")]
+    pub(crate) password_file: Option<PathBuf>,
+    /// The code of an app with a code, instead of user and password
+    #[arg(long, value_name = "TEXT", env = "PHPIPAM_APP_CODE", hide_env = true, hide_env_values = true)]
+    pub(crate) code: Option<String>,
+    /// A file with that code
+    #[arg(long, value_name = "FILE")]
+    pub(crate) code_file: Option<PathBuf>,
+    /// Import this section alone, by its name or id; may be given more than once
+    #[arg(long, value_name = "NAME")]
+    pub(crate) section: Vec<String>,
+    /// The field of addresses with marks of Netstead
+    #[arg(long, value_name = "NAME", default_value = "note")]
+    pub(crate) key_field: String,
 }

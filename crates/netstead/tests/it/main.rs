@@ -43,6 +43,7 @@ mod image;
 mod import;
 #[cfg(feature = "kubernetes")]
 mod import_external_dns;
+mod import_ipam;
 mod ipam;
 #[cfg(feature = "kubernetes")]
 mod kubernetes;

@@ -70,6 +70,7 @@ struct Held {
     now: u64,
     habits: Habits,
     sections: BTreeMap<u64, String>,
+    vrfs: BTreeMap<u64, String>,
     subnets: BTreeMap<u64, Subnet>,
     addresses: BTreeMap<u64, Row>,
     custom_fields: BTreeSet<String>,
@@ -83,6 +84,7 @@ struct Subnet {
     network: Network,
     folder: bool,
     pool: bool,
+    vrf: Option<u64>,
     description: String,
 }
 
@@ -211,9 +213,31 @@ impl FakePhpIpam {
         let network = Network::parse(cidr).expect("a network");
         let mut held = self.held();
         let id = held.next();
-        let subnet = Subnet { section, network, folder: false, pool: false, description: String::new() };
+        let description = String::new();
+        let subnet = Subnet { section, network, folder: false, pool: false, vrf: None, description };
         held.subnets.insert(id, subnet);
         id
+    }
+
+    pub fn add_vrf(&self, name: &str) -> u64 {
+        let mut held = self.held();
+        let id = held.next();
+        held.vrfs.insert(id, name.to_owned());
+        id
+    }
+
+    /// Puts a subnet into a VRF.
+    pub fn set_vrf(&self, subnet: u64, vrf: u64) {
+        if let Some(subnet) = self.held().subnets.get_mut(&subnet) {
+            subnet.vrf = Some(vrf);
+        }
+    }
+
+    /// Gives a subnet a description.
+    pub fn describe(&self, subnet: u64, text: &str) {
+        if let Some(subnet) = self.held().subnets.get_mut(&subnet) {
+            text.clone_into(&mut subnet.description);
+        }
     }
 
     /// Removes a subnet with its addresses.
@@ -260,6 +284,13 @@ impl FakePhpIpam {
     pub fn make_gateway(&self, id: u64) {
         if let Some(row) = self.held().addresses.get_mut(&id) {
             row.gateway = true;
+        }
+    }
+
+    /// Gives an address another tag: 1 Offline, 2 Used, 3 Reserved, 4 DHCP.
+    pub fn set_tag(&self, id: u64, tag: u64) {
+        if let Some(row) = self.held().addresses.get_mut(&id) {
+            row.tag = tag;
         }
     }
 
@@ -359,6 +390,7 @@ impl Held {
             "sections" => self.sections_call(method, rest),
             "subnets" => self.subnets_call(request, method, rest, &body),
             "addresses" => self.addresses_call(request, method, rest, &body),
+            "vrf" => self.vrf_call(method, rest),
             _ => Err(Answer::refused(400, "Invalid controller")),
         }?;
         if method != "GET" {

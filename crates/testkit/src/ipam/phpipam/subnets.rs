@@ -104,6 +104,17 @@ impl Held {
         }
     }
 
+    /// The controller `vrf`.
+    pub(super) fn vrf_call(&self, method: &str, rest: &[&str]) -> Result<Answer, Answer> {
+        let vrf =
+            |(id, name): (&u64, &String)| json!({ "id": id, "name": name, "rd": null, "sections": null });
+        match (method, rest) {
+            ("GET", []) if self.vrfs.is_empty() => Err(Answer::refused(404, "No vrfs configured")),
+            ("GET", []) => Ok(Answer::data(self.vrfs.iter().map(vrf).collect())),
+            _ => Err(Answer::refused(501, "Not Implemented")),
+        }
+    }
+
     fn section(&self, id: &str) -> Result<u64, Answer> {
         let known = id.parse::<u64>().ok().filter(|id| self.sections.contains_key(id));
         known.ok_or_else(|| Answer::refused(400, "Invalid section Id"))
@@ -201,7 +212,7 @@ impl Held {
         }
         let id = self.next();
         let description = field("description");
-        let subnet = Subnet { section, network, folder: false, pool: false, description };
+        let subnet = Subnet { section, network, folder: false, pool: false, vrf: None, description };
         self.subnets.insert(id, subnet);
         Ok(Answer::created("Subnet created", id, Some(json!(network.to_string()))))
     }
@@ -216,7 +227,7 @@ fn row(id: u64, subnet: &Subnet) -> Map<String, Value> {
         "description": subnet.description,
         "masterSubnetId": 0,
         "vlanId": null,
-        "vrfId": null,
+        "vrfId": subnet.vrf,
         "isFolder": u8::from(subnet.folder),
         "isFull": 0,
         "isPool": u8::from(subnet.pool),
